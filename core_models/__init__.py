@@ -1,0 +1,72 @@
+"""The encoder-only family, complete: models, objectives, data, training, checkpoints.
+
+>>> import core_models as cm
+>>> model = cm.load("bert-mini")
+>>> batch = model.batch(["The capital of France is [MASK]."])
+>>> out = model.encoder(batch)
+>>> scores = model.heads["masked_token"](out.hidden)
+
+Names are imported on first use, so that whatever only watches run folders
+(:mod:`core_models.training.folder`) does not load torch.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from core_models.batch import Batch
+    from core_models.catalogue import count, diff, families, size, sizes
+    from core_models.config import Config, Difference
+    from core_models.counts import Count
+    from core_models.encoder import Encoder, EncoderOutput
+    from core_models.errors import InputError
+    from core_models.model import Model, ModelInfo, load, models
+    from core_models.tokenizer import Encoding, Tokenizer
+    from core_models.trace import Edit, Trace, switch_off_heads
+
+__version__ = "0.1.0"
+
+_PLACES = {
+    "batch": ("Batch",),
+    "catalogue": ("count", "diff", "families", "size", "sizes"),
+    "config": ("Config", "Difference"),
+    "counts": ("Count",),
+    "encoder": ("Encoder", "EncoderOutput"),
+    "errors": ("InputError",),
+    "model": ("Model", "ModelInfo", "load", "models"),
+    "tokenizer": ("Encoding", "Tokenizer"),
+    "trace": ("Edit", "Trace", "switch_off_heads"),
+}
+_MODULES = {name: module for module, names in _PLACES.items() for name in names}
+
+__all__ = [
+    "Batch",
+    "Config",
+    "Count",
+    "Difference",
+    "Edit",
+    "Encoder",
+    "EncoderOutput",
+    "Encoding",
+    "InputError",
+    "Model",
+    "ModelInfo",
+    "Tokenizer",
+    "Trace",
+    "count",
+    "diff",
+    "families",
+    "load",
+    "models",
+    "size",
+    "sizes",
+    "switch_off_heads",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+    globals()[name] = value
+    return value

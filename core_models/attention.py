@@ -1,0 +1,132 @@
+"""Attention with named score terms.
+
+Every family computes, per head,
+
+    softmax( scale * q.k  +  sum of named terms  +  visibility ) . v
+
+A query that may see no key at all attends to nothing: its output is zero, on both paths. (The
+released XLNet code gives such a query the mean of all keys, its own target among them; a padded
+DeBERTa row is zero in the original code as here.)
+"""
+
+import functools
+from collections.abc import Mapping
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from core_models.config import Attention as AttentionConfig
+from core_models.terms import Prepared, Terms, build_terms
+from core_models.trace import Sites
+
+
+def attend(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    *,
+    scale: float,
+    terms: Mapping[str, Tensor] | None = None,
+    visible: Tensor | None = None,
+    dropout: float = 0.0,
+    sites: Sites | None = None,
+) -> Tensor:
+    """Weighted values.
+
+    Args:
+        q: queries [B, H, Q, d].
+        k: keys [B, H, K, d].
+        v: values [B, H, K, d].
+        scale: factor of the content score.
+        terms: named summands of the score, already scaled, each broadcastable to [B, H, Q, K].
+        visible: bool, broadcastable to [B, H, Q, K]; True = the query may see the key.
+        dropout: rate on the probabilities, 0 outside training.
+        sites: where the trace listens; None takes the fused path.
+
+    Returns:
+        [B, H, Q, d].
+    """
+    terms = terms or {}
+    if sites is None or not sites.wants_scores(terms):
+        bias = visible
+        if terms:
+            bias = functools.reduce(torch.add, terms.values())
+            if visible is not None:
+                bias = torch.where(visible, bias, float("-inf"))
+        return F.scaled_dot_product_attention(
+            q, k, v, attn_mask=bias, dropout_p=dropout, scale=scale
+        )
+    scores = sites.offer("content_score", (q @ k.transpose(-1, -2)) * scale)  # [B, H, Q, K]
+    for name, term in terms.items():
+        scores = scores + sites.offer(f"term:{name}", term)
+    if visible is not None:
+        scores = scores.masked_fill(~visible, torch.finfo(scores.dtype).min)
+    probabilities = sites.offer("scores", scores).softmax(-1)
+    if visible is not None:
+        probabilities = probabilities * visible  # a row that sees nothing becomes zero
+    probabilities = sites.offer("probabilities", probabilities)
+    return F.dropout(probabilities, dropout) @ v
+
+
+class Attention(nn.Module):
+    """Multi-head attention whose queries may come from elsewhere."""
+
+    def __init__(self, width: int, config: AttentionConfig) -> None:
+        super().__init__()
+        inner = config.heads * config.head_width
+        self.heads = config.heads
+        self.dropout = config.dropout
+        self.query = nn.Linear(width, inner, bias=config.query_bias)
+        self.key = nn.Linear(width, inner, bias=config.key_bias)
+        self.value = nn.Linear(width, inner, bias=config.value_bias)
+        self.output = nn.Linear(inner, width, bias=config.output_bias)
+        self.terms: Terms = build_terms(width, config)
+
+    def forward(
+        self,
+        hidden: Tensor,
+        *,
+        queries: Tensor | None = None,
+        visible: Tensor | None = None,
+        prepared: Prepared | None = None,
+        memory: Tensor | None = None,
+        sites: Sites | None = None,
+    ) -> Tensor:
+        """One attention pass.
+
+        Args:
+            hidden: keys and values come from here, and the queries too unless given [B, L, D].
+            queries: other inputs for the queries [B, Q, D] (query stream, mask decoder).
+            visible: bool, broadcastable to [B, H, Q, K].
+            prepared: what the score terms prepared once for this forward pass.
+            memory: earlier inputs of this step that come before ``hidden`` as keys [B, M, D].
+            sites: where the trace listens.
+
+        Returns:
+            [B, Q, D], before residual and norm.
+        """
+        source = hidden if memory is None else torch.cat([memory, hidden], 1)
+        q = self._split(self.query(hidden if queries is None else queries))
+        k = self._split(self.key(source))
+        v = self._split(self.value(source))
+        if sites is not None:
+            q, k, v = sites.offer("q", q), sites.offer("k", k), sites.offer("v", v)
+        q, terms = self.terms(q, k, prepared, self.query, self.key)
+        context = attend(
+            q,
+            k,
+            v,
+            scale=self.terms.scale,
+            terms=terms,
+            visible=visible,
+            dropout=self.dropout if self.training else 0.0,
+            sites=sites,
+        )
+        if sites is not None:
+            context = sites.offer("head_output", context)
+        output: Tensor = self.output(context.transpose(1, 2).flatten(2))  # [B, Q, H * d] -> D
+        return output if sites is None else sites.offer("attention_output", output)
+
+    def _split(self, x: Tensor) -> Tensor:
+        return x.view(*x.shape[:2], self.heads, -1).transpose(1, 2)  # [B, L, H * d] -> [B, H, L, d]

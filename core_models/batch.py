@@ -1,0 +1,72 @@
+"""The encoder's input."""
+
+from dataclasses import dataclass, fields, replace
+from typing import Any, Self
+
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True, kw_only=True)
+class Batch:
+    """Tensors of one forward pass, batch first in every family.
+
+    Exactly one of ``input_ids`` and ``embeddings`` is given; everything else is optional.
+    """
+
+    input_ids: Tensor | None = None
+    """Piece ids [B, L], int64."""
+    embeddings: Tensor | None = None
+    """Rows of the piece table [B, L, E] in place of ids; positions and segments are still added."""
+    attention_mask: Tensor | None = None
+    """Bool [B, L], True = real token; None = all real."""
+    segment_ids: Tensor | None = None
+    """Int64 [B, L]; None = all zero."""
+    visibility: Tensor | None = None
+    """Bool [B, L, L], True = the row may see the column; None = every real token."""
+    targets: Tensor | None = None
+    """Positions [B, M] of the query stream, int64 (permutation objective)."""
+    target_visibility: Tensor | None = None
+    """Bool [B, M, L], what each query of the query stream may see."""
+    memory: tuple[Tensor, ...] = ()
+    """Inputs of every step for the previous segment, each [B, M', D] (XLNet)."""
+    remember: int = 0
+    """How many tokens of memory the pass returns for the next segment; 0 = none."""
+    reuse: int | None = None
+    """Only the first ``reuse`` tokens of this segment enter the memory; None = all."""
+    reversed: Tensor | None = None
+    """Bool [B], True = the text runs backwards, so distances change sign (XLNet pretraining)."""
+    labels: Tensor | None = None
+    """Masked-token targets [B, L], int64; -100 = no label."""
+    pair_labels: Tensor | None = None
+    """Pair targets [B], int64: next sentence 0 = next, 1 = random."""
+
+    def __post_init__(self) -> None:
+        """Refuse a batch without exactly one source of embeddings."""
+        if (self.input_ids is None) == (self.embeddings is None):
+            raise ValueError("a Batch takes either input_ids or embeddings, and not both")
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(B, L)."""
+        source = self.input_ids if self.input_ids is not None else self.embeddings
+        assert source is not None
+        return source.shape[0], source.shape[1]
+
+    @property
+    def device(self) -> torch.device:
+        """The device of the input."""
+        source = self.input_ids if self.input_ids is not None else self.embeddings
+        assert source is not None
+        return source.device
+
+    def to(self, device: torch.device | str, *, non_blocking: bool = False) -> Self:
+        """The same batch with every tensor on ``device``."""
+        moved: dict[str, Any] = {}
+        for f in fields(self):
+            value = getattr(self, f.name)
+            if isinstance(value, Tensor):
+                moved[f.name] = value.to(device, non_blocking=non_blocking)
+            elif f.name == "memory":
+                moved[f.name] = tuple(t.to(device, non_blocking=non_blocking) for t in value)
+        return replace(self, **moved)

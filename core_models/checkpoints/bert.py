@@ -1,0 +1,136 @@
+"""BERT's files: BertModel, BertForMaskedLM, BertForPreTraining."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from core_models.checkpoints.fields import Fields
+from core_models.checkpoints.table import Format, Ignored, Row
+from core_models.config import Attention, Config, Embeddings, FeedForward
+from core_models.errors import InputError
+from core_models.families.bert import BERT_BASE
+
+LAYER_ROWS = (
+    Row("attention.self.query.*", "attention.query.*"),
+    Row("attention.self.key.*", "attention.key.*"),
+    Row("attention.self.value.*", "attention.value.*"),
+    Row("attention.output.dense.*", "attention.output.*"),
+    Row("attention.output.LayerNorm.*", "attention_norm.*"),
+    Row("intermediate.dense.*", "feed_forward.up.*"),
+    Row("output.dense.*", "feed_forward.down.*"),
+    Row("output.LayerNorm.*", "feed_forward_norm.*"),
+)
+"""Names inside one block, shared by every family that keeps BERT's block."""
+
+
+def block_rows(theirs: str, ours: str = "encoder.blocks.{n}.") -> tuple[Row, ...]:
+    """:data:`LAYER_ROWS` under the two prefixes."""
+    return tuple(Row(theirs + r.theirs, ours + r.ours, r.transform) for r in LAYER_ROWS)
+
+
+def embedding_rows(theirs: str) -> tuple[Row, ...]:
+    """The input tables under their prefix, e.g. ``bert.embeddings.``."""
+    return (
+        Row(theirs + "word_embeddings.weight", "encoder.embeddings.pieces.weight"),
+        Row(theirs + "position_embeddings.weight", "encoder.embeddings.positions.weight"),
+        Row(theirs + "token_type_embeddings.weight", "encoder.embeddings.segments.weight"),
+        Row(theirs + "LayerNorm.*", "encoder.embeddings.norm.*"),
+    )
+
+
+def read_config(values: Mapping[str, Any]) -> Config:
+    """BertConfig's fields; absent ones take BertConfig's defaults."""
+    fields = Fields(values)
+    width = fields.integer("hidden_size", 1, 16_384, 768)
+    heads = fields.integer("num_attention_heads", 1, 256, 12)
+    if width % heads:
+        raise InputError(
+            f"config.json: hidden_size {width} is not a multiple of num_attention_heads {heads}."
+        )
+    vocabulary = fields.integer("vocab_size", 1, 2_000_000, 30522)
+    fields.fixed("position_embedding_type", "absolute")
+    fields.fixed("is_decoder", False)
+    fields.fixed("tie_word_embeddings", True)
+    return replace(
+        BERT_BASE,
+        width=width,
+        embeddings=Embeddings(
+            vocabulary=vocabulary,
+            width=width,
+            positions=fields.integer("max_position_embeddings", 1, 1_000_000, 512),
+            segments=fields.integer("type_vocab_size", 1, 64, 2),
+            pad_id=fields.integer("pad_token_id", 0, vocabulary - 1, 0),
+        ),
+        attention=Attention(
+            heads=heads,
+            head_width=width // heads,
+            dropout=fields.number("attention_probs_dropout_prob", 0, 1, 0.1),
+        ),
+        feed_forward=FeedForward(
+            width=fields.integer("intermediate_size", 1, 65_536, 3072),
+            activation=fields.activation("hidden_act"),
+        ),
+        schedule=tuple(range(fields.integer("num_hidden_layers", 1, 512, 12))),
+        norm_epsilon=fields.number("layer_norm_eps", 0, 1, 1e-12),
+        dropout=fields.number("hidden_dropout_prob", 0, 1, 0.1),
+        initial_std=fields.number("initializer_range", 0, 10, 0.02),
+    )
+
+
+def write_config(config: Config) -> dict[str, Any]:
+    """The inverse of :func:`read_config`."""
+    return {
+        "vocab_size": config.embeddings.vocabulary,
+        "hidden_size": config.width,
+        "num_hidden_layers": config.steps,
+        "num_attention_heads": config.attention.heads,
+        "intermediate_size": config.feed_forward.width,
+        "hidden_act": {"gelu_tanh": "gelu_new"}.get(
+            config.feed_forward.activation, config.feed_forward.activation
+        ),
+        "hidden_dropout_prob": config.dropout,
+        "attention_probs_dropout_prob": config.attention.dropout,
+        "max_position_embeddings": config.embeddings.positions,
+        "type_vocab_size": config.embeddings.segments,
+        "initializer_range": config.initial_std,
+        "layer_norm_eps": config.norm_epsilon,
+        "pad_token_id": config.embeddings.pad_id,
+        "tie_word_embeddings": True,
+    }
+
+
+FORMAT = Format(
+    model_type="bert",
+    architectures={
+        ("masked_token", "next_sentence"): "BertForPreTraining",
+        ("masked_token",): "BertForMaskedLM",
+        ("next_sentence",): "BertForNextSentencePrediction",
+        (): "BertModel",
+    },
+    rows=(
+        *embedding_rows("bert.embeddings."),
+        *block_rows("bert.encoder.layer.{n}."),
+        Row("cls.predictions.transform.dense.*", "heads.masked_token.dense.*"),
+        Row("cls.predictions.transform.LayerNorm.*", "heads.masked_token.norm.*"),
+        Row("cls.predictions.bias", "heads.masked_token.decoder.bias"),
+        Row("bert.pooler.dense.*", "heads.next_sentence.pooler.dense.*"),
+        Row("cls.seq_relationship.*", "heads.next_sentence.classifier.*"),
+    ),
+    ignored=(
+        Ignored(
+            "cls.predictions.decoder.weight",
+            "tied with the piece table",
+            same_as="bert.embeddings.word_embeddings.weight",
+        ),
+        Ignored(
+            "cls.predictions.decoder.bias",
+            "the same parameter as cls.predictions.bias",
+            same_as="cls.predictions.bias",
+        ),
+        Ignored("bert.embeddings.position_ids", "a buffer that counts 0, 1, 2, ..."),
+    ),
+    read_config=read_config,
+    write_config=write_config,
+    alone=("bert.pooler.dense.*",),
+    prefix="bert.",
+)

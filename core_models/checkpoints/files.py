@@ -1,0 +1,248 @@
+"""Folders in the format of transformers: config.json and safetensors, nothing else.
+
+Pickle files are refused. A file is read whole and checked before anything is built from it: a
+truncated, ill-shaped, non-finite or foreign file gives one InputError that names the tensor.
+"""
+
+import json
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import safetensors.torch
+import torch
+from safetensors import SafetensorError
+from torch import Tensor, nn
+
+from core_models.checkpoints.formats import FORMATS
+from core_models.checkpoints.table import Format, Transform
+from core_models.config import Config
+from core_models.errors import InputError
+
+CONFIG = "config.json"
+WEIGHTS = "model.safetensors"
+INDEX = "model.safetensors.index.json"
+PICKLES = ("pytorch_model.bin", "pytorch_model.bin.index.json", "model.pt", "model.ckpt")
+SHARD_BYTES = 9_500_000
+"""Files stay under 10 MB unless a single tensor is larger, so that a folder needs no LFS."""
+
+
+def read_json(path: Path, most: int = 1_000_000) -> dict[str, Any]:
+    """A JSON object from a file of at most ``most`` bytes."""
+    try:
+        if path.stat().st_size > most:
+            raise InputError(f"{path.name} has {path.stat().st_size} bytes; at most {most} fit.")
+        values = json.loads(path.read_text("utf-8"))
+    except FileNotFoundError:
+        raise InputError(
+            f"{path.parent} has no {path.name}; expected a model folder in transformers format."
+        ) from None
+    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise InputError(f"{path} is not valid JSON: {error}") from None
+    if not isinstance(values, dict):
+        raise InputError(f"{path} must hold a JSON object, not {type(values).__name__}.")
+    return values
+
+
+def read_format(values: Mapping[str, Any]) -> Format:
+    """The format that a config.json names."""
+    model_type = values.get("model_type")
+    if not isinstance(model_type, str) or model_type not in FORMATS:
+        raise InputError(
+            f"config.json: model_type is {model_type!r}; supported are {', '.join(FORMATS)}."
+        )
+    return FORMATS[model_type]
+
+
+def read_tensors(folder: Path) -> dict[str, Tensor]:
+    """Every tensor of a folder's safetensors files, under the names in the files."""
+    if (folder / INDEX).exists():
+        places = read_json(folder / INDEX, 20_000_000).get("weight_map")
+        if not isinstance(places, dict) or not all(isinstance(f, str) for f in places.values()):
+            raise InputError(f"{folder / INDEX} has no weight_map of tensor names to files.")
+        names = sorted(set(places.values()))
+    elif (folder / WEIGHTS).exists():
+        names = [WEIGHTS]
+    else:
+        pickles = [name for name in PICKLES if (folder / name).exists()]
+        if pickles:
+            raise InputError(
+                f"{folder} holds {pickles[0]}, a pickle file, which can run code and is refused; "
+                f"save the model as {WEIGHTS} first."
+            )
+        raise InputError(f"{folder} has no {WEIGHTS}.")
+    tensors: dict[str, Tensor] = {}
+    for name in names:
+        if Path(name).name != name:
+            raise InputError(f"{folder / INDEX} names a file outside its folder: {name!r}.")
+        tensors |= _read_file(folder / name)
+    return tensors
+
+
+def _read_file(path: Path) -> dict[str, Tensor]:
+    try:
+        return safetensors.torch.load(path.read_bytes())
+    except FileNotFoundError:
+        raise InputError(f"{path} is listed in {INDEX} but missing.") from None
+    except SafetensorError as error:
+        raise InputError(f"{path} is cut off or not a safetensors file: {error}") from None
+
+
+def present_heads(form: Format, names: Iterable[str]) -> tuple[str, ...]:
+    """Heads of which a file holds tensors beyond those that may stand alone."""
+    alone = {a for pattern in form.alone for a in (pattern.replace("*", w) for w in _SUFFIXES)}
+    heads: list[str] = []
+    for name in names:
+        ours = form.to_ours(name)
+        if ours and ours[0].startswith("heads.") and name not in alone:
+            heads.append(ours[0].split(".")[1])
+    return tuple(dict.fromkeys(heads))
+
+
+_SUFFIXES = ("weight", "bias")
+
+
+def their_names(form: Format, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Tensors under today's names: gamma and beta renamed, the encoder's prefix added."""
+    renamed = {
+        name.replace("LayerNorm.gamma", "LayerNorm.weight").replace(
+            "LayerNorm.beta", "LayerNorm.bias"
+        ): tensor
+        for name, tensor in tensors.items()
+    }
+    if any(name.startswith(form.prefix) for name in renamed):
+        return renamed
+    return {
+        name if form.to_ours(name) or form.ignores(name) else form.prefix + name: tensor
+        for name, tensor in renamed.items()
+    }
+
+
+def load_checkpoint(module: nn.Module, form: Format, config: Config, folder: Path) -> None:
+    """Fill ``module`` (``encoder.*`` and ``heads.*``, built on the meta device) from a folder.
+
+    Strict both ways: every tensor in the files must have a place or a listed reason to be left
+    out, and every parameter of the module must be in the files, with its shape, finite and of a
+    floating type. Half-precision weights are widened to float32.
+    """
+    tensors = their_names(form, read_tensors(folder))
+    wanted = {name: p.shape for name, p in module.state_dict().items() if not _tied(name)}
+    filled: dict[str, Tensor] = {}
+    for name, tensor in tensors.items():
+        ignored = form.ignores(name)
+        if ignored:
+            _check_same(name, tensor, ignored.same_as, tensors)
+            continue
+        ours = form.to_ours(name)
+        if ours is None:
+            raise InputError(
+                f"{folder} holds the tensor {name!r}, which a {form.model_type} model does not "
+                "have; the file seems to be of another architecture."
+            )
+        if ours[0] not in wanted and ours[0].startswith("heads."):
+            continue  # stands alone without the rest of its head: see Format.alone
+        filled[ours[0]] = _ours(name, tensor, ours, wanted, config)
+    missing = [name for name in wanted if name not in filled]
+    if missing:
+        theirs = [(form.to_theirs(name) or (name, None))[0] for name in missing]
+        raise InputError(
+            f"{folder} lacks {len(missing)} of {len(wanted)} tensors, first {theirs[0]!r}."
+        )
+    module.load_state_dict(filled, strict=False, assign=True)
+
+
+def _ours(
+    name: str,
+    tensor: Tensor,
+    ours: tuple[str, Transform | None],
+    wanted: Mapping[str, torch.Size],
+    config: Config,
+) -> Tensor:
+    if ours[0] not in wanted:
+        raise InputError(f"The tensor {name!r} has no place in a model of this config.json.")
+    if not tensor.is_floating_point():
+        raise InputError(f"The tensor {name!r} holds {tensor.dtype}; expected floating-point.")
+    if ours[1] is not None:
+        tensor = ours[1].forward(tensor, config)
+    expected = wanted[ours[0]]
+    if tensor.shape != expected:
+        raise InputError(
+            f"The tensor {name!r} has shape {list(tensor.shape)}; "
+            f"config.json asks for {list(expected)}."
+        )
+    tensor = tensor.float()
+    if not bool(tensor.isfinite().all()):
+        raise InputError(f"The tensor {name!r} holds NaN or infinite values.")
+    return tensor
+
+
+def _check_same(
+    name: str, tensor: Tensor, other: str | None, tensors: Mapping[str, Tensor]
+) -> None:
+    if other is not None and other in tensors and not torch.equal(tensor, tensors[other]):
+        raise InputError(
+            f"The tensor {name!r} differs from {other!r}, with which this model shares it."
+        )
+
+
+def _tied(name: str) -> bool:
+    return name.endswith("decoder.weight")
+
+
+def save_checkpoint(module: nn.Module, form: Format, config: Config, folder: Path) -> None:
+    """Write config.json and safetensors that ``transformers.Auto...from_pretrained`` opens."""
+    heads = tuple(
+        dict.fromkeys(n.split(".")[1] for n in module.state_dict() if n.startswith("heads."))
+    )
+    architecture = next(
+        name for needed, name in form.architectures.items() if set(needed) <= set(heads)
+    )
+    tensors: dict[str, Tensor] = {}
+    for name, tensor in module.state_dict().items():
+        if _tied(name):
+            continue
+        theirs = form.to_theirs(name)
+        assert theirs is not None, f"{name} has no row in the {form.model_type} table"
+        value = tensor.detach().cpu()
+        tensors[theirs[0]] = (
+            (theirs[1].inverse(value, config) if theirs[1] else value).contiguous().clone()
+        )
+    values = {
+        "architectures": [architecture],
+        "model_type": form.model_type,
+        **form.write_config(config),
+        "dtype": "float32",
+    }
+    folder.mkdir(parents=True, exist_ok=True)
+    _write_text(folder / CONFIG, json.dumps(values, indent=2, sort_keys=True) + "\n")
+    _write_shards(tensors, folder)
+
+
+def _write_shards(tensors: Mapping[str, Tensor], folder: Path) -> None:
+    shards: list[dict[str, Tensor]] = [{}]
+    room = SHARD_BYTES
+    for name, tensor in tensors.items():
+        size = tensor.numel() * tensor.element_size()
+        if shards[-1] and size > room:
+            shards.append({})
+            room = SHARD_BYTES
+        shards[-1][name] = tensor
+        room -= size
+    if len(shards) == 1:
+        safetensors.torch.save_file(shards[0], folder / WEIGHTS, metadata={"format": "pt"})
+        return
+    places: dict[str, str] = {}
+    for number, shard in enumerate(shards, 1):
+        file = f"model-{number:05d}-of-{len(shards):05d}.safetensors"
+        safetensors.torch.save_file(shard, folder / file, metadata={"format": "pt"})
+        places |= dict.fromkeys(shard, file)
+    total = sum(t.numel() * t.element_size() for t in tensors.values())
+    index = {"metadata": {"total_size": total}, "weight_map": places}
+    _write_text(folder / INDEX, json.dumps(index, indent=2, sort_keys=True) + "\n")
+
+
+def _write_text(path: Path, text: str) -> None:
+    aside = path.with_name(path.name + ".part")
+    aside.write_text(text, "utf-8")
+    os.replace(aside, path)

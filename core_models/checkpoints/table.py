@@ -1,0 +1,96 @@
+"""One table of names per family, compiled once and used in both directions.
+
+A :class:`Row` pairs their name pattern with ours. ``{n}`` stands for a number and ``*`` for
+``weight`` or ``bias``; a transform, where needed, has a forward and an inverse. Every tensor of a
+file must match a row or be listed as ignored with a reason, and every tensor of the model must be
+filled: nothing is skipped silently.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from torch import Tensor
+
+from core_models.config import Config
+
+
+class Transform(Protocol):
+    """An invertible change of layout."""
+
+    def forward(self, theirs: Tensor, config: Config) -> Tensor:
+        """Theirs to ours."""
+        ...
+
+    def inverse(self, ours: Tensor, config: Config) -> Tensor:
+        """Ours to theirs; ``inverse(forward(x))`` is bit-equal to x."""
+        ...
+
+
+@dataclass(frozen=True)
+class Row:
+    """Their name, our name, and how the layout changes on the way."""
+
+    theirs: str
+    ours: str
+    transform: Transform | None = None
+
+
+@dataclass(frozen=True)
+class Ignored:
+    """A tensor of theirs that has no place in ours, and why."""
+
+    theirs: str
+    reason: str
+    same_as: str | None = None
+    """Their name of the tensor that this one must equal bit for bit where both are present."""
+
+
+@dataclass(frozen=True)
+class Format:
+    """How one ``model_type`` of transformers is read and written."""
+
+    model_type: str
+    architectures: Mapping[tuple[str, ...], str]
+    """Class name to write for a set of heads; the first whose heads are all there is taken."""
+    rows: Sequence[Row]
+    ignored: Sequence[Ignored]
+    read_config: Callable[[Mapping[str, Any]], Config]
+    """Their config.json to a Config; InputError names the field that does not fit."""
+    write_config: Callable[[Config], dict[str, Any]]
+    alone: Sequence[str] = ()
+    """Their patterns of head tensors that may be present without the rest of their head."""
+    prefix: str = ""
+    """Their name of the encoder inside a model with heads, with a dot; added when a file of the
+    bare encoder lacks it."""
+
+    def to_ours(self, name: str) -> tuple[str, Transform | None] | None:
+        """Our name for one of theirs, or None where no row matches."""
+        for row in self.rows:
+            found = _pattern(row.theirs).fullmatch(name)
+            if found:
+                return _fill(row.ours, found), row.transform
+        return None
+
+    def to_theirs(self, name: str) -> tuple[str, Transform | None] | None:
+        """Their name for one of ours, or None where no row matches."""
+        for row in self.rows:
+            found = _pattern(row.ours).fullmatch(name)
+            if found:
+                return _fill(row.theirs, found), row.transform
+        return None
+
+    def ignores(self, name: str) -> Ignored | None:
+        """The entry that lists a name of theirs as ignored."""
+        return next((e for e in self.ignored if _pattern(e.theirs).fullmatch(name)), None)
+
+
+def _pattern(text: str) -> re.Pattern[str]:
+    escaped = re.escape(text).replace(r"\{n\}", r"(?P<n>\d+)").replace(r"\*", "(?P<w>weight|bias)")
+    return re.compile(escaped)
+
+
+def _fill(text: str, found: re.Match[str]) -> str:
+    groups = found.groupdict()
+    return text.replace("{n}", groups.get("n") or "").replace("*", groups.get("w") or "*")

@@ -1,0 +1,338 @@
+"""What a model is, as a frozen tree of values.
+
+Every family in scope is one encoder with named differences, so a model is described by one
+:class:`Config` and nothing else. Parts that are more than a value (the score terms) are classes of
+their own; the rest are numbers. Families spell their difference from BERT with
+:func:`dataclasses.replace` (see :mod:`core_models.families`), which lets :func:`diff` compute the
+"how does it differ" table from the very values that build the model.
+"""
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from typing import Any, ClassVar, Self, get_args, get_type_hints
+
+from core_models.errors import InputError
+
+ACTIVATIONS = ("gelu", "gelu_tanh", "relu", "tanh")
+DIRECTIONS = ("both", "left")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Embeddings:
+    """The sum at the input: pieces, and where the family has them positions and segments."""
+
+    vocabulary: int
+    """Rows of the piece table, V."""
+    width: int
+    """Width E of the tables; a projection E -> D exists exactly where E differs from width D."""
+    positions: int | None = 512
+    """Rows of the learned absolute-position table added at the input; None = no such table."""
+    first_position: int = 0
+    """Row of the first token. Above 0 (RoBERTa: 2) rows are counted over real tokens only and
+    padding takes row ``first_position - 1``."""
+    segments: int = 2
+    """Rows of the segment table; 0 = no table."""
+    pad_id: int = 0
+    """Piece id of padding; its row starts at zero and gets no gradient from the input side."""
+    normed: bool = True
+    """Whether a LayerNorm follows the sum (at width E)."""
+    blank_padding: bool = False
+    """Whether the rows of padding are set to zero after the norm (DeBERTa)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plain:
+    """No extra score terms: ``softmax(q.k / sqrt(d))`` (arXiv 1706.03762, section 3.2.1)."""
+
+    kind: ClassVar[str] = "plain"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Disentangled:
+    """DeBERTa's ``c2p`` and ``p2c`` terms (arXiv 2006.03654, section 3.1)."""
+
+    kind: ClassVar[str] = "disentangled"
+    span: int = 512
+    """Largest relative distance, k; without buckets the relative table has 2k rows."""
+    buckets: int | None = None
+    """Log-spaced buckets per direction (v2, v3); the relative table then has 2 * buckets rows."""
+    shared_projections: bool = False
+    """Whether relative positions reuse the content's query and key projections (v2, v3)."""
+    position_key_bias: bool = False
+    """Whether an own projection of relative keys has a bias (v2 without shared projections)."""
+    normed: bool = False
+    """Whether a LayerNorm is applied to the relative table (v2, v3)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TransformerXL:
+    """XLNet's ``position`` and ``segment`` terms (arXiv 1906.08237, section 2.4; 1901.02860)."""
+
+    kind: ClassVar[str] = "transformer_xl"
+    clamp: int | None = None
+    """Distances beyond this are treated as this; None = unlimited."""
+    direction: str = "both"
+    """``both``: all distances; ``left``: only earlier tokens (``attn_type`` "uni")."""
+    segments: bool = True
+    """Whether the relative segment term exists."""
+
+
+Terms = Plain | Disentangled | TransformerXL
+
+
+@dataclass(frozen=True, kw_only=True)
+class Attention:
+    """Multi-head attention."""
+
+    heads: int
+    """Number of heads, H."""
+    head_width: int
+    """Width d of one head."""
+    query_bias: bool = True
+    key_bias: bool = True
+    value_bias: bool = True
+    output_bias: bool = True
+    dropout: float = 0.1
+    """Dropout on the attention probabilities, in 0..1."""
+    terms: Terms = field(default_factory=Plain)
+    """Named summands of the score beside the content score."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FeedForward:
+    """The position-wise two-layer network."""
+
+    width: int
+    """Inner width, F."""
+    activation: str = "gelu"
+    """``gelu`` (erf form), ``gelu_tanh``, ``relu`` or ``tanh``."""
+    inner_dropout: bool = False
+    """Whether dropout is also applied between the two layers (XLNet)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Convolution:
+    """DeBERTa-v2's convolution beside the first layer (arXiv 2006.03654, released v2 code)."""
+
+    kernel: int = 3
+    activation: str = "gelu"
+
+
+@dataclass(frozen=True, kw_only=True)
+class MaskDecoder:
+    """DeBERTa's enhanced mask decoder (arXiv 2006.03654, section 3.2; released code)."""
+
+    steps: int = 2
+    """How many times the last layer is applied with the decoder's own queries."""
+    positions: int = 512
+    """Rows of the absolute-position table that the queries start from."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Masking:
+    """How a family chooses what to predict."""
+
+    kind: str = "uniform"
+    """``uniform``, ``whole_word``, ``ngram``, ``span``, ``permutation`` or ``none``."""
+    rate: float = 0.15
+    """Share of tokens chosen."""
+    split: tuple[float, float, float] = (0.8, 0.1, 0.1)
+    """Shares of the chosen that become the mask token, a random piece, or stay."""
+    longest: int = 1
+    """Longest n-gram or span, in words."""
+    dynamic: bool = False
+    """Drawn afresh at each visit, instead of once when the data are written."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    """One encoder and what it was pretrained with."""
+
+    family: str
+    """Family name, as listed by ``core_models.families()``."""
+    embeddings: Embeddings
+    width: int
+    """Hidden width, D."""
+    attention: Attention
+    feed_forward: FeedForward
+    schedule: tuple[int, ...]
+    """Block index of each step: BERT is (0, 1, ..., n-1), ALBERT is (0,) * n."""
+    norm_epsilon: float = 1e-12
+    dropout: float = 0.1
+    """Dropout on embeddings and on both residual branches, in 0..1."""
+    initial_std: float = 0.02
+    """Standard deviation of the normal initialisation."""
+    objectives: tuple[str, ...] = ("masked_token", "next_sentence")
+    """Pretraining objectives; each names the head that it trains."""
+    masking: Masking = field(default_factory=Masking)
+    convolution: Convolution | None = None
+    """The part beside the first layer, or None."""
+    mask_decoder: MaskDecoder | None = None
+    """The part that answers for masked tokens, or None."""
+    query_stream: bool = False
+    """Whether a second stream of queries knows positions but not contents (XLNet)."""
+    output_dropout: bool = False
+    """Whether dropout follows the last step (XLNet)."""
+
+    def __post_init__(self) -> None:
+        """Check ranges and the agreements between parts."""
+        _check(self)
+
+    @property
+    def steps(self) -> int:
+        """Number of passes through a block."""
+        return len(self.schedule)
+
+    @property
+    def blocks(self) -> int:
+        """Number of distinct blocks (sets of layer weights)."""
+        return max(self.schedule) + 1
+
+    def with_vocabulary(self, vocabulary: int, *, pad_id: int | None = None) -> Self:
+        """The same model over another vocabulary size."""
+        pad = self.embeddings.pad_id if pad_id is None else pad_id
+        return replace(self, embeddings=replace(self.embeddings, vocabulary=vocabulary, pad_id=pad))
+
+    def with_dropout(self, rate: float) -> Self:
+        """The same model with one rate for every dropout."""
+        return replace(self, dropout=rate, attention=replace(self.attention, dropout=rate))
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values that :meth:`from_json` reads back to an equal config."""
+        result = _to_json(self)
+        assert isinstance(result, dict)
+        return result
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> Self:
+        """Read :meth:`to_json` output; unknown, missing or ill-typed fields raise InputError."""
+        result = _from_json(cls, values, "config")
+        assert isinstance(result, cls)
+        return result
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One value that two configs do not share; ``left`` or ``right`` is None where it is absent."""
+
+    path: str
+    left: Any
+    right: Any
+
+
+def diff(left: Config, right: Config) -> list[Difference]:
+    """Every value in which two configs differ, in the order of the tree's fields."""
+    a, b = dict(_leaves(_to_json(left))), dict(_leaves(_to_json(right)))
+    paths = list(dict.fromkeys([*a, *b]))
+    return [
+        Difference(path, a.get(path), b.get(path))
+        for path in paths
+        if path != "family" and a.get(path) != b.get(path)
+    ]
+
+
+def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    if isinstance(value, dict):
+        for key, child in value.items():
+            yield from _leaves(child, f"{path}.{key}" if path else key)
+    else:
+        yield path, value
+
+
+def _to_json(value: Any) -> Any:
+    if is_dataclass(value) and not isinstance(value, type):
+        tag = {"kind": value.kind} if isinstance(value, Terms) else {}
+        return tag | {f.name: _to_json(getattr(value, f.name)) for f in fields(value)}
+    if isinstance(value, tuple):
+        return [_to_json(item) for item in value]
+    return value
+
+
+def _from_json(kind: Any, value: Any, path: str) -> Any:
+    """Build ``kind`` from plain values, naming the path of whatever does not fit."""
+    options = [option for option in (get_args(kind) or (kind,)) if option is not type(None)]
+    if is_dataclass(options[0]):
+        if value is None and type(None) in get_args(kind):
+            return None
+        if not isinstance(value, Mapping):
+            raise InputError(f"{path} must be an object with named fields, not {value!r}.")
+        values = dict(value)
+        if len(options) > 1:
+            options = [_tagged(options, values.pop("kind", None), path)]
+        return _build(options[0], values, path)
+    if getattr(kind, "__origin__", None) is tuple:
+        if not isinstance(value, list | tuple):
+            raise InputError(f"{path} must be a list, not {value!r}.")
+        return tuple(_from_json(get_args(kind)[0], item, path) for item in value)
+    allowed = get_args(kind) or (kind,)
+    if float in allowed and type(value) is int:
+        return float(value)
+    if type(value) not in allowed:
+        names = " or ".join("null" if t is type(None) else t.__name__ for t in allowed)
+        raise InputError(f"{path} must be {names}, not {value!r}.")
+    return value
+
+
+def _tagged(options: list[Any], tag: Any, path: str) -> Any:
+    for option in options:
+        if option.kind == tag:
+            return option
+    known = ", ".join(option.kind for option in options)
+    raise InputError(f"{path}.kind is {tag!r}; allowed are {known}.")
+
+
+def _build(kind: Any, values: dict[str, Any], path: str) -> Any:
+    hints = get_type_hints(kind)
+    known = {f.name: f for f in fields(kind)}
+    unknown = sorted(set(values) - set(known))
+    if unknown:
+        raise InputError(f"{path} has no field {unknown[0]!r}; known are {', '.join(known)}.")
+    missing = [
+        name
+        for name, f in known.items()
+        if name not in values
+        and f.default is dataclasses.MISSING
+        and f.default_factory is dataclasses.MISSING
+    ]
+    if missing:
+        raise InputError(f"{path} lacks the field {missing[0]!r}.")
+    return kind(
+        **{name: _from_json(hints[name], value, f"{path}.{name}") for name, value in values.items()}
+    )
+
+
+def _check(config: Config) -> None:
+    e, a, f = config.embeddings, config.attention, config.feed_forward
+    ranges: list[tuple[str, float, float, float]] = [
+        ("embeddings.vocabulary", e.vocabulary, 1, 2_000_000),
+        ("embeddings.width", e.width, 1, 16_384),
+        ("embeddings.positions", 1 if e.positions is None else e.positions, 1, 1_000_000),
+        ("embeddings.segments", e.segments, 0, 64),
+        ("embeddings.pad_id", e.pad_id, 0, e.vocabulary - 1),
+        ("width", config.width, 1, 16_384),
+        ("attention.heads", a.heads, 1, 256),
+        ("attention.head_width", a.head_width, 1, 4_096),
+        ("attention.dropout", a.dropout, 0, 1),
+        ("feed_forward.width", f.width, 1, 65_536),
+        ("schedule", len(config.schedule), 1, 512),
+        ("norm_epsilon", config.norm_epsilon, 0, 1),
+        ("dropout", config.dropout, 0, 1),
+    ]
+    for name, value, low, high in ranges:
+        if not low <= value <= high:
+            raise InputError(f"{name} is {value}; allowed is {low} to {high}.")
+    if f.activation not in ACTIVATIONS:
+        raise InputError(
+            f"feed_forward.activation is {f.activation!r}; allowed are {', '.join(ACTIVATIONS)}."
+        )
+    if set(config.schedule) != set(range(config.blocks)):
+        raise InputError(
+            f"schedule {config.schedule} must use every block from 0 to its highest number."
+        )
+    terms = a.terms
+    if isinstance(terms, TransformerXL) and terms.direction not in DIRECTIONS:
+        raise InputError(
+            f"attention.terms.direction is {terms.direction!r}; "
+            f"allowed are {', '.join(DIRECTIONS)}."
+        )

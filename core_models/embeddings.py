@@ -1,0 +1,66 @@
+"""The encoder's input sum: pieces, positions, segments."""
+
+import torch
+from torch import Tensor, nn
+
+from core_models.batch import Batch
+from core_models.config import Config
+from core_models.errors import InputError
+from core_models.trace import Sites
+
+
+class Embeddings(nn.Module):
+    """Tables of width E, summed, normed and, where E differs from D, projected to D."""
+
+    def __init__(self, config: Config) -> None:
+        super().__init__()
+        parts = config.embeddings
+        self.first_position = parts.first_position
+        self.blank_padding = parts.blank_padding
+        self.pieces = nn.Embedding(parts.vocabulary, parts.width, padding_idx=parts.pad_id)
+        self.positions = _table(parts.positions, parts.width, parts.first_position - 1)
+        self.segments = _table(parts.segments or None, parts.width, -1)
+        self.norm = (
+            nn.LayerNorm(parts.width, eps=config.norm_epsilon) if parts.normed else nn.Identity()
+        )
+        self.dropout = nn.Dropout(config.dropout)
+        self.projection = (
+            nn.Linear(parts.width, config.width) if parts.width != config.width else nn.Identity()
+        )
+
+    def forward(self, batch: Batch, sites: Sites | None = None) -> Tensor:
+        """Batch of [B, L] -> [B, L, D]."""
+        x = batch.embeddings if batch.input_ids is None else self.pieces(batch.input_ids)
+        assert x is not None
+        if sites is not None:
+            x = sites.offer("embedding:pieces", x)
+        if self.positions is not None:
+            rows = self.positions(self._position_rows(batch))  # [1 or B, L, E]
+            x = x + (rows if sites is None else sites.offer("embedding:positions", rows))
+        if self.segments is not None:
+            ids = batch.segment_ids
+            rows = self.segments.weight[0] if ids is None else self.segments(ids)  # [E], [B, L, E]
+            x = x + (rows if sites is None else sites.offer("embedding:segments", rows))
+        x = self.norm(x)
+        if self.blank_padding and batch.attention_mask is not None:
+            x = x * batch.attention_mask[..., None]
+        x = self.projection(self.dropout(x))
+        return x if sites is None else sites.offer("embedding", x)
+
+    def _position_rows(self, batch: Batch) -> Tensor:
+        """Row of the position table for each token, [1, L] or [B, L]."""
+        assert self.positions is not None
+        length, first = batch.shape[1], self.first_position
+        room = self.positions.num_embeddings - first
+        if length > room:
+            raise InputError(f"The input has {length} tokens; this model takes at most {room}.")
+        if first == 0 or batch.attention_mask is None:
+            return torch.arange(first, first + length, device=batch.device)[None]
+        real = batch.attention_mask.long()
+        return real.cumsum(1) * real + (first - 1)  # padding lands on row first - 1
+
+
+def _table(rows: int | None, width: int, pad_row: int) -> nn.Embedding | None:
+    if rows is None:
+        return None
+    return nn.Embedding(rows, width, padding_idx=pad_row if pad_row >= 0 else None)

@@ -1,0 +1,226 @@
+"""The encoder: embeddings, then blocks run by a schedule."""
+
+from dataclasses import dataclass, field
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from core_models.batch import Batch
+from core_models.config import Config, Convolution, TransformerXL
+from core_models.embeddings import Embeddings
+from core_models.layer import FUNCTIONS, Layer
+from core_models.terms import Prepared, build_table
+from core_models.trace import Trace
+
+
+@dataclass(frozen=True)
+class EncoderOutput:
+    """What a forward pass gives; heads are applied to it outside the encoder."""
+
+    hidden: Tensor
+    """Content stream after the last step [B, L, D]."""
+    streams: dict[str, Tensor] = field(default_factory=dict)
+    """Other streams by name: ``query`` [B, M, D] where the batch has targets."""
+    memory: tuple[Tensor, ...] = ()
+    """Inputs of every step for the next segment, detached, each [B, M', D]."""
+    last_input: Tensor | None = None
+    """Content stream before the last step [B, L, D], from which a mask decoder starts."""
+
+
+class Encoder(nn.Module):
+    """One encoder for every family; :class:`~core_models.config.Config` holds the differences."""
+
+    def __init__(self, config: Config) -> None:
+        super().__init__()
+        self.config = config
+        self.embeddings = Embeddings(config)
+        self.table = build_table(config)
+        self.blocks = nn.ModuleList(Layer(config) for _ in range(config.blocks))
+        self.convolution = (
+            ConvolutionLayer(config, config.convolution) if config.convolution else None
+        )
+        self.mask_decoder = (
+            nn.Embedding(config.mask_decoder.positions, config.width)
+            if config.mask_decoder
+            else None
+        )
+        self.query_start = nn.Parameter(torch.zeros(config.width)) if config.query_stream else None
+        self.dropout = nn.Dropout(config.dropout)
+
+    def forward(self, batch: Batch, trace: Trace | None = None) -> EncoderOutput:
+        """Run the schedule.
+
+        Args:
+            batch: inputs [B, L].
+            trace: records and edits the inside; None takes the fused path, which compiles as one
+                graph.
+
+        Returns:
+            The hidden states [B, L, D] and what else the batch asked for. Rows of padding hold no
+            meaning.
+        """
+        first = hidden = last_input = self.embeddings(
+            batch, None if trace is None else trace.at(None)
+        )
+        prepared, visible = self._prepare(batch)
+        query = self._start_query(batch)
+        memory: list[Tensor] = []
+        for step, block in enumerate(self.config.schedule):
+            layer = self.blocks[block]
+            old = batch.memory[step] if batch.memory else None
+            if batch.remember:
+                memory.append(_remember(old, hidden, batch))
+            if query is not None:
+                assert batch.targets is not None
+                query = layer(
+                    hidden,
+                    queries=query,
+                    visible=target_visibility(batch),
+                    prepared=None if prepared is None else prepared.at(batch.targets),
+                    memory=old,
+                    sites=None if trace is None else trace.at(step, "query"),
+                )
+            last_input = hidden
+            hidden = layer(
+                hidden,
+                visible=visible,
+                prepared=prepared,
+                memory=old,
+                sites=None if trace is None else trace.at(step),
+            )
+            if step == 0 and self.convolution is not None:
+                hidden = self.convolution(first, hidden, batch.attention_mask)
+        streams = {}
+        if self.config.output_dropout:
+            hidden = self.dropout(hidden)
+        if query is not None:
+            streams["query"] = self.dropout(query) if self.config.output_dropout else query
+        return EncoderOutput(hidden, streams, tuple(memory), last_input)
+
+    def decode(self, batch: Batch, output: EncoderOutput, trace: Trace | None = None) -> Tensor:
+        """The hidden states that masked tokens are predicted from, [B, L, D].
+
+        With a mask decoder (DeBERTa) the last layer runs again from its own queries: they start
+        as absolute positions plus the input of the last step, while keys and values stay that
+        input (arXiv 2006.03654, section 3.2; in the released code keys and values are H[n-1] and
+        the shared last layer is applied twice). Without one this is ``output.hidden``.
+        """
+        if self.mask_decoder is None or self.config.mask_decoder is None:
+            return output.hidden
+        start = output.last_input
+        assert start is not None
+        prepared, visible = self._prepare(batch)
+        rows = torch.arange(batch.shape[1], device=batch.device)
+        queries: Tensor = start + self.mask_decoder(
+            rows.clamp(max=self.mask_decoder.num_embeddings - 1)
+        )
+        layer = self.blocks[self.config.schedule[-1]]
+        for step in range(self.config.mask_decoder.steps):
+            queries = layer(
+                start,
+                queries=queries,
+                visible=visible,
+                prepared=prepared,
+                sites=None if trace is None else trace.at(step, "mask_decoder"),
+            )
+        return queries
+
+    def _prepare(self, batch: Batch) -> tuple[Prepared | None, Tensor | None]:
+        remembered = batch.memory[0].shape[1] if batch.memory else 0
+        prepared = None if self.table is None else self.table(batch, remembered)
+        visible = content_visibility(batch)
+        terms = self.config.attention.terms
+        if isinstance(terms, TransformerXL) and terms.direction == "left":
+            length = batch.shape[1]
+            earlier = torch.ones(length, length, dtype=torch.bool, device=batch.device).tril()
+            earlier = F.pad(earlier, (remembered, 0), value=True)
+            visible = earlier if visible is None else visible & earlier
+        return prepared, visible
+
+    def _start_query(self, batch: Batch) -> Tensor | None:
+        """The first state of the query stream: the same vector at every target [B, M, D]."""
+        if batch.targets is None:
+            return None
+        if self.query_start is None:
+            raise ValueError("the batch has targets, but this model has no query stream")
+        start: Tensor = self.dropout(self.query_start.expand(*batch.targets.shape, -1))
+        return start
+
+
+class ConvolutionLayer(nn.Module):
+    """DeBERTa-v2's convolution: ``norm(layer_0(x) + activation(conv(x)))``."""
+
+    def __init__(self, config: Config, parts: Convolution) -> None:
+        super().__init__()
+        padding = (parts.kernel - 1) // 2
+        self.conv = nn.Conv1d(config.width, config.width, parts.kernel, padding=padding)
+        self.norm = nn.LayerNorm(config.width, eps=config.norm_epsilon)
+        self.activation = FUNCTIONS[parts.activation]
+        self.dropout = nn.Dropout(config.dropout)
+
+    def forward(self, start: Tensor, hidden: Tensor, mask: Tensor | None) -> Tensor:
+        """Embedding output and first layer's output [B, L, D] -> [B, L, D]."""
+        local = self.conv(start.transpose(1, 2)).transpose(1, 2)
+        if mask is not None:
+            local = local * mask[..., None]
+        x: Tensor = self.norm(hidden + self.activation(self.dropout(local)))
+        return x if mask is None else x * mask[..., None]
+
+
+def content_visibility(batch: Batch) -> Tensor | None:
+    """Which keys each token may see, broadcastable to [B, H, L, K]; None = all."""
+    return _visible(batch, batch.visibility)
+
+
+def target_visibility(batch: Batch) -> Tensor | None:
+    """Which keys each query of the query stream may see, broadcastable to [B, H, M, K]."""
+    return _visible(batch, batch.target_visibility)
+
+
+def _visible(batch: Batch, visibility: Tensor | None) -> Tensor | None:
+    mask = batch.attention_mask
+    if visibility is None and mask is None:
+        return None
+    if visibility is None:
+        assert mask is not None
+        visible = mask[:, None, None, :]
+    else:
+        visible = visibility[:, None]
+        visible = visible if mask is None else visible & mask[:, None, None, :]
+    if batch.memory:
+        visible = F.pad(visible, (batch.memory[0].shape[1], 0), value=True)
+    return visible
+
+
+def _remember(old: Tensor | None, hidden: Tensor, batch: Batch) -> Tensor:
+    new = (hidden if batch.reuse is None else hidden[:, : batch.reuse]).detach()
+    return (new if old is None else torch.cat([old, new], 1))[:, -batch.remember :]
+
+
+def initialise(module: nn.Module, std: float, generator: torch.Generator | None = None) -> None:
+    """Published initialisation: weights from a normal of ``std``, biases 0, norms 1 and 0.
+
+    Padding rows of embedding tables are zero. The original
+    TensorFlow code truncates the normal at two standard deviations; this follows the PyTorch
+    releases, which do not.
+    """
+    for part in module.modules():
+        if isinstance(part, nn.Linear | nn.Embedding | nn.Conv1d):
+            nn.init.normal_(part.weight, 0.0, std, generator=generator)
+        if isinstance(part, nn.Linear | nn.Conv1d) and part.bias is not None:
+            nn.init.zeros_(part.bias)
+        if isinstance(part, nn.LayerNorm):
+            nn.init.ones_(part.weight)
+            nn.init.zeros_(part.bias)
+        for name, own in part.named_parameters(recurse=False):
+            if name in ("query_start", "segment_vectors", *_BIASES):
+                nn.init.normal_(own, 0.0, std, generator=generator)
+    for part in module.modules():
+        if isinstance(part, nn.Embedding) and part.padding_idx is not None:
+            with torch.no_grad():
+                part.weight[part.padding_idx].zero_()
+
+
+_BIASES = ("content_bias", "position_bias", "segment_bias")
+"""XLNet draws its attention biases like weights (released code)."""

@@ -1,0 +1,106 @@
+"""What a tokenizer gives, what it refuses, and how pieces are written."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from core_models.errors import InputError
+
+MAX_CHARACTERS = 20_000
+"""Longest text that people may enter."""
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """One input, special pieces included. Every list has one entry per piece."""
+
+    ids: list[int]
+    segment_ids: list[int]
+    pieces: list[str]
+    """Raw pieces ("##ing")."""
+    offsets: list[tuple[int, int]]
+    """Start and end in characters (code points) of ``text``, or of ``pair`` for the pieces of
+    the second text; (0, 0) for special pieces."""
+    words: list[int | None]
+    """Word group, counted over the whole input; None for special pieces."""
+    special: list[bool]
+    """True for padding, [CLS] and [SEP]. [MASK] is not special: it stands for a piece."""
+    text: str
+    pair: str | None
+    truncated: bool
+    """Pieces were cut off at the end to keep to ``max_length``."""
+
+    def __len__(self) -> int:
+        """Number of pieces."""
+        return len(self.ids)
+
+
+class Marker(NamedTuple):
+    """How the pieces of a kind of vocabulary show where words start."""
+
+    word: str
+    """Prefix of pieces that start a word ("" = none)."""
+    continuation: str
+    """Prefix of pieces that continue a word ("" = none)."""
+    readable: Callable[[str], str]
+    """What is left of a piece without prefix -> what people read."""
+
+
+def _byte_glyphs() -> dict[str, int]:
+    """Glyph -> byte of byte-level pieces: printable bytes stand for themselves, others follow."""
+    plain = {*range(33, 127), *range(161, 173), *range(174, 256)}
+    others = iter(range(256, 512))
+    return {chr(b if b in plain else next(others)): b for b in range(256)}
+
+
+_GLYPHS = _byte_glyphs()
+
+
+def _from_bytes(piece: str) -> str:
+    """A byte-level piece as text; bytes of a broken character are shown as hexadecimal."""
+    if any(glyph not in _GLYPHS for glyph in piece):
+        return piece
+    return bytes(_GLYPHS[glyph] for glyph in piece).decode("utf-8", errors="backslashreplace")
+
+
+MARKERS = {
+    "wordpiece": Marker("", "##", str),
+    "byte_bpe": Marker("\u0120", "", _from_bytes),
+    "unigram": Marker("\u2581", "", lambda piece: piece.replace("\u2581", " ")),
+}
+
+
+def check_text(text: object) -> str:
+    """Refuse what is no text to work on.
+
+    Raises:
+        InputError: Not a string, blank, over 20,000 characters, or not valid Unicode.
+    """
+    if not isinstance(text, str):
+        raise InputError(f"a text must be a string, not {type(text).__name__}")
+    if not text.strip():
+        raise InputError("the text is empty; write a sentence")
+    if len(text) > MAX_CHARACTERS:
+        raise InputError(
+            f"the text has {len(text):,} characters; at most {MAX_CHARACTERS:,} are allowed, "
+            "so shorten it"
+        )
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        raise InputError("the text holds half a character (a lone surrogate); remove it") from None
+    return text
+
+
+def longest_first(counts: list[int], room: int) -> list[int]:
+    """How many pieces of each text stay, cutting the longer one first (the second on a tie)."""
+    if sum(counts) <= room:
+        return counts
+    if len(counts) == 1:
+        return [room]
+    short = min(*counts, room // 2)
+    first, second = counts
+    if first <= second:
+        kept = min(first, room - room // 2)
+        return [kept, room - kept]
+    return [room - short, short]

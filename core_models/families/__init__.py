@@ -1,0 +1,34 @@
+"""The registry of families and released sizes."""
+
+from core_models.config import Config
+from core_models.errors import InputError
+from core_models.families import bert
+from core_models.families.family import Family
+
+FAMILIES: dict[str, Family] = {family.name: family for family in (bert.FAMILY,)}
+"""Every family by name."""
+
+
+def family(name: str) -> Family:
+    """The family of a name; InputError lists the known ones."""
+    try:
+        return FAMILIES[name]
+    except KeyError:
+        raise InputError(f"No family {name!r}; known are {', '.join(FAMILIES)}.") from None
+
+
+def sizes() -> dict[str, Config]:
+    """Every published size of every family by name."""
+    return {name: config for f in FAMILIES.values() for name, config in f.sizes.items()}
+
+
+def size(name: str) -> Config:
+    """The config of a published size such as ``bert-base-uncased``; InputError names close ones."""
+    known = sizes()
+    for f in FAMILIES.values():
+        name = f.aliases.get(name, name)
+    if name in known:
+        return known[name]
+    stem = name.split("-", maxsplit=1)[0]
+    close = [other for other in known if other.startswith(stem)] or list(known)
+    raise InputError(f"No published size {name!r}; there are {', '.join(close)}.")

@@ -1,0 +1,206 @@
+"""A checkpoint ready for use: tokenizer, encoder and heads."""
+
+import copy
+import os
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+import torch
+from torch import nn
+
+from core_models import hub
+from core_models.batch import Batch
+from core_models.checkpoints.files import (
+    CONFIG,
+    load_checkpoint,
+    present_heads,
+    read_format,
+    read_json,
+    read_tensors,
+    save_checkpoint,
+    their_names,
+)
+from core_models.checkpoints.formats import BY_FAMILY
+from core_models.config import Config
+from core_models.encoder import Encoder, initialise
+from core_models.errors import InputError
+from core_models.heads import MaskedTokenHead, build_head
+from core_models.tokenizer import Encoding, Tokenizer
+
+SHIPPED = Path(__file__).resolve().parent.parent / "assets" / "models"
+CARD = "cloze.json"
+"""Optional file of a model folder: title and description for people."""
+
+
+class Model(nn.Module):
+    """Tokenizer, encoder and the heads that a checkpoint really has.
+
+    A head that the checkpoint lacks is absent from ``heads``; nothing is ever filled at random.
+    """
+
+    def __init__(self, config: Config, tokenizer: Tokenizer, heads: Iterable[str]) -> None:
+        super().__init__()
+        if tokenizer.vocabulary > config.embeddings.vocabulary:
+            raise InputError(
+                f"The tokenizer has {tokenizer.vocabulary} pieces but the model's table only "
+                f"{config.embeddings.vocabulary} rows; they do not belong together."
+            )
+        self.name = ""
+        self.config = config
+        self.tokenizer = tokenizer
+        self.encoder = Encoder(config)
+        self.heads = nn.ModuleDict(
+            {name: build_head(name, config, self.encoder.embeddings) for name in heads}
+        )
+
+    @classmethod
+    def new(
+        cls,
+        config: Config,
+        tokenizer: Tokenizer,
+        *,
+        heads: Sequence[str] | None = None,
+        generator: torch.Generator | None = None,
+    ) -> Self:
+        """A freshly initialised model with the config's pretraining heads, or those given."""
+        model = cls(config, tokenizer, config.objectives if heads is None else heads)
+        initialise(model, config.initial_std, generator)
+        return model
+
+    @classmethod
+    def from_folder(cls, folder: Path) -> Self:
+        """Read a folder in the format of transformers; InputError names whatever does not fit."""
+        values = read_json(folder / CONFIG)
+        form = read_format(values)
+        config = form.read_config(values)
+        heads = present_heads(form, their_names(form, read_tensors(folder)))
+        tokenizer = Tokenizer.from_folder(folder)
+        with torch.device("meta"):
+            model = cls(config, tokenizer, heads)
+        load_checkpoint(model, form, config, folder)
+        for head in model.heads.values():
+            if isinstance(head, MaskedTokenHead):
+                head.tie(model.encoder.embeddings)
+        model.name = folder.name
+        return model.eval()
+
+    @property
+    def longest(self) -> int:
+        """Most tokens that one input may have."""
+        parts = self.config.embeddings
+        return 512 if parts.positions is None else parts.positions - parts.first_position
+
+    def encode(self, texts: Sequence[str | tuple[str, str]]) -> list[Encoding]:
+        """Tokens of each text or pair, cut to :attr:`longest`."""
+        pairs = [(t, None) if isinstance(t, str) else t for t in texts]
+        return [self.tokenizer.encode(a, b, max_length=self.longest) for a, b in pairs]
+
+    def batch(self, texts: Sequence[str | tuple[str, str]]) -> Batch:
+        """A padded batch [B, L] of texts or pairs, on the encoder's device."""
+        if not texts:
+            raise InputError("No text was given; pass at least one.")
+        return self.collate(self.encode(texts))
+
+    def collate(self, encodings: Sequence[Encoding]) -> Batch:
+        """A padded batch [B, L] of encodings, on the encoder's device."""
+        length = max(len(e.ids) for e in encodings)
+        ids = torch.full((len(encodings), length), self.config.embeddings.pad_id)
+        segments = torch.zeros_like(ids)
+        mask = torch.zeros_like(ids, dtype=torch.bool)
+        for row, encoding in enumerate(encodings):
+            real = len(encoding.ids)
+            ids[row, :real] = torch.tensor(encoding.ids)
+            segments[row, :real] = torch.tensor(encoding.segment_ids)
+            mask[row, :real] = True
+        batch = Batch(
+            input_ids=ids,
+            segment_ids=segments,
+            attention_mask=None if bool(mask.all()) else mask,
+        )
+        return batch.to(self.encoder.embeddings.pieces.weight.device)
+
+    def save(self, folder: str | Path) -> None:
+        """Write a folder that transformers and :func:`load` open."""
+        path = Path(folder)
+        save_checkpoint(self, BY_FAMILY[self.config.family], self.config, path)
+        self.tokenizer.save(path)
+
+    def clone(self) -> Self:
+        """A deep copy that shares no tensor, with decoders tied to the copy's own table."""
+        return copy.deepcopy(self)
+
+
+@dataclass(frozen=True)
+class ModelInfo:
+    """A model that can be loaded by name."""
+
+    name: str
+    family: str
+    title: str
+    description: str
+    heads: tuple[str, ...]
+    parameters: int
+    folder: Path
+
+
+def folders() -> list[Path]:
+    """Where named models lie: the shipped folder, then those of CLOZE_MODELS (os.pathsep)."""
+    extra = os.environ.get("CLOZE_MODELS", "")
+    return [SHIPPED, *(Path(p) for p in extra.split(os.pathsep) if p)]
+
+
+def models() -> list[ModelInfo]:
+    """Every model that :func:`load` finds by name, sorted by name within its folder."""
+    found: dict[str, ModelInfo] = {}
+    for root in folders():
+        for path in sorted(root.glob(f"*/{CONFIG}")):
+            found.setdefault(path.parent.name, _info(path.parent))
+    return list(found.values())
+
+
+def _info(folder: Path) -> ModelInfo:
+    values = read_json(folder / CONFIG)
+    form = read_format(values)
+    config = form.read_config(values)
+    card = read_json(folder / CARD) if (folder / CARD).exists() else {}
+    tensors = their_names(form, read_tensors(folder))
+    return ModelInfo(
+        name=folder.name,
+        family=config.family,
+        title=str(card.get("title", folder.name)),
+        description=str(card.get("description", "")),
+        heads=present_heads(form, tensors),
+        parameters=sum(t.numel() for n, t in tensors.items() if not form.ignores(n)),
+        folder=folder,
+    )
+
+
+def load(name: str | Path) -> Model:
+    """A model by shipped name, by folder in transformers format, or by hub id ``owner/model``.
+
+    A plain name is looked up among :func:`models`; a folder must be a :class:`~pathlib.Path` or
+    contain a path separator, and wins over a hub id of the same spelling.
+
+    Raises:
+        InputError: unknown name, or a folder that does not hold a supported model.
+    """
+    if isinstance(name, Path):
+        return Model.from_folder(name)
+    if re.fullmatch(r"[\w.-]+", name) and name not in (".", ".."):
+        for root in folders():
+            if (root / name / CONFIG).exists():
+                return Model.from_folder(root / name)
+    elif Path(name).is_dir():
+        return Model.from_folder(Path(name))
+    elif hub.is_hub_id(name):
+        model = Model.from_folder(hub.fetch(name))
+        model.name = name
+        return model
+    known = ", ".join(info.name for info in models()) or "none is shipped"
+    raise InputError(
+        f"No model {name!r}. By name: {known}. Otherwise give a folder in transformers format "
+        "or a hub id such as google-bert/bert-base-uncased."
+    )

@@ -1,0 +1,20 @@
+"""BERT's attention: the content score alone."""
+
+from torch import Tensor, nn
+
+from core_models.config import Attention
+from core_models.terms.distances import Prepared
+
+
+class PlainTerms(nn.Module):
+    """No terms; scale ``1 / sqrt(d)`` (arXiv 1706.03762, section 3.2.1)."""
+
+    def __init__(self, config: Attention) -> None:
+        super().__init__()
+        self.scale = config.head_width**-0.5
+
+    def forward(
+        self, q: Tensor, k: Tensor, prepared: Prepared | None, query: nn.Linear, key: nn.Linear
+    ) -> tuple[Tensor, dict[str, Tensor]]:
+        """The queries unchanged and no terms."""
+        return q, {}

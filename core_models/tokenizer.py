@@ -1,0 +1,318 @@
+"""Text to pieces and back: one wrapper for WordPiece, byte-level BPE and unigram vocabularies.
+
+The work is done by the ``tokenizers`` library. Truncation, templates and word groups are done
+here, because the library keeps truncation and padding as state of the shared object, which two
+threads would overwrite for each other. A `Tokenizer` is never changed after construction and may
+be used by any number of threads.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import tokenizers
+from numpy.typing import NDArray
+
+from core_models import tokenizer_files as files
+from core_models import tokenizer_training
+from core_models.encoding import MARKERS, MAX_CHARACTERS, Encoding, check_text, longest_first
+from core_models.errors import InputError
+
+__all__ = ["MAX_CHARACTERS", "Encoding", "Tokenizer", "check_text"]
+
+_KINDS = {"WordPiece": "wordpiece", "BPE": "byte_bpe", "Unigram": "unigram"}
+
+
+class Tokenizer:
+    """A vocabulary with its rules. Immutable, safe for threads."""
+
+    def __init__(
+        self, backend: tokenizers.Tokenizer, settings: Mapping[str, Any] | None = None
+    ) -> None:
+        """Wrap a backend of the ``tokenizers`` library.
+
+        Args:
+            backend: Taken over; its truncation and padding are switched off.
+            settings: The content of tokenizer_config.json; None = worked out from the pieces.
+
+        Raises:
+            InputError: The kind is not supported, or a special piece is missing.
+        """
+        backend.no_truncation()
+        backend.no_padding()
+        self._backend = backend
+        self._definition = backend.to_str()
+        parsed = json.loads(self._definition)
+        try:
+            self.kind: str = _KINDS[parsed["model"]["type"]]
+        except KeyError:
+            raise InputError(
+                f"tokenizers of kind {parsed['model'].get('type')!r} are not supported; "
+                f"allowed: {', '.join(_KINDS)}"
+            ) from None
+        vocabulary = backend.get_vocab(with_added_tokens=True)
+        self._pieces = [""] * (max(vocabulary.values()) + 1)
+        for piece, index in vocabulary.items():
+            self._pieces[index] = piece
+        given = dict(settings or {})
+        self.specials = files.specials_from(given, vocabulary)
+        self.template = files.template_from(
+            parsed.get("post_processor"),
+            self.specials,
+            pad_left=given.get("padding_side") == "left",
+            pad_segment=int(given.get("pad_token_type_id", 0)),
+        )
+        self.pad_id, self.unknown_id, self.cls_id, self.sep_id, self.mask_id = (
+            vocabulary[name] for name in self.specials.names()
+        )
+        self._ids = vocabulary
+        self.special_ids = frozenset({self.pad_id, self.cls_id, self.sep_id})
+        self._marker = MARKERS[self.kind]
+        self._settings = given or files.settings_for(
+            backend, self.specials, self.template, lowercase=_lowercases(parsed["normalizer"])
+        )
+
+    # --- making and keeping -----------------------------------------------------------------
+
+    @classmethod
+    def from_folder(cls, path: str | Path) -> Self:
+        """Read a folder in transformers format.
+
+        Raises:
+            InputError: The folder is missing, or holds no readable tokenizer.
+        """
+        folder = Path(path)
+        if not folder.is_dir():
+            raise InputError(f"{folder} is not a folder; give the folder that holds tokenizer.json")
+        return cls(*files.read_folder(folder))
+
+    @classmethod
+    def from_file(cls, path: str | Path) -> Self:
+        """Read a single tokenizer.json.
+
+        Raises:
+            InputError: The file is missing or damaged.
+        """
+        if not Path(path).is_file():
+            raise InputError(f"{path} is not a file; give the path of a tokenizer.json")
+        return cls(files.read_backend(Path(path)))
+
+    @classmethod
+    def train(
+        cls,
+        texts: Iterable[str],
+        *,
+        vocabulary: int,
+        kind: str = "wordpiece",
+        lowercase: bool = True,
+        template: files.Template | None = None,
+    ) -> Self:
+        """Learn a vocabulary from texts. The same texts give the same vocabulary.
+
+        Args:
+            texts: Sentences or paragraphs.
+            vocabulary: Number of pieces wanted, special pieces included. Small corpora give fewer.
+            kind: "wordpiece" (BERT), "byte_bpe" (RoBERTa) or "unigram" (ALBERT, XLNet).
+            lowercase: Lower-case the text (byte_bpe never does).
+            template: Where special pieces go; None = the usual place for the kind.
+
+        Raises:
+            InputError: The kind is unknown, or ``vocabulary`` is too small for it.
+        """
+        backend, settings = tokenizer_training.train(
+            texts, vocabulary=vocabulary, kind=kind, lowercase=lowercase, template=template
+        )
+        return cls(backend, settings)
+
+    def save(self, folder: str | Path) -> None:
+        """Write the files that transformers' AutoTokenizer reads.
+
+        Args:
+            folder: Made if missing. Gets tokenizer.json, tokenizer_config.json,
+                special_tokens_map.json and, for WordPiece, vocab.txt.
+        """
+        target = Path(folder)
+        target.mkdir(parents=True, exist_ok=True)
+        pretty = json.dumps(json.loads(self._definition), ensure_ascii=False, indent=1)
+        files.write_text(target / files.TOKENIZER_FILE, pretty + "\n")
+        config = json.dumps(self._settings, ensure_ascii=False, indent=2)
+        files.write_text(target / files.CONFIG_FILE, config + "\n")
+        names = files.settings_for(self._backend, self.specials, self.template, lowercase=False)
+        tokens = {k: v for k, v in names.items() if k.endswith("_token")}
+        files.write_text(target / "special_tokens_map.json", json.dumps(tokens, indent=2) + "\n")
+        if self.kind == "wordpiece":
+            files.write_text(target / files.VOCABULARY_FILE, "\n".join(self._pieces) + "\n")
+
+    @property
+    def fingerprint(self) -> str:
+        """Short hash of the whole definition: equal for equal tokenizers, on every machine."""
+        # Scores of unigram pieces lose their last digits when the library reads them back.
+        parsed = json.loads(self._definition, parse_float=lambda digits: round(float(digits), 5))
+        canonical = json.dumps(parsed, sort_keys=True)
+        return hashlib.sha256(canonical.encode()).hexdigest()[:16]
+
+    @property
+    def vocabulary(self) -> int:
+        """Number of pieces V."""
+        return len(self._pieces)
+
+    # --- text to pieces ---------------------------------------------------------------------
+
+    def encode(self, text: str, pair: str | None = None, *, max_length: int = 512) -> Encoding:
+        """Encode one text, or two, with special pieces.
+
+        Args:
+            text: At most 20,000 characters, not blank.
+            pair: The second text, same limits.
+            max_length: Most pieces to keep, special pieces included. Longer inputs lose pieces
+                at the end of the longer text and are marked as truncated.
+
+        Raises:
+            InputError: A text is blank, too long or not valid Unicode, or ``max_length`` leaves
+                no room for a piece.
+        """
+        for part in (text,) if pair is None else (text, pair):
+            check_text(part)
+        extra = self.template.extra(pair=pair is not None)
+        room = max_length - extra
+        if room < (1 if pair is None else 2):
+            raise InputError(
+                f"max_length {max_length} leaves no room for text beside {extra} special pieces"
+            )
+        parts = {files.FIRST: self._backend.encode(text, add_special_tokens=False)}
+        if pair is not None:
+            parts[files.SECOND] = self._backend.encode(pair, add_special_tokens=False)
+        if not all(len(part.ids) for part in parts.values()):
+            raise InputError("the text holds only characters that cannot be shown; write a word")
+        keep = longest_first([len(p.ids) for p in parts.values()], room)
+        return self._assemble(parts, dict(zip(parts, keep, strict=True)), text, pair)
+
+    def encode_batch(
+        self, inputs: Sequence[str | tuple[str, str]], *, max_length: int = 512
+    ) -> list[Encoding]:
+        """Encode several inputs, each a text or a (first, second) tuple; see `encode`."""
+        return [
+            self.encode(item, max_length=max_length)
+            if isinstance(item, str)
+            else self.encode(item[0], item[1], max_length=max_length)
+            for item in inputs
+        ]
+
+    def encode_plain(
+        self, texts: Sequence[str]
+    ) -> list[tuple[NDArray[np.int32], NDArray[np.bool_]]]:
+        """Encode corpus sentences without special pieces, without limits, on every core.
+
+        Returns:
+            Per text its ids [n] and, for each piece, whether it starts a word [n].
+        """
+        result = []
+        for found in self._backend.encode_batch(list(texts), add_special_tokens=False):
+            ids = np.asarray(found.ids, dtype=np.int32)
+            groups = np.asarray(found.word_ids, dtype=np.int32)
+            starts = np.ones(len(ids), dtype=np.bool_)
+            np.not_equal(groups[1:], groups[:-1], out=starts[1:])
+            result.append((ids, starts))
+        return result
+
+    def pieces_of(self, word: str) -> list[int]:
+        """Ids of a word as it stands inside a sentence, without special pieces."""
+        blank = " " if self.kind == "byte_bpe" else ""
+        found = self._backend.encode(blank + word.strip(), add_special_tokens=False)
+        return list(found.ids)
+
+    def _assemble(
+        self,
+        parts: Mapping[str, tokenizers.Encoding],
+        keep: Mapping[str, int],
+        text: str,
+        pair: str | None,
+    ) -> Encoding:
+        ids: list[int] = []
+        segment_ids: list[int] = []
+        offsets: list[tuple[int, int]] = []
+        words: list[int | None] = []
+        group = -1
+        for slot in self.template.of(pair=pair is not None):
+            if slot.content not in parts:
+                ids.append(self._ids[slot.content])
+                segment_ids.append(slot.segment)
+                offsets.append((0, 0))
+                words.append(None)
+                continue
+            part, count = parts[slot.content], keep[slot.content]
+            ids += part.ids[:count]
+            offsets += part.offsets[:count]
+            segment_ids += [slot.segment] * count
+            previous = None
+            for index, word in zip(part.ids[:count], part.word_ids[:count], strict=True):
+                if index in self.special_ids:
+                    words.append(None)
+                    continue
+                group += word != previous or word is None
+                previous = word
+                words.append(group)
+        return Encoding(
+            ids=ids,
+            segment_ids=segment_ids,
+            pieces=[self._pieces[i] for i in ids],
+            offsets=offsets,
+            words=words,
+            special=[i in self.special_ids for i in ids],
+            text=text,
+            pair=pair,
+            truncated=any(keep[name] < len(part.ids) for name, part in parts.items()),
+        )
+
+    # --- pieces to text ---------------------------------------------------------------------
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """The text of some ids, special pieces and [MASK] left out."""
+        return str(self._backend.decode(list(ids), skip_special_tokens=True))
+
+    def piece(self, index: int) -> str:
+        """The raw piece of an id ("##ing").
+
+        Raises:
+            InputError: The id is outside 0..V-1.
+        """
+        if not 0 <= index < len(self._pieces):
+            raise InputError(f"piece id {index} is outside 0..{len(self._pieces) - 1}")
+        return self._pieces[index]
+
+    def id(self, piece: str) -> int | None:
+        """The id of a raw piece, None where the vocabulary lacks it."""
+        return self._ids.get(piece)
+
+    def display(self, index: int) -> str:
+        """A piece as people read it ("ing"): no marks of the vocabulary's own."""
+        piece = self.piece(index)
+        if index in self.special_ids or index in {self.mask_id, self.unknown_id}:
+            return piece
+        marker = self._marker
+        bare = piece
+        for prefix in (marker.word, marker.continuation):
+            if prefix and bare.startswith(prefix) and len(bare) > len(prefix):
+                bare = bare[len(prefix) :]
+        return marker.readable(bare)
+
+    def starts_word(self, index: int) -> bool:
+        """Whether a piece, seen alone, starts a word; special pieces do.
+
+        Where an `Encoding` is at hand its ``words`` are exact; this reads the piece's mark only,
+        and byte-level and unigram vocabularies do not mark the first word of a text.
+        """
+        piece = self.piece(index)
+        if index in self.special_ids or index in {self.mask_id, self.unknown_id}:
+            return True
+        marker = self._marker
+        if marker.continuation:
+            return not piece.startswith(marker.continuation)
+        return piece.startswith(marker.word)
+
+
+def _lowercases(normalizer: object) -> bool:
+    return '"lowercase": true' in json.dumps(normalizer) or '"Lowercase"' in json.dumps(normalizer)

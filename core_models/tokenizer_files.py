@@ -1,0 +1,314 @@
+"""Tokenizer files: what a folder in transformers format holds, read and written.
+
+Everything that differs between families is a value here: the names of the special pieces
+(`Specials`), where they go and on which side padding goes (`Template`).
+"""
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+import tokenizers
+from tokenizers import AddedToken, decoders, models, normalizers, pre_tokenizers, processors
+
+from core_models.errors import InputError
+
+FIRST, SECOND = "$A", "$B"
+"""Names of the two texts in a template."""
+CONFIG_FILE, TOKENIZER_FILE, VOCABULARY_FILE = (
+    "tokenizer_config.json",
+    "tokenizer.json",
+    "vocab.txt",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Specials:
+    """Spelling of the five special pieces."""
+
+    pad: str = "[PAD]"
+    unknown: str = "[UNK]"
+    cls: str = "[CLS]"
+    sep: str = "[SEP]"
+    mask: str = "[MASK]"
+
+    def names(self) -> tuple[str, str, str, str, str]:
+        """The pieces in the order in which a vocabulary trained here places them."""
+        return (self.pad, self.unknown, self.cls, self.sep, self.mask)
+
+
+ANGLED = Specials(pad="<pad>", unknown="<unk>", cls="<s>", sep="</s>", mask="<mask>")
+"""Spelling of RoBERTa."""
+_CONFIG_KEYS = {
+    "pad": "pad_token",
+    "unknown": "unk_token",
+    "cls": "cls_token",
+    "sep": "sep_token",
+    "mask": "mask_token",
+}
+# In this order: XLNet has both <cls> and <s>, and means <cls>.
+_SPELLINGS = {
+    "pad": ("[PAD]", "<pad>"),
+    "unknown": ("[UNK]", "<unk>"),
+    "cls": ("[CLS]", "<cls>", "<s>"),
+    "sep": ("[SEP]", "<sep>", "</s>"),
+    "mask": ("[MASK]", "<mask>"),
+}
+
+
+class Slot(NamedTuple):
+    """One place of a template: a special piece, or a text (`FIRST`, `SECOND`)."""
+
+    content: str
+    segment: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Template:
+    """Where the special pieces go."""
+
+    single: tuple[Slot, ...]
+    pair: tuple[Slot, ...]
+    pad_left: bool = False
+    """True: padding comes before the text (XLNet)."""
+    pad_segment: int = 0
+
+    @classmethod
+    def enclosing(cls, specials: Specials) -> Self:
+        """``[CLS] A [SEP]`` and ``[CLS] A [SEP] B [SEP]``, segments 0 and 1 (BERT)."""
+        single = (Slot(specials.cls, 0), Slot(FIRST, 0), Slot(specials.sep, 0))
+        return cls(single=single, pair=(*single, Slot(SECOND, 1), Slot(specials.sep, 1)))
+
+    @classmethod
+    def doubled(cls, specials: Specials) -> Self:
+        """``<s> A </s>`` and ``<s> A </s></s> B </s>``, segment 0 throughout (RoBERTa)."""
+        single = (Slot(specials.cls, 0), Slot(FIRST, 0), Slot(specials.sep, 0))
+        end = Slot(specials.sep, 0)
+        return cls(single=single, pair=(*single, end, Slot(SECOND, 0), end))
+
+    @classmethod
+    def trailing(cls, specials: Specials) -> Self:
+        """``A [SEP] [CLS]`` and ``A [SEP] B [SEP] [CLS]``, padding on the left (XLNet)."""
+        last = Slot(specials.cls, 2)
+        first = (Slot(FIRST, 0), Slot(specials.sep, 0))
+        second = (Slot(SECOND, 1), Slot(specials.sep, 1))
+        return cls(
+            single=(*first, last), pair=(*first, *second, last), pad_left=True, pad_segment=3
+        )
+
+    def of(self, *, pair: bool) -> tuple[Slot, ...]:
+        """The slots for one text or for two."""
+        return self.pair if pair else self.single
+
+    def extra(self, *, pair: bool) -> int:
+        """How many special pieces are added to one text or to two."""
+        return sum(slot.content not in {FIRST, SECOND} for slot in self.of(pair=pair))
+
+    def processor(self, backend: tokenizers.Tokenizer) -> processors.TemplateProcessing:
+        """The same template for the tokenizers library (and so for transformers)."""
+        names = {s.content for s in (*self.single, *self.pair)} - {FIRST, SECOND}
+        return processors.TemplateProcessing(
+            single=[f"{s.content}:{s.segment}" for s in self.single],
+            pair=[f"{s.content}:{s.segment}" for s in self.pair],
+            special_tokens=[(name, backend.token_to_id(name)) for name in sorted(names)],
+        )
+
+
+def template_from(
+    processor: Mapping[str, Any] | None, specials: Specials, *, pad_left: bool, pad_segment: int
+) -> Template:
+    """The template that a tokenizer.json describes.
+
+    Args:
+        processor: The value of ``post_processor``.
+        specials: The special pieces, for files that describe no template.
+        pad_left: Side of the padding, from tokenizer_config.json.
+        pad_segment: Segment id of padding.
+    """
+    template = Template.enclosing(specials)
+    found = [processor] if processor else []
+    while found:
+        step = found.pop()
+        if step["type"] == "Sequence":
+            found.extend(step["processors"])
+        elif step["type"] == "TemplateProcessing":
+            template = Template(single=_slots(step["single"]), pair=_slots(step["pair"]))
+        elif step["type"] == "RobertaProcessing":
+            template = Template.doubled(Specials(cls=step["cls"][0], sep=step["sep"][0]))
+        elif step["type"] == "BertProcessing":
+            template = Template.enclosing(Specials(cls=step["cls"][0], sep=step["sep"][0]))
+    return Template(
+        single=template.single, pair=template.pair, pad_left=pad_left, pad_segment=pad_segment
+    )
+
+
+def _slots(entries: list[dict[str, dict[str, Any]]]) -> tuple[Slot, ...]:
+    slots = []
+    for entry in entries:
+        ((what, value),) = entry.items()
+        content = "$" + value["id"] if what == "Sequence" else value["id"]
+        slots.append(Slot(content, value["type_id"]))
+    return tuple(slots)
+
+
+def specials_from(settings: Mapping[str, Any], vocabulary: Mapping[str, int]) -> Specials:
+    """The special pieces: as tokenizer_config.json names them, else by their usual spelling.
+
+    Raises:
+        InputError: A special piece is missing from the vocabulary.
+    """
+    found: dict[str, str] = {}
+    for role, key in _CONFIG_KEYS.items():
+        named = settings.get(key)
+        named = named.get("content") if isinstance(named, Mapping) else named
+        candidates = (named,) if named in vocabulary else _SPELLINGS[role]
+        name = next((c for c in candidates if c in vocabulary), None)
+        if name is None:
+            raise InputError(
+                f"the tokenizer has no {role} piece: none of {', '.join(_SPELLINGS[role])} is in "
+                f"its vocabulary of {len(vocabulary)}; name it as {key} in {CONFIG_FILE}"
+            )
+        found[role] = name
+    return Specials(**found)
+
+
+def wordpiece(
+    vocabulary: Mapping[str, int], specials: Specials, *, lowercase: bool, **options: Any
+) -> tokenizers.Tokenizer:
+    """BERT's tokenizer over a ready vocabulary.
+
+    Args:
+        vocabulary: Piece to id; continuations start with ``##``.
+        specials: Names of the special pieces.
+        lowercase: Lower-case the text and strip its accents.
+        **options: Of `tokenizers.normalizers.BertNormalizer`, e.g. ``handle_chinese_chars``.
+    """
+    model = models.WordPiece(dict(vocabulary), unk_token=specials.unknown)
+    backend = tokenizers.Tokenizer(model)
+    backend.normalizer = normalizers.BertNormalizer(lowercase=lowercase, **options)
+    backend.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    backend.decoder = decoders.WordPiece(prefix="##")
+    add_specials(backend, specials)
+    backend.post_processor = Template.enclosing(specials).processor(backend)
+    return backend
+
+
+def add_specials(
+    backend: tokenizers.Tokenizer, specials: Specials, *, lstrip: bool = False
+) -> None:
+    """Declare the special pieces, so that "[MASK]" written in a text is one piece.
+
+    Args:
+        backend: Changed in place.
+        specials: Names of the special pieces.
+        lstrip: The mask swallows the blank before it; needed where pieces carry their blank
+            (byte-level BPE, unigram), else a lone blank piece is left over.
+    """
+    plain = [name for name in specials.names() if name != specials.mask]
+    backend.add_special_tokens([AddedToken(n, special=True, normalized=False) for n in plain])
+    mask = AddedToken(specials.mask, special=True, normalized=False, lstrip=lstrip)
+    backend.add_special_tokens([mask])
+
+
+def settings_for(
+    backend: tokenizers.Tokenizer, specials: Specials, template: Template, *, lowercase: bool
+) -> dict[str, Any]:
+    """The tokenizer_config.json of a tokenizer made here."""
+    is_wordpiece = isinstance(backend.model, models.WordPiece)
+    # BertTokenizer rebuilds itself from the pieces; the generic class takes tokenizer.json as is.
+    kind = "BertTokenizer" if is_wordpiece else "PreTrainedTokenizerFast"
+    settings: dict[str, Any] = {"tokenizer_class": kind, "clean_up_tokenization_spaces": False}
+    settings |= {_CONFIG_KEYS[role]: name for role, name in asdict(specials).items()}
+    settings["model_input_names"] = ["input_ids", "token_type_ids", "attention_mask"]
+    if is_wordpiece:
+        settings |= {"do_lower_case": lowercase, "tokenize_chinese_chars": True}
+        settings["strip_accents"] = None
+    if template.pad_left:
+        settings |= {"padding_side": "left", "pad_token_type_id": template.pad_segment}
+    return settings
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """A JSON object from a file.
+
+    Raises:
+        InputError: The file is no JSON object.
+    """
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise InputError(f"{path.name} is not readable as JSON: {error}") from error
+    if not isinstance(value, dict):
+        raise InputError(f"{path.name} holds a {type(value).__name__}, not a JSON object")
+    return value
+
+
+def read_folder(folder: Path) -> tuple[tokenizers.Tokenizer, dict[str, Any]]:
+    """Backend and settings of a folder in transformers format.
+
+    Args:
+        folder: Holds tokenizer.json, or vocab.txt (WordPiece), or vocab.json and merges.txt
+            (byte-level BPE); with or without tokenizer_config.json.
+
+    Raises:
+        InputError: None of these files is there, or one is damaged.
+    """
+    settings: dict[str, Any] = {}
+    for name in ("special_tokens_map.json", CONFIG_FILE):
+        if (folder / name).is_file():
+            settings |= read_json(folder / name)
+    if (folder / TOKENIZER_FILE).is_file():
+        return read_backend(folder / TOKENIZER_FILE), settings
+    if (folder / VOCABULARY_FILE).is_file():
+        with (folder / VOCABULARY_FILE).open(encoding="utf-8") as file:
+            pieces = [line.rstrip("\n") for line in file]
+        vocabulary = {piece: i for i, piece in enumerate(pieces)}
+        backend = wordpiece(
+            vocabulary,
+            specials_from(settings, vocabulary),
+            lowercase=bool(settings.get("do_lower_case", True)),
+            handle_chinese_chars=bool(settings.get("tokenize_chinese_chars", True)),
+            strip_accents=settings.get("strip_accents"),
+        )
+        return backend, settings
+    if (folder / "vocab.json").is_file() and (folder / "merges.txt").is_file():
+        model = models.BPE.from_file(str(folder / "vocab.json"), str(folder / "merges.txt"))
+        return byte_level(model, settings), settings
+    raise InputError(
+        f"no tokenizer in {folder.name}: expected {TOKENIZER_FILE}, {VOCABULARY_FILE}, or "
+        "vocab.json with merges.txt; save it with transformers' save_pretrained first"
+    )
+
+
+def byte_level(model: models.BPE, settings: Mapping[str, Any]) -> tokenizers.Tokenizer:
+    """RoBERTa's tokenizer over ready merges."""
+    backend = tokenizers.Tokenizer(model)
+    prefix = bool(settings.get("add_prefix_space", False))
+    backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=prefix)
+    backend.decoder = decoders.ByteLevel()
+    specials = specials_from(settings, backend.get_vocab())
+    add_specials(backend, specials, lstrip=True)
+    backend.post_processor = Template.doubled(specials).processor(backend)
+    return backend
+
+
+def read_backend(path: Path) -> tokenizers.Tokenizer:
+    """A tokenizers.Tokenizer from tokenizer.json.
+
+    Raises:
+        InputError: The file is damaged or of an unknown format.
+    """
+    try:
+        return tokenizers.Tokenizer.from_file(str(path))
+    except Exception as error:  # the library raises bare Exception
+        raise InputError(f"{path.name} is not a readable tokenizer: {error}") from error
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a file beside its place and rename it, so that no reader sees half of it."""
+    aside = path.with_name(f".{path.name}.{os.getpid()}.part")
+    aside.write_text(text, encoding="utf-8", newline="\n")
+    aside.replace(path)

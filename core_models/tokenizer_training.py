@@ -1,0 +1,136 @@
+"""Vocabularies learnt from texts: one recipe per kind, kept as values."""
+
+import json
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+import tokenizers
+from tokenizers import decoders, models, normalizers, pre_tokenizers, trainers
+
+from core_models import tokenizer_files as files
+from core_models.errors import InputError
+
+
+class Recipe(NamedTuple):
+    """How one kind of vocabulary is learnt."""
+
+    specials: files.Specials
+    template: Callable[[files.Specials], files.Template]
+    learn: Callable[[Iterable[str], int, files.Specials, bool], tokenizers.Tokenizer]
+    smallest: int
+    """Fewest pieces that make sense: special pieces and an alphabet."""
+
+
+def train(
+    texts: Iterable[str],
+    *,
+    vocabulary: int,
+    kind: str,
+    lowercase: bool,
+    template: files.Template | None,
+) -> tuple[tokenizers.Tokenizer, dict[str, Any]]:
+    """Backend and tokenizer_config.json settings; see `core_models.tokenizer.Tokenizer.train`.
+
+    Raises:
+        InputError: The kind is unknown, or ``vocabulary`` is too small for it.
+    """
+    if kind not in RECIPES:
+        raise InputError(f"no vocabulary of kind {kind!r}; allowed: {', '.join(RECIPES)}")
+    recipe = RECIPES[kind]
+    if vocabulary < recipe.smallest:
+        raise InputError(
+            f"a vocabulary of {vocabulary} is too small; {kind} needs at least {recipe.smallest}"
+        )
+    backend = recipe.learn(texts, vocabulary, recipe.specials, lowercase)
+    chosen = template or recipe.template(recipe.specials)
+    backend.post_processor = chosen.processor(backend)
+    return backend, files.settings_for(backend, recipe.specials, chosen, lowercase=lowercase)
+
+
+def _wordpiece(
+    texts: Iterable[str], size: int, specials: files.Specials, lowercase: bool
+) -> tokenizers.Tokenizer:
+    kept = list(texts)
+    scratch = files.wordpiece({specials.unknown: 0}, specials, lowercase=lowercase)
+    # The library numbers the "##x" letters in the order of a randomly seeded hash table, and that
+    # order breaks ties between merges. Naming them beforehand makes the result repeatable.
+    letters = sorted(_inner_letters(kept, scratch))
+    named = [*specials.names(), *(f"##{letter}" for letter in letters)]
+    trainer = trainers.WordPieceTrainer(
+        vocab_size=size, special_tokens=named, limit_alphabet=10**6, show_progress=False
+    )
+    learner = tokenizers.Tokenizer(models.WordPiece(unk_token=specials.unknown))
+    learner.normalizer, learner.pre_tokenizer = scratch.normalizer, scratch.pre_tokenizer
+    learner.train_from_iterator(kept, trainer)
+    pieces = learner.get_vocab(with_added_tokens=True)
+    ordered = sorted(pieces, key=pieces.__getitem__)
+    return files.wordpiece(
+        {piece: i for i, piece in enumerate(ordered)}, specials, lowercase=lowercase
+    )
+
+
+def _inner_letters(texts: Iterable[str], backend: tokenizers.Tokenizer) -> set[str]:
+    letters: set[str] = set()
+    words: set[str] = set()
+    for text in texts:
+        normal = backend.normalizer.normalize_str(text)
+        words.update(word for word, _ in backend.pre_tokenizer.pre_tokenize_str(normal))
+    for word in words:
+        letters.update(word[1:])
+    return letters
+
+
+def _byte_bpe(
+    texts: Iterable[str], size: int, specials: files.Specials, lowercase: bool
+) -> tokenizers.Tokenizer:
+    del lowercase  # byte-level vocabularies keep the text as it is (RoBERTa)
+    backend = tokenizers.Tokenizer(models.BPE())
+    backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    backend.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=size,
+        special_tokens=list(specials.names()),
+        initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
+        show_progress=False,
+    )
+    backend.train_from_iterator(texts, trainer)
+    files.add_specials(backend, specials, lstrip=True)
+    return backend
+
+
+def _unigram(
+    texts: Iterable[str], size: int, specials: files.Specials, lowercase: bool
+) -> tokenizers.Tokenizer:
+    backend = tokenizers.Tokenizer(models.Unigram())
+    steps: list[Any] = [normalizers.NFKC()]
+    if lowercase:
+        steps.append(normalizers.Lowercase())
+    backend.normalizer = normalizers.Sequence([*steps, normalizers.Replace(" {2,}", " ")])
+    backend.pre_tokenizer = pre_tokenizers.Metaspace()
+    backend.decoder = decoders.Metaspace()
+    trainer = trainers.UnigramTrainer(
+        vocab_size=size,
+        special_tokens=list(specials.names()),
+        unk_token=specials.unknown,
+        show_progress=False,
+    )
+    backend.train_from_iterator(texts, trainer)
+    # Sums run in parallel there, so the last digits of scores (and the order of equals) vary.
+    scores = {
+        piece: round(score, 5) for piece, score in json.loads(backend.to_str())["model"]["vocab"]
+    }
+    names = specials.names()
+    plain = sorted((p for p in scores if p not in names), key=lambda p: (-scores[p], p))
+    ordered = [(piece, scores.get(piece, 0.0)) for piece in (*names, *plain)]
+    backend.model = models.Unigram(ordered, unk_id=names.index(specials.unknown))
+    files.add_specials(backend, specials, lstrip=True)
+    return backend
+
+
+RECIPES = {
+    "wordpiece": Recipe(files.Specials(), files.Template.enclosing, _wordpiece, 100),
+    "byte_bpe": Recipe(files.ANGLED, files.Template.doubled, _byte_bpe, 261),
+    "unigram": Recipe(
+        files.Specials(pad="<pad>", unknown="<unk>"), files.Template.enclosing, _unigram, 100
+    ),
+}

@@ -1,0 +1,166 @@
+"""Reading and editing the inside of a forward pass.
+
+A :class:`Trace` is handed to one forward call and to nothing else, so two callers tracing one
+model at the same time cannot see each other. Each named site in the model offers its tensor once;
+the trace keeps it if asked to and may hand back an edited one. Keys are logical steps, never
+module names: ALBERT's twelve passes through one block are twelve records.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+STEP_SITES = (
+    "residual_in",
+    "q",
+    "k",
+    "v",
+    "content_score",
+    "scores",
+    "probabilities",
+    "head_output",
+    "attention_output",
+    "feed_forward_activation",
+    "residual",
+)
+"""Sites of one step; score terms add ``term:<name>``."""
+
+INPUT_SITES = (
+    "embedding:pieces",
+    "embedding:positions",
+    "embedding:segments",
+    "embedding",
+)
+"""Sites before the first step; their step is None."""
+
+SCORE_SITES = frozenset({"content_score", "scores", "probabilities"})
+"""Sites that exist only where attention is written out."""
+
+
+@dataclass(frozen=True)
+class Edit:
+    """A change to the tensor of one site; ``step`` None means every step."""
+
+    site: str
+    function: Callable[[Tensor], Tensor]
+    step: int | None = None
+    stream: str = "content"
+
+
+def switch_off_heads(step: int, heads: Iterable[int], *, stream: str = "content") -> Edit:
+    """An edit that sets the output [B, H, L, d] of some heads of one step to zero."""
+    chosen = list(heads)
+
+    def zero(output: Tensor) -> Tensor:
+        keep = torch.ones(output.shape[1], dtype=output.dtype, device=output.device)
+        keep[chosen] = 0
+        return output * keep[None, :, None, None]
+
+    return Edit("head_output", zero, step, stream)
+
+
+class Trace:
+    """Records of one forward pass.
+
+    Args:
+        sites: names from :data:`STEP_SITES`, :data:`INPUT_SITES` or ``term:<name>``
+            (``term:*`` for every score term).
+        steps: keep only these steps; None keeps all.
+        edits: changes to make on the way.
+        gradients: keep tensors in the graph, and their gradients after a backward pass, instead
+            of detaching them.
+    """
+
+    def __init__(
+        self,
+        sites: Iterable[str] = (),
+        *,
+        steps: Iterable[int] | None = None,
+        edits: Iterable[Edit] = (),
+        gradients: bool = False,
+    ) -> None:
+        self.sites = frozenset(sites)
+        self.steps = None if steps is None else frozenset(steps)
+        self.edits = tuple(edits)
+        self.gradients = gradients
+        self.records: dict[tuple[str, int | None, str], Tensor] = {}
+        for site in self.sites | {edit.site for edit in self.edits}:
+            if site not in STEP_SITES + INPUT_SITES and not site.startswith("term:"):
+                known = ", ".join((*STEP_SITES, "term:<name>", *INPUT_SITES))
+                raise ValueError(f"no trace site {site!r}; known are {known}")
+
+    def at(self, step: int | None, stream: str = "content") -> "Sites":
+        """The view of one step that the model's code offers its tensors to."""
+        return Sites(self, step, stream)
+
+    def wants(self, site: str, step: int | None, stream: str = "content") -> bool:
+        """Whether the site is recorded or edited at this step."""
+        return self.keeps(site, step) or any(
+            _matches(edit.site, site) and edit.step in (None, step) and edit.stream == stream
+            for edit in self.edits
+        )
+
+    def keeps(self, site: str, step: int | None) -> bool:
+        """Whether the site is recorded at this step."""
+        if self.steps is not None and step is not None and step not in self.steps:
+            return False
+        return any(_matches(wanted, site) for wanted in self.sites)
+
+    def offer(self, site: str, step: int | None, stream: str, tensor: Tensor) -> Tensor:
+        """Called by the model: record the tensor, and return it or its edited form."""
+        for edit in self.edits:
+            if _matches(edit.site, site) and edit.step in (None, step) and edit.stream == stream:
+                tensor = edit.function(tensor)
+        if self.keeps(site, step):
+            if self.gradients and tensor.requires_grad:
+                tensor.retain_grad()
+            self.records[site, step, stream] = tensor if self.gradients else tensor.detach()
+        return tensor
+
+    def get(self, site: str, step: int | None = None, stream: str = "content") -> Tensor:
+        """The tensor recorded at a site; KeyError names what was recorded instead."""
+        try:
+            return self.records[site, step, stream]
+        except KeyError:
+            known = ", ".join(sorted({f"{s}@{n}/{w}" for s, n, w in self.records})) or "nothing"
+            raise KeyError(f"{site}@{step}/{stream} was not recorded; recorded: {known}") from None
+
+    def __getitem__(self, key: tuple[str, int | None]) -> Tensor:
+        """``trace["probabilities", 3]``: the content stream's tensor at step 3."""
+        return self.get(*key)
+
+    def recorded_steps(self, site: str, stream: str = "content") -> list[int]:
+        """The steps for which a site was recorded, ascending."""
+        return sorted(n for s, n, w in self.records if s == site and w == stream and n is not None)
+
+    def stack(self, site: str, stream: str = "content") -> Tensor:
+        """All steps of a site on a new first axis: [steps, ...]."""
+        steps = self.recorded_steps(site, stream)
+        return torch.stack([self.get(site, step, stream) for step in steps])
+
+
+class Sites:
+    """One step of one stream of a trace."""
+
+    def __init__(self, trace: Trace, step: int | None, stream: str) -> None:
+        self.trace, self.step, self.stream = trace, step, stream
+
+    def offer(self, site: str, tensor: Tensor) -> Tensor:
+        """See :meth:`Trace.offer`."""
+        return self.trace.offer(site, self.step, self.stream, tensor)
+
+    def wants(self, site: str) -> bool:
+        """See :meth:`Trace.wants`."""
+        return self.trace.wants(site, self.step, self.stream)
+
+    def wants_scores(self, terms: Iterable[str]) -> bool:
+        """Whether attention must be written out for this step."""
+        return any(self.wants(site) for site in SCORE_SITES) or any(
+            self.wants(f"term:{name}") for name in terms
+        )
+
+
+def _matches(wanted: str, site: str) -> bool:
+    return wanted == site or (wanted == "term:*" and site.startswith("term:"))
