@@ -52,7 +52,7 @@ class Corpus:
                     lengths += [len(ids) for ids, _ in kept]
                     counts.append(len(kept))
         if not counts:
-            raise InputError("the corpus holds no text")
+            raise InputError("The corpus holds no text.")
         return cls(
             np.concatenate(tokens), np.concatenate(starts), _offsets(lengths), _offsets(counts)
         )

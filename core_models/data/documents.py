@@ -64,12 +64,12 @@ def files(paths: Iterable[str | Path]) -> list[Path]:
         if path.is_dir():
             inside = sorted(p for p in path.iterdir() if p.is_file() and _is_text(p))
             if not inside:
-                raise InputError(f"{path} holds no .txt or .txt.xz file")
+                raise InputError(f"{path} holds no .txt or .txt.xz file.")
             found += inside
         elif not path.is_file():
-            raise InputError(f"{path} does not exist; give a .txt or .txt.xz file or a folder")
+            raise InputError(f"{path} does not exist; give a .txt or .txt.xz file or a folder.")
         elif not _is_text(path):
-            raise InputError(f"{path.name} is no .txt or .txt.xz file; convert it to plain text")
+            raise InputError(f"{path.name} is no .txt or .txt.xz file; convert it to plain text.")
         else:
             found.append(path)
     return found
@@ -152,9 +152,9 @@ def split_held_out(count: int, share: float, seed: int) -> tuple[Sequence[int], 
     """
     # Not random.Random: its shuffle is not promised to stay the same between Python versions.
     if not 0.0 <= share <= 0.5:
-        raise InputError(f"the held-out share {share} must lie between 0 and 0.5")
+        raise InputError(f"The held-out share {share} must lie between 0 and 0.5.")
     held = max(2, round(count * share)) if share else 0
     if count - held < 2:
-        raise InputError(f"{count} documents are too few; at least {held + 2} are needed")
+        raise InputError(f"{count} documents are too few; at least {held + 2} are needed.")
     ranked = sorted(range(count), key=lambda i: hashlib.sha256(f"{seed},{i}".encode()).digest())
     return sorted(ranked[held:]), sorted(ranked[:held])

@@ -14,7 +14,7 @@ from core_models.data.corpus import Corpus
 from core_models.errors import InputError
 from core_models.masking import Masked
 from core_models.tokenizer import Tokenizer
-from core_models.tokenizer_files import FIRST, SECOND, Slot, Template
+from core_models.tokenizer.files import FIRST, SECOND, Slot, Template
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ class Layout:
         longest = int(lengths.max())
         width = longest if length is None else length
         if longest > width:
-            raise InputError(f"an example has {longest} pieces; the length asked for is {width}")
+            raise InputError(f"An example has {longest} pieces; the length asked for is {width}.")
         canvas = _Canvas(len(rows), width, self)
         offsets = np.arange(len(rows)) * width
         if self.template.pad_left:

@@ -60,12 +60,12 @@ def next_sentence(
     chosen = range(corpus.num_documents) if documents is None else documents
     if len(chosen) < 2:
         raise InputError(
-            f"next-sentence pairs need at least 2 documents, not {len(chosen)}; "
-            "separate documents by a blank line"
+            f"Next-sentence pairs need at least 2 documents, not {len(chosen)}; "
+            "separate documents by a blank line."
         )
     if max_length < 5:
         raise InputError(
-            f"max_length {max_length} must be at least 5: three special pieces and two texts"
+            f"max_length {max_length} must be at least 5: three special pieces and two texts."
         )
     for document in chosen:
         yield from _pairs_of(corpus, document, chosen, max_length - 3, generator, short_probability)
@@ -157,7 +157,7 @@ def segments(
         InputError: ``max_length`` is below 3.
     """
     if max_length < 3:
-        raise InputError(f"max_length {max_length} must be at least 3")
+        raise InputError(f"max_length {max_length} must be at least 3.")
     most = max_length - 2
     for document in range(corpus.num_documents) if documents is None else documents:
         bounds = corpus.bounds(document)

@@ -1,5 +1,6 @@
 """From text files to a token store in one call."""
 
+import itertools
 import random
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -44,7 +45,7 @@ def next_sentence_store(
         InputError: Files are unreadable or too short, or the folder holds another store.
     """
     if copies < 1:
-        raise InputError(f"copies {copies} must be at least 1")
+        raise InputError(f"copies {copies} must be at least 1.")
     settings = {
         "objective": "next_sentence",
         "source": text.fingerprint(paths, paragraphs=paragraphs),
@@ -60,18 +61,18 @@ def next_sentence_store(
     corpus = Corpus.encode(text.read(paths, paragraphs=paragraphs), tokenizer)
     training, held = text.split_held_out(corpus.num_documents, held_out, seed)
 
-    def draw(documents: Sequence[int], passes: int, stream: int) -> Iterator[Example]:
-        for copy in range(passes):
-            yield from next_sentence(
-                corpus,
-                documents,
-                max_length=max_length,
-                generator=random.Random(f"{seed},{stream},{copy}"),
-                short_probability=short_probability,
-            )
+    def draw(documents: Sequence[int], stream: str) -> Iterator[Example]:
+        return next_sentence(
+            corpus,
+            documents,
+            max_length=max_length,
+            generator=random.Random(f"{seed},{stream}"),
+            short_probability=short_probability,
+        )
 
-    examples = {"train": draw(training, copies, 0)}
+    passes = (draw(training, f"train,{copy}") for copy in range(copies))
+    examples = {"train": itertools.chain.from_iterable(passes)}
     if held:
-        examples["held_out"] = draw(held, 1, 1)
+        examples["held_out"] = itertools.chain(draw(held, "held_out"))
     TokenStore.build(folder, corpus, examples, tokenizer, settings=settings)
     return TokenStore.open(folder, "train", tokenizer=tokenizer)

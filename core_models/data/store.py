@@ -25,7 +25,7 @@ from core_models.data.layout import Layout, TokenBatch
 from core_models.data.pairs import Example
 from core_models.errors import InputError
 from core_models.tokenizer import Tokenizer
-from core_models.tokenizer_files import read_json
+from core_models.tokenizer.files import read_json
 
 _FORMAT = 1
 _ARRAYS = ("tokens", "starts", "sentences", "documents")
@@ -42,11 +42,11 @@ class TokenStore:
         if self.metadata.get("format") != _FORMAT:
             raise InputError(
                 f"{folder.name} has store format {self.metadata.get('format')}, not {_FORMAT}; "
-                "delete the folder and build it again"
+                "delete the folder and build it again."
             )
         if split not in self.metadata["examples"]:
             known = ", ".join(self.metadata["examples"])
-            raise InputError(f"no split {split!r} in {folder.name}; it has {known}")
+            raise InputError(f"No split {split!r} in {folder.name}; it has {known}.")
         arrays = [np.load(folder / f"{name}.npy", mmap_mode="r") for name in _ARRAYS]
         self.corpus = Corpus(*arrays)
         self._examples: NDArray[np.int64] = np.load(folder / f"examples-{split}.npy", mmap_mode="r")
@@ -89,7 +89,7 @@ class TokenStore:
             for split, items in examples.items():
                 table = np.array(list(items), dtype=np.int64).reshape(-1, len(Example._fields))
                 if not len(table):
-                    raise InputError(f"no examples for split {split!r}: the text is too short")
+                    raise InputError(f"No examples for split {split!r}: the text is too short.")
                 np.save(aside / f"examples-{split}.npy", table)
                 counts[split] = len(table)
                 longest = max(longest, int(layout.lengths(table).max()))
@@ -120,12 +120,12 @@ class TokenStore:
         """
         target = Path(folder)
         if not (target / "metadata.json").is_file():
-            raise InputError(f"{target} is no token store: it has no metadata.json")
+            raise InputError(f"{target} is no token store: it has no metadata.json.")
         store = cls(target, split)
         if tokenizer is not None and store.metadata["tokenizer"] != tokenizer.fingerprint:
             raise InputError(
                 f"{target.name} was built with tokenizer {store.metadata['tokenizer']}, not "
-                f"{tokenizer.fingerprint}; build it again in another folder"
+                f"{tokenizer.fingerprint}; build it again in another folder."
             )
         return store
 
@@ -141,7 +141,7 @@ class TokenStore:
         if store.metadata["settings"] != wanted:
             raise InputError(
                 f"{folder.name} was built with {store.metadata['settings']}, not {wanted}; "
-                "build it in another folder"
+                "build it in another folder."
             )
 
     def __len__(self) -> int:
@@ -181,7 +181,7 @@ class TokenStore:
 def _any_split(folder: Path) -> str:
     path = folder / "metadata.json"
     if not path.is_file():
-        raise InputError(f"{folder} exists and is no token store; choose another folder")
+        raise InputError(f"{folder} exists and is no token store; choose another folder.")
     return next(iter(read_json(path).get("examples", {})), "train")
 
 

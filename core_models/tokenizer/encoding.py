@@ -77,30 +77,26 @@ def check_text(text: object) -> str:
         InputError: Not a string, blank, over 20,000 characters, or not valid Unicode.
     """
     if not isinstance(text, str):
-        raise InputError(f"a text must be a string, not {type(text).__name__}")
+        raise InputError(f"A text must be a string, not {type(text).__name__}.")
     if not text.strip():
-        raise InputError("the text is empty; write a sentence")
+        raise InputError("The text is empty; write a sentence.")
     if len(text) > MAX_CHARACTERS:
         raise InputError(
-            f"the text has {len(text):,} characters; at most {MAX_CHARACTERS:,} are allowed, "
-            "so shorten it"
+            f"The text has {len(text):,} characters; at most {MAX_CHARACTERS:,} are allowed, "
+            "so shorten it."
         )
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
-        raise InputError("the text holds half a character (a lone surrogate); remove it") from None
+        raise InputError("The text holds half a character (a lone surrogate); remove it.") from None
     return text
 
 
 def longest_first(counts: list[int], room: int) -> list[int]:
-    """How many pieces of each text stay, cutting the longer one first (the second on a tie)."""
+    """How many pieces of each text stay: the longer one is cut first, as transformers does."""
     if sum(counts) <= room:
         return counts
     if len(counts) == 1:
         return [room]
     short = min(*counts, room // 2)
-    first, second = counts
-    if first <= second:
-        kept = min(first, room - room // 2)
-        return [kept, room - kept]
-    return [room - short, short]
+    return [short, room - short] if counts[0] <= counts[1] else [room - short, short]

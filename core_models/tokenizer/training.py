@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import tokenizers
 from tokenizers import decoders, models, normalizers, pre_tokenizers, trainers
 
-from core_models import tokenizer_files as files
 from core_models.errors import InputError
+from core_models.tokenizer import files
 
 
 class Recipe(NamedTuple):
@@ -35,11 +35,11 @@ def train(
         InputError: The kind is unknown, or ``vocabulary`` is too small for it.
     """
     if kind not in RECIPES:
-        raise InputError(f"no vocabulary of kind {kind!r}; allowed: {', '.join(RECIPES)}")
+        raise InputError(f"No vocabulary of kind {kind!r}; allowed: {', '.join(RECIPES)}.")
     recipe = RECIPES[kind]
     if vocabulary < recipe.smallest:
         raise InputError(
-            f"a vocabulary of {vocabulary} is too small; {kind} needs at least {recipe.smallest}"
+            f"A vocabulary of {vocabulary} is too small; {kind} needs at least {recipe.smallest}."
         )
     backend = recipe.learn(texts, vocabulary, recipe.specials, lowercase)
     chosen = template or recipe.template(recipe.specials)
@@ -70,13 +70,15 @@ def _wordpiece(
 
 
 def _inner_letters(texts: Iterable[str], backend: tokenizers.Tokenizer) -> set[str]:
-    letters: set[str] = set()
-    words: set[str] = set()
+    """Letters that stand inside a word somewhere."""
+    # Many texts share their stretches between blanks; splitting every text takes much longer.
+    stretches: set[str] = set()
     for text in texts:
-        normal = backend.normalizer.normalize_str(text)
-        words.update(word for word, _ in backend.pre_tokenizer.pre_tokenize_str(normal))
-    for word in words:
-        letters.update(word[1:])
+        stretches.update(backend.normalizer.normalize_str(text).split())
+    letters: set[str] = set()
+    for stretch in stretches:
+        for word, _ in backend.pre_tokenizer.pre_tokenize_str(stretch):
+            letters.update(word[1:])
     return letters
 
 
@@ -115,13 +117,12 @@ def _unigram(
         show_progress=False,
     )
     backend.train_from_iterator(texts, trainer)
-    # Sums run in parallel there, so the last digits of scores (and the order of equals) vary.
-    scores = {
-        piece: round(score, 5) for piece, score in json.loads(backend.to_str())["model"]["vocab"]
-    }
+    # The library sums in parallel: scores vary from the fourth decimal on, and so would an order
+    # by score. In alphabetical order at least pieces and ids are repeatable.
+    scores = dict(json.loads(backend.to_str())["model"]["vocab"])
     names = specials.names()
-    plain = sorted((p for p in scores if p not in names), key=lambda p: (-scores[p], p))
-    ordered = [(piece, scores.get(piece, 0.0)) for piece in (*names, *plain)]
+    ordered = [(name, 0.0) for name in names]
+    ordered += [(piece, scores[piece]) for piece in sorted(scores.keys() - set(names))]
     backend.model = models.Unigram(ordered, unk_id=names.index(specials.unknown))
     files.add_specials(backend, specials, lstrip=True)
     return backend

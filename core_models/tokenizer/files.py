@@ -168,8 +168,8 @@ def specials_from(settings: Mapping[str, Any], vocabulary: Mapping[str, int]) ->
         name = next((c for c in candidates if c in vocabulary), None)
         if name is None:
             raise InputError(
-                f"the tokenizer has no {role} piece: none of {', '.join(_SPELLINGS[role])} is in "
-                f"its vocabulary of {len(vocabulary)}; name it as {key} in {CONFIG_FILE}"
+                f"The tokenizer has no {role} piece: none of {', '.join(_SPELLINGS[role])} is in "
+                f"its vocabulary of {len(vocabulary)}; name it as {key} in {CONFIG_FILE}."
             )
         found[role] = name
     return Specials(**found)
@@ -242,7 +242,7 @@ def read_json(path: Path) -> dict[str, Any]:
     except (UnicodeDecodeError, json.JSONDecodeError) as error:
         raise InputError(f"{path.name} is not readable as JSON: {error}") from error
     if not isinstance(value, dict):
-        raise InputError(f"{path.name} holds a {type(value).__name__}, not a JSON object")
+        raise InputError(f"{path.name} holds a {type(value).__name__}, not a JSON object.")
     return value
 
 
@@ -278,8 +278,8 @@ def read_folder(folder: Path) -> tuple[tokenizers.Tokenizer, dict[str, Any]]:
         model = models.BPE.from_file(str(folder / "vocab.json"), str(folder / "merges.txt"))
         return byte_level(model, settings), settings
     raise InputError(
-        f"no tokenizer in {folder.name}: expected {TOKENIZER_FILE}, {VOCABULARY_FILE}, or "
-        "vocab.json with merges.txt; save it with transformers' save_pretrained first"
+        f"No tokenizer in {folder.name}: expected {TOKENIZER_FILE}, {VOCABULARY_FILE}, or "
+        "vocab.json with merges.txt; save it with transformers' save_pretrained first."
     )
 
 

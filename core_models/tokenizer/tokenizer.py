@@ -16,12 +16,14 @@ import numpy as np
 import tokenizers
 from numpy.typing import NDArray
 
-from core_models import tokenizer_files as files
-from core_models import tokenizer_training
-from core_models.encoding import MARKERS, MAX_CHARACTERS, Encoding, check_text, longest_first
 from core_models.errors import InputError
-
-__all__ = ["MAX_CHARACTERS", "Encoding", "Tokenizer", "check_text"]
+from core_models.tokenizer import files, training
+from core_models.tokenizer.encoding import (
+    MARKERS,
+    Encoding,
+    check_text,
+    longest_first,
+)
 
 _KINDS = {"WordPiece": "wordpiece", "BPE": "byte_bpe", "Unigram": "unigram"}
 
@@ -50,8 +52,8 @@ class Tokenizer:
             self.kind: str = _KINDS[parsed["model"]["type"]]
         except KeyError:
             raise InputError(
-                f"tokenizers of kind {parsed['model'].get('type')!r} are not supported; "
-                f"allowed: {', '.join(_KINDS)}"
+                f"Tokenizers of kind {parsed['model'].get('type')!r} are not supported; "
+                f"allowed: {', '.join(_KINDS)}."
             ) from None
         vocabulary = backend.get_vocab(with_added_tokens=True)
         self._pieces = [""] * (max(vocabulary.values()) + 1)
@@ -86,7 +88,7 @@ class Tokenizer:
         """
         folder = Path(path)
         if not folder.is_dir():
-            raise InputError(f"{folder} is not a folder; give the folder that holds tokenizer.json")
+            raise InputError(f"{folder} is not a folder; give the one that holds tokenizer.json.")
         return cls(*files.read_folder(folder))
 
     @classmethod
@@ -97,7 +99,7 @@ class Tokenizer:
             InputError: The file is missing or damaged.
         """
         if not Path(path).is_file():
-            raise InputError(f"{path} is not a file; give the path of a tokenizer.json")
+            raise InputError(f"{path} is not a file; give the path of a tokenizer.json.")
         return cls(files.read_backend(Path(path)))
 
     @classmethod
@@ -110,7 +112,10 @@ class Tokenizer:
         lowercase: bool = True,
         template: files.Template | None = None,
     ) -> Self:
-        """Learn a vocabulary from texts. The same texts give the same vocabulary.
+        """Learn a vocabulary from texts.
+
+        The same texts give the same pieces and ids ("unigram": with scores that may differ in
+        the fourth decimal, so the fingerprint differs, too).
 
         Args:
             texts: Sentences or paragraphs.
@@ -122,7 +127,7 @@ class Tokenizer:
         Raises:
             InputError: The kind is unknown, or ``vocabulary`` is too small for it.
         """
-        backend, settings = tokenizer_training.train(
+        backend, settings = training.train(
             texts, vocabulary=vocabulary, kind=kind, lowercase=lowercase, template=template
         )
         return cls(backend, settings)
@@ -180,13 +185,13 @@ class Tokenizer:
         room = max_length - extra
         if room < (1 if pair is None else 2):
             raise InputError(
-                f"max_length {max_length} leaves no room for text beside {extra} special pieces"
+                f"max_length {max_length} leaves no room for text beside {extra} special pieces."
             )
         parts = {files.FIRST: self._backend.encode(text, add_special_tokens=False)}
         if pair is not None:
             parts[files.SECOND] = self._backend.encode(pair, add_special_tokens=False)
         if not all(len(part.ids) for part in parts.values()):
-            raise InputError("the text holds only characters that cannot be shown; write a word")
+            raise InputError("The text holds only characters that cannot be shown; write a word.")
         keep = longest_first([len(p.ids) for p in parts.values()], room)
         return self._assemble(parts, dict(zip(parts, keep, strict=True)), text, pair)
 
@@ -252,7 +257,7 @@ class Tokenizer:
                 if index in self.special_ids:
                     words.append(None)
                     continue
-                group += word != previous or word is None
+                group += word != previous
                 previous = word
                 words.append(group)
         return Encoding(
@@ -280,7 +285,7 @@ class Tokenizer:
             InputError: The id is outside 0..V-1.
         """
         if not 0 <= index < len(self._pieces):
-            raise InputError(f"piece id {index} is outside 0..{len(self._pieces) - 1}")
+            raise InputError(f"Piece id {index} is outside 0..{len(self._pieces) - 1}.")
         return self._pieces[index]
 
     def id(self, piece: str) -> int | None:

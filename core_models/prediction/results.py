@@ -1,0 +1,145 @@
+"""Questions and answers as plain values: no tensor leaves this package."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass
+from typing import Any
+
+
+class _Plain:
+    """A result that turns into plain JSON values."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Dictionaries, lists, strings and numbers only."""
+        return {f.name: _plain(getattr(self, f.name)) for f in fields(self)}  # type: ignore[arg-type]
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, _Plain):
+        return value.to_json()
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    assert not is_dataclass(value)
+    return value
+
+
+@dataclass(frozen=True)
+class Token(_Plain):
+    """One piece of the input."""
+
+    position: int
+    id: int
+    """The piece of the text, whatever the model sees there."""
+    piece: str
+    """Raw ("##ing")."""
+    display: str
+    """As people read it ("ing")."""
+    start: int
+    """First character (code point) in the text, or in the pair for pieces of the second text."""
+    end: int
+    """Character after the last."""
+    word: int | None
+    special: bool
+    masked: bool
+    """The model sees [MASK] here."""
+
+
+@dataclass(frozen=True)
+class Candidate(_Plain):
+    """A piece with its probability at one position."""
+
+    id: int
+    piece: str
+    display: str
+    continues: bool
+    """It continues the word before it."""
+    probability: float
+    rank: int
+    """1 = the most probable; equally probable pieces share a rank."""
+
+
+@dataclass(frozen=True)
+class Watched(_Plain):
+    """A word that was asked for. Where ``rank`` is None there is a ``note`` that says why."""
+
+    word: str
+    pieces: tuple[str, ...]
+    """The word in pieces of this vocabulary."""
+    note: str | None = None
+    id: int | None = None
+    piece: str | None = None
+    display: str | None = None
+    probability: float | None = None
+    rank: int | None = None
+
+
+@dataclass(frozen=True)
+class Prediction(_Plain):
+    """What the model expects at one position."""
+
+    position: int
+    case: str
+    """What it sees there: "mask" = [MASK], "random" = another piece, "kept" = the piece itself."""
+    original: Candidate | None
+    """The piece of the text; None where the text itself says [MASK]."""
+    candidates: list[Candidate]
+    entropy: float
+    """Of the whole distribution, in nats (0 = certain, ln V = no idea)."""
+    watched: list[Watched]
+
+
+@dataclass(frozen=True)
+class FillResult(_Plain):
+    """The pieces of an input and what the model expects at the positions asked for."""
+
+    text: str
+    pair: str | None
+    tokens: list[Token]
+    predictions: list[Prediction]
+    """In order of position."""
+    truncated: bool
+    """The input was longer than the model's longest and lost its end."""
+
+
+@dataclass(frozen=True)
+class FillRequest:
+    """A question for `fill_many`. Every [MASK] in the text is a position asked for, too."""
+
+    text: str
+    masks: Sequence[int] = ()
+    """Positions (piece numbers, [CLS] is 0) where the model sees [MASK]."""
+    top_k: int = 5
+    watch: Sequence[str] = ()
+    """Words whose probability is wanted."""
+    pair: str | None = None
+    replaced: Mapping[int, int] = field(default_factory=dict)
+    """Position -> piece id the model sees there instead (the "random" case of pretraining)."""
+    kept: Sequence[int] = ()
+    """Positions that stay as they are and are predicted all the same."""
+
+
+@dataclass(frozen=True)
+class TokenScore(_Plain):
+    """One summand of a score."""
+
+    position: int
+    id: int
+    piece: str
+    display: str
+    word: int | None
+    score: float
+    """log p(token | all others, this one masked), nats."""
+
+
+@dataclass(frozen=True)
+class Score(_Plain):
+    """Pseudo-log-likelihood of a text."""
+
+    text: str
+    total: float
+    """Sum over tokens, nats."""
+    per_token: list[TokenScore]
+    tokens: int
+    """Number of summands."""
+    words: int
+    """Number of word groups they belong to."""
+    truncated: bool

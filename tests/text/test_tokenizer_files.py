@@ -1,0 +1,144 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from core_models.errors import InputError
+from core_models.tokenizer import Slot, Specials, Template, Tokenizer
+from core_models.tokenizer import files as tokenizer_files
+
+
+def test_transformers_reads_the_same_ids(
+    any_kind: Tokenizer, sentences: list[str], awkward: list[str], tmp_path: Path
+) -> None:
+    transformers = pytest.importorskip("transformers")
+    any_kind.save(tmp_path)
+    theirs = transformers.AutoTokenizer.from_pretrained(tmp_path)
+    for text in [*sentences[::40], *awkward]:
+        ours = any_kind.encode(text)
+        assert theirs(text)["input_ids"] == ours.ids
+        ours, pair = any_kind.encode(text, "And then?"), theirs(text, "And then?")
+        assert pair["input_ids"] == ours.ids
+        assert pair["token_type_ids"] == ours.segment_ids
+    assert theirs.mask_token_id == any_kind.mask_id
+    assert theirs.pad_token_id == any_kind.pad_id
+
+
+def test_transformers_reads_bert_by_model_type(
+    tokenizer: Tokenizer, awkward: list[str], tmp_path: Path
+) -> None:
+    transformers = pytest.importorskip("transformers")
+    tokenizer.save(tmp_path)
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": "bert"}))
+    theirs = transformers.AutoTokenizer.from_pretrained(tmp_path)
+    assert theirs(awkward)["input_ids"] == [tokenizer.encode(text).ids for text in awkward]
+
+
+def test_saved_folders_load_unchanged(
+    any_kind: Tokenizer, awkward: list[str], tmp_path: Path
+) -> None:
+    any_kind.save(tmp_path / "new" / "folder")
+    again = Tokenizer.from_folder(tmp_path / "new" / "folder")
+    assert again.fingerprint == any_kind.fingerprint
+    assert again.template == any_kind.template
+    assert [again.encode(t) for t in awkward] == [any_kind.encode(t) for t in awkward]
+    assert (
+        Tokenizer.from_file(tmp_path / "new/folder/tokenizer.json").fingerprint == again.fingerprint
+    )
+    before = {p.name: p.read_bytes() for p in (tmp_path / "new/folder").iterdir()}
+    again.save(tmp_path / "copy")
+    assert {p.name: p.read_bytes() for p in (tmp_path / "copy").iterdir()}.keys() == before.keys()
+
+
+def test_the_vocabulary_file_alone_is_enough(
+    tokenizer: Tokenizer, awkward: list[str], tmp_path: Path
+) -> None:
+    tokenizer.save(tmp_path)
+    (tmp_path / "tokenizer.json").unlink()
+    (tmp_path / "special_tokens_map.json").unlink()
+    again = Tokenizer.from_folder(tmp_path)
+    assert [again.encode(t).ids for t in awkward] == [tokenizer.encode(t).ids for t in awkward]
+    assert len((tmp_path / "vocab.txt").read_text().splitlines()) == tokenizer.vocabulary
+
+
+def test_folders_written_by_transformers_are_read(
+    tokenizer: Tokenizer, awkward: list[str], tmp_path: Path
+) -> None:
+    transformers = pytest.importorskip("transformers")
+    tokenizer.save(tmp_path / "ours")
+    transformers.AutoTokenizer.from_pretrained(tmp_path / "ours").save_pretrained(
+        tmp_path / "theirs"
+    )
+    again = Tokenizer.from_folder(tmp_path / "theirs")
+    assert [again.encode(t) for t in awkward] == [tokenizer.encode(t) for t in awkward]
+
+
+def test_damaged_or_missing_files_are_refused(tokenizer: Tokenizer, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="not a folder"):
+        Tokenizer.from_folder(tmp_path / "nowhere")
+    with pytest.raises(InputError, match="No tokenizer in"):
+        Tokenizer.from_folder(tmp_path)
+    (tmp_path / "tokenizer.json").write_text('{"version": "1.0"')
+    with pytest.raises(InputError, match="not a readable tokenizer"):
+        Tokenizer.from_folder(tmp_path)
+    with pytest.raises(InputError, match="not a file"):
+        Tokenizer.from_file(tmp_path / "other.json")
+    (tmp_path / "tokenizer.json").unlink()
+    (tmp_path / "vocab.txt").write_text("[PAD]\n[UNK]\nword\n")
+    with pytest.raises(InputError, match="no cls piece"):
+        Tokenizer.from_folder(tmp_path)
+
+
+# --- templates --------------------------------------------------------------------------------
+
+
+def test_trailing_class_piece_and_left_padding_are_values(
+    sentences: list[str], tmp_path: Path
+) -> None:
+    specials = Specials(pad="<pad>", unknown="<unk>")
+    template = Template.trailing(specials)
+    tok = Tokenizer.train(sentences[:500], vocabulary=400, kind="unigram", template=template)
+    found = tok.encode("we go", "they stay")
+    assert (found.pieces[-2:], found.segment_ids[-1]) == (["[SEP]", "[CLS]"], 2)
+    assert set(found.segment_ids[:-1]) == {0, 1}
+    assert found.special.count(True) == 3
+    tok.save(tmp_path)
+    again = Tokenizer.from_folder(tmp_path)
+    assert again.template == template
+    assert again.template.pad_left
+    assert again.template.pad_segment == 3
+
+
+def test_roberta_template_doubles_the_separator() -> None:
+    template = Template.doubled(Specials(cls="<s>", sep="</s>"))
+    assert [slot.content for slot in template.pair] == ["<s>", "$A", "</s>", "</s>", "$B", "</s>"]
+    assert template.extra(pair=True) == 4
+    processor = {"type": "RobertaProcessing", "cls": ["<s>", 0], "sep": ["</s>", 2]}
+    read = tokenizer_files.template_from(processor, Specials(), pad_left=False, pad_segment=0)
+    assert read == template
+    assert all(slot == Slot(slot.content, 0) for slot in read.pair)
+
+
+def test_truncation_and_padding_kept_in_a_file_are_ignored(
+    tokenizer: Tokenizer, tmp_path: Path
+) -> None:
+    tokenizer.save(tmp_path)
+    path = tmp_path / "tokenizer.json"
+    content = json.loads(path.read_text())
+    content["truncation"] = {
+        "direction": "Right",
+        "max_length": 8,
+        "strategy": "LongestFirst",
+        "stride": 0,
+    }
+    content["padding"] = {
+        "strategy": {"Fixed": 40},
+        "direction": "Right",
+        "pad_to_multiple_of": None,
+        "pad_id": 0,
+        "pad_type_id": 0,
+        "pad_token": "[PAD]",
+    }
+    path.write_text(json.dumps(content))
+    text = "One two three four five six seven eight nine ten."
+    assert Tokenizer.from_folder(tmp_path).encode(text) == tokenizer.encode(text)
