@@ -64,6 +64,11 @@ __all__ = [
 ]
 
 
+# The sub-package `families` would otherwise hide the function of that name once it is imported.
+import_module(f"{__name__}.families")
+del globals()["families"]
+
+
 def __getattr__(name: str) -> Any:
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -16,6 +16,7 @@ from core_models.errors import InputError
 
 ACTIVATIONS = ("gelu", "gelu_tanh", "relu", "tanh")
 DIRECTIONS = ("both", "left")
+REPLACED_TOKEN_STYLES = ("token", "token_and_first")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -166,6 +167,10 @@ class Config:
     objectives: tuple[str, ...] = ("masked_token", "next_sentence")
     """Pretraining objectives; each names the head that it trains."""
     masking: Masking = field(default_factory=Masking)
+    head_activation: str | None = None
+    """Activation of the masked-token head; None = as in the feed-forward network."""
+    replaced_token_style: str = "token"
+    """What the replaced-token head looks at: ``token``, or ``token_and_first`` (DeBERTa v3)."""
     convolution: Convolution | None = None
     """The part beside the first layer, or None."""
     mask_decoder: MaskDecoder | None = None
@@ -322,9 +327,19 @@ def _check(config: Config) -> None:
     for name, value, low, high in ranges:
         if not low <= value <= high:
             raise InputError(f"{name} is {value}; allowed is {low} to {high}.")
+    if config.head_activation not in (None, *ACTIVATIONS):
+        raise InputError(
+            f"head_activation is {config.head_activation!r}; allowed are null, "
+            f"{', '.join(ACTIVATIONS)}."
+        )
     if f.activation not in ACTIVATIONS:
         raise InputError(
             f"feed_forward.activation is {f.activation!r}; allowed are {', '.join(ACTIVATIONS)}."
+        )
+    if config.replaced_token_style not in REPLACED_TOKEN_STYLES:
+        raise InputError(
+            f"replaced_token_style is {config.replaced_token_style!r}; "
+            f"allowed are {', '.join(REPLACED_TOKEN_STYLES)}."
         )
     if set(config.schedule) != set(range(config.blocks)):
         raise InputError(

@@ -6,8 +6,10 @@ from typing import Any
 import torch
 from torch import nn
 
+from core_models.checkpoints.formats import BY_FAMILY
 from core_models.config import Config
 from core_models.encoder import Encoder
+from core_models.errors import InputError
 from core_models.heads import build_head
 
 
@@ -28,22 +30,39 @@ class Count:
     """Each pretraining head without pooler and without the tied table."""
     one_block: int = 0
     """Parameters of the first block."""
+    query_start: int = 0
+    """The vector that the query stream starts from (XLNet)."""
+    relative: int = 0
+    """The relative-position table and its norm, shared by all blocks (DeBERTa)."""
+    convolution: int = 0
+    """The part beside the first block."""
+    mask_decoder: int = 0
+    """Absolute positions of the mask decoder; published figures leave them out, and so do the
+    sums below."""
+    untrained_pooler: int = 0
+    """A pooler that the released classes carry although no objective trains it (RoBERTa)."""
 
     @property
     def embedding_block(self) -> int:
-        """Tables and their norm; the projection is not part of it."""
-        return self.pieces + self.positions + self.segments + self.embedding_norm
+        """Tables, their norm and the start of the query stream, without the projection."""
+        tables = self.pieces + self.positions + self.segments
+        return tables + self.embedding_norm + self.query_start
 
     @property
     def encoder(self) -> int:
-        """Everything but pooler and heads."""
+        """Everything but pooler, mask decoder and heads."""
+        return self.embedding_block + self.projection + self.all_blocks
+
+    @property
+    def all_blocks(self) -> int:
+        """Every block, and what stands beside the blocks."""
         blocks = self.attention + self.feed_forward + self.norms
-        return self.embedding_block + self.projection + blocks
+        return blocks + self.relative + self.convolution
 
     @property
     def base(self) -> int:
-        """The encoder with its pooler, where the family trains one."""
-        return self.encoder + self.pooler
+        """The encoder with its pooler, trained or not, where the released classes have one."""
+        return self.encoder + self.pooler + self.untrained_pooler
 
     @property
     def masked(self) -> int:
@@ -52,17 +71,67 @@ class Count:
 
     @property
     def pretraining(self) -> int:
-        """The encoder with every pretraining head."""
-        return self.base + sum(self.heads.values())
+        """The encoder with every pretraining head, and the pooler that one of them trains."""
+        return self.encoder + self.pooler + sum(self.heads.values())
 
     def to_json(self) -> dict[str, Any]:
         """Parts, sums and bytes as plain values."""
-        sums = ("embedding_block", "encoder", "base", "masked", "pretraining")
+        sums = ("embedding_block", "all_blocks", "encoder", "base", "masked", "pretraining")
         return (
             asdict(self)
             | {name: getattr(self, name) for name in sums}
             | {"bytes_float32": 4 * self.pretraining, "bytes_bfloat16": 2 * self.pretraining}
         )
+
+
+@dataclass(frozen=True)
+class JointCount:
+    """Generator and discriminator as they are trained together (arXiv 2003.10555, section 3.2)."""
+
+    generator: Count
+    discriminator: Count
+
+    @property
+    def shared(self) -> int:
+        """The embedding block, which both use; projections stay apart."""
+        return self.discriminator.embedding_block
+
+    @property
+    def untied(self) -> int:
+        """Both models with their heads, nothing shared."""
+        return self.generator.pretraining + self.discriminator.pretraining
+
+    @property
+    def total(self) -> int:
+        """Both models with their heads, the embedding block once."""
+        return self.untied - self.shared
+
+    @property
+    def without_heads(self) -> int:
+        """Both encoders, the embedding block once."""
+        return self.generator.encoder + self.discriminator.encoder - self.shared
+
+    def to_json(self) -> dict[str, Any]:
+        """Both counts and the sums as plain values."""
+        sums = ("shared", "total", "untied", "without_heads")
+        return {
+            "generator": self.generator.to_json(),
+            "discriminator": self.discriminator.to_json(),
+        } | {name: getattr(self, name) for name in sums}
+
+
+def joint(generator: Config, discriminator: Config) -> JointCount:
+    """Count a generator and a discriminator that share the embedding block.
+
+    Raises:
+        InputError: their tables differ, so they cannot be shared.
+    """
+    if generator.embeddings != discriminator.embeddings:
+        raise InputError(
+            "Generator and discriminator must have the same tables to share them, not "
+            f"{generator.embeddings} and {discriminator.embeddings}."
+        )
+    return JointCount(count(generator), count(discriminator))
 
 
 def count(config: Config) -> Count:
@@ -79,6 +148,7 @@ def count(config: Config) -> Count:
         if hasattr(head, "pooler")
     }
     tied = {name: e.pieces.weight.numel() for name, head in heads.items() if _ties(head, e.pieces)}
+    pooler = max(poolers.values(), default=0)
     return Count(
         pieces=_size(e.pieces),
         positions=_size(e.positions),
@@ -92,10 +162,25 @@ def count(config: Config) -> Count:
             for b in blocks
             for norm in ("attention_norm", "feed_forward_norm")
         ),
-        pooler=max(poolers.values(), default=0),
+        pooler=pooler,
         heads={name: n - poolers.get(name, 0) - tied.get(name, 0) for name, n in sizes.items()},
         one_block=_size(blocks[0]),
+        query_start=0 if encoder.query_start is None else encoder.query_start.numel(),
+        relative=_size(encoder.table if isinstance(encoder.table, nn.Module) else None),
+        convolution=_size(encoder.convolution),
+        mask_decoder=_size(encoder.mask_decoder),
+        untrained_pooler=0 if pooler else _idle_pooler(config),
     )
+
+
+def _idle_pooler(config: Config) -> int:
+    """Size of the pooler that the family's file format knows, whether or not a file holds it."""
+    form = BY_FAMILY.get(config.family)
+    if form is None:
+        return 0
+    known = [row.theirs for row in form.rows] + [entry.theirs for entry in form.ignored]
+    has_pooler = any(name.startswith(form.prefix + "pooler.") for name in known)
+    return config.width * config.width + config.width if has_pooler else 0
 
 
 def _size(module: nn.Module | None) -> int:

@@ -65,6 +65,8 @@ class Encoder(nn.Module):
         )
         prepared, visible = self._prepare(batch)
         query = self._start_query(batch)
+        if query is not None:
+            prepared_query, visible_query = self._prepare_query(batch, prepared)
         memory: list[Tensor] = []
         for step, block in enumerate(self.config.schedule):
             layer = self.blocks[block]
@@ -72,12 +74,11 @@ class Encoder(nn.Module):
             if batch.remember:
                 memory.append(_remember(old, hidden, batch))
             if query is not None:
-                assert batch.targets is not None
                 query = layer(
                     hidden,
                     queries=query,
-                    visible=target_visibility(batch),
-                    prepared=None if prepared is None else prepared.at(batch.targets),
+                    visible=visible_query,
+                    prepared=prepared_query,
                     memory=old,
                     sites=None if trace is None else trace.at(step, "query"),
                 )
@@ -98,23 +99,44 @@ class Encoder(nn.Module):
             streams["query"] = self.dropout(query) if self.config.output_dropout else query
         return EncoderOutput(hidden, streams, tuple(memory), last_input)
 
-    def decode(self, batch: Batch, output: EncoderOutput, trace: Trace | None = None) -> Tensor:
-        """The hidden states that masked tokens are predicted from, [B, L, D].
+    def decode(
+        self,
+        batch: Batch,
+        output: EncoderOutput,
+        trace: Trace | None = None,
+        targets: Tensor | None = None,
+    ) -> Tensor:
+        """The hidden states that masked tokens are predicted from.
 
         With a mask decoder (DeBERTa) the last layer runs again from its own queries: they start
         as absolute positions plus the input of the last step, while keys and values stay that
         input (arXiv 2006.03654, section 3.2; in the released code keys and values are H[n-1] and
         the shared last layer is applied twice). Without one this is ``output.hidden``.
+
+        Args:
+            batch: the batch that ``output`` was made from.
+            output: what the forward pass gave.
+            trace: listens under the stream ``mask_decoder``.
+            targets: positions [B, M] to decode; None = all. A query needs no other query, so
+                decoding the masked positions alone gives the same rows for less work.
+
+        Returns:
+            [B, L, D], or [B, M, D] for given targets.
         """
         if self.mask_decoder is None or self.config.mask_decoder is None:
-            return output.hidden
+            return output.hidden if targets is None else _rows(output.hidden, targets)
+        assert output.last_input is not None
         start = output.last_input
-        assert start is not None
+        queries: Tensor = start
         prepared, visible = self._prepare(batch)
-        rows = torch.arange(batch.shape[1], device=batch.device)
-        queries: Tensor = start + self.mask_decoder(
-            rows.clamp(max=self.mask_decoder.num_embeddings - 1)
-        )
+        positions = torch.arange(batch.shape[1], device=batch.device)[None]
+        if targets is not None:
+            queries, positions = _rows(queries, targets), targets
+            prepared = None if prepared is None else prepared.at(targets)
+            if visible is not None and visible.shape[2] > 1:
+                visible = _rows(visible.squeeze(1), targets)[:, None]
+        rows = positions.clamp(max=self.mask_decoder.num_embeddings - 1)
+        queries = queries + self.mask_decoder(rows)
         layer = self.blocks[self.config.schedule[-1]]
         for step in range(self.config.mask_decoder.steps):
             queries = layer(
@@ -127,16 +149,35 @@ class Encoder(nn.Module):
         return queries
 
     def _prepare(self, batch: Batch) -> tuple[Prepared | None, Tensor | None]:
+        """What the score terms share, and what each token may see."""
         remembered = batch.memory[0].shape[1] if batch.memory else 0
         prepared = None if self.table is None else self.table(batch, remembered)
         visible = content_visibility(batch)
-        terms = self.config.attention.terms
-        if isinstance(terms, TransformerXL) and terms.direction == "left":
-            length = batch.shape[1]
-            earlier = torch.ones(length, length, dtype=torch.bool, device=batch.device).tril()
-            earlier = F.pad(earlier, (remembered, 0), value=True)
+        earlier = self._earlier(batch)
+        if earlier is not None:
             visible = earlier if visible is None else visible & earlier
         return prepared, visible
+
+    def _prepare_query(
+        self, batch: Batch, prepared: Prepared | None
+    ) -> tuple[Prepared | None, Tensor | None]:
+        """The same for the query stream."""
+        assert batch.targets is not None
+        visible = target_visibility(batch)
+        earlier = self._earlier(batch)
+        if earlier is not None:
+            earlier = earlier[batch.targets][:, None]  # [B, 1, M, K]
+            visible = earlier if visible is None else visible & earlier
+        return None if prepared is None else prepared.at(batch.targets), visible
+
+    def _earlier(self, batch: Batch) -> Tensor | None:
+        """Bool [L, K], the tokens up to each one, where a model reads from left to right only."""
+        terms = self.config.attention.terms
+        if not isinstance(terms, TransformerXL) or terms.direction != "left":
+            return None
+        length = batch.shape[1]
+        earlier = torch.ones(length, length, dtype=torch.bool, device=batch.device).tril()
+        return F.pad(earlier, (batch.memory[0].shape[1] if batch.memory else 0, 0), value=True)
 
     def _start_query(self, batch: Batch) -> Tensor | None:
         """The first state of the query stream: the same vector at every target [B, M, D]."""
@@ -193,6 +234,12 @@ def _visible(batch: Batch, visibility: Tensor | None) -> Tensor | None:
     return visible
 
 
+def _rows(x: Tensor, targets: Tensor) -> Tensor:
+    """Rows [B, M, D] of [B or 1, L, D] at positions [B, M]."""
+    wide = x.expand(targets.shape[0], -1, -1)
+    return wide.gather(1, targets[..., None].expand(-1, -1, x.shape[-1]))
+
+
 def _remember(old: Tensor | None, hidden: Tensor, batch: Batch) -> Tensor:
     new = (hidden if batch.reuse is None else hidden[:, : batch.reuse]).detach()
     return (new if old is None else torch.cat([old, new], 1))[:, -batch.remember :]
@@ -201,9 +248,8 @@ def _remember(old: Tensor | None, hidden: Tensor, batch: Batch) -> Tensor:
 def initialise(module: nn.Module, std: float, generator: torch.Generator | None = None) -> None:
     """Published initialisation: weights from a normal of ``std``, biases 0, norms 1 and 0.
 
-    Padding rows of embedding tables are zero. The original
-    TensorFlow code truncates the normal at two standard deviations; this follows the PyTorch
-    releases, which do not.
+    Padding rows of embedding tables are zero. The original TensorFlow code truncates the normal
+    at two standard deviations; this follows the PyTorch releases, which do not.
     """
     for part in module.modules():
         if isinstance(part, nn.Linear | nn.Embedding | nn.Conv1d):

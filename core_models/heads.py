@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from core_models.config import Config
 from core_models.embeddings import Embeddings
 from core_models.errors import InputError
+from core_models.heads_relative import PermutationHead, TokenAndFirstHead
 from core_models.layer import FUNCTIONS
 
 
@@ -33,7 +34,7 @@ class MaskedTokenHead(nn.Module):
         super().__init__()
         width = config.embeddings.width
         self.dense = nn.Linear(config.width, width)
-        self.activation = FUNCTIONS[config.feed_forward.activation]
+        self.activation = FUNCTIONS[config.head_activation or config.feed_forward.activation]
         self.norm = nn.LayerNorm(width, eps=config.norm_epsilon)
         self.decoder = nn.Linear(width, config.embeddings.vocabulary)
         self.tie(embeddings)
@@ -48,8 +49,44 @@ class MaskedTokenHead(nn.Module):
         return logits
 
 
-class NextSentenceHead(nn.Module):
-    """Whether the second segment follows the first: 0 = next, 1 = random.
+class SpanBoundaryHead(MaskedTokenHead):
+    """Pieces of a span from the two tokens around it (arXiv 1907.10529, section 3.2).
+
+    One more dense layer, activation and norm lead from both boundary tokens and a place embedding
+    to the width D; what follows is a masked-token head of its own. In the released code places are
+    counted from 0 where the paper writes p_1, and spans take part up to :attr:`places` tokens.
+    """
+
+    places = 15
+    place_width = 200
+
+    def __init__(self, config: Config, embeddings: Embeddings) -> None:
+        super().__init__(config, embeddings)
+        self.place = nn.Embedding(self.places, self.place_width)
+        self.boundary_dense = nn.Linear(2 * config.width + self.place_width, config.width)
+        self.boundary_norm = nn.LayerNorm(config.width, eps=config.norm_epsilon)
+
+    def boundaries(self, hidden: Tensor, spans: Tensor) -> Tensor:
+        """What the head starts from, for each token of each span.
+
+        Args:
+            hidden: the encoder's output [B, L, D].
+            spans: int64 [N, 4], per target: row of the batch, position of the token before the
+                span, position of the token after it, place inside the span from 0.
+
+        Returns:
+            [N, 2 D + 200].
+        """
+        row, before, after, place = spans.unbind(1)
+        return torch.cat([hidden[row, before], hidden[row, after], self.place(place)], -1)
+
+    def forward(self, hidden: Tensor) -> Tensor:
+        """:meth:`boundaries` [N, 2 D + 200] -> logits [N, V]."""
+        return super().forward(self.boundary_norm(self.activation(self.boundary_dense(hidden))))
+
+
+class PairHead(nn.Module):
+    """Two-way answer about a pair of segments, from the pooled [CLS].
 
     Owns the pooler, as only this objective trains it.
     """
@@ -65,9 +102,45 @@ class NextSentenceHead(nn.Module):
         return logits
 
 
+class NextSentenceHead(PairHead):
+    """Whether the second segment follows the first: 0 = next, 1 = random."""
+
+
+class SentenceOrderHead(PairHead):
+    """Whether two neighbours stand in their order: 0 = in order, 1 = swapped.
+
+    (arXiv 1909.11942, section 3.1; like the released code without the dropout that transformers
+    puts before the classifier.)
+    """
+
+
+class ReplacedTokenHead(nn.Module):
+    """Whether each token was replaced: dense, activation, one score (arXiv 2003.10555)."""
+
+    def __init__(self, config: Config) -> None:
+        super().__init__()
+        self.dense = nn.Linear(config.width, config.width)
+        self.activation = FUNCTIONS[config.feed_forward.activation]
+        self.classifier = nn.Linear(config.width, 1)
+
+    def forward(self, hidden: Tensor) -> Tensor:
+        """[..., D] -> logits [...]; above 0 = replaced."""
+        logits: Tensor = self.classifier(self.activation(self.dense(hidden)))
+        return logits.squeeze(-1)
+
+
+_REPLACED_TOKEN: dict[str, Callable[[Config], nn.Module]] = {
+    "token": ReplacedTokenHead,
+    "token_and_first": TokenAndFirstHead,
+}
+
 HEADS: dict[str, Callable[[Config, Embeddings], nn.Module]] = {
     "masked_token": MaskedTokenHead,
     "next_sentence": lambda config, _: NextSentenceHead(config),
+    "sentence_order": lambda config, _: SentenceOrderHead(config),
+    "replaced_token": lambda config, _: _REPLACED_TOKEN[config.replaced_token_style](config),
+    "span_boundary": SpanBoundaryHead,
+    "permutation": PermutationHead,
 }
 """Constructors by head name."""
 

@@ -27,7 +27,7 @@ from core_models.checkpoints.formats import BY_FAMILY
 from core_models.config import Config
 from core_models.encoder import Encoder, initialise
 from core_models.errors import InputError
-from core_models.heads import MaskedTokenHead, build_head
+from core_models.heads import build_head
 from core_models.tokenizer import Encoding, Tokenizer
 
 SHIPPED = Path(__file__).resolve().parent.parent / "assets" / "models"
@@ -75,15 +75,12 @@ class Model(nn.Module):
         """Read a folder in the format of transformers; InputError names whatever does not fit."""
         values = read_json(folder / CONFIG)
         form = read_format(values)
-        config = form.read_config(values)
-        heads = present_heads(form, their_names(form, read_tensors(folder)))
+        tensors = their_names(form, read_tensors(folder))
+        config = form.settle(form.read_config(values), tensors)
         tokenizer = Tokenizer.from_folder(folder)
         with torch.device("meta"):
-            model = cls(config, tokenizer, heads)
-        load_checkpoint(model, form, config, folder)
-        for head in model.heads.values():
-            if isinstance(head, MaskedTokenHead):
-                head.tie(model.encoder.embeddings)
+            model = cls(config, tokenizer, present_heads(form, tensors))
+        load_checkpoint(model, form, config, folder, tensors)
         model.name = folder.name
         return model.eval()
 
@@ -105,16 +102,18 @@ class Model(nn.Module):
         return self.collate(self.encode(texts))
 
     def collate(self, encodings: Sequence[Encoding]) -> Batch:
-        """A padded batch [B, L] of encodings, on the encoder's device."""
+        """A batch [B, L] of encodings, padded on the template's side, on the encoder's device."""
+        template = self.tokenizer.template
         length = max(len(e.ids) for e in encodings)
         ids = torch.full((len(encodings), length), self.config.embeddings.pad_id)
-        segments = torch.zeros_like(ids)
+        segments = torch.full_like(ids, template.pad_segment)
         mask = torch.zeros_like(ids, dtype=torch.bool)
         for row, encoding in enumerate(encodings):
             real = len(encoding.ids)
-            ids[row, :real] = torch.tensor(encoding.ids)
-            segments[row, :real] = torch.tensor(encoding.segment_ids)
-            mask[row, :real] = True
+            place = slice(length - real, length) if template.pad_left else slice(0, real)
+            ids[row, place] = torch.tensor(encoding.ids)
+            segments[row, place] = torch.tensor(encoding.segment_ids)
+            mask[row, place] = True
         batch = Batch(
             input_ids=ids,
             segment_ids=segments,
@@ -164,9 +163,9 @@ def models() -> list[ModelInfo]:
 def _info(folder: Path) -> ModelInfo:
     values = read_json(folder / CONFIG)
     form = read_format(values)
-    config = form.read_config(values)
-    card = read_json(folder / CARD) if (folder / CARD).exists() else {}
     tensors = their_names(form, read_tensors(folder))
+    config = form.settle(form.read_config(values), tensors)
+    card = read_json(folder / CARD) if (folder / CARD).exists() else {}
     return ModelInfo(
         name=folder.name,
         family=config.family,

@@ -15,8 +15,8 @@ import torch
 from safetensors import SafetensorError
 from torch import Tensor, nn
 
-from core_models.checkpoints.formats import FORMATS
-from core_models.checkpoints.table import Format, Transform
+from core_models.checkpoints.formats import BY_FAMILY, FORMATS
+from core_models.checkpoints.table import FAMILY_FIELD, Format, Transform
 from core_models.config import Config
 from core_models.errors import InputError
 
@@ -52,7 +52,16 @@ def read_format(values: Mapping[str, Any]) -> Format:
         raise InputError(
             f"config.json: model_type is {model_type!r}; supported are {', '.join(FORMATS)}."
         )
-    return FORMATS[model_type]
+    if FAMILY_FIELD not in values:
+        return FORMATS[model_type]
+    named = {name: form for name, form in BY_FAMILY.items() if form.model_type == model_type}
+    family = values[FAMILY_FIELD]
+    if not isinstance(family, str) or family not in named:
+        raise InputError(
+            f"config.json: {FAMILY_FIELD} is {family!r}; for {model_type} it may be "
+            f"{', '.join(named)}, or be left out."
+        )
+    return named[family]
 
 
 def read_tensors(folder: Path) -> dict[str, Tensor]:
@@ -97,7 +106,7 @@ def present_heads(form: Format, names: Iterable[str]) -> tuple[str, ...]:
         ours = form.to_ours(name)
         if ours and ours[0].startswith("heads.") and name not in alone:
             heads.append(ours[0].split(".")[1])
-    return tuple(dict.fromkeys(heads))
+    return tuple(h for h in dict.fromkeys(heads) if form.leftovers.get(h) not in heads)
 
 
 _SUFFIXES = ("weight", "bias")
@@ -119,14 +128,24 @@ def their_names(form: Format, tensors: Mapping[str, Tensor]) -> dict[str, Tensor
     }
 
 
-def load_checkpoint(module: nn.Module, form: Format, config: Config, folder: Path) -> None:
+def load_checkpoint(
+    module: nn.Module,
+    form: Format,
+    config: Config,
+    folder: Path,
+    tensors: Mapping[str, Tensor] | None = None,
+) -> None:
     """Fill ``module`` (``encoder.*`` and ``heads.*``, built on the meta device) from a folder.
 
     Strict both ways: every tensor in the files must have a place or a listed reason to be left
     out, and every parameter of the module must be in the files, with its shape, finite and of a
-    floating type. Half-precision weights are widened to float32.
+    floating type. Half-precision weights are widened to float32. ``tensors`` are the folder's,
+    under today's names, where they have been read already.
     """
-    tensors = their_names(form, read_tensors(folder))
+    form = form.at(config)
+    if tensors is None:
+        tensors = their_names(form, read_tensors(folder))
+    tensors = form.unpack(tensors, config)
     wanted = {name: p.shape for name, p in module.state_dict().items() if not _tied(name)}
     filled: dict[str, Tensor] = {}
     for name, tensor in tensors.items():
@@ -150,6 +169,10 @@ def load_checkpoint(module: nn.Module, form: Format, config: Config, folder: Pat
             f"{folder} lacks {len(missing)} of {len(wanted)} tensors, first {theirs[0]!r}."
         )
     module.load_state_dict(filled, strict=False, assign=True)
+    pieces = module.get_parameter("encoder.embeddings.pieces.weight")
+    for name in filter(_tied, module.state_dict()):
+        owner, _, own = name.rpartition(".")
+        setattr(module.get_submodule(owner), own, pieces)
 
 
 def _ours(
@@ -187,27 +210,19 @@ def _check_same(
 
 
 def _tied(name: str) -> bool:
-    return name.endswith("decoder.weight")
+    return name.endswith(".decoder.weight")
 
 
 def save_checkpoint(module: nn.Module, form: Format, config: Config, folder: Path) -> None:
     """Write config.json and safetensors that ``transformers.Auto...from_pretrained`` opens."""
+    form = form.at(config)
     heads = tuple(
         dict.fromkeys(n.split(".")[1] for n in module.state_dict() if n.startswith("heads."))
     )
     architecture = next(
         name for needed, name in form.architectures.items() if set(needed) <= set(heads)
     )
-    tensors: dict[str, Tensor] = {}
-    for name, tensor in module.state_dict().items():
-        if _tied(name):
-            continue
-        theirs = form.to_theirs(name)
-        assert theirs is not None, f"{name} has no row in the {form.model_type} table"
-        value = tensor.detach().cpu()
-        tensors[theirs[0]] = (
-            (theirs[1].inverse(value, config) if theirs[1] else value).contiguous().clone()
-        )
+    tensors = to_their_tensors(form, module.state_dict(), config)
     values = {
         "architectures": [architecture],
         "model_type": form.model_type,
@@ -217,6 +232,20 @@ def save_checkpoint(module: nn.Module, form: Format, config: Config, folder: Pat
     folder.mkdir(parents=True, exist_ok=True)
     _write_text(folder / CONFIG, json.dumps(values, indent=2, sort_keys=True) + "\n")
     _write_shards(tensors, folder)
+
+
+def to_their_tensors(form: Format, ours: Mapping[str, Tensor], config: Config) -> dict[str, Tensor]:
+    """Tensors under our names (weights, or their gradients) as a file of theirs holds them."""
+    theirs: dict[str, Tensor] = {}
+    for name, tensor in ours.items():
+        if _tied(name):
+            continue
+        found = form.to_theirs(name)
+        assert found is not None, f"{name} has no row in the {form.model_type} table"
+        value = tensor.detach().cpu()
+        theirs[found[0]] = found[1].inverse(value, config) if found[1] else value
+    packed = form.pack(theirs, config)
+    return {name: tensor.contiguous().clone() for name, tensor in packed.items()}
 
 
 def _write_shards(tensors: Mapping[str, Tensor], folder: Path) -> None:

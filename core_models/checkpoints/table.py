@@ -8,12 +8,15 @@ filled: nothing is skipped silently.
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from torch import Tensor
 
 from core_models.config import Config
+
+FAMILY_FIELD = "cloze_family"
+"""A field of ours in config.json: the family, where several share one ``model_type``."""
 
 
 class Transform(Protocol):
@@ -35,6 +38,27 @@ class Row:
     theirs: str
     ours: str
     transform: Transform | None = None
+
+
+class Layout(Protocol):
+    """How one tensor holds several."""
+
+    def split(self, theirs: Tensor, config: Config) -> Sequence[Tensor]:
+        """The parts; InputError where the shape does not allow it."""
+        ...
+
+    def join(self, parts: Sequence[Tensor], config: Config) -> Tensor:
+        """The inverse, bit for bit."""
+        ...
+
+
+@dataclass(frozen=True)
+class Packed:
+    """A tensor of theirs that holds several; rows then refer to the parts by their new names."""
+
+    theirs: str
+    parts: tuple[str, ...]
+    layout: Layout
 
 
 @dataclass(frozen=True)
@@ -64,6 +88,22 @@ class Format:
     prefix: str = ""
     """Their name of the encoder inside a model with heads, with a dot; added when a file of the
     bare encoder lacks it."""
+    more_rows: Callable[[Config], Sequence[Row]] | None = None
+    """Rows that depend on the config (blocks numbered in groups); see :meth:`at`."""
+
+    packed: Sequence[Packed] = ()
+    """Tensors that are split before rows are applied, and joined again for writing."""
+    settle: Callable[[Config, Mapping[str, Tensor]], Config] = lambda config, tensors: config
+    """What only a file's tensors, under today's names, tell about its config."""
+    leftovers: Mapping[str, str] = field(default_factory=dict)
+    """Heads of ours that are left out of a file that also holds the head beside them: tensors
+    that were left over from an earlier stage of training."""
+
+    def at(self, config: Config) -> "Format":
+        """The table for one config, complete in both directions."""
+        if self.more_rows is None:
+            return self
+        return replace(self, rows=(*self.rows, *self.more_rows(config)), more_rows=None)
 
     def to_ours(self, name: str) -> tuple[str, Transform | None] | None:
         """Our name for one of theirs, or None where no row matches."""
@@ -80,6 +120,31 @@ class Format:
             if found:
                 return _fill(row.theirs, found), row.transform
         return None
+
+    def unpack(self, theirs: Mapping[str, Tensor], config: Config) -> dict[str, Tensor]:
+        """Their tensors with every packed one split under the names of its parts."""
+        result: dict[str, Tensor] = {}
+        for name, tensor in theirs.items():
+            for pack in self.packed:
+                found = _pattern(pack.theirs).fullmatch(name)
+                if found:
+                    names = [_fill(part, found) for part in pack.parts]
+                    result |= zip(names, pack.layout.split(tensor, config), strict=True)
+                    break
+            else:
+                result[name] = tensor
+        return result
+
+    def pack(self, parts: Mapping[str, Tensor], config: Config) -> dict[str, Tensor]:
+        """The inverse of :meth:`unpack`."""
+        result = dict(parts)
+        for pack in self.packed:
+            for name in parts:
+                found = _pattern(pack.parts[0]).fullmatch(name)
+                if found:
+                    tensors = [result.pop(_fill(part, found)) for part in pack.parts]
+                    result[_fill(pack.theirs, found)] = pack.layout.join(tensors, config)
+        return result
 
     def ignores(self, name: str) -> Ignored | None:
         """The entry that lists a name of theirs as ignored."""

@@ -1,11 +1,37 @@
 """The registry of families and released sizes."""
 
+from dataclasses import replace
+
 from core_models.config import Config
 from core_models.errors import InputError
-from core_models.families import bert
+from core_models.families import (
+    albert,
+    bert,
+    chinese,
+    deberta,
+    deberta_v2,
+    deberta_v3,
+    electra,
+    roberta,
+    spanbert,
+    xlnet,
+)
 from core_models.families.family import Family
 
-FAMILIES: dict[str, Family] = {family.name: family for family in (bert.FAMILY,)}
+_ALL = (
+    replace(bert.FAMILY, sizes={**bert.FAMILY.sizes, **chinese.SIZES}),
+    roberta.FAMILY,
+    albert.FAMILY,
+    spanbert.FAMILY,
+    electra.FAMILY,
+    chinese.FAMILY,
+    xlnet.FAMILY,
+    deberta.FAMILY,
+    deberta_v2.FAMILY,
+    deberta_v3.FAMILY,
+)
+
+FAMILIES: dict[str, Family] = {family.name: family for family in _ALL}
 """Every family by name."""
 
 

@@ -7,19 +7,23 @@ Kr and Qr are the relative table projected as keys and as queries. The paper ind
 with delta(j,i); the released code uses delta(i,j) for both, and so does this.
 """
 
-import math
+from typing import Self
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from core_models.batch import Batch
 from core_models.config import Attention, Config, Disentangled
+from core_models.terms.cache import Cache, keeping
 from core_models.terms.distances import (
     Prepared,
-    ProjectionCache,
-    along_diagonals,
+    at_targets,
+    by_distance,
+    by_key,
     distances,
-    split_heads,
+    from_targets,
+    reach_for,
     weights,
 )
 
@@ -28,12 +32,14 @@ def bucket(distance: Tensor, buckets: int, span: int) -> Tensor:
     """Log-spaced buckets of v2 and v3: exact up to buckets/2, then logarithmic, any shape.
 
     ``sign(r) * (ceil(ln(|r| / m) / ln((span - 1) / m) * (m - 1)) + m)`` for |r| above m =
-    buckets/2. The released code first clamps |r| to span - 1; transformers does not. The two are
-    equal up to a length of ``span``; beyond it this follows transformers.
+    buckets/2. Later releases of the original code first clamp |r| to span - 1; its first release
+    and transformers do not. All are equal up to a length of ``span``; beyond it this follows
+    transformers.
     """
     middle = buckets // 2
-    size = distance.abs().clamp(min=1).double()
-    far = torch.ceil(torch.log(size / middle) / math.log((span - 1) / middle) * (middle - 1))
+    size = distance.abs().clamp(min=1) / middle  # float32, as in transformers: ceil is sensitive
+    widest = torch.log(torch.tensor((span - 1) / middle, device=distance.device))
+    far = torch.ceil(torch.log(size) / widest * (middle - 1))
     logarithmic = (far + middle) * distance.sign()
     return torch.where(distance.abs() <= middle, distance, logarithmic.long())
 
@@ -44,26 +50,54 @@ class DisentangledTable(nn.Module):
     def __init__(self, config: Config, terms: Disentangled) -> None:
         super().__init__()
         self.span, self.buckets = terms.span, terms.buckets
-        self.relative = nn.Embedding(2 * (terms.buckets or terms.span), config.width)
+        self.centre = terms.buckets or terms.span
+        # Within this distance each has a row of its own, in order.
+        self.exact = terms.buckets // 2 if terms.buckets else terms.span - 1
+        self.relative = nn.Embedding(2 * self.centre, config.width)
         self.norm = (
             nn.LayerNorm(config.width, eps=config.norm_epsilon) if terms.normed else nn.Identity()
         )
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = config.dropout
+        self.cache = Cache()
+        self.reach = 0
 
     def index(self, distance: Tensor) -> Tensor:
         """Row of the table for each distance."""
-        if self.buckets is None:
-            return distance.clamp(-self.span, self.span - 1) + self.span
-        rows = bucket(distance, self.buckets, self.span) + self.buckets
-        return rows.clamp(0, 2 * self.buckets - 1)
+        rows = bucket(distance, self.buckets, self.span) if self.buckets else distance
+        return (rows + self.centre).clamp(0, 2 * self.centre - 1)
 
     def forward(self, batch: Batch, memory: int) -> Prepared:
-        """Rows for every distance of a pass, R = 2 L - 1."""
+        """The rows that a pass over [B, L] needs."""
         length = batch.shape[1]
-        table = self.dropout(self.norm(self.relative.weight))
-        rows = table[self.index(distances(length, length, table.device))]
-        version = (self.relative.weight, self.relative.weight._version)
-        return Prepared(rows=rows, keys=length, version=version)
+        kept = keeping() and not self.training
+        reach = length - 1
+        if kept:
+            reach = self.reach = reach_for(reach, self.reach)
+        first, last = 0, 2 * self.centre
+        if reach <= self.exact:
+            first, last = self.centre - reach, self.centre + reach + 1
+        index = None
+        if length - 1 > self.exact:
+            index = self.index(distances(length, length, self.relative.weight.device))
+
+        def normed() -> tuple[Tensor, ...]:
+            return (self.norm(self.relative.weight[first:last]),)
+
+        parameters = [*self.parameters()]
+        (rows,) = self.cache.get((first, last), None, parameters, normed) if kept else normed()
+        return Prepared(
+            rows=rows,
+            queries=length,
+            keys=length,
+            index=index,
+            dropout=self.dropout if self.training else 0.0,
+            kept=kept,
+        )
+
+    def train(self, mode: bool = True) -> Self:
+        """Also forgets what is kept."""
+        self.cache.clear()
+        return super().train(mode)
 
 
 class DisentangledTerms(nn.Module):
@@ -72,30 +106,50 @@ class DisentangledTerms(nn.Module):
     def __init__(self, width: int, config: Attention, terms: Disentangled) -> None:
         super().__init__()
         self.scale = (3 * config.head_width) ** -0.5
-        self.heads = config.heads
         inner = config.heads * config.head_width
         self.position_key: nn.Linear | None = None
         self.position_query: nn.Linear | None = None
         if not terms.shared_projections:
             self.position_key = nn.Linear(width, inner, bias=terms.position_key_bias)
             self.position_query = nn.Linear(width, inner)
-        self.cache = ProjectionCache()
+        self.cache = Cache()
 
     def forward(
         self, q: Tensor, k: Tensor, prepared: Prepared | None, query: nn.Linear, key: nn.Linear
     ) -> tuple[Tensor, dict[str, Tensor]]:
-        """``c2p`` and ``p2c`` [B, H, L, L], scaled."""
+        """``c2p`` and ``p2c`` [B, H, Q, K], scaled."""
         assert prepared is not None
-        rows = prepared.rows
-        to_key, to_query = self.position_key or key, self.position_query or query
-
-        def project() -> list[Tensor]:
-            keys = split_heads(to_key(rows), self.heads)  # [H, R, d]
-            queries = split_heads(to_query(rows.flip(0)), self.heads)
-            return [(x * self.scale).transpose(-1, -2).contiguous() for x in (keys, queries)]
-
-        keys, queries = self.cache.get(prepared, weights(to_key, to_query), project)
-        c2p = along_diagonals(q @ keys, prepared.keys)
-        # Seen from key j the distance of query i grows with i, hence the flipped rows.
-        p2c = along_diagonals(k @ queries, q.shape[2]).transpose(-1, -2)
+        keys, queries = self._projected(
+            prepared, self.position_query or query, self.position_key or key
+        )
+        # A query meets its keys by falling distance; a key meets its queries by rising distance.
+        falling, rising = prepared.descending(keys), prepared.ascending(queries)
+        targets = prepared.targets
+        if targets is None:
+            c2p = by_key(q, falling, prepared.keys)
+            p2c = by_key(k, rising, prepared.queries).transpose(-1, -2)
+        else:
+            c2p = at_targets(by_distance(q, falling), targets, prepared.keys)
+            p2c = from_targets(by_distance(k, rising), targets)
         return q, {"c2p": c2p, "p2c": p2c}
+
+    def _projected(
+        self, prepared: Prepared, query: nn.Linear, key: nn.Linear
+    ) -> tuple[Tensor, Tensor]:
+        """Relative keys, last first, and queries, both [T, H * d] and scaled."""
+
+        def project() -> tuple[Tensor, ...]:
+            rows = F.dropout(prepared.rows, prepared.dropout, training=prepared.dropout > 0)
+            return key(rows).flip(0) * self.scale, query(rows) * self.scale
+
+        if not prepared.kept:
+            keys, queries = project()
+            return keys, queries
+        autocast = torch.is_autocast_enabled(prepared.rows.device.type)
+        keys, queries = self.cache.get(autocast, prepared.rows, weights(query, key), project)
+        return keys, queries
+
+    def train(self, mode: bool = True) -> Self:
+        """Also forgets what is kept."""
+        self.cache.clear()
+        return super().train(mode)

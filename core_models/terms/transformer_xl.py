@@ -8,19 +8,26 @@ segment" and one for "other segment", per block. The bias u folds into the queri
 score.
 """
 
+from typing import Self
+
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from core_models.batch import Batch
 from core_models.config import Attention, Config, TransformerXL
+from core_models.terms.cache import Cache, keeping
 from core_models.terms.distances import (
     Prepared,
-    ProjectionCache,
-    along_diagonals,
-    distances,
-    split_heads,
+    at_targets,
+    by_distance,
+    by_key,
+    reach_for,
     weights,
 )
+
+MOST_KEPT = 2047
+"""Sinusoids and projections of longer distances than this are not kept between passes."""
 
 
 class TransformerXLTable(nn.Module):
@@ -29,36 +36,47 @@ class TransformerXLTable(nn.Module):
     def __init__(self, config: Config, terms: TransformerXL) -> None:
         super().__init__()
         self.width, self.clamp, self.segments = config.width, terms.clamp, terms.segments
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = config.dropout
+        self.cache = Cache()
+        self.reach = 0
 
     def forward(self, batch: Batch, memory: int) -> Prepared:
         """Rows for every distance of a pass over L tokens after ``memory`` remembered ones."""
         length = batch.shape[1]
         keys = memory + length
-        distance = distances(length, keys, batch.device).float()
-        if self.clamp is not None:
-            distance = distance.clamp(-self.clamp, self.clamp)
-        rows = self._sinusoids(distance)
-        if batch.reversed is not None:
-            rows = torch.where(batch.reversed[:, None, None], self._sinusoids(-distance), rows)
+        reach = keys - 1
+        device = batch.device
+        kept = keeping() and not self.training and reach <= MOST_KEPT
+        if kept:
+            reach = self.reach = reach_for(reach, self.reach)
+            (rows,) = self.cache.get(
+                (reach, device), None, [], lambda: (self._rows(reach, device),)
+            )
+        else:
+            rows = self._rows(reach, device)
+        if self.training:  # once for all blocks, and for all sequences of the batch
+            rows = F.dropout(rows, self.dropout)
         differs = None
         if self.segments and batch.segment_ids is not None:
             ids = batch.segment_ids
-            before = torch.zeros_like(ids[:, :1]).expand(-1, memory)  # memory counts as segment 0
+            before = ids.new_zeros(ids.shape[0], memory)  # memory counts as segment 0
             differs = ids[:, :, None] != torch.cat([before, ids], 1)[:, None, :]
-        dropped = self.training and self.dropout.p > 0
-        fixed = not dropped and batch.reversed is None
         return Prepared(
-            rows=self.dropout(rows),
+            rows=rows,
+            queries=length,
             keys=keys,
             differs=differs,
-            version=(self, 0) if fixed else None,
+            reversed=batch.reversed,
+            kept=kept,
         )
 
-    def _sinusoids(self, distance: Tensor) -> Tensor:
-        """Distances [R] to rows [R, D]: sines, then cosines."""
-        steps = torch.arange(0, self.width, 2, device=distance.device).float()
-        angles = distance[:, None] * (10_000 ** (-steps / self.width))
+    def _rows(self, reach: int, device: torch.device) -> Tensor:
+        """Distances -reach..reach as [T, D]: sines, then cosines."""
+        distance = torch.arange(-reach, reach + 1, device=device).float()
+        if self.clamp is not None:
+            distance = distance.clamp(-self.clamp, self.clamp)
+        steps = torch.arange(0, self.width, 2, device=device).float()
+        angles = distance[:, None] * (1 / 10_000 ** (steps / self.width))
         return torch.cat([angles.sin(), angles.cos()], -1)
 
 
@@ -68,32 +86,50 @@ class TransformerXLTerms(nn.Module):
     def __init__(self, width: int, config: Attention, terms: TransformerXL) -> None:
         super().__init__()
         self.scale = config.head_width**-0.5
-        self.heads = config.heads
         shape = (config.heads, config.head_width)
         self.position_key = nn.Linear(width, config.heads * config.head_width, bias=False)
         self.content_bias = nn.Parameter(torch.zeros(shape))
         self.position_bias = nn.Parameter(torch.zeros(shape))
         self.segment_bias = nn.Parameter(torch.zeros(shape))
         self.segment_vectors = nn.Parameter(torch.zeros(2, *shape))
-        self.cache = ProjectionCache()
+        self.cache = Cache()
 
     def forward(
         self, q: Tensor, k: Tensor, prepared: Prepared | None, query: nn.Linear, key: nn.Linear
     ) -> tuple[Tensor, dict[str, Tensor]]:
         """Biased queries, and the scaled terms [B, H, Q, K]."""
         assert prepared is not None
-        rows = prepared.rows
-
-        def project() -> list[Tensor]:
-            keys = split_heads(self.position_key(rows), self.heads)  # [(B,) H, R, d]
-            return [(keys * self.scale).transpose(-1, -2).contiguous()]
-
-        (keys,) = self.cache.get(prepared, weights(self.position_key), project)
-        by_distance = (q + self.position_bias[:, None]) @ keys
-        terms = {"position": along_diagonals(by_distance, prepared.keys, prepared.targets)}
+        terms = {"position": self._position(q + self.position_bias[:, None], prepared)}
         if prepared.differs is not None:
             vectors = self.segment_vectors.transpose(0, 1).transpose(-1, -2) * self.scale
             scores = (q + self.segment_bias[:, None]) @ vectors  # [B, H, Q, 2]
             same, other = scores[..., :1], scores[..., 1:]
             terms["segment"] = torch.where(prepared.differs[:, None], other, same)
         return q + self.content_bias[:, None], terms
+
+    def _position(self, q: Tensor, prepared: Prepared) -> Tensor:
+        def project() -> tuple[Tensor, ...]:
+            rows = prepared.rows.to(self.position_key.weight.dtype)
+            return (self.position_key(rows).flip(0) * self.scale,)
+
+        if prepared.kept:
+            state = torch.is_autocast_enabled(q.device.type)
+            (rows,) = self.cache.get(state, prepared.rows, weights(self.position_key), project)
+        else:
+            (rows,) = project()
+        scores = self._scores(q, rows, prepared)
+        if prepared.reversed is not None:
+            opposite = self._scores(q, rows.flip(0), prepared)
+            scores = torch.where(prepared.reversed[:, None, None, None], opposite, scores)
+        return scores
+
+    def _scores(self, q: Tensor, rows: Tensor, prepared: Prepared) -> Tensor:
+        falling = prepared.descending(rows)
+        if prepared.targets is None:
+            return by_key(q, falling, prepared.keys)
+        return at_targets(by_distance(q, falling), prepared.targets, prepared.keys)
+
+    def train(self, mode: bool = True) -> Self:
+        """Also forgets what is kept."""
+        self.cache.clear()
+        return super().train(mode)

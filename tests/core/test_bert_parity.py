@@ -1,163 +1,75 @@
 """BERT against transformers on random tiny models with non-trivial weights."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
-from transformers import BertConfig, BertForMaskedLM, BertForPreTraining, BertModel
-
-from core_models.batch import Batch
-from core_models.checkpoints.files import (
-    load_checkpoint,
-    present_heads,
-    read_tensors,
-    save_checkpoint,
-    their_names,
+from safetensors.torch import load_file, save_file
+from transformers import (
+    AutoModelForMaskedLM,
+    AutoModelForPreTraining,
+    BertConfig,
+    BertForMaskedLM,
+    BertForPreTraining,
+    BertModel,
 )
+
 from core_models.checkpoints.formats import FORMATS
-from core_models.config import Config
-from core_models.encoder import Encoder
 from core_models.errors import InputError
-from core_models.heads import MaskedTokenHead, build_head
-from core_models.trace import STEP_SITES, Trace
+from tests.core import parity
+from tests.core.parity import LENGTHS, VOCABULARY, read
 
 FORM = FORMATS["bert"]
-VOCABULARY = 97
-
-
-class Bare(torch.nn.Module):
-    """Encoder and heads as in Model, without a tokenizer."""
-
-    def __init__(self, config: Config, heads: tuple[str, ...]) -> None:
-        super().__init__()
-        self.encoder = Encoder(config)
-        self.heads = torch.nn.ModuleDict(
-            {name: build_head(name, config, self.encoder.embeddings) for name in heads}
-        )
-
-
-def read(folder: Path) -> Bare:
-    import json
-
-    config = FORM.read_config(json.loads((folder / "config.json").read_text()))
-    heads = present_heads(FORM, their_names(FORM, read_tensors(folder)))
-    with torch.device("meta"):
-        module = Bare(config, heads)
-    load_checkpoint(module, FORM, config, folder)
-    for head in module.heads.values():
-        if isinstance(head, MaskedTokenHead):
-            head.tie(module.encoder.embeddings)
-    return module
-
-
-def theirs(shape: dict[str, int], cls: type = BertForPreTraining) -> torch.nn.Module:
-    config = BertConfig(vocab_size=VOCABULARY, max_position_embeddings=40, **shape)
-    model = cls(config)
-    generator = torch.Generator().manual_seed(5)
-    with torch.no_grad():
-        for p in model.parameters():
-            mean, std = (0.0, 0.25) if p.dim() > 1 else (0.3, 0.4)
-            p.copy_(torch.randn(p.shape, generator=generator) * std + mean)
-    model.tie_weights()
-    return model.eval()
-
-
 SHAPES = [
     {"hidden_size": 32, "num_hidden_layers": 3, "num_attention_heads": 4, "intermediate_size": 48},
     {"hidden_size": 24, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 7},
 ]
+HEADS = {"masked_token": "prediction_logits", "next_sentence": "seq_relationship_logits"}
+NO_DROPOUT = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
 
 
-def inputs(length: int, pad: str) -> dict[str, torch.Tensor]:
-    generator = torch.Generator().manual_seed(length)
-    ids = torch.randint(5, VOCABULARY, (3, length), generator=generator)
-    mask = torch.ones(3, length, dtype=torch.long)
-    if pad == "right":
-        mask[1, -4:] = 0
-    if pad == "left":
-        mask[1, :4] = 0
-    segments = torch.zeros(3, length, dtype=torch.long)
-    segments[:, length // 2 :] = 1
-    return {"input_ids": ids, "attention_mask": mask, "token_type_ids": segments}
-
-
-def ours_of(values: dict[str, torch.Tensor]) -> Batch:
-    return Batch(
-        input_ids=values["input_ids"],
-        attention_mask=values["attention_mask"].bool(),
-        segment_ids=values["token_type_ids"],
-    )
+def theirs(shape: dict[str, Any], kind: type = BertForPreTraining, scale: float = 1.0) -> Any:
+    config = BertConfig(vocab_size=VOCABULARY, max_position_embeddings=40, **shape)
+    return parity.randomised(kind(config), scale=scale)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize(("length", "pad"), [(11, "none"), (12, "right"), (13, "left"), (40, "no")])
+@pytest.mark.parametrize(("length", "pad"), [*LENGTHS, (40, "none")])
 @pytest.mark.parametrize("traced", [False, True])
 def test_outputs_equal(
-    tmp_path: Path, shape: dict[str, int], length: int, pad: str, traced: bool
+    tmp_path: Path, shape: dict[str, Any], length: int, pad: str, traced: bool
 ) -> None:
     reference = theirs(shape)
-    reference.save_pretrained(tmp_path)
-    model = read(tmp_path).eval()
-    values = inputs(length, pad)
-    expected = reference(**values)
-    out = model.encoder(ours_of(values), trace=Trace(STEP_SITES) if traced else None)
-    real = values["attention_mask"].bool()
-    masked = model.heads["masked_token"](out.hidden)
-    torch.testing.assert_close(masked[real], expected.prediction_logits[real], atol=1e-5, rtol=0)
-    pair = model.heads["next_sentence"](out.hidden)
-    keep = real[:, 0]
-    torch.testing.assert_close(
-        pair[keep], expected.seq_relationship_logits[keep], atol=1e-5, rtol=0
-    )
+    model = parity.written(reference, tmp_path)
+    parity.check_outputs(model, reference, parity.inputs(length, pad), HEADS, traced=traced)
 
 
-def test_gradients_equal_in_train_mode(tmp_path: Path) -> None:
-    shape = SHAPES[0] | {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
-    reference = theirs(shape).train()
-    reference.save_pretrained(tmp_path)
-    model = read(tmp_path).train()
-    values = inputs(12, "right")
-    real = values["attention_mask"].bool()
-    expected = reference(**values)
-    (expected.prediction_logits[real].square().mean()).backward()
-    out = model.encoder(ours_of(values))
-    model.heads["masked_token"](out.hidden)[real].square().mean().backward()
-    grads = {n: p.grad for n, p in reference.named_parameters() if p.grad is not None}
-    for name, p in model.named_parameters():
-        if p.grad is None:
-            assert "next_sentence" in name
-            continue
-        found = FORM.to_theirs(name)
-        assert found is not None
-        torch.testing.assert_close(p.grad, grads[found[0]], atol=1e-4, rtol=1e-4)
+def test_small_weights_show_the_epsilon_of_norms(tmp_path: Path) -> None:
+    reference = theirs(SHAPES[0], scale=3e-3)
+    model = parity.written(reference, tmp_path)
+    parity.check_epsilon(model, reference, parity.inputs(11, "none"), HEADS)
 
 
-def test_embeddings_in_place_of_ids(tmp_path: Path) -> None:
-    theirs(SHAPES[0]).save_pretrained(tmp_path)
-    model = read(tmp_path).eval()
-    batch = ours_of(inputs(12, "right"))
-    from_ids = model.encoder(batch).hidden
-    rows = model.encoder.embeddings.pieces(batch.input_ids)
-    from_rows = model.encoder(
-        Batch(embeddings=rows, attention_mask=batch.attention_mask, segment_ids=batch.segment_ids)
-    ).hidden
-    assert torch.equal(from_ids, from_rows)
+@pytest.mark.parametrize("pad", ["right", "left"])
+def test_gradients_equal_in_train_mode(tmp_path: Path, pad: str) -> None:
+    reference = theirs(SHAPES[0] | NO_DROPOUT)
+    model = parity.written(reference, tmp_path)
+    parity.check_gradients(model, reference, parity.inputs(12, pad), HEADS)
 
 
-def test_round_trip_is_bit_equal(tmp_path: Path) -> None:
+@pytest.mark.parametrize("pad", ["none", "right"])
+def test_embeddings_in_place_of_ids(tmp_path: Path, pad: str) -> None:
     reference = theirs(SHAPES[0])
-    reference.save_pretrained(tmp_path / "theirs")
-    model = read(tmp_path / "theirs")
-    save_checkpoint(model, FORM, model.encoder.config, tmp_path / "ours")
-    again = BertForPreTraining.from_pretrained(tmp_path / "ours")
-    expected = reference.state_dict()
-    assert again.state_dict().keys() == expected.keys()
-    for name, tensor in again.state_dict().items():
-        assert torch.equal(tensor, expected[name]), name
-    third = read(tmp_path / "ours")
-    assert third.encoder.config == model.encoder.config
-    for name, tensor in third.state_dict().items():
-        assert torch.equal(tensor, model.state_dict()[name]), name
+    model = parity.written(reference, tmp_path)
+    parity.check_embeddings(model, reference, parity.inputs(12, pad))
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_round_trip_is_bit_equal(tmp_path: Path, shape: dict[str, Any]) -> None:
+    parity.check_round_trip(theirs(shape), AutoModelForPreTraining, tmp_path / "both")
+    masked = theirs(shape, BertForMaskedLM)
+    parity.check_round_trip(masked, AutoModelForMaskedLM, tmp_path / "masked")
 
 
 def test_decoder_stays_tied_after_loading(tmp_path: Path) -> None:
@@ -174,8 +86,6 @@ def test_heads_follow_the_file(tmp_path: Path) -> None:
 
 
 def test_old_norm_names_are_read(tmp_path: Path) -> None:
-    from safetensors.torch import load_file, save_file
-
     theirs(SHAPES[0]).save_pretrained(tmp_path)
     tensors = load_file(tmp_path / "model.safetensors")
     old = {
@@ -191,8 +101,6 @@ def test_old_norm_names_are_read(tmp_path: Path) -> None:
 
 
 def test_bad_files_name_what_is_wrong(tmp_path: Path) -> None:
-    from safetensors.torch import load_file, save_file
-
     theirs(SHAPES[0]).save_pretrained(tmp_path)
     path = tmp_path / "model.safetensors"
     good = load_file(path)

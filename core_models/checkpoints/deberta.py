@@ -1,0 +1,237 @@
+"""DeBERTa's files: DebertaModel, DebertaForMaskedLM.
+
+Released files hold two things that transformers skips: the trained masked-token head
+(``lm_predictions``, read by transformers only under ``legacy`` false) and the position table of the
+mask decoder. What transformers itself saves has no such table, so the tensors decide whether the
+model has a mask decoder. The head that transformers adds by default (``cls``) starts at random and
+is never taken for a trained one.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from core_models.checkpoints.fields import Fields
+from core_models.checkpoints.table import Format, Ignored, Packed, Row
+from core_models.config import Config, Disentangled, FeedForward, MaskDecoder
+from core_models.errors import InputError
+from core_models.families.deberta import DEBERTA_BASE
+
+DECODER = "deberta.embeddings.position_embeddings.weight"
+"""Their name of the mask decoder's position table."""
+
+_STEPS = "cloze_mask_decoder_steps"
+"""A field of ours in config.json; released files have none and mean two steps."""
+
+_DEFAULTS = {
+    "relative_attention": False,
+    "position_biased_input": True,
+    "pos_att_type": None,
+}
+"""Fields whose default in transformers is not what any released DeBERTa has."""
+
+
+class _Interleaved:
+    """[3 H d, D], where each head's queries, keys and values follow each other, to three parts."""
+
+    def split(self, theirs: Tensor, config: Config) -> Sequence[Tensor]:
+        heads, width = config.attention.heads, config.attention.head_width
+        expected = (3 * heads * width, config.width)
+        if theirs.shape != expected:
+            raise InputError(
+                f"An in_proj.weight has shape {list(theirs.shape)}; "
+                f"config.json asks for {list(expected)}."
+            )
+        parts = theirs.view(heads, 3, width, -1).unbind(1)  # [H, 3, d, D]
+        return [part.reshape(heads * width, -1) for part in parts]
+
+    def join(self, parts: Sequence[Tensor], config: Config) -> Tensor:
+        heads, width = config.attention.heads, config.attention.head_width
+        stacked = torch.stack([part.reshape(heads, width, -1) for part in parts], 1)
+        return stacked.flatten(0, 2)
+
+
+def read_body(values: Mapping[str, Any], base: Config) -> Config:
+    """The fields that all versions share; ``terms`` is left to the caller.
+
+    Args:
+        values: config.json; absent fields take ``base``'s value.
+        base: the family's base config.
+    """
+    fields = Fields({**_DEFAULTS, **values})
+    width = fields.integer("hidden_size", 1, 16_384, base.width)
+    heads = fields.integer("num_attention_heads", 1, 256, base.attention.heads)
+    if width % heads:
+        raise InputError(
+            f"config.json: hidden_size {width} is not a multiple of num_attention_heads {heads}."
+        )
+    _check_supported(fields, width, width // heads)
+    vocabulary = fields.integer("vocab_size", 1, 2_000_000, base.embeddings.vocabulary)
+    decoder = None
+    if _STEPS in values:
+        decoder = MaskDecoder(
+            steps=fields.integer(_STEPS, 1, 64),
+            positions=fields.integer("max_position_embeddings", 1, 1_000_000, 512),
+        )
+    return replace(
+        base,
+        width=width,
+        embeddings=replace(
+            base.embeddings,
+            vocabulary=vocabulary,
+            width=width,
+            segments=fields.integer("type_vocab_size", 0, 64, 0),
+            pad_id=fields.integer("pad_token_id", 0, vocabulary - 1, 0),
+        ),
+        attention=replace(
+            base.attention,
+            heads=heads,
+            head_width=width // heads,
+            dropout=fields.number("attention_probs_dropout_prob", 0, 1, 0.1),
+        ),
+        feed_forward=FeedForward(
+            width=fields.integer("intermediate_size", 1, 65_536, base.feed_forward.width),
+            activation=fields.activation("hidden_act"),
+        ),
+        schedule=tuple(range(fields.integer("num_hidden_layers", 1, 512, base.steps))),
+        norm_epsilon=fields.number("layer_norm_eps", 0, 1, 1e-7),
+        dropout=fields.number("hidden_dropout_prob", 0, 1, 0.1),
+        initial_std=fields.number("initializer_range", 0, 10, 0.02),
+        mask_decoder=decoder,
+    )
+
+
+def _check_supported(fields: Fields, width: int, head_width: int) -> None:
+    for key, expected in (
+        ("relative_attention", True),
+        ("position_biased_input", False),
+        ("talking_head", False),
+        ("embedding_size", width),
+        ("attention_head_size", head_width),
+        ("tie_word_embeddings", True),
+    ):
+        fields.fixed(key, expected)
+    kinds = fields.values["pos_att_type"]
+    names = kinds.split("|") if isinstance(kinds, str) else kinds
+    if not isinstance(names, list) or {str(n).strip().lower() for n in names} != {"c2p", "p2c"}:
+        raise InputError(f"config.json: pos_att_type is {kinds!r}; only c2p|p2c is supported.")
+
+
+def read_span(fields: Fields) -> int:
+    """Largest relative distance."""
+    span = fields.integer("max_relative_positions", -1, 1_000_000, -1)
+    return span if span > 0 else fields.integer("max_position_embeddings", 1, 1_000_000, 512)
+
+
+def write_body(config: Config) -> dict[str, Any]:
+    """The inverse of :func:`read_body` and :func:`read_span`."""
+    terms, decoder = config.attention.terms, config.mask_decoder
+    assert isinstance(terms, Disentangled)
+    activation = config.feed_forward.activation
+    return {
+        "vocab_size": config.embeddings.vocabulary,
+        "hidden_size": config.width,
+        "num_hidden_layers": config.steps,
+        "num_attention_heads": config.attention.heads,
+        "intermediate_size": config.feed_forward.width,
+        "hidden_act": {"gelu_tanh": "gelu_new"}.get(activation, activation),
+        "hidden_dropout_prob": config.dropout,
+        "attention_probs_dropout_prob": config.attention.dropout,
+        "max_position_embeddings": decoder.positions if decoder else terms.span,
+        "max_relative_positions": terms.span,
+        "type_vocab_size": config.embeddings.segments,
+        "initializer_range": config.initial_std,
+        "layer_norm_eps": config.norm_epsilon,
+        "pad_token_id": config.embeddings.pad_id,
+        "relative_attention": True,
+        "position_biased_input": False,
+        "pos_att_type": ["p2c", "c2p"],
+        "legacy": False,
+        "tie_word_embeddings": True,
+    } | ({_STEPS: decoder.steps} if decoder else {})
+
+
+def settle(config: Config, tensors: Mapping[str, Tensor]) -> Config:
+    """A mask decoder where the file holds its table."""
+    if config.mask_decoder is not None or DECODER not in tensors:
+        return config
+    return replace(config, mask_decoder=MaskDecoder(positions=tensors[DECODER].shape[0]))
+
+
+def read_config(values: Mapping[str, Any]) -> Config:
+    """DebertaConfig's fields; absent ones take the values of the released base."""
+    config = read_body(values, DEBERTA_BASE)
+    terms = Disentangled(span=read_span(Fields(values)))
+    return replace(config, attention=replace(config.attention, terms=terms))
+
+
+BODY_ROWS = (
+    Row("deberta.embeddings.word_embeddings.weight", "encoder.embeddings.pieces.weight"),
+    Row("deberta.embeddings.token_type_embeddings.weight", "encoder.embeddings.segments.weight"),
+    Row("deberta.embeddings.LayerNorm.*", "encoder.embeddings.norm.*"),
+    Row(DECODER, "encoder.mask_decoder.weight"),
+    Row("deberta.encoder.rel_embeddings.weight", "encoder.table.relative.weight"),
+    Row("lm_predictions.lm_head.dense.*", "heads.masked_token.dense.*"),
+    Row("lm_predictions.lm_head.LayerNorm.*", "heads.masked_token.norm.*"),
+    Row("lm_predictions.lm_head.bias", "heads.masked_token.decoder.bias"),
+)
+"""Names outside the blocks that all versions share."""
+
+_REASON = "transformers adds this head at random unless legacy is false"
+
+IGNORED = (
+    Ignored("cls.predictions.transform.dense.*", _REASON),
+    Ignored("cls.predictions.transform.LayerNorm.*", _REASON),
+    Ignored("cls.predictions.decoder.*", _REASON),
+    Ignored("cls.predictions.bias", _REASON),
+    Ignored("deberta.embeddings.position_ids", "a buffer that counts 0, 1, 2, ..."),
+)
+
+
+def block_rows(attention: Mapping[str, str]) -> tuple[Row, ...]:
+    """Names inside a block.
+
+    Args:
+        attention: their name inside ``attention.self`` -> ours inside ``attention``.
+    """
+    theirs, ours = "deberta.encoder.layer.{n}.", "encoder.blocks.{n}."
+    rest = {
+        "attention.output.dense.*": "attention.output.*",
+        "attention.output.LayerNorm.*": "attention_norm.*",
+        "intermediate.dense.*": "feed_forward.up.*",
+        "output.dense.*": "feed_forward.down.*",
+        "output.LayerNorm.*": "feed_forward_norm.*",
+    }
+    return tuple(
+        Row(f"{theirs}attention.self.{a}", f"{ours}attention.{b}") for a, b in attention.items()
+    ) + tuple(Row(theirs + a, ours + b) for a, b in rest.items())
+
+
+_PACK = "deberta.encoder.layer.{n}.attention.self.in_proj.weight"
+_PARTS = ("query", "key", "value")
+
+FORMAT = Format(
+    model_type="deberta",
+    architectures={("masked_token",): "DebertaForMaskedLM", (): "DebertaModel"},
+    rows=(
+        *BODY_ROWS,
+        *block_rows(
+            {f"in_proj.weight:{part}": f"{part}.weight" for part in _PARTS}
+            | {
+                "q_bias": "query.bias",
+                "v_bias": "value.bias",
+                "pos_proj.weight": "terms.position_key.weight",
+                "pos_q_proj.*": "terms.position_query.*",
+            }
+        ),
+    ),
+    packed=(Packed(_PACK, tuple(f"{_PACK}:{part}" for part in _PARTS), _Interleaved()),),
+    ignored=IGNORED,
+    read_config=read_config,
+    write_config=write_body,
+    settle=settle,
+    prefix="deberta.",
+)

@@ -1,0 +1,59 @@
+"""RoBERTa's files: RobertaModel, RobertaForMaskedLM."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from core_models.checkpoints import bert
+from core_models.checkpoints.fields import Fields
+from core_models.checkpoints.table import Format, Ignored, Row
+from core_models.config import Config
+from core_models.families.roberta import ROBERTA_BASE
+
+_DEFAULTS = {"vocab_size": 50265, "pad_token_id": 1}
+"""Where RobertaConfig's defaults are not BertConfig's."""
+
+
+def read_config(values: Mapping[str, Any]) -> Config:
+    """RobertaConfig's fields; absent ones take RobertaConfig's defaults."""
+    fields = Fields(values)
+    config = bert.read_config({**_DEFAULTS, **values})
+    first = config.embeddings.pad_id + 1
+    fields.integer("max_position_embeddings", first + 1, 1_000_000, 512)
+    return replace(
+        config,
+        family=ROBERTA_BASE.family,
+        embeddings=replace(config.embeddings, first_position=first),
+        objectives=ROBERTA_BASE.objectives,
+        masking=ROBERTA_BASE.masking,
+        # their head uses gelu whatever hidden_act says
+        head_activation=None if config.feed_forward.activation == "gelu" else "gelu",
+    )
+
+
+FORMAT = Format(
+    model_type="roberta",
+    architectures={("masked_token",): "RobertaForMaskedLM", (): "RobertaModel"},
+    rows=(
+        *bert.embedding_rows("roberta.embeddings."),
+        *bert.block_rows("roberta.encoder.layer.{n}."),
+        Row("lm_head.dense.*", "heads.masked_token.dense.*"),
+        Row("lm_head.layer_norm.*", "heads.masked_token.norm.*"),
+        Row("lm_head.bias", "heads.masked_token.decoder.bias"),
+    ),
+    ignored=(
+        Ignored(
+            "lm_head.decoder.weight",
+            "tied with the piece table",
+            same_as="roberta.embeddings.word_embeddings.weight",
+        ),
+        Ignored(
+            "lm_head.decoder.bias", "the same parameter as lm_head.bias", same_as="lm_head.bias"
+        ),
+        Ignored("roberta.pooler.dense.*", "no objective ever trained it"),
+        Ignored("roberta.embeddings.position_ids", "a buffer that counts 0, 1, 2, ..."),
+    ),
+    read_config=read_config,
+    write_config=bert.write_config,
+    prefix="roberta.",
+)

@@ -1,0 +1,166 @@
+"""XLNet's files: XLNetModel, XLNetLMHeadModel.
+
+Projections are [D, H, d] tensors without bias. How long the memory is and which sequences run
+backwards are properties of a :class:`~core_models.batch.Batch` here, so the fields ``mem_len``,
+``reuse_len``, ``bi_data`` and ``use_mems_*`` are read past.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from torch import Tensor
+
+from core_models.checkpoints.fields import Fields
+from core_models.checkpoints.table import Format, Ignored, Row
+from core_models.config import Config, FeedForward, TransformerXL
+from core_models.errors import InputError
+from core_models.families.xlnet import XLNET_BASE
+
+_DIRECTIONS = {"bi": "both", "uni": "left"}
+
+
+@dataclass(frozen=True)
+class _Projection:
+    """[D, H, d] to the weight of a linear layer: [H * d, D], or [D, H * d] for the output."""
+
+    output: bool = False
+
+    def forward(self, theirs: Tensor, config: Config) -> Tensor:
+        flat = theirs.flatten(1)
+        return flat if self.output else flat.t().contiguous()
+
+    def inverse(self, ours: Tensor, config: Config) -> Tensor:
+        flat = ours if self.output else ours.t()
+        return flat.reshape(-1, config.attention.heads, config.attention.head_width)
+
+
+class _Vector:
+    """[1, 1, D] to [D]."""
+
+    def forward(self, theirs: Tensor, config: Config) -> Tensor:
+        return theirs.flatten()
+
+    def inverse(self, ours: Tensor, config: Config) -> Tensor:
+        return ours[None, None]
+
+
+def read_config(values: Mapping[str, Any]) -> Config:
+    """XLNetConfig's fields; absent ones take XLNetConfig's defaults."""
+    fields = Fields(values)
+    width = fields.integer("d_model", 1, 16_384, 1024)
+    heads = fields.integer("n_head", 1, 256, 16)
+    if width % heads:
+        raise InputError(f"config.json: d_model {width} is not a multiple of n_head {heads}.")
+    for key, expected in (
+        ("d_head", width // heads),
+        ("untie_r", True),
+        ("same_length", False),
+        ("tie_word_embeddings", True),
+    ):
+        fields.fixed(key, expected)
+    direction = values.get("attn_type", "bi")
+    if direction not in _DIRECTIONS:
+        raise InputError(f"config.json: attn_type is {direction!r}; expected bi or uni.")
+    clamp = fields.integer("clamp_len", -1, 1_000_000, -1)
+    dropout = fields.number("dropout", 0, 1, 0.1)
+    vocabulary = fields.integer("vocab_size", 1, 2_000_000, 32000)
+    return replace(
+        XLNET_BASE,
+        width=width,
+        embeddings=replace(
+            XLNET_BASE.embeddings,
+            vocabulary=vocabulary,
+            width=width,
+            pad_id=fields.integer("pad_token_id", 0, vocabulary - 1, 5),
+        ),
+        attention=replace(
+            XLNET_BASE.attention,
+            heads=heads,
+            head_width=width // heads,
+            dropout=dropout,
+            terms=TransformerXL(
+                clamp=clamp if clamp > 0 else None, direction=_DIRECTIONS[direction]
+            ),
+        ),
+        feed_forward=FeedForward(
+            width=fields.integer("d_inner", 1, 65_536, 4096),
+            activation=fields.activation("ff_activation"),
+            inner_dropout=True,
+        ),
+        schedule=tuple(range(fields.integer("n_layer", 1, 512, 24))),
+        norm_epsilon=fields.number("layer_norm_eps", 0, 1, 1e-12),
+        dropout=dropout,
+        initial_std=fields.number("initializer_range", 0, 10, 0.02),
+    )
+
+
+def write_config(config: Config) -> dict[str, Any]:
+    """The inverse of :func:`read_config`."""
+    terms = config.attention.terms
+    assert isinstance(terms, TransformerXL)
+    directions = {ours: theirs for theirs, ours in _DIRECTIONS.items()}
+    activation = config.feed_forward.activation
+    return {
+        "vocab_size": config.embeddings.vocabulary,
+        "d_model": config.width,
+        "n_layer": config.steps,
+        "n_head": config.attention.heads,
+        "d_head": config.attention.head_width,
+        "d_inner": config.feed_forward.width,
+        "ff_activation": {"gelu_tanh": "gelu_new"}.get(activation, activation),
+        "attn_type": directions[terms.direction],
+        "untie_r": True,
+        "clamp_len": terms.clamp or -1,
+        "dropout": config.dropout,
+        "layer_norm_eps": config.norm_epsilon,
+        "initializer_range": config.initial_std,
+        "pad_token_id": config.embeddings.pad_id,
+        "mem_len": None,
+        "reuse_len": None,
+        "same_length": False,
+        "bi_data": False,
+        "tie_word_embeddings": True,
+    }
+
+
+_THEIRS = "transformer.layer.{n}."
+_OURS = "encoder.blocks.{n}."
+
+FORMAT = Format(
+    model_type="xlnet",
+    architectures={("permutation",): "XLNetLMHeadModel", (): "XLNetModel"},
+    rows=(
+        Row("transformer.word_embedding.weight", "encoder.embeddings.pieces.weight"),
+        Row("transformer.mask_emb", "encoder.query_start", _Vector()),
+        *(
+            Row(f"{_THEIRS}rel_attn.{theirs}", f"{_OURS}attention.{ours}.weight", _Projection())
+            for theirs, ours in {
+                "q": "query",
+                "k": "key",
+                "v": "value",
+                "r": "terms.position_key",
+            }.items()
+        ),
+        Row(_THEIRS + "rel_attn.o", _OURS + "attention.output.weight", _Projection(output=True)),
+        Row(_THEIRS + "rel_attn.r_w_bias", _OURS + "attention.terms.content_bias"),
+        Row(_THEIRS + "rel_attn.r_r_bias", _OURS + "attention.terms.position_bias"),
+        Row(_THEIRS + "rel_attn.r_s_bias", _OURS + "attention.terms.segment_bias"),
+        Row(_THEIRS + "rel_attn.seg_embed", _OURS + "attention.terms.segment_vectors"),
+        Row(_THEIRS + "rel_attn.layer_norm.*", _OURS + "attention_norm.*"),
+        Row(_THEIRS + "ff.layer_1.*", _OURS + "feed_forward.up.*"),
+        Row(_THEIRS + "ff.layer_2.*", _OURS + "feed_forward.down.*"),
+        Row(_THEIRS + "ff.layer_norm.*", _OURS + "feed_forward_norm.*"),
+        Row("lm_loss.bias", "heads.permutation.decoder.bias"),
+    ),
+    ignored=(
+        Ignored(
+            "lm_loss.weight",
+            "tied with the piece table",
+            same_as="transformer.word_embedding.weight",
+        ),
+    ),
+    read_config=read_config,
+    write_config=write_config,
+    prefix="transformer.",
+)

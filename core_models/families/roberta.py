@@ -1,0 +1,41 @@
+"""RoBERTa: Liu et al. 2019, arXiv 1907.11692.
+
+BERT's encoder with another recipe (sections 4 and 5): masks drawn afresh at every visit, no next
+sentence, full blocks of sentences, a byte-level vocabulary of 50265 pieces, larger batches, more
+text. In the files three values differ from BERT's: positions are counted over real tokens from row
+2 (padding takes row 1, hence 514 rows for 512 tokens), the segment table has a single row that is
+still added, and norms use an epsilon of 1e-5.
+"""
+
+from dataclasses import replace
+
+from core_models.config import Masking
+from core_models.families.bert import BERT_BASE, resized
+from core_models.families.family import Family
+
+ROBERTA_BASE = replace(
+    BERT_BASE,
+    family="roberta",
+    embeddings=replace(
+        BERT_BASE.embeddings,
+        vocabulary=50265,
+        positions=514,
+        first_position=2,
+        segments=1,
+        pad_id=1,
+    ),
+    norm_epsilon=1e-5,
+    objectives=("masked_token",),
+    masking=Masking(dynamic=True),
+)
+"""roberta-base."""
+
+FAMILY = Family(
+    name="roberta",
+    title="RoBERTa",
+    paper="RoBERTa: A Robustly Optimized BERT Pretraining Approach (Liu et al., arXiv 1907.11692)",
+    sizes={
+        "roberta-base": ROBERTA_BASE,
+        "roberta-large": resized(ROBERTA_BASE, 24, 1024),
+    },
+)

@@ -1,0 +1,89 @@
+"""Results that depend on parameters only, kept from one forward pass to the next.
+
+Relative projections never change between passes of a finished model, and computing them is a large
+share of a short pass. They are kept only where no gradient is recorded (:func:`keeping`), and every
+use checks that the parameters are still the same objects with the same contents, so a training
+step, a load or a cast makes them stale.
+"""
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from typing import Self
+
+import torch
+from torch import Tensor, nn
+
+
+@dataclass(frozen=True)
+class _Entry:
+    key: Hashable
+    basis: Tensor | None
+    parameters: tuple[Tensor, ...]
+    states: tuple[tuple[int, int], ...]
+    results: tuple[Tensor, ...]
+
+
+class Cache:
+    """One remembered result.
+
+    Readers and writers of several threads may meet: the entry is one object, replaced whole. What
+    it cannot see is an in-place write through ``parameter.data``, which hides from the version
+    counter; write under ``torch.no_grad()`` instead, or call :meth:`clear`.
+    """
+
+    def __init__(self) -> None:
+        self._entry: _Entry | None = None
+
+    def get(
+        self,
+        key: Hashable,
+        basis: Tensor | None,
+        parameters: Sequence[Tensor],
+        compute: Callable[[], tuple[Tensor, ...]],
+    ) -> tuple[Tensor, ...]:
+        """The kept result of ``compute``, or a fresh one.
+
+        Args:
+            key: plain values that the result depends on.
+            basis: a tensor it depends on that is never written to, compared by identity.
+            parameters: parameters it depends on.
+            compute: makes the result.
+        """
+        states = tuple(_state(p) for p in parameters)
+        entry = self._entry
+        if (
+            entry is not None
+            and entry.key == key
+            and entry.basis is basis
+            and entry.states == states
+            and all(a is b for a, b in zip(entry.parameters, parameters, strict=True))
+        ):
+            return entry.results
+        results = compute()
+        if all(isinstance(p, nn.Parameter) and not p.is_inference() for p in parameters):
+            self._entry = _Entry(key, basis, tuple(parameters), states, results)
+        return results
+
+    def clear(self) -> None:
+        """Forget."""
+        self._entry = None
+
+    def __deepcopy__(self, memo: dict[int, object]) -> Self:
+        """A copied module starts with nothing kept."""
+        return type(self)()
+
+    def __reduce__(self) -> tuple[type[Self], tuple[()]]:
+        """A serialised module carries nothing kept."""
+        return type(self), ()
+
+
+def keeping() -> bool:
+    """Whether results may be kept now: no gradient is recorded and no graph is compiled."""
+    return not torch.is_grad_enabled() and not torch.compiler.is_compiling()
+
+
+def _state(parameter: Tensor) -> tuple[int, int]:
+    """What changes when a parameter is written to, or its storage is replaced (a cast, a move)."""
+    if not isinstance(parameter, nn.Parameter) or parameter.is_inference():
+        return -1, -1  # neither has a version counter of its own; such results are not kept
+    return parameter._version, parameter.data_ptr()

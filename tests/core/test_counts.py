@@ -1,0 +1,163 @@
+"""Exact parameter counts of every published size, against the figures of the real checkpoints.
+
+Columns: encoder with the pooler of the released class, encoder with the masked-token head, encoder
+with every pretraining head, embedding block, one block, all blocks. None: the released class has
+no such head. Sizes of families with relative positions stand in test_counts_relative.py.
+"""
+
+import pytest
+import torch
+
+from core_models.config import Config
+from core_models.counts import count, joint
+from core_models.encoder import Encoder
+from core_models.errors import InputError
+from core_models.families import electra, size, sizes
+from core_models.heads import build_head
+
+BASE, LARGE, NARROW = 7_087_872, 12_596_224, 789_760
+"""One block of 768/3072, of 1024/4096 and of 256/1024."""
+FIGURES: dict[str, tuple[int, int | None, int, int, int, int]] = {
+    "bert-base-uncased": (109482240, 109514298, 110106428, 23837184, BASE, 85054464),
+    "bert-base-cased": (108310272, 108340804, 108932934, 22665216, BASE, 85054464),
+    "bert-large-uncased": (335141888, 335174458, 336226108, 31782912, LARGE, 302309376),
+    "bert-large-cased": (333579264, 333610308, 334661958, 30220288, LARGE, 302309376),
+    "bert-base-chinese": (102267648, 102290312, 102882442, 16622592, BASE, 85054464),
+    "bert-base-multilingual-cased": (177853440, 177974523, 178566653, 92208384, BASE, 85054464),
+    "bert-base-multilingual-uncased": (167356416, 167463831, 168055961, 81711360, BASE, 85054464),
+    "chinese-bert-wwm": (102267648, 102290312, 102882442, 16622592, BASE, 85054464),
+    "chinese-bert-wwm-ext": (102267648, 102290312, 102882442, 16622592, BASE, 85054464),
+    "chinese-macbert-base": (102267648, 102290312, 102882442, 16622592, BASE, 85054464),
+    "chinese-macbert-large": (325522432, 325545608, 326597258, 22163456, LARGE, 302309376),
+    # trained without next sentence, so all pretraining heads are the masked-token head
+    "chinese-roberta-wwm-ext": (102267648, 102290312, 102290312, 16622592, BASE, 85054464),
+    "chinese-roberta-wwm-ext-large": (
+        325522432,
+        325545608,
+        325545608,
+        22163456,
+        LARGE,
+        302309376,
+    ),
+    "roberta-base": (124645632, 124697433, 124697433, 39000576, BASE, 85054464),
+    "roberta-large": (355359744, 355412057, 355412057, 52000768, LARGE, 302309376),
+    "albert-base": (11683584, 11221680, 11813810, 3906048, BASE, BASE),
+    "albert-large": (17683968, 16795824, 17847474, 3906048, LARGE, LARGE),
+    "albert-xlarge": (58724864, 54821040, 59021490, 3906048, 50358272, 50358272),
+    "albert-xxlarge": (222595584, 206368944, 223158450, 3906048, 201379840, 201379840),
+    # with the boundary head that no released class has: 1,959,676 and 3,388,668
+    "spanbert-base-cased": (108310272, 108340804, 110300480, 22665216, BASE, 85054464),
+    "spanbert-large-cased": (333579264, 333610308, 336998976, 30220288, LARGE, 302309376),
+    "electra-small-discriminator": (13483008, None, 13549057, 3972864, NARROW, 9477120),
+    "electra-base-discriminator": (108891648, None, 109483009, 23837184, BASE, 85054464),
+    "electra-large-discriminator": (334092288, None, 335142913, 31782912, LARGE, 302309376),
+    "electra-small-generator": (13483008, 13546682, 13546682, 3972864, NARROW, 9477120),
+    "electra-small-paper-generator": (4580928, 4620026, 4620026, 3972864, 49984, 599808),
+    "electra-base-generator": (33511168, 33740602, 33740602, 23837184, NARROW, 9477120),
+    "electra-large-generator": (50999552, 51295290, 51295290, 31782912, NARROW, 18954240),
+}
+
+MINIS = {
+    2: (4385920, 9591040, 22458880, 38603520),
+    4: (4782464, 11170560, 28763648, 52779264),
+    6: (5179008, 12750080, 35068416, 66955008),
+    8: (5575552, 14329600, 41373184, 81130752),
+    10: (5972096, 15909120, 47677952, 95306496),
+    12: (6368640, 17488640, 53982720, 109482240),
+}
+"""Encoder with pooler of the BERT minis, at widths 128, 256, 512 and 768."""
+
+SAME = {
+    "albert-base-v1": "albert-base",
+    "albert-large-v1": "albert-large",
+    "albert-xlarge-v1": "albert-xlarge",
+}
+"""Sizes that differ in values without parameters."""
+
+OWN = ("bert", "roberta", "albert", "spanbert", "electra", "macbert")
+"""Families whose sizes this file must name."""
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_published_sizes_to_the_parameter(name: str) -> None:
+    base, masked, pretraining, embeddings, block, blocks = FIGURES[name]
+    found = count(size(name))
+    assert found.base == base
+    assert found.pretraining == pretraining
+    assert ("masked_token" in found.heads) == (masked is not None)
+    assert masked is None or found.masked == masked
+    assert found.embedding_block == embeddings
+    assert found.one_block == block
+    assert found.all_blocks == blocks
+
+
+@pytest.mark.parametrize("layers", MINIS)
+def test_minis(layers: int) -> None:
+    for width, base in zip((128, 256, 512, 768), MINIS[layers], strict=True):
+        assert count(size(f"bert-{layers}x{width}")).base == base
+
+
+@pytest.mark.parametrize(
+    ("name", "base"),
+    [("rbt3", 38476800), ("rbt4", 45564672), ("rbt6", 59740416), ("rbtl3", 61001728)],
+)
+def test_shortened_chinese_sizes(name: str, base: int) -> None:
+    assert count(size(name)).base == base
+
+
+def test_every_size_has_a_figure() -> None:
+    minis = {f"bert-{layers}x{width}" for layers in MINIS for width in (128, 256, 512, 768)}
+    known = set(FIGURES) | set(SAME) | minis | {"rbt3", "rbt4", "rbt6", "rbtl3"}
+    assert {name for name, config in sizes().items() if config.family in OWN} == known
+    for name, other in SAME.items():
+        assert count(size(name)) == count(size(other))
+
+
+@pytest.mark.parametrize(
+    ("pair", "total", "without_heads", "untied"),
+    [
+        ("electra-small-paper", 14196219, 14091072, 18169083),
+        ("electra-small", 23122875, 22993152, 27095739),
+        ("electra-base", 119386427, 118565632, 143223611),
+        ("electra-large", 354655291, 353308928, 386438203),
+    ],
+)
+def test_generator_and_discriminator_together(
+    pair: str, total: int, without_heads: int, untied: int
+) -> None:
+    generator, discriminator = (size(name) for name in electra.PAIRS[pair])
+    found = joint(generator, discriminator)
+    assert (found.total, found.without_heads, found.untied) == (total, without_heads, untied)
+    assert found.to_json()["total"] == total
+    assert _unique_when_shared(generator, discriminator) == total
+
+
+def _unique_when_shared(generator: Config, discriminator: Config) -> int:
+    """The same figure from two real encoders that share their tables."""
+    with torch.device("meta"):
+        small, large = Encoder(generator), Encoder(discriminator)
+        for part in ("pieces", "positions", "segments", "norm"):
+            setattr(small.embeddings, part, getattr(large.embeddings, part))
+        heads = [
+            build_head("masked_token", generator, small.embeddings),
+            build_head("replaced_token", discriminator, large.embeddings),
+        ]
+    parameters = {id(p): p for module in (small, large, *heads) for p in module.parameters()}
+    return sum(p.numel() for p in parameters.values())
+
+
+def test_tables_of_different_width_cannot_be_shared() -> None:
+    with pytest.raises(InputError, match="same tables"):
+        joint(size("electra-base-generator"), size("electra-small-discriminator"))
+
+
+def test_parts_add_up() -> None:
+    assert count(size("albert-base")).projection == 99072
+    assert count(size("albert-xxlarge")).projection == 528384
+    assert count(size("electra-small")).projection == 33024
+    assert count(size("electra-large-generator")).projection == 262400
+    assert count(size("spanbert-base")).heads["span_boundary"] == 1959676
+    values = count(size("roberta-base")).to_json()
+    assert values["pooler"] == 0
+    assert values["untrained_pooler"] == 590592
+    assert values["bytes_float32"] == 4 * values["pretraining"]
