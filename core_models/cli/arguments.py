@@ -1,0 +1,28 @@
+"""Arguments that several verbs share."""
+
+import argparse
+
+DEFAULT_MODEL = "bert-mini"
+
+
+def add_model(parser: argparse.ArgumentParser) -> None:
+    """``--model``: which checkpoint answers."""
+    parser.add_argument(
+        "--model",
+        default=DEFAULT_MODEL,
+        metavar="NAME",
+        help="a shipped name (see: models), a model folder, or a hub id (default: %(default)s)",
+    )
+
+
+def add_json(parser: argparse.ArgumentParser) -> None:
+    """``--json``: for programs."""
+    parser.add_argument("--json", action="store_true", help="print JSON instead of text")
+
+
+def positive(text: str) -> int:
+    """A whole number from 1 on."""
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{number} is too small; give 1 or more")
+    return number

@@ -1,0 +1,63 @@
+"""The parser, and what becomes of errors."""
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from types import ModuleType
+
+from core_models.cli import count, diff, fill, models, score, train
+from core_models.cli.output import Output
+from core_models.errors import InputError
+
+VERBS: dict[str, ModuleType] = {
+    "fill": fill,
+    "score": score,
+    "models": models,
+    "train": train,
+    "count": count,
+    "diff": diff,
+}
+
+BAD_INPUT = 2
+"""Exit code for input that cannot be used; argparse takes the same."""
+INTERRUPTED = 130
+READER_GONE = 141
+"""What a shell reports for a program that writes into a closed pipe."""
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The parser with a sub-parser for each verb."""
+    parser = argparse.ArgumentParser(
+        prog="python -m core_models",
+        description="Encoder-only language models: fill gaps, score text, count, compare, train.",
+    )
+    verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
+    for name, module in VERBS.items():
+        summary = module.HELP.partition("\n")[0]
+        verb = verbs.add_parser(
+            name,
+            help=summary,
+            description=module.HELP,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        module.add_arguments(verb)
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one verb and return the exit code; a message for people goes to standard error."""
+    arguments = build_parser().parse_args(argv)
+    try:
+        code: int = VERBS[arguments.verb].run(arguments, Output(sys.stdout))
+        sys.stdout.flush()
+    except InputError as error:
+        sys.stderr.write(f"error: {error}\n")
+        return BAD_INPUT
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        # Python flushes standard output once more at exit, and would complain there.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return READER_GONE
+    return code

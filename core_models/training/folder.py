@@ -1,0 +1,262 @@
+"""The run folder: what a training process writes and everybody else reads.
+
+    config.json      what was asked for; never changed by the process
+    status.json      state, identity of the process, last step; written aside and renamed
+    metrics.jsonl    one line for each report, only ever appended
+    log.txt          what happened, in words
+    stop             created by whoever wants the run to stop after the current step
+    data/            tokenizer and packed examples, made once
+    checkpoints/     step-N folders with a manifest, written aside and renamed
+    snapshots/       step-N model folders without optimizer state
+    model/           the trained model, once the run has finished
+    evaluation.json  its figures on the held-out documents
+
+Neither PyTorch nor Gradio is imported here, so a supervisor can watch many runs cheaply.
+"""
+
+import contextlib
+import json
+import os
+import re
+import shutil
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from core_models.errors import InputError
+from core_models.training import durable
+from core_models.training.durable import Identity
+
+State = Literal["new", "running", "stopped", "finished", "failed", "crashed"]
+_STATES = ("running", "stopped", "finished", "failed")
+_STEP = re.compile(r"step-(\d+)")
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A complete folder under ``checkpoints`` or ``snapshots``."""
+
+    step: int
+    path: Path
+
+
+class RunFolder:
+    """One run on disk. Any number of readers; one writer, which holds :meth:`lock`."""
+
+    def __init__(self, path: Path | str) -> None:
+        """Look at ``path``; nothing is created or read yet."""
+        self.path = Path(path)
+
+    @classmethod
+    def create(cls, path: Path | str, config: Mapping[str, Any]) -> "RunFolder":
+        """Make a new run folder that holds ``config.json``.
+
+        Raises:
+            InputError: there already is a run.
+        """
+        run = cls(path)
+        if run.config_path.exists():
+            raise InputError(f"{run.path} already holds a run. Choose another folder.")
+        run.path.mkdir(parents=True, exist_ok=True)
+        durable.write_text(run.config_path, json.dumps(config, indent=2, ensure_ascii=False) + "\n")
+        return run
+
+    @property
+    def config_path(self) -> Path:
+        """``config.json``."""
+        return self.path / "config.json"
+
+    @property
+    def data_path(self) -> Path:
+        """``data``."""
+        return self.path / "data"
+
+    @property
+    def model_path(self) -> Path:
+        """``model``: exists once the run has finished."""
+        return self.path / "model"
+
+    # -- who is at work ---------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def lock(self) -> Iterator[None]:
+        """Be the only writer. The system frees the lock when the process dies, however it dies.
+
+        Raises:
+            InputError: another process trains in this folder.
+        """
+        self.path.mkdir(parents=True, exist_ok=True)
+        with durable.exclusive(self.path / "lock") as held:
+            if not held:
+                raise InputError(f"A process is already training in {self.path}.")
+            yield
+
+    def state(self) -> State:
+        """What the run is doing now, as far as files and the process table can tell.
+
+        ``crashed``: the status says running, but its process is gone (killed, out of memory,
+        machine restarted). Such a run resumes from its last checkpoint.
+        """
+        status = self.status()
+        if not status:
+            return "new"
+        state = status.get("state")
+        if state not in _STATES:
+            return "crashed"
+        if state == "running" and not Identity.from_json(status.get("process")).alive():
+            return "crashed"
+        return state  # type: ignore[no-any-return]
+
+    # -- status -----------------------------------------------------------------------------------
+
+    def status(self) -> dict[str, Any]:
+        """The last complete ``status.json``; empty when there is none."""
+        return _read_json(self.path / "status.json")
+
+    def write_status(self, status: Mapping[str, Any]) -> None:
+        """Replace ``status.json`` in one step; a reader sees the old or the new one, whole."""
+        values = dict(status) | {"updated": time.time()}
+        durable.write_text(self.path / "status.json", json.dumps(values, indent=2) + "\n")
+
+    # -- stopping ---------------------------------------------------------------------------------
+
+    def request_stop(self) -> None:
+        """Ask the process to save and stop after its current step."""
+        (self.path / "stop").touch()
+
+    def stop_requested(self) -> bool:
+        """Whether somebody asked."""
+        return (self.path / "stop").exists()
+
+    def clear_stop(self, before: float | None = None) -> None:
+        """Forget the request, or only one made before a time (seconds since 1970)."""
+        path = self.path / "stop"
+        with contextlib.suppress(FileNotFoundError):
+            if before is None or path.stat().st_mtime < before:
+                path.unlink()
+
+    # -- log and metrics --------------------------------------------------------------------------
+
+    def log(self, message: str) -> None:
+        """Append a line with the time (UTC) to ``log.txt``."""
+        stamp = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime())
+        durable.append_line(self.path / "log.txt", f"{stamp}  {message}")
+
+    def append_metrics(self, record: Mapping[str, Any]) -> None:
+        """Append one report. A tail that a crash tore off is closed first, and stays unread."""
+        durable.append_line(self.path / "metrics.jsonl", json.dumps(record, allow_nan=True))
+
+    def read_metrics(self, offset: int = 0) -> tuple[list[dict[str, Any]], int]:
+        """Complete reports from byte ``offset`` on, and the offset to go on from.
+
+        A line without its line end is left for the next call; an unreadable line is skipped.
+        """
+        try:
+            with (self.path / "metrics.jsonl").open("rb") as file:
+                file.seek(offset)
+                content = file.read()
+        except FileNotFoundError:
+            return [], offset
+        complete = content[: content.rfind(b"\n") + 1]
+        return list(_records(complete)), offset + len(complete)
+
+    def metrics(self) -> list[dict[str, Any]]:
+        """All reports with rising steps.
+
+        After a resume the steps since the checkpoint are reported again; the later report counts.
+        """
+        records, _ = self.read_metrics()
+        kept: list[dict[str, Any]] = []
+        for record in records:
+            while kept and kept[-1]["step"] >= record["step"]:
+                kept.pop()
+            kept.append(record)
+        return kept
+
+    # -- checkpoints ------------------------------------------------------------------------------
+
+    def checkpoints(self, kind: str = "checkpoints") -> list[Checkpoint]:
+        """Complete checkpoints by rising step. Half-written ones have other names."""
+        try:
+            entries = list((self.path / kind).iterdir())
+        except FileNotFoundError:
+            return []
+        found = []
+        for entry in entries:
+            match = _STEP.fullmatch(entry.name)
+            if match and (entry / durable.MANIFEST).is_file():
+                found.append(Checkpoint(int(match[1]), entry))
+        return sorted(found, key=lambda checkpoint: checkpoint.step)
+
+    def save(
+        self, step: int, write: Callable[[Path], None], kind: str = "checkpoints"
+    ) -> Checkpoint:
+        """Write a checkpoint aside through ``write(folder)``, then rename it into place.
+
+        All files are on the disk, and the manifest with their SHA-256 is written, before the
+        rename: a folder with the final name is complete, whenever the process dies.
+        """
+        path = self.path / kind / f"step-{step}"
+        durable.write_folder(path, write)
+        return Checkpoint(step, path)
+
+    def save_model(self, write: Callable[[Path], None]) -> None:
+        """Write ``model`` through ``write(folder)``, complete or not at all."""
+        durable.write_folder(self.model_path, write)
+
+    def write_evaluation(self, values: Mapping[str, Any]) -> None:
+        """Write ``evaluation.json``."""
+        durable.write_text(self.path / "evaluation.json", json.dumps(values, indent=2) + "\n")
+
+    def last_checkpoint(self) -> Checkpoint | None:
+        """The newest checkpoint whose files match their manifest; damaged ones are logged."""
+        for checkpoint in reversed(self.checkpoints()):
+            problem = durable.verify(checkpoint.path)
+            if problem is None:
+                return checkpoint
+            self.log(f"checkpoint of step {checkpoint.step} is damaged and not used: {problem}")
+        return None
+
+    def prune(self, keep: int) -> None:
+        """Remove all but the ``keep`` newest checkpoints."""
+        for checkpoint in self.checkpoints()[:-keep]:
+            durable.remove_folder(checkpoint.path)
+
+    def sweep(self) -> None:
+        """Remove what a killed process left half-written. Only for the holder of the lock."""
+        for parent in (self.path, self.path / "checkpoints", self.path / "snapshots"):
+            for leftover in parent.glob(f".*{durable.ASIDE}"):
+                if leftover.is_dir():
+                    shutil.rmtree(leftover)
+                else:
+                    leftover.unlink()
+
+
+def runs(root: Path | str) -> list[RunFolder]:
+    """Every run folder directly under ``root``, by name."""
+    return [RunFolder(path.parent) for path in sorted(Path(root).glob("*/config.json"))]
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        values = json.loads(path.read_text(encoding="utf-8"))
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        return {}
+    return values if isinstance(values, dict) else {}
+
+
+def _records(content: bytes) -> Iterator[dict[str, Any]]:
+    for line in content.splitlines():
+        try:
+            record = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(record, dict) and isinstance(record.get("step"), int):
+            yield record
+
+
+def remember_process() -> dict[str, Any]:
+    """Identity of this process for ``status.json``."""
+    return Identity.current(os.getpid()).to_json()

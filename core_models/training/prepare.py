@@ -1,0 +1,204 @@
+"""From text files to the run's ``data`` folder: tokenizer, token store, baselines. Done once."""
+
+import json
+import math
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from core_models.data import documents
+from core_models.data.corpus import Corpus
+from core_models.data.pairs import NO_PAIR, Example, next_sentence, segments
+from core_models.data.store import TokenStore
+from core_models.errors import InputError
+from core_models.tokenizer import Tokenizer
+from core_models.training import durable
+from core_models.training.folder import RunFolder
+from core_models.training.settings import Settings, resolve_folder, resolve_texts
+
+TRAIN, HELD_OUT = "train", "held_out"
+_FACTS = "prepared.json"
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """The run's data, ready to be read."""
+
+    tokenizer: Tokenizer
+    training: TokenStore
+    validation: TokenStore | None
+    facts: dict[str, Any]
+    """Counts and baselines, as in ``status.json``."""
+
+
+def prepare(run: RunFolder, settings: Settings, tokenizer: Tokenizer | None = None) -> Prepared:
+    """Build ``data`` unless it is there, and open it.
+
+    Args:
+        run: The run; paths are looked up beside its ``config.json``.
+        settings: What is asked for.
+        tokenizer: That of the checkpoint to continue; None = what the settings say.
+
+    Raises:
+        InputError: a file or folder is missing, or there is too little text.
+    """
+    wanted = _ingredients(settings)
+    if run.data_path.exists():
+        usable = durable.verify(run.data_path) is None
+        if not usable or _facts(run.data_path)["ingredients"] != wanted:
+            run.log("the data folder does not belong to this config.json and is built again")
+            durable.remove_folder(run.data_path)
+    durable.write_folder(
+        run.data_path, lambda folder: _build(folder, run, settings, wanted, tokenizer)
+    )
+    facts = _facts(run.data_path)
+    own = Tokenizer.from_folder(run.data_path / "tokenizer")
+    store = run.data_path / "store"
+    return Prepared(
+        tokenizer=own,
+        training=TokenStore.open(store, TRAIN, tokenizer=own),
+        validation=TokenStore.open(store, HELD_OUT, tokenizer=own)
+        if facts["held_out_documents"]
+        else None,
+        facts={name: value for name, value in facts.items() if name != "ingredients"},
+    )
+
+
+def _ingredients(settings: Settings) -> dict[str, Any]:
+    """Whatever the data folder depends on."""
+    values = settings.model_dump(mode="json")
+    chosen = {name: values[name] for name in ("tokenizer", "data", "seed")}
+    return chosen | {
+        "checkpoint": settings.model.checkpoint,
+        "pairs": "next_sentence" in settings.objectives,
+    }
+
+
+def _facts(folder: Path) -> dict[str, Any]:
+    values: dict[str, Any] = json.loads((folder / _FACTS).read_text(encoding="utf-8"))
+    return values
+
+
+def _build(
+    folder: Path,
+    run: RunFolder,
+    settings: Settings,
+    ingredients: dict[str, Any],
+    tokenizer: Tokenizer | None,
+) -> None:
+    paths = resolve_texts(settings.data.texts, run.path)
+    texts = list(documents.read(paths))
+    if not texts:
+        raise InputError(f"data.texts: there is no text in {', '.join(p.name for p in paths)}.")
+    chosen, held = documents.split_held_out(len(texts), settings.data.held_out, settings.seed)
+    kept = [texts[i] for i in chosen]
+    if settings.data.training_only:
+        kept += documents.read(resolve_texts(settings.data.training_only, run.path))
+    if tokenizer is None:
+        tokenizer = _tokenizer(settings, run.path, [sentence for text in kept for sentence in text])
+    training = Corpus.encode(kept, tokenizer)
+    # One corpus for both splits: training documents first, held-out ones behind them.
+    corpus = Corpus.encode([*kept, *(texts[i] for i in held)], tokenizer)
+    first = training.num_documents
+    last = corpus.num_documents
+    copies = settings.data.duplicates
+    examples = {TRAIN: _examples(corpus, range(first), settings, copies, "train")}
+    if held and last - first < 2:
+        raise InputError(
+            "data.held_out: the held-out documents hold no text; use more documents, or 0"
+        )
+    if held:
+        examples[HELD_OUT] = _examples(corpus, range(first, last), settings, 4, "held out")
+    tokenizer.save(folder / "tokenizer")
+    TokenStore.build(folder / "store", corpus, examples, tokenizer)
+    facts = {
+        "documents": first,
+        "held_out_documents": last - first,
+        "tokens": len(training.tokens),
+        "vocabulary": tokenizer.vocabulary,
+        "baselines": baselines(training.tokens, tokenizer.vocabulary),
+        "ingredients": ingredients,
+    }
+    (folder / _FACTS).write_text(json.dumps(facts, indent=2) + "\n", encoding="utf-8")
+
+
+def _tokenizer(settings: Settings, beside: Path, sentences: list[str]) -> Tokenizer:
+    options = settings.tokenizer
+    if options.folder is not None:
+        return Tokenizer.from_folder(resolve_folder(options.folder, beside))
+    return Tokenizer.train(
+        sentences,
+        vocabulary=options.vocabulary,
+        kind=options.kind,
+        lowercase=options.lowercase,
+    )
+
+
+def _examples(
+    corpus: Corpus, chosen: Sequence[int], settings: Settings, copies: int, stream: str
+) -> Iterator[Example]:
+    """Examples of several passes over the documents, each pass cut differently."""
+    data = settings.data
+    pairs = "next_sentence" in settings.objectives
+    for copy in range(copies):
+        generator = random.Random(f"{settings.seed},{stream},{copy}")
+        single = [n for n in chosen if generator.random() < data.singles]
+        others = sorted(set(chosen) - set(single))
+        for document in single:
+            yield from runs_of_sentences(corpus, document, data.max_length - 2, generator)
+        if not pairs:
+            yield from segments(corpus, others, max_length=data.max_length)
+        elif len(others) >= 2:
+            yield from next_sentence(
+                corpus,
+                others,
+                max_length=data.max_length,
+                generator=generator,
+                short_probability=data.short_probability,
+            )
+
+
+def runs_of_sentences(
+    corpus: Corpus, document: int, most: int, generator: random.Random
+) -> Iterator[Example]:
+    """A document as single segments of 1, 2, 3, ... sentences, each number half as likely.
+
+    People ask a model about one short sentence; one that only ever saw long pairs answers worse.
+
+    Args:
+        corpus: The pieces.
+        document: Its number.
+        most: Most pieces of a segment; a longer sentence is cut off at its end.
+        generator: Source of the draws.
+    """
+    bounds = corpus.bounds(document)
+    begin = 0
+    while begin < len(bounds) - 1:
+        end = begin + 1
+        while (
+            end < len(bounds) - 1
+            and bounds[end + 1] - bounds[begin] <= most
+            and generator.random() < 0.5
+        ):
+            end += 1
+        stop = min(bounds[end], bounds[begin] + most)
+        yield Example(bounds[begin], stop, 0, 0, NO_PAIR)
+        begin = end
+
+
+def baselines(tokens: np.ndarray, vocabulary: int) -> dict[str, float]:
+    """Masked losses in nats that need no model: knowing nothing, and knowing frequencies only.
+
+    ``unigram_entropy`` is the entropy of the training pieces, from which the labels are drawn; a
+    model whose loss stays there has learned which pieces are frequent and nothing else.
+    """
+    counts = np.bincount(tokens.astype(np.int64))
+    shares = counts[counts > 0] / counts.sum()
+    return {
+        "uniform": math.log(vocabulary),
+        "unigram_entropy": float(-(shares * np.log(shares)).sum()),
+    }

@@ -1,0 +1,63 @@
+"""Kill a training process at random moments until it has finished; used by test_resume.py.
+
+``python harness.py FOLDER KILLS`` trains FOLDER/reference in one go and FOLDER/killed under
+SIGKILLs, both as forked children, so that PyTorch is imported once. Prints the number of kills and
+the states seen after them as JSON.
+"""
+
+import json
+import os
+import random
+import signal
+import sys
+import time
+from pathlib import Path
+
+from core_models.training.folder import RunFolder
+from core_models.training.process import train
+
+
+def start(config: Path) -> int:
+    """Fork a child that trains; its process number."""
+    child = os.fork()
+    if child:
+        return child
+    try:
+        train(config, lambda line: None)
+    except BaseException as error:
+        sys.stderr.write(f"{error!r}\n")
+        os._exit(1)
+    os._exit(0)
+
+
+def finish(config: Path) -> float:
+    """Train to the end; the seconds it took."""
+    began = time.monotonic()
+    _, status = os.waitpid(start(config), 0)
+    if status:
+        raise SystemExit(f"training failed with wait status {status}")
+    return time.monotonic() - began
+
+
+def main(folder: Path, kills: int) -> None:
+    """Reference run, then kills, then the rest."""
+    whole = finish(folder / "reference" / "config.json")
+    run = RunFolder(folder / "killed")
+    moments = random.Random(7)
+    states: list[str] = []
+    steps: list[int] = []
+    for _ in range(kills):
+        child = start(run.config_path)
+        # Up to half the run: early enough to hit the preparation, late enough to get on.
+        time.sleep(moments.uniform(0.02, 0.5) * whole)
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        states.append(run.state())
+        last = run.checkpoints()
+        steps.append(last[-1].step if last else 0)
+    finish(run.config_path)
+    sys.stdout.write(json.dumps({"states": states, "steps": steps}) + "\n")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), int(sys.argv[2]))

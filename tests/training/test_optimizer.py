@@ -1,0 +1,72 @@
+"""Learning rate, parameter groups, and the optimizer's way through a file."""
+
+from typing import Any
+
+import pytest
+import torch
+
+import core_models as cm
+from core_models.errors import InputError
+from core_models.training import optimizer, settings
+
+
+class Wrapper(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        config = cm.size("bert-mini").with_vocabulary(50)
+        self.encoder = cm.Encoder(config)
+        self.head = torch.nn.Linear(256, 50)
+        self.head.weight = self.encoder.embeddings.pieces.weight
+
+
+def options(**changes: Any) -> settings.Settings:
+    values = {"model": {"size": "bert-mini"}, "data": {"texts": ["a.txt"]}, "steps": 10}
+    return settings.parse(values | changes)
+
+
+def test_warm_up_and_decay() -> None:
+    plan = options(schedule={"warmup": 4})
+    shares = [optimizer.share_of_peak(plan, step) for step in range(11)]
+    expected = [0.25, 0.5, 0.75, 1.0, 1.0, 5 / 6, 4 / 6, 3 / 6, 2 / 6, 1 / 6, 0.0]
+    assert shares == pytest.approx(expected)
+    constant = options(schedule={"warmup": 0, "decay": "none"})
+    assert {optimizer.share_of_peak(constant, step) for step in range(10)} == {1.0}
+
+
+@pytest.mark.parametrize("kind", ["adamw", "muon"])
+def test_every_parameter_is_trained_once_and_vectors_are_not_decayed(kind: str) -> None:
+    module = Wrapper()
+    names = optimizer.parameters(module)
+    assert "head.weight" not in names, "the shared table has one name"
+    found = optimizer.build(module, names, options(optimizer={"kind": kind}))
+    groups = [group for each in found for group in each.param_groups]
+    trained = [id(p) for group in groups for p in group["params"]]
+    assert sorted(trained) == sorted(id(p) for p in names.values())
+    for group in groups:
+        assert {p.ndim >= 2 for p in group["params"]} == {group["weight_decay"] > 0}
+    if kind == "muon":
+        inner = {n for n, p in names.items() if any(p is q for q in groups[-1]["params"])}
+        assert all(n.startswith("encoder.blocks.") for n in inner)
+        assert len(inner) == 4 * 6
+
+
+@pytest.mark.parametrize("kind", ["adamw", "muon"])
+def test_state_survives_and_foreign_state_is_refused(kind: str) -> None:
+    module = Wrapper()
+    names = optimizer.parameters(module)
+    plan = options(optimizer={"kind": kind})
+    first = optimizer.build(module, names, plan)
+    for parameter in names.values():
+        parameter.grad = torch.full_like(parameter, 0.1)
+    optimizer.set_learning_rate(first, 0.5)
+    for each in first:
+        each.step()
+    tensors = optimizer.to_tensors(first, names)
+    second = optimizer.build(module, names, plan)
+    optimizer.from_tensors(second, names, tensors)
+    again = optimizer.to_tensors(second, names)
+    assert tensors.keys() == again.keys()
+    assert all(torch.equal(tensors[name], again[name]) for name in tensors)
+    tensors["other|exp_avg"] = torch.zeros(1)
+    with pytest.raises(InputError, match="another model: other"):
+        optimizer.from_tensors(second, names, tensors)

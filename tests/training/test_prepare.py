@@ -1,0 +1,35 @@
+"""What a run's data folder holds."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from core_models.data.store import TokenStore
+from core_models.tokenizer import Tokenizer
+from core_models.training import settings
+from core_models.training.folder import RunFolder
+from core_models.training.prepare import prepare
+
+Toy = Callable[..., dict[str, Any]]
+
+
+def test_training_only_texts_are_never_held_out(tmp_path: Path, toy: Toy) -> None:
+    (tmp_path / "text.txt").write_text("the cat sees a dog.\nthe dog sees a cat.\n\n" * 40)
+    (tmp_path / "more.txt").write_text("zebra zebra zebra.\n\n" * 10)
+    plain, more = RunFolder(tmp_path / "plain"), RunFolder(tmp_path / "more")
+    for run, extra in ((plain, []), (more, ["../more.txt"])):
+        data = toy()["data"] | {"texts": ["../text.txt"], "training_only": extra}
+        run.path.mkdir()
+        run.config_path.write_text(json.dumps(toy(data=data)))
+        prepare(run, settings.read(run.config_path))
+    facts = [json.loads((r.data_path / "prepared.json").read_text()) for r in (plain, more)]
+    assert facts[1]["documents"] == facts[0]["documents"] + 10
+    assert facts[1]["held_out_documents"] == facts[0]["held_out_documents"]
+    held = [TokenStore.open(r.data_path / "store", "held_out") for r in (plain, more)]
+    words = [Tokenizer.from_folder(r.data_path / "tokenizer") for r in (plain, more)]
+    said = [
+        {w.decode(row.tolist()) for row in s.batch(range(len(s))).input_ids}
+        for s, w in zip(held, words, strict=True)
+    ]
+    assert not any("zebra" in line for line in said[1])

@@ -1,0 +1,170 @@
+"""A run that was killed, stopped or damaged ends exactly where an undisturbed one ends."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from core_models.errors import InputError
+from core_models.training import checkpoint
+from core_models.training.folder import RunFolder
+from core_models.training.process import train
+
+pytestmark = pytest.mark.usefixtures("in_process")
+MakeRun = Callable[..., RunFolder]
+TIMING = {"seconds", "tokens_per_second"}
+
+
+def quiet(line: str) -> None:
+    del line
+
+
+def assert_same(run: RunFolder, reference: RunFolder) -> None:
+    """Weights, optimizer, generators and reports are equal bit for bit."""
+    for name in ("model/model.safetensors", "data/store/tokens.npy"):
+        assert (run.path / name).read_bytes() == (reference.path / name).read_bytes(), name
+    for mine, other in zip(run.checkpoints()[-1:], reference.checkpoints()[-1:], strict=True):
+        for name in ("optimizer.safetensors", "random.safetensors"):
+            assert (mine.path / name).read_bytes() == (other.path / name).read_bytes(), name
+    assert reports(run) == reports(reference)
+
+
+def reports(run: RunFolder) -> list[dict[str, Any]]:
+    return [{k: v for k, v in r.items() if k not in TIMING} for r in run.metrics()]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_killed_at_random_moments_a_run_resumes_bit_identically(
+    make_run: MakeRun, tmp_path: Path
+) -> None:
+    options = {"steps": 40, "checkpoints": {"every": 3, "keep": 2}}
+    reference, killed = make_run("reference", **options), make_run("killed", **options)
+    harness = Path(__file__).with_name("harness.py")
+    result = subprocess.run(
+        [sys.executable, str(harness), str(tmp_path), "10"],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=Path(__file__).parents[2],
+        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])},
+    )
+    assert result.returncode == 0, result.stderr
+    seen = json.loads(result.stdout.splitlines()[-1])
+    assert set(seen["states"]) <= {"new", "crashed", "finished"}, seen
+    assert seen["states"].count("crashed") >= 2, seen
+    assert killed.state() == "finished"
+    assert_same(killed, reference)
+
+
+@pytest.mark.parametrize("kind", ["adamw", "muon"])
+def test_stop_request_then_resume(make_run: MakeRun, kind: str) -> None:
+    options = {"optimizer": {"kind": kind}, "precision": "bf16"}
+    reference, stopped = make_run("reference", **options), make_run("stopped", **options)
+    assert train(reference.config_path, quiet) == "finished"
+
+    def stop_early(line: str) -> None:
+        if line.startswith(("step 8/", "step 16/")):
+            stopped.request_stop()
+
+    for expected in (8, 16):
+        assert train(stopped.config_path, stop_early) == "stopped"
+        assert stopped.state() == "stopped"
+        status = stopped.status()
+        assert (status["step"], status["reason"]) == (expected, "by request")
+        assert not stopped.stop_requested()
+    assert train(stopped.config_path, quiet) == "finished"
+    assert_same(stopped, reference)
+    evaluation = json.loads((stopped.path / "evaluation.json").read_text())
+    assert evaluation["steps"] == 30
+    assert train(stopped.config_path, quiet) == "finished", "a finished run stays finished"
+
+
+def test_a_stop_request_older_than_the_process_is_forgotten(make_run: MakeRun) -> None:
+    run = make_run(steps=6)
+    run.request_stop()
+    os.utime(run.path / "stop", (1, 1))
+    assert train(run.config_path, quiet) == "finished"
+
+
+def test_sigterm_saves_and_stops(make_run: MakeRun) -> None:
+    run = make_run()
+
+    def terminate(line: str) -> None:
+        if line.startswith("step 4/"):
+            signal.raise_signal(signal.SIGTERM)
+
+    assert train(run.config_path, terminate) == "stopped"
+    assert run.status()["reason"] == "by signal SIGTERM"
+    last = run.last_checkpoint()
+    assert last is not None
+    assert last.step == 4
+
+
+def test_a_damaged_checkpoint_falls_back_to_the_one_before(make_run: MakeRun) -> None:
+    reference, run = make_run("reference"), make_run("damaged")
+    train(reference.config_path, quiet)
+
+    def stop_late(line: str) -> None:
+        if line.startswith("step 20/"):
+            run.request_stop()
+
+    assert train(run.config_path, stop_late) == "stopped"
+    optimizer = run.checkpoints()[-1].path / "optimizer.safetensors"
+    optimizer.write_bytes(optimizer.read_bytes()[:-1])
+    assert train(run.config_path, quiet) == "finished"
+    assert "started at step 14" in (run.path / "log.txt").read_text()
+    assert_same(run, reference)
+
+
+def test_a_changed_config_is_refused_until_it_is_put_back(make_run: MakeRun) -> None:
+    run = make_run()
+
+    def stop(line: str) -> None:
+        if line.startswith("step 8/"):
+            run.request_stop()
+
+    train(run.config_path, stop)
+    values = json.loads(run.config_path.read_text())
+    run.config_path.write_text(json.dumps(values | {"batch_size": 4}))
+    with pytest.raises(InputError, match=r"changed since step 8: batch_size"):
+        train(run.config_path, quiet)
+    assert run.state() == "failed"
+    run.config_path.write_text(json.dumps(values | {"report_every": 5}))
+    assert train(run.config_path, quiet) == "finished"
+
+
+def test_another_machine_is_told(make_run: MakeRun, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = make_run(steps=12)
+
+    def stop(line: str) -> None:
+        if line.startswith("step 8/"):
+            run.request_stop()
+
+    train(run.config_path, stop)
+    assert run.status()["exact_resume"] is True
+    here = checkpoint.environment()
+    monkeypatch.setattr(checkpoint, "environment", lambda: here | {"cpu": "other"})
+    train(run.config_path, quiet)
+    assert run.status()["exact_resume"] is False
+    assert f"cpu {here['cpu']} -> other" in (run.path / "log.txt").read_text()
+
+
+def test_the_number_of_threads_is_kept_where_none_is_asked_for(make_run: MakeRun) -> None:
+    run = make_run(steps=12)
+
+    def stop(line: str) -> None:
+        if line.startswith("step 8/"):
+            run.request_stop()
+
+    train(run.config_path, stop)
+    values = json.loads(run.config_path.read_text())
+    run.config_path.write_text(json.dumps(values | {"threads": None}))
+    train(run.config_path, quiet)
+    assert run.status()["threads"] == 1
+    assert run.status()["exact_resume"] is True
