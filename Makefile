@@ -1,0 +1,66 @@
+# Two commands do everything on a machine with Python 3.11 or newer: `make app` and `make test`.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+# An empty stamp file records that the requirements are installed; it is older than the files when these change.
+PYTHON_STAMP := $(VENV)/.stamp-python
+APP_STAMP := $(VENV)/.stamp-app
+TEST_STAMP := $(VENV)/.stamp-test
+ARGS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help app install test check lint format types imports pytest bench clean
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+app: $(APP_STAMP) ## Install what the page needs and open it on http://127.0.0.1:7860 (PORT= changes the port)
+	$(if $(PORT),PORT=$(PORT)) $(BIN)/python app.py
+
+install: $(TEST_STAMP) ## Install everything, development tools included, and start nothing
+
+test: check pytest ## Lint, types, import rules and the whole test suite, browser tests included
+
+check: lint types imports ## Everything in `make test` that runs no code: seconds
+
+lint: $(TEST_STAMP) ## Ruff: rules and format
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+format: $(TEST_STAMP) ## Let Ruff mend what it can
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+types: $(TEST_STAMP) ## Mypy, strict, on core_models and viz
+	$(BIN)/mypy
+
+imports: $(TEST_STAMP) ## The import rules between app, core_models and viz
+	$(BIN)/lint-imports
+
+pytest: $(TEST_STAMP) ## The whole suite; ARGS= goes to pytest: make pytest ARGS="tests/core -k trace"
+	CHROMIUM="$$(.ci/chromium)" && export CHROMIUM && $(BIN)/python -m pytest $(ARGS)
+
+bench: $(TEST_STAMP) ## Measure, and write the figures into docs/benchmarks.md (about ten minutes, quiet machine)
+	CHROMIUM="$$(.ci/chromium)" && export CHROMIUM && $(BIN)/python -m benchmarks.report
+
+clean: ## Remove the environment and the tools' caches (training runs stay)
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .gradio
+
+$(PYTHON_STAMP):
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "Cloze needs Python 3.11 or newer: make $(MAKECMDGOALS) PYTHON=python3.12" >&2; exit 1; }
+	@$(PYTHON) -m venv $(VENV) || \
+	  { echo "Could not create $(VENV). On Debian and Ubuntu: sudo apt-get install python3-venv" >&2; exit 1; }
+	@touch $@
+
+# torch first and alone: whichever build of the pinned version pip finds is settled before anything else asks for it.
+$(APP_STAMP): requirements.txt constraints.txt | $(PYTHON_STAMP)
+	@echo "Installing what Cloze needs into $(VENV). The first time this downloads some hundred megabytes."
+	$(PIP) install "$$(grep '^torch==' constraints.txt)" -c constraints.txt
+	$(PIP) install --quiet -r requirements.txt -c constraints.txt
+	@touch $@
+
+$(TEST_STAMP): requirements-dev.txt $(APP_STAMP)
+	$(PIP) install --quiet -r requirements-dev.txt -c constraints.txt
+	@touch $@

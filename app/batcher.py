@@ -1,0 +1,102 @@
+"""One thread that runs the models, taking what waits as one batch.
+
+While a batch is computed, further requests queue up; the next batch takes as many of them as are
+alike. A class of thirty that clicks at once is answered in a few forward passes instead of thirty.
+"""
+
+from collections import deque
+from collections.abc import Callable, Hashable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from threading import Condition, Thread
+from typing import Any
+
+Run = Callable[[Hashable, list[Any]], Sequence[Any]]
+
+
+@dataclass(frozen=True)
+class _Job:
+    key: Hashable
+    item: Any
+    size: int
+    future: Future[Any]
+
+
+class Batcher:
+    """Runs ``run(key, items) -> results`` on one thread, over items that share a key.
+
+    ``results`` has one entry per item; an entry that is an exception is raised for that item
+    alone. An exception raised by ``run`` itself is raised for every item of the batch.
+    """
+
+    def __init__(self, run: Run, *, most: int = 16, budget: int = 4096) -> None:
+        self.run = run
+        self.most = most
+        """Most items in one batch."""
+        self.budget = budget
+        """Most padded units (items x largest size); one item may exceed it alone."""
+        self._jobs: deque[_Job] = deque()
+        self._changed = Condition()
+        self._closed = False
+        self._thread = Thread(target=self._work, name="cloze-models", daemon=True)
+        self._thread.start()
+
+    def submit(self, key: Hashable, item: Any, size: int = 1) -> Future[Any]:
+        """Queue an item; ``size`` is its length (tokens), so that batches stay within budget."""
+        job = _Job(key, item, size, Future())
+        with self._changed:
+            if self._closed:
+                raise RuntimeError("The batcher is closed.")
+            self._jobs.append(job)
+            self._changed.notify()
+        return job.future
+
+    def close(self) -> None:
+        """Cancel what waits and end the thread after the batch at hand."""
+        with self._changed:
+            self._closed = True
+            while self._jobs:
+                self._jobs.popleft().future.cancel()
+            self._changed.notify()
+        self._thread.join()
+
+    def _work(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._jobs or self._closed)
+                if self._closed:
+                    return
+                batch = self._take()
+            if live := [job for job in batch if job.future.set_running_or_notify_cancel()]:
+                self._finish(live)
+
+    def _take(self) -> list[_Job]:
+        """The oldest job and the waiting ones like it, within the bounds; the others stay."""
+        batch = [self._jobs.popleft()]
+        largest = batch[0].size
+        rest: deque[_Job] = deque()
+        for job in self._jobs:
+            size = max(largest, job.size)
+            fits = len(batch) < self.most and size * (len(batch) + 1) <= self.budget
+            if job.key == batch[0].key and fits:
+                batch.append(job)
+                largest = size
+            else:
+                rest.append(job)
+        self._jobs = rest
+        return batch
+
+    def _finish(self, batch: list[_Job]) -> None:
+        try:
+            results = self.run(batch[0].key, [job.item for job in batch])
+            if len(results) != len(batch):
+                raise RuntimeError(f"{len(results)} results for {len(batch)} items.")
+        except BaseException as error:  # the thread must live on whatever a model does
+            for job in batch:
+                job.future.set_exception(error)
+            return
+        for job, result in zip(batch, results, strict=True):
+            if isinstance(result, BaseException):
+                job.future.set_exception(result)
+            else:
+                job.future.set_result(result)

@@ -1,0 +1,155 @@
+"""What surrounds Gradio: our static files and a guard in front of every request."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+from starlette.middleware import Middleware
+from starlette.responses import JSONResponse
+from starlette.routing import Mount
+from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+STATIC = Path(__file__).resolve().parent.parent / "assets" / "static"
+MOUNT = "/cloze"
+MOST_BYTES = 1 << 20
+
+POLICY = "; ".join(
+    (
+        "default-src 'self'",
+        # Gradio compiles the scripts of gr.HTML with `new Function`.
+        "script-src 'self' 'unsafe-inline' 'unsafe-eval'",
+        "style-src 'self' 'unsafe-inline'",
+        "img-src 'self' data: blob:",
+        "font-src 'self' data:",
+        "connect-src 'self'",
+        "object-src 'none'",
+        "base-uri 'self'",
+        "form-action 'self'",
+        # Spaces show the page in a frame of these hosts.
+        "frame-ancestors 'self' https://huggingface.co https://*.hf.space",
+    )
+)
+HEADERS = (
+    (b"content-security-policy", POLICY.encode()),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+)
+ADVERTISING = re.compile(rb'<meta\s+(?:property|name)="(?:og|twitter):[^>]*>\s*')
+FIRST_FONTS = (
+    "fonts/source-serif-4-latin-400-normal.woff2",
+    "fonts/source-serif-4-latin-600-normal.woff2",
+    "fonts/ibm-plex-sans-latin-400-normal.woff2",
+    "fonts/ibm-plex-mono-latin-600-normal.woff2",
+)
+
+
+class Guard:
+    """Security headers on every answer; no uploads, no large bodies.
+
+    A plain ASGI class: the base class for HTTP middleware would buffer Gradio's event streams.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+
+        async def guarded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message.get("headers", ()), *HEADERS]
+            await send(message)
+
+        refusal = _refusal(scope)
+        await (refusal or self.app)(scope, receive, guarded)
+
+
+def _refusal(scope: Scope) -> JSONResponse | None:
+    if "/upload" in scope["path"]:
+        return JSONResponse({"detail": "This page takes no files."}, 403)
+    if scope["method"] in ("GET", "HEAD", "OPTIONS"):
+        return None
+    length = dict(scope["headers"]).get(b"content-length", b"")
+    if not length.isdigit():
+        return JSONResponse({"detail": "A length is required."}, 411)
+    if int(length) > MOST_BYTES:
+        return JSONResponse({"detail": f"At most {MOST_BYTES:,} bytes go in one request."}, 413)
+    return None
+
+
+class Files(StaticFiles):
+    """Static files that browsers keep but ask about each time, so that an update shows at once."""
+
+    def file_response(self, *args: Any, **kwargs: Any) -> Any:
+        """See the base class."""
+        response = super().file_response(*args, **kwargs)
+        response.headers["cache-control"] = "no-cache"
+        return response
+
+
+class Head:
+    """Puts our links into the page that Gradio sends.
+
+    Gradio's own ``head=`` is added by its script, long after the first paint: the page would first
+    show in the wrong colours. The tags of Gradio that advertise itself (and name another host) go.
+    """
+
+    def __init__(self, app: ASGIApp, links: str) -> None:
+        self.app = app
+        self.links = links.encode()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] != "http" or scope["path"] != "/" or scope["method"] != "GET":
+            await self.app(scope, receive, send)
+            return
+        messages: list[Message] = []
+
+        async def collect(message: Message) -> None:
+            messages.append(message)
+            if message["type"] == "http.response.body" and not message.get("more_body"):
+                for answer in self._rewrite(messages):
+                    await send(answer)
+
+        await self.app(scope, receive, collect)
+
+    def _rewrite(self, messages: list[Message]) -> tuple[Message, Message]:
+        start = messages[0]
+        page = b"".join(message.get("body", b"") for message in messages[1:])
+        headers = [pair for pair in start["headers"] if pair[0].lower() != b"content-length"]
+        if dict(headers).get(b"content-type", b"").startswith(b"text/html"):
+            page = ADVERTISING.sub(b"", page).replace(b"</head>", self.links + b"\n</head>", 1)
+        headers.append((b"content-length", str(len(page)).encode()))
+        return {**start, "headers": headers}, {"type": "http.response.body", "body": page}
+
+
+def app_kwargs(scripts: tuple[str, ...], styles: tuple[str, ...]) -> dict[str, Any]:
+    """Arguments of the FastAPI app that Gradio makes at launch."""
+    return {
+        "routes": [Mount(MOUNT, Files(directory=STATIC))],
+        "middleware": [Middleware(Guard), Middleware(Head, links=_links(scripts, styles))],
+        "openapi_url": None,
+    }
+
+
+def _links(scripts: tuple[str, ...], styles: tuple[str, ...]) -> str:
+    """Links to our files, never to another host. The first script runs before the first paint."""
+    first, *others = scripts
+    return "\n".join(
+        [
+            "<title>Cloze</title>",
+            '<meta name="description" content="Hide a word, see what a language model expects.">',
+            f'<link rel="icon" type="image/svg+xml" href="{MOUNT}/favicon.svg">',
+            *(f'<link rel="stylesheet" href="{MOUNT}/{name}">' for name in styles),
+            *(
+                f'<link rel="preload" as="font" href="{MOUNT}/{name}" crossorigin>'
+                for name in FIRST_FONTS
+            ),
+            f'<script src="{MOUNT}/{first}"></script>',
+            *(f'<script defer src="{MOUNT}/{name}"></script>' for name in others),
+        ]
+    )

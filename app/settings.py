@@ -1,0 +1,41 @@
+"""What the environment may say about this server."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Self
+
+from core_models import InputError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """Settings of one server, read from environment variables."""
+
+    port: int | None = None
+    """PORT. None = Gradio's own rule: GRADIO_SERVER_PORT, else the first free one from 7860."""
+    host: str | None = None
+    """CLOZE_HOST. None = GRADIO_SERVER_NAME (which a Space sets), else 127.0.0.1."""
+    model: str = "bert-mini"
+    """CLOZE_MODEL, the model that the page opens with."""
+    threads: int | None = None
+    """CLOZE_THREADS, cores that the one model thread may use; None = all."""
+
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str] = os.environ) -> Self:
+        """Read the variables; InputError names the one that cannot be used."""
+        return cls(
+            port=_number(environment, "PORT", 0, 65_535),
+            host=environment.get("CLOZE_HOST") or None,
+            model=environment.get("CLOZE_MODEL") or cls.model,
+            threads=_number(environment, "CLOZE_THREADS", 1, 1_024),
+        )
+
+
+def _number(environment: Mapping[str, str], name: str, least: int, most: int) -> int | None:
+    text = environment.get(name, "").strip()
+    if not text:
+        return None
+    if not text.isascii() or not text.isdigit() or not least <= int(text) <= most:
+        raise InputError(f"{name} is {text!r}; it must be a whole number from {least} to {most}.")
+    return int(text)

@@ -1,0 +1,1 @@
+"""One file per tab: ``build(shared) -> Controls`` and ``wire(controls, shared, session)``."""

@@ -1,0 +1,11 @@
+// The Attention tab. Its modules load when the tab is first opened, not with the page.
+window.Cloze.register('attention', async (view) => {
+  const { mount } = await import('./attention-view.js');
+  mount(view);
+});
+
+// A file that Python made: {name, type, text}. The view itself shows nothing.
+window.Cloze.register('attention-file', (view) => {
+  view.root.hidden = true;
+  view.onValue(() => document.dispatchEvent(new CustomEvent('cloze:attention-file', { detail: view.value })));
+});

@@ -1,0 +1,265 @@
+// The sentence as chips. Click, Enter or Space hides or shows a piece; drag or shift for several.
+(() => {
+  'use strict';
+  const { element, register, sentence, change } = window.Cloze;
+
+  // --- marks ------------------------------------------------------------------------------
+
+  const canHide = (token) => !token.special && !token.masked;
+  const groupOf = (token) => (sentence.whole
+    ? sentence.tokens.filter((other) => other.word === token.word && canHide(other))
+    : [token].filter(canHide));
+
+  function setHidden(tokens, hidden) {
+    const marks = new Map(sentence.marks);
+    for (const token of tokens.flatMap(groupOf)) {
+      if (!hidden) marks.delete(token.position);
+      else if (!marks.has(token.position)) {
+        marks.set(token.position, { position: token.position, case: 'mask' });
+      }
+    }
+    change({ marks });
+  }
+
+  // Where a character of the old text stands in the new one, null where the text changed.
+  function follow(before, after) {
+    const a = [...before];
+    const b = [...after];
+    let head = 0;
+    while (head < a.length && head < b.length && a[head] === b[head]) head += 1;
+    let tail = 0;
+    while (tail < a.length - head && tail < b.length - head
+      && a[a.length - 1 - tail] === b[b.length - 1 - tail]) tail += 1;
+    return (start, end) => {
+      if (end <= head) return [start, end];
+      const moved = b.length - a.length;
+      return start >= a.length - tail ? [start + moved, end + moved] : null;
+    };
+  }
+
+  // Marks stay on words that a change of the text or of the model leaves in place.
+  function carryMarks(answer) {
+    const marks = new Map();
+    const place = follow(sentence.text, answer.text);
+    for (const mark of sentence.marks.values()) {
+      const old = sentence.tokens[mark.position];
+      const span = old && place(old.start, old.end);
+      if (!span) continue;
+      for (const token of answer.tokens) {
+        if (!canHide(token) || token.start >= span[1] || token.end <= span[0]) continue;
+        const same = answer.model === sentence.model && mark.case !== 'mask';
+        marks.set(token.position, {
+          ...(same ? mark : { case: 'mask' }), position: token.position,
+        });
+      }
+    }
+    return marks;
+  }
+
+  function adopt(answer) {
+    if (!answer) return;
+    const { text, model, tokens, error, notes } = answer;
+    if (error) change({ text, model, tokens: [], marks: new Map(), error, notes: [] });
+    else change({ text, model, tokens, marks: carryMarks(answer), error: null, notes });
+  }
+
+  // --- drawing ----------------------------------------------------------------------------
+
+  function label(token, mark) {
+    if (token.masked) return '[MASK]';
+    if (!mark || mark.case === 'kept') return token.text;
+    return mark.case === 'mask' ? '[MASK]' : mark.shown ?? `piece ${mark.piece}`;
+  }
+
+  function caption(token, mark) {
+    if (mark) return mark.case === 'kept' ? 'kept' : token.text;
+    return sentence.pieces && !token.masked ? token.piece : '';
+  }
+
+  // What the eye has from colour and border; a chip's name is all of its text.
+  const SPOKEN = { mask: 'hidden', random: 'replaced', kept: 'to be predicted' };
+  function spoken(token, mark) {
+    if (token.masked) return 'in the text';
+    return [token.unknown && 'unknown to the model', mark && SPOKEN[mark.case]]
+      .filter(Boolean).join(', ');
+  }
+
+  function dress(chip, token) {
+    const mark = sentence.marks.get(token.position);
+    const previous = sentence.tokens[token.position - 1];
+    const next = sentence.tokens[token.position + 1];
+    const inWord = (other) => other && token.word !== null && other.word === token.word;
+    const classes = ['chip'];
+    if (token.special) classes.push('special');
+    if (token.unknown) classes.push('unknown');
+    if (inWord(previous)) classes.push('joined-before');
+    if (inWord(next)) classes.push('joined-after');
+    const kind = token.masked ? 'mask' : mark?.case;
+    if (kind) classes.push('marked', kind);
+    chip.className = classes.join(' ');
+    chip.dataset.position = token.position;
+    chip.dataset.case = kind ?? '';
+    chip.dataset.word = token.word ?? '';
+    chip.firstChild.textContent = label(token, mark);
+    chip.children[1].textContent = caption(token, mark);
+    chip.lastChild.textContent = token.special ? '' : spoken(token, mark);
+    chip.hidden = token.special && !sentence.pieces;
+    if (token.special) { chip.setAttribute('aria-disabled', 'true'); return; }
+    chip.removeAttribute('aria-disabled');
+    chip.setAttribute('aria-pressed', String(Boolean(kind)));
+    chip.title = token.unknown ? 'This model has no piece for it and reads [UNK] instead.' : '';
+  }
+
+  // By the first letter that has a direction, as dir="auto" would if the chips were plain text.
+  const RIGHT_TO_LEFT = /^[^\p{L}]*[\p{Script=Arabic}\p{Script=Hebrew}\p{Script=Syriac}\p{Script=Thaana}\p{Script=Nko}]/u;
+  const direction = (text) => (RIGHT_TO_LEFT.test(text) ? 'rtl' : 'ltr');
+
+  const blank = () => element('button', { type: 'button', tabindex: '-1' },
+    element('bdi', { class: 'face' }), element('bdi', { class: 'note' }),
+    element('span', { class: 'spoken' }));
+
+  register('chips', (view) => {
+    const list = element('div', {
+      class: 'chips', role: 'toolbar',
+      'aria-label': 'Words of the sentence; press one to hide it',
+    });
+    const problem = element('p', { class: 'problem', role: 'status' });
+    view.root.replaceChildren(list, problem);
+    let focused = 0;
+    let anchor = null;
+    let drag = null;
+
+    const chipOf = (position) => list.children[position];
+    const tokenAt = (target) => {
+      const chip = target instanceof Element ? target.closest('.chip') : null;
+      return chip && list.contains(chip) ? sentence.tokens[Number(chip.dataset.position)] : null;
+    };
+    const between = (a, b) => sentence.tokens.slice(Math.min(a, b), Math.max(a, b) + 1);
+    const isHidden = (token) => sentence.marks.has(token.position);
+
+    function draw() {
+      while (list.children.length > sentence.tokens.length) list.lastChild.remove();
+      while (list.children.length < sentence.tokens.length) list.append(blank());
+      sentence.tokens.forEach((token, index) => dress(chipOf(index), token));
+      const usable = sentence.tokens.filter((token) => !token.special);
+      if (!usable.some((token) => token.position === focused)) {
+        focused = usable[0]?.position ?? 0;
+      }
+      for (const chip of list.children) {
+        chip.tabIndex = Number(chip.dataset.position) === focused ? 0 : -1;
+      }
+      list.hidden = !usable.length;
+      list.dir = direction(sentence.text);
+      problem.hidden = !sentence.error;
+      problem.textContent = sentence.error ?? '';
+      view.root.dataset.change = sentence.change;
+    }
+
+    function focus(position) {
+      if (!chipOf(position)) return;
+      chipOf(focused)?.setAttribute('tabindex', '-1');
+      focused = position;
+      chipOf(position).tabIndex = 0;
+      chipOf(position).focus();
+    }
+
+    function press(token, extend) {
+      if (!token || !canHide(token)) return;
+      if (extend && anchor !== null && sentence.tokens[anchor]) {
+        setHidden(between(anchor, token.position), true);
+      } else {
+        setHidden([token], !isHidden(token));
+        anchor = token.position;
+      }
+    }
+
+    // --- pointer: the drag only shows its range; marks change when it ends -----------------
+
+    function preview() {
+      const range = drag?.moved ? between(drag.from, drag.to) : [];
+      const positions = new Set(range.filter(canHide).map((token) => token.position));
+      for (const chip of list.children) {
+        chip.classList.toggle('in-range', positions.has(Number(chip.dataset.position)));
+      }
+    }
+
+    list.addEventListener('pointerdown', (event) => {
+      const token = tokenAt(event.target);
+      if (!token || event.button !== 0 || event.pointerType === 'touch' || event.shiftKey) return;
+      drag = { from: token.position, to: token.position, moved: false };
+    });
+    list.addEventListener('pointermove', (event) => {
+      if (!drag) return;
+      const token = tokenAt(document.elementFromPoint(event.clientX, event.clientY));
+      if (!token || token.position === drag.to) return;
+      drag.to = token.position;
+      drag.moved = true;
+      preview();
+    });
+    window.addEventListener('pointerup', () => {
+      if (!drag) return;
+      const { from, to, moved } = drag;
+      drag = null;
+      if (!moved) return;
+      preview();
+      anchor = from;
+      setHidden(between(from, to), !isHidden(sentence.tokens[from]));
+      const swallow = (event) => event.stopPropagation();
+      list.addEventListener('click', swallow, { capture: true, once: true });
+      setTimeout(() => list.removeEventListener('click', swallow, { capture: true }));
+    });
+    window.addEventListener('pointercancel', () => { drag = null; preview(); });
+
+    // Buttons turn Enter and Space into clicks, so this one handler serves pointer and keyboard.
+    list.addEventListener('click', (event) => {
+      const token = tokenAt(event.target);
+      if (!token || token.special) return;
+      focus(token.position);
+      press(token, event.shiftKey);
+    });
+
+    // --- keyboard ------------------------------------------------------------------------
+
+    function nearestInRow(down) {
+      const here = chipOf(focused).getBoundingClientRect();
+      const middle = (here.left + here.right) / 2;
+      let best = null;
+      for (const chip of list.children) {
+        if (chip.hidden || chip.classList.contains('special')) continue;
+        const box = chip.getBoundingClientRect();
+        const rows = (down ? box.top - here.top : here.top - box.top);
+        if (rows < here.height / 2) continue;
+        const cost = rows * 10 + Math.abs((box.left + box.right) / 2 - middle);
+        if (!best || cost < best.cost) best = { cost, position: Number(chip.dataset.position) };
+      }
+      return best?.position ?? focused;
+    }
+
+    function target(key) {
+      const usable = sentence.tokens.filter((token) => !token.special).map((t) => t.position);
+      const at = usable.indexOf(focused);
+      const forward = getComputedStyle(list).direction === 'rtl' ? 'ArrowLeft' : 'ArrowRight';
+      if (key === 'Home') return usable[0];
+      if (key === 'End') return usable.at(-1);
+      if (key === 'ArrowUp' || key === 'ArrowDown') return nearestInRow(key === 'ArrowDown');
+      if (key !== 'ArrowLeft' && key !== 'ArrowRight') return null;
+      return usable[Math.min(usable.length - 1, Math.max(0, at + (key === forward ? 1 : -1)))];
+    }
+
+    list.addEventListener('keydown', (event) => {
+      const position = target(event.key);
+      if (position === null || event.altKey || event.ctrlKey || event.metaKey) return;
+      event.preventDefault();
+      const from = sentence.tokens[focused];
+      const hidden = isHidden(from);
+      focus(position);
+      if (event.shiftKey) setHidden(between(from.position, position), hidden);
+    });
+
+    view.onValue(() => adopt(view.value));
+    window.Cloze.onSentence(view, draw);
+    adopt(view.value);
+  });
+
+  window.Cloze.setHidden = setHidden;
+})();

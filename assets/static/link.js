@@ -1,0 +1,72 @@
+// The address holds the sentence, the model and the marks, after the #: a link to exactly this page
+// that a reload survives. What follows the # never leaves the browser.
+(() => {
+  'use strict';
+  const { sentence, change } = window.Cloze;
+  const MOST = 2_000; // characters of text; longer ones make no link that programs accept
+  const CODE = { mask: '', random: 'r', kept: 'k' };
+
+  function parse() {
+    const values = new URLSearchParams(location.hash.slice(1));
+    if (!values.get('text')) return null;
+    const marks = new Map();
+    for (const part of (values.get('marks') ?? '').split('.')) {
+      const found = /^(\d{1,4})(k|r(\d{1,7}))?$/.exec(part);
+      if (!found) continue;
+      const [, position, kind, piece] = found;
+      marks.set(Number(position), {
+        position: Number(position),
+        case: kind ? (kind === 'k' ? 'kept' : 'random') : 'mask',
+        ...(piece ? { piece: Number(piece) } : {}),
+      });
+    }
+    return { text: values.get('text'), model: values.get('model'), marks };
+  }
+
+  function address() {
+    const marks = [...sentence.marks.values()].sort((a, b) => a.position - b.position)
+      .map((mark) => `${mark.position}${CODE[mark.case]}${mark.piece ?? ''}`).join('.');
+    const values = new URLSearchParams({ text: sentence.text, model: sentence.model });
+    if (marks) values.set('marks', marks);
+    return `${location.pathname}${location.search}#${values}`;
+  }
+
+  let opened = parse();
+  let first = null; // how the page opens without a link: such an address stays bare
+
+  function follow() {
+    if (!sentence.text || sentence.error) return;
+    if (opened) {
+      const { text, model, marks, stranger } = opened;
+      if (sentence.text !== text || (model && sentence.model !== model)) return;
+      opened = null;
+      if (stranger) {
+        const note = `The link names the model “${stranger.slice(0, 60)}”, which is not here.`;
+        change({ notes: [...sentence.notes, note] });
+        return;
+      }
+      const fitting = [...marks].filter(([position]) => {
+        const token = sentence.tokens[position];
+        return token && !token.special && !token.masked;
+      });
+      change({ marks: new Map(fitting) });
+      return;
+    }
+    const next = address();
+    first ??= next;
+    const bare = next === first && !location.hash;
+    if (!bare && sentence.text.length <= MOST) history.replaceState(null, '', next);
+  }
+
+  // Called once when the page has mounted: the text and the model to open with.
+  window.Cloze.opening = (text, model, models) => {
+    if (!opened) return [text, model];
+    if (!models.includes(opened.model)) {
+      opened.stranger = opened.model;
+      opened.model = null;
+    }
+    return [opened.text, opened.model ?? model];
+  };
+  window.Cloze.onChange(follow);
+  window.addEventListener('hashchange', () => location.reload());
+})();

@@ -1,0 +1,233 @@
+// The Mask tab: one card per marked position, and how to read them.
+(() => {
+  'use strict';
+  const { element, register, sentence, change, onSentence, question, asker, guess, format } = window.Cloze;
+
+  const FIRST_CARDS = 24;
+
+  function summarise(predictions) {
+    const known = predictions.filter(({ original }) => original);
+    const first = known.filter(({ original }) => original.rank === 1).length;
+    const others = predictions.length > 1
+      ? ' Each gap is filled on its own: the model sees the other gaps as gaps.' : '';
+    if (!known.length) return others.trim();
+    if (known.length > 1) {
+      return `${first} of ${known.length} words are the model’s first choice.${others}`;
+    }
+    const { rank } = known[0].original;
+    return `The word of your sentence is the model’s ${rank === 1 ? 'first choice.'
+      : `choice number ${format.count(rank)}.`}${others}`;
+  }
+
+  // --- what can be taken along --------------------------------------------------------------
+
+  const python = (value) => JSON.stringify(value);
+
+  function code() {
+    const marks = [...sentence.marks.values()].sort((a, b) => a.position - b.position);
+    const of = (kind) => marks.filter((mark) => mark.case === kind);
+    const list = (kind) => of(kind).map((mark) => mark.position).join(', ');
+    const swaps = of('random').map((mark) => `${mark.position}: ${mark.piece}`).join(', ');
+    const extra = [
+      list('mask') && `masks=[${list('mask')}]`,
+      swaps && `replaced={${swaps}}`,
+      list('kept') && `kept=[${list('kept')}]`,
+      `top_k=${guess.TOP}`,
+    ].filter(Boolean);
+    return [
+      'import core_models as cm',
+      'from core_models.prediction import fill',
+      '',
+      `model = cm.load(${python(sentence.model)})`,
+      `result = fill(model, ${python(sentence.text)}, ${extra.join(', ')})`,
+      'for prediction in result.predictions:',
+      '    print(prediction.position, prediction.original, prediction.candidates)',
+    ].join('\n');
+  }
+
+  // A cell that a spreadsheet would run as a formula gets a quote in front.
+  function cell(value) {
+    const text = String(value ?? '');
+    const safe = typeof value !== 'number' && /^\s*[=+\-@＝＋－＠]/.test(text) ? `'${text}` : text;
+    return /[",\n\r]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+  }
+
+  function table(predictions) {
+    const rows = [['position', 'in the text', 'case', 'rank', 'candidate', 'piece', 'probability']];
+    for (const { position, case: kind, original, candidates } of predictions) {
+      const own = original && !candidates.some(({ id }) => id === original.id) ? [original] : [];
+      for (const found of [...candidates, ...own]) {
+        rows.push([position, sentence.tokens[position]?.text, kind, found.rank, found.display,
+          found.piece, found.probability]);
+      }
+    }
+    return rows.map((row) => row.map(cell).join(',')).join('\r\n');
+  }
+
+  function makeGuide(answer) {
+    const counted = element('span');
+    const lines = element('pre', { class: 'code', tabindex: '0' });
+    const copy = element('button', { type: 'button', class: 'quiet outlined', text: 'Copy' });
+    const save = element('button', { type: 'button', class: 'quiet outlined', text: 'Save as CSV' });
+    copy.addEventListener('click', async () => {
+      const { copyText } = await import('./attention-export.js');
+      copy.textContent = await copyText(lines.textContent, lines) ? 'Copied' : 'Press Ctrl+C';
+      setTimeout(() => { copy.textContent = 'Copy'; }, 2000);
+    });
+    save.addEventListener('click', async () => {
+      const { download } = await import('./attention-export.js');
+      download('cloze-predictions.csv', table(answer().predictions), 'text/csv;charset=utf-8');
+    });
+    const root = element('aside', { class: 'guide' },
+      element('h3', { text: 'How to read this' }),
+      element('p', {}, counted, element('span', { class: 'key', 'aria-hidden': 'true' }),
+        ' marks the word of your sentence.'),
+      element('p', { text: 'Click a word to put it into the sentence, or type one of your own to '
+        + 'see where it ranks.' }),
+      element('details', {}, element('summary', { text: 'The code that recomputes this' }),
+        lines, copy),
+      save);
+    return {
+      root,
+      update(vocabulary) {
+        counted.textContent = `The model gave each of its ${format.count(vocabulary)} pieces a `
+          + 'probability; a full bar would be 100 %. ';
+        lines.textContent = code();
+      },
+    };
+  }
+
+  function emptyState() {
+    const words = sentence.tokens.filter((token) => !token.special && /\p{L}{3,}/u.test(token.text));
+    const last = words.at(-1);
+    if (!last) return null;
+    const start = element('button', {
+      type: 'button', class: 'quiet outlined', id: 'start',
+      onclick: () => window.Cloze.setHidden([last], true),
+    }, 'hide “', element('bdi', { text: last.text }), '”');
+    return element('div', { class: 'empty' },
+      element('p', { text: 'Nothing is hidden yet. Click a word above, or' }), start);
+  }
+
+  // A link holds the id of a random piece; only Python knows how it reads.
+  function nameReplacements(seen) {
+    const unnamed = [...sentence.marks.values()].filter(
+      (mark) => mark.case === 'random' && !mark.shown && mark.position in seen);
+    if (!unnamed.length) return;
+    const marks = new Map(sentence.marks);
+    for (const mark of unnamed) marks.set(mark.position, { ...mark, shown: seen[mark.position] });
+    change({ marks });
+  }
+
+  // --- the view -----------------------------------------------------------------------------
+
+  register('predictions', (view) => {
+    const head = element('p', { class: 'summary', role: 'status' });
+    const grid = element('div', { class: 'guesses' });
+    const more = element('button', { type: 'button', class: 'quiet outlined', id: 'more' });
+    const problem = element('p', { class: 'problem', role: 'status', hidden: true });
+    const empty = element('div');
+    const cards = new Map();
+    let answered = null;
+    let asked = 0;
+    let all = false;
+    const guide = makeGuide(() => answered);
+    view.root.replaceChildren(
+      element('h2', { text: 'What fits the gap?' }), head, empty, problem, grid, more);
+    more.addEventListener('click', () => { all = true; draw(); fillCards(); });
+
+    const keyOf = (token) => `${token.start} ${token.text}`;
+    const places = () => sentence.tokens.filter(
+      (token) => token.masked || sentence.marks.has(token.position));
+    const fail = (message) => {
+      problem.hidden = false;
+      problem.textContent = message;
+      view.root.dataset.state = 'error';
+    };
+    const send = asker(view, 'ask', () => fail('The server does not answer. Is it still running?'));
+
+    function ask() {
+      const words = [...cards.values()].map((card) => card.input.value.trim()).filter(Boolean);
+      const data = question({ words: [...new Set(words)], top_k: guess.TOP });
+      asked = data.rev;
+      view.root.dataset.asked = asked;
+      view.root.dataset.state = 'waiting';
+      send(data);
+    }
+
+    function cardFor(token) {
+      let card = cards.get(token.position);
+      if (!card) {
+        card = guess.make(ask);
+        card.key = keyOf(token);
+        cards.set(token.position, card);
+        guess.wait(card);
+      }
+      guess.prepare(card, token, sentence.marks.get(token.position));
+      return card;
+    }
+
+    function draw() {
+      const open = places();
+      const shown = all ? open : open.slice(0, FIRST_CARDS);
+      const keep = new Map(shown.map((token) => [token.position, keyOf(token)]));
+      for (const [position, card] of cards) {
+        if (keep.get(position) === card.key) continue;
+        card.root.remove();
+        cards.delete(position);
+      }
+      shown.forEach((token, index) => {
+        const { root } = cardFor(token);
+        if (grid.children[index] !== root) grid.insertBefore(root, grid.children[index] ?? null);
+      });
+      grid.append(guide.root);
+      grid.dataset.cards = Math.min(shown.length, 3);
+      grid.hidden = !open.length;
+      more.hidden = open.length <= shown.length;
+      more.textContent = `Show all ${open.length} gaps`;
+      const start = open.length || sentence.error ? null : emptyState();
+      empty.replaceChildren(...(start ? [start] : []));
+      problem.hidden = true;
+      if (!open.length) {
+        [asked, answered, all] = [0, null, false];
+        head.textContent = '';
+        view.root.dataset.state = 'empty';
+      }
+      return open.length;
+    }
+
+    function fillCards() {
+      for (const prediction of answered?.predictions ?? []) {
+        const card = cards.get(prediction.position);
+        if (card) guess.fill(card, prediction);
+      }
+    }
+
+    view.onValue(() => {
+      const answer = view.value;
+      if (!answer || answer.rev !== asked) return;
+      view.root.dataset.rev = answer.rev;
+      if (answer.error) {
+        fail(answer.error);
+        return;
+      }
+      answered = answer;
+      problem.hidden = true;
+      fillCards();
+      guide.update(answer.vocabulary);
+      head.textContent = summarise(answer.predictions);
+      view.root.dataset.state = 'ready';
+      nameReplacements(answer.seen);
+    });
+
+    let last = '';
+    onSentence(view, () => {
+      const { text, model, marks } = sentence;
+      const seen = [...marks.values()].map(({ position, case: kind, piece }) => [position, kind, piece]);
+      const key = JSON.stringify([text, model, seen]);
+      const open = draw();
+      if (open && key !== last) ask();
+      last = key;
+    });
+  });
+})();

@@ -1,0 +1,196 @@
+"""The page in a real browser: first load, and a click on a word until its predictions are painted.
+
+Starts ``app.py`` on a free port and drives Chromium. Run with ``python -m benchmarks.page``
+(``CHROMIUM=/path/to/browser`` where it is not found by itself).
+"""
+
+import argparse
+import os
+import shutil
+import socket
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.error import URLError
+from urllib.parse import urlsplit
+from urllib.request import urlopen
+
+from benchmarks.measure import Report, Table, environment, percentile, run_main
+
+ROOT = Path(__file__).resolve().parent.parent
+START_SECONDS = 120
+ANSWER_MS = 20_000
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+
+# Times are taken inside the page. "Painted" is the task after the next animation frame: by then
+# the frame that shows the change has been produced.
+WATCH_LOAD = """
+const painted = (done) => requestAnimationFrame(() => setTimeout(() => done(performance.now())));
+const seen = new MutationObserver(() => {
+  if (!document.querySelector('.view-chips .chip')) return;
+  seen.disconnect();
+  painted((now) => { window.firstChips = now; });
+});
+seen.observe(document, { childList: true, subtree: true });
+"""
+WATCH_CLICKS = """
+const view = document.querySelector('.view-predictions');
+const painted = (done) => requestAnimationFrame(() => setTimeout(() => done(performance.now())));
+window.clicks = [];
+let start = null;
+document.addEventListener('click', (event) => {
+  if (event.target.closest('.chip')) start = event.timeStamp;
+}, { capture: true });
+new MutationObserver(() => {
+  if (start === null || view.dataset.state !== 'ready' || view.dataset.rev !== view.dataset.asked) {
+    return;
+  }
+  const from = start;
+  start = null;
+  painted((now) => window.clicks.push(now - from));
+}).observe(view, { attributes: true });
+"""
+
+
+def measure(arguments: argparse.Namespace) -> Report:
+    """Load the page a few times, then click."""
+    from playwright.sync_api import sync_playwright
+
+    with server() as address, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=chromium(), args=["--no-sandbox", "--disable-background-networking"]
+        )
+        load(browser, address)  # the server's own first time is not the visitor's
+        loads = [load(browser, address) for _ in range(arguments.loads)]
+        clicks = click(browser, address, arguments.clicks)
+        name = f"Chromium {browser.version}"
+        browser.close()
+    first, size = (statistics.median(item[key] for item in loads) for key in ("ms", "bytes"))
+    foreign = sum(item["foreign"] for item in loads)
+    requests = statistics.median(item["requests"] for item in loads)
+    rows: list[tuple[str, ...]] = [
+        (
+            "click on a word until its predictions are painted, p50",
+            f"{percentile(clicks, 0.5):.0f} ms",
+        ),
+        ("the same, p95", f"{percentile(clicks, 0.95):.0f} ms"),
+        ("first load until the words are painted, empty cache", f"{first / 1000:.2f} s"),
+        ("first load, bytes over the network", f"{size / 1e6:.2f} MB"),
+        ("first load, requests", f"{requests:.0f}"),
+        ("requests to other hosts", f"{foreign:.0f}"),
+    ]
+    note = (
+        f"{len(clicks)} clicks, each with a set of hidden words that was not asked before; "
+        f"medians of {len(loads)} loads. Server and browser share the machine."
+    )
+    figure: dict[str, float | int | str] = {
+        "click_p50_ms": percentile(clicks, 0.5),
+        "click_p95_ms": percentile(clicks, 0.95),
+        "load_ms": first,
+        "load_bytes": size,
+        "load_requests": requests,
+        "foreign_requests": foreign,
+    }
+    table = Table("The page with bert-mini", ("what", "figure"), rows, note)
+    return Report("python -m benchmarks.page", [table], [*environment("gradio"), name], [figure])
+
+
+def load(browser: Any, address: str) -> dict[str, float]:
+    """One visit with an empty cache: ms until the words are painted, bytes, requests."""
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    page = context.new_page()
+    page.add_init_script(WATCH_LOAD)
+    hosts: list[str] = []
+    page.on("request", lambda request: hosts.append(urlsplit(request.url).netloc))
+    sizes: list[float] = []
+    network = context.new_cdp_session(page)
+    network.send("Network.enable")
+    network.on("Network.loadingFinished", lambda event: sizes.append(event["encodedDataLength"]))
+    page.goto(address)
+    page.wait_for_function("window.firstChips", timeout=ANSWER_MS)
+    page.wait_for_timeout(1500)  # what comes after the first paint counts as bytes, not as time
+    found = {
+        "ms": page.evaluate("window.firstChips"),
+        "bytes": sum(sizes),
+        "requests": len(hosts),
+        "foreign": sum(1 for host in hosts if host and host != urlsplit(address).netloc),
+    }
+    context.close()
+    return found
+
+
+def click(browser: Any, address: str, number: int) -> list[float]:
+    """Milliseconds from each click to the painted answer."""
+    page = browser.new_page(viewport={"width": 1280, "height": 900})
+    page.goto(address)
+    page.wait_for_selector(".view-chips .chip[aria-pressed]", timeout=ANSWER_MS)
+    page.wait_for_selector(".view-predictions[data-state]", state="attached", timeout=ANSWER_MS)
+    page.evaluate(f"() => {{ {WATCH_CLICKS} }}")
+    chips = page.locator(".view-chips .chip[aria-pressed]:visible")
+    words = min(6, chips.count())
+    for turn in range(1, min(number, 2**words - 1) + 1):
+        # A Gray code: every click gives a set of hidden words that was not there before.
+        chips.nth((turn & -turn).bit_length() - 1).click()
+        page.wait_for_function("n => window.clicks.length >= n", arg=turn, timeout=ANSWER_MS)
+    found: list[float] = page.evaluate("window.clicks")
+    page.close()
+    return found
+
+
+@contextmanager
+def server() -> Iterator[str]:
+    """The page on a free port of this machine; gives its address."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    address = f"http://127.0.0.1:{port}"
+    process = subprocess.Popen(
+        [sys.executable, "app.py"],
+        cwd=ROOT,
+        env=os.environ | {"PORT": str(port)},
+        stdout=subprocess.DEVNULL,
+    )
+    try:
+        _wait(address, process)
+        yield address
+    finally:
+        process.terminate()
+        process.wait(timeout=30)
+
+
+def _wait(address: str, process: subprocess.Popen[bytes]) -> None:
+    end = time.monotonic() + START_SECONDS
+    while time.monotonic() < end:
+        if process.poll() is not None:
+            raise RuntimeError(f"app.py ended with code {process.returncode}")
+        try:
+            with urlopen(address, timeout=5):
+                return
+        except (URLError, OSError):
+            time.sleep(0.2)
+    raise RuntimeError(f"the page did not open within {START_SECONDS} seconds")
+
+
+def chromium() -> str:
+    """The path of a browser."""
+    for name in (os.environ.get("CHROMIUM", ""), *BROWSERS):
+        if name and (path := shutil.which(name)):
+            return path
+    raise RuntimeError("no Chromium found: set CHROMIUM=/path/to/browser")
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """Arguments of the benchmark."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.page", description=__doc__)
+    parser.add_argument("--clicks", type=int, default=40)
+    parser.add_argument("--loads", type=int, default=5)
+    return parser
+
+
+if __name__ == "__main__":
+    run_main(measure, build_parser())

@@ -1,0 +1,146 @@
+"""Training speed: our step against the usual transformers step, on the same batches.
+
+Both pretrain the same size from the same weights with masked tokens and next sentence, in float32
+with the same AdamW. Ours scores the hidden positions only; ``BertForPreTraining`` scores all of
+them. Run with ``python -m benchmarks.training``.
+"""
+
+import argparse
+import statistics
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+from torch import nn
+
+import core_models as cm
+from benchmarks.measure import Report, Table, environment, interleaved, median_ratio, run_main
+from core_models.checkpoints.files import save_checkpoint
+from core_models.checkpoints.formats import BY_FAMILY
+from core_models.encoder import initialise
+from core_models.objectives import MaskedToken, NextSentence, Weighted
+
+VOCABULARY = 8192
+IGNORED = -100
+TOLERANCE = 1e-4
+"""Largest difference of the first losses, in nats, that still counts as the same model."""
+
+
+class Pretrainer(nn.Module):
+    """An encoder with both of BERT's objectives."""
+
+    def __init__(self, config: cm.Config) -> None:
+        """Build with fresh weights, drawn with seed 0."""
+        super().__init__()
+        self.encoder = cm.Encoder(config)
+        masked = MaskedToken.build(config, self.encoder)
+        pair = NextSentence.build(config)
+        self.heads = nn.ModuleDict({"masked_token": masked.head, "next_sentence": pair.head})
+        self.objective = Weighted([(1.0, masked), (1.0, pair)])
+        initialise(self, config.initial_std, torch.Generator().manual_seed(0))
+
+
+def measure(arguments: argparse.Namespace) -> Report:
+    """Time whole optimizer steps."""
+    config = cm.size(arguments.size).with_vocabulary(VOCABULARY).with_dropout(0.0)
+    batch = random_batch(arguments.batch_size, arguments.length)
+    steps = {"ours": our_step(config, batch), "theirs": their_step(config, batch)}
+    check_equal({name: step() for name, step in steps.items()})
+    times = interleaved(steps, seconds=arguments.seconds)
+    tokens = arguments.batch_size * arguments.length
+    ours, theirs = (tokens / statistics.median(times[name]) for name in ("ours", "theirs"))
+    speedup = median_ratio(times["theirs"], times["ours"])
+    shape = f"{arguments.batch_size} x {arguments.length}"
+    table = Table(
+        "Training step: forward, backward, clip, AdamW",
+        ("size", "batch", "Cloze, tokens/s", "transformers, tokens/s", "speed-up"),
+        [(arguments.size, shape, f"{ours:,.0f}", f"{theirs:,.0f}", f"{speedup:.2f}")],
+        f"Vocabulary {VOCABULARY:,}, 15 % of the tokens hidden, float32. Medians of steps in turn; "
+        "the speed-up is the median of each round's ratio. Above 1 is faster.",
+    )
+    figure: dict[str, float | int | str] = {
+        "size": arguments.size,
+        "tokens_per_step": tokens,
+        "ours": ours,
+        "theirs": theirs,
+        "speedup": speedup,
+        "rounds": len(times["ours"]),
+    }
+    machine = environment("torch", "transformers", threads=torch.get_num_threads())
+    return Report("python -m benchmarks.training", [table], machine, [figure])
+
+
+def check_equal(losses: dict[str, float]) -> None:
+    """Refuse to compare models whose first losses differ."""
+    difference = abs(losses["ours"] - losses["theirs"])
+    if difference > TOLERANCE:
+        raise RuntimeError(f"first losses differ by {difference:g} nats: not the same model")
+
+
+def random_batch(rows: int, length: int) -> cm.Batch:
+    """Random pieces of which 15 % are hidden; only their number matters for speed."""
+    generator = torch.Generator().manual_seed(0)
+    ids = torch.randint(200, VOCABULARY, (rows, length), generator=generator)
+    hidden = torch.rand((rows, length), generator=generator) < 0.15
+    return cm.Batch(
+        input_ids=ids.masked_fill(hidden, 103),
+        segment_ids=(torch.arange(length) >= length // 2).long().repeat(rows, 1),
+        labels=ids.masked_fill(~hidden, IGNORED),
+        pair_labels=torch.randint(0, 2, (rows,), generator=generator),
+    )
+
+
+def our_step(config: cm.Config, batch: cm.Batch) -> Callable[[], float]:
+    """One step of ours."""
+    model = Pretrainer(config).train()
+    return _step(model, lambda: model.objective(model.encoder, batch).total)
+
+
+def their_step(config: cm.Config, batch: cm.Batch) -> Callable[[], float]:
+    """One step of transformers from the same weights."""
+    from transformers import BertForPreTraining
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()
+
+    ours = Pretrainer(config)
+    del ours.objective  # the same heads under a second name
+    with tempfile.TemporaryDirectory() as folder:
+        save_checkpoint(ours, BY_FAMILY[config.family], config, Path(folder))
+        model = BertForPreTraining.from_pretrained(folder, attn_implementation="sdpa").train()
+    inputs = {
+        "input_ids": batch.input_ids,
+        "token_type_ids": batch.segment_ids,
+        "labels": batch.labels,
+        "next_sentence_label": batch.pair_labels,
+    }
+    return _step(model, lambda: model(**inputs).loss)
+
+
+def _step(model: nn.Module, loss: Callable[[], torch.Tensor]) -> Callable[[], float]:
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
+
+    def step() -> float:
+        optimizer.zero_grad()
+        value = loss()
+        value.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        return value.item()
+
+    return step
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """Arguments of the benchmark."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.training", description=__doc__)
+    parser.add_argument("--size", default="bert-mini")
+    parser.add_argument("--batch-size", type=int, default=32)
+    parser.add_argument("--length", type=int, default=128)
+    parser.add_argument("--seconds", type=float, default=60.0)
+    return parser
+
+
+if __name__ == "__main__":
+    run_main(measure, build_parser())

@@ -1,0 +1,213 @@
+"""One server for all tests of the page, one browser per module, one page per test."""
+
+import os
+import shutil
+import socket
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+os.environ.setdefault("GRADIO_TEMP_DIR", tempfile.mkdtemp(prefix="cloze-gradio-"))
+
+import torch
+from playwright.sync_api import Page, sync_playwright
+
+import core_models as cm
+from app.main import start
+from app.session import Session
+from app.settings import Settings
+
+MODEL = "bert-mini"
+SENTENCE = "The capital of France is Paris ."
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+FLAGS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+SETTLED = """() => {
+  const view = document.querySelector('.view-predictions').dataset;
+  return view.state === 'empty' || (view.state === 'ready' && view.rev === view.asked);
+}"""
+
+
+@pytest.fixture(scope="session")
+def session():
+    """The service behind the page, over the shipped models."""
+    if MODEL not in [info.name for info in cm.models()]:
+        pytest.fail(f"No model {MODEL} in assets/models; name another folder with CLOZE_MODELS.")
+    threads = torch.get_num_threads()
+    session = Session(threads=min(2, threads))
+    yield session
+    session.close()
+    torch.set_num_threads(threads)
+
+
+@pytest.fixture(scope="session")
+def server(session):
+    """The address of a running page."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    page, address = start(session, Settings(host="127.0.0.1", port=port, model=MODEL))
+    yield address.rstrip("/")
+    page.close()
+    shutil.rmtree(os.environ["GRADIO_TEMP_DIR"], ignore_errors=True)
+
+
+def find_chromium() -> str:
+    """The browser to test with; a test without one fails and says what to do."""
+    named = os.environ.get("CHROMIUM") or os.environ.get("CLOZE_CHROMIUM")
+    for name in (named,) if named else BROWSERS:
+        if path := shutil.which(name):
+            return path
+    pytest.fail(
+        f"No browser found (looked for {named or ', '.join(BROWSERS)}). Install Chromium, for "
+        "example with `apt-get install chromium`, or name one: CHROMIUM=/path/to/chromium."
+    )
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """Chromium. Per module: while Playwright runs, asyncio.run is refused in its thread."""
+    path = find_chromium()
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=list(FLAGS))
+        yield browser
+        browser.close()
+
+
+@dataclass
+class Cloze:
+    """The page as a visitor uses it."""
+
+    page: Page
+    problems: list[str]
+    """Errors of the console and requests to other hosts; the test fails if there are any."""
+
+    def open(self, address: str) -> None:
+        self.page.goto(address)
+        self.page.wait_for_selector(".view-chips[data-mounted]")
+        # The tabs mount a moment after the sentence bar.
+        for view in ("tools", "predictions"):
+            self.page.wait_for_selector(f".view-{view}[data-mounted]", state="attached")
+
+    def write(self, text: str) -> None:
+        """Put a text into the sentence bar and wait until its chips or its error are there."""
+        change = self.page.evaluate("Cloze.sentence.change")
+        if self.page.input_value("#sentence-text textarea") == text:
+            return
+        self.page.fill("#sentence-text textarea", text)
+        self.page.wait_for_function("old => Cloze.sentence.change !== old", arg=change)
+        self.page.wait_for_function(
+            "text => Cloze.sentence.text === text || Cloze.sentence.error", arg=text
+        )
+
+    def chip(self, word: str, nth: int = 0):
+        return (
+            self.page.get_by_role("button", name=word, exact=True)
+            .and_(self.page.locator(".chip"))
+            .nth(nth)
+        )
+
+    def at(self, position: int):
+        return self.page.locator(f'.chip[data-position="{position}"]')
+
+    def marked(self) -> list[int]:
+        return self.page.evaluate("[...Cloze.sentence.marks.keys()].sort((a, b) => a - b)")
+
+    def settle(self) -> None:
+        """Wait until what is shown is the answer to what was asked last."""
+        self.page.wait_for_function(SETTLED)
+
+    def rows(self, position: int) -> list[tuple[str, str]]:
+        """Raw piece and share of each candidate as shown."""
+        buttons = self.page.locator(f'.guess[data-position="{position}"] button.candidate')
+        return [
+            (button.get_attribute("data-piece"), button.locator(".share").inner_text())
+            for button in buttons.all()
+        ]
+
+    def overflow(self) -> int:
+        """Pixels by which the page is wider than its window."""
+        return self.page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
+
+
+def new_page(browser, server: str, size: tuple[int, int], *, dark: bool, link: str) -> Cloze:
+    """The page in a fresh profile of the browser."""
+    context = browser.new_context(
+        viewport={"width": size[0], "height": size[1]},
+        color_scheme="dark" if dark else "light",
+        accept_downloads=True,
+    )
+    cloze = Cloze(context.new_page(), [])
+    cloze.page.set_default_timeout(15_000)
+    home = urlsplit(server).netloc
+    note = cloze.problems.append
+
+    def check(request):
+        parts = urlsplit(request.url)
+        if parts.scheme not in ("data", "blob") and parts.netloc != home:
+            note(f"request to another host: {request.url}")
+
+    def listen(message):
+        if message.type == "error":
+            note(f"console: {message.text}")
+
+    def refuse(dialog):
+        note(f"dialog: {dialog.message}")
+        dialog.dismiss()
+
+    cloze.page.on("pageerror", lambda error: note(f"page error: {error}"))
+    cloze.page.on("console", listen)
+    cloze.page.on("dialog", refuse)
+    cloze.page.on("request", check)
+    cloze.open(f"{server}/{link}")
+    return cloze
+
+
+@pytest.fixture
+def visit(browser, server):
+    """Opens the page in a fresh profile: ``visit(width=390, dark=True, link="#text=a")``."""
+    visits = []
+
+    def visit(width: int = 1280, height: int = 800, *, dark: bool = False, link: str = "") -> Cloze:
+        visits.append(new_page(browser, server, (width, height), dark=dark, link=link))
+        return visits[-1]
+
+    yield visit
+    for cloze in visits:
+        cloze.page.context.close()
+    assert [problem for cloze in visits for problem in cloze.problems] == []
+
+
+@pytest.fixture(scope="module")
+def module_page(browser, server):
+    """One page for all tests of a module that ask for it."""
+    cloze = new_page(browser, server, (1280, 800), dark=False, link="")
+    yield cloze
+    cloze.page.context.close()
+
+
+@pytest.fixture
+def cloze(visit):
+    """The page on a desktop."""
+    return visit()
+
+
+@pytest.fixture(scope="session")
+def model(session):
+    """The model that the page uses, for comparison."""
+    return session.model(MODEL)
+
+
+@pytest.fixture(scope="session")
+def static_folder():
+    return Path(__file__).resolve().parents[2] / "assets" / "static"

@@ -1,0 +1,333 @@
+"""The service without a browser: batches, cache, checks."""
+
+import asyncio
+import threading
+from concurrent.futures import CancelledError
+
+import numpy as np
+import pytest
+import torch
+
+import core_models as cm
+from app.ask import Ask, Mark
+from app.batcher import Batcher
+from app.cache import Cache
+from app.session import Session
+from app.tabs import mask
+from core_models import InputError
+from core_models.prediction import fill
+
+TEXT = "The capital of France is Paris ."
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory):
+    """A folder with two small random models, tiny and other."""
+    folder = tmp_path_factory.mktemp("models")
+    lines = [TEXT, "Bees make honey , and the bees fly from flower to flower ."] * 4
+    tokenizer = cm.Tokenizer.train(lines, vocabulary=150)
+    config = cm.size("bert-mini").with_vocabulary(tokenizer.vocabulary)
+    for seed, name in enumerate(("tiny", "other")):
+        generator = torch.Generator().manual_seed(seed)
+        cm.Model.new(config, tokenizer, generator=generator).save(folder / name)
+    return folder
+
+
+@pytest.fixture
+def session(models, monkeypatch):
+    monkeypatch.setenv("CLOZE_MODELS", str(models))
+    session = Session()
+    yield session
+    session.close()
+
+
+def together(*coroutines):
+    async def gather():
+        return await asyncio.gather(*coroutines, return_exceptions=True)
+
+    return asyncio.run(gather())
+
+
+class Recorder:
+    """A model to the batcher: doubles numbers, notes batches, waits until it may go on."""
+
+    def __init__(self):
+        self.batches = []
+        self.free = threading.Event()
+
+    def __call__(self, key, items):
+        self.free.wait(10)
+        self.batches.append((key, list(items)))
+        return [ValueError(item) if item < 0 else item * 2 for item in items]
+
+
+@pytest.fixture
+def recorder():
+    return Recorder()
+
+
+@pytest.fixture
+def batcher(recorder):
+    batcher = Batcher(recorder, most=4, budget=100)
+    yield batcher
+    recorder.free.set()
+    batcher.close()
+
+
+def test_what_waits_is_run_as_one_batch_of_equal_keys(batcher, recorder):
+    futures = [batcher.submit(key, n) for n, key in enumerate("aabab")]
+    recorder.free.set()
+    assert [future.result(5) for future in futures] == [0, 2, 4, 6, 8]
+    sizes = [len(items) for _, items in recorder.batches]
+    assert sum(sizes) == 5
+    assert len(sizes) <= 3
+    assert all(len({key}) == 1 for key, _ in recorder.batches)
+
+
+def test_batches_keep_to_their_most_and_to_their_budget(batcher, recorder):
+    first = batcher.submit("a", 0)
+    many = [batcher.submit("a", n) for n in range(1, 7)]
+    long = [batcher.submit("b", n, size=60) for n in range(3)]
+    recorder.free.set()
+    for future in (first, *many, *long):
+        future.result(5)
+    assert max(len(items) for _, items in recorder.batches) <= 4
+    assert [items for key, items in recorder.batches if key == "b"] == [[0], [1], [2]]
+
+
+def test_an_error_reaches_its_own_request_only(batcher, recorder):
+    good, bad = batcher.submit("a", 1), batcher.submit("a", -1)
+    recorder.free.set()
+    assert good.result(5) == 2
+    with pytest.raises(ValueError, match="-1"):
+        bad.result(5)
+
+
+def test_a_failing_batch_does_not_end_the_thread():
+    def run(key, items):
+        if key == "bad":
+            raise MemoryError("no room")
+        return items
+
+    batcher = Batcher(run)
+    with pytest.raises(MemoryError):
+        batcher.submit("bad", 1).result(5)
+    assert batcher.submit("good", 1).result(5) == 1
+    batcher.close()
+    with pytest.raises(RuntimeError):
+        batcher.submit("good", 1)
+
+
+def test_a_cancelled_request_is_not_run(batcher, recorder):
+    first = batcher.submit("a", 1)
+    gone = batcher.submit("b", 2)
+    assert gone.cancel()
+    recorder.free.set()
+    first.result(5)
+    assert batcher.submit("c", 3).result(5) == 6
+    assert "b" not in [key for key, _ in recorder.batches]
+
+
+def test_closing_cancels_what_waits(recorder):
+    batcher = Batcher(recorder)
+    futures = [batcher.submit(key, 1) for key in "abc"]
+    threading.Timer(0.1, recorder.free.set).start()
+    batcher.close()
+    with pytest.raises(CancelledError):
+        futures[-1].result(5)
+
+
+def test_the_cache_drops_what_was_used_longest_ago():
+    cache = Cache(3)
+    for key in "abc":
+        cache.put(key, key.upper(), 1)
+    assert cache.get("a") == "A"
+    cache.put("d", "D", 1)
+    assert [cache.get(key) for key in "abcd"] == ["A", None, "C", "D"]
+    cache.put("e", "E", 4)
+    assert cache.get("e") is None
+    assert (len(cache), cache.cost) == (3, 3)
+    cache.put("d", "again", 2)
+    assert cache.cost <= 3
+    assert cache.get("d") == "again"
+
+
+def test_fill_equals_the_cores_own(session):
+    marks = (
+        Mark(position=2),
+        Mark(position=4, case="random", piece=9),
+        Mark(position=6, case="kept"),
+    )
+    ask = Ask(text=TEXT, model="tiny", marks=marks, top_k=3, words=("bees",))
+    (answer,) = together(session.fill(ask))
+    expected = fill(
+        cm.load("tiny"), TEXT, masks=[2], replaced={4: 9}, kept=[6], top_k=3, watch=["bees"]
+    )
+    assert [p.position for p in answer.predictions] == [2, 4, 6]
+    for mine, theirs in zip(answer.predictions, expected.predictions, strict=True):
+        assert mine.original.rank == theirs.original.rank
+        assert [c.id for c in mine.candidates] == [c.id for c in theirs.candidates]
+        assert mine.candidates[0].probability == pytest.approx(theirs.candidates[0].probability)
+
+
+def test_many_at_once_get_each_their_own_answer(session):
+    asks = [
+        Ask(text=f"{'Bees make honey . ' * n}Paris", model=name, marks=(Mark(position=1),))
+        for n in range(1, 12)
+        for name in ("tiny", "other")
+    ]
+    answers = together(*(session.fill(ask) for ask in asks))
+    for ask, answer in zip(asks, answers, strict=True):
+        expected = fill(cm.load(ask.model), ask.text, masks=[1])
+        assert answer.text == ask.text
+        mine, theirs = answer.predictions[0], expected.predictions[0]
+        assert mine.candidates[0].probability == pytest.approx(
+            theirs.candidates[0].probability, rel=1e-4
+        )
+
+
+def test_equal_questions_run_the_model_once(session, monkeypatch):
+    calls = []
+    run = session._batcher.run
+    monkeypatch.setattr(session._batcher, "run", lambda *args: calls.append(args) or run(*args))
+    ask = Ask(text=TEXT, model="tiny", marks=(Mark(position=3),))
+    first, second = together(session.fill(ask), session.fill(ask))
+    (third,) = together(session.fill(ask))
+    assert first is second is third
+    assert sum(len(items) for _, items in calls) == 1
+
+
+def test_a_refused_question_is_not_remembered_and_harms_nobody(session):
+    good = Ask(text=TEXT, model="tiny", marks=(Mark(position=1),))
+    bad = Ask(text=TEXT, model="tiny", marks=(Mark(position=99),))
+    first, second = together(session.fill(bad), session.fill(good))
+    assert isinstance(first, InputError)
+    assert "99" in str(first)
+    assert len(second.predictions) == 1
+    assert len(session._cache) == 1
+    assert session._running == {}
+
+
+@pytest.mark.parametrize("name", ["nope", "../tiny", "/etc", "google-bert/bert-base-uncased", ""])
+def test_only_listed_models_are_loaded(session, models, name):
+    with pytest.raises(InputError, match="tiny"):
+        session.model(name)
+    with pytest.raises(InputError):
+        session.model(str(models / "tiny"))
+
+
+def test_a_model_is_loaded_once_by_many_threads(session, monkeypatch):
+    loads, load = [], cm.load
+    monkeypatch.setattr(cm, "load", lambda name: loads.append(name) or load(name))
+    found = []
+    threads = [
+        threading.Thread(target=lambda: found.append(session.model("tiny"))) for _ in "12345678"
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert loads == ["tiny"]
+    assert len({id(model) for model in found}) == 1
+
+
+def test_tokens_keep_the_visitors_spelling(session):
+    (sentence,) = together(session.tokenize("PARIS is  café [MASK] 😀", "tiny"))
+    words = [token for token in sentence.tokens if not token.special]
+    assert "".join(token.text for token in words) == "PARISiscafé[MASK]😀"
+    assert [token.masked for token in words].count(True) == 1
+    assert words[-1].unknown
+    for token in words:
+        assert sentence.text[token.start : token.end] == token.text
+
+
+def test_a_draw_can_be_replayed(session):
+    draws = together(*(session.random_mask(TEXT * 5, "tiny", seed=seed) for seed in (1, 1, 2)))
+    assert draws[0] == draws[1] != draws[2]
+    length = len(draws[0].sentence.tokens)
+    assert len(draws[0].marks) == round(0.15 * length)
+
+
+def test_a_draw_hides_whole_words_and_never_the_special_pieces(session):
+    for seed in range(20):
+        (drawn,) = together(
+            session.random_mask(TEXT * 5, "tiny", seed=seed, rate=0.4, whole_word=True)
+        )
+        tokens = drawn.sentence.tokens
+        marked = {mark.position for mark in drawn.marks}
+        assert not any(tokens[position].special for position in marked)
+        words = {tokens[position].word for position in marked}
+        assert marked == {t.position for t in tokens if t.word in words}
+
+
+def test_the_shown_pieces_of_a_draw_are_what_the_model_sees(session):
+    (drawn,) = together(session.random_mask(TEXT * 12, "tiny", seed=3, rate=0.9))
+    tokenizer = session.model("tiny").tokenizer
+    assert {mark.case for mark in drawn.marks} == {"mask", "random", "kept"}
+    for mark, shown in zip(drawn.marks, drawn.shown, strict=True):
+        if mark.case == "mask":
+            assert shown == "[MASK]"
+        if mark.case == "random":
+            assert shown == tokenizer.display(mark.piece)
+
+
+def test_attention_is_the_traces_own(session):
+    ask = Ask(text=TEXT, model="tiny", marks=(Mark(position=6),))
+    (answer,) = together(session.attention(ask))
+    model = cm.load("tiny")
+    batch = model.batch([TEXT])
+    batch.input_ids[0, 6] = model.tokenizer.mask_id
+    trace = cm.Trace(sites=["probabilities"])
+    with torch.inference_mode():
+        model.encoder(batch, trace)
+    expected = trace.stack("probabilities")[:, 0].numpy()
+    assert answer.probabilities.dtype == np.float32
+    np.testing.assert_allclose(answer.probabilities, expected, rtol=1e-5, atol=1e-7)
+    assert answer.seen[6] == "[MASK]"
+    assert answer.tokens[6].text == "Paris" or answer.tokens[6].text in "Paris"
+
+
+def test_attention_refuses_marks_that_do_not_fit(session):
+    for mark in (Mark(position=0), Mark(position=99), Mark(position=1, case="random", piece=10**6)):
+        (answer,) = together(session.attention(Ask(text=TEXT, model="tiny", marks=(mark,))))
+        assert isinstance(answer, InputError)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        {},
+        {"text": None},
+        {"text": TEXT},
+        {"text": TEXT, "model": "nope"},
+        {"text": TEXT, "model": "tiny", "marks": "x"},
+        {"text": TEXT, "model": "tiny", "marks": [{"position": 999}]},
+        {"text": TEXT, "model": "tiny", "marks": [{"position": 0}]},
+        {"text": TEXT, "model": "tiny", "marks": [{"position": 1}, {"position": 1}]},
+        {
+            "text": TEXT,
+            "model": "tiny",
+            "marks": [{"position": 1, "case": "random", "piece": 9**9}],
+        },
+        {"text": TEXT, "model": "tiny", "top_k": 10**6},
+        {"text": TEXT, "model": "tiny", "words": [{}]},
+        {"text": "x" * 100_000, "model": "tiny"},
+    ],
+)
+def test_the_page_gets_a_message_for_every_bad_question(session, question):
+    (answer,) = together(mask.predict(session, {"rev": 5, **question}))
+    assert answer["rev"] == 5
+    assert answer["predictions"] == []
+    assert isinstance(answer["error"], str)
+    assert len(answer["error"]) < 300
+
+
+def test_a_lone_surrogate_does_not_stop_the_model(session):
+    question = {"rev": 1, "text": "Paris \ud800 is", "model": "tiny", "words": ["\ud800"]}
+    (answer,) = together(mask.predict(session, question))
+    assert answer["error"] is None
+
+
+def test_warming_an_unknown_model_is_no_error(session):
+    session.warm("nope")
+    session.warm("tiny")

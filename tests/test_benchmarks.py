@@ -1,0 +1,59 @@
+"""The benchmarks run, compare equal models, and find their place in the document."""
+
+import pytest
+
+from benchmarks import forward, report, training
+from benchmarks.measure import interleaved, median_ratio, percentile
+
+
+def test_forward_measures_the_same_model_twice():
+    arguments = ["--sizes", "bert-2x128", "--lengths", "8", "--seconds", "0"]
+    found = forward.measure(forward.build_parser().parse_args(arguments))
+    (figure,) = found.figures
+    assert figure["difference"] < forward.TOLERANCE
+    assert figure["rounds"] == 10
+    assert "bert-2x128" in found.to_markdown()
+
+
+def test_training_measures_the_same_model_twice():
+    arguments = ["--size", "bert-2x128", "--batch-size", "2", "--length", "16", "--seconds", "0"]
+    found = training.measure(training.build_parser().parse_args(arguments))
+    assert found.figures[0]["ours"] > 0
+
+
+def test_different_models_are_not_compared():
+    with pytest.raises(RuntimeError, match="not the same model"):
+        training.check_equal({"ours": 9.0, "theirs": 9.1})
+
+
+def test_contestants_run_in_alternating_order():
+    order: list[str] = []
+    times = interleaved({"a": lambda: order.append("a"), "b": lambda: order.append("b")}, seconds=0)
+    assert "".join(order[6:14]) == "abbaabba"  # after three warm-up runs each
+    assert len(times["a"]) == len(times["b"]) == 10
+
+
+def test_percentile_is_the_nearest_rank():
+    values = [float(n) for n in range(40, 0, -1)]
+    assert percentile(values, 0.5) == 20
+    assert percentile(values, 0.95) == 38
+    assert percentile([7.0], 0.95) == 7
+
+
+def test_ratio_is_taken_round_by_round():
+    assert median_ratio([1.0, 10.0, 3.0], [2.0, 20.0, 3.0]) == 0.5
+
+
+@pytest.mark.parametrize("name", report.NAMES)
+def test_the_document_has_a_place_for_each_report(name):
+    found = report.Report("python -m benchmarks.x", [], ["a machine"])
+    before = report.DOCUMENT.read_text("utf-8")
+    once = report.insert(before, name, found, "2026-01-01")
+    assert "`python -m benchmarks.x`: a machine." in once
+    assert report.insert(once, name, found, "2026-01-01") == once
+    assert report.insert(once, name, found, "2026-01-02") != once
+
+
+def test_a_document_without_the_place_is_an_error():
+    with pytest.raises(ValueError, match="markers"):
+        report.insert("no markers", "page", report.Report("", [], []), "2026-01-01")

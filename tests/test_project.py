@@ -1,0 +1,204 @@
+"""Promises of the project as a whole: files, documents, dependencies, safety."""
+
+import ast
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from functools import cache
+from pathlib import Path
+
+import pytest
+import yaml
+from packaging.requirements import Requirement
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGES = ("app", "core_models", "viz")
+SOURCES = [
+    ROOT / "app.py",
+    *(f for p in (*PACKAGES, "benchmarks") for f in (ROOT / p).rglob("*.py")),
+]
+DOCUMENTS = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]
+BINARY = {".png", ".safetensors", ".woff2", ".xz", ".ico"}
+
+
+@cache
+def project_files() -> list[Path]:
+    """Every file that is in the repository or about to be."""
+    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    try:
+        found = subprocess.run(command, cwd=ROOT, capture_output=True, check=True).stdout
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("not a git checkout")
+    return [ROOT / name for name in found.decode().split("\0") if name and (ROOT / name).is_file()]
+
+
+def requirements(name: str) -> dict[str, Requirement]:
+    lines = (line.split("#")[0].strip() for line in (ROOT / name).read_text().splitlines())
+    found = [Requirement(line) for line in lines if line and not line.startswith("-")]
+    return {normal(r.name): r for r in found}
+
+
+def normal(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+# --- files ----------------------------------------------------------------------------------------
+
+
+def test_no_file_needs_large_file_storage():
+    large = {str(f): f.stat().st_size for f in project_files() if f.stat().st_size > 10_000_000}
+    assert large == {}
+
+
+def test_no_paths_of_somebodys_machine():
+    home = re.compile(r"(?<![\w.~])/(?:home|root|Users)/\w|[A-Z]:\\Users\\")
+    named = [
+        f"{file.relative_to(ROOT)}: {match.group()}"
+        for file in project_files()
+        if file.suffix not in BINARY and file != Path(__file__)
+        for match in home.finditer(file.read_text("utf-8"))
+    ]
+    assert named == []
+
+
+def test_licence_is_apache_2():
+    text = (ROOT / "LICENSE").read_text()
+    assert "Apache License" in text
+    assert "END OF TERMS AND CONDITIONS" in text
+    assert project()["license"] == "Apache-2.0"
+
+
+def test_shipped_fonts_carry_their_licence():
+    folders = {file.parent for file in project_files() if file.suffix == ".woff2"}
+    without = [f for f in folders if not any("OFL" in p.name for p in f.iterdir())]
+    assert without == []
+
+
+# --- documents ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda f: f.name)
+def test_links_between_documents_lead_somewhere(document):
+    text = re.sub(r"```.*?```|`[^`\n]+`", "", document.read_text("utf-8"), flags=re.DOTALL)
+    links = re.findall(r"\]\(([^)#\s]+)", text)
+    local = [link for link in links if not re.match(r"[a-z]+:", link)]
+    assert [link for link in local if not (document.parent / link).exists()] == []
+
+
+def test_documented_commands_exist():
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    for document in DOCUMENTS:
+        code = "\n".join(re.findall(r"```.*?```|`[^`\n]+`", document.read_text("utf-8"), re.DOTALL))
+        assert set(re.findall(r"(?:^|`|=\S+ )make ([a-z]+)", code, re.M)) <= targets, document.name
+        for module in re.findall(r"python -m ([\w.]+)", code):
+            assert importlib.util.find_spec(module), f"{document.name}: {module}"
+
+
+@pytest.mark.parametrize("name", ["README.md", "docs/library.md"])
+def test_python_of_the_documents_runs(name, tmp_path):
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / name).read_text("utf-8"), re.DOTALL)
+    assert blocks
+    done = python("-c", "\n".join(blocks), cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+
+
+def test_readme_header_fits_the_repository():
+    header = yaml.safe_load((ROOT / "README.md").read_text("utf-8").split("---\n")[1])
+    assert (ROOT / header["app_file"]).is_file()
+    assert requirements("requirements.txt")["gradio"].specifier.contains(header["sdk_version"])
+    assert header["license"] == "apache-2.0"
+    assert len(header["short_description"]) <= 60
+
+
+def test_changelog_starts_with_what_is_unreleased():
+    headings = re.findall(r"^## (.*)$", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE)
+    assert headings[0] == "[Unreleased]"
+
+
+# --- dependencies ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("version", ["2.8.0", "2.9.1", "2.10.0", "2.11.0", "2.13.0"])
+def test_torch_of_a_space_is_accepted(version):
+    assert requirements("requirements.txt")["torch"].specifier.contains(version)
+
+
+@pytest.mark.parametrize("name", ["requirements.txt", "requirements-dev.txt"])
+def test_tested_versions_lie_in_the_ranges(name):
+    tested = requirements("constraints.txt")
+    for package, wanted in requirements(name).items():
+        (exact,) = tested[package].specifier
+        assert exact.operator == "=="
+        assert wanted.specifier.contains(exact.version), package
+
+
+def test_requirements_are_what_is_imported():
+    imported = {
+        name.split(".")[0]
+        for file in SOURCES
+        if "benchmarks" not in file.parts
+        for name in imports(file)
+    }
+    foreign = imported - set(sys.stdlib_module_names) - {*PACKAGES}
+    # Starlette is the web framework that Gradio is made of and hands us through app_kwargs.
+    assert {normal(name) for name in foreign} - {"starlette"} == set(
+        requirements("requirements.txt")
+    )
+
+
+def test_version_is_written_once_and_again_alike():
+    import core_models
+
+    assert core_models.__version__ == project()["version"]
+
+
+def project() -> dict:
+    return tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+
+
+# --- safety ---------------------------------------------------------------------------------------
+
+UNSAFE_MODULES = {"pickle", "dill", "cloudpickle", "joblib", "marshal", "shelve"}
+UNSAFE_CALLS = {"eval", "exec", "torch.load", "torch.save"}
+UNSAFE_OPTIONS = {"trust_remote_code", "allow_pickle"}
+
+
+def imports(file: Path) -> set[str]:
+    """Absolute names of the modules that a file imports, those for type checkers included."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and not node.level and node.module:
+            found.add(node.module)
+    return found
+
+
+@pytest.mark.parametrize("file", SOURCES, ids=lambda f: str(f.relative_to(ROOT)))
+def test_nothing_unpickles_or_runs_foreign_code(file):
+    assert not {name.split(".")[0] for name in imports(file)} & UNSAFE_MODULES
+    for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+        if isinstance(node, ast.Call):
+            assert ast.unparse(node.func) not in UNSAFE_CALLS, f"line {node.lineno}"
+            assert not {keyword.arg for keyword in node.keywords} & UNSAFE_OPTIONS
+
+
+@pytest.mark.parametrize("module", ["core_models.training.folder", "core_models.training.settings"])
+def test_watching_runs_loads_neither_torch_nor_gradio(module):
+    code = f"import sys, {module}; print({{'torch', 'gradio'}} & set(sys.modules))"
+    assert python("-c", code).stdout.strip() == "set()"
+
+
+def test_the_core_loads_without_the_page():
+    code = "import sys, core_models as cm; cm.load, cm.Trace; print('gradio' in sys.modules)"
+    assert python("-c", code).stdout.strip() == "False"
+
+
+def python(*arguments: str, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    return subprocess.run(
+        [sys.executable, *arguments], cwd=cwd, env=environment, capture_output=True, text=True
+    )

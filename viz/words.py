@@ -1,0 +1,116 @@
+"""Plain words for numbers: the sentence under a picture."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from viz.attention import strongest, without_special
+from viz.encoding import Weights
+
+PATTERNS = {
+    "itself": "Each token mostly looks at itself",
+    "previous": "Each token mostly looks one token back",
+    "next": "Each token mostly looks one token ahead",
+}
+CLEAR_SHARE = 0.4
+"""A pattern is named when it holds at least this share of the attention."""
+
+
+def percent(weight: float) -> str:
+    """A share in [0, 1] as people read it: "41 %", "3.2 %", "0.04 %", with a no-break space.
+
+    Only a share that rounds to 100.0 % is called 100 %.
+    """
+    value = weight * 100
+    if value >= 99.95:
+        text = "100"
+    elif value >= 99.5:
+        text = f"{min(value, 99.9):.1f}"
+    elif value >= 9.95:
+        text = f"{value:.0f}"
+    elif value >= 0.095:
+        text = f"{value:.1f}"
+    elif value >= 0.005:
+        text = f"{value:.2f}"
+    else:
+        text = "0" if weight <= 0 else "under 0.01"
+    return f"{text}\N{NO-BREAK SPACE}%"
+
+
+def quote(label: str) -> str:
+    """A token in typographic quotes."""
+    return f"\N{LEFT DOUBLE QUOTATION MARK}{label}\N{RIGHT DOUBLE QUOTATION MARK}"
+
+
+def shares(weights: Weights) -> dict[str, float]:
+    """Which share of a head's attention goes where, averaged over the tokens that look.
+
+    Args:
+        weights: [L, L], row = the token that looks.
+
+    Returns:
+        Shares of the total weight for "itself", "previous" and "next".
+    """
+    total = float(weights.sum())
+    if total <= 0:
+        return dict.fromkeys(PATTERNS, 0.0)
+    offsets = {"itself": 0, "previous": -1, "next": 1}
+    return {
+        name: float(np.trace(weights, offset=offset)) / total for name, offset in offsets.items()
+    }
+
+
+def favourite(weights: Weights) -> tuple[int, float]:
+    """The token that gets the largest share of a head's attention, and that share.
+
+    Args:
+        weights: [L, L], row = the token that looks; L at least 1.
+    """
+    received = weights.sum(axis=0)
+    position = int(received.argmax())
+    total = float(received.sum())
+    return position, float(received[position]) / total if total > 0 else 0.0
+
+
+def summary(
+    weights: Weights, labels: Sequence[str], special: Sequence[bool], *, hide: bool = False
+) -> str:
+    """What one head does with this sentence, in one or two sentences.
+
+    Args:
+        weights: [L, L], row = the token that looks.
+        labels: L words.
+        special: L flags; special tokens are left out when ``hide`` is set, without re-normalising.
+        hide: see ``special``.
+    """
+    keep = without_special(special) if hide else list(range(len(labels)))
+    if not keep:
+        return "Every token of this sentence is a special one; there is nothing left to show."
+    part = weights[np.ix_(keep, keep)]
+    sentences = [_pattern(part, [labels[position] for position in keep], hide)]
+    link = strongest(weights, 1, keep=keep)[0]
+    ends = f"{quote(labels[link.source])} looks at {quote(labels[link.target])}"
+    sentences.append(f"Strongest link: {ends}, {percent(link.weight)}.")
+    if hide:
+        rest = 1 - float(part.sum()) / len(keep)
+        sentences.append(f"{percent(max(rest, 0.0))} of their attention goes to the hidden tokens.")
+    return " ".join(sentence for sentence in sentences if sentence)
+
+
+def _pattern(part: Weights, labels: Sequence[str], hide: bool) -> str:
+    """The clearest pattern as a sentence; none for one or two tokens, where all are the same."""
+    if len(labels) < 3:
+        return ""
+    found = shares(part)
+    name = max(found, key=lambda key: found[key])
+    pattern, share = PATTERNS[name], found[name]
+    position, received = favourite(part)
+    if received > share:
+        pattern = f"Most of the attention rests on {quote(labels[position])}"
+        share = received
+    if share < CLEAR_SHARE:
+        return "No single pattern: the attention is spread."
+    of_what = "of what the shown tokens give each other" if hide else "of the attention"
+    return f"{pattern} ({percent(share)} {of_what})."
