@@ -192,7 +192,7 @@ def load(name: str | Path) -> Model:
         for root in folders():
             if (root / name / CONFIG).exists():
                 return Model.from_folder(root / name)
-    elif Path(name).is_dir():
+    elif name and "\0" not in name and Path(name).is_dir():
         return Model.from_folder(Path(name))
     elif hub.is_hub_id(name):
         model = Model.from_folder(hub.fetch(name))

@@ -1,0 +1,187 @@
+"""Model: tokenizer, encoder and heads together, by name and by folder."""
+
+import threading
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from transformers import AutoModelForMaskedLM, AutoModelForPreTraining, AutoTokenizer
+
+import core_models as cm
+from core_models.config import FeedForward
+
+LINES = ["The red fox sees the small dog.", "A dog likes the old house.", "Birds sing in the tree."]
+
+
+def tiny(name: str) -> cm.Config:
+    config = cm.size(name)
+    return replace(
+        config,
+        width=32,
+        embeddings=replace(config.embeddings, width=32, vocabulary=200),
+        attention=replace(config.attention, heads=2, head_width=16),
+        feed_forward=FeedForward(
+            width=48,
+            activation=config.feed_forward.activation,
+            inner_dropout=config.feed_forward.inner_dropout,
+        ),
+        schedule=(0, 1),
+    )
+
+
+def tokenizer(kind: str = "wordpiece") -> cm.Tokenizer:
+    return cm.Tokenizer.train(LINES * 5, vocabulary=120, kind=kind)
+
+
+def new(name: str = "bert-mini", kind: str = "wordpiece") -> cm.Model:
+    words = tokenizer(kind)
+    config = tiny(name).with_vocabulary(words.vocabulary, pad_id=words.pad_id)
+    return cm.Model.new(config, words, generator=torch.Generator().manual_seed(1)).eval()
+
+
+def test_a_saved_model_opens_here_and_in_transformers(tmp_path: Path) -> None:
+    model = new()
+    model.save(tmp_path / "fox")
+    again = cm.load(tmp_path / "fox")
+    assert again.name == "fox"
+    for name, tensor in model.state_dict().items():
+        assert torch.equal(tensor, again.state_dict()[name]), name
+    texts = [LINES[0], (LINES[1], LINES[2])]
+    batch = again.batch(texts)
+    assert batch.attention_mask is not None
+    theirs = AutoModelForPreTraining.from_pretrained(tmp_path / "fox").eval()
+    words = AutoTokenizer.from_pretrained(tmp_path / "fox")
+    rows = [words(t) if isinstance(t, str) else words(*t) for t in texts]
+    values = words.pad(rows, return_tensors="pt")
+    assert torch.equal(values["input_ids"], batch.input_ids)
+    assert torch.equal(values["token_type_ids"], batch.segment_ids)
+    with torch.inference_mode():
+        expected = theirs(**values)
+        hidden = again.encoder(batch).hidden
+        real = batch.attention_mask
+        torch.testing.assert_close(
+            again.heads["masked_token"](hidden)[real],
+            expected.prediction_logits[real],
+            atol=1e-5,
+            rtol=0,
+        )
+        torch.testing.assert_close(
+            again.heads["next_sentence"](hidden),
+            expected.seq_relationship_logits,
+            atol=1e-5,
+            rtol=0,
+        )
+
+
+def test_padding_goes_to_the_side_of_the_template() -> None:
+    words = tokenizer("unigram")
+    trailing = cm.Tokenizer.train(
+        LINES * 5,
+        vocabulary=120,
+        kind="unigram",
+        template=type(words.template).trailing(words.specials),
+    )
+    config = tiny("xlnet-base-cased").with_vocabulary(trailing.vocabulary, pad_id=trailing.pad_id)
+    model = cm.Model.new(config, trailing, generator=torch.Generator().manual_seed(1)).eval()
+    short, long = LINES[2], " ".join(LINES)
+    batch = model.batch([short, long])
+    assert batch.attention_mask is not None
+    assert batch.input_ids is not None
+    assert batch.segment_ids is not None
+    assert not batch.attention_mask[0, 0]
+    assert batch.segment_ids[0, 0] == 3
+    assert batch.input_ids[:, -1].tolist() == [trailing.cls_id] * 2
+    alone = model.encoder(model.batch([short])).hidden[0]
+    padded = model.encoder(batch).hidden[0, -len(alone) :]
+    torch.testing.assert_close(padded, alone, atol=1e-5, rtol=0)
+
+
+def test_decoders_stay_tied_in_copies_and_files(tmp_path: Path) -> None:
+    model = new()
+    model.save(tmp_path)
+    for other in (model, model.clone(), cm.load(tmp_path)):
+        head = other.heads["masked_token"]
+        assert head.get_parameter("decoder.weight") is other.encoder.embeddings.pieces.weight
+    copy = model.clone()
+    with torch.no_grad():
+        copy.encoder.embeddings.pieces.weight.zero_()
+    assert model.encoder.embeddings.pieces.weight.any()
+
+
+def test_large_weights_are_split_and_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("core_models.checkpoints.files.SHARD_BYTES", 20_000)
+    model = new()
+    model.save(tmp_path)
+    files = list(tmp_path.glob("model-*.safetensors"))
+    assert len(files) > 2
+    again = cm.load(tmp_path)
+    assert all(torch.equal(t, again.state_dict()[n]) for n, t in model.state_dict().items())
+    theirs = AutoModelForMaskedLM.from_pretrained(tmp_path)
+    assert torch.equal(theirs.get_input_embeddings().weight, again.encoder.embeddings.pieces.weight)
+    files[0].unlink()
+    with pytest.raises(cm.InputError, match="missing"):
+        cm.load(tmp_path)
+
+
+def test_models_are_found_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    new().save(tmp_path / "mine")
+    (tmp_path / "mine" / "cloze.json").write_text('{"title": "Mine", "description": "A toy."}')
+    monkeypatch.setenv("CLOZE_MODELS", str(tmp_path))
+    info = next(info for info in cm.models() if info.name == "mine")
+    assert (info.title, info.description, info.family) == ("Mine", "A toy.", "bert")
+    assert info.heads == ("masked_token", "next_sentence")
+    assert info.parameters == sum(p.numel() for p in new().parameters())
+    assert cm.load("mine").name == "mine"
+
+
+@pytest.mark.parametrize("name", ["no-such-model", "", " ", "a/b/c", "x--y/z", "a\0b"])
+def test_unknown_names_list_what_there_is(name: str) -> None:
+    with pytest.raises(cm.InputError, match="bert-mini"):
+        cm.load(name)
+
+
+def test_a_folder_that_is_no_model(tmp_path: Path) -> None:
+    with pytest.raises(cm.InputError, match=r"config\.json"):
+        cm.load(tmp_path)
+    (tmp_path / "config.json").write_text('{"model_type": "gpt2"}')
+    with pytest.raises(cm.InputError, match="gpt2"):
+        cm.load(tmp_path)
+    (tmp_path / "config.json").write_text("[" * 100_000)
+    with pytest.raises(cm.InputError, match="not valid JSON"):
+        cm.load(tmp_path)
+
+
+def test_a_tokenizer_larger_than_the_table_is_refused() -> None:
+    words = tokenizer()
+    with pytest.raises(cm.InputError, match="do not belong together"):
+        cm.Model.new(tiny("bert-mini").with_vocabulary(words.vocabulary - 1), words)
+
+
+def test_eight_threads_load_equal_models(tmp_path: Path) -> None:
+    new().save(tmp_path)
+    expected = cm.load(tmp_path).state_dict()
+    loaded: list[cm.Model] = []
+    threads = [
+        threading.Thread(target=lambda: loaded.extend(cm.load(tmp_path) for _ in range(5)))
+        for _ in range(8)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(loaded) == 40
+    for model in loaded:
+        assert all(torch.equal(t, expected[n]) for n, t in model.state_dict().items())
+        head = model.heads["masked_token"]
+        assert head.get_parameter("decoder.weight") is model.encoder.embeddings.pieces.weight
+
+
+def test_public_names_are_all_there() -> None:
+    for name in cm.__all__:
+        assert getattr(cm, name) is not None
+    assert "bert" in cm.families()
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = cm.nothing  # type: ignore[attr-defined]
