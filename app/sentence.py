@@ -21,9 +21,9 @@ DEFAULT = "The capital of France is Paris ."
 EXAMPLES = (
     {"name": "Paris", "text": DEFAULT, "hide": "paris"},
     {"name": "Heart", "text": "The heart pumps blood through the body.", "hide": "blood"},
-    {"name": "Wings", "text": "A bird has two wings.", "hide": "wings"},
+    {"name": "Egypt", "text": "The pyramids of Egypt were built for kings.", "hide": "pyramids"},
     {"name": "Winter", "text": "In winter the lake is covered with snow.", "hide": "snow"},
-    {"name": "Brazil", "text": "They speak Portuguese in Brazil.", "hide": "portuguese"},
+    {"name": "Madrid", "text": "Madrid is the capital of Spain.", "hide": "spain"},
     {"name": "Doctor", "text": "The doctor told him to stay in bed and rest.", "hide": "bed"},
     {
         "name": "Sky",
