@@ -1,0 +1,86 @@
+"""Documents to examples: ALBERT's pairs of neighbouring segments in or out of order."""
+
+import random
+from collections.abc import Iterator, Sequence
+
+from core_models.data.corpus import Corpus
+from core_models.data.pairs import Example, _random_segment, _trim
+from core_models.errors import InputError
+
+IN_ORDER, SWAPPED = 0, 1
+"""Values of `Example.label`."""
+
+
+def sentence_order(
+    corpus: Corpus,
+    documents: Sequence[int] | None = None,
+    *,
+    max_length: int,
+    generator: random.Random,
+    short_probability: float = 0.1,
+    random_for_lone: bool = True,
+) -> Iterator[Example]:
+    """Sentence pairs for sentence-order prediction, one pass over the documents.
+
+    The procedure of google-research/albert, create_pretraining_data.py (arXiv 1909.11942, section
+    3.1): a chunk of sentences is filled up to the target length and cut at a random sentence; with
+    probability 0.5 the parts change places (label 1). A chunk of one sentence has no order: the
+    released code pairs it with text from another document and calls that swapped, which is noise
+    in the labels.
+
+    Args:
+        corpus: The pieces.
+        documents: Numbers of the documents to use, random segments included; None = all.
+        max_length: Pieces of an example, [CLS] and two [SEP] included.
+        generator: Source of all draws.
+        short_probability: Share of documents cut into chunks of a random shorter length.
+        random_for_lone: What to do with chunks of one sentence: True = as the released code,
+            False = leave them out.
+
+    Yields:
+        Examples in the order of the documents; shuffle them before training.
+
+    Raises:
+        InputError: ``max_length`` below 5, or fewer than two documents to draw random text from.
+    """
+    chosen = range(corpus.num_documents) if documents is None else documents
+    if random_for_lone and len(chosen) < 2:
+        raise InputError(
+            f"Sentence-order pairs need at least 2 documents, not {len(chosen)}, as a single "
+            "sentence is paired with another document; separate documents by a blank line."
+        )
+    if max_length < 5:
+        raise InputError(
+            f"max_length {max_length} must be at least 5: three special pieces and two texts."
+        )
+    most = max_length - 3
+    for document in chosen:
+        target = most
+        if generator.random() < short_probability:
+            target = generator.randint(2, most)
+        for bounds in _chunks(corpus.bounds(document), target):
+            if len(bounds) > 2:
+                middle = bounds[generator.randint(1, len(bounds) - 2)]
+                pair = (bounds[0], middle), (middle, bounds[-1])
+                label = SWAPPED if generator.random() < 0.5 else IN_ORDER
+                first, second = pair[::-1] if label == SWAPPED else pair
+            elif random_for_lone:
+                first = bounds[0], bounds[1]
+                wanted = target - (first[1] - first[0])
+                second = _random_segment(corpus, document, chosen, wanted, generator)
+                label = SWAPPED
+            else:
+                continue
+            yield Example(*_trim(first, second, most, generator), label)
+
+
+def _chunks(bounds: Sequence[int], target: int) -> Iterator[Sequence[int]]:
+    """Bounds of runs of sentences that reach ``target`` pieces, the last one perhaps not."""
+    last = len(bounds) - 1
+    begin = 0
+    while begin < last:
+        end = begin + 1
+        while end < last and bounds[end] - bounds[begin] < target:
+            end += 1
+        yield bounds[begin : end + 1]
+        begin = end
