@@ -99,14 +99,16 @@ def _read_file(path: Path) -> dict[str, Tensor]:
 
 
 def present_heads(form: Format, names: Iterable[str]) -> tuple[str, ...]:
-    """Heads of which a file holds tensors beyond those that may stand alone."""
+    """Heads of which a file holds tensors beyond those that may stand alone.
+
+    In the order of the format's rows: a file gives its tensors in no fixed order, and the order of
+    parameters decides how a gradient norm rounds.
+    """
     alone = {a for pattern in form.alone for a in (pattern.replace("*", w) for w in _SUFFIXES)}
-    heads: list[str] = []
-    for name in names:
-        ours = form.to_ours(name)
-        if ours and ours[0].startswith("heads.") and name not in alone:
-            heads.append(ours[0].split(".")[1])
-    return tuple(h for h in dict.fromkeys(heads) if form.leftovers.get(h) not in heads)
+    found = {ours[0] for name in names if name not in alone and (ours := form.to_ours(name))}
+    heads = {name.split(".")[1] for name in found if name.startswith("heads.")}
+    known = dict.fromkeys(r.ours.split(".")[1] for r in form.rows if r.ours.startswith("heads."))
+    return tuple(h for h in known if h in heads and form.leftovers.get(h) not in heads)
 
 
 _SUFFIXES = ("weight", "bias")

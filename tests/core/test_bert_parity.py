@@ -15,6 +15,7 @@ from transformers import (
     BertModel,
 )
 
+from core_models.checkpoints.files import present_heads
 from core_models.checkpoints.formats import FORMATS
 from core_models.errors import InputError
 from tests.core import parity
@@ -76,6 +77,13 @@ def test_decoder_stays_tied_after_loading(tmp_path: Path) -> None:
     theirs(SHAPES[0]).save_pretrained(tmp_path)
     model = read(tmp_path)
     assert model.heads["masked_token"].decoder.weight is model.encoder.embeddings.pieces.weight
+
+
+def test_heads_come_in_one_order_whatever_the_file_gives() -> None:
+    names = ["cls.seq_relationship.weight", "cls.predictions.bias", "bert.pooler.dense.bias"]
+    for order in (names, names[::-1]):
+        assert present_heads(FORM, order) == ("masked_token", "next_sentence")
+    assert present_heads(FORM, names[2:]) == ()
 
 
 def test_heads_follow_the_file(tmp_path: Path) -> None:
