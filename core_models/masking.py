@@ -100,8 +100,8 @@ def uniform(
     Raises:
         ValueError: A share is out of range, or shapes do not agree.
     """
-    rows, open_, counts = _prepare(ids, maskable, lengths, rate, split, most)
-    order, case, pieces = _draw(rows.shape, vocabulary, generator, rows.device)
+    rows, open_, counts = prepare(ids, maskable, lengths, rate, split, most)
+    order, case, pieces = draw(rows.shape, vocabulary, generator, rows.device)
     keys = order.masked_fill(~open_, 2.0)
     highest = min(rows.shape[1], quota(rows.shape[1], rate, most))
     picked = keys.topk(highest, dim=1, largest=False, sorted=True)
@@ -109,7 +109,7 @@ def uniform(
     # Rows with fewer maskable pieces than their quota reach into the closed ones: cut those off.
     valid = (ranks < counts[:, None]) & (picked.values < 2.0)
     chosen = torch.zeros_like(open_).scatter_(1, picked.indices, valid)
-    return _replace(ids, chosen, case, pieces, mask_id, split)
+    return replace_pieces(ids, chosen, case, pieces, mask_id, split)
 
 
 def whole_word(
@@ -146,10 +146,10 @@ def whole_word(
     Raises:
         ValueError: A share is out of range, or shapes do not agree.
     """
-    rows, open_, budget = _prepare(ids, maskable, lengths, rate, split, most)
+    rows, open_, budget = prepare(ids, maskable, lengths, rate, split, most)
     groups = words.reshape(rows.shape)
     open_ = open_ & (groups >= 0)
-    order, case, pieces = _draw(rows.shape, vocabulary, generator, rows.device)
+    order, case, pieces = draw(rows.shape, vocabulary, generator, rows.device)
     slots = groups.clamp(min=0)
     # One column per word group; a row has at most L of them.
     sizes = torch.zeros_like(rows).scatter_add_(1, slots, open_.long())
@@ -157,7 +157,7 @@ def whole_word(
     taken = _fill_budget(sizes.gather(1, turns), budget)
     chosen_words = torch.zeros_like(open_).scatter_(1, turns, taken)
     chosen = chosen_words.gather(1, slots) & open_
-    return _replace(ids, chosen, case, pieces, mask_id, split)
+    return replace_pieces(ids, chosen, case, pieces, mask_id, split)
 
 
 def _fill_budget(sizes: Tensor, budget: Tensor) -> Tensor:
@@ -183,7 +183,7 @@ def _fill_budget(sizes: Tensor, budget: Tensor) -> Tensor:
     return taken
 
 
-def _prepare(
+def prepare(
     ids: Tensor,
     maskable: Tensor,
     lengths: Tensor | None,
@@ -216,7 +216,7 @@ def _quotas(longest: int, rate: float, most: int | None, device: str) -> Tensor:
     return torch.tensor([quota(n, rate, most) for n in range(longest + 1)], device=device)
 
 
-def _replace(
+def replace_pieces(
     ids: Tensor,
     chosen: Tensor,
     case: Tensor,
@@ -246,7 +246,7 @@ def _replace(
     )
 
 
-def _draw(
+def draw(
     shape: torch.Size, vocabulary: int, generator: Generators, device: torch.device
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Order of the candidates, case (both uniform in [0, 1)) and random piece, each [B, L]."""

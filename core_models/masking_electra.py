@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from core_models.masking import Generators, Masked, _prepare, _replace
+from core_models.masking import Generators, Masked, prepare, replace_pieces
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ def with_replacement(
     if slots is None:
         slots = max(1, int((rate + 0.005) * ids.shape[-1]))
     split = (1.0 - kept, 0.0, kept)
-    rows, open_, counts = _prepare(ids, maskable, lengths, rate, split, slots)
+    rows, open_, counts = prepare(ids, maskable, lengths, rate, split, slots)
     where, coin = _draws(rows.shape[0], slots, generator)
     available = open_.sum(1)
     # A stable sort of the flags puts the maskable positions first, in the order of the text.
@@ -64,7 +64,7 @@ def with_replacement(
     masks = torch.zeros_like(rows).scatter_add_(1, positions, replaced.long())
     # `_replace` takes a number per position: 0 stands for [MASK], 1 for kept.
     case = (masks == 0).double()
-    masked = _replace(ids, times > 0, case, rows, mask_id, split)
+    masked = replace_pieces(ids, times > 0, case, rows, mask_id, split)
     return Drawn(masked.inputs, masked.labels, masked.cases, times.view(ids.shape))
 
 

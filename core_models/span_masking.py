@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from core_models.masking import Generators, Masked, _draw, _prepare, _replace
+from core_models.masking import Generators, Masked, draw, prepare, replace_pieces
 
 ALBERT_WEIGHTS = (1.0, 1 / 2, 1 / 3)
 """Shares of n-grams of 1, 2 and 3 words: 6/11, 3/11, 2/11."""
@@ -93,14 +93,14 @@ def spans(
     """
     if unigram is not None and unigram.shape != (vocabulary,):
         raise ValueError(f"unigram {tuple(unigram.shape)} must have the shape ({vocabulary},)")
-    rows, open_, _ = _prepare(ids, maskable, None, rate, split, None)
+    rows, open_, _ = prepare(ids, maskable, None, rate, split, None)
     wanted = geometric() if shares is None else shares
     chosen = torch.zeros(rows.shape, dtype=torch.bool)
     for row, (groups, source) in enumerate(_rows(open_, words, generator)):
         budget = math.ceil(rate * sum(map(len, groups)))
         chosen[row, _take_spans(groups, budget, wanted, source)] = True
     chosen = chosen.to(rows.device)
-    numbers, case, pieces = _draw(rows.shape, vocabulary, generator, rows.device)
+    numbers, case, pieces = draw(rows.shape, vocabulary, generator, rows.device)
     if unigram is not None:
         edges = unigram.to(numbers).cumsum(0)
         pieces = torch.searchsorted(edges, numbers * edges[-1], right=True)
@@ -110,7 +110,7 @@ def spans(
     columns = torch.arange(rows.shape[1], device=rows.device)
     begins = torch.where(first, columns, 0).cummax(1).values
     return _with_spans(
-        _replace(ids, chosen, case.gather(1, begins), pieces, mask_id, split), chosen
+        replace_pieces(ids, chosen, case.gather(1, begins), pieces, mask_id, split), chosen
     )
 
 
@@ -170,7 +170,7 @@ def ngrams(
     Raises:
         ValueError: A share is out of range, or shapes do not agree.
     """
-    rows, open_, budget = _prepare(ids, maskable, lengths, rate, split, most)
+    rows, open_, budget = prepare(ids, maskable, lengths, rate, split, most)
     chosen = torch.zeros(rows.shape, dtype=torch.bool)
     for row, (groups, source) in enumerate(_rows(open_, words, generator)):
         chosen[row, _take_ngrams(groups, int(budget[row]), weights, source)] = True
@@ -233,7 +233,7 @@ def windowed_ngrams(
     Raises:
         ValueError: A share is out of range, or shapes do not agree.
     """
-    rows, open_, budget = _prepare(ids, maskable, lengths, rate, split, most)
+    rows, open_, budget = prepare(ids, maskable, lengths, rate, split, most)
     window = int(1 / rate)
     chosen = torch.zeros(rows.shape, dtype=torch.bool)
     single = len(weights) == 1
@@ -300,8 +300,8 @@ def _per_piece(
     split: tuple[float, float, float],
 ) -> SpanMasked:
     """Replace every chosen piece by a draw of its own."""
-    _, case, pieces = _draw(chosen.shape, vocabulary, generator, chosen.device)
-    return _with_spans(_replace(ids, chosen, case, pieces, mask_id, split), chosen)
+    _, case, pieces = draw(chosen.shape, vocabulary, generator, chosen.device)
+    return _with_spans(replace_pieces(ids, chosen, case, pieces, mask_id, split), chosen)
 
 
 def _with_spans(masked: Masked, chosen: Tensor) -> SpanMasked:

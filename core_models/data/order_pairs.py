@@ -4,7 +4,7 @@ import random
 from collections.abc import Iterator, Sequence
 
 from core_models.data.corpus import Corpus
-from core_models.data.pairs import Example, _random_segment, _trim
+from core_models.data.pairs import Example, random_segment, trim
 from core_models.errors import InputError
 
 IN_ORDER, SWAPPED = 0, 1
@@ -67,11 +67,11 @@ def sentence_order(
             elif random_for_lone:
                 first = bounds[0], bounds[1]
                 wanted = target - (first[1] - first[0])
-                second = _random_segment(corpus, document, chosen, wanted, generator)
+                second = random_segment(corpus, document, chosen, wanted, generator)
                 label = SWAPPED
             else:
                 continue
-            yield Example(*_trim(first, second, most, generator), label)
+            yield Example(*trim(first, second, most, generator), label)
 
 
 def _chunks(bounds: Sequence[int], target: int) -> Iterator[Sequence[int]]:

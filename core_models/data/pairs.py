@@ -95,17 +95,17 @@ def _pairs_of(
         first = bounds[begin], bounds[middle]
         if end - begin == 1 or generator.random() < 0.5:
             wanted = target - (first[1] - first[0])
-            second = _random_segment(corpus, document, others, wanted, generator)
+            second = random_segment(corpus, document, others, wanted, generator)
             label = IS_RANDOM
             begin = middle  # the rest of the chunk is put back
         else:
             second = bounds[middle], bounds[end]
             label = IS_NEXT
             begin = end
-        yield Example(*_trim(first, second, most, generator), label)
+        yield Example(*trim(first, second, most, generator), label)
 
 
-def _random_segment(
+def random_segment(
     corpus: Corpus,
     document: int,
     others: Sequence[int],
@@ -125,7 +125,7 @@ def _random_segment(
     return bounds[start], bounds[stop]
 
 
-def _trim(
+def trim(
     first: tuple[int, int], second: tuple[int, int], most: int, generator: random.Random
 ) -> tuple[int, int, int, int]:
     """Drop pieces one by one from the longer segment, at a random end, until both fit."""

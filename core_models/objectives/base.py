@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, Self
 
 import torch
 from torch import Tensor
@@ -29,6 +29,26 @@ class Losses:
     """Weight of each objective in the total."""
     metrics: dict[str, tuple[Tensor, Tensor]] = field(default_factory=dict)
     """(sum, count) by name, detached; they add up over batches, and the mean is sum / count."""
+
+    @classmethod
+    def of_one(cls, name: str, total: Tensor, count: Tensor, correct: Tensor) -> Self:
+        """Losses of a single objective that answers ``count`` questions, ``correct`` of them right.
+
+        Args:
+            name: of the objective.
+            total: summed loss in nats, with gradient, scalar.
+            count: number of labels, scalar float.
+            correct: how many of them the highest score hits, scalar float.
+        """
+        return cls(
+            sums={name: total},
+            counts={name: count},
+            weights={name: 1.0},
+            metrics={
+                f"{name}_loss": (total.detach(), count),
+                f"{name}_accuracy": (correct, count),
+            },
+        )
 
     @property
     def parts(self) -> dict[str, Tensor]:

@@ -59,15 +59,7 @@ class MaskedToken(nn.Module):
         total = functional.cross_entropy(logits, targets, reduction="sum")
         count = selected.sum().float()
         correct = (logits.detach().argmax(-1) == targets).sum().float()
-        return Losses(
-            sums={self.name: total},
-            counts={self.name: count},
-            weights={self.name: 1.0},
-            metrics={
-                f"{self.name}_loss": (total.detach(), count),
-                f"{self.name}_accuracy": (correct, count),
-            },
-        )
+        return Losses.of_one(self.name, total, count, correct)
 
 
 def _labels(batch: Batch) -> Tensor:

@@ -50,15 +50,7 @@ class NextSentence(nn.Module):
         labelled = labels != IGNORED
         count = labelled.sum().float()
         correct = ((logits.detach().argmax(-1) == labels) & labelled).sum().float()
-        return Losses(
-            sums={self.name: total},
-            counts={self.name: count},
-            weights={self.name: 1.0},
-            metrics={
-                f"{self.name}_loss": (total.detach(), count),
-                f"{self.name}_accuracy": (correct, count),
-            },
-        )
+        return Losses.of_one(self.name, total, count, correct)
 
 
 def _labels(batch: Batch) -> Tensor:

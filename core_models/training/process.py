@@ -81,7 +81,10 @@ def _train(run: RunFolder, say: Say) -> State:
         run.clear_stop(before=durable.process_start())
         run.sweep()
     options = settings.read(run.config_path)
-    accelerator = Accelerator(mixed_precision="bf16" if options.precision == "bf16" else "no")
+    accelerator = Accelerator(
+        mixed_precision="bf16" if options.precision == "bf16" else "no",
+        cpu=not torch.accelerator.is_available(),  # else several CPU processes stay strangers
+    )
     last = run.last_checkpoint()
     saved = None if last is None else checkpoint.read(last.path)
     torch.set_num_threads(_threads(options, saved))

@@ -1,0 +1,50 @@
+"""Several processes are one run: the same losses as one process with the same global batch."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from core_models.training.folder import RunFolder
+from tests.training.conftest import text
+
+Toy = Callable[..., dict[str, Any]]
+
+
+def test_two_processes_give_the_losses_of_one(tmp_path: Path, toy: Toy) -> None:
+    (tmp_path / "text.txt").write_text(text(40))
+    model = toy()["model"] | {"dropout": 0.0}
+    data = toy()["data"] | {"texts": ["../text.txt"]}
+    values = toy(model=model, data=data, precision="fp32", steps=12)
+    runs = []
+    for processes in (1, 2):
+        run = RunFolder(tmp_path / f"processes-{processes}")
+        run.path.mkdir()
+        run.config_path.write_text(json.dumps(values))
+        launch = [sys.executable, "-m"]
+        if processes > 1:
+            launch += ["torch.distributed.run", f"--nproc_per_node={processes}", "--module"]
+        done = subprocess.run(
+            [*launch, "core_models.training", str(run.config_path)],
+            cwd=Path(__file__).parents[2],
+            env=os.environ | {"OMP_NUM_THREADS": "1"},
+            capture_output=True,
+            text=True,
+            timeout=200,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        assert json.loads((run.path / "status.json").read_text())["processes"] == processes
+        runs.append(run.metrics())
+    assert len(runs[0]) == len(runs[1])
+    for alone, together in zip(*runs, strict=True):
+        assert alone["step"] == together["step"]
+        assert alone["tokens"] == together["tokens"]
+        for name, value in alone.items():
+            if name.endswith("_loss"):
+                assert together[name] == pytest.approx(value, abs=1e-5), name
