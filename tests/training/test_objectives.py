@@ -183,3 +183,28 @@ def random_batch(rows: int, length: int) -> Batch:
         labels=torch.where(chosen, ids, -100),
         pair_labels=torch.randint(0, 2, (rows,), generator=generator),
     )
+
+
+def test_masked_tokens_are_predicted_from_the_mask_decoder_where_there_is_one() -> None:
+    base = cm.size("deberta-base").with_dropout(0.0).with_vocabulary(30)
+    config = replace(
+        base,
+        width=8,
+        embeddings=replace(base.embeddings, width=8),
+        attention=replace(base.attention, heads=2, head_width=4),
+        feed_forward=replace(base.feed_forward, width=16),
+        schedule=(0, 1),
+    )
+    torch.manual_seed(0)
+    encoder = Encoder(config)
+    objective = MaskedToken.build(config, encoder)
+    labels = torch.tensor([[-100, 7, -100, 9]])
+    batch = Batch(input_ids=torch.tensor([[3, 4, 5, 6]]), labels=labels)
+    out = encoder(batch)
+    decoded = objective.head(encoder.decode(batch, out))[0, [1, 3]]
+    expected = torch.nn.functional.cross_entropy(decoded, torch.tensor([7, 9]))
+    assert objective(encoder, batch).total.item() == pytest.approx(expected.item(), abs=1e-6)
+    last = torch.nn.functional.cross_entropy(
+        objective.head(out.hidden)[0, [1, 3]], labels[0, [1, 3]]
+    )
+    assert abs(expected.item() - last.item()) > 1e-3
