@@ -38,8 +38,20 @@ class Batch:
     """Bool [B], True = the text runs backwards, so distances change sign (XLNet pretraining)."""
     labels: Tensor | None = None
     """Masked-token targets [B, L], int64; -100 = no label."""
+    label_weights: Tensor | None = None
+    """Weight of each masked-token target [B, L], float; None = 1 everywhere."""
+    target_labels: Tensor | None = None
+    """Pieces at ``targets`` [B, M], int64; -100 = the target is only padding."""
+    boundaries: Tensor | None = None
+    """Pieces of hidden spans [B, S, 3], int64: position before the span, position after it, place
+    inside it from 0. Rows with fewer end with zeros."""
+    boundary_labels: Tensor | None = None
+    """Pieces at ``boundaries`` [B, S], int64; -100 = padding."""
     pair_labels: Tensor | None = None
-    """Pair targets [B], int64: next sentence 0 = next, 1 = random."""
+    """Pair targets [B], int64: 0 = next or in order, 1 = random or swapped; -100 = no pair."""
+    draws: Tensor | None = None
+    """Numbers in [0, 1) [B, L], float, by which a generator samples a piece for each position; with
+    them a batch determines its losses, whoever computes them."""
 
     def __post_init__(self) -> None:
         """Refuse a batch without exactly one source of embeddings."""
