@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 HELP = """Fill every [MASK] of a text.
 
 Example: fill "The capital of France is [MASK]." --top-k 5
-Probabilities are those of the model's own masked-token head, each gap on its own."""
+Probabilities are those of the model's own pretraining head, each gap on its own."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from types import ModuleType
 
-from core_models.cli import count, diff, fill, models, score, train
+from core_models.cli import count, diff, evaluate, fill, models, score, train
 from core_models.cli.output import Output
 from core_models.errors import InputError
 
@@ -17,6 +17,7 @@ VERBS: dict[str, ModuleType] = {
     "train": train,
     "count": count,
     "diff": diff,
+    "evaluate": evaluate,
 }
 
 BAD_INPUT = 2

@@ -1,4 +1,4 @@
-"""``score``: the pseudo-log-likelihood of each line of a file."""
+"""``score``: how likely a model finds each line of a file."""
 
 import argparse
 import itertools
@@ -14,10 +14,11 @@ from core_models.errors import InputError
 if TYPE_CHECKING:
     from core_models.model import Model
 
-HELP = """Score each line of a file by its pseudo-log-likelihood.
+HELP = """Score each line of a file by its (pseudo-)log-likelihood.
 
-The score of a line is the sum over its tokens of log p(token | all others, that one masked), in
-nats (natural logarithm; arXiv 1910.14659). Higher is likelier. Blank lines are left out."""
+The score of a line is the sum over its tokens of log p(token | all others, that one hidden), in
+nats (natural logarithm; arXiv 1910.14659); of a causal model, log p(token | those before it).
+Higher is likelier. Blank lines are left out."""
 
 CHUNK = 256
 """Lines that are scored together before their results are printed."""

@@ -1,4 +1,4 @@
-"""What a model puts in place of hidden pieces."""
+"""What a model puts in place of hidden pieces, through its own pretraining head."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -8,7 +8,14 @@ from torch import Tensor, nn
 
 from core_models.errors import InputError
 from core_models.model import Model
-from core_models.prediction.passes import head_of, hidden_at, seen_with
+from core_models.prediction.passes import (
+    HEAD_ROWS,
+    KINDS,
+    head_name,
+    head_of,
+    hidden_at,
+    seen_with,
+)
 from core_models.prediction.results import (
     Candidate,
     FillRequest,
@@ -27,8 +34,6 @@ MAX_WATCHED = 32
 MAX_WORD_CHARACTERS = 64
 _PADDED_TOKENS = 8192
 """Most tokens, padding included, of one forward pass in `fill_many`."""
-_HEAD_ROWS = 512
-"""Most positions that go through the head at once: 60 MB of logits at V = 30,522."""
 
 
 def fill(
@@ -45,7 +50,7 @@ def fill(
     """What a model puts in place of [MASK]; for the arguments see `FillRequest`.
 
     Raises:
-        InputError: A value is out of range, or the model has no masked-token head.
+        InputError: A value is out of range, or the model predicts no pieces.
     """
     request = FillRequest(text, masks or (), top_k, watch, pair, replaced or {}, kept)
     (result,) = fill_many(model, [request])
@@ -58,7 +63,7 @@ def fill_many(model: Model, requests: Sequence[FillRequest]) -> list[FillResult 
     """Answer several requests with as few forward passes as their lengths allow.
 
     Args:
-        model: In eval mode, with a masked-token head.
+        model: In eval mode, with a head that predicts pieces.
         requests: Any number.
 
     Returns:
@@ -104,6 +109,12 @@ class _Question:
         if len(asked) < count:
             raise InputError("A position is asked for twice.")
         self.cases |= asked
+        shown = sorted(set(asked.values()) - {"mask"})
+        if shown and KINDS[head_name(model)] == "order":
+            raise InputError(
+                f"{model.name or 'This model'} predicts in an order and never from what stands at "
+                f"the place itself, so a position cannot be {' or '.join(shown)}; hide it instead."
+            )
         changes = {p: mask_id for p, case in self.cases.items() if case == "mask"}
         for position, index in request.replaced.items():
             changes[position] = _whole(index, "The piece id", 0, tokenizer.vocabulary - 1)
@@ -118,9 +129,9 @@ def _answer(model: Model, head: nn.Module, questions: list[_Question]) -> list[F
     if places:
         with torch.inference_mode():
             hidden = hidden_at(model, [question.seen for question in questions], places)
-            for start in range(0, len(places), _HEAD_ROWS):
-                rows = [(questions[r], p, r) for r, p in places[start : start + _HEAD_ROWS]]
-                logs = head(hidden[start : start + _HEAD_ROWS]).float().log_softmax(-1)
+            for start in range(0, len(places), HEAD_ROWS):
+                rows = [(questions[r], p, r) for r, p in places[start : start + HEAD_ROWS]]
+                logs = head(hidden[start : start + HEAD_ROWS]).float().log_softmax(-1)
                 found = _predictions(model.tokenizer, [(q, p) for q, p, _ in rows], logs)
                 for (_, _, row), prediction in zip(rows, found, strict=True):
                     predictions[row].append(prediction)
@@ -128,6 +139,7 @@ def _answer(model: Model, head: nn.Module, questions: list[_Question]) -> list[F
         FillResult(
             text=question.encoding.text,
             pair=question.encoding.pair,
+            head=head_name(model),
             tokens=_tokens(model.tokenizer, question),
             predictions=found,
             truncated=question.encoding.truncated,

@@ -93,6 +93,8 @@ class FillResult(_Plain):
 
     text: str
     pair: str | None
+    head: str
+    """Name of the head that answered: masked_token, permutation or causal."""
     tokens: list[Token]
     predictions: list[Prediction]
     """In order of position."""
@@ -127,14 +129,16 @@ class TokenScore(_Plain):
     display: str
     word: int | None
     score: float
-    """log p(token | all others, this one masked), nats."""
+    """log p(token | all others), or for a causal model log p(token | those before it), nats."""
 
 
 @dataclass(frozen=True)
 class Score(_Plain):
-    """Pseudo-log-likelihood of a text."""
+    """How likely a model finds a text."""
 
     text: str
+    kind: str
+    """``pseudo-log-likelihood``, or ``log-likelihood`` for a causal model."""
     total: float
     """Sum over tokens, nats."""
     per_token: list[TokenScore]
@@ -142,4 +146,69 @@ class Score(_Plain):
     """Number of summands."""
     words: int
     """Number of word groups they belong to."""
+    truncated: bool
+
+
+@dataclass(frozen=True)
+class Verdict(_Plain):
+    """A discriminator's judgement of one token."""
+
+    position: int
+    id: int
+    """The piece that the model read."""
+    display: str
+    special: bool
+    replaced: bool
+    """It is not the text's own piece."""
+    probability: float
+    """That the token was replaced, as the model sees it."""
+
+
+@dataclass(frozen=True)
+class DetectResult(_Plain):
+    """A discriminator's judgement of every token of an input."""
+
+    text: str
+    verdicts: list[Verdict]
+    truncated: bool
+
+
+@dataclass(frozen=True)
+class PairResult(_Plain):
+    """A judgement of two texts."""
+
+    first: str
+    second: str
+    head: str
+    """``next_sentence`` or ``sentence_order``."""
+    labels: tuple[str, ...]
+    probabilities: tuple[float, ...]
+    """Of each label."""
+    truncated: bool
+
+
+@dataclass(frozen=True)
+class Sample(_Plain):
+    """A piece that a generator drew for a gap."""
+
+    position: int
+    id: int
+    piece: str
+    display: str
+    probability: float
+    """Of this piece, at the temperature that was asked for."""
+    original: int
+    """The text's own piece."""
+    original_probability: float
+    lucky: bool
+    """The draw hit the text's own piece."""
+
+
+@dataclass(frozen=True)
+class Forged(_Plain):
+    """What a generator put into the gaps of an input."""
+
+    text: str
+    samples: list[Sample]
+    """In order of position."""
     truncated: bool

@@ -1,31 +1,42 @@
 """How likely a model finds a text."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import torch
+from torch import Tensor, nn
 
 from core_models.errors import InputError
 from core_models.model import Model
-from core_models.prediction.passes import head_of, hidden_at, seen_with
+from core_models.prediction.passes import (
+    HEAD_ROWS,
+    KINDS,
+    head_name,
+    head_of,
+    hidden_at,
+    seen_with,
+)
 from core_models.prediction.results import Score, TokenScore
 from core_models.tokenizer import Encoding, Tokenizer, check_text
 
 
 def score(model: Model, texts: Sequence[str], *, batch_size: int = 64) -> list[Score]:
-    """Pseudo-log-likelihood of each text (Salazar et al. 2020, arXiv 1910.14659, equation 1).
+    """Log-likelihood of each text, or the nearest thing its model has.
 
-    Every token is masked in turn in a copy of its text; the score is the sum of
-    log p(token | all others) in nats. [CLS] and [SEP] do not count, nor does a [MASK] written in
-    the text. Copies of similar length share a forward pass.
+    A masked model and XLNet have a pseudo-log-likelihood (Salazar et al. 2020, arXiv 1910.14659,
+    equation 1): every token is hidden in turn in a copy of its text; the score is the sum of
+    log p(token | all others) in nats. A causal model has the log-likelihood itself: the sum of
+    log p(token | those before it), from one pass. [CLS] and [SEP] do not count, nor does a mask
+    piece written in the text. Copies of similar length share a forward pass.
 
     Args:
-        model: In eval mode, with a masked-token head.
+        model: In eval mode, with a head that predicts pieces.
         texts: One score each, in order. Texts beyond the model's longest input lose their end.
-        batch_size: Masked copies per forward pass.
+        batch_size: Copies per forward pass.
 
     Raises:
-        InputError: A text is blank or too long, or the model has no masked-token head.
+        InputError: A text is blank or too long, or the model predicts no pieces.
     """
     head = head_of(model)
     if batch_size < 1:
@@ -37,30 +48,62 @@ def score(model: Model, texts: Sequence[str], *, batch_size: int = 64) -> list[S
                 encodings[text] = model.encode([text])[0]
         except InputError as error:
             raise InputError(f"Text {number}: {error}") from None
-    mask_id = model.tokenizer.mask_id
-    copies = [
-        (text, position)
-        for text, encoding in sorted(encodings.items(), key=lambda item: len(item[1]))
-        for position, special in enumerate(encoding.special)
-        if not special and encoding.ids[position] != mask_id
-    ]
+    kind = KINDS[head_name(model)]
+    copies = _copies(encodings, model.tokenizer.mask_id, apart=kind != "causal")
     found: dict[str, list[tuple[int, float]]] = {text: [] for text in encodings}
     for start in range(0, len(copies), batch_size):
         chunk = copies[start : start + batch_size]
-        masked = [seen_with(encodings[text], {p: mask_id}) for text, p in chunk]
-        places = [(row, position) for row, (_, position) in enumerate(chunk)]
-        targets = [encodings[text].ids[position] for text, position in chunk]
+        places = [(row, p) for row, copy in enumerate(chunk) for p in copy.positions]
+        originals = [encodings[copy.text].ids for copy in chunk]
         with torch.inference_mode():
-            logits = head(hidden_at(model, masked, places)).float()
-            wanted = torch.tensor(targets, device=logits.device)[:, None]
-            values = (logits.gather(1, wanted) - logits.logsumexp(1, keepdim=True))[:, 0].tolist()
-        for (text, position), value in zip(chunk, values, strict=True):
-            found[text].append((position, value))
-    scores = {t: _score(model.tokenizer, e, found[t]) for t, e in encodings.items()}
+            hidden = hidden_at(model, [copy.seen for copy in chunk], places)
+            values = _values(head, hidden, [originals[row][p] for row, p in places])
+        for (row, position), value in zip(places, values, strict=True):
+            found[chunk[row].text].append((position, value))
+    kind_of_score = "log-likelihood" if kind == "causal" else "pseudo-log-likelihood"
+    scores = {t: _score(model.tokenizer, e, found[t], kind_of_score) for t, e in encodings.items()}
     return [scores[text] for text in texts]
 
 
-def _score(tokenizer: Tokenizer, encoding: Encoding, values: list[tuple[int, float]]) -> Score:
+class _Copy(NamedTuple):
+    """One row of a forward pass, and the positions that are read from it."""
+
+    text: str
+    seen: Encoding
+    positions: list[int]
+
+
+def _copies(encodings: Mapping[str, Encoding], mask_id: int, *, apart: bool) -> list[_Copy]:
+    """One copy for each position, hidden there, or one copy for all positions; short ones first."""
+    copies = []
+    for text, encoding in sorted(encodings.items(), key=lambda item: len(item[1])):
+        scored = [
+            position
+            for position, special in enumerate(encoding.special)
+            if not special and encoding.ids[position] != mask_id
+        ]
+        if apart:
+            copies += [_Copy(text, seen_with(encoding, {p: mask_id}), [p]) for p in scored]
+        elif scored:
+            copies.append(_Copy(text, encoding, scored))
+    return copies
+
+
+def _values(head: nn.Module, hidden: Tensor, wanted: Sequence[int]) -> list[float]:
+    """Log-probability of one piece for each row of hidden states [N, D]."""
+    values: list[float] = []
+    for rows, ids in zip(
+        hidden.split(HEAD_ROWS), torch.tensor(wanted).split(HEAD_ROWS), strict=True
+    ):
+        logits = head(rows).float()
+        chosen = logits.gather(1, ids.to(logits.device)[:, None])[:, 0]
+        values += (chosen - logits.logsumexp(1)).tolist()
+    return values
+
+
+def _score(
+    tokenizer: Tokenizer, encoding: Encoding, values: list[tuple[int, float]], kind: str
+) -> Score:
     tokens = [
         TokenScore(
             position=position,
@@ -74,6 +117,7 @@ def _score(tokenizer: Tokenizer, encoding: Encoding, values: list[tuple[int, flo
     ]
     return Score(
         text=encoding.text,
+        kind=kind,
         total=math.fsum(token.score for token in tokens),
         per_token=tokens,
         tokens=len(tokens),

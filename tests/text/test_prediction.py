@@ -183,7 +183,7 @@ def test_unusable_questions(model: cm.Model, options: dict[str, object], message
 
 def test_models_that_cannot_answer_are_refused(model: cm.Model) -> None:
     bare = cm.Model.new(model.config, model.tokenizer, heads=["next_sentence"]).eval()
-    with pytest.raises(InputError, match="no masked-token head"):
+    with pytest.raises(InputError, match="no head that predicts pieces"):
         fill(bare, TEXT)
     training = cm.Model.new(model.config, model.tokenizer)
     with pytest.raises(InputError, match="training mode"):

@@ -1,0 +1,93 @@
+"""``evaluate``: how good a pretrained model is on held-out text and on minimal pairs."""
+
+import argparse
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from core_models.cli.arguments import add_json, add_model, positive
+from core_models.cli.output import Output
+from core_models.errors import InputError
+
+HELP = """Measure a pretrained model: hidden words, minimal pairs, forgeries.
+
+Words: whole words of held-out text are hidden one by one; accuracy and perplexity per word can be
+compared between vocabularies. Pairs: which of two sentences is likelier (pseudo-log-likelihood).
+Forgeries: how well a discriminator catches its generator (needs --generator)."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the verb's arguments."""
+    add_model(parser)
+    parser.add_argument(
+        "--text",
+        nargs="+",
+        type=Path,
+        default=[],
+        metavar="FILE",
+        help="held-out text (.txt or .txt.xz), one sentence a line",
+    )
+    parser.add_argument("--generator", metavar="MODEL", help="generator of a discriminator")
+    parser.add_argument("--words", type=positive, default=2000, metavar="N", help="(default: 2000)")
+    parser.add_argument(
+        "--sentences",
+        type=positive,
+        default=500,
+        metavar="N",
+        help="sentences for the forgeries (default: 500)",
+    )
+    parser.add_argument("--seed", type=int, default=0, help="of the words that are hidden")
+    add_json(parser)
+
+
+def run(arguments: argparse.Namespace, output: Output) -> int:
+    """Measure whatever the model has heads for."""
+    import core_models as cm
+    from core_models.data import documents
+    from core_models.evaluation import (
+        evaluate_forgeries,
+        evaluate_minimal_pairs,
+        evaluate_words,
+    )
+    from core_models.evaluation.minimal_pairs import SHIPPED, read_pairs
+    from core_models.evaluation.words import choose_words
+    from core_models.prediction.passes import KINDS
+
+    model = cm.load(arguments.model)
+    sentences = [sentence for document in documents.read(arguments.text) for sentence in document]
+    found: dict[str, Any] = {"model": model.name}
+    if set(KINDS) & set(model.heads):
+        found["minimal_pairs"] = asdict(evaluate_minimal_pairs(model, read_pairs(SHIPPED)))
+        if sentences:
+            words = choose_words(sentences, most=arguments.words, seed=arguments.seed)
+            found["words"] = asdict(evaluate_words(model, words))
+    if arguments.generator is not None:
+        if not sentences:
+            raise InputError("--generator needs --text: forgeries are made in held-out text.")
+        generator = cm.load(arguments.generator)
+        chosen = sentences[: arguments.sentences]
+        found["forgeries"] = asdict(
+            evaluate_forgeries(generator, model, chosen, seed=arguments.seed)
+        )
+    if len(found) == 1:
+        raise InputError(
+            f"{model.name} predicts no pieces (heads: {', '.join(model.heads) or 'none'}); give "
+            "its --generator and a --text to measure what it catches."
+        )
+    if arguments.json:
+        output.json(found)
+        return 0
+    output.table([[name, value] for name, value in _rows(found)], right=(1,))
+    return 0
+
+
+def _rows(values: dict[str, Any], indent: str = "") -> Iterator[tuple[str, str]]:
+    """Names and figures, nested ones indented below the name of their group."""
+    for name, value in values.items():
+        label = indent + name.replace("_", " ")
+        if isinstance(value, dict):
+            yield label, ""
+            yield from _rows(value, indent + "  ")
+        else:
+            yield label, f"{value:.4g}" if isinstance(value, float) else str(value)

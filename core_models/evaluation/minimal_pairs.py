@@ -1,0 +1,67 @@
+"""Acceptability: does a model find the right sentence of a pair likelier?"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from core_models.errors import InputError
+from core_models.model import Model
+from core_models.prediction import score
+
+SHIPPED = Path(__file__).resolve().parents[2] / "assets" / "minimal_pairs" / "minimal-pairs.jsonl"
+
+
+class Pair(NamedTuple):
+    """Two sentences, of which only the first is acceptable."""
+
+    phenomenon: str
+    good: str
+    bad: str
+
+
+@dataclass(frozen=True)
+class PairsResult:
+    """Shares of pairs of which the good sentence has the higher score."""
+
+    accuracy: float
+    """Mean over the phenomena, in 0..1."""
+    phenomena: dict[str, float]
+    """Of each phenomenon."""
+    pairs: int
+
+
+def read_pairs(path: Path = SHIPPED) -> list[Pair]:
+    """Pairs of a JSONL file with the fields phenomenon, good and bad; InputError names the line."""
+    found = []
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+        try:
+            values = json.loads(line)
+            found.append(Pair(*(str(values[name]) for name in Pair._fields)))
+        except (ValueError, KeyError, TypeError) as error:
+            raise InputError(
+                f"{path.name}, line {number}: needs a JSON object with the fields "
+                f"{', '.join(Pair._fields)} ({error})."
+            ) from None
+    if not found:
+        raise InputError(f"{path.name} holds no pair.")
+    return found
+
+
+def evaluate_minimal_pairs(model: Model, pairs: Sequence[Pair]) -> PairsResult:
+    """Compare the (pseudo-)log-likelihoods of both sentences; a tie counts as half.
+
+    Sums over tokens, not means (as in arXiv 1910.14659, section 4.2).
+
+    Raises:
+        InputError: The model predicts no pieces.
+    """
+    texts = list(dict.fromkeys(text for pair in pairs for text in (pair.good, pair.bad)))
+    totals = dict(zip(texts, (s.total for s in score(model, texts)), strict=True))
+    hits: dict[str, list[float]] = {}
+    for pair in pairs:
+        good, bad = totals[pair.good], totals[pair.bad]
+        hits.setdefault(pair.phenomenon, []).append(0.5 if good == bad else float(good > bad))
+    phenomena = {name: sum(found) / len(found) for name, found in hits.items()}
+    return PairsResult(sum(phenomena.values()) / len(phenomena), phenomena, len(pairs))

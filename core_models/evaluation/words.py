@@ -1,0 +1,145 @@
+"""Hidden words of running text: a measure that does not depend on the vocabulary.
+
+Losses per piece cannot be compared between tokenizers, as each cuts words differently. Here whole
+words of the text are hidden, the same words for every model, and the pieces of a word are asked
+for from left to right, so that their probabilities multiply to that of the word
+(arXiv 2305.10588, section 3). Masked models and XLNet see the rest of the sentence on both sides, a
+causal model the left side only.
+"""
+
+import math
+import random
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+
+from core_models.errors import InputError
+from core_models.model import Model
+from core_models.prediction.passes import HEAD_ROWS, head_of, hidden_at, seen_with
+from core_models.tokenizer import Encoding
+
+_WORD = re.compile(r"[\u4e00-\u9fff]|[^\W\d_\u4e00-\u9fff]+(?:['\u2019][^\W\d_]+)?")
+_LONGEST = 400
+"""Characters of a sentence; a longer one might be cut off by a model with few positions."""
+
+
+class Word(NamedTuple):
+    """A word of a sentence: characters start:stop."""
+
+    sentence: str
+    start: int
+    stop: int
+
+
+@dataclass(frozen=True)
+class WordsResult:
+    """Figures over hidden words."""
+
+    words: int
+    accuracy: float
+    """Share of words of which every piece was the model's first choice, in 0..1."""
+    perplexity: float
+    """exp of the mean of -log p(word | the rest of its sentence)."""
+    pieces_per_word: float
+    unknown: float
+    """Share of words with an unknown piece; they count as wrong and are left out of the
+    perplexity, as the probability of "unknown" says nothing about the word."""
+
+
+class _Question(NamedTuple):
+    """One piece of one word, hidden with the pieces of the word to its right."""
+
+    word: int
+    seen: Encoding
+    position: int
+    wanted: int
+
+
+def choose_words(sentences: Sequence[str], *, most: int = 2000, seed: int = 0) -> list[Word]:
+    """At most ``most`` words (Chinese: characters), drawn uniformly from all of a text.
+
+    Raises:
+        InputError: There is no word at all.
+    """
+    found = [
+        Word(sentence, *match.span())
+        for sentence in sentences
+        if len(sentence) <= _LONGEST
+        for match in _WORD.finditer(sentence)
+        if len(_WORD.findall(sentence)) > 1
+    ]
+    if not found:
+        raise InputError("The text holds no sentence with two words or more.")
+    drawn = random.Random(seed).sample(found, min(most, len(found)))
+    return sorted(drawn)
+
+
+def evaluate_words(model: Model, words: Sequence[Word], *, batch_size: int = 64) -> WordsResult:
+    """Hide each word by itself and ask for it.
+
+    Args:
+        model: In eval mode, with a head that predicts pieces.
+        words: As `choose_words` gives them; the same for every model that is compared.
+        batch_size: Hidden copies per forward pass.
+
+    Raises:
+        InputError: The model predicts no pieces, or knows no piece of any word.
+    """
+    head = head_of(model)
+    questions, unknown, pieces = _questions(model, words)
+    if not questions:
+        raise InputError("Every word is unknown to the model; is this text in its language?")
+    questions.sort(key=lambda question: len(question.seen))
+    sums: dict[int, float] = {}
+    wrong: set[int] = set()
+    for start in range(0, len(questions), min(batch_size, HEAD_ROWS)):
+        chunk = questions[start : start + min(batch_size, HEAD_ROWS)]
+        places = [(row, question.position) for row, question in enumerate(chunk)]
+        with torch.inference_mode():
+            logits = head(hidden_at(model, [q.seen for q in chunk], places)).float()
+            wanted = torch.tensor([q.wanted for q in chunk], device=logits.device)
+            logs = logits.gather(1, wanted[:, None])[:, 0] - logits.logsumexp(1)
+            right = (logits.argmax(1) == wanted).tolist()
+        for question, value, hit in zip(chunk, logs.tolist(), right, strict=True):
+            sums[question.word] = sums.get(question.word, 0.0) + value
+            if not hit:
+                wrong.add(question.word)
+    return WordsResult(
+        words=len(words),
+        accuracy=(len(sums) - len(wrong)) / len(words),
+        perplexity=math.exp(-math.fsum(sums.values()) / len(sums)),
+        pieces_per_word=pieces / len(sums),
+        unknown=unknown / len(words),
+    )
+
+
+def _questions(model: Model, words: Sequence[Word]) -> tuple[list[_Question], int, int]:
+    """All questions, the number of unknown words, and the pieces of the known ones."""
+    tokenizer = model.tokenizer
+    encodings: dict[str, Encoding] = {}
+    found: list[_Question] = []
+    unknown = pieces = 0
+    for number, word in enumerate(words):
+        if word.sentence not in encodings:
+            encodings[word.sentence] = model.encode([word.sentence])[0]
+        encoding = encodings[word.sentence]
+        positions = [
+            position
+            for position, (start, stop) in enumerate(encoding.offsets)
+            if not encoding.special[position]
+            and start < stop
+            and start < word.stop
+            and stop > word.start
+        ]
+        ids = [encoding.ids[position] for position in positions]
+        if not ids or tokenizer.unknown_id in ids:
+            unknown += 1
+            continue
+        pieces += len(ids)
+        for nth, (position, index) in enumerate(zip(positions, ids, strict=True)):
+            seen = seen_with(encoding, dict.fromkeys(positions[nth:], tokenizer.mask_id))
+            found.append(_Question(number, seen, position, index))
+    return found, unknown, pieces

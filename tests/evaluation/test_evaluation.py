@@ -1,0 +1,174 @@
+import json
+import math
+import subprocess
+import sys
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+import core_models as cm
+from core_models.errors import InputError
+from core_models.evaluation import (
+    evaluate_forgeries,
+    evaluate_minimal_pairs,
+    evaluate_words,
+)
+from core_models.evaluation.minimal_pairs import Pair, read_pairs
+from core_models.evaluation.words import Word, choose_words
+from core_models.prediction import fill, score
+from core_models.tokenizer import Tokenizer
+
+SENTENCES = [
+    "The river was very cold in the morning.",
+    "A farmer doesn't sell the old boats.",
+    "Snow covered the village.",
+    "Rain!",
+]
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> Tokenizer:
+    # "morning" stays in pieces: its letters are known, the word is not.
+    known = [s.replace("morning", "m o r n i n g") for s in SENTENCES]
+    return Tokenizer.train([*known, "the a in on cat sat mat"], vocabulary=100)
+
+
+@pytest.fixture(scope="module")
+def model(tokenizer: Tokenizer) -> cm.Model:
+    config = cm.size("bert-tiny").with_vocabulary(tokenizer.vocabulary)
+    made = cm.Model.new(
+        replace(config, schedule=(0,)), tokenizer, generator=torch.Generator().manual_seed(1)
+    )
+    with torch.no_grad():
+        made.encoder.embeddings.pieces.weight.mul_(6.0)
+    return made.eval()
+
+
+def test_the_shipped_pairs_are_twenty_phenomena_of_thirty() -> None:
+    pairs = read_pairs()
+    assert set(Counter(pair.phenomenon for pair in pairs).values()) == {30}
+    assert len({pair.phenomenon for pair in pairs}) == 20
+    assert len({(pair.good, pair.bad) for pair in pairs}) == 600
+    assert not {pair.good for pair in pairs} & {pair.bad for pair in pairs}
+    for pair in pairs:
+        assert len(pair.good.split()) == len(pair.bad.split())
+
+
+def test_a_pair_is_won_by_the_higher_score(model: cm.Model) -> None:
+    totals = {s.text: s.total for s in score(model, SENTENCES[:3])}
+    low, middle, high = sorted(totals, key=totals.__getitem__)
+    pairs = [Pair("a", high, low), Pair("a", low, middle), Pair("b", middle, low)]
+    result = evaluate_minimal_pairs(model, [*pairs, Pair("b", low, low)])
+    assert result.phenomena == {"a": 0.5, "b": 0.75}
+    assert result.accuracy == pytest.approx(0.625)
+    assert result.pairs == 4
+
+
+@pytest.mark.parametrize("line", ["", "[]", '{"good": "a"}', "{"])
+def test_unusable_pairs(tmp_path: Path, line: str) -> None:
+    file = tmp_path / "pairs.jsonl"
+    file.write_text(line)
+    with pytest.raises(InputError, match=r"pairs\.jsonl"):
+        read_pairs(file)
+
+
+def test_words_are_drawn_from_the_text_alone() -> None:
+    words = choose_words(SENTENCES, most=100)
+    assert len(words) == 8 + 7 + 4  # a sentence of one word has no context
+    assert "doesn't" in {word.sentence[word.start : word.stop] for word in words}
+    assert choose_words(SENTENCES, most=5, seed=1) == choose_words(SENTENCES, most=5, seed=1)
+    assert choose_words(SENTENCES, most=5, seed=1) != choose_words(SENTENCES, most=5, seed=2)
+    assert [w.sentence[w.start : w.stop] for w in choose_words(["我们去北京。"])] == [*"我们去北京"]
+    with pytest.raises(InputError, match="no sentence"):
+        choose_words(["!!!"])
+
+
+def test_the_pieces_of_a_word_multiply(model: cm.Model) -> None:
+    """By hand: hide all pieces, ask for the first; show it, ask for the second."""
+    sentence = SENTENCES[0]
+    start = sentence.index("morning")
+    word = Word(sentence, start, start + len("morning"))
+    encoding = model.encode([sentence])[0]
+    positions = [p for p, (a, b) in enumerate(encoding.offsets) if a >= start and b <= word.stop]
+    positions = [p for p in positions if not encoding.special[p]]
+    assert len(positions) > 1
+    total, right = 0.0, True
+    for nth in range(len(positions)):
+        found = fill(model, sentence, masks=positions[nth:], top_k=1).predictions[0]
+        assert found.original is not None
+        total += math.log(found.original.probability)
+        right = right and found.original.rank == 1
+    result = evaluate_words(model, [word])
+    assert result.perplexity == pytest.approx(math.exp(-total), rel=1e-3)
+    assert result.accuracy == float(right)
+    assert result.pieces_per_word == len(positions)
+    assert result.unknown == 0
+
+
+def test_unknown_words_count_as_wrong_and_have_no_perplexity(model: cm.Model) -> None:
+    known = Word(SENTENCES[2], 0, 4)
+    sentence = "The 🙂 sat."
+    odd = Word(sentence, 4, 5)
+    assert evaluate_words(model, [known, odd]).unknown == 0.5
+    assert evaluate_words(model, [known, odd]).perplexity == pytest.approx(
+        evaluate_words(model, [known]).perplexity
+    )
+    with pytest.raises(InputError, match="unknown"):
+        evaluate_words(model, [odd])
+
+
+class _Knows(torch.nn.Module):
+    """A discriminator that compares each token with the text."""
+
+    def __init__(self, originals: dict[int, list[int]], certainty: float) -> None:
+        super().__init__()
+        self.originals, self.certainty = originals, certainty
+        self.seen: torch.Tensor | None = None
+
+    def forward(self, hidden: torch.Tensor) -> torch.Tensor:
+        assert self.seen is not None
+        right = torch.tensor([self.originals[self.seen.shape[1]]])
+        return torch.where(self.seen == right, -1.0, 1.0) * self.certainty
+
+
+@pytest.mark.parametrize(("certainty", "auc"), [(3.0, 1.0), (0.0, 0.5), (-3.0, 0.0)])
+def test_forgeries_are_counted(model: cm.Model, certainty: float, auc: float) -> None:
+    sentences = SENTENCES[:3]
+    judge = cm.Model.new(model.config, model.tokenizer, heads=["replaced_token"]).eval()
+    lengths = {len(e): list(e.ids) for e in (model.encode([s])[0] for s in sentences)}
+    assert len(lengths) == 3
+    head = _Knows(lengths, certainty)
+    judge.heads["replaced_token"] = head
+    judge.encoder.register_forward_pre_hook(
+        lambda _, inputs: setattr(head, "seen", inputs[0].input_ids)
+    )
+    result = evaluate_forgeries(model, judge, sentences, rate=0.5, seed=3)
+    assert result.auc == auc
+    if certainty > 0:
+        assert (result.accuracy, result.found, result.false_alarms) == (1.0, 1.0, 0.0)
+    if certainty < 0:
+        assert (result.accuracy, result.found, result.false_alarms) == (0.0, 0.0, 1.0)
+    assert result.tokens == sum(len(e) - 2 for e in (model.encode([s])[0] for s in sentences))
+    assert 0 < result.replaced <= 0.6
+    assert evaluate_forgeries(model, judge, sentences, rate=0.5, seed=3) == result
+
+
+def test_the_command(tmp_path: Path) -> None:
+    text = tmp_path / "held-out.txt"
+    text.write_text("\n".join(SENTENCES), encoding="utf-8")
+    command = [sys.executable, "-m", "core_models", "evaluate", "--text", str(text), "--json"]
+    done = subprocess.run([*command, "--words", "9"], capture_output=True, text=True, check=True)
+    found = json.loads(done.stdout)
+    assert found["words"]["words"] == 9
+    assert 0.6 < found["minimal_pairs"]["accuracy"] < 1
+    failed = subprocess.run(
+        [sys.executable, "-m", "core_models", "evaluate", "--generator", "bert-mini"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert failed.returncode == 2
+    assert "needs --text" in failed.stderr
