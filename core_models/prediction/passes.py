@@ -100,7 +100,8 @@ def _queries(model: Model, batch: Batch, rows: Tensor, columns: Tensor) -> Tenso
         replace(batch, visibility=content, targets=targets, target_visibility=seen & ~itself)
     )
     stream = out.streams["query"]
-    return stream[rows.to(stream.device), index.to(stream.device)]
+    found: Tensor = stream[rows.to(stream.device), index.to(stream.device)]
+    return found
 
 
 def _shown(model: Model, batch: Batch) -> tuple[Tensor, Tensor]:

@@ -156,6 +156,7 @@ def test_forgeries_are_counted(model: cm.Model, certainty: float, auc: float) ->
     assert evaluate_forgeries(model, judge, sentences, rate=0.5, seed=3) == result
 
 
+@pytest.mark.slow
 def test_the_command(tmp_path: Path) -> None:
     text = tmp_path / "held-out.txt"
     text.write_text("\n".join(SENTENCES), encoding="utf-8")
