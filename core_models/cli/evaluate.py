@@ -10,11 +10,12 @@ from core_models.cli.arguments import add_json, add_model, positive
 from core_models.cli.output import Output
 from core_models.errors import InputError
 
-HELP = """Measure a pretrained model: hidden words, minimal pairs, forgeries.
+HELP = """Measure a pretrained model: hidden words, minimal pairs, facts, forgeries.
 
 Words: whole words of held-out text are hidden one by one; accuracy and perplexity per word can be
 compared between vocabularies. Pairs: which of two sentences is likelier (pseudo-log-likelihood).
-Forgeries: how well a discriminator catches its generator (needs --generator)."""
+Capitals: "The capital of X is [MASK]." for the countries of the Atlas. Forgeries: how well a
+discriminator catches its generator (needs --generator)."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -46,6 +47,7 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
     import core_models as cm
     from core_models.data import documents
     from core_models.evaluation import (
+        evaluate_capitals,
         evaluate_forgeries,
         evaluate_minimal_pairs,
         evaluate_words,
@@ -58,6 +60,7 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
     sentences = [sentence for document in documents.read(arguments.text) for sentence in document]
     found: dict[str, Any] = {"model": model.name}
     if set(KINDS) & set(model.heads):
+        found["capitals"] = asdict(evaluate_capitals(model))
         found["minimal_pairs"] = asdict(evaluate_minimal_pairs(model, read_pairs(SHIPPED)))
         if sentences:
             words = choose_words(sentences, most=arguments.words, seed=arguments.seed)

@@ -1,13 +1,16 @@
 """How good a pretrained model is, in figures that can be compared between families."""
 
+from core_models.evaluation.capitals import CapitalsResult, evaluate_capitals
 from core_models.evaluation.forgeries import ForgeryResult, evaluate_forgeries
 from core_models.evaluation.minimal_pairs import PairsResult, evaluate_minimal_pairs
 from core_models.evaluation.words import WordsResult, evaluate_words
 
 __all__ = [
+    "CapitalsResult",
     "ForgeryResult",
     "PairsResult",
     "WordsResult",
+    "evaluate_capitals",
     "evaluate_forgeries",
     "evaluate_minimal_pairs",
     "evaluate_words",

@@ -1,78 +1,83 @@
-"""Which capitals a model knows: `python -m benchmarks.capitals [--model bert-mini] [--json]`.
+"""Which capitals a model knows: facts of the Atlas, completed.
 
-Asks "The capital of X is [MASK]." for every country of the Atlas whose capital is one piece, and
-counts apart the countries for which that very wording is not in the Atlas.
+Asks "The capital of X is [MASK]." for every country whose capital is one piece, and counts apart
+the countries for which that very wording is not in the Atlas.
 """
 
-import argparse
-import json
 import re
-import sys
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-import core_models as cm
-from core_models.prediction import fill
+from core_models.errors import InputError
+from core_models.model import Model
+from core_models.prediction import FillRequest, fill_many
 
-ATLAS = Path(__file__).resolve().parent.parent / "assets" / "atlas" / "english-atlas.txt"
-WORDINGS = (
+ATLAS = Path(__file__).resolve().parents[2] / "assets" / "atlas" / "english-atlas.txt"
+QUESTION = "The capital of {} is [MASK]."
+_WORDINGS = (
     r"The capital of (?P<country>.+) is (?P<capital>.+)\.",
     r"(?P<capital>.+) is the capital of (?P<country>.+)\.",
     r"(?P<country>.+) has its capital in (?P<capital>.+)\.",
     r"The capital city of (?P<country>.+) is called (?P<capital>.+)\.",
 )
-QUESTION = "The capital of {} is [MASK]."
 
 
-def pairs(text: str) -> dict[str, str]:
+@dataclass(frozen=True)
+class CapitalsResult:
+    """How many capitals come first, and in the first five."""
+
+    asked: int
+    first: int
+    in_first_five: int
+    asked_new: int
+    """Countries for which the question's wording is not in the Atlas."""
+    first_new: int
+    in_first_five_new: int
+
+
+def capitals(text: str) -> dict[str, str]:
     """Countries and their capitals, as the Atlas says them."""
     found = {}
     for line in text.splitlines():
-        for wording in WORDINGS:
+        for wording in _WORDINGS:
             match = re.fullmatch(wording, line)
             if match:
                 found[match["country"]] = match["capital"]
     return dict(sorted(found.items()))
 
 
-def measure(model: cm.Model) -> dict[str, Any]:
-    """Ranks of the right capitals, and how many come first or in the first five."""
+def evaluate_capitals(model: Model) -> CapitalsResult:
+    """Ask for every capital that is one piece of the model's vocabulary.
+
+    Raises:
+        InputError: The model predicts no pieces, or knows no capital as one piece.
+    """
     text = ATLAS.read_text("utf-8")
-    asked = {c: k for c, k in pairs(text).items() if len(model.tokenizer.pieces_of(k)) == 1}
+    asked = {c: k for c, k in capitals(text).items() if _is_one_piece(model, k)}
+    if not asked:
+        raise InputError("No capital is one piece of this vocabulary.")
+    requests = [
+        FillRequest(text=QUESTION.format(country), top_k=1, watch=[capital])
+        for country, capital in asked.items()
+    ]
     ranks = {}
-    for country, capital in asked.items():
-        result = fill(model, QUESTION.format(country), top_k=1, watch=[capital])
-        ranks[country] = result.predictions[0].watched[0]
-    counts: dict[str, Any] = {"model": model.name}
-    for name, chosen in (
-        ("all", list(asked)),
-        ("wording never trained on", [c for c in asked if f"The capital of {c} is" not in text]),
-    ):
-        places = [ranks[c].rank for c in chosen]
-        counts[name] = {
-            "asked": len(places),
-            "first": sum(p == 1 for p in places),
-            "in the first five": sum(p <= 5 for p in places),
-        }
-    return counts
+    for country, result in zip(asked, fill_many(model, requests), strict=True):
+        if isinstance(result, InputError):
+            raise result
+        rank = result.predictions[0].watched[0].rank
+        assert rank is not None
+        ranks[country] = rank
+    new = [rank for country, rank in ranks.items() if f"The capital of {country} is" not in text]
+    return CapitalsResult(
+        asked=len(ranks),
+        first=sum(rank == 1 for rank in ranks.values()),
+        in_first_five=sum(rank <= 5 for rank in ranks.values()),
+        asked_new=len(new),
+        first_new=sum(rank == 1 for rank in new),
+        in_first_five_new=sum(rank <= 5 for rank in new),
+    )
 
 
-def main() -> None:
-    """Print the counts."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.capitals")
-    parser.add_argument("--model", default="bert-mini")
-    parser.add_argument("--json", action="store_true")
-    options = parser.parse_args()
-    counts = measure(cm.load(options.model))
-    if options.json:
-        sys.stdout.write(json.dumps(counts, indent=2) + "\n")
-        return
-    sys.stdout.write("| capitals | asked | first | in the first five |\n|---|---:|---:|---:|\n")
-    for name in ("all", "wording never trained on"):
-        row = counts[name]
-        values = f"{row['asked']} | {row['first']} | {row['in the first five']}"
-        sys.stdout.write(f"| {name} | {values} |\n")
-
-
-if __name__ == "__main__":
-    main()
+def _is_one_piece(model: Model, word: str) -> bool:
+    pieces = model.tokenizer.pieces_of(word)
+    return len(pieces) == 1 and pieces[0] != model.tokenizer.unknown_id

@@ -1,5 +1,6 @@
 """What a tokenizer gives, what it refuses, and how pieces are written."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -8,6 +9,9 @@ from core_models.errors import InputError
 
 MAX_CHARACTERS = 20_000
 """Longest text that people may enter."""
+MASKS = ("[MASK]", "<mask>")
+"""Spellings of a gap."""
+_MASK = re.compile("|".join(map(re.escape, MASKS)))
 
 
 @dataclass(frozen=True)
@@ -100,3 +104,24 @@ def longest_first(counts: list[int], room: int) -> list[int]:
         return [room]
     short = min(*counts, room // 2)
     return [short, room - short] if counts[0] <= counts[1] else [room - short, short]
+
+
+def spell_masks(text: str, own: str) -> tuple[str, list[int]]:
+    """Write every gap as a vocabulary spells it.
+
+    Args:
+        text: With gaps in any spelling of :data:`MASKS`.
+        own: The vocabulary's mask piece.
+
+    Returns:
+        The text, and for each of its character boundaries (n + 1 of them) the boundary of the
+        given text that it stands for.
+    """
+    parts: list[str] = []
+    origins: list[int] = []
+    end = 0
+    for match in _MASK.finditer(text):
+        parts += [text[end : match.start()], own]
+        origins += [*range(end, match.start()), *([match.start()] * len(own))]
+        end = match.end()
+    return "".join([*parts, text[end:]]), [*origins, *range(end, len(text) + 1)]

@@ -10,7 +10,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import tokenizers
@@ -23,6 +23,7 @@ from core_models.tokenizer.encoding import (
     Encoding,
     check_text,
     longest_first,
+    spell_masks,
 )
 
 _KINDS = {"WordPiece": "wordpiece", "BPE": "byte_bpe", "Unigram": "unigram"}
@@ -170,7 +171,8 @@ class Tokenizer:
         """Encode one text, or two, with special pieces.
 
         Args:
-            text: At most 20,000 characters, not blank.
+            text: At most 20,000 characters, not blank. A gap may be written [MASK] or <mask>,
+                whatever the vocabulary calls it.
             pair: The second text, same limits.
             max_length: Most pieces to keep, special pieces included. Longer inputs lose pieces
                 at the end of the longer text and are marked as truncated.
@@ -187,12 +189,19 @@ class Tokenizer:
             raise InputError(
                 f"max_length {max_length} leaves no room for text beside {extra} special pieces."
             )
-        parts = {files.FIRST: self._backend.encode(text, add_special_tokens=False)}
-        if pair is not None:
-            parts[files.SECOND] = self._backend.encode(pair, add_special_tokens=False)
-        if not all(len(part.ids) for part in parts.values()):
-            raise InputError("The text holds only characters that cannot be shown; write a word.")
-        keep = longest_first([len(p.ids) for p in parts.values()], room)
+        texts = {files.FIRST: text} | ({} if pair is None else {files.SECOND: pair})
+        own = self._pieces[self.mask_id]
+        parts = {}
+        for name, part in texts.items():
+            spelled, origins = spell_masks(part, own)
+            found = self._backend.encode(spelled, add_special_tokens=False)
+            if not found.ids:
+                raise InputError(
+                    "The text holds only characters that cannot be shown; write a word."
+                )
+            offsets = [(origins[start], origins[end]) for start, end in found.offsets]
+            parts[name] = _Part(found.ids, found.word_ids, offsets)
+        keep = longest_first([len(part.ids) for part in parts.values()], room)
         return self._assemble(parts, dict(zip(parts, keep, strict=True)), text, pair)
 
     def encode_batch(
@@ -231,7 +240,7 @@ class Tokenizer:
 
     def _assemble(
         self,
-        parts: Mapping[str, tokenizers.Encoding],
+        parts: Mapping[str, "_Part"],
         keep: Mapping[str, int],
         text: str,
         pair: str | None,
@@ -317,6 +326,15 @@ class Tokenizer:
         if marker.continuation:
             return not piece.startswith(marker.continuation)
         return piece.startswith(marker.word)
+
+
+class _Part(NamedTuple):
+    """The pieces of one text."""
+
+    ids: list[int]
+    word_ids: list[int | None]
+    offsets: list[tuple[int, int]]
+    """Characters of the text as it was given."""
 
 
 def _lowercases(normalizer: object) -> bool:

@@ -108,8 +108,9 @@ def _unigram(
     if lowercase:
         steps.append(normalizers.Lowercase())
     backend.normalizer = normalizers.Sequence([*steps, normalizers.Replace(" {2,}", " ")])
-    backend.pre_tokenizer = pre_tokenizers.Metaspace()
-    backend.decoder = decoders.Metaspace()
+    # "first": what follows a mask piece directly ("[MASK].") gets no blank of its own.
+    backend.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="first")
+    backend.decoder = decoders.Metaspace(prepend_scheme="first")
     trainer = trainers.UnigramTrainer(
         vocab_size=size,
         special_tokens=list(specials.names()),

@@ -12,10 +12,12 @@ import torch
 import core_models as cm
 from core_models.errors import InputError
 from core_models.evaluation import (
+    evaluate_capitals,
     evaluate_forgeries,
     evaluate_minimal_pairs,
     evaluate_words,
 )
+from core_models.evaluation.capitals import ATLAS, capitals
 from core_models.evaluation.minimal_pairs import Pair, read_pairs
 from core_models.evaluation.words import Word, choose_words
 from core_models.prediction import fill, score
@@ -118,6 +120,23 @@ def test_unknown_words_count_as_wrong_and_have_no_perplexity(model: cm.Model) ->
     )
     with pytest.raises(InputError, match="unknown"):
         evaluate_words(model, [odd])
+
+
+def test_capitals_are_read_from_the_atlas_and_asked_for(tokenizer: Tokenizer) -> None:
+    shipped = cm.load("bert-mini")
+    found = capitals(ATLAS.read_text("utf-8"))
+    assert found["France"] == "Paris"
+    result = evaluate_capitals(shipped)
+    assert result.asked == sum(len(shipped.tokenizer.pieces_of(k)) == 1 for k in found.values())
+    assert result.first <= result.in_first_five <= result.asked
+    assert result.first_new <= result.first
+    assert result.asked_new < result.asked
+    paris = fill(shipped, "The capital of France is [MASK].").predictions[0].candidates[0]
+    assert paris.display == "paris"
+    assert result.first >= 45
+    config = cm.size("bert-tiny").with_vocabulary(tokenizer.vocabulary)
+    with pytest.raises(InputError, match="No capital"):
+        evaluate_capitals(cm.Model.new(config, tokenizer).eval())
 
 
 class _Knows(torch.nn.Module):

@@ -58,7 +58,7 @@ def awkward() -> list[str]:
     """Texts that tend to break offsets, word groups and files."""
     return [
         "Hello, world!",
-        "The [MASK] sat on <mask>.",
+        "The ]cat[ sat on <it>.",
         "👩‍👩‍👧 smiled 🙂🙂",
         "שלום עולם and مرحبا",
         "e\u0301 é ﬁ ½ \u200bzero\u00a0width",

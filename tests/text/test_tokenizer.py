@@ -261,3 +261,24 @@ def test_plain_encoding_equals_the_inside_of_the_full_one(
         assert ids.tolist() == [full.ids[p] for p in inside]
         groups = np.cumsum(starts) - 1
         assert groups.tolist() == [full.words[p] for p in inside]
+
+
+def test_a_gap_may_be_written_either_way(any_kind: Tokenizer) -> None:
+    text = "We saw <mask>, then [MASK]."
+    found = any_kind.encode(text, "It is <mask>")
+    gaps = [p for p, index in enumerate(found.ids) if index == any_kind.mask_id]
+    sides = [text, text, "It is <mask>"]
+    spans = [found.offsets[p] for p in gaps]
+    written = [side[a:b].strip() for side, (a, b) in zip(sides, spans, strict=True)]
+    assert written == ["<mask>", "[MASK]", "<mask>"]
+    # Offsets of what follows count in the text as it was given.
+    then = next(p for p, (a, b) in enumerate(found.offsets) if text[a:b].strip().startswith("the"))
+    assert text[: found.offsets[then][0]].strip() == "We saw <mask>,"
+    own = any_kind.piece(any_kind.mask_id)
+    same = any_kind.encode(text.replace("[MASK]", own).replace("<mask>", own), f"It is {own}")
+    assert found.ids == same.ids
+
+
+def test_no_blank_piece_follows_a_gap(sentences: list[str]) -> None:
+    tokenizer = Tokenizer.train(sentences[:2000], vocabulary=800, kind="unigram")
+    assert tokenizer.encode("We saw it [MASK].").pieces[-3:] == ["[MASK]", ".", "[SEP]"]

@@ -1,0 +1,122 @@
+"""What the set is made of: one JSON file, checked before anything is trained."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from core_models.errors import InputError
+from core_models.training.settings import ASSETS
+
+RECIPE = ASSETS / "recipes" / "zoo.json"
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class Source(_Part):
+    """Files, and what of them is kept for validation."""
+
+    pattern: str
+    """Files below the folder of this kind of source."""
+    held_out: Annotated[float, Field(ge=0.0, le=0.5)] = 0.0
+    """Share of the documents kept for validation."""
+
+
+class Repeated(Source):
+    """Text below the project's ``assets``, one sentence a line, that is read several times."""
+
+    times: Annotated[int, Field(ge=1, le=10_000)]
+    """Copies for each pass over the text."""
+
+
+class Sampled(Source):
+    """Text of a folder that the user gives, one paragraph a line, of which a part is taken."""
+
+    words: Annotated[int, Field(ge=1)]
+    """Most words to take, whole documents in the order of the files."""
+
+
+class TextRecipe(_Part):
+    """The text that all models of one language read."""
+
+    repeated: list[Repeated]
+    sampled: list[Sampled] = []
+    seed: int = 1
+    """Of the held-out documents and of the order of the documents."""
+
+
+class Budget(_Part):
+    """How much is computed."""
+
+    tokens: Annotated[int, Field(ge=1)]
+    """Real tokens that each model reads."""
+    settings: dict[str, Any] = {}
+    """Merged into the settings of every run."""
+
+
+class ModelRecipe(_Part):
+    """One model of the set."""
+
+    title: str
+    """One line for people: what it is and what it was trained to do."""
+    text: str
+    """Name of its text recipe."""
+    settings: dict[str, Any]
+    """Merged into the common settings; later ones win."""
+
+
+class Zoo(_Part):
+    """The whole recipe."""
+
+    texts: dict[str, TextRecipe]
+    budgets: dict[str, Budget]
+    common: dict[str, Any]
+    """Settings of every run, as in a run's ``config.json``."""
+    models: dict[str, ModelRecipe]
+
+    def run_settings(self, name: str, budget: str) -> dict[str, Any]:
+        """Settings of one model's run, without texts and steps.
+
+        Raises:
+            InputError: unknown model or budget.
+        """
+        if name not in self.models:
+            raise InputError(f"No model {name!r} in the set; it has {', '.join(self.models)}.")
+        if budget not in self.budgets:
+            raise InputError(f"No budget {budget!r}; known are {', '.join(self.budgets)}.")
+        merged = self.common
+        for part in (self.budgets[budget].settings, self.models[name].settings):
+            merged = merge(merged, part)
+        return merged | {"name": name, "description": self.models[name].title}
+
+
+def merge(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
+    """``base`` with the values of ``over``; objects are merged, everything else is replaced.
+
+    ``objectives`` is replaced whole, as a run's objectives are one choice.
+    """
+    result = dict(base)
+    for key, value in over.items():
+        known = result.get(key)
+        both = isinstance(value, dict) and isinstance(known, dict) and key != "objectives"
+        result[key] = merge(known, value) if both else value  # type: ignore[arg-type]
+    return result
+
+
+def read(path: Path = RECIPE) -> Zoo:
+    """Read the recipe; InputError lists everything that is wrong with it."""
+    try:
+        return Zoo.model_validate_json(json.dumps(json.loads(path.read_text(encoding="utf-8"))))
+    except FileNotFoundError:
+        raise InputError(f"There is no file {path}.") from None
+    except json.JSONDecodeError as error:
+        raise InputError(f"{path} is not JSON: {error.msg} (line {error.lineno}).") from error
+    except ValidationError as error:
+        lines = [
+            f"{'.'.join(map(str, item['loc']))}: {item['msg']}"
+            for item in error.errors(include_url=False)
+        ]
+        raise InputError(f"{path}:\n" + "\n".join(lines)) from error

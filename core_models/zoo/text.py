@@ -1,0 +1,118 @@
+"""The text of the set: repeated documents of the project and a sample of a folder."""
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from core_models.data import documents
+from core_models.errors import InputError
+from core_models.training import durable
+from core_models.training.settings import ASSETS
+from core_models.zoo.recipe import Repeated, Sampled, TextRecipe
+
+TRAIN, HELD_OUT = "train.txt", "held-out.txt"
+_FACTS = "text.json"
+
+
+@dataclass(frozen=True)
+class Text:
+    """Two files, one sentence a line and a blank line between documents."""
+
+    train: Path
+    held_out: Path
+    facts: list[dict[str, int | str]]
+    """For each part of the recipe: pattern, documents, words, held-out documents, times."""
+
+
+def build(folder: Path, recipe: TextRecipe, data: Path | None) -> Text:
+    """Write the files unless they are there.
+
+    Args:
+        folder: Where they go.
+        recipe: What they hold.
+        data: Folder that ``sampled`` patterns are looked up in; None where there are none.
+
+    Raises:
+        InputError: a pattern matches nothing, or the folder holds another recipe's text.
+    """
+    wanted = recipe.model_dump(mode="json")
+    if folder.exists() and json.loads((folder / _FACTS).read_text())["recipe"] != wanted:
+        durable.remove_folder(folder)
+    durable.write_folder(folder, lambda new: _write(new, recipe, data))
+    facts = json.loads((folder / _FACTS).read_text(encoding="utf-8"))["parts"]
+    return Text(folder / TRAIN, folder / HELD_OUT, facts)
+
+
+def _write(folder: Path, recipe: TextRecipe, data: Path | None) -> None:
+    train: list[list[str]] = []
+    held: list[list[str]] = []
+    facts = []
+    parts: list[Repeated | Sampled] = [*recipe.repeated, *recipe.sampled]
+    for part in parts:
+        texts, times = _read(part, data)
+        chosen: Sequence[int] = range(len(texts))
+        kept: Sequence[int] = ()
+        if part.held_out:
+            chosen, kept = documents.split_held_out(len(texts), part.held_out, recipe.seed)
+        train += [texts[i] for i in chosen] * times
+        held += [texts[i] for i in kept]
+        facts.append(
+            {
+                "pattern": part.pattern,
+                "documents": len(chosen),
+                "words": _words(texts[i] for i in chosen),
+                "held_out_documents": len(kept),
+                "held_out_words": _words(texts[i] for i in kept),
+                "times": times,
+            }
+        )
+    _save(folder / TRAIN, _shuffled(train, recipe.seed))
+    _save(folder / HELD_OUT, held)
+    text = json.dumps({"recipe": recipe.model_dump(mode="json"), "parts": facts}, indent=2)
+    (folder / _FACTS).write_text(text + "\n", encoding="utf-8")
+
+
+def _read(part: Repeated | Sampled, data: Path | None) -> tuple[list[list[str]], int]:
+    """Documents of a part, and how often they are taken."""
+    if isinstance(part, Repeated):
+        return list(documents.read(_files(ASSETS, part.pattern))), part.times
+    if data is None:
+        raise InputError(f"The recipe samples {part.pattern}; give the folder with --data.")
+    return list(_sample(data, part)), 1
+
+
+def _sample(folder: Path, part: Sampled) -> Iterator[list[str]]:
+    """Whole documents up to a number of words, the same share of each file."""
+    paths = _files(folder, part.pattern)
+    for path in paths:
+        left = part.words // len(paths)
+        for document in documents.read([path], paragraphs=True):
+            left -= _words([document])
+            if left < 0:
+                break
+            yield document
+
+
+def _files(root: Path, pattern: str) -> list[Path]:
+    found = sorted(root.glob(pattern))
+    if not found:
+        raise InputError(f"Nothing matches {pattern} in {root}.")
+    return found
+
+
+def _words(texts: Iterable[Sequence[str]]) -> int:
+    """Blank-separated words."""
+    return sum(len(sentence.split()) for text in texts for sentence in text)
+
+
+def _shuffled(texts: list[list[str]], seed: int) -> list[list[str]]:
+    """In an order that depends on number and seed only, on every version of Python."""
+    keys = [hashlib.sha256(f"{seed},{i}".encode()).digest() for i in range(len(texts))]
+    return [texts[i] for i in sorted(range(len(texts)), key=keys.__getitem__)]
+
+
+def _save(path: Path, texts: list[list[str]]) -> None:
+    blocks = ("\n".join(text) + "\n" for text in texts)
+    path.write_text("\n".join(blocks), encoding="utf-8")
