@@ -74,6 +74,10 @@ class Tokenizer:
         self._ids = vocabulary
         self.special_ids = frozenset({self.pad_id, self.cls_id, self.sep_id})
         self._marker = MARKERS[self.kind]
+        # A unigram vocabulary ties a comma to the word before it; the other kinds never do.
+        self._marks = np.array(
+            [self.kind == "unigram" and _is_mark(piece) for piece in self._pieces]
+        )
         self._settings = given or files.settings_for(
             backend, self.specials, self.template, lowercase=_lowercases(parsed["normalizer"])
         )
@@ -226,11 +230,18 @@ class Tokenizer:
         result = []
         for found in self._backend.encode_batch(list(texts), add_special_tokens=False):
             ids = np.asarray(found.ids, dtype=np.int32)
-            groups = np.asarray(found.word_ids, dtype=np.int32)
-            starts = np.ones(len(ids), dtype=np.bool_)
-            np.not_equal(groups[1:], groups[:-1], out=starts[1:])
-            result.append((ids, starts))
+            result.append((ids, self._word_starts(ids, found.word_ids)))
         return result
+
+    def _word_starts(
+        self, ids: NDArray[np.int32], words: Sequence[int | None]
+    ) -> NDArray[np.bool_]:
+        """Whether each piece starts a word [n]; marks are words of their own."""
+        starts = np.ones(len(ids), dtype=np.bool_)
+        groups = np.array([-1 if word is None else word for word in words], dtype=np.int32)
+        marks = self._marks[ids]
+        starts[1:] = (groups[1:] != groups[:-1]) | marks[1:] | marks[:-1]
+        return starts
 
     def pieces_of(self, word: str) -> list[int]:
         """Ids of a word as it stands inside a sentence, without special pieces."""
@@ -261,13 +272,12 @@ class Tokenizer:
             ids += part.ids[:count]
             offsets += part.offsets[:count]
             segment_ids += [slot.segment] * count
-            previous = None
-            for index, word in zip(part.ids[:count], part.word_ids[:count], strict=True):
+            begins = self._word_starts(np.asarray(part.ids, dtype=np.int32), part.word_ids)
+            for index, begin in zip(part.ids[:count], begins[:count].tolist(), strict=True):
                 if index in self.special_ids:
                     words.append(None)
                     continue
-                group += word != previous
-                previous = word
+                group += begin
                 words.append(group)
         return Encoding(
             ids=ids,
@@ -326,6 +336,12 @@ class Tokenizer:
         if marker.continuation:
             return not piece.startswith(marker.continuation)
         return piece.startswith(marker.word)
+
+
+def _is_mark(piece: str) -> bool:
+    """Whether a piece is punctuation or another sign, without letter or digit."""
+    bare = piece.replace("\u2581", "")
+    return bool(bare) and not any(character.isalnum() for character in bare)
 
 
 class _Part(NamedTuple):

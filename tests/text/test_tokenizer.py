@@ -282,3 +282,14 @@ def test_a_gap_may_be_written_either_way(any_kind: Tokenizer) -> None:
 def test_no_blank_piece_follows_a_gap(sentences: list[str]) -> None:
     tokenizer = Tokenizer.train(sentences[:2000], vocabulary=800, kind="unigram")
     assert tokenizer.encode("We saw it [MASK].").pieces[-3:] == ["[MASK]", ".", "[SEP]"]
+
+
+def test_a_comma_is_a_word_of_its_own(any_kind: Tokenizer) -> None:
+    found = any_kind.encode("The river, the village.")
+    spans = {}
+    for (a, b), word in zip(found.offsets, found.words, strict=True):
+        if word is not None:
+            start, stop = spans.get(word, (a, b))
+            spans[word] = (min(start, a), max(stop, b))
+    texts = [found.text[a:b].strip() for a, b in spans.values()]
+    assert texts == ["The", "river", ",", "the", "village", "."]
