@@ -52,6 +52,18 @@ class Batch:
     draws: Tensor | None = None
     """Numbers in [0, 1) [B, L], float, by which a generator samples a piece for each position; with
     them a batch determines its losses, whoever computes them."""
+    class_labels: Tensor | None = None
+    """Class of each text or pair [B], int64; -100 = no label."""
+    score_labels: Tensor | None = None
+    """Score of each text or pair [B], float; NaN = no label."""
+    tag_labels: Tensor | None = None
+    """Tag of each token [B, L], int64; -100 = no label."""
+    answer_starts: Tensor | None = None
+    """Position of the answer's first token [B], int64; [CLS] = no answer, -100 = no label."""
+    answer_ends: Tensor | None = None
+    """Position of the answer's last token [B], int64, as in ``answer_starts``."""
+    second: "Batch | None" = None
+    """The other text of each row [B, L'], encoded apart from the first (bi-encoder)."""
 
     def __post_init__(self) -> None:
         """Refuse a batch without exactly one source of embeddings."""
@@ -81,4 +93,6 @@ class Batch:
                 moved[f.name] = value.to(device, non_blocking=non_blocking)
             elif f.name == "memory":
                 moved[f.name] = tuple(t.to(device, non_blocking=non_blocking) for t in value)
+            elif isinstance(value, Batch):
+                moved[f.name] = value.to(device, non_blocking=non_blocking)
         return replace(self, **moved)

@@ -7,15 +7,27 @@ their own; the rest are numbers. Families spell their difference from BERT with
 "how does it differ" table from the very values that build the model.
 """
 
-import dataclasses
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields, is_dataclass, replace
-from typing import Any, ClassVar, Self, get_args, get_type_hints
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Self
 
+from core_models.config_json import from_json, leaves, to_json
+from core_models.config_task import Task
 from core_models.errors import InputError
 
 ACTIVATIONS = ("gelu", "gelu_tanh", "relu", "tanh")
 DIRECTIONS = ("both", "left")
+MASKINGS = (
+    "none",
+    "uniform",
+    "whole_word",
+    "ngram",
+    "windowed_ngram",
+    "span",
+    "with_replacement",
+    "similar",
+    "permutation",
+)
 REPLACED_TOKEN_STYLES = ("token", "token_and_first")
 
 
@@ -96,6 +108,8 @@ class Attention:
     output_bias: bool = True
     dropout: float = 0.1
     """Dropout on the attention probabilities, in 0..1."""
+    direction: str = "both"
+    """``both``, or ``left``: plain attention to each token and those before it (causal)."""
     terms: Terms = field(default_factory=Plain)
     """Named summands of the score beside the content score."""
 
@@ -135,7 +149,7 @@ class Masking:
     """How a family chooses what to predict."""
 
     kind: str = "uniform"
-    """``uniform``, ``whole_word``, ``ngram``, ``span``, ``permutation`` or ``none``."""
+    """One of :data:`MASKINGS`; what each does is said in :mod:`core_models.masking`."""
     rate: float = 0.15
     """Share of tokens chosen."""
     split: tuple[float, float, float] = (0.8, 0.1, 0.1)
@@ -179,6 +193,8 @@ class Config:
     """Whether a second stream of queries knows positions but not contents (XLNet)."""
     output_dropout: bool = False
     """Whether dropout follows the last step (XLNet)."""
+    task: Task | None = None
+    """What the model was fine-tuned for; None = it was not."""
 
     def __post_init__(self) -> None:
         """Check ranges and the agreements between parts."""
@@ -194,6 +210,13 @@ class Config:
         """Number of distinct blocks (sets of layer weights)."""
         return max(self.schedule) + 1
 
+    @property
+    def left_to_right(self) -> bool:
+        """Whether each token sees itself and those before it only."""
+        terms = self.attention.terms
+        uni = isinstance(terms, TransformerXL) and terms.direction == "left"
+        return uni or self.attention.direction == "left"
+
     def with_vocabulary(self, vocabulary: int, *, pad_id: int | None = None) -> Self:
         """The same model over another vocabulary size."""
         pad = self.embeddings.pad_id if pad_id is None else pad_id
@@ -201,18 +224,23 @@ class Config:
 
     def with_dropout(self, rate: float) -> Self:
         """The same model with one rate for every dropout."""
-        return replace(self, dropout=rate, attention=replace(self.attention, dropout=rate))
+        return replace(
+            self,
+            dropout=rate,
+            attention=replace(self.attention, dropout=rate),
+            task=None if self.task is None else replace(self.task, dropout=None),
+        )
 
     def to_json(self) -> dict[str, Any]:
         """Plain values that :meth:`from_json` reads back to an equal config."""
-        result = _to_json(self)
+        result = to_json(self)
         assert isinstance(result, dict)
         return result
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Self:
         """Read :meth:`to_json` output; unknown, missing or ill-typed fields raise InputError."""
-        result = _from_json(cls, values, "config")
+        result = from_json(cls, values, "config")
         assert isinstance(result, cls)
         return result
 
@@ -228,83 +256,13 @@ class Difference:
 
 def diff(left: Config, right: Config) -> list[Difference]:
     """Every value in which two configs differ, in the order of the tree's fields."""
-    a, b = dict(_leaves(_to_json(left))), dict(_leaves(_to_json(right)))
+    a, b = dict(leaves(to_json(left))), dict(leaves(to_json(right)))
     paths = list(dict.fromkeys([*a, *b]))
     return [
         Difference(path, a.get(path), b.get(path))
         for path in paths
         if path != "family" and a.get(path) != b.get(path)
     ]
-
-
-def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    if isinstance(value, dict):
-        for key, child in value.items():
-            yield from _leaves(child, f"{path}.{key}" if path else key)
-    else:
-        yield path, value
-
-
-def _to_json(value: Any) -> Any:
-    if is_dataclass(value) and not isinstance(value, type):
-        tag = {"kind": value.kind} if isinstance(value, Terms) else {}
-        return tag | {f.name: _to_json(getattr(value, f.name)) for f in fields(value)}
-    if isinstance(value, tuple):
-        return [_to_json(item) for item in value]
-    return value
-
-
-def _from_json(kind: Any, value: Any, path: str) -> Any:
-    """Build ``kind`` from plain values, naming the path of whatever does not fit."""
-    options = [option for option in (get_args(kind) or (kind,)) if option is not type(None)]
-    if is_dataclass(options[0]):
-        if value is None and type(None) in get_args(kind):
-            return None
-        if not isinstance(value, Mapping):
-            raise InputError(f"{path} must be an object with named fields, not {value!r}.")
-        values = dict(value)
-        if len(options) > 1:
-            options = [_tagged(options, values.pop("kind", None), path)]
-        return _build(options[0], values, path)
-    if getattr(kind, "__origin__", None) is tuple:
-        if not isinstance(value, list | tuple):
-            raise InputError(f"{path} must be a list, not {value!r}.")
-        return tuple(_from_json(get_args(kind)[0], item, path) for item in value)
-    allowed = get_args(kind) or (kind,)
-    if float in allowed and type(value) is int:
-        return float(value)
-    if type(value) not in allowed:
-        names = " or ".join("null" if t is type(None) else t.__name__ for t in allowed)
-        raise InputError(f"{path} must be {names}, not {value!r}.")
-    return value
-
-
-def _tagged(options: list[Any], tag: Any, path: str) -> Any:
-    for option in options:
-        if option.kind == tag:
-            return option
-    known = ", ".join(option.kind for option in options)
-    raise InputError(f"{path}.kind is {tag!r}; allowed are {known}.")
-
-
-def _build(kind: Any, values: dict[str, Any], path: str) -> Any:
-    hints = get_type_hints(kind)
-    known = {f.name: f for f in fields(kind)}
-    unknown = sorted(set(values) - set(known))
-    if unknown:
-        raise InputError(f"{path} has no field {unknown[0]!r}; known are {', '.join(known)}.")
-    missing = [
-        name
-        for name, f in known.items()
-        if name not in values
-        and f.default is dataclasses.MISSING
-        and f.default_factory is dataclasses.MISSING
-    ]
-    if missing:
-        raise InputError(f"{path} lacks the field {missing[0]!r}.")
-    return kind(
-        **{name: _from_json(hints[name], value, f"{path}.{name}") for name, value in values.items()}
-    )
 
 
 def _check(config: Config) -> None:
@@ -323,6 +281,10 @@ def _check(config: Config) -> None:
         ("schedule", len(config.schedule), 1, 512),
         ("norm_epsilon", config.norm_epsilon, 0, 1),
         ("dropout", config.dropout, 0, 1),
+        ("masking.rate", config.masking.rate, 0, 1),
+        ("masking.longest", config.masking.longest, 1, 1_000),
+        ("the sum of masking.split", sum(config.masking.split), 0, 1 + 1e-9),
+        *((f"masking.split.{n}", share, 0, 1) for n, share in enumerate(config.masking.split)),
     ]
     for name, value, low, high in ranges:
         if not low <= value <= high:
@@ -331,6 +293,10 @@ def _check(config: Config) -> None:
         raise InputError(
             f"head_activation is {config.head_activation!r}; allowed are null, "
             f"{', '.join(ACTIVATIONS)}."
+        )
+    if config.masking.kind not in MASKINGS:
+        raise InputError(
+            f"masking.kind is {config.masking.kind!r}; allowed are {', '.join(MASKINGS)}."
         )
     if f.activation not in ACTIVATIONS:
         raise InputError(
@@ -345,7 +311,18 @@ def _check(config: Config) -> None:
         raise InputError(
             f"schedule {config.schedule} must use every block from 0 to its highest number."
         )
+    if a.direction not in DIRECTIONS:
+        raise InputError(
+            f"attention.direction is {a.direction!r}; allowed are {', '.join(DIRECTIONS)}."
+        )
     terms = a.terms
+    if a.direction == "left" and not isinstance(terms, Plain):
+        raise InputError(f"attention.direction left needs plain terms, not {terms.kind}.")
+    if config.left_to_right and (config.convolution or config.mask_decoder):
+        raise InputError(
+            "A model that reads from left to right has neither convolution nor mask_decoder: "
+            "both look to the right."
+        )
     if isinstance(terms, TransformerXL) and terms.direction not in DIRECTIONS:
         raise InputError(
             f"attention.terms.direction is {terms.direction!r}; "

@@ -1,4 +1,7 @@
-"""Pretraining heads; called on the encoder's output, outside the encoder."""
+"""Heads by name: pretraining heads, and those of fine-tuning from :mod:`core_models.heads_task`.
+
+They are called on the encoder's output, outside the encoder.
+"""
 
 from collections.abc import Callable
 
@@ -6,9 +9,11 @@ import torch
 from torch import Tensor, nn
 
 from core_models.config import Config
+from core_models.config_task import TASKS
 from core_models.embeddings import Embeddings
 from core_models.errors import InputError
 from core_models.heads_relative import PermutationHead, TokenAndFirstHead
+from core_models.heads_task import build_task_head
 from core_models.layer import FUNCTIONS
 
 
@@ -136,6 +141,7 @@ _REPLACED_TOKEN: dict[str, Callable[[Config], nn.Module]] = {
 
 HEADS: dict[str, Callable[[Config, Embeddings], nn.Module]] = {
     "masked_token": MaskedTokenHead,
+    "causal": MaskedTokenHead,
     "next_sentence": lambda config, _: NextSentenceHead(config),
     "sentence_order": lambda config, _: SentenceOrderHead(config),
     "replaced_token": lambda config, _: _REPLACED_TOKEN[config.replaced_token_style](config),
@@ -147,8 +153,11 @@ HEADS: dict[str, Callable[[Config, Embeddings], nn.Module]] = {
 
 def build_head(name: str, config: Config, embeddings: Embeddings) -> nn.Module:
     """The head of a name; InputError lists the known ones."""
+    if name in TASKS:
+        return build_task_head(name, config)
     try:
         constructor = HEADS[name]
     except KeyError:
-        raise InputError(f"No head {name!r}; known are {', '.join(HEADS)}.") from None
+        known = ", ".join([*HEADS, *TASKS])
+        raise InputError(f"No head {name!r}; known are {known}.") from None
     return constructor(config, embeddings)

@@ -12,6 +12,7 @@ from typing import Any
 from core_models.checkpoints import bert
 from core_models.checkpoints.fields import Fields
 from core_models.checkpoints.table import Format, Ignored, Row
+from core_models.checkpoints.tasks import POOLED, TaskFiles
 from core_models.config import Config
 from core_models.errors import InputError
 from core_models.families.albert import ALBERT_BASE
@@ -80,6 +81,7 @@ def block_rows(config: Config) -> tuple[Row, ...]:
 def read_config(values: Mapping[str, Any]) -> Config:
     """AlbertConfig's fields; absent ones take AlbertConfig's defaults."""
     fields = Fields(values)
+    fields.fixed("is_decoder", False)
     config = bert.read_config({**_DEFAULTS, **values})
     layers = fields.integer("num_hidden_layers", 1, 512, 12)
     groups = fields.integer("num_hidden_groups", 1, layers, 1)
@@ -148,6 +150,14 @@ FORMAT = Format(
     ),
     read_config=read_config,
     write_config=write_config,
+    tasks=TaskFiles(
+        stem="Albert",
+        dense="albert.pooler.*",
+        classifier="classifier.*",
+        style=POOLED,
+        text_dropout=("classifier_dropout_prob", 0.1),
+        tag_dropout=("classifier_dropout_prob", 0.1),
+    ),
     alone=("albert.pooler.*",),
     prefix="albert.",
 )

@@ -1,4 +1,4 @@
-"""BERT's files: BertModel, BertForMaskedLM, BertForPreTraining."""
+"""BERT's files: BertModel, BertForMaskedLM, BertForPreTraining, BertLMHeadModel."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -6,6 +6,7 @@ from typing import Any
 
 from core_models.checkpoints.fields import Fields
 from core_models.checkpoints.table import Format, Ignored, Row
+from core_models.checkpoints.tasks import POOLED, TaskFiles
 from core_models.config import Attention, Config, Embeddings, FeedForward
 from core_models.errors import InputError
 from core_models.families.bert import BERT_BASE
@@ -49,7 +50,7 @@ def read_config(values: Mapping[str, Any]) -> Config:
         )
     vocabulary = fields.integer("vocab_size", 1, 2_000_000, 30522)
     fields.fixed("position_embedding_type", "absolute")
-    fields.fixed("is_decoder", False)
+    decoder = fields.boolean("is_decoder", False)
     fields.fixed("tie_word_embeddings", True)
     return replace(
         BERT_BASE,
@@ -65,6 +66,7 @@ def read_config(values: Mapping[str, Any]) -> Config:
             heads=heads,
             head_width=width // heads,
             dropout=fields.number("attention_probs_dropout_prob", 0, 1, 0.1),
+            direction="left" if decoder else "both",
         ),
         feed_forward=FeedForward(
             width=fields.integer("intermediate_size", 1, 65_536, 3072),
@@ -96,7 +98,7 @@ def write_config(config: Config) -> dict[str, Any]:
         "layer_norm_eps": config.norm_epsilon,
         "pad_token_id": config.embeddings.pad_id,
         "tie_word_embeddings": True,
-    }
+    } | ({"is_decoder": True} if config.attention.direction == "left" else {})
 
 
 FORMAT = Format(
@@ -131,6 +133,10 @@ FORMAT = Format(
     ),
     read_config=read_config,
     write_config=write_config,
+    tasks=TaskFiles(
+        stem="Bert", dense="bert.pooler.dense.*", classifier="classifier.*", style=POOLED
+    ),
+    causal="BertLMHeadModel",
     alone=("bert.pooler.dense.*",),
     prefix="bert.",
 )

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from core_models.checkpoints.fields import Fields
 from core_models.checkpoints.table import Format, Ignored, Packed, Row
+from core_models.checkpoints.tasks import POOLED, TaskFiles
 from core_models.config import Config, Disentangled, FeedForward, MaskDecoder
 from core_models.errors import InputError
 from core_models.families.deberta import DEBERTA_BASE
@@ -182,6 +183,21 @@ BODY_ROWS = (
 
 _REASON = "transformers adds this head at random unless legacy is false"
 
+
+def tasks(stem: str) -> TaskFiles:
+    """Names of fine-tuned models."""
+    return TaskFiles(
+        stem=stem,
+        dense="pooler.dense.*",
+        classifier="classifier.*",
+        style=replace(POOLED, activation="gelu"),
+        text_dropout=("cls_dropout", None),
+        tag_dropout=(None, None),
+        activation_field="pooler_hidden_act",
+        fixed={"pooler_dropout": 0},
+    )
+
+
 IGNORED = (
     Ignored("cls.predictions.transform.dense.*", _REASON),
     Ignored("cls.predictions.transform.LayerNorm.*", _REASON),
@@ -230,6 +246,7 @@ FORMAT = Format(
     ),
     packed=(Packed(_PACK, tuple(f"{_PACK}:{part}" for part in _PARTS), _Interleaved()),),
     ignored=IGNORED,
+    tasks=tasks("Deberta"),
     read_config=read_config,
     write_config=write_body,
     settle=settle,

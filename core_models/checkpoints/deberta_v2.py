@@ -133,6 +133,7 @@ V2 = Format(
     read_config=read_config,
     write_config=write_config,
     settle=settle,
+    tasks=deberta.tasks("DebertaV2"),
     leftovers={"masked_token": "replaced_token"},
     prefix="deberta.",
 )

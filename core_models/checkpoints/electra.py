@@ -11,6 +11,7 @@ from typing import Any
 from core_models.checkpoints import bert
 from core_models.checkpoints.fields import Fields
 from core_models.checkpoints.table import Format, Ignored, Row
+from core_models.checkpoints.tasks import POOLED, TaskFiles
 from core_models.config import Config
 from core_models.families.electra import ELECTRA_BASE
 
@@ -71,5 +72,12 @@ FORMAT = Format(
     ),
     read_config=read_config,
     write_config=write_config,
+    tasks=TaskFiles(
+        stem="Electra",
+        dense="classifier.dense.*",
+        classifier="classifier.out_proj.*",
+        style=replace(POOLED, activation="gelu", dropout_before=True),
+    ),
+    causal="ElectraForCausalLM",
     prefix="electra.",
 )

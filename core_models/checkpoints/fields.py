@@ -35,6 +35,13 @@ class Fields:
             raise InputError(f"config.json: {key} is {value}; expected {low} to {high}.")
         return float(value)
 
+    def boolean(self, key: str, default: bool) -> bool:
+        """True or false."""
+        value = self.values.get(key, default)
+        if not isinstance(value, bool):
+            raise InputError(f"config.json: {key} is {value!r}; expected true or false.")
+        return value
+
     def activation(self, key: str) -> str:
         """One of our activation names."""
         value = self.values.get(key, "gelu")

@@ -16,6 +16,7 @@ from safetensors import SafetensorError
 from torch import Tensor, nn
 
 from core_models.checkpoints.formats import BY_FAMILY, FORMATS
+from core_models.checkpoints.own_fields import complete
 from core_models.checkpoints.table import FAMILY_FIELD, Format, Transform
 from core_models.config import Config
 from core_models.errors import InputError
@@ -52,6 +53,10 @@ def read_format(values: Mapping[str, Any]) -> Format:
         raise InputError(
             f"config.json: model_type is {model_type!r}; supported are {', '.join(FORMATS)}."
         )
+    return _special(_family_format(model_type, values), values)
+
+
+def _family_format(model_type: str, values: Mapping[str, Any]) -> Format:
     if FAMILY_FIELD not in values:
         return FORMATS[model_type]
     named = {name: form for name, form in BY_FAMILY.items() if form.model_type == model_type}
@@ -64,8 +69,31 @@ def read_format(values: Mapping[str, Any]) -> Format:
     return named[family]
 
 
+def _special(form: Format, values: Mapping[str, Any]) -> Format:
+    """The format as a decoder's, or with a task's head, where config.json says so."""
+    if values.get("is_decoder") is True:
+        form = form.leftward()
+    task = form.tasks.read(values)
+    return form if task is None else form.for_task(task)
+
+
 def read_tensors(folder: Path) -> dict[str, Tensor]:
     """Every tensor of a folder's safetensors files, under the names in the files."""
+    tensors: dict[str, Tensor] = {}
+    for path in _weight_files(folder):
+        tensors |= _read_file(path)
+    return tensors
+
+
+def read_headers(folder: Path) -> dict[str, Tensor]:
+    """What :func:`read_tensors` gives, on the meta device: names and shapes, no weights read."""
+    tensors: dict[str, Tensor] = {}
+    for path in _weight_files(folder):
+        tensors |= _read_header(path)
+    return tensors
+
+
+def _weight_files(folder: Path) -> list[Path]:
     if (folder / INDEX).exists():
         places = read_json(folder / INDEX, 20_000_000).get("weight_map")
         if not isinstance(places, dict) or not all(isinstance(f, str) for f in places.values()):
@@ -81,25 +109,36 @@ def read_tensors(folder: Path) -> dict[str, Tensor]:
                 f"save the model as {WEIGHTS} first."
             )
         raise InputError(f"{folder} has no {WEIGHTS}.")
-    tensors: dict[str, Tensor] = {}
     for name in names:
         if Path(name).name != name:
             raise InputError(f"{folder / INDEX} names a file outside its folder: {name!r}.")
-        tensors |= _read_file(folder / name)
-    return tensors
+        if not (folder / name).exists():
+            raise InputError(f"{folder / name} is listed in {INDEX} but missing.")
+    return [folder / name for name in names]
 
 
 def _read_file(path: Path) -> dict[str, Tensor]:
     try:
         return safetensors.torch.load(path.read_bytes())
-    except FileNotFoundError:
-        raise InputError(f"{path} is listed in {INDEX} but missing.") from None
     except SafetensorError as error:
-        raise InputError(f"{path} is cut off or not a safetensors file: {error}") from None
+        raise _broken(path, error) from None
+
+
+def _read_header(path: Path) -> dict[str, Tensor]:
+    try:
+        with safetensors.safe_open(path, framework="pt") as file:
+            shapes = {name: file.get_slice(name).get_shape() for name in file.keys()}  # noqa: SIM118
+    except SafetensorError as error:
+        raise _broken(path, error) from None
+    return {name: torch.empty(shape, device="meta") for name, shape in shapes.items()}
+
+
+def _broken(path: Path, error: SafetensorError) -> InputError:
+    return InputError(f"{path} is cut off or not a safetensors file: {error}")
 
 
 def present_heads(form: Format, names: Iterable[str]) -> tuple[str, ...]:
-    """Heads of which a file holds tensors beyond those that may stand alone.
+    """A task's head, and heads of which a file holds tensors beyond those that may stand alone.
 
     In the order of the format's rows: a file gives its tensors in no fixed order, and the order of
     parameters decides how a gradient norm rounds.
@@ -107,8 +146,10 @@ def present_heads(form: Format, names: Iterable[str]) -> tuple[str, ...]:
     alone = {a for pattern in form.alone for a in (pattern.replace("*", w) for w in _SUFFIXES)}
     found = {ours[0] for name in names if name not in alone and (ours := form.to_ours(name))}
     heads = {name.split(".")[1] for name in found if name.startswith("heads.")}
-    known = dict.fromkeys(r.ours.split(".")[1] for r in form.rows if r.ours.startswith("heads."))
-    return tuple(h for h in known if h in heads and form.leftovers.get(h) not in heads)
+    task = () if form.task is None else (form.task.head,)
+    known = dict.fromkeys([*task, *(row.head for row in form.rows if row.head)])
+    kept = heads.union(task)
+    return tuple(h for h in known if h in kept and form.leftovers.get(h) not in heads)
 
 
 _SUFFIXES = ("weight", "bias")
@@ -197,7 +238,8 @@ def _ours(
             f"config.json asks for {list(expected)}."
         )
     tensor = tensor.float()
-    if not bool(tensor.isfinite().all()):
+    lowest, highest = tensor.aminmax()  # one pass, and NaN wins
+    if not bool(lowest.isfinite() & highest.isfinite()):
         raise InputError(f"The tensor {name!r} holds NaN or infinite values.")
     return tensor
 
@@ -217,7 +259,7 @@ def _tied(name: str) -> bool:
 
 def save_checkpoint(module: nn.Module, form: Format, config: Config, folder: Path) -> None:
     """Write config.json and safetensors that ``transformers.Auto...from_pretrained`` opens."""
-    form = form.at(config)
+    plain, form = form, form.at(config)
     heads = tuple(
         dict.fromkeys(n.split(".")[1] for n in module.state_dict() if n.startswith("heads."))
     )
@@ -231,6 +273,7 @@ def save_checkpoint(module: nn.Module, form: Format, config: Config, folder: Pat
         **form.write_config(config),
         "dtype": "float32",
     }
+    values |= complete(plain, config, values)
     folder.mkdir(parents=True, exist_ok=True)
     _write_text(folder / CONFIG, json.dumps(values, indent=2, sort_keys=True) + "\n")
     _write_shards(tensors, folder)

@@ -10,6 +10,7 @@ from core_models.checkpoints import (
     roberta,
     xlnet,
 )
+from core_models.checkpoints.own_fields import with_own_fields
 from core_models.checkpoints.table import Format
 
 _ALL = (
@@ -22,18 +23,18 @@ _ALL = (
     deberta_v2.V2,
 )
 
-FORMATS: dict[str, Format] = {form.model_type: form for form in _ALL}
+FORMATS: dict[str, Format] = {form.model_type: with_own_fields(form) for form in _ALL}
 
 BY_FAMILY: dict[str, Format] = {
-    "bert": bert.FORMAT,
-    "roberta": roberta.FORMAT,
-    "albert": albert.FORMAT,
-    "electra": electra.FORMAT,
-    "spanbert": bert_variants.SPANBERT,
-    "macbert": bert_variants.MACBERT,
-    "xlnet": xlnet.FORMAT,
-    "deberta": deberta.FORMAT,
-    "deberta_v2": deberta_v2.V2,
-    "deberta_v3": deberta_v2.V3,
+    "bert": FORMATS["bert"],
+    "roberta": FORMATS["roberta"],
+    "albert": FORMATS["albert"],
+    "electra": FORMATS["electra"],
+    "spanbert": with_own_fields(bert_variants.SPANBERT),
+    "macbert": with_own_fields(bert_variants.MACBERT),
+    "xlnet": FORMATS["xlnet"],
+    "deberta": FORMATS["deberta"],
+    "deberta_v2": FORMATS["deberta-v2"],
+    "deberta_v3": with_own_fields(deberta_v2.V3),
 }
 """The format that a family is saved in."""

@@ -1,4 +1,4 @@
-"""RoBERTa's files: RobertaModel, RobertaForMaskedLM."""
+"""RoBERTa's files: RobertaModel, RobertaForMaskedLM, RobertaForCausalLM."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -7,6 +7,7 @@ from typing import Any
 from core_models.checkpoints import bert
 from core_models.checkpoints.fields import Fields
 from core_models.checkpoints.table import Format, Ignored, Row
+from core_models.checkpoints.tasks import POOLED, TaskFiles
 from core_models.config import Config
 from core_models.families.roberta import ROBERTA_BASE
 
@@ -55,5 +56,12 @@ FORMAT = Format(
     ),
     read_config=read_config,
     write_config=bert.write_config,
+    tasks=TaskFiles(
+        stem="Roberta",
+        dense="classifier.dense.*",
+        classifier="classifier.out_proj.*",
+        style=replace(POOLED, dropout_before=True),
+    ),
+    causal="RobertaForCausalLM",
     prefix="roberta.",
 )

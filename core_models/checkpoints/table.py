@@ -13,7 +13,10 @@ from typing import Any, Protocol
 
 from torch import Tensor
 
+from core_models.checkpoints.tasks import TaskFiles
 from core_models.config import Config
+from core_models.config_task import Task
+from core_models.errors import InputError
 
 FAMILY_FIELD = "cloze_family"
 """A field of ours in config.json: the family, where several share one ``model_type``."""
@@ -38,6 +41,12 @@ class Row:
     theirs: str
     ours: str
     transform: Transform | None = None
+
+    @property
+    def head(self) -> str | None:
+        """The head that the tensor belongs to; None = the encoder."""
+        parts = self.ours.split(".")
+        return parts[1] if parts[0] == "heads" else None
 
 
 class Layout(Protocol):
@@ -83,6 +92,11 @@ class Format:
     read_config: Callable[[Mapping[str, Any]], Config]
     """Their config.json to a Config; InputError names the field that does not fit."""
     write_config: Callable[[Config], dict[str, Any]]
+    tasks: TaskFiles
+    """Names of fine-tuned models."""
+    causal: str | None = None
+    """Class name of a model that reads from left to right, where the family has one; its head's
+    tensors are those of the masked-token head."""
     alone: Sequence[str] = ()
     """Their patterns of head tensors that may be present without the rest of their head."""
     prefix: str = ""
@@ -98,12 +112,49 @@ class Format:
     leftovers: Mapping[str, str] = field(default_factory=dict)
     """Heads of ours that are left out of a file that also holds the head beside them: tensors
     that were left over from an earlier stage of training."""
+    task: Task | None = None
+    """The task whose head the table holds; see :meth:`for_task`."""
 
     def at(self, config: Config) -> "Format":
         """The table for one config, complete in both directions."""
-        if self.more_rows is None:
+        form = self if config.attention.direction == "both" else self.leftward()
+        if config.task is not None:
+            form = form.for_task(config.task)
+        if form.more_rows is None:
+            return form
+        return replace(form, rows=(*form.rows, *form.more_rows(config)), more_rows=None)
+
+    def leftward(self) -> "Format":
+        """The table of a model that reads from left to right: its head continues texts."""
+        if self.causal is None:
+            raise InputError(
+                f"Files of type {self.model_type} hold no model that reads from left to right."
+            )
+        masked, causal = "heads.masked_token.", "heads.causal."
+        rows = [replace(row, ours=row.ours.replace(masked, causal)) for row in self.rows]
+        architectures = {("causal",): self.causal, (): self.architectures[()]}
+        return replace(self, rows=rows, architectures=architectures)
+
+    def for_task(self, task: Task) -> "Format":
+        """The table with a task's head, which takes over a pooler from the head that trained it."""
+        if self.task is not None:
             return self
-        return replace(self, rows=(*self.rows, *self.more_rows(config)), more_rows=None)
+        rows = [Row(a, f"heads.{task.head}.{b}") for a, b in self.tasks.names(task).items()]
+        taken = {row.theirs for row in rows}
+        robbed = {row.head for row in self.rows if row.theirs in taken}
+        idle = [
+            Ignored(row.theirs, f"its pooler went over to {task.head}")
+            for row in self.rows
+            if row.head in robbed and row.theirs not in taken
+        ]
+        name = self.tasks.architecture(task)
+        return replace(
+            self,
+            task=task,
+            rows=(*rows, *(row for row in self.rows if row.head not in robbed)),
+            ignored=(*(e for e in self.ignored if e.theirs not in taken), *idle),
+            architectures=({(task.head,): name} if name else {}) | dict(self.architectures),
+        )
 
     def to_ours(self, name: str) -> tuple[str, Transform | None] | None:
         """Our name for one of theirs, or None where no row matches."""

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from core_models.checkpoints.fields import Fields
 from core_models.checkpoints.table import Format, Ignored, Row
+from core_models.checkpoints.tasks import POOLED, TaskFiles
 from core_models.config import Config, FeedForward, TransformerXL
 from core_models.errors import InputError
 from core_models.families.xlnet import XLNET_BASE
@@ -162,5 +163,16 @@ FORMAT = Format(
     ),
     read_config=read_config,
     write_config=write_config,
+    tasks=TaskFiles(
+        stem="XLNet",
+        dense="sequence_summary.summary.*",
+        classifier="logits_proj.*",
+        style=replace(POOLED, token="last"),
+        text_dropout=("summary_last_dropout", 0.1),
+        tag_dropout=(None, 0.0),
+        activation_field="summary_activation",
+        fixed={"summary_type": "last", "summary_use_proj": True},
+        answering="ForQuestionAnsweringSimple",
+    ),
     prefix="transformer.",
 )

@@ -1,0 +1,184 @@
+"""Files of fine-tuned models, and what their config.json says of the head.
+
+The classes are *ForSequenceClassification, *ForTokenClassification and *ForQuestionAnswering. What
+transformers has no class or field for (``similarity``, a tag head over all layers, some rates of
+dropout) is kept in a field of ours that holds the whole :class:`~core_models.config_task.Task`. A
+tag head over all layers also goes under names of its own, so that transformers, which would read
+the last layer alone, does not take it for its head.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from core_models.checkpoints.fields import ACTIVATIONS, Fields
+from core_models.config import Config
+from core_models.config_json import from_json, to_json
+from core_models.config_task import LABELLED, MOST_LABELS, Task
+from core_models.errors import InputError
+
+TASK_FIELD = "cloze_task"
+"""A field of ours in config.json: the task, where the other fields would give another one."""
+
+POOLED = Task(head="regress")
+"""BERT's style: dense layer and tanh over the first token, then dropout."""
+
+_TEXT = ("classify", "regress")
+_PROBLEMS = {"single_label_classification": "classify", "regression": "regress"}
+_MIX = "cloze_tag."
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaskFiles:
+    """How a family's fine-tuned models are named in files."""
+
+    stem: str
+    """What the class names start with."""
+    dense: str
+    """Their pattern of the dense layer over [CLS]."""
+    classifier: str
+    """Their pattern of the layer after it."""
+    style: Task
+    """Token, activation and dropout of a classification head."""
+    text_dropout: tuple[str, float | None] = ("classifier_dropout", None)
+    """Field and default of the rate in heads over a whole text; null means the encoder's."""
+    tag_dropout: tuple[str | None, float | None] = ("classifier_dropout", None)
+    """The same for tags; where there is no field, the rate is fixed."""
+    activation_field: str | None = None
+    """Field of the activation, where there is one."""
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+    """Fields of which one value is supported, which is also their default."""
+    answering: str = "ForQuestionAnswering"
+
+    def architecture(self, task: Task) -> str | None:
+        """The class that opens the head; None where transformers has none."""
+        if task.head in _TEXT:
+            return self.stem + "ForSequenceClassification"
+        if task.head == "tag" and not task.every_step:
+            return self.stem + "ForTokenClassification"
+        return self.stem + self.answering if task.head == "span" else None
+
+    def names(self, task: Task) -> dict[str, str]:
+        """Their pattern -> ours inside the head."""
+        if task.head in _TEXT:
+            return {self.dense: "dense.*", self.classifier: "classifier.*"}
+        if task.head == "span":
+            return {"qa_outputs.*": "classifier.*"}
+        if task.head == "similarity":
+            return {}
+        if not task.every_step:
+            return {"classifier.*": "classifier.*"}
+        return {f"{_MIX}{name}": name for name in ("classifier.*", "weights", "scale")}
+
+    def task(self, head: str, labels: tuple[str, ...] = (), **values: Any) -> Task:
+        """A task in the family's style; ``dropout`` is the family's where it is not given."""
+        style = self.style
+        if values.get("dropout") is None:
+            default = {"tag": self.tag_dropout[1]} | dict.fromkeys(_TEXT, self.text_dropout[1])
+            values["dropout"] = default.get(head)
+        if head in _TEXT:
+            values = {"activation": style.activation, "dropout_before": style.dropout_before} | (
+                values
+            )
+        if head in (*_TEXT, "similarity"):
+            values["token"] = style.token
+        return Task(head=head, labels=labels, **values)
+
+    def read(self, values: Mapping[str, Any]) -> Task | None:
+        """The task of a config.json; InputError names the field that does not fit."""
+        if TASK_FIELD in values:
+            task = from_json(Task, values[TASK_FIELD], f"config.json: {TASK_FIELD}")
+            assert isinstance(task, Task)
+            return task
+        classes = values.get("architectures")
+        written = classes[0] if isinstance(classes, list) and classes else None
+        if written == self.stem + "ForSequenceClassification":
+            return self._read_text(values)
+        if written == self.stem + "ForTokenClassification":
+            key, default = self.tag_dropout
+            return self.task("tag", _labels(values), dropout=_rate(values, key, default))
+        if written == self.stem + self.answering:
+            if len(_labels(values)) != 2:
+                raise InputError("config.json: id2label must have two entries for answers.")
+            return self.task("span")
+        if written in (self.stem + "ForMultipleChoice", self.stem + "ForQuestionAnswering"):
+            raise InputError(
+                f"config.json: architectures is {written}, whose head is not supported; fine-tuned "
+                f"classes are {', '.join(map(self.stem.__add__, self._classes()))}."
+            )
+        return None
+
+    def _classes(self) -> tuple[str, ...]:
+        return "ForSequenceClassification", "ForTokenClassification", self.answering
+
+    def _read_text(self, values: Mapping[str, Any]) -> Task:
+        labels, problem = _labels(values), values.get("problem_type")
+        if problem is not None and (not isinstance(problem, str) or problem not in _PROBLEMS):
+            raise InputError(
+                f"config.json: problem_type is {problem!r}; supported are {', '.join(_PROBLEMS)}."
+            )
+        head = _PROBLEMS[problem] if problem else ("regress" if len(labels) == 1 else "classify")
+        if head == "regress" and len(labels) != 1:
+            raise InputError(
+                f"config.json: a regression has {len(labels)} outputs in id2label; "
+                "only one is supported."
+            )
+        fields = Fields({**self.fixed, **values})
+        for key, value in self.fixed.items():
+            fields.fixed(key, value)
+        style: dict[str, Any] = {}
+        if self.activation_field is not None and self.activation_field in values:
+            style["activation"] = fields.activation(self.activation_field)
+        rate = _rate(values, *self.text_dropout)
+        return self.task(head, labels if head == "classify" else (), dropout=rate, **style)
+
+    def write(self, task: Task, config: Config) -> dict[str, Any]:
+        """Fields of config.json, as far as transformers has any for the task."""
+        values: dict[str, Any] = {}
+        if task.head != "similarity":
+            unnamed = 2 if task.head == "span" else 1
+            names = task.labels if task.head in LABELLED else _unnamed(unnamed)
+            values["id2label"] = {str(n): name for n, name in enumerate(names)}
+            values["label2id"] = {name: n for n, name in enumerate(names)}
+        key, default = self.text_dropout if task.head in _TEXT else self.tag_dropout
+        if task.head in (*_TEXT, "tag") and key is not None:
+            own = task.dropout is not None or default is None
+            values[key] = task.dropout if own else config.dropout
+        if task.head in _TEXT:
+            values["problem_type"] = next(p for p, h in _PROBLEMS.items() if h == task.head)
+            values |= self.fixed
+            if self.activation_field is not None:
+                theirs = {ours: name for name, ours in reversed(ACTIVATIONS.items())}
+                values[self.activation_field] = theirs[task.activation]
+        return values
+
+    def kept(self, task: Task, values: Mapping[str, Any]) -> dict[str, Any]:
+        """The field of ours, where ``values``, which are to be written, do not give the task."""
+        if self.architecture(task) is not None and self.read(values) == task:
+            return {}
+        return {TASK_FIELD: to_json(task)}
+
+
+def _rate(values: Mapping[str, Any], key: str | None, default: float | None) -> float | None:
+    if key is None:
+        return default
+    value = values.get(key, default)
+    return None if value is None else Fields({key: value}).number(key, 0, 1)
+
+
+def _labels(values: Mapping[str, Any]) -> tuple[str, ...]:
+    names = values.get("id2label")
+    if names is None:
+        return _unnamed(Fields(values).integer("num_labels", 1, MOST_LABELS, 2))
+    if not isinstance(names, Mapping) or not all(isinstance(n, str) for n in names.values()):
+        raise InputError(f"config.json: id2label must map numbers to names, not {names!r}.")
+    if set(names) != {str(n) for n in range(len(names))}:
+        raise InputError(
+            f"config.json: id2label must number its {len(names)} names from 0 without gaps; "
+            f"it has {', '.join(map(str, names))}."
+        )
+    return tuple(names[str(n)] for n in range(len(names)))
+
+
+def _unnamed(count: int) -> tuple[str, ...]:
+    return tuple(f"LABEL_{n}" for n in range(count))

@@ -1,0 +1,70 @@
+"""What a fine-tuned model answers, as a value of its config."""
+
+from dataclasses import dataclass
+
+from core_models.errors import InputError
+
+TASKS = ("classify", "regress", "tag", "span", "similarity")
+"""Fine-tuning heads."""
+LABELLED = ("classify", "tag")
+"""Those whose answers have names."""
+TOKENS = ("first", "last")
+POOLINGS = ("token", "mean")
+MOST_LABELS = 10_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """The one fine-tuning head of a model."""
+
+    head: str
+    """``classify``, ``regress``, ``tag``, ``span`` or ``similarity``."""
+    labels: tuple[str, ...] = ()
+    """Names of the answers by number, where they have names."""
+    dropout: float | None = None
+    """Dropout inside the head, in 0..1; None = as in the encoder."""
+    token: str = "first"
+    """The token that stands for the whole text, [CLS]: ``first`` or ``last`` (XLNet)."""
+    activation: str = "tanh"
+    """Follows the dense layer over that token."""
+    dropout_before: bool = False
+    """Whether dropout also precedes that dense layer (RoBERTa, ELECTRA)."""
+    pooling: str = "token"
+    """How ``similarity`` makes a text's vector: of that ``token``, or the ``mean`` of all real
+    ones."""
+    every_step: bool = False
+    """Whether ``tag`` reads a learned mix of the states before and after every step."""
+
+    def __post_init__(self) -> None:
+        """Check names and what belongs to which head."""
+        for name, value, allowed in (
+            ("head", self.head, TASKS),
+            ("token", self.token, TOKENS),
+            ("activation", self.activation, ("gelu", "gelu_tanh", "relu", "tanh")),
+            ("pooling", self.pooling, POOLINGS),
+        ):
+            if value not in allowed:
+                raise InputError(f"task.{name} is {value!r}; allowed are {', '.join(allowed)}.")
+        if self.dropout is not None and not 0 <= self.dropout <= 1:
+            raise InputError(f"task.dropout is {self.dropout}; allowed is 0 to 1.")
+        if self.dropout is not None and self.head in ("span", "similarity"):
+            raise InputError(f"The head {self.head} has no dropout; task.dropout must be null.")
+        if self.every_step and self.head != "tag":
+            raise InputError(f"task.every_step belongs to tag; the head is {self.head}.")
+        if self.pooling != "token" and self.head != "similarity":
+            raise InputError(f"task.pooling belongs to similarity; the head is {self.head}.")
+        self._check_labels()
+
+    def _check_labels(self) -> None:
+        if self.head not in LABELLED:
+            if self.labels:
+                raise InputError(f"The head {self.head} takes no labels; got {self.labels[0]!r}.")
+            return
+        fewest = 2 if self.head == "classify" else 1
+        if not fewest <= len(self.labels) <= MOST_LABELS:
+            raise InputError(
+                f"The head {self.head} has {len(self.labels)} labels; "
+                f"allowed are {fewest} to {MOST_LABELS}."
+            )
+        if len(set(self.labels)) < len(self.labels) or "" in self.labels:
+            raise InputError(f"Labels must differ and not be empty; got {', '.join(self.labels)}.")

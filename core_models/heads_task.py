@@ -1,0 +1,225 @@
+"""Fine-tuning heads; each is described by the config's :class:`~core_models.config_task.Task`.
+
+Families differ in three values of the head over a whole text: which token stands for it, the
+activation of the dense layer, and whether dropout also precedes that layer. Tags and answers are
+read from every token by one linear layer in all families.
+"""
+
+from collections.abc import Sequence
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from core_models.batch import Batch
+from core_models.config import Config
+from core_models.config_task import Task
+from core_models.encoder import Encoder, EncoderOutput
+from core_models.errors import InputError
+from core_models.layer import FUNCTIONS
+from core_models.trace import Trace
+
+
+class TaskHead(nn.Module):
+    """What all fine-tuning heads share: their task, and one way to ask them."""
+
+    def __init__(self, config: Config) -> None:
+        super().__init__()
+        if config.task is None:
+            raise InputError("A fine-tuning head needs config.task; Model.with_head sets it.")
+        self.task: Task = config.task
+        self.dropout = nn.Dropout(
+            config.dropout if config.task.dropout is None else config.task.dropout
+        )
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Names of the answers by number; empty where answers have no names."""
+        return self.task.labels
+
+    def answer(
+        self,
+        encoder: Encoder,
+        batch: Batch,
+        trace: Trace | None = None,
+        output: EncoderOutput | None = None,
+    ) -> Tensor:
+        """What the head says about a batch.
+
+        Args:
+            encoder: of the same model.
+            batch: inputs [B, L].
+            trace: listens to the pass, where one is made.
+            output: what the encoder gave for the batch, where it is known already.
+        """
+        output = encoder(batch, trace) if output is None else output
+        answer: Tensor = self(output.hidden)
+        return answer
+
+
+class TextHead(TaskHead):
+    """Scores of a whole text or pair: dense layer and activation over [CLS], then linear."""
+
+    def __init__(self, config: Config, outputs: int) -> None:
+        super().__init__(config)
+        self.dense = nn.Linear(config.width, config.width)
+        self.activation = FUNCTIONS[self.task.activation]
+        self.classifier = nn.Linear(config.width, outputs)
+
+    def scores(self, hidden: Tensor) -> Tensor:
+        """[B, L, D] -> [B, outputs]."""
+        x = _whole(hidden, self.task)
+        if self.task.dropout_before:
+            x = self.dropout(x)
+        scores: Tensor = self.classifier(self.dropout(self.activation(self.dense(x))))
+        return scores
+
+
+class ClassifyHead(TextHead):
+    """Which of the task's labels a text or pair has."""
+
+    def __init__(self, config: Config) -> None:
+        super().__init__(config, 0 if config.task is None else len(config.task.labels))
+
+    def forward(self, hidden: Tensor) -> Tensor:
+        """[B, L, D] -> logits [B, labels]."""
+        return self.scores(hidden)
+
+
+class RegressHead(TextHead):
+    """One number for a text or pair."""
+
+    def __init__(self, config: Config) -> None:
+        super().__init__(config, 1)
+
+    def forward(self, hidden: Tensor) -> Tensor:
+        """[B, L, D] -> [B]."""
+        return self.scores(hidden).squeeze(-1)
+
+
+class TagHead(TaskHead):
+    """Which of the task's labels each token has."""
+
+    def __init__(self, config: Config) -> None:
+        super().__init__(config)
+        self.classifier = nn.Linear(config.width, len(self.task.labels))
+
+    def forward(self, hidden: Tensor) -> Tensor:
+        """[B, L, D] -> logits [B, L, labels]."""
+        logits: Tensor = self.classifier(self.dropout(hidden))
+        return logits
+
+
+class MixedTagHead(TaskHead):
+    """Tags from a learned mix of the states before and after every step.
+
+    ``scale * sum_j softmax(weights)_j h_j`` (arXiv 1802.05365, equation 1), at first their mean.
+    """
+
+    def __init__(self, config: Config) -> None:
+        super().__init__(config)
+        self.classifier = nn.Linear(config.width, len(self.task.labels))
+        self.weights = nn.Parameter(torch.zeros(config.steps + 1))
+        self.scale = nn.Parameter(torch.ones(1))
+
+    def forward(self, states: Sequence[Tensor]) -> Tensor:
+        """N + 1 times [B, L, D] -> logits [B, L, labels]."""
+        if len(states) != len(self.weights):
+            raise ValueError(f"the mix takes {len(self.weights)} states, not {len(states)}")
+        shares = self.weights.softmax(0).unbind(0)
+        mix = sum(
+            (share * state for share, state in zip(shares, states, strict=True)),
+            start=torch.zeros_like(states[0]),
+        )
+        logits: Tensor = self.classifier(self.dropout(self.scale * mix))
+        return logits
+
+    def answer(
+        self,
+        encoder: Encoder,
+        batch: Batch,
+        trace: Trace | None = None,
+        output: EncoderOutput | None = None,
+    ) -> Tensor:
+        """As :meth:`TaskHead.answer`; a given output must hold the states of every step."""
+        output = encoder(batch, trace, every_step=True) if output is None else output
+        return self.forward(output.states)
+
+
+class SpanHead(TaskHead):
+    """Where an answer starts and ends (arXiv 1810.04805, section 4.2).
+
+    Every token is scored; an answer at the position of [CLS] means that there is none
+    (section 4.3).
+    """
+
+    def __init__(self, config: Config) -> None:
+        super().__init__(config)
+        self.classifier = nn.Linear(config.width, 2)
+
+    def forward(self, hidden: Tensor) -> Tensor:
+        """[B, L, D] -> [B, L, 2]: scores as first and as last token of the answer."""
+        scores: Tensor = self.classifier(hidden)
+        return scores
+
+
+class SimilarityHead(TaskHead):
+    """A vector of a text, compared with another text's by the cosine (arXiv 1908.10084).
+
+    It has no parameters: what is trained is the encoder.
+    """
+
+    def forward(self, hidden: Tensor, mask: Tensor | None = None) -> Tensor:
+        """[B, L, D] and the real tokens, bool [B, L], None = all -> vectors [B, D]."""
+        if self.task.pooling == "token":
+            return _whole(hidden, self.task)
+        if mask is None:
+            return hidden.mean(1)
+        kept = hidden.masked_fill(~mask[..., None], 0.0)
+        return kept.sum(1) / mask.sum(1, keepdim=True).clamp(min=1)
+
+    @staticmethod
+    def cosine(first: Tensor, second: Tensor) -> Tensor:
+        """Vectors [B, D] of two texts -> similarity [B] in -1..1."""
+        return F.cosine_similarity(first, second, dim=-1)
+
+    def answer(
+        self,
+        encoder: Encoder,
+        batch: Batch,
+        trace: Trace | None = None,
+        output: EncoderOutput | None = None,
+    ) -> Tensor:
+        """Vectors [B, D]; with ``batch.second``, whose pass is not traced, similarities [B]."""
+        output = encoder(batch, trace) if output is None else output
+        vectors = self.forward(output.hidden, batch.attention_mask)
+        if batch.second is None:
+            return vectors
+        other = encoder(batch.second)
+        return self.cosine(vectors, self.forward(other.hidden, batch.second.attention_mask))
+
+
+def _whole(hidden: Tensor, task: Task) -> Tensor:
+    """The state of the token that stands for the text: [B, L, D] -> [B, D]."""
+    return hidden[:, 0 if task.token == "first" else -1]
+
+
+def build_task_head(name: str, config: Config) -> TaskHead:
+    """The head of the config's task, which must be of that name."""
+    if config.task is None or config.task.head != name:
+        raise InputError(
+            f"The head {name} needs a config whose task is {name}; "
+            "Model.with_head makes such a model."
+        )
+    if name == "tag" and config.task.every_step:
+        return MixedTagHead(config)
+    return _HEADS[name](config)
+
+
+_HEADS: dict[str, type[TaskHead]] = {
+    "classify": ClassifyHead,
+    "regress": RegressHead,
+    "tag": TagHead,
+    "span": SpanHead,
+    "similarity": SimilarityHead,
+}
