@@ -1,15 +1,20 @@
-"""Forward latency: our fast path against transformers' BertForMaskedLM with the same weights.
+"""Speed of every family: our encoder against transformers' with the same weights.
 
-One sentence at a time, as the page asks for it. Both run in float32 without gradients, with the
-scores of every position (``BertForMaskedLM`` has no other way), and transformers uses its SDPA
-attention. Run with ``python -m benchmarks.forward``.
+One sequence at a time without gradients, as the page asks for it, and a training step (forward and
+backward) over eight. transformers runs with each attention that it has for the family, and the
+faster one counts. Our BERT runs in the same rounds, and so does the encoder that
+``optimize_for_inference`` makes. Weights are drawn, so nothing is downloaded. A part is run with,
+for example, ``python -m benchmarks.forward --size mini --family deberta``.
 """
 
 import argparse
+import copy
 import statistics
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -21,104 +26,251 @@ from core_models.checkpoints.formats import BY_FAMILY
 from core_models.encoder import initialise
 from core_models.heads import build_head
 
-SIZES = ("bert-mini", "bert-base-uncased")
+FAMILIES = {
+    "bert": "bert-base-uncased",
+    "roberta": "roberta-base",
+    "albert": "albert-base",
+    "spanbert": "spanbert-base-cased",
+    "electra": "electra-base-discriminator",
+    "macbert": "chinese-macbert-base",
+    "xlnet": "xlnet-base-cased",
+    "deberta": "deberta-base",
+    "deberta_v2": "deberta-v2-xlarge",
+    "deberta_v3": "deberta-v3-base",
+}
+"""The published size whose values each family is measured with, at the shapes below."""
+SHAPES = {"mini": (6, 256), "base": (12, 768)}
+"""Layers and width; heads of 64, inner width four times the width."""
 LENGTHS = (32, 128, 512)
+TRAINING = (8, 128)
+"""Sequences and tokens of a training step, at the first shape."""
+VOCABULARY = 2000
+"""Rows of the piece table; look-ups cost alike whatever their number."""
 TOLERANCE = 1e-4
-"""Largest difference of logits that still counts as the same model."""
+"""Largest difference of hidden states that still counts as the same model."""
+
+Contestants = dict[str, Callable[[], object]]
+Figure = dict[str, float | int | str]
 
 
-class MaskedModel(nn.Module):
-    """Encoder and masked-token head, without a tokenizer."""
+class Shaped(nn.Module):
+    """Encoder and heads, so that they can be saved, with drawn weights."""
 
     def __init__(self, config: cm.Config) -> None:
-        """Build with fresh weights, drawn with seed 0."""
+        """Draw with seed 0."""
         super().__init__()
         self.encoder = cm.Encoder(config)
-        head = build_head("masked_token", config, self.encoder.embeddings)
-        self.heads = nn.ModuleDict({"masked_token": head})
+        self.heads = nn.ModuleDict(
+            {name: build_head(name, config, self.encoder.embeddings) for name in config.objectives}
+        )
         initialise(self, config.initial_std, torch.Generator().manual_seed(0))
 
-    def forward(self, ids: Tensor) -> Tensor:
-        """Ids [B, L] -> logits [B, L, V]."""
-        hidden = self.encoder(cm.Batch(input_ids=ids)).hidden
-        logits: Tensor = self.heads["masked_token"](hidden)
-        return logits
+
+@dataclass(frozen=True)
+class Pair:
+    """One encoder as ours and as theirs, by attention."""
+
+    ours: cm.Encoder
+    theirs: dict[str, Any]
 
 
-def measure(arguments: argparse.Namespace) -> Report:
-    """Time every size and length."""
-    if arguments.threads:
-        torch.set_num_threads(arguments.threads)
-    rows: list[tuple[str, ...]] = []
-    figures: list[dict[str, float | int | str]] = []
-    with torch.inference_mode():
-        for size in arguments.sizes:
-            ours, theirs = same_weights(cm.size(size))
-            for length in arguments.lengths:
-                figure = _compare(ours, theirs, length, arguments.seconds)
-                figures.append({"size": size, "length": length, **figure})
-                rows.append(
-                    (
-                        size,
-                        str(length),
-                        f"{1000 * figure['ours']:.1f}",
-                        f"{1000 * figure['theirs']:.1f}",
-                        f"{figure['ratio']:.2f}",
-                    )
-                )
-    table = Table(
-        "Forward pass, batch of 1, all positions scored",
-        ("size", "tokens", "Cloze, ms", "transformers, ms", "Cloze / transformers"),
-        rows,
-        "Medians of runs in turn; the ratio is the median of all rounds' ratios. Below 1: faster.",
+def shaped(family: str, size: str) -> cm.Config:
+    """A family's config at a shape."""
+    config, (layers, width) = cm.size(FAMILIES[family]), SHAPES[size]
+    own_width = config.embeddings.width == config.width
+    return replace(
+        config,
+        width=width,
+        embeddings=replace(
+            config.embeddings,
+            vocabulary=VOCABULARY,
+            width=width if own_width else config.embeddings.width,
+        ),
+        attention=replace(config.attention, heads=width // 64, head_width=64),
+        feed_forward=replace(config.feed_forward, width=4 * width),
+        schedule=(0,) * layers if config.blocks == 1 else tuple(range(layers)),
     )
-    machine = environment("torch", "transformers", threads=torch.get_num_threads())
-    return Report("python -m benchmarks.forward", [table], machine, figures)
 
 
-def same_weights(
-    config: cm.Config,
-) -> tuple[Callable[[Tensor], Tensor], Callable[[Tensor], Tensor]]:
-    """Our model and transformers' with equal weights; both take ids and give logits."""
-    from transformers import BertForMaskedLM
+def same_weights(config: cm.Config) -> Pair:
+    """Our encoder, and transformers' with every attention that it has for the family."""
+    from transformers import AutoModel
     from transformers.utils import logging
 
     logging.disable_progress_bar()
-
-    ours = MaskedModel(config).eval()
+    logging.set_verbosity_error()
+    ours = Shaped(config).eval()
+    theirs = {}
     with tempfile.TemporaryDirectory() as folder:
         save_checkpoint(ours, BY_FAMILY[config.family], config, Path(folder))
-        theirs = BertForMaskedLM.from_pretrained(folder, attn_implementation="sdpa").eval()
-    return ours, lambda ids: theirs(input_ids=ids).logits
+        for attention in ("sdpa", "eager"):
+            try:
+                model = AutoModel.from_pretrained(folder, attn_implementation=attention)
+            except ValueError:  # this family has no such attention
+                continue
+            if hasattr(model, "pooler"):
+                model.pooler = None
+            theirs[attention] = model.eval()
+    return Pair(ours.encoder, theirs)
 
 
-def _compare(
-    ours: Callable[[Tensor], Tensor],
-    theirs: Callable[[Tensor], Tensor],
-    length: int,
-    seconds: float,
-) -> dict[str, float]:
-    ids = torch.randint(1000, 30000, (1, length), generator=torch.Generator().manual_seed(length))
-    difference = (ours(ids) - theirs(ids)).abs().max().item()
-    if difference > TOLERANCE:
-        raise RuntimeError(f"logits differ by {difference:g}: not the same model")
-    times = interleaved({"ours": lambda: ours(ids), "theirs": lambda: theirs(ids)}, seconds=seconds)
+def measure(arguments: argparse.Namespace) -> Report:
+    """Time every chosen shape, family and length."""
+    if arguments.threads:
+        torch.set_num_threads(arguments.threads)
+    tables, figures = [], []
+    for size in arguments.size:
+        bert = same_weights(shaped("bert", size)).ours
+        found = [
+            figure
+            for family in arguments.family
+            for figure in _family(family, size, bert, arguments)
+        ]
+        figures += found
+        layers, width = SHAPES[size]
+        tables.append(
+            Table(
+                f"Encoder, {layers} layers of {width}",
+                _COLUMNS,
+                [_row(figure) for figure in found],
+                "Milliseconds are medians of runs in turn; the other columns are medians of each "
+                "round's ratio of times, below 1: faster. Packed: `optimize_for_inference` in "
+                "float32 and bfloat16 against transformers' float32.",
+            )
+        )
+    machine = environment("torch", "transformers", threads=torch.get_num_threads())
+    return Report("python -m benchmarks.forward", tables, machine, figures)
+
+
+_COLUMNS = (
+    "family",
+    "batch",
+    "Cloze, ms",
+    "transformers, ms",
+    "their attention",
+    "Cloze / transformers",
+    "Cloze / our BERT",
+    "packed / transformers",
+    "packed bfloat16 / transformers",
+)
+
+
+def _row(figure: Figure) -> tuple[str, ...]:
+    ratios = ("ratio", "against_bert", "packed", "packed_bfloat16")
+    shape = f"{figure['rows']} x {figure['length']}"
+    return (
+        str(figure["family"]),
+        shape if figure["pass"] == "forward" else f"{shape}, training",
+        f"{1000 * float(figure['ours']):.1f}",
+        f"{1000 * float(figure['theirs']):.1f}",
+        str(figure["attention"]),
+        *(f"{float(figure[name]):.2f}" if name in figure else "" for name in ratios),
+    )
+
+
+def _family(
+    family: str, size: str, bert: cm.Encoder, arguments: argparse.Namespace
+) -> list[Figure]:
+    pair = same_weights(shaped(family, size))
+    packed = {"packed": cm.optimize_for_inference(pair.ours)}
+    if torch.ops.mkldnn._is_mkldnn_bf16_supported():
+        packed["packed_bfloat16"] = cm.optimize_for_inference(pair.ours, torch.bfloat16)
+    figures = []
+    for length in arguments.lengths:
+        ids = _ids(1, length)
+        difference = _difference(pair, ids)
+        runs = _forward(pair, bert, packed, ids)
+        with torch.inference_mode():
+            times = interleaved(runs, seconds=arguments.seconds)
+        figures.append(_figure(times, packed) | {"pass": "forward", "difference": difference})
+        figures[-1] |= {"rows": 1, "length": length}
+    if arguments.training and size == next(iter(SHAPES)):
+        rows, length = TRAINING
+        times = interleaved(_training(pair, bert, _ids(rows, length)), seconds=arguments.seconds)
+        figures.append(_figure(times, ()) | {"pass": "training", "rows": rows, "length": length})
+    return [{"family": family, "size": size, **figure} for figure in figures]
+
+
+def _figure(times: Mapping[str, list[float]], packed: Mapping[str, object] | tuple[()]) -> Figure:
+    ours = times["ours"]
+    fastest = min(
+        (name for name in times if name.startswith("theirs ")),
+        key=lambda name: statistics.median(times[name]),
+    )
+    theirs = times[fastest]
     return {
-        "ours": statistics.median(times["ours"]),
-        "theirs": statistics.median(times["theirs"]),
-        "ratio": median_ratio(times["ours"], times["theirs"]),
-        "rounds": len(times["ours"]),
-        "difference": difference,
+        "ours": statistics.median(ours),
+        "theirs": statistics.median(theirs),
+        "attention": fastest.removeprefix("theirs "),
+        "ratio": median_ratio(ours, theirs),
+        "against_bert": median_ratio(ours, times["bert"]),
+        "rounds": len(ours),
+        **{name: median_ratio(times[name], theirs) for name in packed},
+    }
+
+
+def _ids(rows: int, length: int) -> Tensor:
+    generator = torch.Generator().manual_seed(length)
+    return torch.randint(10, VOCABULARY, (rows, length), generator=generator)
+
+
+def _difference(pair: Pair, ids: Tensor) -> float:
+    """Largest difference of hidden states; RuntimeError where the models are not the same."""
+    with torch.inference_mode():
+        hidden = pair.ours(cm.Batch(input_ids=ids)).hidden
+        others = [_call(model, ids) for model in pair.theirs.values()]
+    difference = max(float((hidden - other).abs().max()) for other in others)
+    if difference > TOLERANCE:
+        raise RuntimeError(f"hidden states differ by {difference:g}: not the same model")
+    return difference
+
+
+def _call(model: Any, ids: Tensor) -> Tensor:
+    memories = {"use_mems": False} if model.config.model_type == "xlnet" else {}
+    hidden: Tensor = model(input_ids=ids, **memories).last_hidden_state
+    return hidden
+
+
+def _forward(
+    pair: Pair, bert: cm.Encoder, packed: Mapping[str, cm.Encoder], ids: Tensor
+) -> Contestants:
+    batch = cm.Batch(input_ids=ids)
+    ours = {"ours": pair.ours, "bert": bert, **packed}
+    return {
+        **{name: lambda e=e: e(batch).hidden for name, e in ours.items()},
+        **{f"theirs {name}": lambda m=m: _call(m, ids) for name, m in pair.theirs.items()},
+    }
+
+
+def _training(pair: Pair, bert: cm.Encoder, ids: Tensor) -> Contestants:
+    batch = cm.Batch(input_ids=ids)
+    encoders = {"ours": copy.deepcopy(pair.ours).train(), "bert": copy.deepcopy(bert).train()}
+    theirs = {name: copy.deepcopy(model).train() for name, model in pair.theirs.items()}
+
+    def step(module: nn.Module, run: Callable[[], Tensor]) -> Callable[[], None]:
+        def both() -> None:
+            module.zero_grad()
+            run().square().mean().backward()
+
+        return both
+
+    return {
+        **{name: step(e, lambda e=e: e(batch).hidden) for name, e in encoders.items()},
+        **{f"theirs {name}": step(m, lambda m=m: _call(m, ids)) for name, m in theirs.items()},
     }
 
 
 def build_parser() -> argparse.ArgumentParser:
     """Arguments of the benchmark."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.forward", description=__doc__)
-    parser.add_argument("--sizes", nargs="+", default=list(SIZES), metavar="NAME")
+    parser.add_argument("--size", nargs="+", choices=SHAPES, default=list(SHAPES))
+    parser.add_argument("--family", nargs="+", choices=FAMILIES, default=list(FAMILIES))
     parser.add_argument("--lengths", nargs="+", type=int, default=list(LENGTHS), metavar="L")
-    parser.add_argument("--seconds", type=float, default=15.0, help="time for each row")
+    parser.add_argument("--seconds", type=float, default=6.0, help="time for each row")
     parser.add_argument("--threads", type=int, help="torch threads (default: torch's choice)")
+    parser.add_argument(
+        "--no-training", dest="training", action="store_false", help="leave out training steps"
+    )
     return parser
 
 

@@ -20,9 +20,11 @@ if TYPE_CHECKING:
     from core_models.counts import Count
     from core_models.encoder import Encoder, EncoderOutput
     from core_models.errors import InputError
+    from core_models.flops import Flops
+    from core_models.inference import Optimization, optimization, optimize_for_inference
     from core_models.model import Model, ModelInfo, load, models
     from core_models.tokenizer import Encoding, Tokenizer
-    from core_models.trace import Edit, Trace, switch_off_heads
+    from core_models.trace import Edit, Trace, patch, switch_off_heads, switch_off_term
 
 __version__ = "0.1.0"
 
@@ -33,9 +35,11 @@ _PLACES = {
     "counts": ("Count",),
     "encoder": ("Encoder", "EncoderOutput"),
     "errors": ("InputError",),
+    "flops": ("Flops",),
+    "inference": ("Optimization", "optimization", "optimize_for_inference"),
     "model": ("Model", "ModelInfo", "load", "models"),
     "tokenizer": ("Encoding", "Tokenizer"),
-    "trace": ("Edit", "Trace", "switch_off_heads"),
+    "trace": ("Edit", "Trace", "patch", "switch_off_heads", "switch_off_term"),
 }
 _MODULES = {name: module for module, names in _PLACES.items() for name in names}
 
@@ -48,9 +52,11 @@ __all__ = [
     "Encoder",
     "EncoderOutput",
     "Encoding",
+    "Flops",
     "InputError",
     "Model",
     "ModelInfo",
+    "Optimization",
     "Tokenizer",
     "Trace",
     "count",
@@ -58,9 +64,13 @@ __all__ = [
     "families",
     "load",
     "models",
+    "optimization",
+    "optimize_for_inference",
+    "patch",
     "size",
     "sizes",
     "switch_off_heads",
+    "switch_off_term",
 ]
 
 

@@ -11,6 +11,7 @@ DeBERTa row is zero in the original code as here.)
 
 import functools
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
@@ -69,6 +70,18 @@ def attend(
     return F.dropout(probabilities, dropout) @ v
 
 
+@dataclass(frozen=True)
+class Source:
+    """What several passes over the same hidden states share in one block."""
+
+    k: Tensor
+    """Keys [B, H, K, d]."""
+    v: Tensor
+    """Values [B, H, K, d]."""
+    relative: Tensor | None
+    """What the score terms made of the relative rows."""
+
+
 class Attention(nn.Module):
     """Multi-head attention whose queries may come from elsewhere."""
 
@@ -83,6 +96,14 @@ class Attention(nn.Module):
         self.output = nn.Linear(inner, width, bias=config.output_bias)
         self.terms: Terms = build_terms(width, config)
 
+    def source(
+        self, hidden: Tensor, prepared: Prepared | None = None, memory: Tensor | None = None
+    ) -> Source:
+        """What every pass over ``hidden`` [B, L, D] starts from; arguments as in ``forward``."""
+        before = hidden if memory is None else torch.cat([memory, hidden], 1)
+        k, v = self._split(self.key(before)), self._split(self.value(before))
+        return Source(k, v, self.terms.project(prepared, self.query, self.key))
+
     def forward(
         self,
         hidden: Tensor,
@@ -91,6 +112,7 @@ class Attention(nn.Module):
         visible: Tensor | None = None,
         prepared: Prepared | None = None,
         memory: Tensor | None = None,
+        source: Source | None = None,
         sites: Sites | None = None,
     ) -> Tensor:
         """One attention pass.
@@ -101,28 +123,29 @@ class Attention(nn.Module):
             visible: bool, broadcastable to [B, H, Q, K].
             prepared: what the score terms prepared once for this forward pass.
             memory: earlier inputs of this step that come before ``hidden`` as keys [B, M, D].
+            source: :meth:`source` of ``hidden`` and ``memory``, where it is there already.
             sites: where the trace listens.
 
         Returns:
             [B, Q, D], before residual and norm.
         """
-        source = hidden if memory is None else torch.cat([memory, hidden], 1)
         q = self._split(self.query(hidden if queries is None else queries))
-        k = self._split(self.key(source))
-        v = self._split(self.value(source))
+        source = source or self.source(hidden, prepared, memory)
+        k, v = source.k, source.v
         if sites is not None:
             q, k, v = sites.offer("q", q), sites.offer("k", k), sites.offer("v", v)
-        q, terms = self.terms(q, k, prepared, self.query, self.key)
-        context = attend(
-            q,
-            k,
-            v,
-            scale=self.terms.scale,
-            terms=terms,
-            visible=visible,
-            dropout=self.dropout if self.training else 0.0,
-            sites=sites,
-        )
+        dropout = self.dropout if self.training else 0.0
+        scale = self.terms.scale
+        if sites is not None and sites.wants_scores(self.terms.names):
+            q, terms = self.terms(q, k, prepared, source.relative)
+            context = attend(
+                q, k, v, scale=scale, terms=terms, visible=visible, dropout=dropout, sites=sites
+            )
+        else:
+            q, bias = self.terms.bias(q, k, prepared, source.relative, visible)
+            context = F.scaled_dot_product_attention(
+                q, k, v, attn_mask=bias, dropout_p=dropout, scale=scale
+            )
         if sites is not None:
             context = sites.offer("head_output", context)
         output: Tensor = self.output(context.transpose(1, 2).flatten(2))  # [B, Q, H * d] -> D

@@ -1,6 +1,6 @@
 """Exact parameter counts, taken from the built module on the meta device."""
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import torch
@@ -10,6 +10,7 @@ from core_models.checkpoints.formats import BY_FAMILY
 from core_models.config import Config
 from core_models.encoder import Encoder
 from core_models.errors import InputError
+from core_models.flops import Flops, flops
 from core_models.heads import build_head
 
 
@@ -41,6 +42,17 @@ class Count:
     sums below."""
     untrained_pooler: int = 0
     """A pooler that the released classes carry although no objective trains it (RoBERTa)."""
+    config: Config | None = field(default=None, repr=False, compare=False)
+    """What was counted."""
+
+    def flops(self, length: int) -> Flops:
+        """Floating-point operations of one sequence of ``length`` tokens.
+
+        Raises:
+            InputError: the model does not take as many tokens.
+        """
+        assert self.config is not None
+        return flops(self.config, length)
 
     @property
     def embedding_block(self) -> int:
@@ -77,8 +89,9 @@ class Count:
     def to_json(self) -> dict[str, Any]:
         """Parts, sums and bytes as plain values."""
         sums = ("embedding_block", "all_blocks", "encoder", "base", "masked", "pretraining")
+        parts = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "config"}
         return (
-            asdict(self)
+            parts
             | {name: getattr(self, name) for name in sums}
             | {"bytes_float32": 4 * self.pretraining, "bytes_bfloat16": 2 * self.pretraining}
         )
@@ -170,6 +183,7 @@ def count(config: Config) -> Count:
         convolution=_size(encoder.convolution),
         mask_decoder=_size(encoder.mask_decoder),
         untrained_pooler=0 if pooler else _idle_pooler(config),
+        config=config,
     )
 
 

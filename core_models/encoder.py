@@ -1,13 +1,14 @@
 """The encoder: embeddings, then blocks run by a schedule."""
 
 from dataclasses import dataclass, field
+from typing import cast
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from core_models.batch import Batch
-from core_models.config import Config, Convolution, TransformerXL
+from core_models.config import Config, Convolution
 from core_models.embeddings import Embeddings
 from core_models.layer import FUNCTIONS, Layer
 from core_models.terms import Prepared, build_table
@@ -26,6 +27,8 @@ class EncoderOutput:
     """Inputs of every step for the next segment, detached, each [B, M', D]."""
     last_input: Tensor | None = None
     """Content stream before the last step [B, L, D], from which a mask decoder starts."""
+    states: tuple[Tensor, ...] = ()
+    """Content stream before every step and after the last, each [B, L, D], where asked for."""
 
 
 class Encoder(nn.Module):
@@ -48,13 +51,16 @@ class Encoder(nn.Module):
         self.query_start = nn.Parameter(torch.zeros(config.width)) if config.query_stream else None
         self.dropout = nn.Dropout(config.dropout)
 
-    def forward(self, batch: Batch, trace: Trace | None = None) -> EncoderOutput:
+    def forward(
+        self, batch: Batch, trace: Trace | None = None, *, every_step: bool = False
+    ) -> EncoderOutput:
         """Run the schedule.
 
         Args:
             batch: inputs [B, L].
             trace: records and edits the inside; None takes the fused path, which compiles as one
                 graph.
+            every_step: also hand out the content stream before every step.
 
         Returns:
             The hidden states [B, L, D] and what else the batch asked for. Rows of padding hold no
@@ -68,18 +74,27 @@ class Encoder(nn.Module):
         if query is not None:
             prepared_query, visible_query = self._prepare_query(batch, prepared)
         memory: list[Tensor] = []
+        states: list[Tensor] = []
         for step, block in enumerate(self.config.schedule):
-            layer = self.blocks[block]
+            layer = cast(Layer, self.blocks[block])
             old = batch.memory[step] if batch.memory else None
+            if old is not None and trace is not None:
+                old = trace.at(step).offer("memory", old)
             if batch.remember:
                 memory.append(_remember(old, hidden, batch))
+            if every_step:
+                states.append(hidden)
+            source = None
             if query is not None:
+                if trace is None:  # an edit of one stream must not reach the other
+                    source = layer.attention.source(hidden, prepared, old)
                 query = layer(
                     hidden,
                     queries=query,
                     visible=visible_query,
                     prepared=prepared_query,
                     memory=old,
+                    source=source,
                     sites=None if trace is None else trace.at(step, "query"),
                 )
             last_input = hidden
@@ -88,6 +103,7 @@ class Encoder(nn.Module):
                 visible=visible,
                 prepared=prepared,
                 memory=old,
+                source=source,
                 sites=None if trace is None else trace.at(step),
             )
             if step == 0 and self.convolution is not None:
@@ -97,7 +113,9 @@ class Encoder(nn.Module):
             hidden = self.dropout(hidden)
         if query is not None:
             streams["query"] = self.dropout(query) if self.config.output_dropout else query
-        return EncoderOutput(hidden, streams, tuple(memory), last_input)
+        if every_step:
+            states.append(hidden)
+        return EncoderOutput(hidden, streams, tuple(memory), last_input, tuple(states))
 
     def decode(
         self,
@@ -137,13 +155,17 @@ class Encoder(nn.Module):
                 visible = _rows(visible.squeeze(1), targets)[:, None]
         rows = positions.clamp(max=self.mask_decoder.num_embeddings - 1)
         queries = queries + self.mask_decoder(rows)
-        layer = self.blocks[self.config.schedule[-1]]
+        layer = cast(Layer, self.blocks[self.config.schedule[-1]])
+        source = None
+        if trace is None and not (prepared and prepared.dropout):  # dropped out at every step
+            source = layer.attention.source(start, prepared)
         for step in range(self.config.mask_decoder.steps):
             queries = layer(
                 start,
                 queries=queries,
                 visible=visible,
                 prepared=prepared,
+                source=source,
                 sites=None if trace is None else trace.at(step, "mask_decoder"),
             )
         return queries
@@ -172,8 +194,7 @@ class Encoder(nn.Module):
 
     def _earlier(self, batch: Batch) -> Tensor | None:
         """Bool [L, K], the tokens up to each one, where a model reads from left to right only."""
-        terms = self.config.attention.terms
-        if not isinstance(terms, TransformerXL) or terms.direction != "left":
+        if not self.config.left_to_right:
             return None
         length = batch.shape[1]
         earlier = torch.ones(length, length, dtype=torch.bool, device=batch.device).tril()

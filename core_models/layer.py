@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from core_models.attention import Attention
+from core_models.attention import Attention, Source
 from core_models.config import Config
 from core_models.config import FeedForward as FeedForwardConfig
 from core_models.terms import Prepared
@@ -68,6 +68,7 @@ class Layer(nn.Module):
         visible: Tensor | None = None,
         prepared: Prepared | None = None,
         memory: Tensor | None = None,
+        source: Source | None = None,
         sites: Sites | None = None,
     ) -> Tensor:
         """[B, L, D] -> [B, L, D], or [B, Q, D] for given queries; arguments as in Attention."""
@@ -84,6 +85,7 @@ class Layer(nn.Module):
             visible=visible,
             prepared=prepared,
             memory=memory,
+            source=source,
             sites=sites,
         )
         x = self.attention_norm(start + self.dropout(attended))

@@ -1,18 +1,31 @@
 """The benchmarks run, compare equal models, and find their place in the document."""
 
 import pytest
+import torch
 
 from benchmarks import forward, report, training
 from benchmarks.measure import interleaved, median_ratio, percentile
 
 
-def test_forward_measures_the_same_model_twice():
-    arguments = ["--sizes", "bert-2x128", "--lengths", "8", "--seconds", "0"]
+def test_forward_measures_the_same_model_twice(monkeypatch):
+    monkeypatch.setattr(forward, "SHAPES", {"mini": (2, 64)})
+    monkeypatch.setattr(forward, "TRAINING", (2, 8))
+    arguments = ["--size", "mini", "--family", "albert", "--lengths", "8", "--seconds", "0"]
     found = forward.measure(forward.build_parser().parse_args(arguments))
-    (figure,) = found.figures
-    assert figure["difference"] < forward.TOLERANCE
-    assert figure["rounds"] == 10
-    assert "bert-2x128" in found.to_markdown()
+    inference, step = found.figures
+    assert inference["difference"] < forward.TOLERANCE
+    assert (inference["family"], inference["rows"], inference["rounds"]) == ("albert", 1, 10)
+    assert {"ratio", "against_bert", "packed"} <= set(inference)
+    assert (step["pass"], step["rows"], step["length"]) == ("training", 2, 8)
+    assert "| albert | 2 x 8, training |" in found.to_markdown()
+
+
+def test_forward_refuses_other_weights():
+    pair = forward.same_weights(forward.shaped("bert", "mini"))
+    with torch.no_grad():
+        pair.ours.blocks[3].feed_forward.up.weight.mul_(1.5)
+    with pytest.raises(RuntimeError, match="not the same model"):
+        forward._difference(pair, forward._ids(1, 9))
 
 
 def test_training_measures_the_same_model_twice():

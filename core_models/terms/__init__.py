@@ -3,7 +3,7 @@
 Two halves belong together. The *table* lives in the encoder and works once per forward pass, on
 what depends on lengths only; the *terms* live in every block, are called with the split queries and
 keys, and return the queries of the content score (a family may fold a bias into them) and the
-named terms, already scaled.
+named terms, already scaled. Fused attention asks for their sum alone, which takes less memory.
 """
 
 from typing import Protocol
@@ -25,11 +25,38 @@ class Terms(Protocol):
     """The half inside a block."""
 
     scale: float
+    names: tuple[str, ...]
+    """Names of the terms; which of them there are may depend on the batch."""
+
+    def project(self, prepared: Prepared | None, query: nn.Module, key: nn.Module) -> Tensor | None:
+        """What the block makes of the relative rows, from which every pass over them starts.
+
+        Args:
+            prepared: what the table prepared.
+            query: the block's own projection of queries, which a family may share.
+            key: the block's own projection of keys.
+        """
+        ...
 
     def __call__(
-        self, q: Tensor, k: Tensor, prepared: Prepared | None, query: nn.Linear, key: nn.Linear
+        self, q: Tensor, k: Tensor, prepared: Prepared | None, relative: Tensor | None
     ) -> tuple[Tensor, dict[str, Tensor]]:
         """Queries of the content score [B, H, Q, d] and terms broadcastable to [B, H, Q, K]."""
+        ...
+
+    def bias(
+        self,
+        q: Tensor,
+        k: Tensor,
+        prepared: Prepared | None,
+        relative: Tensor | None,
+        visible: Tensor | None,
+    ) -> tuple[Tensor, Tensor | None]:
+        """The same queries, and the terms' sum where ``visible``, else -inf; None = nothing.
+
+        Up to a summand per query, which no softmax sees. The memory belongs to the pass: the next
+        block writes there.
+        """
         ...
 
 

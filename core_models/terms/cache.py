@@ -82,6 +82,12 @@ def keeping() -> bool:
     return not torch.is_grad_enabled() and not torch.compiler.is_compiling()
 
 
+def casting(device: torch.device) -> bool:
+    """Whether autocast is on for a device, which results kept under it depend on."""
+    kind = device.type
+    return torch.amp.is_autocast_available(kind) and torch.is_autocast_enabled(kind)
+
+
 def _state(parameter: Tensor) -> tuple[int, int]:
     """What changes when a parameter is written to, or its storage is replaced (a cast, a move)."""
     if not isinstance(parameter, nn.Parameter) or parameter.is_inference():

@@ -15,16 +15,20 @@ from torch import Tensor, nn
 
 from core_models.batch import Batch
 from core_models.config import Attention, Config, Disentangled
-from core_models.terms.cache import Cache, keeping
+from core_models.terms.cache import Cache, casting, keeping
 from core_models.terms.distances import (
     Prepared,
     at_targets,
     by_distance,
     by_key,
     distances,
+    fill_by_key,
     from_targets,
+    hide,
+    mirror,
     reach_for,
     weights,
+    writes_in_place,
 )
 
 
@@ -38,7 +42,7 @@ def bucket(distance: Tensor, buckets: int, span: int) -> Tensor:
     """
     middle = buckets // 2
     size = distance.abs().clamp(min=1) / middle  # float32, as in transformers: ceil is sensitive
-    widest = torch.log(torch.tensor((span - 1) / middle, device=distance.device))
+    widest = torch.full((), (span - 1) / middle, device=distance.device).log()
     far = torch.ceil(torch.log(size) / widest * (middle - 1))
     logarithmic = (far + middle) * distance.sign()
     return torch.where(distance.abs() <= middle, distance, logarithmic.long())
@@ -103,6 +107,8 @@ class DisentangledTable(nn.Module):
 class DisentangledTerms(nn.Module):
     """``c2p`` and ``p2c`` of one block."""
 
+    names: tuple[str, ...] = ("c2p", "p2c")
+
     def __init__(self, width: int, config: Attention, terms: Disentangled) -> None:
         super().__init__()
         self.scale = (3 * config.head_width) ** -0.5
@@ -114,16 +120,27 @@ class DisentangledTerms(nn.Module):
             self.position_query = nn.Linear(width, inner)
         self.cache = Cache()
 
+    def project(self, prepared: Prepared | None, query: nn.Module, key: nn.Module) -> Tensor:
+        """Relative keys, mirrored, beside relative queries [T, 2 * H * d], scaled."""
+        assert prepared is not None
+        query, key = self.position_query or query, self.position_key or key
+
+        def joined() -> tuple[Tensor, ...]:
+            rows = F.dropout(prepared.rows, prepared.dropout, training=prepared.dropout > 0)
+            return (torch.cat([mirror(key(rows)), query(rows)], -1) * self.scale,)
+
+        if not prepared.kept:
+            return joined()[0]
+        state = casting(prepared.rows.device)
+        return self.cache.get(state, prepared.rows, weights(query, key), joined)[0]
+
     def forward(
-        self, q: Tensor, k: Tensor, prepared: Prepared | None, query: nn.Linear, key: nn.Linear
+        self, q: Tensor, k: Tensor, prepared: Prepared | None, relative: Tensor | None
     ) -> tuple[Tensor, dict[str, Tensor]]:
         """``c2p`` and ``p2c`` [B, H, Q, K], scaled."""
         assert prepared is not None
-        keys, queries = self._projected(
-            prepared, self.position_query or query, self.position_key or key
-        )
-        # A query meets its keys by falling distance; a key meets its queries by rising distance.
-        falling, rising = prepared.descending(keys), prepared.ascending(queries)
+        assert relative is not None
+        falling, rising = _windows(prepared, relative)
         targets = prepared.targets
         if targets is None:
             c2p = by_key(q, falling, prepared.keys)
@@ -133,23 +150,41 @@ class DisentangledTerms(nn.Module):
             p2c = from_targets(by_distance(k, rising), targets)
         return q, {"c2p": c2p, "p2c": p2c}
 
-    def _projected(
-        self, prepared: Prepared, query: nn.Linear, key: nn.Linear
-    ) -> tuple[Tensor, Tensor]:
-        """Relative keys, last first, and queries, both [T, H * d] and scaled."""
-
-        def project() -> tuple[Tensor, ...]:
-            rows = F.dropout(prepared.rows, prepared.dropout, training=prepared.dropout > 0)
-            return key(rows).flip(0) * self.scale, query(rows) * self.scale
-
-        if not prepared.kept:
-            keys, queries = project()
-            return keys, queries
-        autocast = torch.is_autocast_enabled(prepared.rows.device.type)
-        keys, queries = self.cache.get(autocast, prepared.rows, weights(query, key), project)
-        return keys, queries
+    def bias(
+        self,
+        q: Tensor,
+        k: Tensor,
+        prepared: Prepared | None,
+        relative: Tensor | None,
+        visible: Tensor | None,
+    ) -> tuple[Tensor, Tensor | None]:
+        """Their sum [B, H, Q, K], -inf where not visible."""
+        assert prepared is not None
+        assert relative is not None
+        if prepared.targets is None and writes_in_place(q):
+            falling, rising = _windows(prepared, relative)
+            square = prepared.square(q)
+            fill_by_key(square.transpose(-1, -2), k, rising)
+            fill_by_key(square, q, falling, add=True)
+            return q, hide(square, visible)
+        if prepared.targets is None and prepared.index is None:  # one product for both
+            window = prepared.ascending(relative)
+            both = by_key(torch.cat([q, k], 1), window, prepared.keys)  # [B, 2 H, L, L]
+            c2p, p2c = both.chunk(2, 1)
+            return q, hide(c2p + p2c.transpose(-1, -2), visible)
+        _, terms = self(q, k, prepared, relative)
+        return q, hide(terms["c2p"] + terms["p2c"], visible)
 
     def train(self, mode: bool = True) -> Self:
         """Also forgets what is kept."""
         self.cache.clear()
         return super().train(mode)
+
+
+def _windows(prepared: Prepared, relative: Tensor) -> tuple[Tensor, Tensor]:
+    """Relative keys and queries, each [R, H * d].
+
+    A query meets its keys by falling distance, a key its queries by rising distance.
+    """
+    keys, queries = relative.chunk(2, -1)
+    return prepared.descending(keys), prepared.ascending(queries)

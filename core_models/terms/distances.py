@@ -14,7 +14,7 @@ the distance (query position - key position) = K - 1 - c:
 In row-major memory the wanted entries of successive rows are R - 1 apart: one slice and one view.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Self
 
 import torch
@@ -44,6 +44,17 @@ class Prepared:
     """Rate of dropout that every block applies to ``rows`` for itself, 0 outside training."""
     kept: bool = False
     """Whether ``rows``, and so what is made of them, stay the same in later passes."""
+    scratch: list[Tensor] = field(default_factory=list, compare=False)
+    """What :meth:`square` hands out; one pass is one thread's, so its blocks may share it."""
+
+    def square(self, q: Tensor) -> Tensor:
+        """Memory [B, H, Q, K] of the pass for one block's summed terms, with any contents.
+
+        A fresh tensor per block would cost more in page faults than the terms that go into it.
+        """
+        if not self.scratch:
+            self.scratch.append(q.new_empty(*q.shape[:2], self.queries, self.keys))
+        return self.scratch[0]
 
     def at(self, targets: Tensor) -> Self:
         """The same for queries at the given positions [B, M] only."""
@@ -52,24 +63,32 @@ class Prepared:
             differs = differs.gather(1, targets[:, :, None].expand(-1, -1, differs.shape[2]))
         return replace(self, targets=targets, differs=differs)
 
-    def descending(self, flipped: Tensor) -> Tensor:
+    def descending(self, mirrored: Tensor) -> Tensor:
         """Rows for the distances K-1 down to -(Q-1) [R, ...].
 
         Args:
-            flipped: one row per row of ``rows``, last first.
+            mirrored: :func:`mirror` of one row per row of ``rows``.
         """
-        last = flipped.shape[0] - 1
         if self.index is not None:
-            return flipped.index_select(0, last - self.index)
-        start = last // 2 - (self.keys - 1)
-        return flipped[start : start + self.queries + self.keys - 1]
+            total = mirrored.shape[0]
+            return mirrored.index_select(0, (2 * (total // 2) - self.index) % total)
+        return self._window(mirrored, self.keys)
 
     def ascending(self, projected: Tensor) -> Tensor:
         """Rows for the distances -(Q-1) up to K-1 [R, ...], from one row per row of ``rows``."""
         if self.index is not None:
             return projected.index_select(0, self.index.flip(0))
-        start = projected.shape[0] // 2 - (self.queries - 1)
-        return projected[start : start + self.queries + self.keys - 1]
+        return self._window(projected, self.queries)
+
+    def _window(self, rows: Tensor, before: int) -> Tensor:
+        start = rows.shape[0] // 2 - (before - 1)
+        return rows[start : start + self.queries + self.keys - 1]
+
+
+def mirror(rows: Tensor) -> Tensor:
+    """Rows [T, ...] by falling distance, with distance 0 in row T // 2 as before."""
+    flipped = rows.flip(0)
+    return flipped if rows.shape[0] % 2 else flipped.roll(1, 0)
 
 
 def distances(queries: int, keys: int, device: torch.device) -> Tensor:
@@ -96,6 +115,25 @@ def along_diagonals(scores: Tensor, keys: int) -> Tensor:
         return scores  # R = K, in order already
     flat = scores.flatten(-2)[..., queries - 1 : queries * columns - 1]
     return flat.view(*flat.shape[:-1], queries, columns - 1)[..., :keys]
+
+
+def writes_in_place(x: Tensor) -> bool:
+    """Whether :func:`fill_by_key` serves queries [B, H, Q, d]: long, on a CPU, without a graph."""
+    short = x.shape[2] < 2 * BLOCK
+    return not (short or torch.is_grad_enabled() or torch.compiler.is_compiling()) and (
+        x.device.type == "cpu"
+    )
+
+
+def fill_by_key(square: Tensor, x: Tensor, rows: Tensor, *, add: bool = False) -> None:
+    """Write :func:`by_key` into ``square`` [B, H, Q, K], or add it to what is there."""
+    queries, keys = square.shape[-2:]
+    for start in range(0, queries, BLOCK):
+        stop = min(start + BLOCK, queries)
+        window = rows[queries - stop : queries - start + keys - 1]
+        block = along_diagonals(by_distance(x[:, :, start:stop], window), keys)
+        part = square[:, :, start:stop]
+        _ = part.add_(block) if add else part.copy_(block)
 
 
 def by_key(x: Tensor, rows: Tensor, keys: int) -> Tensor:
@@ -143,7 +181,16 @@ def from_targets(scores: Tensor, targets: Tensor) -> Tensor:
     return chosen.transpose(-1, -2)
 
 
-def weights(*layers: nn.Linear) -> list[Tensor]:
+def hide(bias: Tensor, visible: Tensor | None) -> Tensor:
+    """``bias`` with -inf where not visible, in its own memory where no graph needs it."""
+    if visible is None:
+        return bias
+    if torch.is_grad_enabled() or torch.compiler.is_compiling():
+        return torch.where(visible, bias, float("-inf"))
+    return bias.masked_fill_(~visible, float("-inf"))
+
+
+def weights(*layers: nn.Module) -> list[Tensor]:
     """Every parameter of some linear layers."""
     return [p for layer in layers for p in layer.parameters()]
 

@@ -16,14 +16,18 @@ from torch import Tensor, nn
 
 from core_models.batch import Batch
 from core_models.config import Attention, Config, TransformerXL
-from core_models.terms.cache import Cache, keeping
+from core_models.terms.cache import Cache, casting, keeping
 from core_models.terms.distances import (
     Prepared,
     at_targets,
     by_distance,
     by_key,
+    fill_by_key,
+    hide,
+    mirror,
     reach_for,
     weights,
+    writes_in_place,
 )
 
 MOST_KEPT = 2047
@@ -83,6 +87,8 @@ class TransformerXLTable(nn.Module):
 class TransformerXLTerms(nn.Module):
     """``position`` and ``segment`` of one block, and its content bias."""
 
+    names: tuple[str, ...] = ("position", "segment")
+
     def __init__(self, width: int, config: Attention, terms: TransformerXL) -> None:
         super().__init__()
         self.scale = config.head_width**-0.5
@@ -94,37 +100,75 @@ class TransformerXLTerms(nn.Module):
         self.segment_vectors = nn.Parameter(torch.zeros(2, *shape))
         self.cache = Cache()
 
+    def project(self, prepared: Prepared | None, query: nn.Module, key: nn.Module) -> Tensor:
+        """Relative keys, mirrored [T, H * d], scaled."""
+        assert prepared is not None
+        layer = self.position_key
+
+        def project() -> tuple[Tensor, ...]:
+            return (mirror(layer(prepared.rows.to(self.content_bias.dtype))) * self.scale,)
+
+        if not prepared.kept:
+            return project()[0]
+        state = casting(prepared.rows.device)
+        return self.cache.get(state, prepared.rows, weights(layer), project)[0]
+
     def forward(
-        self, q: Tensor, k: Tensor, prepared: Prepared | None, query: nn.Linear, key: nn.Linear
+        self, q: Tensor, k: Tensor, prepared: Prepared | None, relative: Tensor | None
     ) -> tuple[Tensor, dict[str, Tensor]]:
         """Biased queries, and the scaled terms [B, H, Q, K]."""
         assert prepared is not None
-        terms = {"position": self._position(q + self.position_bias[:, None], prepared)}
+        assert relative is not None
+        terms = {"position": self._position(q, prepared, relative)}
         if prepared.differs is not None:
-            vectors = self.segment_vectors.transpose(0, 1).transpose(-1, -2) * self.scale
-            scores = (q + self.segment_bias[:, None]) @ vectors  # [B, H, Q, 2]
-            same, other = scores[..., :1], scores[..., 1:]
+            same, other = self._segment(q)
             terms["segment"] = torch.where(prepared.differs[:, None], other, same)
         return q + self.content_bias[:, None], terms
 
-    def _position(self, q: Tensor, prepared: Prepared) -> Tensor:
-        def project() -> tuple[Tensor, ...]:
-            rows = prepared.rows.to(self.position_key.weight.dtype)
-            return (self.position_key(rows).flip(0) * self.scale,)
+    def bias(
+        self,
+        q: Tensor,
+        k: Tensor,
+        prepared: Prepared | None,
+        relative: Tensor | None,
+        visible: Tensor | None,
+    ) -> tuple[Tensor, Tensor | None]:
+        """Biased queries, and the terms' sum [B, H, Q, K], -inf where not visible.
 
-        if prepared.kept:
-            state = torch.is_autocast_enabled(q.device.type)
-            (rows,) = self.cache.get(state, prepared.rows, weights(self.position_key), project)
+        What a query adds to all keys alike changes no probability, so the segment term is taken
+        relative to that of one segment.
+        """
+        assert prepared is not None
+        assert relative is not None
+        in_place = writes_in_place(q) and prepared.targets is None and prepared.reversed is None
+        if in_place:
+            square = prepared.square(q)
+            fill_by_key(square, q + self.position_bias[:, None], prepared.descending(relative))
         else:
-            (rows,) = project()
-        scores = self._scores(q, rows, prepared)
+            square = self._position(q, prepared, relative)
+        if prepared.differs is not None:
+            same, other = self._segment(q)
+            differs = prepared.differs[:, None].to(q.dtype)
+            add = square.addcmul_ if in_place else square.addcmul
+            square = add(differs, other - same)
+        return q + self.content_bias[:, None], hide(square, visible)
+
+    def _segment(self, q: Tensor) -> tuple[Tensor, Tensor]:
+        """What a query gives to keys of its own segment and of the other, each [B, H, Q, 1]."""
+        vectors = self.segment_vectors.transpose(0, 1).transpose(-1, -2) * self.scale
+        scores = (q + self.segment_bias[:, None]) @ vectors  # [B, H, Q, 2]
+        return scores[..., :1], scores[..., 1:]
+
+    def _position(self, q: Tensor, prepared: Prepared, relative: Tensor) -> Tensor:
+        q = q + self.position_bias[:, None]
+        scores = self._scores(q, relative, prepared)
         if prepared.reversed is not None:
-            opposite = self._scores(q, rows.flip(0), prepared)
+            opposite = self._scores(q, relative.flip(0), prepared)
             scores = torch.where(prepared.reversed[:, None, None, None], opposite, scores)
         return scores
 
-    def _scores(self, q: Tensor, rows: Tensor, prepared: Prepared) -> Tensor:
-        falling = prepared.descending(rows)
+    def _scores(self, q: Tensor, relative: Tensor, prepared: Prepared) -> Tensor:
+        falling = prepared.descending(relative)
         if prepared.targets is None:
             return by_key(q, falling, prepared.keys)
         return at_targets(by_distance(q, falling), prepared.targets, prepared.keys)

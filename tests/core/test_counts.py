@@ -71,6 +71,8 @@ SAME = {
     "albert-base-v1": "albert-base",
     "albert-large-v1": "albert-large",
     "albert-xlarge-v1": "albert-xlarge",
+    "bert-large-uncased-whole-word-masking": "bert-large-uncased",
+    "bert-large-cased-whole-word-masking": "bert-large-cased",
 }
 """Sizes that differ in values without parameters."""
 

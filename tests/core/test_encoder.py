@@ -103,15 +103,6 @@ def test_unknown_site_is_refused() -> None:
         Trace(["attention"])
 
 
-def test_padding_does_not_move_real_tokens() -> None:
-    encoder = built(tiny())
-    plain = encoder(batch()).hidden
-    ids = torch.cat([batch().input_ids, torch.full((2, 5), 7)], 1)
-    mask = torch.arange(14)[None] < 9
-    padded = encoder(Batch(input_ids=ids, attention_mask=mask.expand(2, -1))).hidden
-    torch.testing.assert_close(padded[:, :9], plain, atol=1e-5, rtol=0)
-
-
 def test_visibility_blocks_information_in_both_paths() -> None:
     encoder = built(tiny())
     causal = torch.ones(9, 9).tril().bool().expand(2, -1, -1)

@@ -16,6 +16,7 @@ from core_models.batch import Batch
 from core_models.config import Config, Disentangled
 from core_models.encoder import Encoder, initialise
 from core_models.families import size
+from core_models.trace import Trace
 
 KINDS = ["deberta-base", "deberta-v3-base", "xlnet-base"]
 
@@ -62,6 +63,43 @@ def test_lengths_in_any_order_equal_a_fresh_model(name: str) -> None:
     with_grad = encoder(batch(33, 1)).hidden
     with torch.no_grad():
         torch.testing.assert_close(encoder(batch(33, 1)).hidden, with_grad, atol=1e-5, rtol=0)
+
+
+@pytest.mark.parametrize("length", [33, 140, 200])
+@pytest.mark.parametrize("name", KINDS)
+def test_terms_written_in_place_equal_those_of_a_graph(name: str, length: int) -> None:
+    """Long passes without gradients sum their terms in memory that all blocks share."""
+    encoder = built(tiny(name))
+    inputs = batch(length)
+    mask = torch.ones(2, length, dtype=torch.bool)
+    mask[0, -7:] = False
+    mask[1, :5] = False
+    halves = torch.arange(length).expand(2, -1) // (length // 2 + 1)
+    inputs = replace(inputs, attention_mask=mask, segment_ids=halves)
+    expected = encoder(inputs).hidden.detach()
+    with torch.no_grad():
+        found = encoder(inputs).hidden
+        written_out = encoder(inputs, trace=Trace(["scores"])).hidden
+    torch.testing.assert_close(found[mask], expected[mask], atol=1e-5, rtol=0)
+    torch.testing.assert_close(written_out[mask], expected[mask], atol=1e-5, rtol=0)
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_both_streams_share_what_they_read(training: bool) -> None:
+    """Keys, values and relative rows are made once per step, the queries once per stream."""
+    encoder = built(tiny("xlnet-base")).train(training)
+    attention = encoder.blocks[0].attention
+    parts = ["query", "key", "value", "terms.position_key"]
+    calls = dict.fromkeys(parts, 0)
+
+    def count(part: str) -> None:
+        calls[part] += 1
+
+    for part in parts:
+        module = attention.get_submodule(part)
+        module.register_forward_hook(lambda *_, part=part: count(part))
+    encoder(replace(batch(9), targets=torch.tensor([[1, 4], [0, 8]])))
+    assert calls == {"query": 2, "key": 1, "value": 1, "terms.position_key": 1}
 
 
 def step(encoder: Encoder) -> None:
