@@ -8,21 +8,30 @@ rows. Static and dynamic masking differ only in when the generator is seeded (Ro
     static    generator_for(seed, epoch % copies, index)   BERT's ten fixed copies
 
 Counts and draws follow google-research/bert, create_pretraining_data.py (arXiv 1810.04805,
-section 3.1): a fixed number of pieces per row, not a coin per piece.
+section 3.1): a fixed number of pieces per row, not a coin per piece. ``counting="fairseq"`` counts
+as RoBERTa's code does (fairseq, mask_tokens_dataset.py), ``int(rate * n + U)`` with U uniform in
+[0, 1). All of RoBERTa's masking, special pieces among the candidates but not among the random
+pieces::
+
+    uniform(batch.input_ids, batch.attention_mask, lengths=batch.lengths, counting="fairseq",
+            random_ids=ordinary_ids(vocabulary, special_ids), ...)
 """
 
 import functools
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import torch
 from torch import Tensor
 
 IGNORED = -100
 """Label of positions that are not to be guessed."""
-UNTOUCHED, MASK, RANDOM, KEPT = 0, 1, 2, 3
+UNTOUCHED, MASK, RANDOM, KEPT, SIMILAR = 0, 1, 2, 3, 4
 """Values of `Masked.cases`."""
+Counting = Literal["bert", "fairseq"]
+"""How many pieces of a row are masked: `quota`, or ``int(rate * n + U)``, perhaps none."""
 
 Generators = torch.Generator | Sequence[torch.Generator]
 """One generator for the whole batch, or one per row, on the CPU (then a row's draw depends neither
@@ -38,7 +47,8 @@ class Masked:
     labels: Tensor
     """The original ids where the model has to guess, -100 elsewhere, int64."""
     cases: Tensor
-    """uint8: 0 untouched, 1 replaced by [MASK], 2 by a random piece, 3 chosen but kept."""
+    """uint8: 0 untouched, 1 replaced by [MASK], 2 by a random piece, 3 chosen but kept, 4 replaced
+    by a piece of a similar word."""
 
 
 def generator_for(seed: int, *counters: int, device: torch.device | str = "cpu") -> torch.Generator:
@@ -70,6 +80,25 @@ def quota(length: int, rate: float, most: int | None = None) -> int:
     return count if most is None else min(most, count)
 
 
+def ordinary_ids(vocabulary: int, special_ids: Iterable[int]) -> Tensor:
+    """All ids below ``vocabulary`` but the special ones, int64: fairseq's random pieces.
+
+    fairseq leaves out <s>, <pad>, </s> and <unk>; its <mask> may be drawn.
+    """
+    ordinary = torch.ones(vocabulary, dtype=torch.bool)
+    ordinary[list(special_ids)] = False
+    return ordinary.nonzero().squeeze(1)
+
+
+def sample_draws(rows: int, length: int, generator: Generators) -> Tensor:
+    """Numbers in [0, 1), float32 [B, L] on the CPU, for `core_models.Batch.draws`."""
+    if isinstance(generator, torch.Generator):
+        at = generator.device
+        return torch.rand(rows, length, generator=generator, device=at).cpu()
+    _check_count(generator, rows)
+    return torch.stack([torch.rand(length, generator=g) for g in generator])
+
+
 def uniform(
     ids: Tensor,
     maskable: Tensor,
@@ -81,29 +110,35 @@ def uniform(
     rate: float = 0.15,
     split: tuple[float, float, float] = (0.8, 0.1, 0.1),
     most: int | None = None,
+    counting: Counting = "bert",
+    random_ids: Tensor | None = None,
 ) -> Masked:
     """Mask single pieces, each as likely as any other.
 
     Args:
         ids: Piece ids [L] or [B, L], int64.
-        maskable: Bool, same shape: False for [CLS], [SEP] and padding.
+        maskable: Bool, same shape: False for [CLS], [SEP] and padding (fairseq: padding only).
         generator: One for the batch, or one per row.
         mask_id: Id of [MASK].
         vocabulary: V; random pieces are drawn from all V ids, special ones and the true one
-            included, as the released code does.
+            included, as BERT's code does.
         lengths: Pieces per row without padding but with [CLS] and [SEP], [B] (or a number in a
             tensor for [L]); None = no row is padded.
         rate: Share to mask, of `lengths`.
         split: Shares of [MASK], random piece and kept piece among the chosen ones.
         most: Most pieces to mask per row; None = no limit.
+        counting: How many pieces of a row are masked.
+        random_ids: Ids to draw random pieces from, int64 [R]; None = all.
 
     Raises:
         ValueError: A share is out of range, or shapes do not agree.
     """
     rows, open_, counts = prepare(ids, maskable, lengths, rate, split, most)
-    order, case, pieces = draw(rows.shape, vocabulary, generator, rows.device)
+    if counting == "fairseq":
+        counts = _fractional(rows, lengths, rate, most, generator)
+    order, case, pieces = draw_from(rows.shape, vocabulary, random_ids, generator, rows.device)
     keys = order.masked_fill(~open_, 2.0)
-    highest = min(rows.shape[1], quota(rows.shape[1], rate, most))
+    highest = min(rows.shape[1], quota(rows.shape[1], rate, most) + (counting == "fairseq"))
     picked = keys.topk(highest, dim=1, largest=False, sorted=True)
     ranks = torch.arange(highest, device=rows.device)
     # Rows with fewer maskable pieces than their quota reach into the closed ones: cut those off.
@@ -124,6 +159,8 @@ def whole_word(
     rate: float = 0.15,
     split: tuple[float, float, float] = (0.8, 0.1, 0.1),
     most: int | None = None,
+    counting: Counting = "bert",
+    random_ids: Tensor | None = None,
 ) -> Masked:
     """Mask all pieces of a word or none (BERT's whole-word flag).
 
@@ -142,14 +179,18 @@ def whole_word(
         rate: Share to mask: the budget in pieces.
         split: Shares of [MASK], random piece and kept piece.
         most: Most pieces to mask per row.
+        counting: The budget in pieces. (fairseq's own whole-word flag counts words instead.)
+        random_ids: Ids to draw random pieces from, int64 [R]; None = all.
 
     Raises:
         ValueError: A share is out of range, or shapes do not agree.
     """
     rows, open_, budget = prepare(ids, maskable, lengths, rate, split, most)
+    if counting == "fairseq":
+        budget = _fractional(rows, lengths, rate, most, generator)
     groups = words.reshape(rows.shape)
     open_ = open_ & (groups >= 0)
-    order, case, pieces = draw(rows.shape, vocabulary, generator, rows.device)
+    order, case, pieces = draw_from(rows.shape, vocabulary, random_ids, generator, rows.device)
     slots = groups.clamp(min=0)
     # One column per word group; a row has at most L of them.
     sizes = torch.zeros_like(rows).scatter_add_(1, slots, open_.long())
@@ -216,6 +257,26 @@ def _quotas(longest: int, rate: float, most: int | None, device: str) -> Tensor:
     return torch.tensor([quota(n, rate, most) for n in range(longest + 1)], device=device)
 
 
+def _fractional(
+    rows: Tensor,
+    lengths: Tensor | None,
+    rate: float,
+    most: int | None,
+    generator: Generators,
+) -> Tensor:
+    """``int(rate * n + U)`` for each row [B], at most ``most``."""
+    count, length = rows.shape
+    if isinstance(generator, torch.Generator):
+        at = generator.device
+        drawn = torch.rand(count, generator=generator, device=at).cpu().double()
+    else:
+        _check_count(generator, count)
+        drawn = torch.cat([torch.rand(1, generator=g, dtype=torch.float64) for g in generator])
+    sizes = torch.tensor([length]) if lengths is None else lengths.reshape(-1).cpu()
+    counts = (sizes.double() * rate + drawn).long()
+    return counts.clamp(max=length if most is None else most).to(rows.device)
+
+
 def replace_pieces(
     ids: Tensor,
     chosen: Tensor,
@@ -256,8 +317,7 @@ def draw(
         pieces = torch.randint(vocabulary, shape, generator=generator, device=at)
         return order, case, pieces.to(device)
     rows, length = shape
-    if len(generator) != rows:
-        raise ValueError(f"{len(generator)} generators for {rows} rows: give one, or one per row")
+    _check_count(generator, rows)
     # Three numbers per position, position by position: padding a row further does not change the
     # draws of its real pieces. Double precision, because piece = floor(number * V).
     drawn = torch.stack(
@@ -265,3 +325,22 @@ def draw(
     )
     pieces = (drawn[..., 2] * vocabulary).long()
     return drawn[..., 0].to(device), drawn[..., 1].to(device), pieces.to(device)
+
+
+def draw_from(
+    shape: torch.Size,
+    vocabulary: int,
+    random_ids: Tensor | None,
+    generator: Generators,
+    device: torch.device,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """As `draw`, with random pieces out of some ids only."""
+    if random_ids is None:
+        return draw(shape, vocabulary, generator, device)
+    order, case, numbers = draw(shape, len(random_ids), generator, device)
+    return order, case, random_ids.to(device)[numbers]
+
+
+def _check_count(generators: Sequence[torch.Generator], rows: int) -> None:
+    if len(generators) != rows:
+        raise ValueError(f"{len(generators)} generators for {rows} rows: give one, or one per row")

@@ -19,6 +19,7 @@ import torch
 from torch import Tensor
 
 from core_models.masking import IGNORED, Generators
+from core_models.span_masking import draw_lengths
 
 
 @dataclass(frozen=True)
@@ -146,11 +147,17 @@ def sample_spans(
     sources = [generator] * rows if isinstance(generator, torch.Generator) else list(generator)
     if len(sources) != rows:
         raise ValueError(f"{len(sources)} generators for {rows} rows: give one, or one per row")
-    weights = 1.0 / torch.arange(1, longest + 1)
+    weights = [1.0 / n for n in range(1, longest + 1)]
+    # A step passes one piece of a span and its context at least.
+    steps = length // (1 + int(context)) + 1
     chosen = torch.zeros(rows, length, dtype=torch.bool)
     for row, flags, source in zip(chosen, starts.tolist(), sources, strict=True):
-        _walk(row, flags, goal, weights, context, whole_words, source)
-        missing = goal - int(row.sum())
+        drawn = torch.rand(2, steps, generator=source, device=source.device, dtype=torch.float64)
+        numbers, places = drawn.tolist()
+        spans = draw_lengths(numbers, weights)
+        taken = _walk(flags, goal, spans, places, context, whole_words)
+        row[taken] = True
+        missing = goal - len(taken)
         if missing > 0:
             free = (~row).nonzero().squeeze(1)
             picked = torch.randperm(len(free), generator=source, device=source.device)[:missing]
@@ -159,23 +166,31 @@ def sample_spans(
 
 
 def _walk(
-    row: Tensor,
     starts: list[bool],
     goal: int,
-    weights: Tensor,
+    spans: list[int],
+    places: list[float],
     context: float,
     whole_words: bool,
-    generator: torch.Generator,
-) -> None:
-    """Set the spans of one row [L], in place."""
-    at, found, length = 0, 0, len(starts)
-    device = generator.device
-    weights = weights.to(device)
-    while at < length and found < goal:
-        n = 1 + int(torch.multinomial(weights, 1, generator=generator))
-        n = min(n, goal - found)
+) -> list[int]:
+    """Positions in the spans of one row.
+
+    Args:
+        starts: Whether a piece starts a word [L].
+        goal: Pieces to choose.
+        spans: n of each step.
+        places: Uniform numbers in [0, 1): where in its context the span of a step begins.
+        context: Pieces of context per piece of a span.
+        whole_words: n counts words.
+    """
+    at, length = 0, len(starts)
+    taken: list[int] = []
+    for drawn, place in zip(spans, places, strict=True):
+        if at >= length or len(taken) >= goal:
+            break
+        n = min(drawn, goal - len(taken))
         around = int(n * context)
-        left = int(torch.randint(around, (), generator=generator, device=device))
+        left = int(place * around)
         begin = at + left
         while begin < length and not starts[begin]:
             begin += 1
@@ -185,9 +200,9 @@ def _walk(
             end = following[-1] if len(following) == n else length
         if end >= length:  # also where begin is
             break
-        row[begin:end] = True
-        found += end - begin
+        taken += range(begin, end)
         at = end + around - left
+    return taken
 
 
 def local_ranks(

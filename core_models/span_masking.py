@@ -7,7 +7,7 @@ chosen row by row, the replacing is done for the whole batch::
     ngrams           ALBERT (arXiv 1909.11942, section 3.1; google-research/albert)
     windowed_ngrams  DeBERTa (arXiv 2006.03654; microsoft/DeBERTa, NGramMaskGenerator)
 
-MacBERT's lengths are those of `ngrams` with ``weights=(4, 3, 2, 1)``.
+MacBERT (`core_models.masking_similar`) chooses as `ngrams` with ``weights=MACBERT_WEIGHTS``.
 """
 
 import bisect
@@ -96,7 +96,7 @@ def spans(
     rows, open_, _ = prepare(ids, maskable, None, rate, split, None)
     wanted = geometric() if shares is None else shares
     chosen = torch.zeros(rows.shape, dtype=torch.bool)
-    for row, (groups, source) in enumerate(_rows(open_, words, generator)):
+    for row, (groups, source) in enumerate(rows_by_words(open_, words, generator)):
         budget = math.ceil(rate * sum(map(len, groups)))
         chosen[row, _take_spans(groups, budget, wanted, source)] = True
     chosen = chosen.to(rows.device)
@@ -109,7 +109,7 @@ def spans(
     first = chosen & ~functional.pad(chosen, (1, 0))[:, :-1]
     columns = torch.arange(rows.shape[1], device=rows.device)
     begins = torch.where(first, columns, 0).cummax(1).values
-    return _with_spans(
+    return with_spans(
         replace_pieces(ids, chosen, case.gather(1, begins), pieces, mask_id, split), chosen
     )
 
@@ -172,15 +172,16 @@ def ngrams(
     """
     rows, open_, budget = prepare(ids, maskable, lengths, rate, split, most)
     chosen = torch.zeros(rows.shape, dtype=torch.bool)
-    for row, (groups, source) in enumerate(_rows(open_, words, generator)):
-        chosen[row, _take_ngrams(groups, int(budget[row]), weights, source)] = True
+    quotas = budget.tolist()
+    for row, (groups, source) in enumerate(rows_by_words(open_, words, generator)):
+        chosen[row, take_ngrams(groups, quotas[row], weights, source)] = True
     return _per_piece(ids, chosen.to(rows.device), vocabulary, generator, mask_id, split)
 
 
-def _take_ngrams(
+def take_ngrams(
     groups: list[list[int]], budget: int, weights: Sequence[float], generator: torch.Generator
 ) -> list[int]:
-    """Positions of one row."""
+    """Positions that `ngrams` chooses in one row, given its pieces by words."""
     numbers = _numbers(2 * len(groups), generator)
     turns = sorted(range(len(groups)), key=numbers[::2].__getitem__)
     taken: dict[int, None] = {}
@@ -234,16 +235,18 @@ def windowed_ngrams(
         ValueError: A share is out of range, or shapes do not agree.
     """
     rows, open_, budget = prepare(ids, maskable, lengths, rate, split, most)
-    window = int(1 / rate)
+    window, quotas = int(1 / rate), budget.tolist()
     chosen = torch.zeros(rows.shape, dtype=torch.bool)
     single = len(weights) == 1
-    for row, (groups, source) in enumerate(_rows(open_, None if single else words, generator)):
-        count = 0
+    for row, (groups, source) in enumerate(
+        rows_by_words(open_, None if single else words, generator)
+    ):
+        taken: list[int] = []
         for word in _windows(len(groups), window, weights, source):
-            chosen[row, groups[word]] = True
-            count += len(groups[word])
-            if count >= int(budget[row]):
+            taken += groups[word]
+            if len(taken) >= quotas[row]:
                 break
+        chosen[row, taken] = True
     return _per_piece(ids, chosen.to(rows.device), vocabulary, generator, mask_id, split)
 
 
@@ -264,33 +267,6 @@ def _windows(
     return taken
 
 
-def boundary_rows(masked: SpanMasked, maskable: Tensor, *, most: int = 15) -> tuple[Tensor, Tensor]:
-    """What `SpanBoundaryHead.boundaries` needs, and the pieces it has to find.
-
-    Spans next to a special piece or the edge of the row are left out; of longer spans the first
-    ``most`` pieces are used. The pieces around a span are never masked, as touching spans merge.
-
-    Args:
-        masked: A masked input.
-        maskable: Bool, shape of the ids, as given to the masking.
-        most: Pieces used per span, at most the head's places.
-
-    Returns:
-        int64 [N, 4] (row, position before the span, position after it, place from 0), and the
-        pieces int64 [N].
-    """
-    labels = masked.labels.reshape(-1, masked.labels.shape[-1])
-    # A closed column on either side, so that spans at the edge need no case of their own.
-    open_ = functional.pad(maskable.reshape(labels.shape), (1, 1))
-    row, start, stop = masked.spans.unbind(1)
-    inside = open_[row, start] & open_[row, stop + 1]  # columns are moved by one
-    row, start, stop = row[inside], start[inside], stop[inside]
-    places = torch.arange(most, device=row.device)
-    used, place = (places < (stop - start)[:, None]).nonzero().unbind(1)
-    found = torch.stack([row[used], start[used] - 1, stop[used], place], 1)
-    return found, labels[row[used], start[used] + place]
-
-
 def _per_piece(
     ids: Tensor,
     chosen: Tensor,
@@ -301,10 +277,10 @@ def _per_piece(
 ) -> SpanMasked:
     """Replace every chosen piece by a draw of its own."""
     _, case, pieces = draw(chosen.shape, vocabulary, generator, chosen.device)
-    return _with_spans(replace_pieces(ids, chosen, case, pieces, mask_id, split), chosen)
+    return with_spans(replace_pieces(ids, chosen, case, pieces, mask_id, split), chosen)
 
 
-def _with_spans(masked: Masked, chosen: Tensor) -> SpanMasked:
+def with_spans(masked: Masked, chosen: Tensor) -> SpanMasked:
     """Add the runs of chosen pieces [B, L]."""
     edges = functional.pad(chosen.to(torch.int8), (1, 1)).diff(dim=1)
     begins, ends = (edges == 1).nonzero(), (edges == -1).nonzero()
@@ -312,7 +288,7 @@ def _with_spans(masked: Masked, chosen: Tensor) -> SpanMasked:
     return SpanMasked(masked.inputs, masked.labels, masked.cases, found)
 
 
-def _rows(
+def rows_by_words(
     open_: Tensor, words: Tensor | None, generator: Generators
 ) -> Iterable[tuple[list[list[int]], torch.Generator]]:
     """Positions of the maskable pieces of each row by words, and the generator of the row."""

@@ -1,32 +1,37 @@
 """Text files as documents, a document being a list of sentences.
 
-A file is plain text or xz-compressed text in UTF-8, with a blank line between documents. A line
-holds one sentence, or one paragraph that is split here (English and Chinese).
+A file is plain text or text compressed by xz or gzip, in UTF-8, with a blank line between
+documents. A line holds one sentence, or one paragraph that is split here (English and Chinese).
+Other kinds of sources are read by `core_models.data.sources`.
 """
 
 import hashlib
-import lzma
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TextIO
 
+from core_models.data.files import COMPRESSED, lines
 from core_models.errors import InputError
 
-_CLOSING = "\"'\u201d\u2019)\\]\u300d\u300f\uff09\u300b"
+ENDINGS = tuple(f".txt{packed}" for packed in COMPRESSED)
+"""Names of text files end so."""
+
+_CLOSING = "\"'\u201d\u2019)\\]\u300d\u300f\uff09\u300b\u3011\u3009"
 _CJK_END = "\u3002\uff01\uff1f\u2026"
+_GOES_ON = "\uff0c\u3001\uff1b\uff1a,;:"
 # An end mark with its closing quotes, then either a blank and something that can start a
-# sentence, or (full-width marks) anything at all.
+# sentence, or (full-width marks) anything but a comma and its like. No backtracking: it would find
+# an end before the closing quotes.
 _BOUNDARY = re.compile(
     rf"(?:[.!?]+[{_CLOSING}]*(?=\s+[\"'(\[\u201c\u2018]*[A-Z0-9\u4e00-\u9fff])\s+"
-    rf"|(?<=[\u4e00-\u9fff])[!?]+[{_CLOSING}]*\s*"
-    rf"|[{_CJK_END}]+[{_CLOSING}]*\s*)"
+    rf"|(?<=[\u4e00-\u9fff])[!?]++[{_CLOSING}]*+(?![{_GOES_ON}])\s*"
+    rf"|[{_CJK_END}]++[{_CLOSING}]*+(?![{_GOES_ON}])\s*)"
 )
 _ABBREVIATION = re.compile(
-    r"""(?ix) [A-Z]  # initials, but see "I" below
+    r"""(?ix) (?:[A-Z]\.)*[A-Z]  # initials and e.g., U.S., but see "I" below
     | mr|mrs|ms|dr|prof|st|sr|jr|rev|hon|gen|col|capt|lt|sgt|gov|sen|rep|pres|messrs|mme|mlle
     | nos?|vols?|figs?|eqs?|chs?|pp|eds?|vs|cf|al|approx|dept|est|inc|ltd|co|corp|mt|ft|viz
-    | jan|feb|mar|apr|jun|jul|aug|sept|oct|nov|dec|e\.g|i\.e|a\.m|p\.m|u\.s|u\.k|ph\.d|b\.c|a\.d
+    | jan|feb|mar|apr|jun|jul|aug|sept|oct|nov|dec|ph\.d
     """
 )
 _LAST_WORD = re.compile(r"([A-Za-z](?:[A-Za-z.]*[A-Za-z])?)\.$")
@@ -36,7 +41,7 @@ def read(paths: Iterable[str | Path], *, paragraphs: bool = False) -> Iterator[l
     """Read documents one after the other.
 
     Args:
-        paths: Files ending in .txt or .txt.xz, and folders of such files (read in order of name).
+        paths: Files ending in .txt, .txt.gz or .txt.xz, and folders of them (in order of name).
         paragraphs: A line is a paragraph, to be split into sentences; False = a sentence.
 
     Yields:
@@ -46,11 +51,7 @@ def read(paths: Iterable[str | Path], *, paragraphs: bool = False) -> Iterator[l
         InputError: A path is missing, has another ending, or does not hold UTF-8 text.
     """
     for file in files(paths):
-        try:
-            with _open(file) as lines:
-                yield from _documents(lines, paragraphs=paragraphs)
-        except (UnicodeDecodeError, lzma.LZMAError, EOFError) as error:
-            raise InputError(f"{file.name} is not readable as UTF-8 text: {error}") from error
+        yield from parted(lines(file), paragraphs=paragraphs)
 
 
 def files(paths: Iterable[str | Path]) -> list[Path]:
@@ -90,8 +91,8 @@ def split_sentences(paragraph: str) -> list[str]:
         paragraph: English, Chinese or both. Nothing but blanks between sentences gets lost.
 
     Returns:
-        Sentences without surrounding blanks. A full stop after a known abbreviation, after a
-        single initial ("J. Smith") or before a small letter ends no sentence.
+        Sentences without surrounding blanks. A full stop after a known abbreviation, after
+        initials ("J. Smith", "U.S. Congress") or before a small letter ends no sentence.
     """
     sentences = []
     start = 0
@@ -114,24 +115,24 @@ def _is_abbreviation(paragraph: str, start: int, match: re.Match[str]) -> bool:
 
 
 def _is_text(path: Path) -> bool:
-    return path.name.endswith((".txt", ".txt.xz"))
+    return path.name.lower().endswith(ENDINGS)
 
 
-def _open(path: Path) -> TextIO:
-    if path.suffix == ".xz":
-        return lzma.open(path, "rt", encoding="utf-8")
-    return path.open(encoding="utf-8-sig")
+def parted(source: Iterable[str], *, paragraphs: bool) -> Iterator[list[str]]:
+    """Lines to documents, which blank lines part.
 
-
-def _documents(lines: Iterable[str], *, paragraphs: bool) -> Iterator[list[str]]:
+    Args:
+        source: Lines with or without their ends.
+        paragraphs: See `read`.
+    """
     document: list[str] = []
-    for line in lines:
-        text = line.strip()
-        if text:
-            document += split_sentences(text) if paragraphs else [text]
-        elif document:
-            yield document
-            document = []
+    for line in source:
+        for text in line.strip().split("\r"):  # old files end lines so
+            if text := text.strip():
+                document += split_sentences(text) if paragraphs else [text]
+            elif document:
+                yield document
+                document = []
     if document:
         yield document
 

@@ -1,7 +1,7 @@
 """Places in a corpus to padded tensors, special pieces included."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -10,16 +10,42 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from core_models.batch import Batch
+from core_models.boundaries import boundary_fields
 from core_models.data.corpus import Corpus
 from core_models.errors import InputError
 from core_models.masking import Masked
+from core_models.masking_electra import Drawn
+from core_models.orderings import Ordering
+from core_models.span_masking import SpanMasked
 from core_models.tokenizer import Tokenizer
 from core_models.tokenizer.files import FIRST, SECOND, Slot, Template
 
 
 @dataclass(frozen=True)
+class Places:
+    """Examples as arrays, see `pairs.Example`."""
+
+    rows: NDArray[np.int64]
+    """First and second segment, and the label [B, 5]."""
+    offsets: NDArray[np.int64]
+    """Example n has the further runs offsets[n] : offsets[n + 1]; [B + 1]."""
+    runs: NDArray[np.int64]
+    """Start and stop of all further runs [R, 2]."""
+
+    def take(self, indices: NDArray[Any]) -> "Places":
+        """Some examples, any order, repeats allowed."""
+        rows: NDArray[np.int64] = self.rows[indices]
+        if not len(self.runs):
+            return Places(rows, np.zeros(len(rows) + 1, dtype=np.int64), self.runs)
+        first = self.offsets[indices]
+        counts = self.offsets[indices + 1] - first
+        source, _ = spread(first, first, counts)
+        return Places(rows, np.append(0, np.cumsum(counts)), self.runs[source])
+
+
+@dataclass(frozen=True)
 class TokenBatch:
-    """Padded examples, not yet masked. All tensors [B, L] but ``pair_labels`` and ``lengths``."""
+    """Padded examples, not yet masked. Tensors are [B, L] where nothing else is said."""
 
     input_ids: Tensor
     """int64."""
@@ -30,9 +56,14 @@ class TokenBatch:
     words: Tensor
     """int64 word group of each piece, counted per row; -1 for special pieces and padding."""
     pair_labels: Tensor
-    """int64 [B]: 0 = next, 1 = random, -100 = no pair."""
+    """int64 [B]: 0 = next or in order, 1 = random or swapped, -100 = no pair."""
     lengths: Tensor
     """int64 [B]: pieces without padding, special ones included."""
+    reversed: Tensor | None = None
+    """Bool [B], True = the text runs backwards (`Recurrent`); None = none does."""
+    reuse: int | None = None
+    """Pieces at the front that continue the row of the batch before, and the only ones that enter
+    the memory (`Recurrent`); None = the rows are independent."""
 
     @property
     def maskable(self) -> Tensor:
@@ -41,17 +72,53 @@ class TokenBatch:
 
     def to(self, device: torch.device | str, *, non_blocking: bool = False) -> "TokenBatch":
         """The same batch on ``device``."""
-        return TokenBatch(
-            **{k: v.to(device, non_blocking=non_blocking) for k, v in vars(self).items()}
-        )
+        moved: dict[str, Any] = {
+            name: value.to(device, non_blocking=non_blocking)
+            for name, value in vars(self).items()
+            if isinstance(value, Tensor)
+        }
+        return replace(self, **moved)
 
-    def masked(self, masked: Masked) -> Batch:
-        """The encoder's input for a masking of this batch."""
+    def masked(
+        self, masked: Masked, *, boundaries: int | None = None, draws: Tensor | None = None
+    ) -> Batch:
+        """The encoder's input for a masking of this batch.
+
+        Args:
+            masked: Its maskings with replacement give weights of the labels.
+            boundaries: Pieces used per span by the span-boundary objective (15 in SpanBERT), for
+                a `SpanMasked`; None = no boundaries.
+            draws: See `masking.sample_draws`, for objectives with a generator.
+        """
+        places, pieces = None, None
+        if boundaries is not None and isinstance(masked, SpanMasked):
+            places, pieces = boundary_fields(masked, self.maskable, most=boundaries)
         return Batch(
             input_ids=masked.inputs,
             attention_mask=self.attention_mask,
             segment_ids=self.segment_ids,
+            reversed=self.reversed,
+            reuse=self.reuse,
             labels=masked.labels,
+            label_weights=masked.times.float() if isinstance(masked, Drawn) else None,
+            boundaries=places,
+            boundary_labels=pieces,
+            pair_labels=self.pair_labels,
+            draws=draws,
+        )
+
+    def permuted(self, ordering: Ordering) -> Batch:
+        """The encoder's input for an ordering of this batch; the ids stay as they are."""
+        return Batch(
+            input_ids=self.input_ids,
+            attention_mask=self.attention_mask,
+            segment_ids=self.segment_ids,
+            visibility=ordering.visibility,
+            targets=ordering.targets,
+            target_visibility=ordering.target_visibility,
+            target_labels=ordering.labels(self.input_ids),
+            reversed=self.reversed,
+            reuse=self.reuse,
             pair_labels=self.pair_labels,
         )
 
@@ -91,25 +158,37 @@ class Layout:
         """Plain values for a JSON file."""
         return {"ids": dict(self.ids), "pad_id": self.pad_id, **vars(self.template)}
 
-    def lengths(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Pieces of each example, special ones included: rows [B, 5] -> [B]."""
+    @property
+    def separator(self) -> Slot:
+        """The special piece behind a text, which also parts documents inside a text."""
+        single = self.template.single
+        place = next(n for n, slot in enumerate(single) if slot.content == FIRST)
+        return single[place + 1]
+
+    def lengths(self, places: Places) -> NDArray[np.int64]:
+        """Pieces of each example, special ones included: [B]."""
+        rows = places.rows
         second = rows[:, 3] - rows[:, 2]
         extras = self.template.extra(pair=True), self.template.extra(pair=False)
         found: NDArray[np.int64] = rows[:, 1] - rows[:, 0] + second + np.where(second > 0, *extras)
+        if len(places.runs):
+            ends = np.cumsum(places.runs[:, 1] - places.runs[:, 0] + 1)
+            found += np.diff(np.append(0, ends)[places.offsets])
         return found
 
-    def pack(self, corpus: Corpus, rows: NDArray[np.int64], length: int | None) -> TokenBatch:
+    def pack(self, corpus: Corpus, places: Places, length: int | None) -> TokenBatch:
         """Fill padded rows.
 
         Args:
             corpus: The pieces.
-            rows: Examples as in `pairs.Example` [B, 5].
+            places: The examples.
             length: L; None = as long as the longest of these.
 
         Raises:
             InputError: An example is longer than ``length``.
         """
-        lengths = self.lengths(rows)
+        rows = places.rows
+        lengths = self.lengths(places)
         longest = int(lengths.max())
         width = longest if length is None else length
         if longest > width:
@@ -122,14 +201,21 @@ class Layout:
         for chosen, is_pair in ((~pair, False), (pair, True)):
             where = np.flatnonzero(chosen)
             if len(where):
-                canvas.write(self.template.of(pair=is_pair), corpus, rows[where], offsets[where])
+                template = self.template.of(pair=is_pair)
+                canvas.write(template, corpus, places.take(where), offsets[where])
         columns = np.arange(width)
         if self.template.pad_left:
             columns = columns[::-1]
         real = columns < lengths[:, None]
         words = np.where(canvas.plain, canvas.begins.cumsum(axis=1) - 1, -1)
-        arrays = (canvas.ids, canvas.segments, real, words, rows[:, 4].copy(), lengths)
-        return TokenBatch(*(torch.from_numpy(array) for array in arrays))
+        return TokenBatch(
+            input_ids=torch.from_numpy(canvas.ids),
+            segment_ids=torch.from_numpy(canvas.segments),
+            attention_mask=torch.from_numpy(real),
+            words=torch.from_numpy(words),
+            pair_labels=torch.from_numpy(rows[:, 4].copy()),
+            lengths=torch.from_numpy(lengths),
+        )
 
 
 class _Canvas:
@@ -149,7 +235,7 @@ class _Canvas:
         self,
         slots: Sequence[Slot],
         corpus: Corpus,
-        rows: NDArray[np.int64],
+        places: Places,
         cursor: NDArray[np.int64],
     ) -> None:
         """Write examples of one shape, slot by slot, all rows at once.
@@ -157,34 +243,58 @@ class _Canvas:
         Args:
             slots: The template.
             corpus: The pieces.
-            rows: Examples [N, 5].
+            places: N examples.
             cursor: Flat place of the first piece of each row [N].
         """
-        ids, segments = self.ids.reshape(-1), self.segments.reshape(-1)
-        begins, plain = self.begins.reshape(-1), self.plain.reshape(-1)
-        columns = {FIRST: 0, SECOND: 2}
+        rows = places.rows
         for slot in slots:
-            if slot.content not in columns:
-                ids[cursor] = self.layout.ids[slot.content]
-                segments[cursor] = slot.segment
-                cursor = cursor + 1
-                continue
-            column = columns[slot.content]
-            counts = rows[:, column + 1] - rows[:, column]
-            source, goal = _spread(rows[:, column], cursor, counts)
-            ids[goal] = corpus.tokens[source]
-            segments[goal] = slot.segment
-            begins[goal] = corpus.starts[source]
-            begins[cursor] = True  # trimming may have cut into the first word
-            plain[goal] = True
-            cursor = cursor + counts
+            if slot.content == FIRST:
+                cursor = self._text(slot, corpus, rows[:, :2], cursor)
+                if len(places.runs):
+                    cursor = self._further(slot, corpus, places, cursor)
+            elif slot.content == SECOND:
+                cursor = self._text(slot, corpus, rows[:, 2:4], cursor)
+            else:
+                cursor = self._special(slot, cursor)
+
+    def _special(self, slot: Slot, cursor: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Write a special piece at each cursor, and give the places behind."""
+        self.ids.reshape(-1)[cursor] = self.layout.ids[slot.content]
+        self.segments.reshape(-1)[cursor] = slot.segment
+        return cursor + 1
+
+    def _text(
+        self, slot: Slot, corpus: Corpus, runs: NDArray[np.int64], cursor: NDArray[np.int64]
+    ) -> NDArray[np.int64]:
+        """Write a run of pieces (start, stop) at each cursor, and give the places behind."""
+        counts = runs[:, 1] - runs[:, 0]
+        source, goal = spread(runs[:, 0], cursor, counts)
+        self.ids.reshape(-1)[goal] = corpus.tokens[source]
+        self.segments.reshape(-1)[goal] = slot.segment
+        begins = self.begins.reshape(-1)
+        begins[goal] = corpus.starts[source]
+        begins[cursor] = True  # trimming may have cut into the first word
+        self.plain.reshape(-1)[goal] = True
+        return cursor + counts
+
+    def _further(
+        self, slot: Slot, corpus: Corpus, places: Places, cursor: NDArray[np.int64]
+    ) -> NDArray[np.int64]:
+        """Write the further runs of each row, each behind a separator."""
+        sizes = places.runs[:, 1] - places.runs[:, 0] + 1
+        before = np.append(0, np.cumsum(sizes))
+        counts = np.diff(places.offsets)
+        row = np.repeat(np.arange(len(counts)), counts)
+        at = cursor[row] + before[:-1] - before[places.offsets[:-1]][row]
+        self._text(slot, corpus, places.runs, self._special(self.layout.separator, at))
+        return cursor + np.diff(before[places.offsets])
 
 
-def _spread(
+def spread(
     starts: NDArray[np.int64], goals: NDArray[np.int64], counts: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Runs of ``counts`` consecutive places from ``starts`` and from ``goals``, end to end."""
     ends = counts.cumsum()
-    steps = np.arange(int(ends[-1]))
+    steps = np.arange(int(ends[-1]) if len(ends) else 0)
     shift = ends - counts
     return steps + np.repeat(starts - shift, counts), steps + np.repeat(goals - shift, counts)

@@ -4,7 +4,7 @@ import random
 from collections.abc import Iterator, Sequence
 
 from core_models.data.corpus import Corpus
-from core_models.data.pairs import Example, random_segment, trim
+from core_models.data.pairs import Example, check_pair_length, random_segment, trim
 from core_models.errors import InputError
 
 IN_ORDER, SWAPPED = 0, 1
@@ -49,10 +49,7 @@ def sentence_order(
             f"Sentence-order pairs need at least 2 documents, not {len(chosen)}, as a single "
             "sentence is paired with another document; separate documents by a blank line."
         )
-    if max_length < 5:
-        raise InputError(
-            f"max_length {max_length} must be at least 5: three special pieces and two texts."
-        )
+    check_pair_length(max_length)
     most = max_length - 3
     for document in chosen:
         target = most

@@ -26,6 +26,9 @@ class Example(NamedTuple):
     second_stop: int
     label: int
     """0 = the second segment follows the first, 1 = it is random, -100 = there is none."""
+    further: tuple[tuple[int, int], ...] = ()
+    """More runs of pieces, start and stop, that belong to the first segment, each behind a
+    separator of its own (another document in RoBERTa's FULL-SENTENCES)."""
 
 
 def next_sentence(
@@ -63,12 +66,21 @@ def next_sentence(
             f"Next-sentence pairs need at least 2 documents, not {len(chosen)}; "
             "separate documents by a blank line."
         )
+    check_pair_length(max_length)
+    for document in chosen:
+        yield from _pairs_of(corpus, document, chosen, max_length - 3, generator, short_probability)
+
+
+def check_pair_length(max_length: int) -> None:
+    """Refuse a length into which no pair fits.
+
+    Raises:
+        InputError: It is below 5.
+    """
     if max_length < 5:
         raise InputError(
             f"max_length {max_length} must be at least 5: three special pieces and two texts."
         )
-    for document in chosen:
-        yield from _pairs_of(corpus, document, chosen, max_length - 3, generator, short_probability)
 
 
 def _pairs_of(

@@ -7,6 +7,7 @@ A store is a folder::
     starts.npy          whether each piece starts a word [T]
     sentences.npy, documents.npy     offsets, see `core_models.data.corpus.Corpus`
     examples-<split>.npy             places in tokens.npy [N, 5], see `pairs.Example`
+    further-<split>.npy, further-offsets-<split>.npy    only where examples have further runs
 """
 
 import json
@@ -21,7 +22,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from core_models.data.corpus import Corpus
-from core_models.data.layout import Layout, TokenBatch
+from core_models.data.layout import Layout, Places, TokenBatch
 from core_models.data.pairs import Example
 from core_models.errors import InputError
 from core_models.tokenizer import Tokenizer
@@ -49,8 +50,9 @@ class TokenStore:
             raise InputError(f"No split {split!r} in {folder.name}; it has {known}.")
         arrays = [np.load(folder / f"{name}.npy", mmap_mode="r") for name in _ARRAYS]
         self.corpus = Corpus(*arrays)
-        self._examples: NDArray[np.int64] = np.load(folder / f"examples-{split}.npy", mmap_mode="r")
-        self._layout = Layout.from_json(self.metadata["layout"])
+        self.places = _load(folder, split)
+        """All examples of the split."""
+        self.layout = Layout.from_json(self.metadata["layout"])
 
     @classmethod
     def build(
@@ -87,12 +89,12 @@ class TokenStore:
             counts = {}
             longest = 0
             for split, items in examples.items():
-                table = np.array(list(items), dtype=np.int64).reshape(-1, len(Example._fields))
-                if not len(table):
+                places = _places(items)
+                if not len(places.rows):
                     raise InputError(f"No examples for split {split!r}: the text is too short.")
-                np.save(aside / f"examples-{split}.npy", table)
-                counts[split] = len(table)
-                longest = max(longest, int(layout.lengths(table).max()))
+                _save(places, aside, split)
+                counts[split] = len(places.rows)
+                longest = max(longest, int(layout.lengths(places).max()))
             for name in _ARRAYS:
                 np.save(aside / f"{name}.npy", getattr(corpus, name))
             metadata = _metadata(corpus, tokenizer, counts, longest, settings)
@@ -146,7 +148,7 @@ class TokenStore:
 
     def __len__(self) -> int:
         """Number of examples."""
-        return len(self._examples)
+        return len(self.places.rows)
 
     @property
     def longest(self) -> int:
@@ -156,11 +158,13 @@ class TokenStore:
     @property
     def lengths(self) -> NDArray[np.int64]:
         """Pieces of each example [N], special ones included."""
-        return self._layout.lengths(self._examples)
+        return self.layout.lengths(self.places)
 
     def example(self, index: int) -> Example:
         """The places of one example in ``corpus``."""
-        return Example(*self._examples[index].tolist())
+        found = self.places.take(np.array([index]))
+        a, b, c, d, label = found.rows[0].tolist()
+        return Example(a, b, c, d, label, tuple((i, j) for i, j in found.runs.tolist()))
 
     def batch(
         self, indices: Sequence[int] | NDArray[Any] | Tensor, length: int | None = None
@@ -174,8 +178,38 @@ class TokenStore:
         Raises:
             InputError: An example is longer than ``length``.
         """
-        rows: NDArray[np.int64] = self._examples[np.asarray(indices)]
-        return self._layout.pack(self.corpus, rows, length)
+        return self.layout.pack(self.corpus, self.places.take(np.asarray(indices)), length)
+
+
+def _places(examples: Iterable[Example]) -> Places:
+    rows: list[tuple[int, ...]] = []
+    runs: list[tuple[int, int]] = []
+    offsets = [0]
+    for example in examples:
+        rows.append(example[:5])
+        runs += example.further
+        offsets.append(len(runs))
+    return Places(
+        np.array(rows, dtype=np.int64).reshape(-1, 5),
+        np.array(offsets, dtype=np.int64),
+        np.array(runs, dtype=np.int64).reshape(-1, 2),
+    )
+
+
+def _save(places: Places, folder: Path, split: str) -> None:
+    np.save(folder / f"examples-{split}.npy", places.rows)
+    if len(places.runs):
+        np.save(folder / f"further-offsets-{split}.npy", places.offsets)
+        np.save(folder / f"further-{split}.npy", places.runs)
+
+
+def _load(folder: Path, split: str) -> Places:
+    rows = np.load(folder / f"examples-{split}.npy", mmap_mode="r")
+    path = folder / f"further-{split}.npy"
+    if not path.exists():
+        return Places(rows, np.zeros(1, dtype=np.int64), np.zeros((0, 2), dtype=np.int64))
+    offsets = np.load(folder / f"further-offsets-{split}.npy", mmap_mode="r")
+    return Places(rows, offsets, np.load(path, mmap_mode="r"))
 
 
 def _any_split(folder: Path) -> str:

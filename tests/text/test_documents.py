@@ -69,6 +69,11 @@ def test_unusable_paths_are_refused(tmp_path: Path) -> None:
         ("我来了。你呢？“好！”他说。", 4),
         ("天气很好！我们去 Paris 吧。OK. 好的", 4),
         ("他说……然后走了。", 2),
+        ("J.R.R. Tolkien met the E.U. Council. He left.", 2),
+        ("See Fig. 3 and No. 5 etc. It costs 2.50. Version 2.0 is here.", 3),
+        ("“好。”，他说。【完。】（对！）《书。》，然后……", 4),
+        ("他问：“去吗？”；她说：“不去。”价格是3.14元。", 2),
+        ("好!她说. 不好?", 3),
         ("   ", 0),
     ],
 )

@@ -69,7 +69,7 @@ def test_pairs_equal_the_published_procedure(seed: int) -> None:
     length, short = (8, 16, 32)[seed % 3], (0.1, 0.9)[seed % 2]
     found = [
         (corpus.tokens[a:b].tolist(), corpus.tokens[c:d].tolist(), label)
-        for a, b, c, d, label in sentence_order(
+        for a, b, c, d, label, _ in sentence_order(
             corpus, max_length=length, generator=random.Random(seed), short_probability=short
         )
     ]
@@ -81,7 +81,7 @@ def test_label_0_is_in_order_and_1_swapped() -> None:
     seen = {
         (*corpus.tokens[a:b].tolist(), *corpus.tokens[c:d].tolist(), label)
         for seed in range(20)
-        for a, b, c, d, label in sentence_order(
+        for a, b, c, d, label, _ in sentence_order(
             corpus, max_length=8, generator=random.Random(seed), short_probability=0.0
         )
     }
@@ -94,11 +94,11 @@ def test_half_of_the_pairs_are_swapped_and_lone_sentences_can_be_left_out() -> N
     pairs = list(
         sentence_order(corpus, max_length=40, generator=random.Random(1), random_for_lone=False)
     )
-    for a, b, c, d, label in pairs:
+    for a, b, c, d, label, _ in pairs:
         assert (b <= c) if label == IN_ORDER else (d <= a)
         assert b > a
         assert d > c
-    share = sum(label for *_, label in pairs) / len(pairs)
+    share = sum(example.label for example in pairs) / len(pairs)
     assert abs(share - 0.5) < 0.04
 
 

@@ -25,7 +25,7 @@ def random_shape(seed: int, *, documents: int = 30) -> list[list[int]]:
 
 
 def ids_of(corpus: Corpus, example: Example) -> tuple[list[int], list[int]]:
-    a, b, c, d, _ = example
+    a, b, c, d = example[:4]
     return corpus.tokens[a:b].tolist(), corpus.tokens[c:d].tolist()
 
 
@@ -137,7 +137,7 @@ def test_pairs_fit_and_neither_part_is_empty() -> None:
     corpus = Corpus.from_ids(numbered([[90, 1, 50], [1], [200, 3], [2, 2, 2]] * 20))
     for length in (5, 6, 17, 64):
         for example in next_sentence(corpus, max_length=length, generator=random.Random(length)):
-            a, b, c, d, _ = example
+            a, b, c, d = example[:4]
             assert b > a
             assert d > c
             assert (b - a) + (d - c) <= length - 3

@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from core_models.boundaries import boundary_rows
 from core_models.masking import (
     IGNORED,
     KEPT,
@@ -21,7 +22,6 @@ from core_models.span_masking import (
     ALBERT_WEIGHTS,
     MACBERT_WEIGHTS,
     SpanMasked,
-    boundary_rows,
     draw_lengths,
     geometric,
     ngrams,

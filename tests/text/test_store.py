@@ -10,9 +10,9 @@ from core_models import masking
 from core_models.data import (
     Corpus,
     TokenStore,
+    build_store,
     documents,
     next_sentence,
-    next_sentence_store,
     segments,
 )
 from core_models.errors import InputError
@@ -24,7 +24,7 @@ def store(
     tmp_path_factory: pytest.TempPathFactory, english: list[Path], tokenizer: Tokenizer
 ) -> TokenStore:
     folder = tmp_path_factory.mktemp("stores") / "primer"
-    return next_sentence_store(folder, english, tokenizer, max_length=64, copies=2, held_out=0.1)
+    return build_store(folder, english, tokenizer, max_length=64, copies=2, held_out=0.1)
 
 
 def test_batches_equal_the_tokenizer(store: TokenStore, tokenizer: Tokenizer) -> None:
@@ -32,7 +32,7 @@ def test_batches_equal_the_tokenizer(store: TokenStore, tokenizer: Tokenizer) ->
     batch = store.batch(indices)
     assert batch.input_ids.shape == (4, int(batch.lengths.max()))
     for row, index in enumerate(indices):
-        a, b, c, d, label = store.example(index)
+        a, b, c, d, label, _ = store.example(index)
         first, second = store.corpus.tokens[a:b].tolist(), store.corpus.tokens[c:d].tolist()
         wanted = [tokenizer.cls_id, *first, tokenizer.sep_id, *second, tokenizer.sep_id]
         size = len(wanted)
@@ -88,7 +88,7 @@ def test_splits_share_no_document(store: TokenStore, tokenizer: Tokenizer) -> No
     def used(part: TokenStore) -> set[int]:
         found: set[int] = set()
         for index in range(len(part)):
-            a, _, c, _, _ = part.example(index)
+            a, _, c, _, _, _ = part.example(index)
             found |= set((np.searchsorted(ends, [a, c], side="right") - 1).tolist())
         return found
 
@@ -109,22 +109,20 @@ def test_an_equal_store_is_found_again(
 ) -> None:
     before = (store.folder / "tokens.npy").stat().st_mtime_ns
     options = {"max_length": 64, "copies": 2, "held_out": 0.1}
-    again = next_sentence_store(store.folder, english, tokenizer, **options)
+    again = build_store(store.folder, english, tokenizer, **options)
     assert (store.folder / "tokens.npy").stat().st_mtime_ns == before
     assert torch.equal(again.batch([5]).input_ids, store.batch([5]).input_ids)
     with pytest.raises(InputError, match="another folder"):
-        next_sentence_store(store.folder, english, tokenizer, **options | {"seed": 1})
+        build_store(store.folder, english, tokenizer, **options | {"seed": 1})
     with pytest.raises(InputError, match="another folder"):
-        next_sentence_store(store.folder, english[:2], tokenizer, **options)
+        build_store(store.folder, english[:2], tokenizer, **options)
     assert not [p for p in store.folder.parent.iterdir() if p.name.endswith(".part")]
 
 
 def test_building_is_repeatable(
     store: TokenStore, english: list[Path], tokenizer: Tokenizer, tmp_path: Path
 ) -> None:
-    next_sentence_store(
-        tmp_path / "again", english, tokenizer, max_length=64, copies=2, held_out=0.1
-    )
+    build_store(tmp_path / "again", english, tokenizer, max_length=64, copies=2, held_out=0.1)
     for file in store.folder.iterdir():
         assert (tmp_path / "again" / file.name).read_bytes() == file.read_bytes()
 
@@ -175,7 +173,7 @@ def test_singles_and_pairs_mix(tokenizer: Tokenizer, english: list[Path], tmp_pa
 def test_left_padding_is_a_value(english: list[Path], sentences: list[str], tmp_path: Path) -> None:
     template = Template.trailing(Specials(pad="<pad>", unknown="<unk>"))
     tok = Tokenizer.train(sentences[:500], vocabulary=400, kind="unigram", template=template)
-    store = next_sentence_store(tmp_path / "left", english[:1], tok, max_length=48)
+    store = build_store(tmp_path / "left", english[:1], tok, max_length=48)
     batch = store.batch(range(6), length=50)
     assert (batch.input_ids[:, -1] == tok.cls_id).all()
     assert (batch.segment_ids[:, -1] == 2).all()

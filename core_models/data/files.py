@@ -1,0 +1,86 @@
+"""Opening files of text: plain, gzip or xz; UTF-8 only, and said where it is not."""
+
+import gzip
+import lzma
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, cast
+
+from core_models.errors import InputError
+
+COMPRESSED = ("", ".gz", ".xz")
+"""Endings that may follow that of a format."""
+_UTF16 = (b"\xff\xfe", b"\xfe\xff")
+_BOM = b"\xef\xbb\xbf"
+_LOOK = 8192
+"""Bytes at the start that are searched for the marks of a binary file."""
+
+
+def ending(path: Path) -> str:
+    """The ending without that of a compression, in small letters: ".csv" of "a.CSV.gz"."""
+    plain = path.with_suffix("") if path.suffix.lower() in COMPRESSED[1:] else path
+    return plain.suffix.lower()
+
+
+def lines(path: Path, *, most_bytes: int | None = None) -> Iterator[str]:
+    r"""The lines of a text file with their ends, which are ``\n`` or ``\r\n``.
+
+    Args:
+        path: A file ending in .gz or .xz is unpacked.
+        most_bytes: Most bytes, unpacked; None = any number.
+
+    Raises:
+        InputError: The file is no UTF-8 text (with the place of the first wrong byte), binary,
+            damaged, or too large.
+    """
+    try:
+        with _open(path) as file:
+            yield from _decoded(file, path.name, most_bytes)
+    except (lzma.LZMAError, gzip.BadGzipFile, zlib.error, EOFError) as error:
+        raise InputError(
+            f"{path.name} is damaged or not compressed as its ending says: {error}"
+        ) from error
+    except OSError as error:
+        raise InputError(f"{path.name} cannot be read: {error.strerror or error}.") from error
+
+
+def _decoded(file: IO[bytes], name: str, most_bytes: int | None) -> Iterator[str]:
+    offset = 0
+    for number, raw in enumerate(file, 1):
+        if number == 1:
+            _check_start(raw, name)
+            offset = len(_BOM) if raw.startswith(_BOM) else 0
+            raw = raw[offset:]
+        if most_bytes is not None and offset + len(raw) > most_bytes:
+            raise InputError(
+                f"{name} holds more than the {most_bytes:,} bytes allowed; use a part of it."
+            )
+        try:
+            yield raw.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise InputError(
+                f"{name} is not readable as UTF-8 text: byte {offset + error.start} "
+                f"(0x{raw[error.start]:02x}, in line {number}) is wrong; save it as UTF-8."
+            ) from error
+        offset += len(raw)
+
+
+def _check_start(raw: bytes, name: str) -> None:
+    if raw.startswith(_UTF16):
+        raise InputError(
+            f"{name} is not readable as UTF-8 text: it looks like UTF-16; save it again."
+        )
+    if b"\0" in raw[:_LOOK]:
+        raise InputError(
+            f"{name} is a binary file (byte {raw.index(0)} is zero); give text in UTF-8."
+        )
+
+
+def _open(path: Path) -> IO[bytes]:
+    suffix = path.suffix.lower()
+    if suffix == ".xz":
+        return cast(IO[bytes], lzma.open(path, "rb"))
+    if suffix == ".gz":
+        return cast(IO[bytes], gzip.open(path, "rb"))
+    return path.open("rb")

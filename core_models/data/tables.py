@@ -1,0 +1,251 @@
+"""Columns of text out of tables: CSV, TSV, JSON lines, parquet and the `datasets` library."""
+
+import csv
+import importlib
+import itertools
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from core_models.data.files import COMPRESSED, ending, lines
+from core_models.errors import InputError
+
+Cell = str | Sequence[str] | None
+"""A text, a list of texts (paragraphs or sentences of one document), or nothing."""
+TEXTUAL = (".csv", ".tsv", ".jsonl")
+ENDINGS = (*(f"{e}{packed}" for e in TEXTUAL for packed in COMPRESSED), ".parquet")
+"""Names of tables end so."""
+_DELIMITERS = ",;\t|"
+_SAMPLE = 20
+"""Lines by which the delimiter is found."""
+_LONGEST_CELL = 2**30
+"""Characters."""
+_BATCH = 1024
+"""Rows of a parquet file read at a time."""
+
+
+class Table(NamedTuple):
+    """One column of a table."""
+
+    columns: list[str]
+    """Names of all columns."""
+    column: str
+    """Name of the one that is read."""
+    cells: Iterator[Cell]
+
+
+def open_table(
+    path: Path,
+    *,
+    column: str | None = None,
+    delimiter: str | None = None,
+    most_bytes: int | None = None,
+) -> Table:
+    """Open one column of a file.
+
+    Args:
+        path: Its name ends in one of `ENDINGS`. CSV and TSV begin with a line of names.
+        column: Name of the column; None = "text", or the only one.
+        delimiter: Of CSV; None = the one of , ; tab | that cuts the first lines evenly.
+        most_bytes: Most bytes of a file of text.
+
+    Raises:
+        InputError: The file is empty or damaged, or has no such column. What is wrong in a later
+            row is said when the cells come to it.
+    """
+    kind = ending(path)
+    if kind == ".parquet":
+        return _parquet(path, column)
+    source = lines(path, most_bytes=most_bytes)
+    if kind == ".jsonl":
+        return _json_lines(source, path.name, column)
+    return _separated(source, path.name, column, "\t" if kind == ".tsv" else delimiter)
+
+
+def open_dataset(dataset: Any, name: str, column: str | None) -> Table:
+    """One column of a `datasets` Dataset or IterableDataset.
+
+    Raises:
+        InputError: It is empty or has no such column.
+    """
+    rows = iter(dataset)
+    columns = dataset.column_names
+    if columns is None:  # a stream knows them only from its first row
+        first = next(rows, None)
+        if first is None:
+            raise InputError(f"{name} is empty.")
+        columns = list(first)
+        rows = itertools.chain([first], rows)
+    chosen = _choose(columns, column, name)
+    cells = (_text(row[chosen], name, f"row {n}", chosen) for n, row in enumerate(rows, 1))
+    return Table(list(columns), chosen, cells)
+
+
+def load(name: str, configuration: str | None, split: str) -> Any:
+    """A dataset of the hub (or a folder) by its name, as a stream.
+
+    Raises:
+        InputError: The library is missing, or there is no such dataset, configuration or split.
+    """
+    library = _library("datasets")
+    try:
+        return library.load_dataset(name, configuration, split=split, streaming=True)
+    except (ValueError, OSError, RuntimeError) as error:
+        raise InputError(f"The dataset {name!r} cannot be opened: {error}") from error
+
+
+def pick_split(dataset: Any, split: str) -> Any:
+    """One split of a DatasetDict; anything else is returned as it is.
+
+    Raises:
+        InputError: There is no such split.
+    """
+    if not isinstance(dataset, dict):
+        return dataset
+    if split not in dataset:
+        raise InputError(f"The dataset has no split {split!r}; it has {', '.join(dataset)}.")
+    return dataset[split]
+
+
+def _choose(columns: Sequence[str], wanted: str | None, name: str) -> str:
+    listed = ", ".join(columns)
+    if wanted is not None:
+        if wanted not in columns:
+            raise InputError(f"{name} has no column {wanted!r}; it has {listed}.")
+        return wanted
+    if "text" in columns:
+        return "text"
+    if len(columns) == 1:
+        return columns[0]
+    raise InputError(f"{name} has no column 'text'; choose one of its columns: {listed}.")
+
+
+def _text(value: Any, name: str, where: str, column: str) -> Cell:
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, list) and all(isinstance(item, str) for item in value):
+        return value
+    raise InputError(
+        f"{name}, {where}: {column!r} is {type(value).__name__}, not a text or a list of texts."
+    )
+
+
+def _separated(
+    source: Iterator[str], name: str, column: str | None, delimiter: str | None
+) -> Table:
+    sample = list(itertools.islice(source, _SAMPLE))
+    if not any(line.strip() for line in sample):
+        raise InputError(f"{name} is empty.")
+    # One limit for all of Python, 128 KiB at first: a cell may hold a whole book.
+    csv.field_size_limit(max(csv.field_size_limit(), _LONGEST_CELL))
+    found = _delimiter(sample) if delimiter is None else delimiter
+    rows = csv.reader(itertools.chain(sample, source), delimiter=found, strict=True)
+    columns = _header(rows, name)
+    chosen = _choose(columns, column, name)
+    return Table(columns, chosen, _column(rows, columns, chosen, name))
+
+
+def _header(rows: Iterator[list[str]], name: str) -> list[str]:
+    try:
+        columns = next(row for row in rows if row)
+    except csv.Error as error:
+        raise InputError(f"{name}: the line of column names is wrong: {error}.") from error
+    if len(set(columns)) < len(columns):
+        raise InputError(f"{name}: two columns have the same name: {', '.join(columns)}.")
+    return columns
+
+
+def _column(rows: Any, columns: list[str], chosen: str, name: str) -> Iterator[str]:
+    at = columns.index(chosen)
+    try:
+        for row in rows:
+            if row and len(row) != len(columns):
+                raise InputError(
+                    f"{name}, line {rows.line_num}: {len(row)} cells, but {len(columns)} columns "
+                    f"({', '.join(columns)}); put texts with delimiters in double quotes."
+                )
+            if row:
+                yield row[at]
+    except csv.Error as error:
+        raise InputError(f"{name}, line {rows.line_num}: {error}.") from error
+
+
+def _delimiter(sample: list[str]) -> str:
+    """The delimiter that gives all lines equally many cells, and most of them; "," if none does."""
+    best, most = ",", 1
+    for delimiter in _DELIMITERS:
+        rows = [row for row in csv.reader(sample, delimiter=delimiter) if row]
+        # The sample may end inside a quoted cell.
+        widths = {len(row) for row in (rows[:-1] if len(sample) == _SAMPLE else rows)}
+        if len(widths) == 1 and max(widths) > most:
+            best, most = delimiter, max(widths)
+    return best
+
+
+def _json_lines(source: Iterator[str], name: str, column: str | None) -> Table:
+    rows = _objects(source, name)
+    first = next(rows, None)
+    if first is None:
+        raise InputError(f"{name} is empty.")
+    columns = list(first[1])
+    chosen = _choose(columns, column, name)
+    return Table(columns, chosen, _fields(itertools.chain([first], rows), chosen, name))
+
+
+def _objects(source: Iterator[str], name: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    for number, line in enumerate(source, 1):
+        if not line.strip():
+            continue
+        try:
+            value = json.loads(line)
+        except (json.JSONDecodeError, RecursionError) as error:
+            raise InputError(f"{name}, line {number} is not JSON: {error}.") from error
+        if not isinstance(value, dict):
+            raise InputError(
+                f"{name}, line {number}: {type(value).__name__}, not an object like "
+                '{"text": "..."}.'
+            )
+        yield number, value
+
+
+def _fields(rows: Iterable[tuple[int, dict[str, Any]]], chosen: str, name: str) -> Iterator[Cell]:
+    for number, row in rows:
+        if chosen not in row:
+            raise InputError(
+                f"{name}, line {number} has no field {chosen!r}; it has {', '.join(row)}."
+            )
+        yield _text(row[chosen], name, f"line {number}", chosen)
+
+
+def _parquet(path: Path, column: str | None) -> Table:
+    arrow = _library("pyarrow")
+    parquet = _library("pyarrow.parquet")
+    try:
+        file = parquet.ParquetFile(path)
+    except (arrow.ArrowException, OSError) as error:
+        raise InputError(f"{path.name} is no parquet file: {error}") from error
+    columns = list(file.schema_arrow.names)
+    chosen = _choose(columns, column, path.name)
+
+    def cells() -> Iterator[Cell]:
+        rows = itertools.count(1)
+        try:
+            for batch in file.iter_batches(batch_size=_BATCH, columns=[chosen]):
+                for value in batch.column(0).to_pylist():
+                    yield _text(value, path.name, f"row {next(rows)}", chosen)
+        except (arrow.ArrowException, OSError) as error:
+            raise InputError(f"{path.name} is damaged: {error}") from error
+
+    return Table(columns, chosen, cells())
+
+
+def _library(name: str) -> Any:
+    """A library that only some sources need, imported when one is read."""
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        raise InputError(
+            f"This source needs the library {name.partition('.')[0]!r}, which is not installed: "
+            "pip install datasets."
+        ) from None
