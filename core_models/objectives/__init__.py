@@ -1,8 +1,35 @@
 """What a model is trained to do: each objective owns its head and gives losses and metrics."""
 
-from core_models.objectives.base import Losses, Objective
+from core_models.objectives.base import IGNORED, Losses, Objective
+from core_models.objectives.build import NEEDS, Needs, Options, build
+from core_models.objectives.causal import Causal
+from core_models.objectives.distillation import Distillation, shallower
 from core_models.objectives.masked_token import MaskedToken
-from core_models.objectives.next_sentence import NextSentence
+from core_models.objectives.pair import NextSentence, SentenceOrder
+from core_models.objectives.permutation import Permutation
+from core_models.objectives.replaced_token import ReplacedToken
+from core_models.objectives.replacing import Corrupted, corrupt
+from core_models.objectives.span_boundary import SpanBoundary
 from core_models.objectives.weighted import Weighted
 
-__all__ = ["Losses", "MaskedToken", "NextSentence", "Objective", "Weighted"]
+__all__ = [
+    "IGNORED",
+    "NEEDS",
+    "Causal",
+    "Corrupted",
+    "Distillation",
+    "Losses",
+    "MaskedToken",
+    "Needs",
+    "NextSentence",
+    "Objective",
+    "Options",
+    "Permutation",
+    "ReplacedToken",
+    "SentenceOrder",
+    "SpanBoundary",
+    "Weighted",
+    "build",
+    "corrupt",
+    "shallower",
+]

@@ -2,6 +2,7 @@
 
 from typing import Self
 
+import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -9,17 +10,18 @@ from core_models.batch import Batch
 from core_models.config import Config
 from core_models.encoder import Encoder, EncoderOutput
 from core_models.heads import MaskedTokenHead
-from core_models.objectives.base import Losses
+from core_models.objectives.base import IGNORED, Losses, Objective
 from core_models.trace import Trace
 
-IGNORED = -100
 
-
-class MaskedToken(nn.Module):
+class MaskedToken(Objective):
     """Cross-entropy of the hidden pieces.
 
     Selected positions are gathered before the head, because vocabulary scores of the other 85 %
     would be the dearest part of a small model's step and are never used.
+
+    Where the batch weights its labels (ELECTRA draws positions with replacement, and one drawn
+    twice counts twice), every sum is weighted and the sum of the weights is the count.
     """
 
     name = "masked_token"
@@ -35,8 +37,9 @@ class MaskedToken(nn.Module):
         return cls(MaskedTokenHead(config, encoder.embeddings))
 
     def counts(self, batch: Batch) -> dict[str, Tensor]:
-        """Number of labelled positions."""
-        return {self.name: (_labels(batch) != IGNORED).sum().float()}
+        """Number of labelled positions, or the sum of their weights."""
+        selected = labelled(batch)
+        return {self.name: _count(batch, selected)}
 
     def forward(
         self,
@@ -49,20 +52,59 @@ class MaskedToken(nn.Module):
 
         With no label at all the loss is 0 and its gradient is zero, not NaN.
         """
+        return self.losses(batch, self.scores(encoder, batch, trace, output))
+
+    def scores(
+        self,
+        encoder: Encoder,
+        batch: Batch,
+        trace: Trace | None = None,
+        output: EncoderOutput | None = None,
+    ) -> Tensor:
+        """Logits [N, V] in float32 at the labelled positions, in the order of the batch."""
         if output is None:
             output = encoder(batch, trace)
-        labels = _labels(batch)
-        selected = labels != IGNORED  # [B, L]
-        targets = labels[selected]  # [N]
-        hidden = encoder.decode(batch, output, trace)  # [B, L, D]
-        logits = self.head(hidden[selected]).float()  # [N, V]
-        total = functional.cross_entropy(logits, targets, reduction="sum")
-        count = selected.sum().float()
-        correct = (logits.detach().argmax(-1) == targets).sum().float()
-        return Losses.of_one(self.name, total, count, correct)
+        selected = labelled(batch)
+        if encoder.mask_decoder is None or trace is not None:
+            hidden = encoder.decode(batch, output, trace)[selected]  # [N, D]
+        else:  # its queries need none of the other 85 %
+            targets, real = _positions(selected)
+            hidden = encoder.decode(batch, output, targets=targets)[real]
+        logits: Tensor = self.head(hidden)
+        return logits.float()
+
+    def losses(self, batch: Batch, logits: Tensor) -> Losses:
+        """Losses of the logits [N, V] that :meth:`scores` gives."""
+        selected = labelled(batch)
+        assert batch.labels is not None
+        targets = batch.labels[selected]  # [N]
+        count = _count(batch, selected)
+        hits = logits.detach().argmax(-1) == targets
+        if batch.label_weights is None:
+            total = functional.cross_entropy(logits, targets, reduction="sum")
+            return Losses.of_one(self.name, total, count, hits.sum().float())
+        weights = batch.label_weights[selected].float()
+        total = (functional.cross_entropy(logits, targets, reduction="none") * weights).sum()
+        return Losses.of_one(self.name, total, count, (hits * weights).sum())
 
 
-def _labels(batch: Batch) -> Tensor:
+def labelled(batch: Batch) -> Tensor:
+    """Bool [B, L], True where the batch asks for a piece."""
     if batch.labels is None:
         raise ValueError("masked_token needs batch.labels")
-    return batch.labels
+    return batch.labels != IGNORED
+
+
+def _positions(selected: Tensor) -> tuple[Tensor, Tensor]:
+    """Selected positions of each row [B, M], and which of them are no padding [B, M]."""
+    counts = selected.sum(1)
+    most = max(1, int(counts.max()))
+    # A stable sort of the flags puts the selected ones first, in the order of the text.
+    places = (~selected).to(torch.uint8).argsort(dim=1, stable=True)[:, :most]
+    return places, torch.arange(most, device=selected.device) < counts[:, None]
+
+
+def _count(batch: Batch, selected: Tensor) -> Tensor:
+    if batch.label_weights is None:
+        return selected.sum().float()
+    return batch.label_weights[selected].float().sum()

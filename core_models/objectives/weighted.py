@@ -1,6 +1,8 @@
 """Several objectives over one shared forward pass."""
 
+from collections import Counter
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from torch import Tensor, nn
 
@@ -9,29 +11,58 @@ from core_models.encoder import Encoder, EncoderOutput
 from core_models.objectives.base import Losses, Objective
 from core_models.trace import Trace
 
+if TYPE_CHECKING:
+    from core_models.model import Model
 
-class Weighted(nn.Module):
-    """A weighted list of objectives; the encoder runs once for all of them."""
+
+class Weighted(Objective):
+    """A weighted list of objectives.
+
+    The encoder runs once for all of them but those that need a pass of their own, and not at all
+    where there are only such.
+    """
 
     name = "weighted"
 
     def __init__(self, objectives: Sequence[tuple[float, Objective]]) -> None:
-        """Own the objectives; their names must differ."""
+        """Own the objectives; their names, and the names of their losses, must differ."""
         super().__init__()
         names = [objective.name for _, objective in objectives]
         if not names or len(set(names)) != len(names):
             raise ValueError(f"Weighted needs objectives with different names, got {names}")
+        losses = Counter(part for _, objective in objectives for part in objective.loss_weights())
+        twice = [part for part, times in losses.items() if times > 1]
+        if twice:
+            raise ValueError(f"more than one of {names} has a loss {twice[0]!r}")
         self.weights = {objective.name: weight for weight, objective in objectives}
-        self.objectives = nn.ModuleDict(
-            {o.name: o for _, o in objectives if isinstance(o, nn.Module)}
-        )
+        self.objectives = nn.ModuleDict({o.name: o for _, o in objectives})
 
     def counts(self, batch: Batch) -> dict[str, Tensor]:
-        """Number of labels of each objective."""
+        """Number of labels of each part."""
         found: dict[str, Tensor] = {}
-        for objective in self.objectives.values():
-            found |= objective.counts(batch)  # type: ignore[operator]
+        for _, objective in self._each():
+            found |= objective.counts(batch)
         return found
+
+    def loss_weights(self) -> dict[str, float]:
+        """The weights inside each objective times its own."""
+        return {
+            part: weight * inner
+            for weight, objective in self._each()
+            for part, inner in objective.loss_weights().items()
+        }
+
+    def companions(self) -> dict[str, "Model"]:
+        """Those of every objective."""
+        return {name: m for _, o in self._each() for name, m in o.companions().items()}
+
+    def own_state(self) -> dict[str, Tensor]:
+        """Those of every objective under ``<objective>.<tensor>``."""
+        return {
+            f"{objective.name}.{key}": tensor
+            for _, objective in self._each()
+            for key, tensor in objective.own_state().items()
+        }
 
     def forward(
         self,
@@ -41,19 +72,23 @@ class Weighted(nn.Module):
         output: EncoderOutput | None = None,
     ) -> Losses:
         """Losses of all objectives, with their weights."""
-        if output is None:
+        if output is None and any(not objective.own_pass for _, objective in self._each()):
             output = encoder(batch, trace)
-        results: dict[str, Losses] = {
-            name: objective(encoder, batch, output=output)
-            for name, objective in self.objectives.items()
-        }
-        return Losses(
-            sums={key: value for r in results.values() for key, value in r.sums.items()},
-            counts={key: value for r in results.values() for key, value in r.counts.items()},
-            weights={
-                key: self.weights[name] * value
-                for name, r in results.items()
-                for key, value in r.weights.items()
-            },
-            metrics={key: value for r in results.values() for key, value in r.metrics.items()},
+        return Losses.merge(
+            [
+                (
+                    weight,
+                    objective(encoder, batch, trace)
+                    if objective.own_pass
+                    else objective(encoder, batch, output=output),
+                )
+                for weight, objective in self._each()
+            ]
         )
+
+    def _each(self) -> list[tuple[float, Objective]]:
+        return [
+            (self.weights[name], objective)
+            for name, objective in self.objectives.items()
+            if isinstance(objective, Objective)
+        ]

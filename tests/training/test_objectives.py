@@ -67,6 +67,23 @@ def test_masked_token_by_hand(encoder: Encoder) -> None:
     assert (correct.item(), count.item()) == (2, 3)
 
 
+def test_a_weighted_label_counts_as_often_as_its_weight_says(encoder: Encoder) -> None:
+    head = Table(torch.log(torch.tensor([[0.5, 0.25, 0.25], [0.1, 0.8, 0.1]])))
+    batch = Batch(
+        input_ids=torch.zeros(2, 3, dtype=torch.long),
+        labels=torch.tensor([[0, -100, 2], [-100, -100, 1]]),
+        label_weights=torch.tensor([[2.0, 9.0, 1.0], [9.0, 9.0, 3.0]]),
+    )
+    objective = MaskedToken(head)
+    losses = objective(encoder, batch, output=output([[0, 1, 0], [1, 1, 1]]))
+    by_hand = -(2 * math.log(0.5) + math.log(0.25) + 3 * math.log(0.8))
+    assert objective.counts(batch)["masked_token"].item() == 6
+    assert losses.sums["masked_token"].item() == pytest.approx(by_hand)
+    assert losses.total.item() == pytest.approx(by_hand / 6)
+    correct, count = losses.metrics["masked_token_accuracy"]
+    assert (correct.item(), count.item()) == (5, 6)
+
+
 def test_next_sentence_by_hand_ignores_examples_without_a_pair(encoder: Encoder) -> None:
     scores = torch.log(torch.tensor([[0.9, 0.1], [0.4, 0.6]]))
     batch = Batch(
@@ -204,6 +221,8 @@ def test_masked_tokens_are_predicted_from_the_mask_decoder_where_there_is_one() 
     decoded = objective.head(encoder.decode(batch, out))[0, [1, 3]]
     expected = torch.nn.functional.cross_entropy(decoded, torch.tensor([7, 9]))
     assert objective(encoder, batch).total.item() == pytest.approx(expected.item(), abs=1e-6)
+    traced = objective(encoder, batch, cm.Trace([]))  # decodes every position, with the same loss
+    assert traced.total.item() == pytest.approx(expected.item(), abs=1e-6)
     last = torch.nn.functional.cross_entropy(
         objective.head(out.hidden)[0, [1, 3]], labels[0, [1, 3]]
     )
