@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from types import ModuleType
 
-from core_models.cli import count, diff, evaluate, fill, models, score, train
+from core_models.cli import count, diff, evaluate, fill, finetune, models, score, train
 from core_models.cli.output import Output
 from core_models.errors import InputError
 
@@ -15,6 +15,7 @@ VERBS: dict[str, ModuleType] = {
     "score": score,
     "models": models,
     "train": train,
+    "finetune": finetune,
     "count": count,
     "diff": diff,
     "evaluate": evaluate,

@@ -55,4 +55,5 @@ FAMILY = Family(
         "albert-xlarge-v1": _V2["albert-xlarge"].with_dropout(0.1),
     },
     aliases={f"{name}-v2": name for name in _V2} | {"albert-xxlarge-v1": "albert-xxlarge"},
+    tokenizer="unigram",
 )

@@ -35,6 +35,7 @@ def resized(base: Config, layers: int, width: int) -> Config:
 
 
 BERT_LARGE = resized(BERT_BASE, 24, 1024)
+_WHOLE_WORD = replace(BERT_LARGE, masking=replace(BERT_LARGE.masking, kind="whole_word"))
 
 MINIS = {
     f"bert-{layers}x{width}": resized(BERT_BASE, layers, width)
@@ -52,6 +53,8 @@ FAMILY = Family(
         "bert-base-cased": BERT_BASE.with_vocabulary(28996),
         "bert-large-uncased": BERT_LARGE,
         "bert-large-cased": BERT_LARGE.with_vocabulary(28996),
+        "bert-large-uncased-whole-word-masking": _WHOLE_WORD,
+        "bert-large-cased-whole-word-masking": _WHOLE_WORD.with_vocabulary(28996),
         "bert-base-chinese": BERT_BASE.with_vocabulary(21128),
         "bert-base-multilingual-cased": BERT_BASE.with_vocabulary(119547),
         "bert-base-multilingual-uncased": BERT_BASE.with_vocabulary(105879),

@@ -25,7 +25,7 @@ DEBERTA_BASE: Config = replace(
     attention=replace(BERT_BASE.attention, key_bias=False, terms=Disentangled(span=512)),
     norm_epsilon=1e-7,
     objectives=("masked_token",),
-    masking=Masking(kind="ngram", longest=3, dynamic=True),
+    masking=Masking(kind="windowed_ngram", longest=3, dynamic=True),
     mask_decoder=MaskDecoder(steps=2, positions=512),
 )
 """deberta-base."""
@@ -40,4 +40,6 @@ FAMILY = Family(
         "deberta-large": resized(DEBERTA_BASE, 24, 1024),
         "deberta-xlarge": resized(DEBERTA_BASE, 48, 1024),
     },
+    tokenizer="byte_bpe",
+    lowercase=False,
 )

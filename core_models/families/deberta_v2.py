@@ -36,4 +36,6 @@ FAMILY = Family(
         "deberta-v2-xlarge": DEBERTA_V2_XLARGE,
         "deberta-v2-xxlarge": replace(DEBERTA_V2_XLARGE, schedule=tuple(range(48))),
     },
+    tokenizer="unigram",
+    lowercase=False,
 )

@@ -21,7 +21,7 @@ DEBERTA_V3_BASE: Config = replace(
     family="deberta_v3",
     objectives=("replaced_token",),
     replaced_token_style="token_and_first",
-    masking=Masking(kind="uniform", split=(1.0, 0.0, 0.0), dynamic=True),
+    masking=Masking(kind="windowed_ngram", split=(1.0, 0.0, 0.0), dynamic=True),
     mask_decoder=None,
 )
 """deberta-v3-base, the discriminator."""
@@ -54,6 +54,9 @@ FAMILY = Family(
         "mdeberta-v3-base": DEBERTA_V3_BASE.with_vocabulary(251000),
         **{f"{name}-generator": _generator(size) for name, size in _DISCRIMINATORS.items()},
     },
+    tokenizer="unigram",
+    lowercase=False,
+    sharing="gradient_disentangled",
 )
 
 PAIRS = {name: (f"{name}-generator", name) for name in _DISCRIMINATORS}

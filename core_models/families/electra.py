@@ -23,7 +23,7 @@ ELECTRA_BASE = replace(
     BERT_BASE,
     family="electra",
     objectives=("replaced_token",),
-    masking=Masking(split=_SPLIT, dynamic=True),
+    masking=Masking(kind="with_replacement", split=_SPLIT, dynamic=True),
 )
 """electra-base-discriminator."""
 
@@ -40,7 +40,8 @@ def _generator(discriminator: Config, width: int) -> Config:
 
 _SMALL = _narrow(resized(ELECTRA_BASE, 12, 256), 128)
 _LARGE = replace(
-    resized(ELECTRA_BASE, 24, 1024), masking=Masking(rate=0.25, split=_SPLIT, dynamic=True)
+    resized(ELECTRA_BASE, 24, 1024),
+    masking=Masking(kind="with_replacement", rate=0.25, split=_SPLIT, dynamic=True),
 )
 
 FAMILY = Family(

@@ -21,3 +21,13 @@ class Family:
     """Published sizes with the values of the released checkpoints."""
     aliases: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     """Other names for sizes."""
+    tokenizer: str = "wordpiece"
+    """Kind of the released vocabulary: ``wordpiece``, ``byte_bpe`` or ``unigram``."""
+    lowercase: bool = True
+    """Whether the released vocabulary is lower-cased."""
+    template: str = "enclosing"
+    """Where special pieces go: ``enclosing``, ``doubled`` or ``trailing``, as the constructors of
+    `core_models.tokenizer.files.Template`."""
+    sharing: str = "tied"
+    """How a generator shares its piece table with the model it is trained for: ``tied``,
+    ``gradient_disentangled`` or ``none``."""

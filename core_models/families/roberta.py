@@ -38,4 +38,7 @@ FAMILY = Family(
         "roberta-base": ROBERTA_BASE,
         "roberta-large": resized(ROBERTA_BASE, 24, 1024),
     },
+    tokenizer="byte_bpe",
+    lowercase=False,
+    template="doubled",
 )

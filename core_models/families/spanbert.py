@@ -34,4 +34,5 @@ FAMILY = Family(
         "spanbert-base": "spanbert-base-cased",
         "spanbert-large": "spanbert-large-cased",
     },
+    lowercase=False,
 )

@@ -57,4 +57,7 @@ FAMILY = Family(
         "xlnet-large-cased": resized(XLNET_BASE, 24, 1024),
     },
     aliases={"xlnet-base": "xlnet-base-cased", "xlnet-large": "xlnet-large-cased"},
+    tokenizer="unigram",
+    lowercase=False,
+    template="trailing",
 )

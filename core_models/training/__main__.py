@@ -2,7 +2,10 @@
 
 import argparse
 import contextlib
+import json
 import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 from core_models.errors import InputError
@@ -16,18 +19,60 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument("config", type=Path, help="config.json of a run, or a recipe with --run")
     parser.add_argument("--run", type=Path, help="make this run folder from the recipe first")
+    parser.add_argument(
+        "--preview", action="store_true", help="print the first batch as JSON; train nothing"
+    )
+    parser.add_argument(
+        "--estimate", action="store_true", help="print parameters and times as JSON; train nothing"
+    )
     options = parser.parse_args(arguments)
     # Imported late: --help and mistyped arguments need not wait for PyTorch.
-    from core_models.training.loop import DivergenceError  # noqa: PLC0415
+    from core_models.training.guard import DivergenceError  # noqa: PLC0415
     from core_models.training.process import new_run, train  # noqa: PLC0415
 
     try:
+        if options.preview or options.estimate:
+            return _look(options)
         config = options.config if options.run is None else new_run(options.config, options.run)
         _say(f"Run {config.parent}: {train(config, _say)}.")
     except (InputError, DivergenceError) as error:
         sys.stderr.write(f"{error}\n")
         return 2 if isinstance(error, InputError) else 1
     return 0
+
+
+def _look(options: argparse.Namespace) -> int:
+    """Print what a run would read or need."""
+    from dataclasses import asdict  # noqa: PLC0415
+
+    from core_models.training import settings  # noqa: PLC0415
+    from core_models.training.estimate import estimate  # noqa: PLC0415
+    from core_models.training.folder import RunFolder  # noqa: PLC0415
+    from core_models.training.preview import first_batch  # noqa: PLC0415
+
+    with _config(options) as config:
+        wanted = settings.read(config)
+        values: dict[str, object] = {}
+        if options.estimate:
+            values["estimate"] = asdict(estimate(wanted, config.parent))
+        if options.preview:
+            values["first_batch"] = first_batch(wanted, RunFolder(config.parent))
+    _say(json.dumps(values, ensure_ascii=False))
+    return 0
+
+
+@contextlib.contextmanager
+def _config(options: argparse.Namespace) -> Iterator[Path]:
+    """The config in its run folder; for a recipe alone, in one that is soon gone."""
+    from core_models.training.process import new_run  # noqa: PLC0415
+
+    if options.run is not None:
+        yield new_run(options.config, options.run)
+    elif options.config.name == "config.json":
+        yield options.config
+    else:
+        with tempfile.TemporaryDirectory() as folder:
+            yield new_run(options.config, Path(folder) / "run")
 
 
 def _say(line: str) -> None:

@@ -9,6 +9,7 @@
     checkpoints/     step-N folders with a manifest, written aside and renamed
     snapshots/       step-N model folders without optimizer state
     model/           the trained model, once the run has finished
+    generator/       the model that filled masks for it, where there was one
     evaluation.json  its figures on the held-out documents
 
 Neither PyTorch nor Gradio is imported here, so a supervisor can watch many runs cheaply.
@@ -113,7 +114,7 @@ class RunFolder:
 
     def status(self) -> dict[str, Any]:
         """The last complete ``status.json``; empty when there is none."""
-        return _read_json(self.path / "status.json")
+        return read_json(self.path / "status.json")
 
     def write_status(self, status: Mapping[str, Any]) -> None:
         """Replace ``status.json`` in one step; a reader sees the old or the new one, whole."""
@@ -202,9 +203,9 @@ class RunFolder:
         durable.write_folder(path, write)
         return Checkpoint(step, path)
 
-    def save_model(self, write: Callable[[Path], None]) -> None:
-        """Write ``model`` through ``write(folder)``, complete or not at all."""
-        durable.write_folder(self.model_path, write)
+    def save_model(self, write: Callable[[Path], None], name: str = "model") -> None:
+        """Write ``model``, or one beside it, through ``write(folder)``, complete or not at all."""
+        durable.write_folder(self.path / name, write)
 
     def write_evaluation(self, values: Mapping[str, Any]) -> None:
         """Write ``evaluation.json``."""
@@ -239,7 +240,8 @@ def runs(root: Path | str) -> list[RunFolder]:
     return [RunFolder(path.parent) for path in sorted(Path(root).glob("*/config.json"))]
 
 
-def _read_json(path: Path) -> dict[str, Any]:
+def read_json(path: Path) -> dict[str, Any]:
+    """An object as it stands in a file; empty when there is none."""
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
     except (FileNotFoundError, NotADirectoryError, ValueError):

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
+from core_models.encoder import Encoder
 from core_models.errors import InputError
 from core_models.training.settings import Settings
 
@@ -60,12 +61,18 @@ def build(model: nn.Module, names: Names, settings: Settings) -> list[torch.opti
     return found
 
 
+def skippable(optimizers: Sequence[torch.optim.Optimizer]) -> bool:
+    """Whether a flag on the device can make every one of them skip an update; Muon has no such."""
+    return all(bool(each.defaults.get("fused")) for each in optimizers)
+
+
 def _block_matrices(model: nn.Module) -> set[nn.Parameter]:
-    """Weights of the linear layers inside the encoder's blocks."""
+    """Weights of the linear layers inside the blocks of every encoder."""
+    encoders = [part for part in model.modules() if isinstance(part, Encoder)]
     return {
         part.weight
-        for block in model.get_submodule("encoder.blocks").children()
-        for part in block.modules()
+        for encoder in encoders
+        for part in encoder.blocks.modules()
         if isinstance(part, nn.Linear) and isinstance(part.weight, nn.Parameter)
     }
 

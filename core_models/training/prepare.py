@@ -9,19 +9,28 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 
-from core_models.data import documents
+from core_models import masking_similar
+from core_models.data import documents, formats
 from core_models.data.corpus import Corpus
-from core_models.data.pairs import NO_PAIR, Example, next_sentence, segments
+from core_models.data.pairs import NO_PAIR, Example
+from core_models.data.sources import Source, read_documents
 from core_models.data.store import TokenStore
 from core_models.errors import InputError
+from core_models.masking_similar import Similar
 from core_models.tokenizer import Tokenizer
+from core_models.tokenizer.files import Template
+from core_models.tokenizer.training import RECIPES
 from core_models.training import durable
 from core_models.training.folder import RunFolder
+from core_models.training.plan import Plan
 from core_models.training.settings import Settings, resolve_folder, resolve_texts
 
 TRAIN, HELD_OUT = "train", "held_out"
 _FACTS = "prepared.json"
+_SIMILAR = "similar.safetensors"
+_VALIDATION_COPIES = 4
 
 
 @dataclass(frozen=True)
@@ -31,50 +40,59 @@ class Prepared:
     tokenizer: Tokenizer
     training: TokenStore
     validation: TokenStore | None
+    similar: Similar | None
+    """Similar words, where the masking asks for them."""
     facts: dict[str, Any]
     """Counts and baselines, as in ``status.json``."""
 
 
-def prepare(run: RunFolder, settings: Settings, tokenizer: Tokenizer | None = None) -> Prepared:
+def prepare(
+    run: RunFolder, settings: Settings, plan: Plan, tokenizer: Tokenizer | None = None
+) -> Prepared:
     """Build ``data`` unless it is there, and open it.
 
     Args:
         run: The run; paths are looked up beside its ``config.json``.
         settings: What is asked for.
+        plan: What that comes to for the model's family.
         tokenizer: That of the checkpoint to continue; None = what the settings say.
 
     Raises:
         InputError: a file or folder is missing, or there is too little text.
     """
-    wanted = _ingredients(settings)
+    wanted = _ingredients(settings, plan)
     if run.data_path.exists():
         usable = durable.verify(run.data_path) is None
         if not usable or _facts(run.data_path)["ingredients"] != wanted:
             run.log("the data folder does not belong to this config.json and is built again")
             durable.remove_folder(run.data_path)
     durable.write_folder(
-        run.data_path, lambda folder: _build(folder, run, settings, wanted, tokenizer)
+        run.data_path, lambda folder: _build(folder, run, settings, plan, wanted, tokenizer)
     )
     facts = _facts(run.data_path)
     own = Tokenizer.from_folder(run.data_path / "tokenizer")
     store = run.data_path / "store"
+    similar = run.data_path / _SIMILAR
     return Prepared(
         tokenizer=own,
         training=TokenStore.open(store, TRAIN, tokenizer=own),
         validation=TokenStore.open(store, HELD_OUT, tokenizer=own)
         if facts["held_out_documents"]
         else None,
+        similar=Similar.load(similar) if similar.exists() else None,
         facts={name: value for name, value in facts.items() if name != "ingredients"},
     )
 
 
-def _ingredients(settings: Settings) -> dict[str, Any]:
+def _ingredients(settings: Settings, plan: Plan) -> dict[str, Any]:
     """Whatever the data folder depends on."""
     values = settings.model_dump(mode="json")
     chosen = {name: values[name] for name in ("tokenizer", "data", "seed")}
     return chosen | {
         "checkpoint": settings.model.checkpoint,
-        "pairs": "next_sentence" in settings.objectives,
+        "format": plan.format,
+        "vocabulary": [plan.tokenizer, plan.lowercase, plan.template],
+        "similar": plan.masking.kind == "similar_word",
     }
 
 
@@ -87,34 +105,43 @@ def _build(
     folder: Path,
     run: RunFolder,
     settings: Settings,
+    plan: Plan,
     ingredients: dict[str, Any],
     tokenizer: Tokenizer | None,
 ) -> None:
-    paths = resolve_texts(settings.data.texts, run.path)
-    texts = list(documents.read(paths))
+    texts = list(_read(settings, settings.data.texts, run.path))
     if not texts:
-        raise InputError(f"data.texts: there is no text in {', '.join(p.name for p in paths)}.")
+        names = settings.data.dataset or ", ".join(settings.data.texts)
+        raise InputError(f"data.texts: there is no text in {names}.")
     chosen, held = documents.split_held_out(len(texts), settings.data.held_out, settings.seed)
     kept = [texts[i] for i in chosen]
     if settings.data.training_only:
-        kept += documents.read(resolve_texts(settings.data.training_only, run.path))
+        kept += _read(settings, settings.data.training_only, run.path)
+    unseen = [texts[i] for i in held]
+    if settings.data.held_out_texts:
+        unseen += _read(settings, settings.data.held_out_texts, run.path)
     if tokenizer is None:
-        tokenizer = _tokenizer(settings, run.path, [sentence for text in kept for sentence in text])
+        tokenizer = _tokenizer(settings, plan, run.path, kept)
     training = Corpus.encode(kept, tokenizer)
     # One corpus for both splits: training documents first, held-out ones behind them.
-    corpus = Corpus.encode([*kept, *(texts[i] for i in held)], tokenizer)
+    corpus = Corpus.encode([*kept, *unseen], tokenizer)
     first = training.num_documents
     last = corpus.num_documents
-    copies = settings.data.duplicates
-    examples = {TRAIN: _examples(corpus, range(first), settings, copies, "train")}
-    if held and last - first < 2:
+    cutter = _Cutter(corpus, settings, plan, tokenizer)
+    examples = {TRAIN: cutter.examples(range(first), settings.data.duplicates, "train")}
+    if unseen and last - first < 2:
         raise InputError(
             "data.held_out: the held-out documents hold no text; use more documents, or 0"
         )
-    if held:
-        examples[HELD_OUT] = _examples(corpus, range(first, last), settings, 4, "held out")
+    if unseen:
+        examples[HELD_OUT] = cutter.examples(range(first, last), _VALIDATION_COPIES, "held out")
     tokenizer.save(folder / "tokenizer")
     TokenStore.build(folder / "store", corpus, examples, tokenizer)
+    if plan.masking.kind == "similar_word":
+        words = masking_similar.lexicon(training)
+        seed = torch.Generator().manual_seed(settings.seed)
+        vectors = masking_similar.word_vectors(training, words, generator=seed)
+        masking_similar.similar_table(words, vectors).save(folder / _SIMILAR)
     facts = {
         "documents": first,
         "held_out_documents": last - first,
@@ -126,35 +153,71 @@ def _build(
     (folder / _FACTS).write_text(json.dumps(facts, indent=2) + "\n", encoding="utf-8")
 
 
-def _tokenizer(settings: Settings, beside: Path, sentences: list[str]) -> Tokenizer:
+def _read(settings: Settings, texts: list[str], beside: Path) -> Iterator[list[str]]:
+    """Documents of the files or the data set that the settings name."""
+    data = settings.data
+    if not texts:
+        source = Source(
+            dataset=data.dataset,
+            configuration=data.configuration,
+            split=data.split,
+            column=data.column,
+            paragraphs=data.paragraphs,
+        )
+    else:
+        paths = tuple(resolve_texts(texts, beside))
+        source = Source(paths=paths, column=data.column, paragraphs=data.paragraphs)
+    return read_documents(source)
+
+
+def _tokenizer(settings: Settings, plan: Plan, beside: Path, texts: list[list[str]]) -> Tokenizer:
     options = settings.tokenizer
     if options.folder is not None:
         return Tokenizer.from_folder(resolve_folder(options.folder, beside))
     return Tokenizer.train(
-        sentences,
+        [sentence for text in texts for sentence in text],
         vocabulary=options.vocabulary,
-        kind=options.kind,
-        lowercase=options.lowercase,
+        kind=plan.tokenizer,
+        lowercase=plan.lowercase,
+        template=_TEMPLATES[plan.template](RECIPES[plan.tokenizer].specials),
     )
 
 
-def _examples(
-    corpus: Corpus, chosen: Sequence[int], settings: Settings, copies: int, stream: str
-) -> Iterator[Example]:
-    """Examples of several passes over the documents, each pass cut differently."""
-    data = settings.data
-    pairs = "next_sentence" in settings.objectives
-    for copy in range(copies):
-        generator = random.Random(f"{settings.seed},{stream},{copy}")
-        single = [n for n in chosen if generator.random() < data.singles]
-        others = sorted(set(chosen) - set(single))
-        for document in single:
-            yield from runs_of_sentences(corpus, document, data.max_length - 2, generator)
-        if not pairs:
-            yield from segments(corpus, others, max_length=data.max_length)
-        elif len(others) >= 2:
-            yield from next_sentence(
-                corpus,
+_TEMPLATES = {
+    "enclosing": Template.enclosing,
+    "doubled": Template.doubled,
+    "trailing": Template.trailing,
+}
+
+
+@dataclass(frozen=True)
+class _Cutter:
+    """Cuts documents into examples."""
+
+    corpus: Corpus
+    settings: Settings
+    plan: Plan
+    tokenizer: Tokenizer
+
+    def examples(self, chosen: Sequence[int], copies: int, stream: str) -> Iterator[Example]:
+        """Examples of several passes over the documents, each pass cut differently."""
+        data, form = self.settings.data, self.plan.format
+        if form in formats.FIXED and not data.singles:
+            copies = 1
+        most = data.max_length - self.tokenizer.template.extra(pair=False)
+        for copy in range(copies):
+            generator = random.Random(f"{self.settings.seed},{stream},{copy}")
+            single: list[int] = []
+            if not self.plan.recurrent:
+                single = [n for n in chosen if generator.random() < data.singles]
+            others = sorted(set(chosen) - set(single))
+            for document in single:
+                yield from runs_of_sentences(self.corpus, document, most, generator)
+            if len(others) < (2 if form in formats.PAIRED else 1):
+                continue
+            yield from formats.examples(
+                form,
+                self.corpus,
                 others,
                 max_length=data.max_length,
                 generator=generator,

@@ -2,38 +2,33 @@
 
 import contextlib
 import errno
-import json
 import os
-import signal
 import traceback
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import torch
 from accelerate import Accelerator
 
-from core_models.config import Config
 from core_models.errors import InputError
-from core_models.families import size
-from core_models.model import Model, load
-from core_models.objectives import MaskedToken, NextSentence, Objective, Weighted
-from core_models.tokenizer import Tokenizer
-from core_models.training import checkpoint, durable, settings
+from core_models.model import Model
+from core_models.training import checkpoint, durable, models, settings, task_settings
 from core_models.training.checkpoint import Saved
-from core_models.training.examples import Examples
+from core_models.training.examples import Masker
 from core_models.training.folder import RunFolder, State, remember_process
-from core_models.training.loop import DivergenceError, Trainer
+from core_models.training.guard import DivergenceError
+from core_models.training.host import Stop, threads
+from core_models.training.loop import Trainer
+from core_models.training.models import Base
+from core_models.training.plan import Plan, plan_for
 from core_models.training.prepare import Prepared, prepare
-from core_models.training.settings import ModelOverrides, Settings
+from core_models.training.settings import Settings
+from core_models.training.streams import open_stream, open_validation
+from core_models.training.task_schema import is_task
 
 Say = Callable[[str], None]
-OBJECTIVES: dict[str, Callable[[torch.nn.Module], Objective]] = {
-    "masked_token": MaskedToken,
-    "next_sentence": NextSentence,
-}
 
 
 def train(config: Path, say: Say) -> State:
@@ -74,12 +69,17 @@ def _is_main() -> bool:
 
 
 def _train(run: RunFolder, say: Say) -> State:
-    stop = _Stop(run)
+    stop = Stop(run)
     status: dict[str, Any] = {"state": "running", "process": remember_process()}
     if _is_main():
         run.write_status(_last(run) | status)
         run.clear_stop(before=durable.process_start())
         run.sweep()
+    if is_task(settings.read_values(run.config_path)):
+        # Imported late: measuring tasks brings libraries that pretraining need not wait for.
+        from core_models.training import task_process  # noqa: PLC0415
+
+        return task_process.fine_tune(run, status, stop, say)
     options = settings.read(run.config_path)
     accelerator = Accelerator(
         mixed_precision="bf16" if options.precision == "bf16" else "no",
@@ -87,16 +87,25 @@ def _train(run: RunFolder, say: Say) -> State:
     )
     last = run.last_checkpoint()
     saved = None if last is None else checkpoint.read(last.path)
-    torch.set_num_threads(_threads(options, saved))
+    before = None if saved is None else int(saved.environment["threads"])
+    torch.set_num_threads(threads(options.threads, before))
     exact = saved is None or _check_resume(run, options, saved)
-    base = _base(options, run) if saved is None else saved.model
+    if saved is None:
+        base = models.base_of(options, run.path)
+    else:
+        base = Base(saved.model, saved.companions)
+    plan = plan_for(options, models.published_config(options, base))
     with accelerator.main_process_first():
-        prepared = prepare(run, options, None if base is None else base.tokenizer)
-    model = _model(options, prepared.tokenizer, base)
-    trainer = _trainer(run, options, accelerator, model, prepared, say)
+        prepared = prepare(run, options, plan, None if base is None else base.model.tokenizer)
+    words = prepared.tokenizer
+    config = models.model_config(
+        options, plan, base, vocabulary=words.vocabulary, pad_id=words.pad_id
+    )
+    model = models.build_model(options, plan, config, words, base)
+    trainer = _trainer(run, options, plan, accelerator, model, base, prepared, say)
     if saved is not None:
         trainer.restore(saved)
-    facts = _facts(run, options, prepared, model) | {"processes": accelerator.num_processes}
+    facts = _facts(run, options, plan, prepared, trainer)
     here = checkpoint.environment()
     trainer.write_status(**status, **facts, exact_resume=exact, environment=here)
     trainer.log(f"started at step {trainer.progress.step}")
@@ -115,54 +124,25 @@ def _train(run: RunFolder, say: Say) -> State:
 def _trainer(
     run: RunFolder,
     options: Settings,
+    plan: Plan,
     accelerator: Accelerator,
     model: Model,
+    base: Base | None,
     data: Prepared,
     say: Say,
 ) -> Trainer:
-    parts = [(weight, OBJECTIVES[n](model.heads[n])) for n, weight in options.objectives.items()]
-    held_out = data.validation
+    masker = Masker(plan, model.config, data.tokenizer, data.similar)
     return Trainer(
         run=run,
         settings=options,
+        plan=plan,
         accelerator=accelerator,
         model=model,
-        objective=Weighted(parts),
-        training=Examples(data.training, data.tokenizer, options),
-        validation=None if held_out is None else Examples(held_out, data.tokenizer, options),
+        objective=models.build_objective(options, plan, model, base, run.path),
+        stream=open_stream(data.training, masker, options, accelerator.device),
+        validation=open_validation(data.validation, masker, options),
         say=say,
     )
-
-
-class _Stop:
-    """Whether to stop: the file ``stop``, SIGTERM or Ctrl-C."""
-
-    def __init__(self, run: RunFolder) -> None:
-        self._run = run
-        self._signal: int | None = None
-        self.reason = ""
-        signal.signal(signal.SIGTERM, self._note)
-        signal.signal(signal.SIGINT, self._note)
-
-    def _note(self, number: int, frame: FrameType | None) -> None:
-        del frame
-        self._signal = number
-
-    def requested(self) -> bool:
-        if self._signal is not None:
-            self.reason = f"by signal {signal.Signals(self._signal).name}"
-        elif self._run.stop_requested():
-            self.reason = "by request"
-        return bool(self.reason)
-
-
-def _threads(options: Settings, saved: Saved | None) -> int:
-    if options.threads is not None:
-        return options.threads
-    if saved is not None:
-        return int(saved.environment["threads"])
-    affinity = getattr(os, "sched_getaffinity", None)
-    return len(affinity(0)) if affinity else os.cpu_count() or 1
 
 
 def _check_resume(run: RunFolder, options: Settings, saved: Saved) -> bool:
@@ -173,76 +153,28 @@ def _check_resume(run: RunFolder, options: Settings, saved: Saved) -> bool:
             f"config.json was changed since step {saved.progress.step}: {', '.join(changed)}. "
             "Put the values back to go on, or make a new run."
         )
-    now = checkpoint.environment()
-    differ = [name for name, value in saved.environment.items() if now.get(name) != value]
-    if differ:
-        words = ", ".join(f"{n} {saved.environment[n]} -> {now.get(n)}" for n in differ)
-        run.log(f"this machine differs from the checkpoint's, so last bits may differ: {words}")
-    return not differ
+    return checkpoint.same_environment(run, saved.environment)
 
 
-def _base(options: Settings, run: RunFolder) -> Model | None:
-    name = options.model.checkpoint
-    return None if name is None else load(settings.resolve_folder(name, run.path))
-
-
-def build_config(options: Settings, vocabulary: int, pad_id: int) -> Config:
-    """The config of a fresh model: a size with its overrides, over a vocabulary."""
-    assert options.model.size is not None
-    config = size(options.model.size)
-    wanted: ModelOverrides = options.model.overrides
-    width = wanted.width or config.width
-    heads = wanted.heads or config.attention.heads
-    if width % heads:
-        raise InputError(f"model.overrides: width {width} is not divisible by {heads} heads.")
-    parts = config.embeddings
-    config = replace(
-        config,
-        width=width,
-        embeddings=replace(
-            parts,
-            width=width if parts.width == config.width else parts.width,
-            positions=wanted.positions or parts.positions,
-        ),
-        attention=replace(config.attention, heads=heads, head_width=width // heads),
-        feed_forward=replace(config.feed_forward, width=wanted.inner or config.feed_forward.width),
-        schedule=tuple(range(wanted.layers)) if wanted.layers else config.schedule,
-    )
-    return config.with_vocabulary(vocabulary, pad_id=pad_id)
-
-
-def _model(options: Settings, tokenizer: Tokenizer, base: Model | None) -> Model:
-    """The model to train: fresh, or with the weights of ``base`` and fresh heads it lacks."""
-    if base is None:
-        config = build_config(options, tokenizer.vocabulary, tokenizer.pad_id)
-    else:
-        config = base.config
-    config = replace(config, objectives=tuple(options.objectives))
-    if options.model.dropout is not None:
-        config = config.with_dropout(options.model.dropout)
-    if options.model.attention_dropout is not None:
-        rate = options.model.attention_dropout
-        config = replace(config, attention=replace(config.attention, dropout=rate))
-    longest = config.embeddings.positions
-    if longest is not None and longest - config.embeddings.first_position < options.data.max_length:
-        raise InputError(
-            f"data.max_length is {options.data.max_length}, but the model has only {longest} "
-            "positions."
-        )
-    generator = torch.Generator().manual_seed(options.seed)
-    model = Model.new(config, tokenizer, heads=list(options.objectives), generator=generator)
-    # Strict is off for the heads that a checkpoint may lack; they start fresh.
-    if base is not None:
-        model.load_state_dict(base.state_dict(), strict=False)
-    return model
-
-
-def _facts(run: RunFolder, options: Settings, data: Prepared, model: Model) -> dict[str, Any]:
+def _facts(
+    run: RunFolder, options: Settings, plan: Plan, data: Prepared, trainer: Trainer
+) -> dict[str, Any]:
+    companions = trainer.objective.companions()
     return {
         "name": options.name or run.path.name,
+        "family": trainer.model.config.family,
+        "objectives": plan.objectives,
+        "losses": trainer.objective.loss_weights(),
+        "format": plan.format,
+        "masking": asdict(plan.masking) if plan.masks else None,
         "threads": torch.get_num_threads(),
         "precision": options.precision,
-        "parameters": sum(p.numel() for p in model.parameters()),
+        "processes": trainer.accelerator.num_processes,
+        "parameters": sum(p.numel() for p in trainer.model.parameters()),
+        "companions": {
+            name: sum(p.numel() for p in companion.parameters())
+            for name, companion in companions.items()
+        },
         "data": {k: v for k, v in data.facts.items() if k != "baselines"}
         | {"examples": len(data.training)},
         "baselines": data.facts["baselines"],
@@ -250,7 +182,7 @@ def _facts(run: RunFolder, options: Settings, data: Prepared, model: Model) -> d
 
 
 def _export(run: RunFolder, trainer: Trainer, model: Model, facts: dict[str, Any]) -> None:
-    """Write ``model`` and ``evaluation.json``."""
+    """Write ``model``, the models trained with it, and ``evaluation.json``."""
     validation = {} if trainer.validation is None else trainer.validate()
     progress = trainer.progress
     evaluation = {
@@ -263,17 +195,38 @@ def _export(run: RunFolder, trainer: Trainer, model: Model, facts: dict[str, Any
     if not trainer.accelerator.is_main_process:
         return
 
+    for name, companion in trainer.objective.companions().items():
+        run.save_model(_writer(companion), name)
+    run.save_model(_writer(model))
+    run.write_evaluation(evaluation)
+
+
+def _writer(model: Model) -> Callable[[Path], None]:
     def write(folder: Path) -> None:
         model.save(folder)
 
-    run.save_model(write)
-    run.write_evaluation(evaluation)
+    return write
+
+
+_LASTING = frozenset(
+    (
+        "name",
+        "family",
+        "objectives",
+        "losses",
+        "format",
+        "step",
+        "steps",
+        "tokens",
+        "baselines",
+        "task",
+    )
+) | {"data", "parameters", "companions"}
 
 
 def _last(run: RunFolder) -> dict[str, Any]:
     """Figures of the last part of the run that stay true while the next one starts."""
-    kept = ("name", "step", "steps", "tokens", "baselines", "data", "parameters")
-    return {name: value for name, value in run.status().items() if name in kept}
+    return {name: value for name, value in run.status().items() if name in _LASTING}
 
 
 def _record_failure(run: RunFolder, error: BaseException) -> None:
@@ -315,15 +268,13 @@ def new_run(recipe: Path, folder: Path) -> Path:
     Raises:
         InputError: the recipe is not valid, or the folder already holds a run.
     """
-    settings.read(recipe)
-    values = json.loads(recipe.read_text(encoding="utf-8"))
+    values = settings.read_values(recipe)
     beside = recipe.resolve().parent
-    for name in ("texts", "training_only"):
-        given = values["data"].get(name, [])
-        values["data"][name] = [
-            str(beside / text) if not Path(text).is_absolute() and any(beside.glob(text)) else text
-            for text in given
-        ]
+    if is_task(values):
+        task_settings.read(recipe)
+        return RunFolder.create(folder, task_settings.named_in_full(values, beside)).config_path
+    settings.read(recipe)
+    values["data"] = settings.texts_in_full(values["data"], beside)
     for part, name in (("tokenizer", "folder"), ("model", "checkpoint")):
         given = values.get(part, {}).get(name)
         if given is not None and (beside / given).is_dir():

@@ -72,6 +72,13 @@ def make_run(tmp_path: Path) -> Callable[..., RunFolder]:
     return make
 
 
+def forget_accelerator() -> None:
+    """Let the next run in this process begin anew."""
+    from accelerate.state import AcceleratorState
+
+    AcceleratorState._reset_state(reset_partial_state=True)
+
+
 @pytest.fixture
 def in_process() -> Iterator[None]:
     """Put back what a training process takes for itself: signals, threads, random state."""

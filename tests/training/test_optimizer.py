@@ -44,6 +44,7 @@ def test_every_parameter_is_trained_once_and_vectors_are_not_decayed(kind: str) 
     assert sorted(trained) == sorted(id(p) for p in names.values())
     for group in groups:
         assert {p.ndim >= 2 for p in group["params"]} == {group["weight_decay"] > 0}
+    assert optimizer.skippable(found) is (kind == "adamw")
     if kind == "muon":
         inner = {n for n, p in names.items() if any(p is q for q in groups[-1]["params"])}
         assert all(n.startswith("encoder.blocks.") for n in inner)

@@ -5,10 +5,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import core_models as cm
 from core_models.data.store import TokenStore
 from core_models.tokenizer import Tokenizer
 from core_models.training import settings
 from core_models.training.folder import RunFolder
+from core_models.training.plan import plan_for
 from core_models.training.prepare import prepare
 
 Toy = Callable[..., dict[str, Any]]
@@ -22,7 +24,8 @@ def test_training_only_texts_are_never_held_out(tmp_path: Path, toy: Toy) -> Non
         data = toy()["data"] | {"texts": ["../text.txt"], "training_only": extra}
         run.path.mkdir()
         run.config_path.write_text(json.dumps(toy(data=data)))
-        prepare(run, settings.read(run.config_path))
+        values = settings.read(run.config_path)
+        prepare(run, values, plan_for(values, cm.size("bert-mini")))
     facts = [json.loads((r.data_path / "prepared.json").read_text()) for r in (plain, more)]
     assert facts[1]["documents"] == facts[0]["documents"] + 10
     assert facts[1]["held_out_documents"] == facts[0]["held_out_documents"]

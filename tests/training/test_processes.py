@@ -12,15 +12,21 @@ import pytest
 
 from core_models.training.folder import RunFolder
 from tests.training.conftest import text
+from tests.training.test_resume import SMALL
 
 Toy = Callable[..., dict[str, Any]]
 
 
-def test_two_processes_give_the_losses_of_one(tmp_path: Path, toy: Toy) -> None:
+@pytest.mark.parametrize("kind", ["pairs", "memory"])
+def test_two_processes_give_the_losses_of_one(tmp_path: Path, toy: Toy, kind: str) -> None:
     (tmp_path / "text.txt").write_text(text(40))
     model = toy()["model"] | {"dropout": 0.0}
     data = toy()["data"] | {"texts": ["../text.txt"]}
     values = toy(model=model, data=data, precision="fp32", steps=12)
+    if kind == "memory":
+        values["model"] = {"size": "xlnet-base", "overrides": SMALL, "dropout": 0.0}
+        values["data"] = {"texts": ["../text.txt"], "held_out": 0.3, "max_length": 24}
+        values |= {"batch_size": 4, "tokenizer": {"vocabulary": 300}}
     runs = []
     for processes in (1, 2):
         run = RunFolder(tmp_path / f"processes-{processes}")

@@ -1,0 +1,155 @@
+"""The first batch of a run exactly as the model sees it, as plain values for people to look at."""
+
+import contextlib
+from typing import Any
+
+import torch
+
+from core_models.batch import Batch
+from core_models.masking import IGNORED
+from core_models.tokenizer import Tokenizer
+from core_models.training import models
+from core_models.training.examples import Masker
+from core_models.training.folder import RunFolder
+from core_models.training.plan import plan_for
+from core_models.training.prepare import prepare
+from core_models.training.settings import Settings
+from core_models.training.streams import open_stream
+
+NEIGHBOURS = ("in order", "not in order")
+"""Meaning of the pair labels 0 and 1: does the second text follow the first one?"""
+
+
+def first_batch(settings: Settings, run: RunFolder, rows: int = 8) -> list[dict[str, Any]]:
+    """What the first step of a run reads; nothing is trained.
+
+    The run's ``data`` folder is made if it is not there yet, and used again when the run starts. A
+    run on a GPU may draw its masks there, and then other ones.
+
+    Args:
+        settings: What is asked for.
+        run: Where it is asked for; need not hold more than the files that the settings name.
+        rows: How many examples of the batch are given.
+
+    Returns:
+        For each example what :func:`describe` gives.
+
+    Raises:
+        InputError: Settings or data cannot be used, or the run is just being started.
+    """
+    base = models.base_of(settings, run.path)
+    plan = plan_for(settings, models.published_config(settings, base))
+    with contextlib.nullcontext() if run.data_path.exists() else run.lock():
+        data = prepare(run, settings, plan, None if base is None else base.model.tokenizer)
+    words = data.tokenizer
+    config = models.model_config(
+        settings, plan, base, vocabulary=words.vocabulary, pad_id=words.pad_id
+    )
+    masker = Masker(plan, config, words, data.similar)
+    batch = open_stream(data.training, masker, settings, torch.device("cpu")).draw().batch
+    replaced = "similar" if plan.masking.kind == "similar_word" else "random"
+    return [describe(batch, row, words, replaced) for row in range(min(rows, batch.shape[0]))]
+
+
+def describe(batch: Batch, row: int, tokenizer: Tokenizer, replaced: str) -> dict[str, Any]:
+    """One example of a batch, without its padding.
+
+    Args:
+        batch: A batch [B, L].
+        row: Number of the example.
+        tokenizer: Spells the pieces.
+        replaced: What a piece that was put in another's place is called.
+
+    Returns:
+        ``pieces``, ``ids``, ``segments``, and for each piece its ``case`` ("" untouched, "mask",
+        ``replaced``, "kept"), ``labels`` (the piece to guess, or None) and ``weights``; ``pair``;
+        ``reversed``; ``boundaries`` with the places around each hidden piece; ``targets`` of an
+        order of prediction, each with the places it ``sees``; ``visibility``, what every piece
+        sees, as a string of 0 and 1 for each. Places count from 0 among the pieces given.
+    """
+    assert batch.input_ids is not None
+    real = slice(0, batch.shape[1])
+    if batch.attention_mask is not None:
+        where = batch.attention_mask[row].nonzero().squeeze(1)
+        real = slice(int(where[0]), int(where[-1]) + 1)
+    ids: list[int] = batch.input_ids[row, real].tolist()
+    segments = (
+        [0] * len(ids) if batch.segment_ids is None else batch.segment_ids[row, real].tolist()
+    )
+    labels = [IGNORED] * len(ids) if batch.labels is None else batch.labels[row, real].tolist()
+    return {
+        "pieces": [tokenizer.piece(i) for i in ids],
+        "ids": ids,
+        "segments": segments,
+        "case": [
+            _case(i, label, tokenizer, replaced) for i, label in zip(ids, labels, strict=True)
+        ],
+        "labels": [None if label == IGNORED else tokenizer.piece(label) for label in labels],
+        "weights": None if batch.label_weights is None else batch.label_weights[row, real].tolist(),
+        "pair": _pair(batch, row),
+        "reversed": batch.reversed is not None and bool(batch.reversed[row]),
+        "boundaries": _boundaries(batch, row, real.start, tokenizer),
+        "targets": _targets(batch, row, real, tokenizer),
+        "visibility": _visibility(batch, row, real),
+    }
+
+
+def _case(index: int, label: int, tokenizer: Tokenizer, replaced: str) -> str:
+    if label == IGNORED:
+        return ""
+    if index == tokenizer.mask_id:
+        return "mask"
+    return "kept" if index == label else replaced
+
+
+def _pair(batch: Batch, row: int) -> str | None:
+    if batch.pair_labels is None or int(batch.pair_labels[row]) == IGNORED:
+        return None
+    return NEIGHBOURS[int(batch.pair_labels[row])]
+
+
+def _boundaries(
+    batch: Batch, row: int, start: int, tokenizer: Tokenizer
+) -> list[dict[str, Any]] | None:
+    if batch.boundaries is None or batch.boundary_labels is None:
+        return None
+    return [
+        {
+            "before": before - start,
+            "after": after - start,
+            "place": place,
+            "piece": tokenizer.piece(label),
+        }
+        for (before, after, place), label in zip(
+            batch.boundaries[row].tolist(), batch.boundary_labels[row].tolist(), strict=True
+        )
+        if label != IGNORED
+    ]
+
+
+def _targets(
+    batch: Batch, row: int, real: slice, tokenizer: Tokenizer
+) -> list[dict[str, Any]] | None:
+    if batch.targets is None or batch.target_labels is None or batch.target_visibility is None:
+        return None
+    return [
+        {
+            "place": place - real.start,
+            "piece": tokenizer.piece(label),
+            "sees": seen[real].nonzero().squeeze(1).tolist(),
+        }
+        for place, label, seen in zip(
+            batch.targets[row].tolist(),
+            batch.target_labels[row].tolist(),
+            batch.target_visibility[row],
+            strict=True,
+        )
+        if label != IGNORED
+    ]
+
+
+def _visibility(batch: Batch, row: int, real: slice) -> list[str] | None:
+    if batch.visibility is None:
+        return None
+    seen = batch.visibility[row, real, real].int().tolist()
+    return ["".join(map(str, line)) for line in seen]

@@ -1,0 +1,319 @@
+"""What a run's ``config.json`` may say: names, types, ranges and defaults.
+
+Strict on purpose: an unknown or misspelt field is an error with a suggestion, never ignored. Where
+null is allowed and nothing else is said, the value follows the model's family; what that comes to
+is worked out by :mod:`core_models.training.plan`. No PyTorch here, so a page can check a form
+without loading it.
+"""
+
+from typing import Annotated, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+Share = Annotated[float, Field(ge=0.0, le=1.0)]
+Rate = Annotated[float, Field(ge=0.0, lt=1.0)]
+Count = Annotated[int, Field(ge=1)]
+Layers = Annotated[int, Field(ge=1, le=48)]
+Width = Annotated[int, Field(ge=8, le=4096)]
+Heads = Annotated[int, Field(ge=1, le=64)]
+Inner = Annotated[int, Field(ge=8, le=16_384)]
+
+ObjectiveName = Literal[
+    "masked_token",
+    "next_sentence",
+    "sentence_order",
+    "span_boundary",
+    "permutation",
+    "replaced_token",
+    "causal",
+    "distillation",
+]
+FormatName = Literal[
+    "next_sentence",
+    "sentence_order",
+    "sentence_pair",
+    "full_sentences",
+    "doc_sentences",
+    "single",
+    "recurrent",
+]
+MaskingKind = Literal[
+    "uniform",
+    "whole_word",
+    "ngram",
+    "windowed_ngram",
+    "span",
+    "with_replacement",
+    "similar_word",
+    "ordering",
+]
+
+
+class Part(BaseModel):
+    """A part of ``config.json``."""
+
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, strict=True, allow_inf_nan=False, use_attribute_docstrings=True
+    )
+
+
+class ModelOverrides(Part):
+    """Values of the size that are replaced."""
+
+    layers: Layers | None = None
+    """Number of passes through a layer. Where the size shares its layers, they stay shared."""
+    width: Width | None = None
+    """Hidden width D; must be divisible by the number of heads."""
+    heads: Heads | None = None
+    """Number of attention heads; null = heads as wide as the size's where D allows it."""
+    inner: Inner | None = None
+    """Inner width of the feed-forward network; null = the size's share of D."""
+    embedding_width: Width | None = None
+    """Width E of the piece table; null = the size's, or D where the size does not tell them
+    apart."""
+    positions: Annotated[int, Field(ge=8, le=4096)] | None = None
+    """Longest input in tokens that the model is made for: rows of the position table, and the
+    largest distance of relative positions. null = the size's table; relative distances then follow
+    data.max_length."""
+
+
+class ModelSettings(Part):
+    """A fresh model of a named size, or a checkpoint to continue from."""
+
+    size: str | None = None
+    """A size that ``core_models.sizes()`` lists. The vocabulary follows the tokenizer."""
+    overrides: ModelOverrides = ModelOverrides()
+    """Replaced values of the size."""
+    checkpoint: str | None = None
+    """A shipped name or a model folder to start from; its tokenizer and config are used."""
+    dropout: Rate | None = None
+    """One rate for every dropout; null = the model's own. Short runs learn more with 0."""
+    attention_dropout: Rate | None = None
+    """Another rate for attention probabilities; null = as above. 0 keeps the fused attention."""
+
+    @model_validator(mode="after")
+    def _one_source(self) -> Self:
+        if (self.size is None) == (self.checkpoint is None):
+            raise ValueError("give either model.size or model.checkpoint, not both and not neither")
+        if self.checkpoint is not None and self.overrides != ModelOverrides():
+            raise ValueError("model.overrides belongs to model.size; a checkpoint has its own size")
+        return self
+
+
+class TokenizerSettings(Part):
+    """A vocabulary learned from the training documents, or one that exists."""
+
+    kind: Literal["wordpiece", "byte_bpe", "unigram"] | None = None
+    """The algorithm that learns the vocabulary; null = the family's."""
+    vocabulary: Annotated[int, Field(ge=64, le=250_000)] = 6000
+    """Most pieces to learn, special pieces included."""
+    lowercase: bool | None = None
+    """Whether text is lower-cased (and accents removed) before it is cut; null = as the family's
+    released vocabularies. A byte_bpe vocabulary keeps the text as it is."""
+    folder: str | None = None
+    """Folder of an existing tokenizer; the three values above are then not used."""
+
+
+class DataSettings(Part):
+    """Documents and how they become examples."""
+
+    texts: list[str] = []
+    """Files or patterns (.txt, .csv, .tsv, .jsonl, .parquet), looked up beside config.json, then in
+    the project's ``assets``."""
+    dataset: str | None = None
+    """Name of a `datasets` data set, instead of ``texts``; needs network."""
+    configuration: str | None = None
+    """Its configuration, where it has several."""
+    split: str = "train"
+    """Its split."""
+    column: str | None = None
+    """Column with the text, where there are columns; null = "text", or the only one."""
+    paragraphs: bool | None = None
+    """Whether a line, or a cell, is a paragraph that is split into sentences here; null = cells
+    are, lines of .txt are sentences."""
+    held_out: Annotated[float, Field(ge=0.0, le=0.5)] = 0.05
+    """Share of the documents of ``texts`` kept for validation. The choice depends on their number
+    and the seed only, so a second phase over the same texts keeps the same ones out."""
+    training_only: list[str] = []
+    """More text files or patterns, of which nothing is held out."""
+    held_out_texts: list[str] = []
+    """More text files or patterns, of which everything is held out."""
+    format: FormatName | None = None
+    """How documents become examples; null = as the objectives need it, else full_sentences."""
+    max_length: Annotated[int, Field(ge=8, le=4096)] = 128
+    """Longest example in tokens, [CLS] and [SEP] included."""
+    short_probability: Share = 0.1
+    """Share of documents cut into pairs of a random shorter length (BERT: 0.1)."""
+    duplicates: Annotated[int, Field(ge=1, le=1000)] = 10
+    """How many times the documents are cut into examples, where the cuts are drawn (BERT: 10)."""
+    singles: Share = 0.0
+    """Share of documents cut into single segments of a few sentences, without pair label."""
+    bucketing: Annotated[int, Field(ge=1, le=1000)] = 16
+    """Batches whose examples are sorted by length together, to save padding; 1 = no sorting."""
+    reuse: Annotated[int, Field(ge=0, le=4096)] | None = None
+    """recurrent only: tokens of a segment that come from the stream, and may be remembered; the
+    others belong to the second text. null = half of max_length."""
+    memory: Annotated[int, Field(ge=0, le=4096)] | None = None
+    """recurrent only: tokens of earlier segments that the model sees; 0 = none. null = three
+    quarters of max_length (XLNet)."""
+
+    @model_validator(mode="after")
+    def _one_source(self) -> Self:
+        if bool(self.texts) == (self.dataset is not None):
+            raise ValueError("give either data.texts or data.dataset, not both and not neither")
+        return self
+
+
+class MaskingSettings(Part):
+    """How tokens are chosen for prediction."""
+
+    kind: MaskingKind | None = None
+    """Single pieces, whole words, n-grams (ALBERT; windowed: DeBERTa), spans (SpanBERT), draws
+    with replacement (ELECTRA), similar words (MacBERT) or an order of prediction (XLNet)."""
+    rate: Annotated[float, Field(gt=0.0, lt=1.0)] | None = None
+    """Share of an example's tokens that is predicted."""
+    split: Annotated[list[Share], Field(min_length=3, max_length=3)] | None = None
+    """Shares of the chosen that become [MASK], a random piece, or stay as they are."""
+    longest: Annotated[int, Field(ge=1, le=20)] | None = None
+    """Longest n-gram or span, in words."""
+    dynamic: bool | None = None
+    """Drawn afresh at each visit (RoBERTa), or once for each example (BERT)."""
+    counting: Literal["bert", "fairseq"] = "bert"
+    """``round(rate * n)``, at least 1, or ``int(rate * n + u)`` with a random u in 0..1
+    (RoBERTa's code; uniform and whole_word only)."""
+    ordering: Literal["released", "paper"] = "released"
+    """ordering only: spans in an order drawn inside blocks, or one permutation of the whole."""
+
+    @model_validator(mode="after")
+    def _split_sums_to_one(self) -> Self:
+        if self.split is not None and abs(sum(self.split) - 1.0) > 1e-6:
+            raise ValueError(f"masking.split must sum to 1, not to {sum(self.split):g}")
+        return self
+
+
+class GeneratorSettings(Part):
+    """The small model that fills masks for replaced_token; null = the published proportions."""
+
+    layers: Layers | None = None
+    """Number of layers."""
+    width: Width | None = None
+    """Hidden width; the tables keep the discriminator's."""
+    heads: Heads | None = None
+    """Number of attention heads."""
+    inner: Inner | None = None
+    """Inner width of the feed-forward network."""
+    sharing: Literal["tied", "gradient_disentangled", "none"] | None = None
+    """Piece tables: one for both, the generator's plus a difference that only the discriminator's
+    loss moves (DeBERTa v3), or two of their own."""
+    temperature: Annotated[float, Field(gt=0.0, le=100.0)] = 1.0
+    """Divides the generator's scores before a piece is drawn."""
+    weight: Annotated[float, Field(gt=0.0, le=1000.0)] = 50.0
+    """Weight of the discriminator's loss beside the generator's (ELECTRA: 50)."""
+
+
+class DistillationSettings(Part):
+    """A trained model whose answers are learnt."""
+
+    teacher: str
+    """A shipped name or a model folder with a masked-token head and the same vocabulary."""
+    temperature: Annotated[float, Field(gt=0.0, le=100.0)] = 2.0
+    """Divides both models' scores before they are compared."""
+
+
+class OptimizerSettings(Part):
+    """AdamW, or Muon for the matrices of the blocks; biases and LayerNorm are never decayed."""
+
+    kind: Literal["adamw", "muon"] = "adamw"
+    """AdamW (arXiv 1711.05101) for everything, or Muon (arXiv 2502.16982) where it is meant for."""
+    learning_rate: Annotated[float, Field(gt=0.0, le=1e9)] = 5e-4
+    """Peak learning rate."""
+    betas: Annotated[list[Rate], Field(min_length=2, max_length=2)] = [0.9, 0.999]
+    """Decay of the averages of gradient and squared gradient."""
+    epsilon: Annotated[float, Field(gt=0.0, le=1.0)] = 1e-6
+    """Added to the denominator."""
+    matrix_learning_rate: Annotated[float, Field(gt=0.0, le=1e9)] = 2e-3
+    """Muon only: peak rate of the matrices, on AdamW's scale."""
+    momentum: Rate = 0.95
+    """Muon only."""
+    weight_decay: Annotated[float, Field(ge=0.0, le=10.0)] = 0.01
+    """Decoupled weight decay of the matrices."""
+    clip: Annotated[float, Field(gt=0.0)] | None = 1.0
+    """Largest global gradient norm; null = no clipping."""
+
+
+class ScheduleSettings(Part):
+    """Learning rate over steps: linear up, linear down to zero."""
+
+    warmup: Annotated[int, Field(ge=0)] = 0
+    """Steps of linear warm-up."""
+    decay: Literal["linear", "none"] = "linear"
+    """From the peak to zero at the last step, or constant after the warm-up."""
+
+
+class CheckpointSettings(Part):
+    """When the run is saved."""
+
+    every: Count = 500
+    """Steps between checkpoints from which the run can resume."""
+    keep: Count = 2
+    """How many of them are kept."""
+    snapshots: bool = False
+    """Whether the model alone is also kept at steps 1, 2, 4, 8, ... (to look back later)."""
+
+
+class Settings(Part):
+    """A whole ``config.json``."""
+
+    name: str = ""
+    """What people call the run."""
+    description: str = ""
+    """What it is for."""
+    model: ModelSettings
+    tokenizer: TokenizerSettings = TokenizerSettings()
+    data: DataSettings
+    objectives: (
+        Annotated[
+            dict[ObjectiveName, Annotated[float, Field(gt=0.0, le=1000.0)]], Field(min_length=1)
+        ]
+        | None
+    ) = None
+    """Objectives and their weights in the total loss; null = the family's, each with weight 1."""
+    masking: MaskingSettings = MaskingSettings()
+    generator: GeneratorSettings = GeneratorSettings()
+    distillation: DistillationSettings | None = None
+    optimizer: OptimizerSettings = OptimizerSettings()
+    schedule: ScheduleSettings = ScheduleSettings()
+    batch_size: Annotated[int, Field(ge=1, le=65_536)] = 32
+    """Examples for one update, over all processes and all accumulated parts together."""
+    accumulation: Annotated[int, Field(ge=1, le=1024)] = 1
+    """Parts into which the batch of one process is cut to save memory."""
+    steps: Count
+    """Updates in the whole run."""
+    precision: Literal["fp32", "bf16"] = "fp32"
+    """Arithmetic of the matrix products; weights, norms and losses stay in fp32."""
+    compile: bool = False
+    """Whether the encoder is compiled (torch.compile): the first steps take minutes, the others
+    less time than before on a GPU."""
+    seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
+    """Seed of initial weights, data order, masking and dropout."""
+    threads: Annotated[int, Field(ge=1, le=1024)] | None = None
+    """CPU threads; null = one for each core this process may use."""
+    report_every: Count = 20
+    """Steps between lines in metrics.jsonl."""
+    validate_every: Count = 500
+    """Steps between validations on the held-out documents."""
+    checkpoints: CheckpointSettings = CheckpointSettings()
+
+    @model_validator(mode="after")
+    def _agreement(self) -> Self:
+        if self.schedule.warmup >= self.steps:
+            raise ValueError(
+                f"schedule.warmup ({self.schedule.warmup}) must be below steps ({self.steps})"
+            )
+        positions = self.model.overrides.positions
+        if positions is not None and positions < self.data.max_length:
+            raise ValueError(
+                f"data.max_length ({self.data.max_length}) does not fit into "
+                f"model.overrides.positions ({positions})"
+            )
+        return self

@@ -1,0 +1,95 @@
+"""Configs of fresh models: a published size with its overrides."""
+
+from dataclasses import replace
+
+from core_models.config import Config, Disentangled
+from core_models.errors import InputError
+from core_models.families import size
+from core_models.training.schema import ModelOverrides, Settings
+
+
+def build_config(settings: Settings, vocabulary: int, pad_id: int) -> Config:
+    """The config of a fresh model: a size with its overrides, over a vocabulary.
+
+    Raises:
+        InputError: the size is unknown, or the overrides do not fit together.
+    """
+    assert settings.model.size is not None
+    wanted = settings.model.overrides
+    config = _resized(size(settings.model.size), wanted)
+    if "causal" in (settings.objectives or config.objectives):
+        config = replace(config, attention=replace(config.attention, direction="left"))
+    config = _counting_from(config.with_vocabulary(vocabulary, pad_id=pad_id))
+    return _reaching(config, wanted.positions, settings.data.max_length)
+
+
+def _resized(config: Config, wanted: ModelOverrides) -> Config:
+    """Another depth and width; what is not asked for keeps its proportion to the width."""
+    parts, old = config.embeddings, config.width
+    width = wanted.width or old
+    heads = wanted.heads
+    if heads is None:
+        per_head = config.attention.head_width
+        heads = width // per_head if width % per_head == 0 else config.attention.heads
+    if width % heads:
+        raise InputError(f"model.overrides: width {width} is not divisible by {heads} heads.")
+    embedding = wanted.embedding_width or (width if parts.width == old else parts.width)
+    if embedding != width and config.query_stream:
+        raise InputError(
+            f"model.overrides.embedding_width: {config.family} needs tables as wide as the model "
+            f"({width}), not {embedding}."
+        )
+    return replace(
+        config,
+        width=width,
+        embeddings=replace(parts, width=embedding),
+        attention=replace(config.attention, heads=heads, head_width=width // heads),
+        feed_forward=replace(
+            config.feed_forward, width=wanted.inner or config.feed_forward.width * width // old
+        ),
+        schedule=_schedule(config, wanted.layers),
+    )
+
+
+def _schedule(config: Config, layers: int | None) -> tuple[int, ...]:
+    """As many steps as asked for, over as many blocks as the size has where it repeats them."""
+    if layers is None:
+        return config.schedule
+    if config.blocks == config.steps:
+        return tuple(range(layers))
+    blocks = min(config.blocks, layers)
+    return tuple(step * blocks // layers for step in range(layers))
+
+
+def _counting_from(config: Config) -> Config:
+    """Where positions count real tokens only, the file format ties their first row to padding's id.
+
+    (RoBERTa: padding is piece 1, the first token takes row 2.)
+    """
+    parts = config.embeddings
+    if not parts.first_position or parts.positions is None:
+        return config
+    longest = parts.positions - parts.first_position
+    first = parts.pad_id + 1
+    moved = replace(parts, first_position=first, positions=longest + first)
+    return replace(config, embeddings=moved)
+
+
+def _reaching(config: Config, positions: int | None, max_length: int) -> Config:
+    """Tables of positions for the longest input; relative ones hold no more than can occur."""
+    parts, terms = config.embeddings, config.attention.terms
+    if positions is not None and parts.positions is not None:
+        parts = replace(parts, positions=positions + parts.first_position)
+    decoder = config.mask_decoder
+    if isinstance(terms, Disentangled):
+        reach = min(terms.span, positions or max_length)
+        buckets = terms.buckets and max(2, min(terms.buckets, reach // 2 // 2 * 2))
+        terms = replace(terms, span=reach, buckets=buckets)
+        if decoder is not None:
+            decoder = replace(decoder, positions=min(decoder.positions, positions or max_length))
+    return replace(
+        config,
+        embeddings=parts,
+        attention=replace(config.attention, terms=terms),
+        mask_decoder=decoder,
+    )

@@ -1,0 +1,61 @@
+"""A run's batches: single examples in random order, or segments that continue each other."""
+
+import torch
+
+from core_models.data.recurrent import Recurrent
+from core_models.data.store import TokenStore
+from core_models.training.examples import Examples, Masker
+from core_models.training.feed import Continued, Shuffled, Stream
+from core_models.training.settings import Settings
+from core_models.training.validation import Validation
+
+
+def open_stream(
+    store: TokenStore, masker: Masker, settings: Settings, device: torch.device
+) -> Stream:
+    """The training batches from the first one on.
+
+    Raises:
+        InputError: there is too little text for the batch size.
+    """
+    examples = Examples(store, masker, settings.seed)
+    if masker.plan.recurrent:
+        segments = _segments(store, masker, settings, settings.batch_size)
+        return Continued(segments, examples, seed=settings.seed)
+    return Shuffled(
+        examples,
+        batch_size=settings.batch_size,
+        bucketing=settings.data.bucketing,
+        seed=settings.seed,
+        device=device,
+    )
+
+
+def open_validation(
+    store: TokenStore | None, masker: Masker, settings: Settings
+) -> Validation | None:
+    """The held-out batches; None where there are none, or too little for recurrent segments."""
+    if store is None:
+        return None
+    examples = Examples(store, masker, settings.seed)
+    if not masker.plan.recurrent:
+        return Validation(examples, batch_size=settings.batch_size)
+    # Held-out text is short: as many rows as it fills.
+    streams = int(store.lengths.sum()) // settings.data.max_length
+    rows = 2 * streams if masker.plan.both_directions else streams
+    rows = min(rows, settings.batch_size)
+    if not rows:
+        return None
+    segments = _segments(store, masker, settings, rows)
+    return Validation(examples, batch_size=rows, segments=segments)
+
+
+def _segments(store: TokenStore, masker: Masker, settings: Settings, rows: int) -> Recurrent:
+    return Recurrent(
+        store,
+        batch_size=rows,
+        length=settings.data.max_length,
+        reuse=masker.plan.reuse,
+        seed=settings.seed,
+        both_directions=masker.plan.both_directions,
+    )

@@ -1,0 +1,117 @@
+"""What the ``config.json`` of a fine-tuning may say: names, types, ranges and defaults.
+
+A ``config.json`` with a part ``task`` is one of these, any other is a pretraining
+(:mod:`core_models.training.schema`). As strict as there, and as free of PyTorch.
+"""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from core_models.training.schema import Count, Part, Rate
+
+Kind = Literal["classify", "pair", "regress", "tag", "answer"]
+Role = Literal[
+    "text",
+    "text_b",
+    "label",
+    "score",
+    "tokens",
+    "tags",
+    "context",
+    "question",
+    "answers",
+    "start",
+]
+
+
+class StartingModel(Part):
+    """The model that is fine-tuned."""
+
+    checkpoint: str
+    """A shipped name or a model folder, such as ``model`` of a pretraining run."""
+
+
+class TaskPart(Part):
+    """The labelled set, and what it asks."""
+
+    set: Annotated[str, Field(min_length=1)]
+    """Name of a shipped set, or a file (.jsonl, .csv, .tsv) beside config.json."""
+    dev: str | None = None
+    """File with the rows to measure on; null = 15 % of the rows are held out."""
+    kind: Kind | None = None
+    """A label of a text, a label of two, a score, a tag for each word, an answer in a text; null =
+    as the columns suggest."""
+    columns: dict[Role, str] = Field(default_factory=dict)
+    """Which column holds what; roles that are left out are guessed."""
+    apart: bool = False
+    """Whether the texts of a scored pair are encoded apart and compared by cosine."""
+    every_step: bool = False
+    """Whether tags are read from a learnt mix of all layers."""
+
+
+class TaskCheckpoints(Part):
+    """When the run is saved."""
+
+    every: Count | None = None
+    """Steps between checkpoints from which the run can resume; null = after each epoch."""
+    keep: Count = 1
+    """How many of them are kept."""
+    snapshots: bool = False
+    """Whether the model alone is also kept at steps 1, 2, 4, 8, ... (to look back later)."""
+
+
+class TaskSettings(Part):
+    """A whole ``config.json`` of a fine-tuning."""
+
+    name: str = ""
+    """What people call the run."""
+    description: str = ""
+    """What it is for."""
+    model: StartingModel
+    task: TaskPart
+    learning_rate: Annotated[float, Field(ge=1e-7, le=1.0)] | None = None
+    """Peak rate of the head; null = 5e-4, 1e-4 or 3e-5 by the width of the model."""
+    epochs: Annotated[int, Field(ge=1, le=1000)] = 5
+    """Passes over the training rows."""
+    batch_size: Annotated[int, Field(ge=1, le=4096)] = 16
+    """Rows (or windows of long texts) for one update."""
+    seed: Annotated[int, Field(ge=0, le=2**31)] = 1
+    """Seed of the new head, the order of the rows and dropout."""
+    layer_decay: Annotated[float, Field(ge=0.05, le=1.0)] = 1.0
+    """Factor of the learning rate from each block to the one below; 1 = the same everywhere."""
+    frozen_layers: Annotated[int, Field(ge=0, le=48)] = 0
+    """Lowest blocks that stay as they are, with the embeddings."""
+    warmup: Annotated[float, Field(ge=0.0, le=0.9)] = 0.1
+    """Share of the steps in which the rate rises; then it falls to zero."""
+    dropout: Annotated[Rate, Field(le=0.9)] | None = None
+    """One rate for every dropout; null = the model's own."""
+    weight_decay: Annotated[float, Field(ge=0.0, le=1.0)] = 0.01
+    """Decoupled weight decay of the matrices."""
+    clip: Annotated[float, Field(ge=1e-3, le=1e6)] = 1.0
+    """Largest global gradient norm."""
+    max_length: Annotated[int, Field(ge=8, le=4096)] = 128
+    """Longest input in tokens; the model's longest where that is less."""
+    stride: Annotated[int, Field(ge=1, le=4096)] | None = None
+    """By how many tokens the next window of a long context starts later; null = a third of the
+    longest input."""
+    from_scratch: bool = False
+    """Whether the model begins with random weights instead of its own."""
+    compare_from_scratch: bool = False
+    """Whether the same fine-tuning is done once more from random weights at the end, as a mark to
+    beat."""
+    precision: Literal["fp32", "bf16"] = "fp32"
+    """Arithmetic of the matrix products; weights, norms and losses stay in fp32."""
+    threads: Annotated[int, Field(ge=1, le=1024)] | None = None
+    """CPU threads; null = one for each core this process may use."""
+    report_every: Count | None = None
+    """Steps between lines in metrics.jsonl; null = so that a run has about a hundred."""
+    validate_every: Count | None = None
+    """Steps between measurements on the development rows, beside those after each epoch; null =
+    half an epoch."""
+    checkpoints: TaskCheckpoints = TaskCheckpoints()
+
+
+def is_task(values: Any) -> bool:
+    """Whether plain values of a ``config.json`` ask for a fine-tuning."""
+    return isinstance(values, dict) and "task" in values

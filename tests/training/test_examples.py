@@ -1,0 +1,160 @@
+"""From packed examples to what the objectives ask for, for every masking."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+
+import core_models as cm
+from core_models.data.corpus import Corpus
+from core_models.data.formats import examples as cut
+from core_models.data.store import TokenStore
+from core_models.masking import IGNORED
+from core_models.objectives import NEEDS
+from core_models.tokenizer import Tokenizer
+from core_models.training import settings
+from core_models.training.examples import Examples, Masker, rows
+from core_models.training.feed import Feed, Shuffled
+from core_models.training.plan import Plan, plan_for
+from tests.training.conftest import text
+
+SIZES = {"ordering": "xlnet-base", "span": "spanbert-base", "with_replacement": "electra-base"}
+KINDS = ("uniform", "whole_word", "ngram", "windowed_ngram", "span", "with_replacement", "ordering")
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> tuple[TokenStore, Tokenizer]:
+    import random
+
+    documents = [d.splitlines() for d in text(12).split("\n\n") if d.strip()]
+    tokenizer = Tokenizer.train([s for d in documents for s in d], vocabulary=120, kind="wordpiece")
+    corpus = Corpus.encode(documents, tokenizer)
+    items = cut("doc_sentences", corpus, max_length=24, generator=random.Random(1))
+    folder = tmp_path_factory.mktemp("store") / "store"
+    TokenStore.build(folder, corpus, {"train": items}, tokenizer)
+    return TokenStore.open(folder), tokenizer
+
+
+def plan_of(kind: str, **masking: Any) -> tuple[Plan, cm.Config]:
+    size = SIZES.get(kind, "deberta-base")
+    options = {"kind": kind} | masking
+    data = {"texts": ["a.txt"], "format": "doc_sentences", "max_length": 24}
+    values = {"model": {"size": size}, "data": data, "steps": 1, "masking": options}
+    return plan_for(settings.parse(values), cm.size(size)), cm.size(size)
+
+
+@pytest.mark.parametrize("dynamic", [True, False])
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_masking_fills_what_the_objectives_need(
+    store: tuple[TokenStore, Tokenizer], kind: str, dynamic: bool
+) -> None:
+    plan, config = plan_of(kind, dynamic=dynamic)
+    examples = Examples(store[0], Masker(plan, config, store[1]), seed=3)
+    chosen = torch.arange(6)
+    plain = store[0].batch(chosen)
+
+    def batch(seed: int, order: torch.Tensor = chosen) -> cm.Batch:
+        return examples.masked(order, torch.Generator().manual_seed(seed))
+
+    found = batch(1)
+    for name in plan.objectives:
+        for field in NEEDS[name].fields:
+            assert getattr(found, field) is not None, (name, field)
+    assert found.input_ids is not None
+    if kind == "ordering":
+        assert torch.equal(found.input_ids, plain.input_ids)
+        assert found.targets is not None
+        assert found.target_labels is not None
+        asked = found.target_labels != IGNORED
+        original = plain.input_ids.gather(1, found.targets)
+        assert torch.equal(found.target_labels[asked], original[asked])
+        assert bool(asked.any(1).all())
+        same = torch.equal(batch(2).target_labels, found.target_labels)
+    else:
+        assert found.labels is not None
+        asked = found.labels != IGNORED
+        assert torch.equal(found.labels[asked], plain.input_ids[asked])
+        assert torch.equal(found.input_ids[~asked], plain.input_ids[~asked])
+        assert not bool((asked & ~plain.maskable).any())
+        same = torch.equal(batch(2).labels, found.labels)
+    assert same is not dynamic
+    if not dynamic:
+        # Whoever lies beside an example, and however long, it is hidden the same way.
+        turned = batch(5, chosen.flip(0))
+        name = "target_labels" if kind == "ordering" else "labels"
+        ours = [[v for v in r.tolist() if v != IGNORED] for r in getattr(found, name)]
+        theirs = [[v for v in r.tolist() if v != IGNORED] for r in getattr(turned, name).flip(0)]
+        assert ours == theirs
+
+
+def test_fairseq_counts_special_pieces_too(store: tuple[TokenStore, Tokenizer]) -> None:
+    plan, config = plan_of("uniform", counting="fairseq", rate=0.5, dynamic=True)
+    examples = Examples(store[0], Masker(plan, config, store[1]), seed=3)
+    generator = torch.Generator().manual_seed(0)
+    found = examples.masked(torch.arange(len(store[0])), generator)
+    assert found.labels is not None
+    assert bool((found.labels == store[1].cls_id).any())
+
+
+def test_segments_are_left_out_where_the_table_has_one_row(
+    store: tuple[TokenStore, Tokenizer],
+) -> None:
+    plan, _ = plan_of("uniform")
+    masker = Masker(plan, cm.size("roberta-base"), store[1])
+    batch = masker(store[0].batch(torch.arange(3)), torch.Generator().manual_seed(0))
+    assert batch.segment_ids is None
+
+
+def test_rows_of_a_batch_take_their_memory_along() -> None:
+    ids = torch.arange(12).view(4, 3)
+    memory = (torch.arange(8.0).view(4, 1, 2),)
+    part = rows(cm.Batch(input_ids=ids, memory=memory), torch.tensor([1, 3]))
+    assert part.input_ids is not None
+    assert part.input_ids.tolist() == [[3, 4, 5], [9, 10, 11]]
+    assert part.memory[0].tolist() == [[[2.0, 3.0]], [[6.0, 7.0]]]
+
+
+def test_a_batch_made_ahead_is_made_again_after_a_restore(
+    store: tuple[TokenStore, Tokenizer],
+) -> None:
+    plan, config = plan_of("uniform", dynamic=True)
+
+    def feed() -> Feed:
+        examples = Examples(store[0], Masker(plan, config, store[1]), seed=3)
+        cpu = torch.device("cpu")
+        return Feed(Shuffled(examples, batch_size=4, bucketing=1, seed=5, device=cpu))
+
+    whole, first, second = feed(), feed(), feed()
+    expected = [next(whole).batch.input_ids for _ in range(9)]
+    for number in range(4):
+        assert torch.equal(next(first).batch.input_ids, expected[number])
+    second.restore(first.place())
+    for number in range(4, 9):
+        assert torch.equal(next(second).batch.input_ids, expected[number])
+    for each in (whole, first, second):
+        each.close()
+
+
+def test_what_goes_wrong_in_the_second_thread_is_raised(
+    store: tuple[TokenStore, Tokenizer], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan, config = plan_of("uniform")
+    examples = Examples(store[0], Masker(plan, config, store[1]), seed=3)
+    stream = Shuffled(examples, batch_size=4, bucketing=1, seed=5, device=torch.device("cpu"))
+    broken: Callable[..., cm.Batch] = lambda *_: 1 / 0  # type: ignore[assignment,return-value]  # noqa: E731
+    monkeypatch.setattr(examples, "masked", broken)
+    feed = Feed(stream)
+    with pytest.raises(ZeroDivisionError):
+        next(feed)
+    feed.close()
+
+
+def test_tokens_are_counted_without_padding(store: tuple[TokenStore, Tokenizer]) -> None:
+    plan, config = plan_of("uniform")
+    examples = Examples(store[0], Masker(plan, config, store[1]), seed=3)
+    stream = Shuffled(examples, batch_size=4, bucketing=1, seed=5, device=torch.device("cpu"))
+    for _ in range(3):
+        drawn = stream.draw()
+        assert drawn.batch.attention_mask is not None
+        assert drawn.tokens == int(drawn.batch.attention_mask.sum())

@@ -1,0 +1,147 @@
+"""What can be seen before a run is started: its first batch, its size and its time."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from core_models.errors import InputError
+from core_models.training import settings
+from core_models.training.estimate import estimate
+from core_models.training.folder import RunFolder
+from core_models.training.loop import Pretraining
+from core_models.training.preview import first_batch
+from core_models.training.process import train
+from tests.training.test_resume import SMALL
+
+pytestmark = pytest.mark.usefixtures("in_process")
+MakeRun = Callable[..., RunFolder]
+
+
+def preview(run: RunFolder, **options: Any) -> list[dict[str, Any]]:
+    rows = first_batch(settings.read(run.config_path), run, **options)
+    json.dumps(rows)  # plain values only
+    return rows
+
+
+def test_the_first_batch_is_what_the_first_step_reads(
+    make_run: MakeRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = make_run(steps=6)
+    shown = preview(run, rows=16)
+    seen: list[list[int]] = []
+    original = Pretraining.forward
+
+    def record(self: Pretraining, batch: Any) -> Any:
+        if not seen:
+            seen.extend(
+                ids[mask].tolist()
+                for ids, mask in zip(batch.input_ids, batch.attention_mask, strict=True)
+            )
+        return original(self, batch)
+
+    monkeypatch.setattr(Pretraining, "forward", record)
+    train(run.config_path, lambda line: None)
+    assert [row["ids"] for row in shown] == seen
+
+
+def test_masked_pairs_are_told_piece_by_piece(make_run: MakeRun) -> None:
+    rows = preview(make_run())
+    assert len(rows) == 8
+    for row in rows:
+        assert row["pieces"][0] == "[CLS]"
+        assert len({len(row[k]) for k in ("pieces", "ids", "segments", "case", "labels")}) == 1
+        for piece, label, case in zip(row["pieces"], row["labels"], row["case"], strict=True):
+            assert (label is None) == (case == "")
+            assert (case == "mask") == (piece == "[MASK]")
+            assert (case == "kept") == (piece == label)
+        assert any(row["labels"])
+        assert (row["pair"] is None) == (1 not in row["segments"])
+        assert row["targets"] is row["boundaries"] is row["visibility"] is None
+
+
+def test_spans_and_orders_are_told_by_place(make_run: MakeRun, toy: Callable[..., Any]) -> None:
+    data = {"texts": ["text.txt"], "held_out": 0.1, "max_length": 24}
+    spans = preview(make_run("spans", model={"size": "spanbert-base"}, data=data))
+    hidden = [(row, b) for row in spans for b in row["boundaries"]]
+    assert hidden
+    for row, b in hidden:
+        assert row["labels"][b["before"] + 1 + b["place"]] == b["piece"]
+        assert row["labels"][b["before"]] is row["labels"][b["after"]] is None
+    data |= {"reuse": 8, "memory": 12}
+    model = {"size": "xlnet-base", "overrides": SMALL}
+    orders = preview(
+        make_run("orders", model=model, data=data, batch_size=4, tokenizer={"vocabulary": 300})
+    )
+    assert [row["reversed"] for row in orders] == [False, False, True, True]
+    for row in orders:
+        assert row["pieces"][-1] == "[CLS]"
+        assert row["targets"]
+        for target in row["targets"]:
+            assert row["pieces"][target["place"]] == target["piece"]
+            assert target["place"] not in target["sees"]
+            line = row["visibility"][target["place"]]
+            assert line[target["place"]] == "1", "the content stream sees the piece itself"
+            assert [i for i in target["sees"] if line[i] != "1"] == []
+
+
+def test_the_data_of_a_preview_are_those_of_the_run(make_run: MakeRun) -> None:
+    run = make_run()
+    first = preview(run)
+    made = (run.data_path / "prepared.json").stat().st_mtime_ns
+    assert preview(run) == first
+    assert (run.data_path / "prepared.json").stat().st_mtime_ns == made
+    empty = make_run("empty")
+    (empty.path / "text.txt").write_text("")
+    with pytest.raises(InputError, match="no text in"):
+        preview(empty)
+
+
+@pytest.mark.parametrize("size", ["bert-mini", "electra-small", "xlnet-base", "albert-base"])
+def test_an_estimate_counts_what_the_run_will_have(make_run: MakeRun, size: str) -> None:
+    data = {"texts": ["text.txt"], "held_out": 0.3, "max_length": 24}
+    run = make_run(
+        model={"size": size, "overrides": SMALL},
+        data=data,
+        batch_size=4,
+        steps=6,
+        tokenizer={"vocabulary": 120, "kind": "wordpiece"},
+    )
+    random, threads = torch.get_rng_state(), torch.get_num_threads()
+    found = estimate(settings.read(run.config_path), run.path, seconds=0.05)
+    assert torch.equal(torch.get_rng_state(), random)
+    assert torch.get_num_threads() == threads
+    assert found.tokens_per_step == 4 * 24
+    assert found.seconds == pytest.approx(6 * found.seconds_per_step)
+    assert 0 < found.seconds_per_step < 60
+    assert not run.data_path.exists()
+    train(run.config_path, lambda line: None)
+    status = run.status()
+    # The toy text has fewer words than pieces that may be learnt.
+    width = 128 if size in ("electra-small", "albert-base") else 32
+    missing = 120 - status["data"]["vocabulary"]
+    biases = 0 if size == "electra-small" else 1
+    assert found.parameters == status["parameters"] + missing * (width + biases)
+    assert found.companions.keys() == status["companions"].keys()
+
+
+def test_the_commands(make_run: MakeRun, tmp_path: Path, toy: Callable[..., Any]) -> None:
+    text = (make_run().path / "text.txt").read_text()
+    (tmp_path / "text.txt").write_text(text)
+    recipe = tmp_path / "recipe.json"
+    recipe.write_text(json.dumps(toy(steps=6)))
+    before = sorted(tmp_path.iterdir())
+    command = [sys.executable, "-m", "core_models", "train", str(recipe), "--preview", "--estimate"]
+    done = subprocess.run(
+        command, cwd=Path(__file__).parents[2], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    values = json.loads(done.stdout)
+    assert values["estimate"]["steps"] == 6
+    assert len(values["first_batch"]) == 8
+    assert sorted(tmp_path.iterdir()) == before, "nothing is left behind"

@@ -1,0 +1,393 @@
+"""Fine-tuning as a run folder: killed, stopped, fed with bad files, and opened elsewhere."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from transformers import (
+    AutoModelForQuestionAnswering,
+    AutoModelForSequenceClassification,
+    AutoModelForTokenClassification,
+)
+
+import core_models as cm
+from core_models.errors import InputError
+from core_models.tasks.finetune import finetune
+from core_models.tokenizer import Tokenizer
+from core_models.training import settings, task_settings
+from core_models.training.__main__ import main
+from core_models.training.folder import RunFolder
+from core_models.training.guard import DivergenceError
+from core_models.training.process import new_run, train
+from core_models.training.task_schema import TaskSettings, is_task
+from tests.training.conftest import text
+
+pytestmark = pytest.mark.usefixtures("in_process")
+TIMING = {"seconds", "tokens_per_second"}
+MakeTask = Callable[..., RunFolder]
+SENTENCES = [line for line in text(60).split("\n") if line]
+
+
+def quiet(line: str) -> None:
+    del line
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model folder of a tiny BERT with dropout."""
+    tokenizer = Tokenizer.train(SENTENCES, vocabulary=120)
+    size = cm.size("bert-tiny").with_vocabulary(tokenizer.vocabulary, pad_id=tokenizer.pad_id)
+    config = replace(
+        size,
+        width=32,
+        initial_std=0.1,
+        embeddings=replace(size.embeddings, width=32, positions=64),
+        attention=replace(size.attention, heads=2, head_width=16),
+        feed_forward=replace(size.feed_forward, width=64),
+    )
+    model = cm.Model.new(config, tokenizer, generator=torch.Generator().manual_seed(5))
+    folder = tmp_path_factory.mktemp("base") / "model"
+    model.save(folder)
+    return folder
+
+
+def labelled(count: int = 48) -> str:
+    """Sentences as CSV with the label that their first word gives them."""
+    rows = [
+        f"{s},{'animal' if s.split()[0] in ['cat', 'dog', 'bird', 'fish'] else 'other'}"
+        for s in SENTENCES
+    ]
+    return "\n".join(["text,label", *rows[:count]]) + "\n"
+
+
+@pytest.fixture
+def make_task(tmp_path: Path, base: Path) -> MakeTask:
+    """Make a run folder with a labelled file: ``make_task(name, **changed_settings)``."""
+
+    def make(name: str = "run", content: str | None = None, **changes: Any) -> RunFolder:
+        values = {
+            "model": {"checkpoint": str(base)},
+            "task": {"set": "rows.csv"},
+            "learning_rate": 5e-3,
+            "epochs": 4,
+            "batch_size": 8,
+            "max_length": 24,
+            "threads": 1,
+            "report_every": 2,
+            "validate_every": 3,
+            "checkpoints": {"every": 3, "keep": 2},
+        }
+        run = RunFolder.create(tmp_path / name, values | changes)
+        (run.path / "rows.csv").write_text(labelled() if content is None else content)
+        return run
+
+    return make
+
+
+def tensors(folder: Path) -> dict[str, bytes]:
+    return {p.relative_to(folder).as_posix(): p.read_bytes() for p in folder.rglob("*.safetensors")}
+
+
+def reports(run: RunFolder) -> list[dict[str, Any]]:
+    return [{k: v for k, v in r.items() if k not in TIMING} for r in run.metrics()]
+
+
+def assert_same(run: RunFolder, reference: RunFolder) -> None:
+    assert tensors(run.model_path)
+    assert tensors(run.model_path) == tensors(reference.model_path)
+    mine, other = (each.checkpoints()[-1] for each in (run, reference))
+    assert mine.step == other.step
+    assert "state.safetensors" in tensors(mine.path)
+    assert tensors(mine.path) == tensors(other.path)
+    assert reports(run) == reports(reference)
+    first, second = (evaluation(each) for each in (run, reference))
+    for name in ("metrics", "worst", "best", "history", "confusion", "best_epoch"):
+        assert first[name] == second[name], name
+
+
+def evaluation(run: RunFolder) -> dict[str, Any]:
+    values: dict[str, Any] = json.loads((run.path / "evaluation.json").read_text())
+    return values
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_killed_at_random_moments_a_run_resumes_bit_identically(
+    make_task: MakeTask, tmp_path: Path
+) -> None:
+    # A checkpoint at every step: most of the time is spent in writing, so kills fall into it.
+    options = {"checkpoints": {"every": 1, "keep": 2}, "epochs": 6}
+    reference, killed = make_task("reference", **options), make_task("killed", **options)
+    harness = Path(__file__).with_name("harness.py")
+    root = Path(__file__).parents[2]
+    result = subprocess.run(
+        [sys.executable, str(harness), str(tmp_path), "5"],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=root,
+        env=os.environ | {"PYTHONPATH": str(root)},
+    )
+    assert result.returncode == 0, result.stderr
+    seen = json.loads(result.stdout.splitlines()[-1])
+    assert set(seen["states"]) <= {"new", "crashed", "finished"}, seen
+    assert seen["states"].count("crashed") >= 2, seen
+    assert killed.state() == "finished"
+    assert_same(killed, reference)
+
+
+def test_stop_request_then_resume(make_task: MakeTask) -> None:
+    reference, stopped = make_task("reference"), make_task("stopped")
+    assert train(reference.config_path, quiet) == "finished"
+
+    def stop_early(line: str) -> None:
+        if line.startswith(("step 4/", "step 10/")):
+            stopped.request_stop()
+
+    for expected in (4, 10):
+        assert train(stopped.config_path, stop_early) == "stopped"
+        assert stopped.state() == "stopped"
+        status = stopped.status()
+        assert (status["step"], status["reason"]) == (expected, "by request")
+        assert not stopped.stop_requested()
+    (stopped.path / "rows.csv").unlink()  # what counts is the run's own copy
+    assert train(stopped.config_path, quiet) == "finished"
+    assert_same(stopped, reference)
+
+
+def test_the_folder_tells_everything(make_task: MakeTask) -> None:
+    run = make_task(compare_from_scratch=True)
+    assert main([str(run.config_path)]) == 0
+    status = run.status()
+    assert status["state"] == "finished"
+    assert status["objectives"] == {"classify": 1.0}
+    assert status["step"] == status["steps"] == 20  # 41 training rows: 5 batches of 8, 4 epochs
+    assert set(status["baselines"]) == {
+        "majority",
+        "bag_of_words",
+        "weighted_words",
+        "from_scratch",
+    }
+    assert status["task"]["labels"] == ["animal", "other"]
+    assert status["task"]["train"]["rows"] + status["task"]["dev"]["rows"] == 48
+
+    records = run.metrics()
+    measured = [r["step"] for r in records if "validation_accuracy" in r]
+    assert measured == [3, 5, 6, 9, 10, 12, 15, 18, 20]
+    assert [r["step"] for r in records if "validation_loss" not in r] == [2, 4, 8, 14, 16]
+    assert records[-1]["epoch"] == 4.0
+    assert records[-1]["learning_rate"] > 0
+    assert all(r["gradient_norm"] > 0 for r in records)
+
+    found = evaluation(run)
+    assert sum(map(sum, found["confusion"])) == status["task"]["dev"]["rows"]
+    right = sum(found["confusion"][i][i] for i in range(2))
+    assert right / 7 == pytest.approx(found["metrics"]["accuracy"])
+    assert len(found["best"]) == right
+    assert len(found["worst"]) == 7 - right
+    assert [b["sureness"] for b in found["best"]] == sorted(
+        (b["sureness"] for b in found["best"]), reverse=True
+    )
+    assert found["calibration"]["bins"]
+    by_epoch = [h["metrics"]["accuracy"] for h in found["history"]]
+    assert found["metrics"]["accuracy"] == by_epoch[found["best_epoch"] - 1] == max(by_epoch)
+    scratch = next(b for b in found["task"]["baselines"] if b["name"] == "from_scratch")
+    assert scratch["metrics"]["accuracy"] == status["baselines"]["from_scratch"]
+
+
+def test_a_run_is_what_finetune_does(make_task: MakeTask, base: Path) -> None:
+    run = make_task()
+    train(run.config_path, quiet)
+    wanted = task_settings.read(run.config_path)
+    task = task_settings.load_set(wanted, run.path)
+    torch.set_num_threads(1)
+    alone = finetune(cm.load(base), task, task_settings.tuning(wanted))
+    ours = cm.load(run.model_path).state_dict()
+    assert ours.keys() == alone.model.state_dict().keys()
+    assert all(torch.equal(ours[k], v) for k, v in alone.model.state_dict().items())
+
+
+NAMES = [
+    {"tokens": s[:-1].split(), "tags": ["B-A" if w == "dog" else "O" for w in s[:-1].split()]}
+    for s in SENTENCES[:30]
+]
+QUESTIONS = [
+    {
+        "context": s,
+        "question": "red bird?",
+        "answers": [{"text": s.split()[1], "start": len(s.split()[0]) + 1}],
+    }
+    for s in SENTENCES[:30]
+]
+PAIRS = [
+    {"text": a, "text_b": b, "score": (i % 7) / 2}
+    for i, (a, b) in enumerate(zip(SENTENCES[:30], SENTENCES[30:60], strict=True))
+]
+
+
+@pytest.mark.parametrize(
+    ("rows", "opened", "head"),
+    [
+        (None, AutoModelForSequenceClassification, "classify"),
+        (PAIRS, AutoModelForSequenceClassification, "regress"),
+        (NAMES, AutoModelForTokenClassification, "tag"),
+        (QUESTIONS, AutoModelForQuestionAnswering, "span"),
+    ],
+)
+def test_every_kind_leaves_a_model_that_opens(
+    make_task: MakeTask, rows: list[dict[str, Any]] | None, opened: Any, head: str
+) -> None:
+    run = make_task(epochs=1)
+    if rows is not None:
+        (run.path / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)))
+        values = json.loads(run.config_path.read_text())
+        run.config_path.write_text(json.dumps(values | {"task": {"set": "rows.jsonl"}}))
+    train(run.config_path, quiet)
+    json.loads((run.path / "evaluation.json").read_text(), parse_constant=pytest.fail)
+    for folder in (run.model_path, run.checkpoints()[-1].path / "model"):
+        assert head in cm.load(folder).heads
+    ours = cm.load(run.model_path)
+    theirs = opened.from_pretrained(run.model_path).eval()
+    batch = ours.batch(["the red dog sees a cat."])
+    with torch.no_grad():
+        mine = ours.heads[head].answer(ours.encoder, batch)  # type: ignore[operator]
+        out = theirs(batch.input_ids)
+    if head == "span":
+        out_logits = torch.stack([out.start_logits, out.end_logits], -1)
+    else:
+        out_logits = out.logits.squeeze(-1) if head == "regress" else out.logits
+    torch.testing.assert_close(mine, out_logits, atol=1e-5, rtol=1e-5)
+
+
+BAD = {
+    "one label": ("text,label\na b,x\nc d,x\n", {}, "every row has the label 'x'"),
+    "no rows": ("text,label\n", {}, "holds no rows"),
+    "no such column": (None, {"columns": {"text": "Body"}}, "no column 'Body'; it has 'text'"),
+    "wrong kind": (None, {"kind": "answer"}, "no column for context"),
+    "outside": (
+        "context,question,answers\nA cat.,Who?,dog\nA cow.,Who?,cow\n",
+        {},
+        "row 1: the answer 'dog' does not stand in the context",
+    ),
+    "binary": ("text,label\na\0,b\n", {}, "binary"),
+    "no file": (None, {"set": "nothing.csv"}, "no labelled set 'nothing.csv'. By name: ner"),
+    "shipped": (None, {"set": "sentiment", "kind": "pair"}, "sentiment is a shipped set"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_a_set_that_cannot_be_used_fails_with_the_reason(make_task: MakeTask, case: str) -> None:
+    content, task, reason = BAD[case]
+    run = make_task(content=content, task={"set": "rows.csv"} | task)
+    with pytest.raises(InputError, match=reason):
+        train(run.config_path, quiet)
+    assert run.state() == "failed"
+    assert reason in run.status()["reason"]
+    assert "Traceback" not in (run.path / "log.txt").read_text()
+    assert main([str(run.config_path)]) == 2
+    (run.path / "rows.csv").write_text(labelled())  # a better file, and the run goes on
+    if task == {}:
+        assert train(run.config_path, quiet) == "finished"
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"epochs": 0}, "epochs = 0"),
+        ({"learning_rate": 2.0}, "learning_rate = 2.0"),
+        ({"task": {}}, "task.set: is missing"),
+        ({"task": {"set": "a", "colums": {}}}, "Did you mean 'columns'"),
+        ({"task": {"set": "a", "columns": {"body": "x"}}}, "task.columns.body"),
+        ({"frozen": 1}, "Did you mean 'frozen_layers'"),
+        ({"steps": 5}, "steps: no such field"),
+        ({"from_scratch": True, "compare_from_scratch": True}, "leave one of the two out"),
+    ],
+)
+def test_settings_are_strict(changes: dict[str, Any], message: str) -> None:
+    values = {"model": {"checkpoint": "bert-mini"}, "task": {"set": "sentiment"}}
+    with pytest.raises(InputError, match=message):
+        task_settings.parse(values | changes)
+
+
+def test_ranges_are_those_of_the_core() -> None:
+    """What the schema lets through the core accepts, too."""
+    base = {"model": {"checkpoint": "bert-mini"}, "task": {"set": "sentiment"}}
+    for name, field in TaskSettings.model_fields.items():
+        limits = [getattr(m, a) for m in field.metadata for a in ("ge", "le") if hasattr(m, a)]
+        for limit in limits:
+            task_settings.tuning(task_settings.parse(base | {name: limit}))
+
+
+def test_frozen_layers_beyond_the_model_are_refused(make_task: MakeTask) -> None:
+    run = make_task(frozen_layers=3)
+    with pytest.raises(InputError, match="frozen is 3; this model has 2 blocks"):
+        train(run.config_path, quiet)
+
+
+def test_other_settings_are_refused_on_resume(make_task: MakeTask) -> None:
+    run = make_task()
+
+    def stop_early(line: str) -> None:
+        run.request_stop()
+
+    assert train(run.config_path, stop_early) == "stopped"
+    values = json.loads(run.config_path.read_text())
+    run.config_path.write_text(json.dumps(values | {"seed": 9}))
+    with pytest.raises(InputError, match="was changed since step 2: seed"):
+        train(run.config_path, quiet)
+    run.config_path.write_text(json.dumps(values | {"name": "new", "compare_from_scratch": True}))
+    assert train(run.config_path, quiet) == "finished"
+
+
+def test_a_loss_that_is_not_finite_stops_the_run(
+    make_task: MakeTask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = make_task()
+    from core_models.tasks import objectives
+
+    real = objectives.Classify.losses
+
+    def broken(self: Any, answer: torch.Tensor, batch: Any) -> Any:
+        steps = len((run.path / "metrics.jsonl").read_text()) if run.metrics() else 0
+        return real(self, answer * (float("nan") if steps and self.training else 1.0), batch)
+
+    monkeypatch.setattr(objectives.Classify, "losses", broken)
+    with pytest.raises(DivergenceError, match=r"diverged at step 3.*lower learning rate.*none"):
+        train(run.config_path, quiet)
+    assert run.state() == "failed"
+
+
+def test_several_processes_are_refused(
+    make_task: MakeTask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = make_task()
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    with pytest.raises(InputError, match="one process"):
+        train(run.config_path, quiet)
+
+
+def test_a_recipe_beside_its_files(make_task: MakeTask, tmp_path: Path, base: Path) -> None:
+    folder = tmp_path / "recipes"
+    folder.mkdir()
+    (folder / "mine.csv").write_text(labelled())
+    values = {"model": {"checkpoint": str(base)}, "task": {"set": "mine.csv"}, "epochs": 1}
+    (folder / "mine.json").write_text(json.dumps(values))
+    config = new_run(folder / "mine.json", tmp_path / "elsewhere")
+    assert task_settings.read(config).task.set == str(folder / "mine.csv")
+    assert is_task(settings.read_values(config))
+    assert train(config, quiet) == "finished"
+
+
+def test_checking_a_config_needs_no_pytorch() -> None:
+    code = (
+        "import sys; from core_models.training import task_settings as t;"
+        "t.parse({'model': {'checkpoint': 'x'}, 'task': {'set': 'y'}});"
+        "sys.exit('torch' in sys.modules or 'sklearn' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

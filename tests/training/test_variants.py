@@ -1,0 +1,119 @@
+"""Runs that differ from the usual one: other sources, teachers, generators, compilation."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+
+import core_models as cm
+from core_models.errors import InputError
+from core_models.training.folder import RunFolder
+from core_models.training.process import train
+from tests.training.conftest import forget_accelerator
+
+pytestmark = pytest.mark.usefixtures("in_process")
+MakeRun = Callable[..., RunFolder]
+Toy = Callable[..., dict[str, Any]]
+
+
+def quiet(line: str) -> None:
+    del line
+
+
+def test_similar_words_are_found_in_the_runs_own_text(make_run: MakeRun, toy: Toy) -> None:
+    overrides = toy()["model"]["overrides"]
+    model = {"size": "chinese-macbert-base", "overrides": overrides}
+    run = make_run(steps=6, model=model, data=toy()["data"] | {"singles": 0.0})
+    assert train(run.config_path, quiet) == "finished"
+    assert (run.data_path / "similar.safetensors").exists()
+    assert run.status()["masking"]["kind"] == "similar_word"
+
+
+def test_tables_and_paragraphs_are_read(make_run: MakeRun, toy: Toy) -> None:
+    data = toy()["data"] | {"texts": ["cells.csv"], "column": "story", "held_out": 0.2}
+    run = make_run(steps=6, data=data)
+    rows = [
+        f'{n},"The cat sees a dog. The dog {n} sees a bird. It hears a fish."' for n in range(30)
+    ]
+    (run.path / "cells.csv").write_text("number,story\n" + "\n".join(rows) + "\n")
+    assert train(run.config_path, quiet) == "finished"
+    status = run.status()
+    assert (status["data"]["documents"], status["data"]["held_out_documents"]) == (24, 6)
+    wrong = make_run("wrong", data=data | {"column": "tale"})
+    (wrong.path / "cells.csv").write_text((run.path / "cells.csv").read_text())
+    with pytest.raises(InputError, match="tale"):
+        train(wrong.config_path, quiet)
+
+
+def test_a_student_learns_from_a_teacher_and_keeps_its_words(make_run: MakeRun, toy: Toy) -> None:
+    teacher = make_run("teacher", steps=6)
+    train(teacher.config_path, quiet)
+    forget_accelerator()
+    student = make_run(
+        "student",
+        steps=6,
+        model={"size": "bert-mini", "overrides": toy()["model"]["overrides"] | {"layers": 1}},
+        tokenizer={"folder": "../teacher/model"},
+        data=toy()["data"] | {"format": "doc_sentences"},
+        objectives={"distillation": 1.0},
+        distillation={"teacher": "../teacher/model", "temperature": 2.0},
+    )
+    train(student.config_path, quiet)
+    record = student.metrics()[-1]
+    assert {"distillation_loss", "masked_token_loss", "hidden_cosine_loss"} <= record.keys()
+    made = cm.load(student.model_path)
+    assert made.config.steps == 1
+    assert made.tokenizer.fingerprint == cm.load(teacher.model_path).tokenizer.fingerprint
+
+
+def test_a_second_phase_goes_on_with_the_generator(make_run: MakeRun, toy: Toy) -> None:
+    electra: dict[str, Any] = {
+        "objectives": {"replaced_token": 1.0},
+        "generator": {"width": 16, "heads": 2},
+        "data": {"texts": ["text.txt"], "held_out": 0.1, "max_length": 24},
+    }
+    overrides = toy()["model"]["overrides"]
+    first = make_run(
+        "first", steps=6, model={"size": "electra-base", "overrides": overrides}, **electra
+    )
+    train(first.config_path, quiet)
+    forget_accelerator()
+    second = make_run(
+        "second",
+        steps=6,
+        model={"checkpoint": str(first.model_path)},
+        optimizer={"learning_rate": 1e-12},
+        schedule={},
+        **electra,
+    )
+    train(second.config_path, quiet)
+    for name in ("model", "generator"):
+        before, after = cm.load(first.path / name), cm.load(second.path / name)
+        trained = dict(after.named_parameters())
+        for key, old in before.named_parameters():
+            torch.testing.assert_close(trained[key], old, atol=1e-6, rtol=0)
+
+
+def test_a_compiled_run_has_the_same_losses(
+    make_run: MakeRun, toy: Toy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compiled: list[torch.nn.Module] = []
+    original = torch.nn.Module.compile
+
+    def cheaply(self: torch.nn.Module, **options: Any) -> None:
+        compiled.append(self)
+        original(
+            self, backend="aot_eager", **options
+        )  # no C++ compiler: takes seconds, not minutes
+
+    monkeypatch.setattr(torch.nn.Module, "compile", cheaply)
+    model = toy()["model"] | {"dropout": 0.0}
+    losses = []
+    for wanted in (False, True):
+        run = make_run(f"compiled-{wanted}", model=model, steps=6, report_every=1, compile=wanted)
+        train(run.config_path, quiet)
+        assert [type(each) for each in compiled] == [cm.Encoder] * wanted
+        losses.append([record["loss"] for record in run.metrics()])
+        forget_accelerator()
+    assert losses[0] == pytest.approx(losses[1], abs=1e-4)
