@@ -1,0 +1,209 @@
+"""Labelled examples, and how a record becomes one."""
+
+import json
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from core_models.errors import InputError
+
+KINDS = ("classify", "pair", "regress", "tag", "answer")
+"""A label of a text, a label of two, a score, a tag for each word, an answer in a text."""
+
+ROLES: dict[str, tuple[str, ...]] = {
+    "text": ("text", "text_a", "sentence", "sentence1", "premise", "review", "question1"),
+    "text_b": ("text_b", "pair", "sentence2", "hypothesis", "question2"),
+    "label": ("label", "class", "category", "sentiment", "topic", "gold_label"),
+    "score": ("score", "similarity", "rating"),
+    "tokens": ("tokens", "words"),
+    "tags": ("tags", "ner_tags", "labels"),
+    "context": ("context", "paragraph", "passage"),
+    "question": ("question", "query"),
+    "answers": ("answers", "answer"),
+    "start": ("start", "answer_start"),
+}
+"""Usual column names of each role, the likeliest first."""
+
+NEEDED = {
+    "classify": ("text", "label"),
+    "pair": ("text", "text_b", "label"),
+    "regress": ("text", "score"),
+    "tag": ("tokens", "tags"),
+    "answer": ("context", "question", "answers"),
+}
+"""Roles without which a kind cannot be read; ``regress`` may have a ``text_b``, ``answer`` a
+``start``."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A stretch of a context."""
+
+    text: str
+    start: int
+    """First character (code point) in the context."""
+
+    @property
+    def end(self) -> int:
+        """One after the last character."""
+        return self.start + len(self.text)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """One example; which fields are filled follows from the kind of the set."""
+
+    number: int = 0
+    """Row or line in its file."""
+    text: str = ""
+    """The text; the first of two; the context of a question."""
+    pair: str | None = None
+    """The second text, or the question."""
+    label: str | None = None
+    score: float | None = None
+    tokens: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    answers: tuple[Answer, ...] = ()
+    """Right answers of a question; empty where the context does not answer it."""
+
+    @property
+    def group(self) -> str:
+        """Rows of one group must not be parted between training and development."""
+        return " ".join(self.tokens) if self.tokens else self.text
+
+
+Reader = Callable[[Mapping[str, Any], Mapping[str, str]], dict[str, Any]]
+
+
+def read_row(kind: str, record: Mapping[str, Any], columns: Mapping[str, str], number: int) -> Row:
+    """The example of one record.
+
+    Args:
+        kind: of :data:`KINDS`.
+        record: column to value.
+        columns: role to column.
+        number: of the row, for messages.
+
+    Raises:
+        InputError: a value is missing or cannot be read; without the number of the row.
+    """
+    return Row(number=number, **_READERS[kind](record, columns))
+
+
+def _labelled(record: Mapping[str, Any], columns: Mapping[str, str]) -> dict[str, Any]:
+    label = record.get(columns["label"])
+    if isinstance(label, float) and label.is_integer():
+        label = int(label)
+    if label is None or isinstance(label, list | dict) or not str(label).strip():
+        raise InputError(f"column {columns['label']!r} holds no label")
+    return _texts(record, columns) | {"label": str(label).strip()}
+
+
+def _scored(record: Mapping[str, Any], columns: Mapping[str, str]) -> dict[str, Any]:
+    value = record.get(columns["score"])
+    try:
+        score = float("nan") if value is None else float(value)
+    except (TypeError, ValueError):
+        raise InputError(f"column {columns['score']!r} holds no number: {value!r}") from None
+    if not math.isfinite(score):
+        raise InputError(f"column {columns['score']!r} holds no finite number: {value!r}")
+    return _texts(record, columns) | {"score": score}
+
+
+def _texts(record: Mapping[str, Any], columns: Mapping[str, str]) -> dict[str, Any]:
+    found = {"text": _text(record, columns["text"])}
+    if "text_b" in columns:
+        found["pair"] = _text(record, columns["text_b"])
+    return found
+
+
+def _tagged(record: Mapping[str, Any], columns: Mapping[str, str]) -> dict[str, Any]:
+    tokens, tags = (_strings(record, columns[role]) for role in ("tokens", "tags"))
+    if len(tokens) != len(tags):
+        raise InputError(f"{len(tokens)} tokens but {len(tags)} tags")
+    return {"tokens": tokens, "tags": tags}
+
+
+def _strings(record: Mapping[str, Any], column: str) -> tuple[str, ...]:
+    value = record.get(column)
+    if isinstance(value, str):
+        value = json.loads(value) if _is_json_list(value) else value.split()
+    if not isinstance(value, list) or not value:
+        raise InputError(f"column {column!r} is empty; give a list or words with blanks between")
+    found = tuple(str(item).strip() for item in value)
+    if not all(found):
+        raise InputError(f"column {column!r} has an empty entry")
+    if any(len(item.split()) > 1 for item in found):
+        raise InputError(f"column {column!r} has an entry with a blank inside; split it in two")
+    return found
+
+
+def _question(record: Mapping[str, Any], columns: Mapping[str, str]) -> dict[str, Any]:
+    context, question = (_text(record, columns[role]) for role in ("context", "question"))
+    value = record.get(columns["answers"])
+    if isinstance(value, str) and _is_json_list(value):
+        value = json.loads(value)
+    if isinstance(value, str):
+        start = str(record.get(columns.get("start", ""), "") or "").strip()
+        value = [{"text": value, "start": start or None}] if value.strip() else []
+    if isinstance(value, dict):  # the columns of `datasets`: {"text": [...], "answer_start": [...]}
+        value = [
+            {"text": text, "start": start}
+            for text, start in zip(
+                value.get("text", []), value.get("answer_start", []), strict=True
+            )
+        ]
+    if not isinstance(value, list | None):
+        raise InputError(f"column {columns['answers']!r} holds no list of answers: {value!r}")
+    answers = tuple(_answer(context, item) for item in value or [])
+    if record.get("is_impossible") is True and answers:
+        raise InputError("is_impossible is true, but there is an answer")
+    return {"text": context, "pair": question, "answers": answers}
+
+
+def _answer(context: str, item: Any) -> Answer:
+    if not isinstance(item, Mapping) or not isinstance(item.get("text"), str):
+        raise InputError(f"an answer must be an object with text and start, not {item!r}")
+    text = item["text"]
+    start = item.get("start", item.get("answer_start"))
+    if not text.strip():
+        raise InputError("an answer is empty; leave the list of answers empty instead")
+    if start is None:
+        start = context.find(text)
+        if start < 0:
+            raise InputError(f"the answer {text!r} does not stand in the context")
+    try:
+        start = int(start)
+    except (TypeError, ValueError):
+        raise InputError(f"the start of an answer is no whole number: {start!r}") from None
+    if start < 0 or context[start : start + len(text)] != text:
+        there = context[max(start, 0) : max(start, 0) + len(text)]
+        raise InputError(f"at character {start} the context has {there!r}, not {text!r}")
+    return Answer(text, start)
+
+
+def _text(record: Mapping[str, Any], column: str) -> str:
+    value = record.get(column)
+    if not isinstance(value, str | int | float) or not str(value).strip():
+        raise InputError(f"column {column!r} holds no text")
+    return str(value)
+
+
+def _is_json_list(value: str) -> bool:
+    if not re.match(r"\s*\[", value):
+        return False
+    try:
+        return isinstance(json.loads(value), list)
+    except (json.JSONDecodeError, RecursionError):
+        return False
+
+
+_READERS: dict[str, Reader] = {
+    "classify": _labelled,
+    "pair": _labelled,
+    "regress": _scored,
+    "tag": _tagged,
+    "answer": _question,
+}

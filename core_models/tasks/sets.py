@@ -1,0 +1,272 @@
+"""Labelled sets for fine-tuning: the shipped ones, and those that people bring."""
+
+import random
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from core_models.errors import InputError
+from core_models.tasks import tables
+from core_models.tasks.columns import Guess, guess
+from core_models.tasks.rows import NEEDED, Row, read_row
+from core_models.tasks.tables import Table
+from core_models.tasks.words import is_chinese
+
+SHIPPED = Path(__file__).resolve().parents[2] / "assets" / "primer" / "tasks"
+MOST_LABELS = 200
+_UNEVEN = 5
+"""A label is rare when the commonest is this many times as frequent."""
+_SPLIT_SEED = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Statistics:
+    """What a set holds, for people."""
+
+    rows: int
+    labels: dict[str, int]
+    """Rows of each label; for tags whole entities, or words where the tags are no entities."""
+    unanswered: int
+    """Questions that their context does not answer."""
+    scores: tuple[float, float] | None
+    """Lowest and highest score."""
+    mean_length: float
+    """Words, or for Chinese characters, of a row."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaskSet:
+    """Rows to learn from and rows to measure on."""
+
+    name: str
+    kind: str
+    train: tuple[Row, ...]
+    dev: tuple[Row, ...]
+    labels: tuple[str, ...] = ()
+    """Classes, or tags with ``O`` first; empty for scores and answers."""
+    scale: tuple[float, float] = (0.0, 1.0)
+    """Lowest and highest score of the training rows."""
+    chinese: bool = False
+    warnings: tuple[str, ...] = ()
+    """What does not forbid training but should be known."""
+
+    @property
+    def entities(self) -> bool:
+        """Whether the tags are spans in BIO (names), not one class per word (parts of speech)."""
+        return self.kind == "tag" and all(_is_bio(label) for label in self.labels)
+
+    def statistics(self, rows: Sequence[Row] | None = None) -> Statistics:
+        """Counts of some rows of this set, by default those for training."""
+        rows = self.train if rows is None else rows
+        scores = [row.score for row in rows if row.score is not None]
+        lengths = [_length(row, self.chinese) for row in rows]
+        return Statistics(
+            rows=len(rows),
+            labels=_counts(rows, self.kind, self.entities),
+            unanswered=sum(self.kind == "answer" and not row.answers for row in rows),
+            scores=(min(scores), max(scores)) if scores else None,
+            mean_length=sum(lengths) / max(len(lengths), 1),
+        )
+
+
+def shipped() -> tuple[str, ...]:
+    """Names of the sets of the Primer."""
+    return tuple(sorted(p.name.removesuffix(".train.jsonl") for p in SHIPPED.glob("*.train.jsonl")))
+
+
+def load(
+    name: str | Path,
+    dev: str | Path | None = None,
+    *,
+    kind: str | None = None,
+    columns: Mapping[str, str] | None = None,
+) -> TaskSet:
+    """A shipped set by name, or a set of files.
+
+    Args:
+        name: of a shipped set, or a file that :func:`tables.read` reads.
+        dev: a file with the rows to measure on; None holds out 15 % of the rows.
+        kind: of :data:`~core_models.tasks.rows.KINDS`; None = guessed from columns and values.
+        columns: role (see :data:`~core_models.tasks.rows.ROLES`) to column; roles that are left
+            out are guessed.
+
+    Raises:
+        InputError: with the row and what is wrong there.
+    """
+    if str(name) in shipped():
+        train = tables.read(SHIPPED / f"{name}.train.jsonl")
+        return build(train, tables.read(SHIPPED / f"{name}.dev.jsonl"), title=str(name))
+    if not Path(name).exists():
+        raise InputError(
+            f"No labelled set {str(name)!r}. By name: {', '.join(shipped())}. Otherwise give a "
+            ".jsonl, .csv or .tsv file."
+        )
+    table = tables.read(name)
+    other = None if dev is None else tables.read(dev)
+    return build(table, other, kind=kind, columns=columns, title=Path(name).name)
+
+
+def build(
+    table: Table,
+    dev: Table | None = None,
+    *,
+    kind: str | None = None,
+    columns: Mapping[str, str] | None = None,
+    title: str | None = None,
+) -> TaskSet:
+    """A set from tables; arguments and errors as in :func:`load`."""
+    guessed = guess(table, kind=kind, columns=columns)
+    train = rows_of(table, guessed)
+    held = None if dev is None else rows_of(dev, guessed)
+    return from_rows(title or table.name, guessed.kind, train, held)
+
+
+def from_rows(
+    name: str, kind: str, train: Sequence[Row], dev: Sequence[Row] | None = None
+) -> TaskSet:
+    """Check rows and put them together; without ``dev`` 15 % are held out."""
+    _check_labels(name, kind, train)
+    if dev is None:
+        train, dev = hold_out(train)
+    labels = _labels(kind, [*train, *dev])
+    scores = [row.score for row in train if row.score is not None]
+    made = TaskSet(
+        name=name,
+        kind=kind,
+        train=tuple(train),
+        dev=tuple(dev),
+        labels=labels,
+        scale=(min(scores), max(scores)) if scores else (0.0, 1.0),
+        chinese=is_chinese(row.text or "".join(row.tokens) for row in train),
+    )
+    return replace(made, warnings=tuple(_warnings(made)))
+
+
+def rows_of(table: Table, guessed: Guess) -> list[Row]:
+    """Every record as an example; InputError names the first row that cannot be one."""
+    found = []
+    for role in NEEDED[guessed.kind]:
+        if guessed.columns[role] not in table.columns:
+            there = ", ".join(repr(column) for column in table.columns)
+            raise InputError(
+                f"{table.name} has no column {guessed.columns[role]!r}; it has {there}."
+            )
+    for number, record in zip(table.numbers, table.records, strict=True):
+        try:
+            found.append(read_row(guessed.kind, record, guessed.columns, number))
+        except InputError as error:
+            raise InputError(f"{table.name}, row {number}: {error}.") from None
+    return found
+
+
+def hold_out(rows: Sequence[Row], share: float = 0.15) -> tuple[list[Row], list[Row]]:
+    """Split rows into (training, development), the same each time.
+
+    Equal texts and questions on one context stay together; labels keep their shares as well as
+    that allows.
+    """
+    groups: dict[str, list[Row]] = {}
+    for row in rows:
+        groups.setdefault(row.group, []).append(row)
+    if len(groups) < 2:
+        raise InputError(
+            "All rows have the same text; rows to measure on need a text of their own."
+        )
+    kinds: dict[str | None, list[list[Row]]] = {}
+    for group in groups.values():
+        kinds.setdefault(group[0].label, []).append(group)
+    rng = random.Random(_SPLIT_SEED)
+    train: list[list[Row]] = []
+    dev: list[list[Row]] = []
+    carry = 0.5  # labels share what rounding leaves over
+    for label in sorted(kinds, key=str):
+        part = kinds[label]
+        rng.shuffle(part)
+        carry += share * len(part)
+        count = min(int(carry), len(part) - 1)
+        carry -= count
+        dev += part[:count]
+        train += part[count:]
+    if not dev:
+        dev.append(train.pop())
+    return [r for group in train for r in group], [r for group in dev for r in group]
+
+
+def _labels(kind: str, rows: Sequence[Row]) -> tuple[str, ...]:
+    if kind == "tag":
+        return tuple(sorted({t for row in rows for t in row.tags}, key=lambda t: (t != "O", t)))
+    return tuple(sorted({row.label for row in rows if row.label is not None}))
+
+
+def _check_labels(name: str, kind: str, rows: Sequence[Row]) -> None:
+    if len(rows) < 2:
+        raise InputError(f"{name} has {len(rows)} rows; at least 2 are needed.")
+    labels = _labels(kind, rows)
+    if kind in ("classify", "pair", "tag"):
+        if len(labels) < 2:
+            raise InputError(
+                f"{name}: every row has the label {labels[0]!r}; at least two labels are needed."
+            )
+        if len(labels) > MOST_LABELS:
+            raise InputError(
+                f"{name} has {len(labels)} different labels; at most {MOST_LABELS} are allowed. "
+                "Is this the column of the labels?"
+            )
+    scores = {row.score for row in rows}
+    if kind == "regress" and len(scores) < 2:
+        raise InputError(f"{name}: every row has the score {rows[0].score}; they must differ.")
+    if kind == "answer" and not any(row.answers for row in rows):
+        raise InputError(f"{name}: no question has an answer; at least one is needed.")
+
+
+def _warnings(made: TaskSet) -> list[str]:
+    found = []
+    counts = _counts(made.train, made.kind, made.entities)
+    if made.kind != "tag" and counts:
+        common, rare = max(counts, key=counts.__getitem__), min(counts, key=counts.__getitem__)
+        if counts[common] >= _UNEVEN * counts[rare]:
+            found.append(
+                f"The labels are unbalanced: {counts[common]} rows are {common!r}, {counts[rare]} "
+                f"are {rare!r}. Look at macro-F1, not at accuracy."
+            )
+    unseen = [label for label in made.labels if label not in _labels(made.kind, made.train)]
+    if unseen:
+        found.append(f"No training row has the label {unseen[0]!r}; it cannot be learnt.")
+    same = {(row.text, row.pair, row.tokens) for row in made.train}
+    shared = sum((row.text, row.pair, row.tokens) in same for row in made.dev)
+    if shared:
+        found.append(f"{shared} of {len(made.dev)} development rows are training rows, too.")
+    if made.entities and (stray := sum(_strays(row.tags) for row in made.train)):
+        found.append(f"{stray} names begin with an I- tag; they are read as if it were B-.")
+    if len(made.dev) < 50:
+        found.append(f"Only {len(made.dev)} rows to measure on: one row is a large difference.")
+    return found
+
+
+def _strays(tags: Sequence[str]) -> int:
+    """How many I- tags continue nothing."""
+    return sum(
+        tag.startswith("I-") and before[2:] != tag[2:]
+        for before, tag in zip(("O", *tags), tags, strict=False)
+    )
+
+
+def _is_bio(tag: str) -> bool:
+    return tag == "O" or (tag[:2] in ("B-", "I-") and len(tag) > 2)
+
+
+def _counts(rows: Sequence[Row], kind: str, entities: bool) -> dict[str, int]:
+    if kind != "tag":
+        return dict(sorted(Counter(r.label for r in rows if r.label is not None).items()))
+    tags = [tag for row in rows for tag in row.tags]
+    if entities:
+        tags = [tag[2:] for tag in tags if tag.startswith("B-")]
+    return dict(sorted(Counter(tags).items()))
+
+
+def _length(row: Row, chinese: bool) -> int:
+    if row.tokens:
+        return len(row.tokens)
+    text = f"{row.text} {row.pair or ''}"
+    return len("".join(text.split())) if chinese else len(text.split())

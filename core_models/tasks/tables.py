@@ -1,0 +1,134 @@
+"""Labelled files as plain records: JSON Lines, CSV and TSV, packed with xz or not."""
+
+import csv
+import io
+import json
+import lzma
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from core_models.errors import InputError
+
+LARGEST = 64 * 2**20
+"""Most bytes of a labelled file, unpacked."""
+MOST_ROWS = 200_000
+FORMATS = (".jsonl", ".csv", ".tsv")
+
+
+@dataclass(frozen=True)
+class Table:
+    """Records of a file, in its order."""
+
+    name: str
+    """For messages."""
+    columns: tuple[str, ...]
+    records: tuple[dict[str, Any], ...]
+    """Column to value: strings from CSV and TSV, JSON values from JSON Lines."""
+    numbers: tuple[int, ...]
+    """Number of each record as people count it: the line of JSON Lines, else the row below the
+    header, both from 1."""
+
+    def preview(self, rows: int = 5) -> list[dict[str, Any]]:
+        """The first records."""
+        return [dict(record) for record in self.records[:rows]]
+
+
+def read(path: str | Path) -> Table:
+    """Read a file by its ending; a last ``.xz`` is unpacked first.
+
+    Raises:
+        InputError: no such file, an unknown ending, too large, not UTF-8, or a line that is
+            damaged.
+    """
+    path = Path(path)
+    packed = path.suffix == ".xz"
+    ending = Path(path.stem).suffix if packed else path.suffix
+    if ending.lower() not in FORMATS:
+        allowed = ", ".join(FORMATS)
+        raise InputError(f"{path.name} ends in {ending!r}; allowed are {allowed}, also with .xz.")
+    try:
+        with lzma.open(path) if packed else path.open("rb") as file:
+            data = file.read(LARGEST + 1)
+    except OSError as error:
+        raise InputError(f"Cannot read {path}: {error.strerror or error}.") from None
+    except (lzma.LZMAError, EOFError):
+        raise InputError(f"{path.name} is no complete xz file; pack it again.") from None
+    return parse(data, ending.lower(), path.name)
+
+
+def parse(data: bytes, ending: str, name: str) -> Table:
+    """Records of a file's content; errors as in :func:`read`."""
+    if len(data) > LARGEST:
+        raise InputError(f"{name} is larger than {LARGEST // 2**20} MB; give fewer rows.")
+    if b"\0" in data:
+        raise InputError(f"{name} is a binary file or UTF-16; save it as text in UTF-8.")
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise InputError(f"{name}, line {line}: not UTF-8; save the file as UTF-8.") from None
+    found = _json_lines(text, name) if ending == ".jsonl" else _separated(text, ending, name)
+    if not found:
+        raise InputError(f"{name} holds no rows.")
+    if len(found) > MOST_ROWS:
+        raise InputError(f"{name} has {len(found):,} rows; at most {MOST_ROWS:,} are allowed.")
+    columns = dict.fromkeys(column for _, record in found for column in record)
+    numbers, records = zip(*found, strict=True)
+    return Table(name, tuple(columns), records, numbers)
+
+
+def _json_lines(text: str, name: str) -> list[tuple[int, dict[str, Any]]]:
+    found = []
+    for number, line in enumerate(text.split("\n"), start=1):
+        if not line.strip():
+            continue
+        try:
+            value = json.loads(line)
+        except (json.JSONDecodeError, RecursionError):
+            raise InputError(f"{name}, line {number}: not JSON: {_short(line)}.") from None
+        if not isinstance(value, dict):
+            raise InputError(f"{name}, line {number}: not an object in braces: {_short(line)}.")
+        found.append((number, value))
+    return found
+
+
+def _separated(text: str, ending: str, name: str) -> list[tuple[int, dict[str, Any]]]:
+    delimiter = "\t" if ending == ".tsv" else _delimiter(text)
+    source = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    try:
+        rows = [row for row in source if any(cell.strip() for cell in row)]
+    except csv.Error as error:
+        raise InputError(f"{name}, line {source.line_num}: {error}.") from None
+    if not rows:
+        return []
+    header = [cell.strip() for cell in rows[0]]
+    _check_header(header, name)
+    found = []
+    for number, row in enumerate(rows[1:], start=1):
+        if len(row) != len(header):
+            raise InputError(
+                f"{name}, row {number}: {len(row)} columns where the header has {len(header)}; "
+                "put texts with commas into double quotes."
+            )
+        found.append((number, dict(zip(header, row, strict=True))))
+    return found
+
+
+def _delimiter(text: str) -> str:
+    """Comma or semicolon (spreadsheets of some countries), whichever the header has more of."""
+    header = text.partition("\n")[0]
+    return ";" if header.count(";") > header.count(",") else ","
+
+
+def _check_header(header: Sequence[str], name: str) -> None:
+    doubled = next((column for column in header if header.count(column) > 1), None)
+    if doubled is not None:
+        raise InputError(
+            f"{name}: the first row must name the columns, each once; {doubled!r} is there twice."
+        )
+
+
+def _short(text: str) -> str:
+    return repr(text if len(text) <= 40 else text[:39] + "\u2026")
