@@ -7,10 +7,11 @@ measured: differences come from the configs, counts from modules built on the me
 import re
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from core_models.config import Config, diff
+from core_models.config import Config, Masking, diff
 from core_models.counts import Count, count, joint
 from core_models.families import FAMILIES, electra, size
 from core_models.families.family import Family
@@ -21,6 +22,16 @@ BASE = "bert-base-uncased"
 BEGIN, END = "<!-- generated: begin -->", "<!-- generated: end -->"
 PAIRS = {"electra": electra.PAIRS}
 """Generators and discriminators whose sum is shown."""
+
+CAUSAL = "causal"
+"""Page of the objective that needs another direction, not another family."""
+LEFT_TO_RIGHT = replace(
+    size(BASE),
+    attention=replace(size(BASE).attention, direction="left"),
+    objectives=("causal",),
+    masking=Masking(kind="none"),
+)
+"""BERT base as a language model."""
 
 LEGEND = """\
 "Base" is the encoder, with its pooler where the released classes have one. "Pretraining" adds the
@@ -39,15 +50,15 @@ def page(family: Family) -> str:
     """The generated part of a family's page."""
     parts = [sizes_table(family)]
     if base_of(family) != BASE:
-        parts.insert(0, difference_table(base_of(family)))
+        parts.insert(0, difference_table(base_of(family), size(base_of(family))))
     if family.name in PAIRS:
         parts.append(joint_table(PAIRS[family.name]))
     return "\n\n".join(parts)
 
 
-def difference_table(name: str) -> str:
-    """Every value in which a size differs from BERT base."""
-    found = diff(size(BASE), size(name))
+def difference_table(name: str, config: Config) -> str:
+    """Every value in which a config differs from BERT base."""
+    found = diff(size(BASE), config)
     rows = [(f"`{d.path}`", show(d.path, d.left), show(d.path, d.right)) for d in found]
     return f"**Every value that differs**\n\n{table(('value', BASE, name), rows, 'lll')}"
 
@@ -145,6 +156,7 @@ def insert(document: str, part: str) -> str:
 def parts() -> dict[str, str]:
     """The generated part of every page, by the page's file name."""
     pages = {f"{name}.md": page(family) for name, family in FAMILIES.items()}
+    pages[f"{CAUSAL}.md"] = difference_table("left to right", LEFT_TO_RIGHT)
     return {f"{OVERVIEW}.md": overview(), **pages}
 
 

@@ -18,6 +18,7 @@ from core_models.checkpoints.files import (
     load_checkpoint,
     present_heads,
     read_format,
+    read_headers,
     read_json,
     read_tensors,
     save_checkpoint,
@@ -28,6 +29,7 @@ from core_models.config import Config
 from core_models.encoder import Encoder, initialise
 from core_models.errors import InputError
 from core_models.heads import build_head
+from core_models.heads_start import start, task_config
 from core_models.tokenizer import Encoding, Tokenizer
 
 SHIPPED = Path(__file__).resolve().parent.parent / "assets" / "models"
@@ -127,6 +129,34 @@ class Model(nn.Module):
         save_checkpoint(self, BY_FAMILY[self.config.family], self.config, path)
         self.tokenizer.save(path)
 
+    def with_head(
+        self,
+        name: str,
+        labels: Sequence[str] = (),
+        *,
+        dropout: float | None = None,
+        pooling: str = "token",
+        every_step: bool = False,
+        generator: torch.Generator | None = None,
+    ) -> Self:
+        """A copy with a new fine-tuning head in place of all heads: its encoder is this one's.
+
+        A pooler that a pretraining head trained is taken over where the family's files keep it
+        under the same name (BERT, ALBERT), as transformers does.
+
+        Args:
+            name: ``classify``, ``regress``, ``tag``, ``span`` or ``similarity``.
+            labels: names of the answers (classify, tag).
+            dropout: rate inside the head; None = the family's default.
+            pooling: ``token`` or ``mean`` (similarity).
+            every_step: whether tags read a learned mix of every step's states.
+            generator: of the head's initial values.
+        """
+        config = task_config(self.config, name, labels, dropout, pooling, every_step)
+        model = type(self)(config, self.tokenizer, [name])
+        start(model, self, generator)
+        return model.train(self.training)
+
     def clone(self) -> Self:
         """A deep copy that shares no tensor, with decoders tied to the copy's own table."""
         return copy.deepcopy(self)
@@ -141,7 +171,9 @@ class ModelInfo:
     title: str
     description: str
     heads: tuple[str, ...]
+    """Heads that the files hold, and so what the model was trained to answer."""
     parameters: int
+    """Numbers in the files, each shared tensor once."""
     folder: Path
 
 
@@ -152,7 +184,10 @@ def folders() -> list[Path]:
 
 
 def models() -> list[ModelInfo]:
-    """Every model that :func:`load` finds by name, sorted by name within its folder."""
+    """Every model that :func:`load` finds by name, sorted by name within its folder.
+
+    Reads what stands before the weights in each file, never the weights.
+    """
     found: dict[str, ModelInfo] = {}
     for root in folders():
         for path in sorted(root.glob(f"*/{CONFIG}")):
@@ -163,7 +198,7 @@ def models() -> list[ModelInfo]:
 def _info(folder: Path) -> ModelInfo:
     values = read_json(folder / CONFIG)
     form = read_format(values)
-    tensors = their_names(form, read_tensors(folder))
+    tensors = their_names(form, read_headers(folder))
     config = form.settle(form.read_config(values), tensors)
     card = read_json(folder / CARD) if (folder / CARD).exists() else {}
     return ModelInfo(

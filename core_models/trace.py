@@ -27,6 +27,9 @@ STEP_SITES = (
 )
 """Sites of one step; score terms add ``term:<name>``."""
 
+MEMORY_SITE = "memory"
+"""Site of one step where the batch carries a memory; both streams read the same."""
+
 INPUT_SITES = (
     "embedding:pieces",
     "embedding:positions",
@@ -61,16 +64,49 @@ def switch_off_heads(step: int, heads: Iterable[int], *, stream: str = "content"
     return Edit("head_output", zero, step, stream)
 
 
+def switch_off_term(name: str, step: int | None = None, *, stream: str = "content") -> Edit:
+    """An edit that sets a score term to zero, at one step or at all; ``*`` means every term."""
+    return Edit(f"term:{name}", torch.zeros_like, step, stream)
+
+
+def patch(
+    site: str,
+    step: int | None,
+    source: Tensor,
+    positions: Iterable[int],
+    *,
+    stream: str = "content",
+) -> Edit:
+    """An edit that puts in, at some positions, what another pass had there.
+
+    Args:
+        site: one whose tensor is [B, L, ...], such as ``residual``.
+        step: of the edit; None for a site before the first step.
+        source: the site's tensor [B or 1, L, ...] in the other pass.
+        positions: along L.
+        stream: of the edit.
+    """
+    chosen = list(positions)
+
+    def replaced(tensor: Tensor) -> Tensor:
+        result = tensor.clone()
+        result[:, chosen] = source[:, chosen].to(tensor)
+        return result
+
+    return Edit(site, replaced, step, stream)
+
+
 class Trace:
     """Records of one forward pass.
 
     Args:
-        sites: names from :data:`STEP_SITES`, :data:`INPUT_SITES` or ``term:<name>``
+        sites: names from :data:`STEP_SITES`, :data:`INPUT_SITES`, ``memory`` or ``term:<name>``
             (``term:*`` for every score term).
         steps: keep only these steps; None keeps all.
         edits: changes to make on the way.
-        gradients: keep tensors in the graph, and their gradients after a backward pass, instead
-            of detaching them.
+        gradients: keep tensors in the graph, and after a backward pass their ``grad``, instead of
+            detaching them. Only what depends on a parameter or input that requires a gradient has
+            one.
     """
 
     def __init__(
@@ -86,9 +122,10 @@ class Trace:
         self.edits = tuple(edits)
         self.gradients = gradients
         self.records: dict[tuple[str, int | None, str], Tensor] = {}
+        known_sites = (*STEP_SITES, MEMORY_SITE, *INPUT_SITES)
         for site in self.sites | {edit.site for edit in self.edits}:
-            if site not in STEP_SITES + INPUT_SITES and not site.startswith("term:"):
-                known = ", ".join((*STEP_SITES, "term:<name>", *INPUT_SITES))
+            if site not in known_sites and not site.startswith("term:"):
+                known = ", ".join((*known_sites, "term:<name>"))
                 raise ValueError(f"no trace site {site!r}; known are {known}")
 
     def at(self, step: int | None, stream: str = "content") -> "Sites":

@@ -9,7 +9,7 @@ import core_models as cm
 from benchmarks import families as pages
 from core_models.families import FAMILIES
 
-NAMES = [pages.OVERVIEW, *FAMILIES]
+NAMES = [pages.OVERVIEW, pages.CAUSAL, *FAMILIES]
 
 
 def text_of(name: str) -> str:
@@ -27,9 +27,11 @@ def test_the_generated_part_is_up_to_date(name):
     assert pages.insert(text, part) == text, "run: python -m benchmarks.families"
 
 
-def test_the_overview_is_up_to_date():
-    text = text_of(pages.OVERVIEW)
-    assert pages.insert(text, pages.overview()) == text, "run: python -m benchmarks.families"
+@pytest.mark.parametrize("name", [pages.OVERVIEW, pages.CAUSAL])
+def test_the_other_pages_are_up_to_date(name):
+    text = text_of(name)
+    part = pages.parts()[f"{name}.md"]
+    assert pages.insert(text, part) == text, "run: python -m benchmarks.families"
 
 
 def test_a_page_without_markers_is_named_as_such():

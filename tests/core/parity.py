@@ -11,113 +11,37 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from core_models.batch import Batch
-from core_models.checkpoints.files import (
-    load_checkpoint,
-    present_heads,
-    read_format,
-    read_json,
-    read_tensors,
-    save_checkpoint,
-    their_names,
-    to_their_tensors,
+from benchmarks.parity_models import (
+    VOCABULARY,
+    Bare,
+    batch_of,
+    inputs,
+    randomised,
+    read,
+    written,
 )
-from core_models.checkpoints.table import Format
-from core_models.config import Config
-from core_models.encoder import Encoder
-from core_models.heads import build_head
+from core_models.batch import Batch
+from core_models.checkpoints.files import save_checkpoint, to_their_tensors
 from core_models.trace import STEP_SITES, Trace
 
-VOCABULARY = 97
+__all__ = [
+    "LENGTHS",
+    "VOCABULARY",
+    "Bare",
+    "batch_of",
+    "check_embeddings",
+    "check_epsilon",
+    "check_gradients",
+    "check_outputs",
+    "check_round_trip",
+    "inputs",
+    "randomised",
+    "read",
+    "written",
+]
+
 LENGTHS = [(11, "none"), (12, "right"), (13, "left"), (38, "none")]
 """(L, padding) of the output checks; the models of the tests take 38 tokens or more."""
-
-
-class Bare(nn.Module):
-    """Encoder and heads as in Model, without a tokenizer."""
-
-    def __init__(self, config: Config, heads: tuple[str, ...], form: Format) -> None:
-        super().__init__()
-        self.config = config
-        self.form = form
-        self.encoder = Encoder(config)
-        self.heads = nn.ModuleDict(
-            {name: build_head(name, config, self.encoder.embeddings) for name in heads}
-        )
-
-    def logits(self, batch: Batch, trace: Trace | None = None) -> dict[str, Tensor]:
-        """What each head says about the encoder's output."""
-        hidden = self.encoder(batch, trace=trace).hidden
-        return {name: head(hidden) for name, head in self.heads.items()}
-
-
-def randomised(model: Any, *, seed: int = 5, scale: float = 1.0) -> Any:
-    """``model`` with weights, biases and norms that are all far from their initial values.
-
-    Args:
-        model: theirs.
-        seed: of the draw.
-        scale: factor of everything but the norms; far below 1 the variances before norms are so
-            small that their epsilon counts.
-    """
-    generator = torch.Generator().manual_seed(seed)
-    with torch.no_grad():
-        for part in model.modules():
-            factor = 1.0 if isinstance(part, nn.LayerNorm) else scale
-            for p in part.parameters(recurse=False):
-                mean, std = (0.0, 0.25) if p.dim() > 1 else (0.3, 0.4)
-                p.copy_((torch.randn(p.shape, generator=generator) * std + mean) * factor)
-    model.tie_weights()
-    return model.eval()
-
-
-def read(folder: Path) -> Bare:
-    """A folder as ``Model.from_folder`` reads it, without a tokenizer."""
-    values = read_json(folder / "config.json")
-    form = read_format(values)
-    names = their_names(form, read_tensors(folder))
-    config = form.settle(form.read_config(values), names)
-    heads = present_heads(form, names)
-    with torch.device("meta"):
-        module = Bare(config, heads, form.at(config))
-    load_checkpoint(module, form, config, folder)
-    for head in module.heads.values():
-        if hasattr(head, "tie"):
-            head.tie(module.encoder.embeddings)
-    return module.eval()
-
-
-def written(model: Any, folder: Path) -> Bare:
-    """Their model, saved by them and read by us."""
-    model.save_pretrained(folder)
-    return read(folder)
-
-
-def inputs(length: int, pad: str, *, pad_id: int = 0, segments: int = 2) -> dict[str, Tensor]:
-    """Arguments for their forward: three rows, of which the second has four tokens of padding."""
-    generator = torch.Generator().manual_seed(length)
-    ids = torch.randint(5, VOCABULARY, (3, length), generator=generator)
-    mask = torch.ones(3, length, dtype=torch.long)
-    if pad == "right":
-        mask[1, -4:] = 0
-    if pad == "left":
-        mask[1, :4] = 0
-    ids[mask == 0] = pad_id
-    values = {"input_ids": ids, "attention_mask": mask}
-    if segments > 1:
-        types = torch.zeros(3, length, dtype=torch.long)
-        types[:, length // 2 :] = 1
-        values["token_type_ids"] = types
-    return values
-
-
-def batch_of(values: Mapping[str, Tensor]) -> Batch:
-    """The same inputs as our batch."""
-    return Batch(
-        input_ids=values["input_ids"],
-        attention_mask=values["attention_mask"].bool(),
-        segment_ids=values.get("token_type_ids"),
-    )
 
 
 def check_outputs(

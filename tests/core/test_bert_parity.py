@@ -123,6 +123,10 @@ def test_bad_files_name_what_is_wrong(tmp_path: Path) -> None:
     broken(good | {"gpt.h.0.weight": torch.zeros(2)}, "gpt.h.0.weight")
     broken(good | {name: torch.zeros(3, 3)}, r"shape \[3, 3\]")
     broken(good | {name: torch.full_like(good[name], float("nan"))}, "NaN")
+    for value in (float("nan"), float("inf"), float("-inf")):
+        one = good[name].clone()
+        one[1, 2] = value
+        broken(good | {name: one}, "NaN or infinite")
     broken(good | {name: good[name].to(torch.int32)}, "floating-point")
     broken(good | {"cls.predictions.decoder.weight": torch.zeros(VOCABULARY, 32)}, "shares it")
     save_file(good, path)

@@ -62,6 +62,7 @@ DIFFERENCES: dict[str, dict[str, Any]] = {
     },
     "electra-base-discriminator": {
         "objectives": ["replaced_token"],
+        "masking.kind": "with_replacement",
         "masking.split": [0.85, 0.0, 0.15],
         "masking.dynamic": True,
     },
@@ -70,6 +71,7 @@ DIFFERENCES: dict[str, dict[str, Any]] = {
         "attention.heads": 4,
         "feed_forward.width": 1024,
         "objectives": ["masked_token"],
+        "masking.kind": "with_replacement",
         "masking.split": [0.85, 0.0, 0.15],
         "masking.dynamic": True,
     },
@@ -79,6 +81,7 @@ DIFFERENCES: dict[str, dict[str, Any]] = {
         "attention.heads": 4,
         "feed_forward.width": 1024,
         "objectives": ["replaced_token"],
+        "masking.kind": "with_replacement",
         "masking.split": [0.85, 0.0, 0.15],
         "masking.dynamic": True,
     },

@@ -9,6 +9,7 @@ import torch
 from transformers import AutoModelForMaskedLM, AutoModelForPreTraining, AutoTokenizer
 
 import core_models as cm
+from core_models.checkpoints.files import read_headers, read_tensors
 from core_models.config import FeedForward
 
 LINES = ["The red fox sees the small dog.", "A dog likes the old house.", "Birds sing in the tree."]
@@ -135,6 +136,34 @@ def test_models_are_found_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert info.heads == ("masked_token", "next_sentence")
     assert info.parameters == sum(p.numel() for p in new().parameters())
     assert cm.load("mine").name == "mine"
+
+
+def test_listing_reads_no_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("core_models.checkpoints.files.SHARD_BYTES", 20_000)
+    new().save(tmp_path / "mine")
+    files = sorted((tmp_path / "mine").glob("model-*.safetensors"))
+    monkeypatch.setenv("CLOZE_MODELS", str(tmp_path))
+    before = next(info for info in cm.models() if info.name == "mine")
+    for file in files:
+        content = file.read_bytes()
+        weights = 8 + int.from_bytes(content[:8], "little")
+        file.write_bytes(content[:weights] + b"\xff" * (len(content) - weights))
+    assert next(info for info in cm.models() if info.name == "mine") == before
+    with pytest.raises(cm.InputError, match="NaN"):
+        cm.load("mine")
+    files[1].write_bytes(files[1].read_bytes()[:-1])
+    with pytest.raises(cm.InputError, match="cut off"):
+        cm.models()
+    files[1].unlink()
+    with pytest.raises(cm.InputError, match="missing"):
+        cm.models()
+
+
+def test_a_header_has_the_shapes_of_the_weights(tmp_path: Path) -> None:
+    new().save(tmp_path)
+    headers, tensors = read_headers(tmp_path), read_tensors(tmp_path)
+    assert {n: t.shape for n, t in headers.items()} == {n: t.shape for n, t in tensors.items()}
+    assert all(t.is_meta for t in headers.values())
 
 
 @pytest.mark.parametrize("name", ["no-such-model", "", " ", "a/b/c", "x--y/z", "a\0b"])

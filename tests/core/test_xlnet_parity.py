@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 from transformers import AutoModel, AutoModelForCausalLM, XLNetConfig, XLNetLMHeadModel, XLNetModel
 
+from benchmarks import parity_models
 from core_models.batch import Batch
 from core_models.checkpoints.files import to_their_tensors
 from core_models.checkpoints.formats import FORMATS
@@ -36,35 +37,10 @@ def theirs(cls: Any = XLNetLMHeadModel, *, shape: int = 0, **values: Any) -> Any
     return randomised(cls(XLNetConfig(vocab_size=VOCABULARY, **{**SHAPES[shape], **values})))
 
 
-def order(length: int, rows: int = 2) -> tuple[Tensor, Tensor]:
-    """A random order per row, as (perm_mask [B, L, L], positions of the last four [B, 4])."""
-    generator = torch.Generator().manual_seed(length)
-    orders = torch.stack([torch.randperm(length, generator=generator) for _ in range(rows)])
-    rank = orders.argsort(1)
-    rank = rank.clamp(min=length - 5)  # the first tokens of the order all see each other
-    hidden = rank[:, :, None] <= rank[:, None, :]
-    hidden &= (rank >= length - 4)[:, None, :]
-    return hidden, orders[:, -4:]
-
-
 def two_streams(
     length: int, pad: str = "none", segments: int = 2
 ) -> tuple[dict[str, Tensor], Batch]:
-    """The same two-stream pass for them and for us."""
-    values = inputs(length, pad, pad_id=PAD, segments=segments)
-    hidden, targets = order(length, 3)
-    mapping = torch.nn.functional.one_hot(targets, length)
-    theirs_values = values | {"perm_mask": hidden.float(), "target_mapping": mapping.float()}
-    visible = ~hidden
-    batch = Batch(
-        input_ids=values["input_ids"],
-        attention_mask=values["attention_mask"].bool(),
-        segment_ids=values.get("token_type_ids"),
-        visibility=visible | torch.eye(length, dtype=torch.bool),
-        targets=targets,
-        target_visibility=visible.gather(1, targets[..., None].expand(-1, -1, length)),
-    )
-    return theirs_values, batch
+    return parity_models.two_streams(length, pad, pad_id=PAD, segments=segments)
 
 
 def run(model: Bare, batch: Batch, *, traced: bool = False) -> tuple[EncoderOutput, Tensor]:
@@ -129,7 +105,7 @@ def test_directions_and_clamping(tmp_path: Path, values: dict[str, Any], remembe
     with torch.no_grad():
         mems = {"mems": list(memory)} if memory else {}
         close(run(model, batch)[1], reference(ids, **mems).logits)
-        hidden, targets = order(11, 4)
+        hidden, targets = parity_models.order(11, 4)
         mapping = torch.nn.functional.one_hot(targets, 11).float()
         rows = [slice(0, 4)] if "bi_data" in values else [slice(r, r + 1) for r in range(4)]
         expected = torch.cat(  # they cannot mask several rows of a left-to-right model at once
@@ -246,22 +222,6 @@ def test_embeddings_in_place_of_ids(tmp_path: Path) -> None:
         ours = model.encoder(Batch(embeddings=rows)).hidden
         assert torch.equal(ours, model.encoder(Batch(input_ids=values["input_ids"])).hidden)
         close(ours, reference.transformer(inputs_embeds=rows)[0])
-
-
-def test_padding_on_either_side_changes_nothing(tmp_path: Path) -> None:
-    model = written(theirs(), tmp_path)
-    ids = inputs(9, "none")["input_ids"]
-    pad = torch.full((3, 4), PAD)
-    real = torch.ones(3, 9, dtype=torch.bool)
-    with torch.no_grad():
-        plain = model.encoder(Batch(input_ids=ids)).hidden
-        for left in (False, True):
-            pieces, masks = [ids, pad], [real, pad == 0]
-            if left:
-                pieces, masks = pieces[::-1], masks[::-1]
-            mask = torch.cat(masks, 1)
-            batch = Batch(input_ids=torch.cat(pieces, 1), attention_mask=mask)
-            close(model.encoder(batch).hidden[mask].view(3, 9, -1), plain)
 
 
 def test_a_query_knows_its_place_but_not_its_contents(tmp_path: Path) -> None:

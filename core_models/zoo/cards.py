@@ -1,0 +1,172 @@
+"""Model cards of the set: what a folder holds, how it came to be, how good it is."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from core_models.training.folder import RunFolder
+from core_models.zoo.recipe import Repeated, Sampled, Zoo
+
+CARD = "cloze.json"
+FIGURES = "evaluation.json"
+
+_SOURCES = {
+    "english/standardebooks": "Standard Ebooks (public domain; editions CC0)",
+    "english/usgov": "web sites of GSA and 18F (US government work, CC0)",
+    "english/health": "MedQuAD (CC BY 4.0)",
+    "english/ushistory": "Office of the Historian, US State Department (US government work, CC0)",
+    "english/agencies": "web sites of US agencies (US government work, CC0)",
+    "english/guides": "open handbooks (CC BY 3.0 and 4.0, CC BY-SA 4.0, CC0, OGL 3.0)",
+    "english/plos": "PLOS articles (CC BY, CC0)",
+    "english/stories": "African Storybook and Pratham Books (CC BY, public domain)",
+    "english/speeches": "State of the Union and inaugural addresses (public domain)",
+    "english/osguides": "Open Source Guides (CC BY 4.0)",
+    "english/factbook": "The World Factbook (public domain)",
+    "chinese/luxun": "Lu Xun (public domain)",
+    "chinese/classics": "Chinese vernacular novels (public domain)",
+    "chinese/docs": "Chinese technical documentation (Apache 2.0, CC BY 4.0, CC BY-SA)",
+    "chinese/udgsd": "UD Chinese GSD, training sentences (CC BY-SA 4.0)",
+    "primer/": "the Primer, written for this project (CC0)",
+    "atlas/": "the Atlas, written for this project (CC0)",
+}
+
+
+def write(folder: Path, zoo: Zoo, name: str, run: RunFolder, results: dict[str, Any]) -> None:
+    """Write README.md, the title and the figures of a model."""
+    _write(folder, zoo, name, run, results, results["model"], generator=False)
+
+
+def write_generator(
+    folder: Path, zoo: Zoo, name: str, run: RunFolder, results: dict[str, Any]
+) -> None:
+    """The same for the generator that was trained beside it."""
+    _write(folder, zoo, name, run, results, results["generator"], generator=True)
+
+
+def _write(
+    folder: Path,
+    zoo: Zoo,
+    name: str,
+    run: RunFolder,
+    results: dict[str, Any],
+    figures: dict[str, Any],
+    *,
+    generator: bool,
+) -> None:
+    title = f"Generator of {name}" if generator else zoo.models[name].title
+    badge = {
+        "title": folder.name,
+        "description": title,
+        "trained": sorted(_heads(results, generator)),
+    }
+    (folder / CARD).write_text(
+        json.dumps(badge, indent=2, ensure_ascii=False) + "\n", encoding="utf-8"
+    )
+    (folder / FIGURES).write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
+    run_facts = results["run"]
+    data = run_facts["data"]
+    rows = [
+        ("what", title),
+        ("read in training", f"{run_facts['tokens']:,} tokens in {run_facts['steps']:,} steps"),
+        ("time", f"{run_facts['seconds'] / 60:.0f} minutes on {_machine(results)}"),
+        ("vocabulary", f"{data['vocabulary']:,} pieces, learnt from the training text"),
+        ("training text", f"{data['documents']:,} documents, {data['tokens']:,} tokens"),
+        ("held out", f"{data['held_out_documents']:,} documents, read by no part of the training"),
+    ]
+    text = "\n".join(
+        [
+            "---",
+            "license: apache-2.0",
+            f"language: {'zh' if 'chinese' in name else 'en'}",
+            "library_name: transformers",
+            "---",
+            "",
+            f"# {folder.name}",
+            "",
+            "One of a set of small models of all families, trained by one command on the same text",
+            "for the same number of tokens, at the same depth and width:",
+            "",
+            "```",
+            f"python -m core_models.zoo build {name}",
+            "```",
+            "",
+            "| | |",
+            "|---|---|",
+            *(f"| {key} | {value} |" for key, value in rows),
+            "",
+            "## Text",
+            "",
+            *_text_lines(zoo, name),
+            "",
+            "## Held-out figures",
+            "",
+            *_figure_lines(results, figures, generator),
+            "",
+            "The figures of all models side by side, and how they are measured: docs/models.md.",
+            "",
+            "## Licence",
+            "",
+            "Weights: Apache-2.0. Small models trained on little text for teaching: they know few",
+            "facts, repeat what their sources say and must not be asked for advice.",
+            "",
+        ]
+    )
+    (folder / "README.md").write_text(text, encoding="utf-8")
+
+
+def _heads(results: dict[str, Any], generator: bool) -> set[str]:
+    found = {
+        key.removesuffix("_loss")
+        for key in results["run"]["held_out"]
+        if key.endswith("_loss") and key != "loss"
+    }
+    if "generator" not in results:
+        return found
+    return {"masked_token"} if generator else found - {"masked_token"}
+
+
+def _machine(results: dict[str, Any]) -> str:
+    environment = results["environment"]
+    device = environment.get("device", "cpu")
+    threads = environment.get("threads")
+    return f"{threads} CPU thread{'s' if threads != 1 else ''}" if device == "cpu" else device
+
+
+def _text_lines(zoo: Zoo, name: str) -> list[str]:
+    recipe = zoo.texts[zoo.models[name].text]
+    lines = []
+    parts: list[Repeated | Sampled] = [*recipe.repeated, *recipe.sampled]
+    for part in parts:
+        source = next(v for prefix, v in _SOURCES.items() if part.pattern.startswith(prefix))
+        amount = (
+            f"{part.times} times" if isinstance(part, Repeated) else f"at most {part.words:,} words"
+        )
+        lines.append(f"- {source}: {amount}")
+    return lines
+
+
+def _figure_lines(results: dict[str, Any], figures: dict[str, Any], generator: bool) -> list[str]:
+    lines = ["| measure | value |", "|---|---:|"]
+    own = _heads(results, generator)
+    for key, value in results["run"]["held_out"].items():
+        if key != "loss" and any(key.startswith(head) for head in own):
+            shown = f"{value:.3f}" if key.endswith("_loss") else f"{100 * value:.1f} %"
+            lines.append(f"| {key.replace('_', ' ')} | {shown} |")
+    if "words" in figures:
+        words = figures["words"]
+        lines.append(f"| hidden words right | {100 * words['accuracy']:.1f} % |")
+        lines.append(f"| perplexity per word | {words['perplexity']:.1f} |")
+    if "minimal_pairs" in figures:
+        pairs = figures["minimal_pairs"]
+        lines.append(f"| minimal pairs right | {100 * pairs['accuracy']:.1f} % |")
+    if "capitals" in figures:
+        c = figures["capitals"]
+        lines.append(
+            f"| capitals: first / in the first five / asked | "
+            f"{c['first']} / {c['in_first_five']} / {c['asked']} |"
+        )
+    if "forgeries" in figures:
+        forged = figures["forgeries"]
+        lines.append(f"| replaced tokens: area under the ROC curve | {forged['auc']:.3f} |")
+        lines.append(f"| replaced tokens found | {100 * forged['found']:.1f} % |")
+    return lines

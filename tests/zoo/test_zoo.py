@@ -1,0 +1,152 @@
+"""The recipe of the shipped set, run from a clean clone at a tiny budget."""
+
+import json
+import lzma
+import shutil
+from pathlib import Path
+
+import pytest
+
+import core_models as cm
+from core_models.data import documents
+from core_models.errors import InputError
+from core_models.evaluation.minimal_pairs import read_pairs
+from core_models.training.settings import parse
+from core_models.zoo import build, recipe, text
+from core_models.zoo.__main__ import main
+from core_models.zoo.report import report
+
+ZOO = recipe.read()
+SENTENCE = "The {} of number {} was seen near the river in the morning."
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a small file for every pattern that the recipe samples."""
+    folder = tmp_path_factory.mktemp("data")
+    for part in ZOO.texts["english"].sampled:
+        path = folder / part.pattern.replace("*", "01")
+        path.parent.mkdir(exist_ok=True)
+        blocks = [
+            " ".join(SENTENCE.format(path.name[:5], number + n) for n in range(3))
+            for number in range(12)
+        ]
+        with lzma.open(path, "wt", encoding="utf-8") as file:
+            file.write("\n\n".join(blocks) + "\n")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("work")
+
+
+@pytest.fixture(scope="module")
+def small() -> recipe.Zoo:
+    """The recipe with one copy of the project's own text, so that preparing takes no time."""
+    english = ZOO.texts["english"]
+    once = [part.model_copy(update={"times": 1}) for part in english.repeated]
+    return ZOO.model_copy(
+        update={"texts": {"english": english.model_copy(update={"repeated": once})}}
+    )
+
+
+@pytest.mark.parametrize("name", ZOO.models)
+@pytest.mark.parametrize("budget", ZOO.budgets)
+def test_every_model_has_valid_settings_in_every_budget(name: str, budget: str) -> None:
+    settings = ZOO.run_settings(name, budget)
+    settings["data"] = settings["data"] | {"texts": ["train.txt"]}
+    parsed = parse(settings | {"steps": 10_000})
+    assert parsed.name == name
+
+
+def test_models_differ_in_family_and_objective_only() -> None:
+    """Depth, width, inner width, vocabulary size, optimizer and seed are the same for all."""
+    shared = set()
+    for name in ZOO.models:
+        settings = ZOO.run_settings(name, "cpu")
+        over = settings["model"]["overrides"]
+        shape = (over["layers"], over["width"], over["heads"], over["inner"])
+        shared.add(
+            json.dumps(
+                [shape, settings["tokenizer"], settings["optimizer"], settings["seed"]],
+                sort_keys=True,
+            )
+        )
+    assert len(shared) == 1
+
+
+def test_text_is_parted_before_it_is_repeated(data: Path, work: Path) -> None:
+    made = text.build(work / "parted", ZOO.texts["english"], data)
+    train = ["\n".join(d) for d in documents.read([made.train])]
+    held = ["\n".join(d) for d in documents.read([made.held_out])]
+    assert not set(train) & set(held)
+    by_pattern = {fact["pattern"]: fact for fact in made.facts}
+    primer = by_pattern["primer/english-*.txt"]
+    assert (primer["documents"], primer["held_out_documents"]) == (580, 30)
+    assert len(train) == sum(int(f["documents"]) * int(f["times"]) for f in made.facts)
+    assert len(held) == sum(int(f["held_out_documents"]) for f in made.facts)
+    again = made.train.read_bytes()
+    shutil.rmtree(work / "parted")
+    assert text.build(work / "parted", ZOO.texts["english"], data).train.read_bytes() == again
+
+
+def test_a_sample_ends_at_its_words(data: Path, tmp_path: Path) -> None:
+    part = recipe.Sampled(pattern="english/health-*.txt.xz", words=80)
+    made = text.build(tmp_path / "t", recipe.TextRecipe(repeated=[], sampled=[part]), data)
+    assert made.facts[0]["words"] == 78  # two documents of 39 words
+    with pytest.raises(InputError, match="--data"):
+        text.build(tmp_path / "u", recipe.TextRecipe(repeated=[], sampled=[part]), None)
+    with pytest.raises(InputError, match="Nothing matches"):
+        text.build(tmp_path / "v", recipe.TextRecipe(repeated=[], sampled=[part]), tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ZOO.models)
+def test_every_model_is_trained_evaluated_and_exported(
+    name: str, small: recipe.Zoo, data: Path, work: Path
+) -> None:
+    lines: list[str] = []
+    run = build.train(small, name, budget="smoke", work=work, data=data, say=lines.append)
+    tokens = run.status()["tokens"]
+    budget = small.budgets["smoke"].tokens
+    assert 0.8 * budget < tokens < 1.25 * budget
+    held_out = work / "texts" / "english" / text.HELD_OUT
+    results = build.evaluate(run, held_out, words=20, pairs=read_pairs()[::60])
+    target = work / "models"
+    build.export(small, name, run, results, target)
+    model = cm.load(target / name)
+    assert model.config.steps == 2
+    card = (target / name / "README.md").read_text(encoding="utf-8")
+    assert small.models[name].title in card
+    assert f"{run.status()['steps']:,} steps" in card
+    badge = json.loads((target / name / "cloze.json").read_text(encoding="utf-8"))
+    assert set(badge["trained"]) == set(model.heads)
+    figures = json.loads((target / name / "evaluation.json").read_text(encoding="utf-8"))
+    if "replaced_token" in model.heads:
+        generator = cm.load(target / f"{name}{build.GENERATOR}")
+        assert "masked_token" in generator.heads
+        assert 0 <= figures["forgeries"]["auc"] <= 1
+    else:
+        assert figures["words"]["words"] == 20
+    # What is done is not done again.
+    again = build.train(small, name, budget="smoke", work=work, data=data, say=lines.append)
+    assert again.metrics() == run.metrics()
+    page = report(target)
+    assert f"| {name}" in page
+
+
+def test_unusable_recipes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "zoo.json"
+    with pytest.raises(InputError, match="no file"):
+        recipe.read(path)
+    path.write_text("{")
+    with pytest.raises(InputError, match="not JSON"):
+        recipe.read(path)
+    path.write_text('{"texts": {}, "budgets": {}, "common": {}, "modells": {}}')
+    with pytest.raises(InputError, match=r"(?s)models: Field required.*modells: Extra"):
+        recipe.read(path)
+    assert main(["build", "bert-maxi"]) == 2
+    assert "No model 'bert-maxi'" in capsys.readouterr().err
+    assert main(["build", "bert-mini", "--budget", "none"]) == 2
+    assert "No budget 'none'" in capsys.readouterr().err
