@@ -3,6 +3,7 @@
 Documented in docs/api.md. They share the session with the page, and so its checks and its cache.
 """
 
+import asyncio
 import functools
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict
@@ -21,6 +22,7 @@ from app.ask import (
     clean_words,
     whole_number,
 )
+from app.run_reports import Reports, plain
 from app.sentence import describe, describe_draw
 from app.session import Session
 from core_models import InputError
@@ -50,8 +52,9 @@ def _friendly(
 class Endpoints:
     """One method per endpoint."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, reports: Reports | None) -> None:
         self.session = session
+        self.reports = reports
 
     @_friendly
     async def models(self) -> list[dict[str, Any]]:
@@ -145,11 +148,30 @@ class Endpoints:
             "weights": weights.round(6).tolist(),
         }
 
+    @_friendly
+    async def runs(self) -> list[dict[str, Any]]:
+        """The training runs, newest first: id, name, state, progress, last figures."""
+        reports = self._reports()
+        return await asyncio.to_thread(reports.overview)
 
-def add(session: Session) -> None:
+    @_friendly
+    async def run(self, run: str, offset: int = 0) -> dict[str, Any]:
+        """One training run: its state, its reports from number ``offset`` on, what is wrong."""
+        reports = self._reports()
+        first = whole_number(offset, "offset", 0, 2**53)
+        generation = await asyncio.to_thread(reports.generation, run)
+        return plain(await asyncio.to_thread(reports.live, run, first, generation))
+
+    def _reports(self) -> Reports:
+        if self.reports is None:
+            raise InputError("This page was built without training runs.")
+        return self.reports
+
+
+def add(session: Session, reports: Reports | None) -> None:
     """Add the endpoints to the Blocks at hand."""
-    endpoints = Endpoints(session)
-    for name in ("models", "tokenize", "mask", "fill", "attention"):
+    endpoints = Endpoints(session, reports)
+    for name in ("models", "tokenize", "mask", "fill", "attention", "runs", "run"):
         gr.api(getattr(endpoints, name), api_name=name, concurrency_limit=None)
 
 

@@ -1,20 +1,31 @@
 """Builds the page and starts its server."""
 
-import json
 import sys
+from functools import partial
 from threading import Thread
+from typing import NamedTuple
 
 import gradio as gr
 
 from app import api, sentence, server
+from app.run_reports import Reports
+from app.run_routes import RunRoutes
+from app.runs import Runs
 from app.session import Session
 from app.settings import Settings
-from app.tabs import attention, mask
+from app.tabs import attention, budget, forge, mask, tokenizers, train
 from app.theme import theme
 from app.views import view
 from core_models import InputError
 
-TABS = (("Mask", mask), ("Attention", attention))
+TABS = (
+    ("Mask", mask),
+    ("Attention", attention),
+    ("Forge", forge),
+    ("Budget", budget),
+    ("Tokenizers", tokenizers),
+    ("Train", train),
+)
 SCRIPTS = (
     "shell.js",
     "frame.js",
@@ -24,12 +35,30 @@ SCRIPTS = (
     "guess.js",
     "predictions.js",
     "attention.js",
+    "forge.js",
+    "budget.js",
+    "tokenizers.js",
+    "train.js",
 )
-OPENING = "(text, model) => window.Cloze.opening?.(text, model, %s) ?? [text, model]"
+OPENING = "(text, model) => window.Cloze.opening?.(text, model) ?? [text, model]"
 STYLES = ("cloze.css", "attention.css")
 
 
-def build(session: Session, settings: Settings) -> gr.Blocks:
+class Page(NamedTuple):
+    """The page and the parts of it that change while it is served."""
+
+    blocks: gr.Blocks
+    shared: sentence.Shared
+
+    def renew(self, session: Session) -> None:
+        """Offer the models that runs have saved since; called before the page is sent."""
+        choices = session.choices()
+        if choices != self.shared.model.choices:
+            self.shared.model.choices = choices
+            self.blocks.config = self.blocks.get_config_file()
+
+
+def build(session: Session, settings: Settings, reports: Reports | None = None) -> Page:
     """The page: every tab is laid out first, then wired, so that tabs may listen to all of it."""
     with gr.Blocks(title="Cloze", fill_width=True, analytics_enabled=False) as page:
         view("header")
@@ -42,24 +71,21 @@ def build(session: Session, settings: Settings) -> gr.Blocks:
         sentence.wire(shared, session)
         for (_, tab), parts in zip(TABS, controls, strict=True):
             tab.wire(parts, shared, session)
-        api.add(session)
-        _follow_links(page, shared, session)
+        api.add(session, reports)
+        # Open with the text and model of the address (link.js), without asking Python.
+        parts = [shared.text, shared.model]
+        page.load(None, parts, parts, js=OPENING)
     page.queue(api_open=False, max_size=64)
-    return page
-
-
-def _follow_links(page: gr.Blocks, shared: sentence.Shared, session: Session) -> None:
-    """Open with the text and model of the address (link.js), without asking Python."""
-    parts = [shared.text, shared.model]
-    names = json.dumps([info.name for info in session.models()])
-    page.load(None, parts, parts, js=OPENING % names)
+    return Page(page, shared)
 
 
 def launch(settings: Settings | None = None) -> None:
     """Start the server and stay until it is interrupted."""
     try:
         settings = settings or Settings.from_environment()
-        page, address = start(Session(threads=settings.threads), settings)
+        runs = Runs(settings.runs, slots=settings.slots, enabled=settings.training)
+        session = Session(threads=settings.threads, library=runs)
+        page, address = start(session, settings, runs)
     except InputError as error:
         raise SystemExit(str(error)) from None
     except OSError:  # Gradio's word for a port that is taken
@@ -72,13 +98,19 @@ def launch(settings: Settings | None = None) -> None:
     page.block_thread()
 
 
-def start(session: Session, settings: Settings) -> tuple[gr.Blocks, str]:
+def start(session: Session, settings: Settings, runs: Runs) -> tuple[gr.Blocks, str]:
     """Start the server in the background; returns the page and its address."""
-    page = build(session, settings)
+    reports = Reports(runs)
+    page = build(session, settings, reports)
     Thread(target=session.warm, args=(settings.model,), name="cloze-warm", daemon=True).start()
-    _, address, _ = page.launch(
+    _, address, _ = page.blocks.launch(
         theme=theme(),
-        app_kwargs=server.app_kwargs(SCRIPTS, STYLES),
+        app_kwargs=server.app_kwargs(
+            SCRIPTS,
+            STYLES,
+            routes=RunRoutes(runs, reports, session).routes(),
+            before=partial(page.renew, session),
+        ),
         server_name=settings.host,
         server_port=settings.port,
         share=False,
@@ -93,4 +125,4 @@ def start(session: Session, settings: Settings) -> tuple[gr.Blocks, str]:
         pwa=False,
         mcp_server=False,
     )
-    return page, str(address)
+    return page.blocks, str(address)

@@ -54,7 +54,7 @@ class Shared(NamedTuple):
 
 def build(session: Session, settings: Settings) -> Shared:
     """Lay the bar out; the opening sentence is cut into pieces at once, so it shows at once."""
-    models = [(info.title, info.name) for info in session.models()]
+    models = session.choices()
     names = [name for _, name in models]
     chosen = settings.model if settings.model in names else next(iter(names), None)
     with gr.Column(elem_id="sentence", elem_classes=["card"], min_width=0):

@@ -1,14 +1,18 @@
 """What surrounds Gradio: our static files and a guard in front of every request."""
 
 import re
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from anyio import to_thread
 from starlette.middleware import Middleware
 from starlette.responses import JSONResponse
-from starlette.routing import Mount
+from starlette.routing import BaseRoute, Mount
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from app import run_routes, run_texts
 
 STATIC = Path(__file__).resolve().parent.parent / "assets" / "static"
 MOUNT = "/cloze"
@@ -76,8 +80,10 @@ def _refusal(scope: Scope) -> JSONResponse | None:
     length = dict(scope["headers"]).get(b"content-length", b"")
     if not length.isdigit():
         return JSONResponse({"detail": "A length is required."}, 411)
-    if int(length) > MOST_BYTES:
-        return JSONResponse({"detail": f"At most {MOST_BYTES:,} bytes go in one request."}, 413)
+    most = run_texts.MOST_BYTES if scope["path"] == run_routes.TEXTS else MOST_BYTES
+    if int(length) > most:
+        text = f"At most {most:,} bytes go in one request."
+        return JSONResponse({"detail": text, "error": text}, 413)
     return None
 
 
@@ -98,15 +104,17 @@ class Head:
     show in the wrong colours. The tags of Gradio that advertise itself (and name another host) go.
     """
 
-    def __init__(self, app: ASGIApp, links: str) -> None:
+    def __init__(self, app: ASGIApp, links: str, before: Callable[[], None] = lambda: None) -> None:
         self.app = app
         self.links = links.encode()
+        self.before = before
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         if scope["type"] != "http" or scope["path"] != "/" or scope["method"] != "GET":
             await self.app(scope, receive, send)
             return
+        await to_thread.run_sync(self.before)
         messages: list[Message] = []
 
         async def collect(message: Message) -> None:
@@ -127,11 +135,25 @@ class Head:
         return {**start, "headers": headers}, {"type": "http.response.body", "body": page}
 
 
-def app_kwargs(scripts: tuple[str, ...], styles: tuple[str, ...]) -> dict[str, Any]:
-    """Arguments of the FastAPI app that Gradio makes at launch."""
+def app_kwargs(
+    scripts: tuple[str, ...],
+    styles: tuple[str, ...],
+    *,
+    routes: Sequence[BaseRoute] = (),
+    before: Callable[[], None] = lambda: None,
+) -> dict[str, Any]:
+    """Arguments of the FastAPI app that Gradio makes at launch.
+
+    Args:
+        scripts: names of files in assets/static.
+        styles: names of files in assets/static.
+        routes: further routes.
+        before: called before the page is sent.
+    """
+    links = _links(scripts, styles)
     return {
-        "routes": [Mount(MOUNT, Files(directory=STATIC))],
-        "middleware": [Middleware(Guard), Middleware(Head, links=_links(scripts, styles))],
+        "routes": [*routes, Mount(MOUNT, Files(directory=STATIC))],
+        "middleware": [Middleware(Guard), Middleware(Head, links=links, before=before)],
         "openapi_url": None,
     }
 

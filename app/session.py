@@ -6,12 +6,14 @@ visitor and handlers stay stateless.
 """
 
 import asyncio
-from collections.abc import Hashable, Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import CancelledError, Future
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -21,44 +23,16 @@ import core_models as cm
 from app.ask import MOST_SEED, Ask, Case, Mark, clean_rate, clean_text, whole_number
 from app.batcher import Batcher
 from app.cache import Cache
+from app.pieces import Sentence, SentenceToken, check_marks, sentence_tokens
 from core_models import InputError, masking, prediction
-from core_models.tokenizer import Encoding, Tokenizer
 
 CACHE_BYTES = 256 << 20
+RUN_PREFIX = "run/"
+GENERATOR = "-generator"
+"""Ending of the name of the generator that is shipped beside a discriminator."""
+MOST_RUN_MODELS = 12
+"""Models of runs in memory at a time; they are small, but a run may have a dozen snapshots."""
 _CASES: dict[int, Case] = {masking.MASK: "mask", masking.RANDOM: "random", masking.KEPT: "kept"}
-
-
-@dataclass(frozen=True, kw_only=True)
-class SentenceToken:
-    """One piece of a sentence as the page shows it."""
-
-    position: int
-    id: int
-    piece: str
-    """Raw piece of the vocabulary ("##ing")."""
-    text: str
-    """What stands in the sentence there, in the visitor's own spelling."""
-    start: int
-    end: int
-    """Characters (code points) of the text: [start, end)."""
-    word: int | None
-    """Word group; None for [CLS] and [SEP]."""
-    special: bool
-    masked: bool
-    """[MASK] written in the text."""
-    unknown: bool
-    """The vocabulary has no piece for it."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Sentence:
-    """A text in the pieces of one model."""
-
-    text: str
-    model: str
-    tokens: tuple[SentenceToken, ...]
-    truncated: bool
-    """Pieces beyond the model's longest input were cut off."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,19 +56,38 @@ class Draw:
     """For each mark, the piece the model sees, as people read it."""
 
 
+class Library(Protocol):
+    """Where models of training runs are found (:class:`app.runs.Runs`)."""
+
+    def models(self) -> list[tuple[str, str]]:
+        """Names and titles."""
+
+    def model_path(self, name: str) -> Path:
+        """The folder of a name now; InputError for one that is not there."""
+
+
 class Session:
     """Models, results and the thread that computes them.
 
     Args:
         threads: cores for the model thread; None leaves torch's own choice. Set once per process,
             as torch keeps one number for all models.
+        library: models of training runs, whose names begin with ``run/``; None = there are none.
     """
 
-    def __init__(self, *, threads: int | None = None, cache_bytes: int = CACHE_BYTES) -> None:
+    def __init__(
+        self,
+        *,
+        threads: int | None = None,
+        cache_bytes: int = CACHE_BYTES,
+        library: Library | None = None,
+    ) -> None:
         if threads is not None:
             torch.set_num_threads(threads)
+        self.library = library
         self._infos: dict[str, cm.ModelInfo] = {}
         self._loaded: dict[str, cm.Model] = {}
+        self._of_runs: OrderedDict[Path, cm.Model] = OrderedDict()
         self._loading = Lock()
         self._cache = Cache(cache_bytes)
         self._running: dict[Hashable, Future[Any]] = {}
@@ -118,6 +111,8 @@ class Session:
 
         Folders and hub ids are refused: visitors choose from the list, never from the disk.
         """
+        if (place := self._place(name)) is not None:
+            return self._model_of_run(place)
         with self._loading:
             if name not in self._infos:
                 self._infos = {info.name: info for info in cm.models()}
@@ -127,6 +122,46 @@ class Session:
             if name not in self._loaded:
                 self._loaded[name] = cm.load(name)
             return self._loaded[name]
+
+    def choices(self) -> list[tuple[str, str]]:
+        """Title and name of every model for the picker; those of runs come last."""
+        shipped = [(info.title, info.name) for info in self.models()]
+        runs = self.library.models() if self.library else []
+        return [*shipped, *((title, name) for name, title in runs)]
+
+    def has_generator(self, name: str) -> bool:
+        """Whether a generator lies beside the model of this name."""
+        if (place := self._place(name)) is not None:
+            return place.with_name("generator").is_dir()
+        return name + GENERATOR in [info.name for info in self.models()]
+
+    def generator_of(self, name: str) -> cm.Model:
+        """The generator that was trained beside a discriminator; InputError where none lies."""
+        if not self.has_generator(name):
+            raise InputError(f"No generator lies beside {name[:60]}.")
+        if (place := self._place(name)) is not None:
+            return self._model_of_run(place.with_name("generator"))
+        return self.model(name + GENERATOR)
+
+    def _place(self, name: str) -> Path | None:
+        """The folder of a run's model now; None for a name of another kind."""
+        if self.library is None or not name.startswith(RUN_PREFIX):
+            return None
+        return self.library.model_path(name)
+
+    def _model_of_run(self, place: Path) -> cm.Model:
+        with self._loading:
+            if place not in self._of_runs:
+                try:
+                    self._of_runs[place] = cm.load(place)
+                except OSError:
+                    raise InputError(
+                        "This checkpoint has just been replaced by a newer one. Try again."
+                    ) from None
+            self._of_runs.move_to_end(place)
+            while len(self._of_runs) > MOST_RUN_MODELS:
+                self._of_runs.popitem(last=False)
+            return self._of_runs[place]
 
     def warm(self, name: str) -> None:
         """Load a model and run it once, so that the first visitor does not wait for that."""
@@ -161,19 +196,30 @@ class Session:
         result: AttentionResult = await self._answer("attention", ask)
         return result
 
+    async def compute(self, work: Callable[[], Any]) -> Any:
+        """Run work of a tab's own on the model thread, without gradients; not remembered."""
+        # A key of its own, so that others wait for this piece of work at most.
+        future = self._batcher.submit(("work", work), work)
+        return await asyncio.wrap_future(future)
+
     # --- inside -----------------------------------------------------------------------------
 
     async def _answer(self, kind: str, ask: Ask) -> Any:
         """The cached answer, the one being computed for somebody else, or a new one."""
-        key = (kind, ask)
+        place: Path | str = ask.model
         if ask.model not in self._loaded:
-            await asyncio.to_thread(self.model, ask.model)
+            loaded = await asyncio.to_thread(self.model, ask.model)
+            # The newest model of a run changes under its name, so its folder is part of the key.
+            place = self._place(ask.model) or place
+        else:
+            loaded = self._loaded[ask.model]
+        key = (kind, ask, place)
         if (known := self._cache.get(key)) is not None:
             return known
         # No await between looking and entering, so that equal questions share one future.
         if (future := self._running.get(key)) is None:
-            size = min(self._loaded[ask.model].longest, len(ask.text))
-            future = self._running[key] = self._batcher.submit((kind, ask.model), ask, size)
+            size = min(loaded.longest, len(ask.text))
+            future = self._running[key] = self._batcher.submit((kind, place), ask, size)
             future.add_done_callback(partial(self._keep, key))
         # One visitor who leaves must not cancel what others wait for.
         return await asyncio.shield(asyncio.wrap_future(future))
@@ -184,10 +230,13 @@ class Session:
             self._cache.put(key, future.result(), _cost(future.result()))
         self._running.pop(key, None)
 
-    def _run(self, key: Any, asks: list[Ask]) -> Sequence[Any]:
-        """Answer asks of one kind for one model; runs on the model thread only."""
-        kind, name = key
-        model = self.model(name)
+    def _run(self, key: Any, asks: list[Any]) -> Sequence[Any]:
+        """Answer asks of one kind for one model, or do work; runs on the model thread only."""
+        kind, place = key
+        if kind == "work":
+            with torch.inference_mode():
+                return [work() for work in asks]
+        model = self._model_of_run(place) if isinstance(place, Path) else self.model(place)
         with torch.inference_mode():
             if kind == "fill":
                 return _fill(model, asks)
@@ -229,48 +278,6 @@ class Session:
         )
         shown = tuple(tokenizer.display(inputs[mark.position]) for mark in marks)
         return Draw(sentence=sentence, marks=marks, shown=shown)
-
-
-def sentence_tokens(encoding: Encoding, tokenizer: Tokenizer) -> tuple[SentenceToken, ...]:
-    """The pieces of an encoding with what stands in the text at their place."""
-    tokens = []
-    for position, (start, end) in enumerate(encoding.offsets):
-        index = encoding.ids[position]
-        written = encoding.text[start:end]
-        tokens.append(
-            SentenceToken(
-                position=position,
-                id=index,
-                piece=encoding.pieces[position],
-                text=written if written.strip() else tokenizer.display(index),
-                start=start,
-                end=end,
-                word=encoding.words[position],
-                special=encoding.special[position],
-                masked=index == tokenizer.mask_id,
-                unknown=index == tokenizer.unknown_id,
-            )
-        )
-    return tuple(tokens)
-
-
-def check_marks(marks: Sequence[Mark], encoding: Encoding, tokenizer: Tokenizer) -> None:
-    """Refuse marks that the text or the vocabulary has no place for."""
-    for mark in marks:
-        if mark.position >= len(encoding):
-            raise InputError(
-                f"Position {mark.position} is beyond the text, which has {len(encoding)} pieces "
-                f"(0 to {len(encoding) - 1})."
-            )
-        if encoding.special[mark.position]:
-            raise InputError(
-                f"Position {mark.position} is {encoding.pieces[mark.position]}, which cannot be "
-                "hidden; choose a word."
-            )
-        if mark.piece is not None and mark.piece >= tokenizer.vocabulary:
-            raise InputError(
-                f"Piece {mark.piece} is outside the vocabulary (0 to {tokenizer.vocabulary - 1})."
-            )
 
 
 def _fill(model: cm.Model, asks: list[Ask]) -> Sequence[prediction.FillResult | InputError]:

@@ -3,9 +3,12 @@
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Self
 
 from core_models import InputError
+
+RUNS = Path(__file__).resolve().parent.parent / "runs"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,6 +23,12 @@ class Settings:
     """CLOZE_MODEL, the model that the page opens with."""
     threads: int | None = None
     """CLOZE_THREADS, cores that the one model thread may use; None = all."""
+    runs: Path = RUNS
+    """CLOZE_RUNS, the folder with training runs."""
+    slots: int = 1
+    """CLOZE_TRAIN_SLOTS, how many runs may train at once."""
+    training: bool = True
+    """CLOZE_TRAIN, on or off: whether visitors may train models."""
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> Self:
@@ -29,7 +38,17 @@ class Settings:
             host=environment.get("CLOZE_HOST") or None,
             model=environment.get("CLOZE_MODEL") or cls.model,
             threads=_number(environment, "CLOZE_THREADS", 1, 1_024),
+            runs=Path(environment.get("CLOZE_RUNS") or RUNS),
+            slots=_number(environment, "CLOZE_TRAIN_SLOTS", 1, 64) or cls.slots,
+            training=_switch(environment, "CLOZE_TRAIN"),
         )
+
+
+def _switch(environment: Mapping[str, str], name: str) -> bool:
+    text = environment.get(name, "").strip().lower()
+    if text not in ("", "on", "off"):
+        raise InputError(f"{name} is {text!r}; it must be on or off.")
+    return text != "off"
 
 
 def _number(environment: Mapping[str, str], name: str, least: int, most: int) -> int | None:

@@ -1,5 +1,5 @@
-// The address holds the sentence, the model and the marks, after the #: a link to exactly this page
-// that a reload survives. What follows the # never leaves the browser.
+// The address holds the sentence, the model, the marks and the run shown, after the #: a link to exactly
+// this page that a reload survives. What follows the # never leaves the browser.
 (() => {
   'use strict';
   const { sentence, change } = window.Cloze;
@@ -28,9 +28,12 @@
       .map((mark) => `${mark.position}${CODE[mark.case]}${mark.piece ?? ''}`).join('.');
     const values = new URLSearchParams({ text: sentence.text, model: sentence.model });
     if (marks) values.set('marks', marks);
+    if (place.run) values.set('run', place.run);
     return `${location.pathname}${location.search}#${values}`;
   }
 
+  // What else the address holds: the training run that is shown.
+  const place = { run: new URLSearchParams(location.hash.slice(1)).get('run') };
   let opened = parse();
   let first = null; // how the page opens without a link: such an address stays bare
 
@@ -55,18 +58,33 @@
     const next = address();
     first ??= next;
     const bare = next === first && !location.hash;
-    if (!bare && sentence.text.length <= MOST) history.replaceState(null, '', next);
+    if (bare) return;
+    const short = sentence.text.length <= MOST;
+    const alone = `${location.pathname}${location.search}#run=${place.run}`;
+    if (short || place.run) history.replaceState(null, '', short ? next : alone);
   }
 
   // Called once when the page has mounted: the text and the model to open with.
-  window.Cloze.opening = (text, model, models) => {
+  window.Cloze.opening = (text, model) => {
     if (!opened) return [text, model];
+    const picker = window.gradio_config.components.find(
+      (part) => part.props?.elem_id === 'sentence-model');
+    const models = picker.props.choices.map(([, name]) => name);
     if (!models.includes(opened.model)) {
       opened.stranger = opened.model;
       opened.model = null;
     }
     return [opened.text, opened.model ?? model];
   };
+  // Open a tab by its name; on a narrow screen it may stand in Gradio's menu of further tabs.
+  window.Cloze.openTab = (name) => {
+    const tabs = document.querySelectorAll('#tabs [role="tab"], #tabs .overflow-dropdown button');
+    const tab = [...tabs].find((each) => each.textContent.trim() === name);
+    tab?.click();
+    return Boolean(tab);
+  };
+  window.Cloze.place = place;
+  window.Cloze.setPlace = (values) => { Object.assign(place, values); follow(); };
   window.Cloze.onChange(follow);
   window.addEventListener('hashchange', () => location.reload());
 })();

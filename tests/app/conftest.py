@@ -17,6 +17,7 @@ from playwright.sync_api import Page, sync_playwright
 
 import core_models as cm
 from app.main import start
+from app.runs import Runs
 from app.session import Session
 from app.settings import Settings
 
@@ -39,24 +40,35 @@ SETTLED = """() => {
 
 
 @pytest.fixture(scope="session")
-def session():
+def runs(tmp_path_factory):
+    """The runs folder of the page, empty at first."""
+    runs = Runs(tmp_path_factory.mktemp("runs"), seconds=0.1)
+    yield runs
+    runs.close()
+    for run in runs.ids():
+        if runs.state(run) in ("starting", "running"):
+            runs.folder(run).request_stop()
+
+
+@pytest.fixture(scope="session")
+def session(runs):
     """The service behind the page, over the shipped models."""
     if MODEL not in [info.name for info in cm.models()]:
         pytest.fail(f"No model {MODEL} in assets/models; name another folder with CLOZE_MODELS.")
     threads = torch.get_num_threads()
-    session = Session(threads=min(2, threads))
+    session = Session(threads=min(2, threads), library=runs)
     yield session
     session.close()
     torch.set_num_threads(threads)
 
 
 @pytest.fixture(scope="session")
-def server(session):
+def server(session, runs):
     """The address of a running page."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    page, address = start(session, Settings(host="127.0.0.1", port=port, model=MODEL))
+    page, address = start(session, Settings(host="127.0.0.1", port=port, model=MODEL), runs)
     yield address.rstrip("/")
     page.close()
     shutil.rmtree(os.environ["GRADIO_TEMP_DIR"], ignore_errors=True)

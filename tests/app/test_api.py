@@ -20,7 +20,8 @@ def client(server):
 
 def test_the_documented_endpoints_exist_and_no_others(client):
     listed = client.view_api(return_format="dict", print_info=False)["named_endpoints"]
-    assert set(listed) == {"/models", "/tokenize", "/mask", "/fill", "/attention"}
+    pages = {"/models", "/tokenize", "/mask", "/fill", "/attention", "/runs", "/run"}
+    assert set(listed) == pages
     documented = (Path(__file__).parents[2] / "docs" / "api.md").read_text(encoding="utf-8")
     for name in listed:
         assert f"## {name}" in documented

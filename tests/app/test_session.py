@@ -331,3 +331,61 @@ def test_a_lone_surrogate_does_not_stop_the_model(session):
 def test_warming_an_unknown_model_is_no_error(session):
     session.warm("nope")
     session.warm("tiny")
+
+
+class Shelf:
+    """Models of runs: one run whose newest model changes."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.newest = "tiny"
+
+    def models(self):
+        return [("run/a", "a, step 1")]
+
+    def model_path(self, name):
+        if name != "run/a":
+            raise InputError("no run")
+        return self.folder / self.newest
+
+
+def test_the_newest_model_of_a_run_answers_and_not_what_an_older_one_said(models):
+    shelf = Shelf(models)
+    session = Session(library=shelf)
+    ask = Ask(text=TEXT, model="run/a", marks=(Mark(position=3),))
+    try:
+        for name in ("tiny", "other", "tiny"):
+            shelf.newest = name
+            expected = fill(cm.load(models / name), TEXT, masks=[3], top_k=5)
+            found = asyncio.run(session.fill(ask))
+            assert [c.id for c in found.predictions[0].candidates] == [
+                c.id for c in expected.predictions[0].candidates
+            ]
+    finally:
+        session.close()
+
+
+def test_only_runs_of_the_library_are_opened_and_the_picker_lists_them(models):
+    session = Session(library=Shelf(models))
+    try:
+        assert ("a, step 1", "run/a") in session.choices()
+        for name in ("run/b", "run/../a", f"run/{models}", "run/"):
+            with pytest.raises(InputError):
+                session.model(name)
+    finally:
+        session.close()
+
+
+def test_models_of_runs_do_not_fill_the_memory(models, monkeypatch):
+    monkeypatch.setattr("app.session.MOST_RUN_MODELS", 1)
+    shelf = Shelf(models)
+    session = Session(library=shelf)
+    try:
+        first = session.model("run/a")
+        assert session.model("run/a") is first
+        shelf.newest = "other"
+        session.model("run/a")
+        shelf.newest = "tiny"
+        assert session.model("run/a") is not first
+    finally:
+        session.close()

@@ -1,0 +1,312 @@
+"""What is wrong with a run, in plain words, with the known cure. Pure functions on its reports.
+
+Every finding rests on figures that it names, so that it can be checked against the chart.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from statistics import median
+from typing import Any, Literal
+
+Level = Literal["problem", "hint", "good"]
+Record = Mapping[str, Any]
+
+_FEWEST = 5
+"""Reports below which nothing is said about the shape of a curve."""
+_DROP_TOKENS = 3_000_000
+"""Tokens near which small models were seen to leave the unigram plateau (docs/training.md)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """One thing seen in a run."""
+
+    kind: str
+    level: Level
+    title: str
+    text: str
+    cure: str = ""
+
+    def to_json(self) -> dict[str, str]:
+        """Plain values."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """What is known of a run."""
+
+    records: Sequence[Record]
+    """Reports with rising steps, as in metrics.jsonl."""
+    status: Mapping[str, Any]
+    """``status.json``: state, reason, baselines, data facts."""
+    config: Mapping[str, Any]
+    """``config.json``."""
+    repeated: float = 0.0
+    """Share of the lines of the visitor's texts that were there before."""
+
+    @property
+    def steps(self) -> int:
+        """Updates in the whole run."""
+        return int(self.config.get("steps") or self.status.get("steps") or 0)
+
+    def part(self, name: str) -> Mapping[str, Any]:
+        """An object of the config, {} where it is left out."""
+        value = self.config.get(name)
+        return value if isinstance(value, Mapping) else {}
+
+    def series(self, name: str) -> list[tuple[int, float]]:
+        """Step and value of every report that has this figure as a number."""
+        found = []
+        for record in self.records:
+            value = record.get(name)
+            if isinstance(value, int | float) and math.isfinite(value):
+                found.append((int(record["step"]), float(value)))
+        return found
+
+    def baseline(self, name: str) -> float | None:
+        """``uniform`` or ``unigram_entropy`` in nats."""
+        value = (self.status.get("baselines") or {}).get(name)
+        return float(value) if isinstance(value, int | float) else None
+
+
+def examine(case: Case) -> list[Finding]:
+    """Everything worth saying, problems first."""
+    rules = (
+        _diverged,
+        _unsteady,
+        _too_few_pieces,
+        _repeated,
+        _plateau,
+        _slow,
+        _overfitting,
+        _generator,
+        _context,
+    )
+    found = [finding for rule in rules if (finding := rule(case)) is not None]
+    order = {"problem": 0, "hint": 1, "good": 2}
+    return sorted(found, key=lambda finding: order[finding.level])
+
+
+def _diverged(case: Case) -> Finding | None:
+    reason = str(case.status.get("reason") or "")
+    if case.status.get("state") != "failed" or "diverged" not in reason:
+        return None
+    return Finding(
+        kind="diverged",
+        level="problem",
+        title="The loss ran away",
+        text="A loss or gradient was no longer a number, so the run stopped before that update. "
+        "The last checkpoint is good.",
+        cure=_calmer(case),
+    )
+
+
+def _unsteady(case: Case) -> Finding | None:
+    """A loss that climbs again, or that stands above knowing nothing."""
+    losses = case.series("masked_token_loss") or case.series("loss")
+    if len(losses) < _FEWEST:
+        return None
+    values = [value for _, value in losses]
+    smooth = [median(values[max(0, n - 2) : n + 1]) for n in range(len(values))]
+    best = min(range(len(smooth)), key=smooth.__getitem__)
+    now, rise = smooth[-1], smooth[-1] - smooth[best]
+    uniform = case.baseline("uniform")
+    climbed = len(smooth) - best > 3 and rise > max(0.3, 0.1 * smooth[best])
+    above = uniform is not None and now > uniform + 0.3
+    if not climbed and not above:
+        return None
+    told = (
+        f"The loss was {smooth[best]:.2f} at step {losses[best][0]:,} and is {now:.2f} now"
+        if climbed
+        else f"The loss is {now:.2f}, above the {uniform:.2f} of a model that knows nothing"
+    )
+    early = losses[best][0] <= max(0.1 * case.steps, losses[0][0])
+    if early and not case.part("schedule").get("warmup"):
+        return Finding(
+            kind="no_warmup",
+            level="problem",
+            title="It started too fast: there is no warm-up",
+            text=f"{told}. The first updates already had the full learning rate, while the "
+            "gradients of fresh weights are large and disagree.",
+            cure=f"Start again with a warm-up of about {max(10, case.steps // 20):,} steps.",
+        )
+    return Finding(
+        kind="diverging",
+        level="problem",
+        title="The learning rate is too high",
+        text=f"{told}: the updates step over what was learned.",
+        cure=_calmer(case),
+    )
+
+
+def _too_few_pieces(case: Case) -> Finding | None:
+    data = case.status.get("data") or {}
+    tokens, vocabulary = data.get("tokens"), data.get("vocabulary")
+    if not tokens or not vocabulary or tokens >= 10 * vocabulary:
+        return None
+    fitting = max(64, round(tokens / 20, -2) or 64)
+    return Finding(
+        kind="small_corpus",
+        level="hint",
+        title="The text is small for this vocabulary",
+        text=f"The training text has {tokens:,} pieces and the vocabulary {vocabulary:,} entries: "
+        f"each is seen {tokens / vocabulary:.1f} times on average, many once or never.",
+        cure=f"Use more text, or a vocabulary of about {int(fitting):,}.",
+    )
+
+
+def _repeated(case: Case) -> Finding | None:
+    if case.repeated < 0.1:
+        return None
+    return Finding(
+        kind="repeated_lines",
+        level="hint",
+        title="Many lines are the same",
+        text=f"{case.repeated:.0%} of the lines of your text were there before. The model learns "
+        "them by heart, and the held-out lines may be copies of training lines.",
+        cure="Remove the repeated lines (`sort -u` where the order does not matter).",
+    )
+
+
+def _plateau(case: Case) -> Finding | None:
+    """Near the entropy of the piece frequencies, and no longer falling."""
+    losses = case.series("masked_token_loss")
+    entropy = case.baseline("unigram_entropy")
+    if entropy is None or len(losses) < _FEWEST:
+        return None
+    values = [value for _, value in losses]
+    third = max(2, len(values) // 3)
+    now, before = median(values[-third:]), median(values[-2 * third : -third])
+    if abs(now - entropy) > 0.3 or before - now > 0.12:
+        return None
+    tokens = int(case.records[-1].get("tokens") or 0)
+    common = (
+        f"The loss stands at {now:.2f}, and {entropy:.2f} is what a model gets that only knows how "
+        "frequent each piece is: it answers “the”, “,” or “.” everywhere and does not look at the "
+        "words around the gap yet."
+    )
+    if tokens < _DROP_TOKENS and case.status.get("state") not in ("finished", "failed"):
+        return Finding(
+            kind="plateau",
+            level="hint",
+            title="It only knows which pieces are frequent, so far",
+            text=f"{common} Small models stay here for a while and then drop suddenly; after "
+            f"{tokens / 1e6:.1f} million tokens this is normal.",
+            cure="Wait. On the Primer the drop came near 3 million tokens.",
+        )
+    return Finding(
+        kind="plateau",
+        level="problem",
+        title="It only predicts what is frequent",
+        text=f"{common} It has read {tokens / 1e6:.1f} million tokens.",
+        cure="Train for more steps, use shorter examples and a smaller vocabulary, or raise the "
+        f"learning rate (now {_rate(case):g}) by half with a warm-up. No dropout helps, too.",
+    )
+
+
+def _slow(case: Case) -> Finding | None:
+    losses = case.series("masked_token_loss")
+    entropy, uniform = case.baseline("unigram_entropy"), case.baseline("uniform")
+    if entropy is None or uniform is None or len(losses) < _FEWEST or not case.steps:
+        return None
+    step, now = losses[-1]
+    if step < 0.4 * case.steps or not entropy + 0.3 < now <= uniform + 0.3:
+        return None
+    if now - min(value for _, value in losses) > 0.3:
+        return None
+    return Finding(
+        kind="slow",
+        level="problem",
+        title="It learns too slowly",
+        text=f"After {step / case.steps:.0%} of the steps the loss is {now:.2f}; the frequencies "
+        f"of the pieces alone would give {entropy:.2f}.",
+        cure=f"Raise the learning rate (now {_rate(case):g}) three times, or train longer.",
+    )
+
+
+def _overfitting(case: Case) -> Finding | None:
+    held_out = case.series("validation_masked_token_loss")
+    training = case.series("masked_token_loss")
+    if len(held_out) < 3 or len(training) < _FEWEST:
+        return None
+    best_step, best = min(held_out, key=lambda pair: pair[1])
+    last_step, last = held_out[-1]
+    at_best = [value for step, value in training if step <= best_step][-3:]
+    if last_step == best_step or last - best < 0.08 or not at_best:
+        return None
+    if median(value for _, value in training[-3:]) > median(at_best) - 0.05:
+        return None
+    return Finding(
+        kind="overfitting",
+        level="problem",
+        title="It learns the text by heart",
+        text=f"On held-out text the loss was best at step {best_step:,} ({best:.2f}) and has "
+        f"risen to {last:.2f}, while the training loss went on falling.",
+        cure=f"Stop near step {best_step:,}, use more text, a smaller model, or a dropout of 0.1.",
+    )
+
+
+def _generator(case: Case) -> Finding | None:
+    """Replaced-token detection: a generator that is right too often leaves nothing to find."""
+    verdicts = case.series("replaced_token_loss")
+    guesses = case.series("masked_token_accuracy")
+    if len(verdicts) < _FEWEST or len(guesses) < _FEWEST:
+        return None
+    right = median(value for _, value in guesses[-3:])
+    rate = case.part("masking").get("rate") or 0.15
+    share = rate * (1 - right)
+    if not 0 < share < 1:
+        return None
+    # The loss of always saying the same: how many tokens were replaced, and nothing else.
+    blind = -(share * math.log(share) + (1 - share) * math.log(1 - share))
+    now = median(value for _, value in verdicts[-3:])
+    if now < 0.95 * blind or (right < 0.35 and case.records[-1]["step"] < 0.5 * case.steps):
+        return None
+    return Finding(
+        kind="strong_generator",
+        level="problem",
+        title="The generator is too strong",
+        text=f"The generator fills {right:.0%} of the gaps correctly, so only {share:.1%} of the "
+        f"tokens are replaced, and the detector's loss ({now:.3f}) is that of one that never "
+        f"looks ({blind:.3f}).",
+        cure="Give the generator a quarter to a half of the model's width, or raise the masking "
+        "rate.",
+    )
+
+
+def _context(case: Case) -> Finding | None:
+    losses = case.series("masked_token_loss")
+    entropy = case.baseline("unigram_entropy")
+    if entropy is None or len(losses) < _FEWEST:
+        return None
+    values = [value for _, value in losses]
+    if median(values[-3:]) > entropy - 0.4:
+        return None
+    since = losses[-1][0]
+    for step, value in reversed(losses):
+        if value > entropy - 0.4:
+            break
+        since = step
+    return Finding(
+        kind="context",
+        level="good",
+        title="It reads the context",
+        text=f"Since about step {since:,} the loss is clearly below {entropy:.2f}, which is as far "
+        "as knowing the frequent pieces goes. What it gains now comes from the words around the "
+        "gap.",
+    )
+
+
+def _calmer(case: Case) -> str:
+    warmup = case.part("schedule").get("warmup") or 0
+    rate = _rate(case)
+    words = f"Use a lower learning rate: {rate / 3:.1g} instead of {rate:g}"
+    if warmup < 0.05 * case.steps:
+        words += f", and a warm-up of about {max(10, case.steps // 20):,} steps (now {warmup:,})"
+    return words + "."
+
+
+def _rate(case: Case) -> float:
+    return float(case.part("optimizer").get("learning_rate") or 5e-4)

@@ -1,0 +1,160 @@
+"""What the form for a new run offers, and what its settings come to. No Gradio in it.
+
+Ranges, choices and explanations are read from the schema of ``config.json``, so the form knows
+every field that the trainer knows.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+from app import run_texts
+from app.runs import OFF, Runs
+from app.session import Session
+from core_models import InputError
+from core_models.counts import count
+from core_models.families import FAMILIES
+from core_models.training import settings
+from core_models.training.plan import plan_for
+from core_models.training.shape import build_config
+
+SHAPES = ((2, 128), (2, 256), (4, 256), (4, 512), (8, 512), (12, 768))
+"""Layers and width that the form offers; others can be typed."""
+_BASES = {"bert": "bert-base-uncased", "chinese-bert": "chinese-bert-wwm"}
+"""Published size of a family that fresh models are cut from, where it is not its first one."""
+
+
+def describe(runs: Runs, session: Session) -> dict[str, Any]:
+    """Everything the form is drawn from."""
+    return {
+        "enabled": runs.enabled,
+        "off": None if runs.enabled else OFF,
+        "slots": runs.slots,
+        "presets": presets(),
+        "families": families(),
+        "shapes": [list(shape) for shape in SHAPES],
+        "texts": run_texts.shipped(),
+        "models": [{"name": name, "title": title} for title, name in session.choices()],
+        "fields": fields(),
+        "most_bytes": run_texts.MOST_BYTES,
+    }
+
+
+@cache
+def presets() -> list[dict[str, Any]]:
+    """The shipped recipes that a page can run: those that name no file of another run."""
+    found = []
+    for path in sorted((settings.ASSETS / "recipes").glob("*.json")):
+        config = json.loads(path.read_text(encoding="utf-8"))
+        try:
+            run_texts.check_names(config, run_texts.SHIPPED)
+            settings.parse(config)
+        except InputError:
+            continue
+        found.append({"name": path.stem, "title": title(path.stem), "config": config})
+    # The shortest first: it is what a visitor should begin with.
+    return sorted(found, key=lambda preset: (preset["config"]["steps"], preset["name"]))
+
+
+def title(stem: str) -> str:
+    """A file name as a title: "deberta-v3-mini" as "DeBERTa v3 mini"."""
+    for name, family in sorted(FAMILIES.items(), key=lambda pair: -len(pair[0])):
+        if stem.startswith(name.replace("_", "-")):
+            return family.title + stem[len(name) :].replace("-", " ")
+    words = stem.replace("-", " ").replace("_", " ")
+    return words[:1].upper() + words[1:]
+
+
+@cache
+def families() -> list[dict[str, Any]]:
+    """Families with the published size that a fresh model of another shape is cut from."""
+    found = []
+    for name, family in FAMILIES.items():
+        bases = [size for size in family.sizes if "base" in size or "small" in size]
+        base = _BASES.get(name) or next(iter(bases or family.sizes))
+        config = family.sizes[base]
+        found.append(
+            {
+                "name": name,
+                "title": family.title,
+                "size": base,
+                "layers": config.steps,
+                "width": config.width,
+                "objectives": list(config.objectives),
+            }
+        )
+    return found
+
+
+@cache
+def fields() -> dict[str, dict[str, Any]]:
+    """Every field of ``config.json`` by its path: text, default, least, most, choices."""
+    schema = settings.Settings.model_json_schema()
+    found: dict[str, dict[str, Any]] = {}
+    _collect(schema, schema.get("$defs", {}), "", found)
+    return found
+
+
+def _collect(
+    part: Mapping[str, Any], parts: Mapping[str, Any], path: str, found: dict[str, dict[str, Any]]
+) -> None:
+    for name, field in part.get("properties", {}).items():
+        here = f"{path}.{name}" if path else name
+        inner = parts.get(str(field.get("$ref", "")).rpartition("/")[2])
+        if inner and "properties" in inner:
+            _collect(inner, parts, here, found)
+            continue
+        # A value that may be null stands beside null in a list of kinds.
+        kinds = [kind for kind in field.get("anyOf", [field]) if kind.get("type") != "null"]
+        kind = kinds[0] if kinds else field
+        kind = parts.get(str(kind.get("$ref", "")).rpartition("/")[2], kind)
+        found[here] = {
+            "text": " ".join(str(field.get("description", "")).split()),
+            "default": field.get("default"),
+            "least": kind.get("minimum", kind.get("exclusiveMinimum")),
+            "most": kind.get("maximum", kind.get("exclusiveMaximum")),
+            "whole": kind.get("type") == "integer",
+            "choices": kind.get("enum"),
+        }
+
+
+def check(
+    runs: Runs, session: Session, config: Any, texts: Sequence[Any], source: str | None
+) -> dict[str, Any]:
+    """What a form comes to before it is sent: parameters, what the family fills in, time.
+
+    Raises:
+        InputError: the settings cannot be used.
+    """
+    for text in texts:
+        runs.inbox.find(text)
+    values = runs.checked(config, texts=len(texts), source=source)
+    sent = values | {"data": values["data"] | {"texts": [*values["data"]["texts"], "sent"]}}
+    options = settings.parse(sent if texts else values)
+    named = config.get("model", {}).get("checkpoint")
+    if named is None:
+        model = build_config(options, options.tokenizer.vocabulary, 0)
+    else:
+        model = session.model(str(named)).config
+    plan = plan_for(options, model)
+    trained = replace(model, objectives=tuple(plan.objectives))
+    return {
+        "parameters": count(trained).pretraining,
+        "family": model.family,
+        "layers": model.steps,
+        "width": model.width,
+        "heads": model.attention.heads,
+        "objectives": plan.objectives,
+        "format": plan.format,
+        "tokenizer": plan.tokenizer if named is None else None,
+        "masking": {
+            "kind": plan.masking.kind,
+            "rate": plan.masking.rate,
+            "split": list(plan.masking.split),
+            "longest": plan.masking.longest,
+            "dynamic": plan.masking.dynamic,
+        },
+        "tokens": options.steps * options.batch_size * options.data.max_length,
+    }

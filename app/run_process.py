@@ -1,0 +1,62 @@
+"""The process behind a run: started here, but nobody's child. No Gradio, no PyTorch in it."""
+
+import contextlib
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from core_models.training import durable
+from core_models.training.durable import Identity
+from core_models.training.folder import RunFolder
+
+ROOT = Path(__file__).resolve().parent.parent
+NICE = 10
+_SECRET = re.compile(r"TOKEN|SECRET|PASSWORD|CREDENTIAL|_KEY", re.IGNORECASE)
+
+
+def launch(path: Path) -> subprocess.Popen[bytes]:
+    """Start the process of a run: its own session, low priority, no pipe to this server."""
+    environment = {name: value for name, value in os.environ.items() if not _SECRET.search(name)}
+    with (path / "output.txt").open("ab") as output:
+        child = subprocess.Popen(
+            [sys.executable, "-m", "core_models.training", str(path / "config.json")],
+            cwd=ROOT,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    with contextlib.suppress(OSError, AttributeError):
+        os.setpriority(os.PRIO_PROCESS, child.pid, NICE)
+    started = {"process": Identity.current(child.pid).to_json(), "time": time.time()}
+    durable.write_text(path / "launch.json", json.dumps(started))
+    return child
+
+
+def silent_state(folder: RunFolder) -> str | None:
+    """``starting`` or ``crashed`` while the process has not written its status; None after that."""
+    started = read_json(folder.path / "launch.json")
+    if not started or folder.status().get("updated", 0.0) >= started["time"]:
+        return None
+    return "starting" if Identity.from_json(started["process"]).alive() else "crashed"
+
+
+def command(path: Path) -> str:
+    """What starts, or continues, a run by hand."""
+    shown = path.relative_to(ROOT) if path.is_relative_to(ROOT) else path
+    return f"python -m core_models.training {shown / 'config.json'}"
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """A JSON object, or {} for a file that is not there or not one."""
+    try:
+        values = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return values if isinstance(values, dict) else {}

@@ -1,0 +1,211 @@
+"""What the page shows of a run: a line for the list, and a live report that polling renews.
+
+No Gradio, no PyTorch. Metrics are read from where the last look ended, so a hundred viewers of one
+run cost little more than one.
+"""
+
+import time
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+from app import doctor, run_process
+from app.runs import Runs
+from core_models import InputError
+from core_models.families import size
+from core_models.training.folder import RunFolder
+
+MOST_RECORDS = 1_500
+"""Reports in one answer; a page that has fewer asks again at once."""
+MOST_LOG = 60
+_LOG_BYTES = 16_000
+_KEPT = 64
+_FIGURES = ("loss", "masked_token_loss", "masked_token_accuracy", "tokens_per_second")
+
+
+@dataclass
+class _Seen:
+    """Reports of one run that were read before."""
+
+    offset: int = 0
+    generation: int = 0
+    """Counts the times at which reports were taken back, as after a crash."""
+    records: list[dict[str, Any]] = field(default_factory=list)
+
+
+class Reports:
+    """Reads run folders for the page."""
+
+    def __init__(self, runs: Runs) -> None:
+        self.runs = runs
+        self._seen: OrderedDict[str, _Seen] = OrderedDict()
+        self._lock = Lock()
+
+    def overview(self) -> list[dict[str, Any]]:
+        """Every run in short, the newest first."""
+        waiting = self.runs.queue()
+        found = []
+        for run in self.runs.ids():
+            try:
+                found.append(self.summary(run, waiting))
+            except InputError:
+                continue  # deleted since it was listed
+        return found
+
+    def summary(self, run: str, waiting: list[str] | None = None) -> dict[str, Any]:
+        """One run in short: id, name, state, place in the queue, progress, last figures."""
+        config = self.runs.config(run)
+        status = self.runs.folder(run).status()
+        queue = self.runs.queue() if waiting is None else waiting
+        state = self.runs.state(run)
+        records = self._records(run).records
+        held_out = [r for r in records if "validation_masked_token_loss" in r]
+        last = records[-1] if records else {}
+        return {
+            "id": run,
+            "name": str(config.get("name") or run),
+            "state": state,
+            "place": queue.index(run) + 1 if run in queue else None,
+            "reason": _reason(self.runs.folder(run), status, state),
+            "model": describe_model(config),
+            "parameters": status.get("parameters"),
+            "step": status.get("step", 0),
+            "steps": status.get("steps") or config.get("steps", 0),
+            "last": {name: last[name] for name in _FIGURES if name in last},
+            "validation": held_out[-1]["validation_masked_token_loss"] if held_out else None,
+            "seconds_left": _seconds_left(status, records) if state == "running" else None,
+            "updated": status.get("updated"),
+        }
+
+    def live(self, run: str, offset: int = 0, generation: int = 0) -> dict[str, Any]:
+        """Everything about a run that changes, with the reports from number ``offset`` on.
+
+        A page that asks with an old ``generation`` gets all reports again: some were taken back.
+        """
+        seen = self._records(run)
+        if generation != seen.generation:
+            offset = 0
+        folder = self.runs.folder(run)
+        status, config = folder.status(), self.runs.config(run)
+        some = seen.records[offset : offset + MOST_RECORDS]
+        case = doctor.Case(
+            records=seen.records, status=status, config=config, repeated=_repeated(folder)
+        )
+        return {
+            "summary": self.summary(run),
+            "records": some,
+            "offset": offset + len(some),
+            "generation": seen.generation,
+            "more": offset + len(some) < len(seen.records),
+            "baselines": status.get("baselines") or {},
+            "data": status.get("data") or {},
+            "environment": status.get("environment") or {},
+            "log": _tail(folder.path / "log.txt"),
+            "findings": [finding.to_json() for finding in doctor.examine(case)],
+            "snapshots": [kept.step for kept in folder.checkpoints("snapshots")],
+            "model": f"run/{run}" if folder.model_path.is_dir() or folder.checkpoints() else None,
+            "command": run_process.command(folder.path),
+        }
+
+    def generation(self, run: str) -> int:
+        """How often reports of a run were taken back."""
+        return self._records(run).generation
+
+    def _records(self, run: str) -> _Seen:
+        """The reports of a run with rising steps, read on from the last look."""
+        folder = self.runs.folder(run)
+        with self._lock:
+            seen = self._seen.setdefault(run, _Seen())
+            self._seen.move_to_end(run)
+            while len(self._seen) > _KEPT:
+                self._seen.popitem(last=False)
+            fresh, seen.offset = folder.read_metrics(seen.offset)
+            for record in fresh:
+                if seen.records and seen.records[-1]["step"] >= record["step"]:
+                    seen.generation += 1
+                    while seen.records and seen.records[-1]["step"] >= record["step"]:
+                        seen.records.pop()
+                seen.records.append(record)
+            return seen
+
+    def forget(self, run: str) -> None:
+        """A deleted run."""
+        with self._lock:
+            self._seen.pop(run, None)
+
+
+def describe_model(config: dict[str, Any]) -> dict[str, Any]:
+    """Family, layers and width of a config, as far as it says them."""
+    model = config.get("model") or {}
+    if model.get("checkpoint"):
+        parts = Path(str(model["checkpoint"])).parts
+        name = parts[-2] if len(parts) > 1 and parts[-1] == "model" else parts[-1]
+        return {"family": None, "layers": None, "width": None, "from": name}
+    try:
+        published = size(str(model.get("size")))
+    except InputError:
+        return {"family": None, "layers": None, "width": None, "from": None}
+    changed = model.get("overrides") or {}
+    return {
+        "family": published.family,
+        "layers": changed.get("layers") or len(published.schedule),
+        "width": changed.get("width") or published.width,
+        "from": None,
+    }
+
+
+def _reason(folder: RunFolder, status: dict[str, Any], state: str) -> str | None:
+    """Why a run ended, for people."""
+    if state == "failed":
+        return str(status.get("reason") or "It failed; the log says why.")
+    if state != "crashed":
+        return None
+    printed = _tail(folder.path / "output.txt", most=1)
+    if not status and printed:
+        return f"The process ended before it began to train: {printed[-1][:300]}"
+    return (
+        "The process is gone without a word: killed, out of memory, or the machine was restarted. "
+        "Nothing up to the last checkpoint is lost; continue the run."
+    )
+
+
+def _seconds_left(status: dict[str, Any], records: list[dict[str, Any]]) -> float | None:
+    """Time to the last step at the speed of the last reports."""
+    steps, step = status.get("steps"), status.get("step")
+    if not steps or step is None or len(records) < 2:
+        return None
+    first, last = records[-min(6, len(records))], records[-1]
+    made, took = last["step"] - first["step"], last["seconds"] - first["seconds"]
+    if made <= 0 or took <= 0:
+        return None
+    since = max(0.0, time.time() - float(status.get("updated") or time.time()))
+    return max(0.0, float((steps - step) * took / made - min(since, took)))
+
+
+def _repeated(folder: RunFolder) -> float:
+    return float(run_process.read_json(folder.path / "page.json").get("repeated") or 0.0)
+
+
+def _tail(path: Path, most: int = MOST_LOG) -> list[str]:
+    """The last lines of a text file."""
+    try:
+        with path.open("rb") as file:
+            file.seek(0, 2)
+            file.seek(max(0, file.tell() - _LOG_BYTES))
+            lines = file.read().decode("utf-8", "replace").splitlines()
+    except OSError:
+        return []
+    return [line for line in lines if line.strip()][-most:]
+
+
+def plain(value: Any) -> Any:
+    """Values with NaN and infinities as None and small objects as dictionaries."""
+    if isinstance(value, float):
+        return value if value - value == 0 else None
+    if isinstance(value, dict):
+        return {key: plain(child) for key, child in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(child) for child in value]
+    return plain(vars(value)) if hasattr(value, "__dataclass_fields__") else value

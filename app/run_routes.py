@@ -1,0 +1,197 @@
+"""Plain routes under /train for the Train tab.
+
+Not events of Gradio: an event needs its session and its stream, which a restart of the server
+ends, and costs five times as much. A page that polls here goes on by itself when the server is
+back, and so does any number of other pages.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from app import run_form, run_preview
+from app.ask import Ask, clean_text, clean_words, whole_number
+from app.run_reports import Reports, plain
+from app.run_texts import MOST_BYTES
+from app.runs import Runs
+from app.session import Session
+from core_models import InputError
+
+PREFIX = "/train"
+TEXTS = f"{PREFIX}/texts"
+HEADER = "x-cloze"
+"""Every change carries this header. Another site's page cannot send it without being asked."""
+MOST_OFFSET = 2**53
+_LOG = logging.getLogger("cloze.train")
+
+Answer = Callable[[Request], Awaitable[Any]]
+
+
+class RunRoutes:
+    """One method per route; each gives plain values."""
+
+    def __init__(self, runs: Runs, reports: Reports, session: Session) -> None:
+        self.runs = runs
+        self.reports = reports
+        self.session = session
+
+    async def form(self, request: Request) -> Any:
+        """What the form offers."""
+        return await asyncio.to_thread(run_form.describe, self.runs, self.session)
+
+    async def overview(self, request: Request) -> Any:
+        """Every run in short."""
+        return {
+            "runs": await asyncio.to_thread(self.reports.overview),
+            "enabled": self.runs.enabled,
+            "slots": self.runs.slots,
+        }
+
+    async def live(self, request: Request) -> Any:
+        """One run, with its reports from ``offset`` on."""
+        place = [
+            whole_number(_number(request.query_params.get(name, "0")), name, 0, MOST_OFFSET)
+            for name in ("offset", "generation")
+        ]
+        return await asyncio.to_thread(self.reports.live, request.path_params["run"], *place)
+
+    async def config(self, request: Request) -> Any:
+        """The config of a run, as the form may send it again."""
+        return await asyncio.to_thread(self.runs.as_form, request.path_params["run"])
+
+    async def check(self, request: Request) -> Any:
+        """What a form comes to."""
+        values = await _object(request)
+        return await asyncio.to_thread(run_form.check, self.runs, self.session, *_form(values))
+
+    async def preview(self, request: Request) -> Any:
+        """The first batch of a form, as the model will see it."""
+        values = await _object(request)
+        return await asyncio.to_thread(run_preview.first_batch, self.runs, *_form(values))
+
+    async def estimate(self, request: Request) -> Any:
+        """How long a form would train on this machine."""
+        values = await _object(request)
+        return await asyncio.to_thread(run_preview.estimate, self.runs, *_form(values))
+
+    async def send_text(self, request: Request) -> Any:
+        """Keep a text for a run to come; the body is its bytes."""
+        if not self.runs.enabled:
+            raise InputError("Training is switched off on this server.")
+        content = bytearray()
+        async for part in request.stream():
+            content += part
+            if len(content) > MOST_BYTES:
+                raise InputError(f"The text is larger than {MOST_BYTES >> 20} MB.")
+        name, column = (request.query_params.get(key, "") for key in ("name", "column"))
+        column = column[:200] or None
+        return await asyncio.to_thread(self.runs.inbox.save, name, bytes(content), column)
+
+    async def create(self, request: Request) -> Any:
+        """Make a run and start it."""
+        values = await _object(request)
+        config, texts, source = _form(values)
+
+        def make() -> dict[str, str]:
+            run = self.runs.create(config, texts=texts, source=source)
+            self.runs.start(run)
+            return {"id": run}
+
+        return await asyncio.to_thread(make)
+
+    async def act(self, request: Request) -> Any:
+        """Start, continue, stop or delete a run."""
+        values = await _object(request)
+        run, action = request.path_params["run"], request.path_params["action"]
+        if action == "delete":
+            if values.get("confirm") != run:
+                raise InputError("To delete a run, its id must be given once more.")
+            await asyncio.to_thread(self.runs.delete, run)
+            self.reports.forget(run)
+            return {}
+        if action not in ("start", "stop"):
+            raise InputError(f"There is no action “{action[:20]}”: start, stop or delete.")
+        await asyncio.to_thread(getattr(self.runs, action), run)
+        return await asyncio.to_thread(self.reports.summary, run)
+
+    async def guess(self, request: Request) -> Any:
+        """What a snapshot of a run puts into the gaps of a text."""
+        values = await _object(request)
+        step = whole_number(values.get("step"), "step", 0, MOST_OFFSET)
+        ask = Ask(
+            text=clean_text(values.get("text")),
+            model=f"run/{request.path_params['run']}/step-{step}",
+            words=clean_words(values.get("words", ())),
+        )
+        result = await self.session.fill(ask)
+        return {"step": step, "predictions": [found.to_json() for found in result.predictions]}
+
+    def routes(self) -> list[Route]:
+        """All of them."""
+        run = PREFIX + "/runs/{run}"
+        get, post = ["GET"], ["POST"]
+        return [
+            Route(f"{PREFIX}/form", _guarded(self.form), methods=get),
+            Route(f"{PREFIX}/runs", _guarded(self.overview), methods=get),
+            Route(run, _guarded(self.live), methods=get),
+            Route(f"{run}/config", _guarded(self.config), methods=get),
+            Route(f"{PREFIX}/check", _guarded(self.check), methods=post),
+            Route(f"{PREFIX}/preview", _guarded(self.preview), methods=post),
+            Route(f"{PREFIX}/estimate", _guarded(self.estimate), methods=post),
+            Route(TEXTS, _guarded(self.send_text), methods=post),
+            Route(f"{PREFIX}/runs", _guarded(self.create), methods=post),
+            Route(f"{run}/guess", _guarded(self.guess), methods=post),
+            Route(run + "/{action}", _guarded(self.act), methods=post),
+        ]
+
+
+def _guarded(answer: Answer) -> Callable[[Request], Awaitable[Response]]:
+    """Answers as JSON; a message for people instead of an error's inside."""
+
+    async def handle(request: Request) -> Response:
+        if request.method == "POST" and request.headers.get(HEADER) != "train":
+            return JSONResponse({"error": f"The header {HEADER} is missing."}, 403)
+        try:
+            values = await answer(request)
+        except InputError as error:
+            # With status 200: browsers put every other one into their console as a fault.
+            return JSONResponse({"error": str(error)})
+        except Exception:
+            _LOG.exception("%s %s", request.method, request.url.path)
+            text = "Something went wrong on the server. Its log says what."
+            return JSONResponse({"error": text}, 500)
+        # A diverging run writes NaN, which is no JSON: null in its place.
+        return JSONResponse(plain(values), headers={"cache-control": "no-store"})
+
+    return handle
+
+
+async def _object(request: Request) -> dict[str, Any]:
+    try:
+        values = await request.json()
+    except ValueError:
+        raise InputError("The request is not JSON.") from None
+    if not isinstance(values, dict):
+        raise InputError("The request must be an object.")
+    return values
+
+
+def _form(values: dict[str, Any]) -> tuple[Any, list[Any], str | None]:
+    """Config, ids of texts, and the run that it was copied from."""
+    texts, source = values.get("texts", []), values.get("source")
+    if not isinstance(texts, list) or len(texts) > 20:
+        raise InputError("texts must be a list of at most 20 ids.")
+    if source is not None and not isinstance(source, str):
+        raise InputError("source must be the id of a run.")
+    return values.get("config"), texts, source
+
+
+def _number(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or len(text) > 16:
+        raise InputError(f"{text[:20]!r} is not a whole number.")
+    return int(text)

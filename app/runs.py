@@ -1,0 +1,348 @@
+"""The runs folder: makes, starts, stops and watches training runs. No Gradio, no PyTorch in it.
+
+Each run is a folder that a process of its own writes (docs/training.md). Everything this service
+knows stands in that folder, so a restarted server, or a second one, goes on where this one was:
+
+    queue        waits for a place; holds the time at which it was asked for
+    launch.json  the process started last, from before it writes its own status
+    output.txt   what that process printed
+    texts/       what the visitor sent
+"""
+
+import contextlib
+import json
+import os
+import re
+import secrets
+import shutil
+import subprocess
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from app import run_process
+from app.run_texts import BESIDE, SHIPPED, Inbox, check_names, leaves
+from core_models import InputError
+from core_models.training import durable, settings
+from core_models.training.folder import RunFolder
+
+OFF = (
+    "Training is switched off on this server. Run Cloze on a machine of your own to train models: "
+    "`make app`."
+)
+MOST_RUNS = 200
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
+_ACTIVE = frozenset({"queued", "starting", "running", "stopping"})
+_PATIENCE = 5.0
+
+
+class Runs:
+    """The runs of one folder.
+
+    Args:
+        root: the folder; made when the first run is.
+        slots: how many may train at once; further ones wait.
+        enabled: False = nothing is made, started or deleted here, only shown.
+        seconds: between two looks at the queue.
+    """
+
+    def __init__(
+        self, root: Path, *, slots: int = 1, enabled: bool = True, seconds: float = 1.0
+    ) -> None:
+        self.root = root.resolve()
+        self.slots = slots
+        self.enabled = enabled
+        self.inbox = Inbox(self.root)
+        self._children: list[subprocess.Popen[bytes]] = []
+        self._lock = threading.Lock()
+        self._closed = threading.Event()
+        self._thread = threading.Thread(
+            target=self._watch, args=(seconds,), name="cloze-runs", daemon=True
+        )
+        if enabled:
+            self._thread.start()
+
+    def close(self) -> None:
+        """Stop looking at the queue. Runs go on: they belong to nobody's server."""
+        self._closed.set()
+
+    # --- looking ----------------------------------------------------------------------------
+
+    def ids(self) -> list[str]:
+        """Every run, the newest first."""
+        found = [
+            path.parent
+            for path in self.root.glob("*/config.json")
+            if _ID.fullmatch(path.parent.name)
+        ]
+        return [path.name for path in sorted(found, key=_made, reverse=True)]
+
+    def folder(self, run: Any) -> RunFolder:
+        """The folder of a run; InputError for anything that is no run of this folder."""
+        if isinstance(run, str) and _ID.fullmatch(run):
+            path = self.root / run
+            if (path / "config.json").is_file() and path.resolve().parent == self.root:
+                return RunFolder(path)
+        raise InputError(f"There is no run “{str(run)[:60]}”. It may have been deleted.")
+
+    def config(self, run: str) -> dict[str, Any]:
+        """What a run was asked to do, as plain values; {} when it cannot be read."""
+        return run_process.read_json(self.folder(run).config_path)
+
+    def state(self, run: str) -> str:
+        """new, queued, starting, running, stopping, stopped, finished, failed or crashed."""
+        folder = self.folder(run)
+        if (folder.path / "queue").exists():
+            return "queued"
+        state = folder.state()
+        if state == "running":
+            return "stopping" if folder.stop_requested() else state
+        return run_process.silent_state(folder) or state
+
+    def queue(self) -> list[str]:
+        """Runs that wait, the next one first."""
+        waiting = [path.parent for path in self.root.glob("*/queue")]
+        return [path.name for path in sorted(waiting, key=_asked)]
+
+    # --- making -----------------------------------------------------------------------------
+
+    def create(self, config: Any, *, texts: Sequence[Any] = (), source: str | None = None) -> str:
+        """Make a run and give its id; it does not start yet.
+
+        Args:
+            config: plain values for ``config.json``. Names of models of this folder are written
+                ``run/<id>`` or ``run/<id>/step-<n>``.
+            texts: ids of texts in the inbox; they are added to ``data.texts``.
+            source: run whose own texts are copied, and whose names are allowed once more.
+        """
+        self._check_enabled()
+        values = self.checked(config, texts=len(texts), source=source)
+        self.spare_a_core(values)
+        with self._exclusive():
+            if len(self.ids()) >= MOST_RUNS:
+                raise InputError(f"There are {MOST_RUNS} runs already. Delete some first.")
+            run = self._new_id(values)
+            path = self.root / run
+            path.mkdir()
+            try:
+                if source is not None:
+                    self.copy_texts(source, path)
+                values["data"]["texts"] += self.inbox.copy(texts, path)
+                settings.parse(values)
+                self._note_repeated(path)
+                RunFolder.create(path, values)
+            except BaseException:
+                shutil.rmtree(path)
+                raise
+        return run
+
+    def checked(self, config: Any, *, texts: int = 0, source: str | None = None) -> dict[str, Any]:
+        """A config from the page with its model names resolved; InputError when it is not good.
+
+        Args:
+            config: plain values.
+            texts: how many texts come from the inbox.
+            source: see :meth:`create`.
+        """
+        if not isinstance(config, Mapping) or not isinstance(config.get("data", {}), Mapping):
+            raise InputError("The settings of a run must be an object with a field data.")
+        values: dict[str, Any] = json.loads(json.dumps(config))
+        data = values.setdefault("data", {})
+        named = data.setdefault("texts", [])
+        if not isinstance(named, list):
+            raise InputError("data.texts must be a list.")
+        if not named and not texts:
+            raise InputError("There is nothing to read: choose a text, paste one or send a file.")
+        allowed = set(SHIPPED)
+        if source is not None:
+            allowed |= {value for _, value in leaves(self.config(source))}
+        _replace(values, lambda name: self._resolve(name, allowed))
+        check_names(values, allowed)
+        settings.parse(values | {"data": data | {"texts": [*named, *["sent"] * texts]}})
+        return values
+
+    def as_form(self, run: str) -> dict[str, Any]:
+        """The config of a run as the page may send it again: models by name, not by path."""
+        values = self.config(run)
+        _replace(values, self._unresolve)
+        return values
+
+    def _resolve(self, name: str, allowed: set[str]) -> str:
+        """``run/<id>`` as a folder, which is then allowed; other names as they are."""
+        if not name.startswith("run/"):
+            return name
+        path = str(self.model_path(name))
+        allowed.add(path)
+        return path
+
+    def _unresolve(self, name: str) -> str:
+        path = Path(name)
+        if not path.is_absolute() or not path.is_relative_to(self.root):
+            return name
+        run, *rest = path.relative_to(self.root).parts
+        return f"run/{run}" if rest == ["model"] else "/".join(["run", run, *rest[1:2]])
+
+    @staticmethod
+    def spare_a_core(values: dict[str, Any]) -> None:
+        """Leave a core to the page, and to whoever else works on this machine."""
+        if values.get("threads") is None:
+            values["threads"] = max(1, (os.cpu_count() or 1) - 1)
+
+    def copy_texts(self, source: str, target: Path) -> None:
+        """Copy the texts that a visitor sent for one run into another folder."""
+        own = self.folder(source).path / BESIDE
+        if own.is_dir():
+            shutil.copytree(own, target / BESIDE)
+
+    @staticmethod
+    def _note_repeated(path: Path) -> None:
+        """Keep the share of repeated lines among the visitor's own texts, for the doctor."""
+        texts = (file.read_text(encoding="utf-8") for file in (path / BESIDE).glob("*.txt"))
+        lines = [line for text in texts for line in text.splitlines() if line.strip()]
+        if lines:
+            share = 1 - len(set(lines)) / len(lines)
+            durable.write_text(path / "page.json", json.dumps({"repeated": share}))
+
+    def _new_id(self, values: Mapping[str, Any]) -> str:
+        stem = re.sub(r"[^a-z0-9]+", "-", str(values.get("name", "")).lower()).strip("-")[:40]
+        while True:
+            run = f"{stem or 'run'}-{secrets.token_hex(2)}"
+            if not (self.root / run).exists():
+                return run
+
+    # --- models -----------------------------------------------------------------------------
+
+    def model_path(self, name: str) -> Path:
+        """The model folder of ``run/<id>`` (its newest) or ``run/<id>/step-<n>``."""
+        _, _, rest = name.partition("/")
+        run, _, step = rest.partition("/")
+        folder = self.folder(run)
+        if not step:
+            if folder.model_path.is_dir():
+                return folder.model_path
+            kept = folder.checkpoints()
+            if not kept:
+                raise InputError(f"The run “{run}” has not saved a model yet. Wait a little.")
+            return kept[-1].path / "model"
+        for checkpoint in folder.checkpoints("snapshots"):
+            if step == f"step-{checkpoint.step}":
+                return checkpoint.path
+        raise InputError(f"The run “{run}” has no snapshot “{step[:20]}”.")
+
+    def models(self) -> list[tuple[str, str]]:
+        """Models of runs for the model picker: name and title, newest run first."""
+        found = []
+        for run in self.ids():
+            folder = RunFolder(self.root / run)
+            if folder.model_path.is_dir():
+                found.append((f"run/{run}", f"{run} (run)"))
+            elif kept := folder.checkpoints():
+                found.append((f"run/{run}", f"{run}, step {kept[-1].step:,}"))
+        return found
+
+    # --- starting and stopping --------------------------------------------------------------
+
+    def start(self, run: str) -> None:
+        """Start a run, continue it, or put it into the queue when all places are taken."""
+        self._check_enabled()
+        with self._exclusive():
+            state = self.state(run)
+            if state in _ACTIVE:
+                raise InputError(f"This run is {state} already.")
+            if state == "finished":
+                raise InputError(
+                    "This run has finished. Make a new run from it to train it further."
+                )
+            folder = self.folder(run)
+            folder.clear_stop()
+            durable.write_text(folder.path / "queue", repr(time.time()))
+            self._fill_slots()
+
+    def stop(self, run: str) -> None:
+        """Ask a run to save and stop after its current step, or take it out of the queue."""
+        self._check_enabled()
+        with self._exclusive():
+            state = self.state(run)
+            folder = self.folder(run)
+            if state == "queued":
+                (folder.path / "queue").unlink()
+            elif state in ("starting", "running"):
+                folder.request_stop()
+            elif state == "stopping":
+                raise InputError("This run is stopping already: it saves first.")
+            else:
+                raise InputError(f"This run is not at work: it is {state}.")
+
+    def delete(self, run: str) -> None:
+        """Remove a run with everything it learned."""
+        self._check_enabled()
+        with self._exclusive():
+            state = self.state(run)
+            if state in _ACTIVE:
+                raise InputError(f"This run is {state}. Stop it first.")
+            folder = self.folder(run)
+            with folder.lock():
+                durable.remove_folder(folder.path)
+
+    def _check_enabled(self) -> None:
+        if not self.enabled:
+            raise InputError(OFF)
+
+    @contextlib.contextmanager
+    def _exclusive(self) -> Iterator[None]:
+        """Only one change at a time, in this server and in any other over the same folder."""
+        self.root.mkdir(parents=True, exist_ok=True)
+        deadline = time.monotonic() + _PATIENCE
+        with self._lock:
+            while True:
+                with durable.exclusive(self.root / ".lock") as held:
+                    if held:
+                        yield
+                        return
+                if time.monotonic() > deadline:
+                    raise InputError("Another server changes the runs right now. Try again.")
+                time.sleep(0.02)
+
+    # --- processes --------------------------------------------------------------------------
+
+    def _watch(self, seconds: float) -> None:
+        while not self._closed.wait(seconds):
+            self._children = [child for child in self._children if child.poll() is None]
+            if not self.queue():
+                continue
+            # A disk that is full for a moment, or a run deleted by hand, must not end the watch.
+            with contextlib.suppress(InputError, OSError), self._exclusive():
+                self._fill_slots()
+
+    def _fill_slots(self) -> None:
+        waiting = self.queue()
+        busy = sum(self.state(run) in ("starting", "running", "stopping") for run in self.ids())
+        for run in waiting[: max(0, self.slots - busy)]:
+            self._children.append(run_process.launch(self.root / run))
+            (self.root / run / "queue").unlink()
+
+
+def _replace(value: Any, change: Any) -> None:
+    """Change every string of plain values in place, names for people left out."""
+    items = value.items() if isinstance(value, dict) else enumerate(value)
+    for key, child in list(items):
+        if isinstance(child, str) and key not in ("name", "description"):
+            value[key] = change(child)
+        elif isinstance(child, dict | list):
+            _replace(child, change)
+
+
+def _made(path: Path) -> float:
+    try:
+        return (path / "config.json").stat().st_mtime
+    except OSError:
+        return 0.0
+
+
+def _asked(path: Path) -> float:
+    try:
+        return float((path / "queue").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return 0.0

@@ -1,0 +1,64 @@
+"""The Train tab: start training runs, watch them, and open what they learned in the other tabs.
+
+The view is drawn by train.js. It reads and changes runs through the routes of
+:mod:`app.run_routes`; only what touches another widget of the page is an event here.
+"""
+
+from typing import Any, NamedTuple
+
+import gradio as gr
+
+from app.ask import clean_name, read_revision
+from app.sentence import Shared
+from app.session import Session
+from app.views import payload, view
+from core_models import InputError
+
+
+class Controls(NamedTuple):
+    """What the tab consists of."""
+
+    main: gr.HTML
+
+
+def build(shared: Shared) -> Controls:
+    """Lay the tab out."""
+    return Controls(view("train", events=["open"]))
+
+
+def wire(controls: Controls, shared: Shared, session: Session) -> None:
+    """Opening a model of a run chooses it in the model picker of the page."""
+
+    async def on_open(event: gr.EventData) -> tuple[Any, Any]:
+        question = payload(event)
+        try:
+            choices, name = choose(session, question.get("name"))
+        except InputError as error:
+            return {"rev": read_revision(question), "error": str(error)}, gr.skip()
+        answer = {"rev": read_revision(question), "error": None, "name": name}
+        return answer, gr.Dropdown(choices=choices, value=name)
+
+    controls.main.open(
+        on_open,
+        None,
+        [controls.main, shared.model],
+        show_progress="hidden",
+        trigger_mode="multiple",
+        concurrency_limit=None,
+        api_visibility="private",
+    )
+
+
+def choose(session: Session, value: Any) -> tuple[list[tuple[str, str]], str]:
+    """The choices of the model picker with a model of a run among them, and its name.
+
+    Raises:
+        InputError: there is no such model.
+    """
+    name = clean_name(value)
+    session.model(name)
+    choices = session.choices()
+    if name not in [known for _, known in choices]:
+        _, run, step = (*name.split("/"), "", "")[:3]
+        choices.append((f"{run}, {step.replace('-', ' ')}", name))
+    return choices, name

@@ -1,0 +1,10 @@
+// The Budget tab. Its modules and its style load when the tab is first seen, not with the page.
+window.Cloze.register('budget', (view) => {
+  const seen = new ResizeObserver(async () => {
+    if (view.root.offsetParent === null) return;
+    seen.disconnect();
+    const { mount } = await import('./budget-view.js');
+    mount(view);
+  });
+  seen.observe(view.root);
+});

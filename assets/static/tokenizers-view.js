@@ -1,0 +1,217 @@
+// The Tokenizers tab: the sentence of the page, cut by each kind of vocabulary.
+const { element, format, sentence, onSentence, question, asker, write } = window.Cloze;
+const TEXT = {
+  title: 'One line, cut four ways',
+  intro: 'A model never sees words, only pieces of its vocabulary. The kind of vocabulary decides where the cuts are, '
+    + 'what is unknown, and what counts as a whole word.',
+  templates: 'Where the special pieces go',
+  templatesIntro: 'A and B stand for the texts. The small number is the segment.',
+  bytes: 'Bytes',
+  ids: 'Ids',
+  special: 'Special pieces',
+  silent: 'The server does not answer. Is it still running?',
+  words: 'Pieces of one word stand in one box; neighbours change colour.',
+};
+const EXAMPLES = [
+  ['A long word', 'Unbelievable! They reopened the antislavery museum.'],
+  ['An accent', 'The café’s crème brûlée wasn’t re-heated.'],
+  ['Chinese', '北京是中国的首都，位于华北平原的北部。'],
+  ['Both', 'In Chinese, Beijing is written 北京 .'],
+  ['Unknown signs', 'I like 龘 and 😀 very much.'],
+];
+const SEGMENTS = { table: 'segment table', scores: 'segments in the scores', none: 'no segments' };
+
+function loadStyle() {
+  if (document.querySelector('link[href="/cloze/tokenizers.css"]')) return null;
+  const link = element('link', { rel: 'stylesheet', href: '/cloze/tokenizers.css' });
+  const loaded = new Promise((done) => { link.onload = done; link.onerror = done; });
+  document.head.append(link);
+  return loaded;
+}
+
+function makeSwitch(id, text, on, changed) {
+  const button = element('button', { type: 'button', class: 'switch', role: 'switch', 'aria-checked': String(on), id },
+    element('span', { class: 'track', 'aria-hidden': 'true' }), element('span', { text }));
+  button.addEventListener('click', () => {
+    const next = button.getAttribute('aria-checked') !== 'true';
+    button.setAttribute('aria-checked', String(next));
+    changed(next);
+  });
+  return button;
+}
+
+function pieceOf(piece) {
+  const kind = piece.special ? 'special' : piece.unknown ? 'unknown' : piece.masked ? 'masked' : '';
+  const face = element('span', { class: 'tok-face' },
+    piece.prefix ? element('span', { class: 'tok-prefix', text: piece.prefix }) : null,
+    element('span', { text: piece.text }),
+    piece.unknown ? element('span', { class: 'tok-flag', text: 'unknown' }) : null);
+  return element('span', {
+    class: `tok-piece ${kind}`, 'data-id': piece.id, 'data-piece': piece.piece,
+    title: `${piece.piece}, id ${piece.id}${piece.bytes ? `, ${piece.bytes.split(' ').length} bytes` : ''}`,
+  },
+  face,
+  element('span', { class: 'tok-id', text: piece.id }),
+  element('span', { class: 'tok-bytes', text: piece.bytes || '·' }));
+}
+
+/** Boxes of words: consecutive pieces of one word group stand in one list item. */
+function wordsOf(row) {
+  const items = [];
+  let group = null;
+  for (const piece of row.pieces) {
+    const own = piece.word === null;
+    if (own || !group || group.word !== piece.word) {
+      group = { word: own ? Symbol('special') : piece.word, pieces: [], own, node: null };
+      items.push(group);
+    }
+    group.pieces.push(piece);
+  }
+  return items.map(({ word, pieces, own }) => element('li', {
+    class: own ? 'tok-word alone' : `tok-word ${word % 2 ? 'odd' : 'even'}`,
+    'data-word': own ? '' : word,
+  }, ...pieces.map(pieceOf)));
+}
+
+const ratio = (value) => (value === null ? '–' : value.toFixed(2));
+
+// The rules of a kind stand in its last row only.
+function rowOf(row, most, rules) {
+  const numbers = [
+    ['pieces', row.content], ['words', row.words], ['per word', ratio(row.per_word)],
+    ['per character', ratio(row.per_character)], ['unknown', row.unknown],
+  ];
+  const bar = element('span', { class: 'tok-fill' });
+  bar.style.width = `${(100 * row.content) / most}%`;
+  return element('section', { class: 'card tok-row', 'data-kind': row.kind, 'data-title': row.title },
+    element('header', {},
+      element('h3', { text: row.title }),
+      element('span', { class: 'tok-note', text: `${row.title === row.kind_title ? '' : `${row.kind_title}, `}${row.source}, ${format.count(row.vocabulary)} pieces` })),
+    element('dl', { class: 'tok-numbers' }, ...numbers.map(([name, value]) => element('div', { 'data-number': name },
+      element('dt', { text: name }), element('dd', { class: name === 'unknown' && value ? 'some' : '', text: value })))),
+    element('span', { class: 'tok-bar', 'aria-hidden': 'true' }, bar),
+    element('ol', { class: 'tok-words', 'aria-label': `Pieces, ${row.title}` }, ...wordsOf(row)),
+    row.truncated ? element('p', { class: 'tok-note', text: 'Cut off after 256 pieces.' }) : null,
+    rules ? element('p', { class: 'tok-rule' }, element('b', { text: 'Whole word. ' }), row.whole_word) : null,
+    rules ? element('p', { class: 'tok-rule' }, element('b', { text: 'Unknown. ' }), row.unknown_rule) : null);
+}
+
+function twin(rows) {
+  return element('table', {},
+    element('caption', { text: 'Every piece' }),
+    element('thead', {}, element('tr', {}, ...['Vocabulary', 'Piece', 'Id', 'UTF-8 bytes', 'Word'].map((text) => element('th', { scope: 'col', text })))),
+    element('tbody', {}, ...rows.flatMap((row) => row.pieces.map((piece) => element('tr', {},
+      element('th', { scope: 'row', text: row.title }),
+      element('td', { class: 'tok-raw', text: piece.piece }),
+      element('td', { text: piece.id }),
+      element('td', { class: 'tok-hex', text: piece.bytes }),
+      element('td', { text: piece.word === null ? '–' : piece.word + 1 }))))));
+}
+
+function slots(list) {
+  return element('span', { class: 'tok-slots' }, ...list.map(({ text, special, segment }) => element('span', {
+    class: special ? 'tok-slot' : 'tok-slot text',
+  }, element('span', { text }), element('small', { text: segment }))));
+}
+
+function templates(list) {
+  return list.map((entry) => element('div', { class: 'tok-template' },
+    element('div', { class: 'tok-shapes' }, slots(entry.single), slots(entry.pair),
+      element('span', { class: 'tok-note', text: `padding on the ${entry.padding}, gap ${entry.mask}` })),
+    element('ul', { class: 'tok-families' }, ...entry.families.map((family) => element('li', {},
+      element('b', { text: family.title }),
+      element('span', { text: ` ${family.kind}, ${family.lowercase ? 'lower case' : 'keeps case'}, ${SEGMENTS[family.segments]}` }))))));
+}
+
+export async function mount(view) {
+  await loadStyle();
+  let asked = { rev: 0, key: '' };
+  let known = false;
+  let answered = null;
+  const problem = element('p', { class: 'problem', role: 'status', hidden: true });
+  const summary = element('p', { class: 'summary', role: 'status' });
+  const list = element('div', { class: 'tok-list show-ids show-bytes show-special' });
+  const flag = (name) => (on) => list.classList.toggle(`show-${name}`, on);
+  const templateBox = element('div', { class: 'tok-templates' });
+  const twinBox = element('div', { class: 'tok-scroll', tabindex: '0', role: 'region', 'aria-label': 'Every piece' });
+  const details = element('details', {}, element('summary', { text: 'The table' }), twinBox);
+  const code = element('pre', { class: 'code', tabindex: '0' });
+  const copy = element('button', { type: 'button', class: 'quiet outlined', text: 'Copy' });
+  const save = (what, text) => element('button', {
+    type: 'button', class: 'quiet outlined', 'data-save': what, text, onclick: () => view.send('save', question({ what })),
+  });
+  view.root.replaceChildren(element('div', { class: 'tok' },
+    element('h2', { text: TEXT.title }),
+    element('p', { class: 'tok-intro', text: TEXT.intro }),
+    element('div', { class: 'tok-presets', role: 'group', 'aria-label': 'What to try' },
+      element('span', { class: 'tok-note', text: 'Try' }),
+      ...EXAMPLES.map(([text, line]) => element('button', {
+        type: 'button', class: 'quiet outlined', text, onclick: () => write('sentence-text', line),
+      }))),
+    problem, summary,
+    element('div', { class: 'tok-switches' },
+      makeSwitch('tok-ids', TEXT.ids, true, flag('ids')),
+      makeSwitch('tok-bytes', TEXT.bytes, true, flag('bytes')),
+      makeSwitch('tok-special', TEXT.special, true, flag('special')),
+      element('span', { class: 'tok-note', text: TEXT.words })),
+    list,
+    element('section', { class: 'card' },
+      element('h3', { text: TEXT.templates }),
+      element('p', { class: 'tok-note', text: TEXT.templatesIntro }), templateBox),
+    element('div', { class: 'tok-save' },
+      save('svg', 'Save as SVG'), save('csv', 'Save as CSV'), details,
+      element('details', {}, element('summary', { text: 'The code that recomputes this' }), code, copy))));
+
+  const fail = (message) => {
+    problem.hidden = !message;
+    problem.textContent = message ?? '';
+    if (message) view.root.dataset.state = 'error';
+  };
+  const send = asker(view, 'ask', () => fail(TEXT.silent));
+
+  onSentence(view, () => {
+    const key = `${sentence.model}\n${sentence.text}`;
+    if (!sentence.text || key === asked.key) return;
+    if (sentence.error) { fail(sentence.error); asked = { rev: 0, key }; return; }
+    const data = question({ whole: !known });
+    asked = { rev: data.rev, key };
+    view.root.dataset.asked = data.rev;
+    view.root.dataset.state = 'waiting';
+    send(data);
+  });
+
+  const drawTwin = () => {
+    if (details.open && answered) twinBox.replaceChildren(twin(answered.rows));
+  };
+  details.addEventListener('toggle', drawTwin);
+
+  view.onValue(async () => {
+    const answer = view.value;
+    if (!answer) return;
+    if (answer.kind === 'file') {
+      const { download } = await import('./attention-export.js');
+      download(answer.name, answer.text, answer.type);
+      return;
+    }
+    if (answer.rev !== asked.rev) return;
+    fail(answer.error);
+    view.root.dataset.rev = answer.rev;
+    list.hidden = summary.hidden = Boolean(answer.error);
+    if (answer.error) return;
+    answered = answer;
+    known = known || Boolean(answer.templates);
+    if (answer.templates) templateBox.replaceChildren(...templates(answer.templates));
+    summary.textContent = answer.summary;
+    const most = Math.max(1, ...answer.rows.map((row) => row.content));
+    const last = new Map(answer.rows.map((row, n) => [row.kind, n]));
+    list.replaceChildren(...answer.rows.map((row, n) => rowOf(row, most, last.get(row.kind) === n)));
+    code.textContent = answer.code;
+    drawTwin();
+    view.root.dataset.state = 'ready';
+  });
+  copy.addEventListener('click', async () => {
+    const { copyText } = await import('./attention-export.js');
+    copy.textContent = await copyText(code.textContent, code) ? 'Copied' : 'Press Ctrl+C';
+    setTimeout(() => { copy.textContent = 'Copy'; }, 2000);
+  });
+}

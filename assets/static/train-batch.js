@@ -1,0 +1,56 @@
+// Training: the first batch as the model will see it.
+const { element } = window.Cloze;
+const TEXT = {
+  title: 'The first batch',
+  legend: 'Each line is one example as the model reads it. Below a piece stands what it has to say there; '
+    + 'the second text has a darker ground.',
+  order: 'Numbers give the order of prediction. Point at a numbered piece to see what the model may look at when it guesses it.',
+  pair: (words) => `The second text is ${words}.`,
+  boundary: (each) => `${each.piece}: from the pieces around its span, place ${each.place + 1}`,
+};
+const CASES = {
+  mask: 'the model sees [MASK]', random: 'the model sees a random piece', similar: 'the model sees a similar word',
+  kept: 'the model sees the piece itself',
+};
+
+function example(row) {
+  const targets = new Map((row.targets ?? []).map((target, n) => [target.place, { ...target, number: n + 1 }]));
+  const boundaries = (row.boundaries ?? []).map(TEXT.boundary);
+  const pieces = row.pieces.map((text, n) => {
+    const target = targets.get(n);
+    const label = row.labels[n] ?? target?.piece;
+    const kind = row.case[n] || (target ? 'mask' : '');
+    const piece = element('span', {
+      class: 'train-piece', 'data-case': kind === 'similar' ? 'random' : kind, 'data-segment': row.segments[n] === 1 ? 1 : 0,
+      title: [`id ${row.ids[n]}`, target ? null : CASES[kind]].filter(Boolean).join(', '), tabindex: target ? '0' : null,
+    }, element('bdi', { text }), target ? element('sup', { text: String(target.number) }) : null,
+    label && !target ? element('small', {}, element('bdi', { text: label })) : null);
+    if (target) {
+      const light = (on) => { for (const seen of target.sees) pieces[seen]?.classList.toggle('seen', on); };
+      for (const [event, on] of [['mouseenter', true], ['focus', true], ['mouseleave', false], ['blur', false]]) {
+        piece.addEventListener(event, () => light(on));
+      }
+    }
+    return piece;
+  });
+  const notes = [row.pair ? TEXT.pair(row.pair) : null, boundaries.length ? boundaries.join('; ') : null].filter(Boolean);
+  return element('div', { class: 'train-example' }, element('p', {}, ...pieces),
+    notes.length ? element('p', { class: 'train-note', text: notes.join(' ') }) : null);
+}
+
+export function makeBatch() {
+  const facts = element('p', { class: 'train-note' });
+  const rows = element('div', { class: 'train-rows', tabindex: '0' });
+  const root = element('section', { class: 'card train-first', hidden: true, 'aria-live': 'polite' },
+    element('h3', { text: TEXT.title }), facts, rows);
+  return {
+    root,
+    show(found) {
+      facts.textContent = `${TEXT.legend}${found.rows.some((row) => row.targets) ? ` ${TEXT.order}` : ''}`;
+      rows.replaceChildren(...found.rows.map(example));
+      root.hidden = false;
+      root.scrollIntoView({ block: 'nearest' });
+    },
+    hide() { root.hidden = true; },
+  };
+}

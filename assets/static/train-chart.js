@@ -1,0 +1,127 @@
+// Training: a line chart as SVG with axes, baselines and a readout under the pointer.
+const SVG = 'http://www.w3.org/2000/svg';
+const MARGIN = { top: 14, right: 14, bottom: 34, left: 52 };
+
+/** Colour variables and dashes of overlaid runs: never colour alone. */
+export const TONES = ['--model', '--hidden-mark', '--kept-mark', '--random-mark', '--ink-soft'];
+const DASHES = ['', '7 4', '2 3', '9 3 2 3', '4 2'];
+
+function node(tag, values, ...children) {
+  const made = document.createElementNS(SVG, tag);
+  for (const [name, value] of Object.entries(values)) {
+    if (name === 'text') made.textContent = value;
+    else if (value !== undefined) made.setAttribute(name, value);
+  }
+  made.append(...children);
+  return made;
+}
+
+/** Round numbers between two values, at most about `most` of them. */
+export function ticks(low, high, most) {
+  const span = high - low || Math.abs(high) || 1;
+  const rough = span / Math.max(1, most);
+  const power = 10 ** Math.floor(Math.log10(rough));
+  const step = [1, 2, 5, 10].map((by) => by * power).find((by) => by >= rough);
+  const found = [];
+  for (let at = Math.ceil(low / step - 1e-9) * step; at <= high + step * 1e-9; at += step) {
+    found.push(Number(at.toPrecision(12)));
+  }
+  return found;
+}
+
+function extent(series, baselines, zero) {
+  const xs = series.flatMap((line) => line.points.map(([x]) => x));
+  const ys = [...series.flatMap((line) => line.points.map(([, y]) => y)), ...baselines.map(({ y }) => y)];
+  if (!xs.length) return null;
+  let [low, high] = [Math.min(...ys), Math.max(...ys)];
+  const pad = (high - low || Math.abs(high) || 1) * 0.06;
+  low = low >= 0 ? Math.max(0, zero ? 0 : low - pad) : low - pad;
+  high += pad;
+  return { x: [Math.min(0, ...xs), Math.max(...xs) || 1], y: [low, high] };
+}
+
+/**
+ * Draw into `host`.
+ * series: [{name, run, points: [[x, y]], tone, dots}], baselines: [{name, y}],
+ * showX, showY: number -> text; label: what a screen reader hears; zero: the axis begins at 0.
+ */
+export function drawChart(host, { series, baselines = [], showX, showY, height = 300, label, small = false, zero = false }) {
+  const width = Math.max(240, host.clientWidth);
+  const range = extent(series, baselines, zero);
+  if (!range) { host.replaceChildren(); return null; }
+  const margin = small ? { top: 8, right: 10, bottom: 22, left: 58 } : MARGIN;
+  const inner = { width: width - margin.left - margin.right, height: height - margin.top - margin.bottom };
+  const x = (value) => margin.left + ((value - range.x[0]) / (range.x[1] - range.x[0] || 1)) * inner.width;
+  const y = (value) => margin.top + (1 - (value - range.y[0]) / (range.y[1] - range.y[0] || 1)) * inner.height;
+  const svg = node('svg', {
+    xmlns: SVG, viewBox: `0 0 ${width} ${height}`, width, height, class: 'train-svg', role: 'img', 'aria-label': label,
+  });
+  for (const value of ticks(...range.y, small ? 3 : 6)) {
+    svg.append(
+      node('line', { class: 'grid', x1: margin.left, x2: width - margin.right, y1: y(value), y2: y(value) }),
+      node('text', { class: 'tick', x: margin.left - 8, y: y(value) + 4, 'text-anchor': 'end', text: showY(value) }));
+  }
+  for (const value of ticks(...range.x, Math.min(8, Math.floor(inner.width / 90)))) {
+    const edge = x(value) > width - margin.right - 16;
+    svg.append(node('text', {
+      class: 'tick', x: edge ? width - 2 : x(value), y: height - (small ? 6 : 12),
+      'text-anchor': edge ? 'end' : 'middle', text: showX(value),
+    }));
+  }
+  const names = []; // over the lines
+  for (const { name, y: value } of baselines) {
+    svg.append(node('line', { class: 'baseline', x1: margin.left, x2: width - margin.right, y1: y(value), y2: y(value) }));
+    names.push(node('text', { class: 'baseline-name', x: width - margin.right - 4, y: y(value) - 5, 'text-anchor': 'end', text: name }));
+  }
+  for (const { points, tone, dots } of series) {
+    const path = points.map(([a, b], n) => `${n ? 'L' : 'M'}${x(a).toFixed(1)},${y(b).toFixed(1)}`).join('');
+    svg.append(node('path', {
+      class: dots ? 'line held-out' : 'line', d: path, style: `stroke: var(${TONES[tone % TONES.length]})`,
+      'stroke-dasharray': DASHES[tone % DASHES.length] || undefined,
+    }));
+    if (dots || points.length === 1) {
+      for (const [a, b] of points) {
+        svg.append(node('circle', {
+          class: 'dot', cx: x(a).toFixed(1), cy: y(b).toFixed(1), r: dots ? 3.5 : 2.5,
+          style: `stroke: var(${TONES[tone % TONES.length]})`,
+        }));
+      }
+    }
+  }
+  const cursor = node('line', { class: 'cursor', y1: margin.top, y2: height - margin.bottom, visibility: 'hidden' });
+  svg.append(...names, cursor);
+  host.replaceChildren(svg);
+  return {
+    svg,
+    /** The x of the nearest point to a place on the screen, and the cursor drawn there. */
+    pick(clientX) {
+      const box = svg.getBoundingClientRect();
+      const wanted = ((clientX - box.left) / box.width) * width;
+      const xs = series.flatMap((line) => line.points.map(([value]) => value));
+      const found = xs.reduce((best, value) => (
+        Math.abs(x(value) - wanted) < Math.abs(x(best) - wanted) ? value : best), xs[0]);
+      this.mark(found);
+      return found;
+    },
+    mark(value) {
+      cursor.setAttribute('visibility', value === null ? 'hidden' : 'visible');
+      if (value !== null) { cursor.setAttribute('x1', x(value)); cursor.setAttribute('x2', x(value)); }
+    },
+  };
+}
+
+/** The chart as a file of its own: variables replaced by the colours they have now. */
+export function chartFile(svg) {
+  const copy = svg.cloneNode(true);
+  const originals = [svg, ...svg.querySelectorAll('*')];
+  [copy, ...copy.querySelectorAll('*')].forEach((part, n) => {
+    const style = getComputedStyle(originals[n]);
+    const kept = ['stroke', 'fill', 'stroke-width', 'stroke-dasharray', 'opacity', 'font-size', 'font-family'];
+    part.setAttribute('style', kept.map((name) => `${name}: ${style.getPropertyValue(name)}`).join('; '));
+    part.removeAttribute('class');
+  });
+  copy.querySelector('[visibility="hidden"]')?.remove();
+  const paper = node('rect', { width: '100%', height: '100%', fill: getComputedStyle(svg.closest('.card') ?? svg).backgroundColor });
+  copy.prepend(paper);
+  return new XMLSerializer().serializeToString(copy);
+}

@@ -1,0 +1,111 @@
+// Training: the numbers as a table, and what a run was asked to do.
+import { get } from './train-api.js';
+import { figure, figureName } from './train-words.js';
+
+const { element, format } = window.Cloze;
+const TEXT = {
+  table: 'The numbers as a table', log: 'Log', config: 'Settings (config.json)', command: 'The command that starts or continues this run',
+  copy: 'Copy', copied: 'Copied', select: 'Press Ctrl+C', diff: 'What differs from', same: 'The settings are the same.', unset: 'not set',
+};
+const MOST_ROWS = 200;
+
+export function copyButton(target) {
+  const button = element('button', { type: 'button', class: 'quiet outlined', text: TEXT.copy });
+  button.addEventListener('click', async () => {
+    const { copyText } = await import('./attention-export.js');
+    button.textContent = await copyText(target.textContent, target) ? TEXT.copied : TEXT.select;
+    setTimeout(() => { button.textContent = TEXT.copy; }, 2000);
+  });
+  return button;
+}
+
+/** The table twin of the charts; filled only while it is open. */
+export function makeRecord() {
+  const table = element('table');
+  const root = element('details', { class: 'train-table' }, element('summary', { text: TEXT.table }),
+    element('div', { class: 'train-scroll', tabindex: '0' }, table));
+  let latest = null;
+  const columns = (records, keys) => [
+    'step', 'tokens', 'seconds',
+    ...keys.flatMap((key) => [key, `validation_${key}`]).filter((key) => records.some((record) => key in record)),
+  ];
+  const draw = () => {
+    if (!root.open || !latest) return;
+    const [records, keys] = latest;
+    const names = columns(records, keys);
+    const head = (name) => (name.startsWith('validation_') ? `Held-out ${figureName(name.slice(11)).toLowerCase()}` : figureName(name));
+    const rows = records.slice(-MOST_ROWS).reverse();
+    table.replaceChildren(
+      element('thead', {}, element('tr', {}, ...names.map((name) => element('th', { scope: 'col', text: head(name) })))),
+      element('tbody', {}, ...rows.map((record) => element('tr', {}, ...names.map((name, n) => element(n ? 'td' : 'th', {
+        scope: n ? null : 'row',
+        text: name === 'step' ? format.count(record.step) : figure(name, record[name]),
+      }))))));
+  };
+  root.addEventListener('toggle', draw);
+  return {
+    root,
+    fill(records, keys) { latest = [records, keys]; draw(); },
+    csv(records) {
+      const names = [...new Set(records.flatMap((record) => Object.keys(record)))];
+      return [names, ...records.map((record) => names.map((name) => record[name] ?? ''))]
+        .map((row) => row.join(',')).join('\r\n');
+    },
+  };
+}
+
+function leaves(value, path = '') {
+  if (value === null || typeof value !== 'object' || Array.isArray(value)) return [[path, JSON.stringify(value)]];
+  return Object.entries(value).flatMap(([key, child]) => leaves(child, path ? `${path}.${key}` : key));
+}
+
+/** Rows [path, left, right] of what differs between two configs. */
+export function difference(left, right) {
+  const [a, b] = [new Map(leaves(left)), new Map(leaves(right))];
+  return [...new Set([...a.keys(), ...b.keys()])]
+    .filter((path) => a.get(path) !== b.get(path) && !['name', 'description'].includes(path)).sort()
+    .map((path) => [path, a.get(path) ?? TEXT.unset, b.get(path) ?? TEXT.unset]);
+}
+
+export function makeSettings() {
+  const log = element('pre', { class: 'code train-log', tabindex: '0' });
+  const config = element('pre', { class: 'code', tabindex: '0' });
+  const command = element('pre', { class: 'code', tabindex: '0' });
+  const diffs = element('div');
+  const logs = element('details', {}, element('summary', { text: TEXT.log }), log);
+  const configs = new Map();
+  const root = element('section', { class: 'card train-settings' },
+    diffs, logs,
+    element('details', {}, element('summary', { text: TEXT.config }), config, copyButton(config)),
+    element('details', {}, element('summary', { text: TEXT.command }), command, copyButton(command)));
+
+  async function read(id) {
+    if (!configs.has(id)) configs.set(id, get(`runs/${id}/config`));
+    return configs.get(id).catch(() => { configs.delete(id); return {}; });
+  }
+
+  let drawn = '';
+  async function fill(id, live, others) {
+    const lines = live.log.join('\n');
+    if (log.textContent !== lines) {
+      log.textContent = lines;
+      log.scrollTop = log.scrollHeight;
+    }
+    command.textContent = live.command;
+    const key = [id, ...others].join();
+    if (key === drawn) return;
+    drawn = key;
+    const own = await read(id);
+    const found = await Promise.all(others.map(async (other) => [other, difference(own, await read(other))]));
+    if (key !== drawn) return;
+    config.textContent = JSON.stringify(own, null, 2);
+    diffs.replaceChildren(...found.map(([other, rows]) => element('div', { class: 'train-diff' },
+      element('h3', { text: `${TEXT.diff} ${other}` }),
+      rows.length ? element('div', { class: 'train-scroll', tabindex: '0' }, element('table', {},
+        element('thead', {}, element('tr', {}, ...['', id, other].map((text) => element('th', { scope: 'col', text })))),
+        element('tbody', {}, ...rows.map(([path, left, right]) => element('tr', {},
+          element('th', { scope: 'row', text: path }), element('td', { text: left }), element('td', { text: right }))))))
+        : element('p', { class: 'train-note', text: TEXT.same }))));
+  }
+  return { root, fill };
+}

@@ -1,0 +1,306 @@
+// Training: one run, live. Charts, what is wrong with it, its snapshots, log, config and files.
+import { get, post } from './train-api.js';
+import { TONES, chartFile, drawChart } from './train-chart.js';
+import { makeScrub } from './train-scrub.js';
+import { makeRecord, makeSettings } from './train-parts.js';
+import { STATES, duration, figure, figureName, many, modelName } from './train-words.js';
+
+const { element, asker, format, openTab } = window.Cloze;
+const TEXT = {
+  stop: 'Stop', resume: 'Continue', start: 'Start', again: 'New run from this one', remove: 'Delete',
+  sure: 'Delete it for good?', keep: 'Keep it', open: 'Open in the Mask tab', attention: 'Attention tab',
+  chart: 'Loss over the run', doctor: 'What the curve says', shown: 'Show', by: 'by',
+  axes: { step: 'steps', tokens: 'tokens', seconds: 'time' },
+  baseline: { uniform: 'knows nothing', unigram_entropy: 'knows only how frequent pieces are' },
+  line: 'Line: training text, as it was masked. Dots: held-out text.',
+  early: 'The curve starts with the first report. Preparing the text and the vocabulary comes first.',
+  levels: { problem: 'Problem', hint: 'Hint', good: 'Good' },
+  calm: 'Nothing conspicuous so far.',
+  save: { csv: 'Save as CSV', svg: 'Save as SVG' },
+};
+const SMALL = ['masked_token_accuracy', 'learning_rate', 'gradient_norm', 'tokens_per_second'];
+const ASIDE = new Set(['step', 'seconds', 'tokens']);
+
+/** Reports of one run, kept up to date by polling from where the last answer ended. */
+export class Feed {
+  constructor(id) { Object.assign(this, { id, records: [], offset: 0, generation: 0, live: null }); }
+
+  async poll() {
+    let more = true;
+    while (more) {
+      const live = await get(`runs/${this.id}?offset=${this.offset}&generation=${this.generation}`);
+      if (live.generation !== this.generation) this.records = [];
+      this.records.push(...live.records);
+      [this.offset, this.generation, this.live, more] = [live.offset, live.generation, live, live.more];
+    }
+  }
+
+  points(key, axis) {
+    return this.records.filter((record) => Number.isFinite(record[key])).map((record) => [record[axis], record[key]]);
+  }
+}
+
+function choice(label, id, change) {
+  const select = element('select', { id, onchange: change });
+  return { select, root: element('label', { class: 'train-pick' }, element('span', { text: label }), select) };
+}
+
+function options(select, entries) {
+  const key = JSON.stringify(entries);
+  if (select.dataset.key === key) return;
+  const kept = select.value;
+  select.replaceChildren(...entries.map(([value, text]) => element('option', { value, text })));
+  if (entries.some(([value]) => value === kept)) select.value = kept;
+  select.dataset.key = key;
+}
+
+export function makeRun(view, { onAgain, onGone, onChange }) {
+  const feeds = new Map();
+  let current = null;
+  let others = [];
+  let drawn = '';
+
+  // --- header -----------------------------------------------------------------------------
+  const name = element('h3');
+  const badge = element('span', { class: 'train-state' });
+  const facts = element('p', { class: 'train-facts' });
+  const bar = element('span', { class: 'train-fill' });
+  const reason = element('p', { class: 'problem', role: 'status', hidden: true });
+  const said = element('p', { class: 'problem', role: 'alert', hidden: true });
+  const button = (text, id, act, kind = 'quiet outlined') => element('button', {
+    type: 'button', class: kind, id, text, onclick: act,
+  });
+  const act = async (action, values = {}) => {
+    said.hidden = true;
+    try {
+      await post(`runs/${current}/${action}`, values);
+      if (action === 'delete') onGone();
+    } catch (error) {
+      said.hidden = false;
+      said.textContent = error.message;
+    }
+    onChange();
+  };
+  const stop = button(TEXT.stop, 'train-stop', () => act('stop'));
+  const resume = button(TEXT.resume, 'train-continue', () => act('start'), 'primary');
+  const again = button(TEXT.again, 'train-again', () => onAgain(current));
+  const remove = button(TEXT.remove, 'train-delete', () => { sure.hidden = false; sure.querySelector('button').focus(); });
+  const sure = element('span', { class: 'train-sure', hidden: true }, element('span', { text: TEXT.sure }),
+    button(TEXT.remove, 'train-delete-sure', () => { sure.hidden = true; act('delete', { confirm: current }); }),
+    button(TEXT.keep, 'train-keep', () => { sure.hidden = true; }));
+
+  // Gradio owns the model picker, so choosing a model there is an event.
+  let goTo = 'Mask';
+  let revision = 0;
+  const send = asker(view, 'open');
+  const openModel = (model, tab = 'Mask') => {
+    goTo = tab;
+    revision += 1;
+    send({ rev: revision, name: model });
+  };
+  view.onValue(() => {
+    if (view.value?.rev !== revision || !revision) return;
+    if (view.value.error) { said.hidden = false; said.textContent = view.value.error; return; }
+    openTab(goTo);
+    document.querySelector('#sentence')?.scrollIntoView({ block: 'start' });
+  });
+  const openMask = button(TEXT.open, 'train-open', () => openModel(feeds.get(current).live.model));
+  const openAttention = button(TEXT.attention, 'train-open-attention',
+    () => openModel(feeds.get(current).live.model, 'Attention'));
+
+  // --- charts -----------------------------------------------------------------------------
+  const redraw = () => { drawn = ''; draw(); };
+  const shown = choice(TEXT.shown, 'train-figure', redraw);
+  const axis = choice(TEXT.by, 'train-axis', redraw);
+  options(axis.select, Object.entries(TEXT.axes));
+  const big = element('div', { class: 'train-chart', tabindex: '0' });
+  const readout = element('p', { class: 'train-readout', 'aria-live': 'polite' });
+  const legend = element('ul', { class: 'train-legend' });
+  const small = element('div', { class: 'train-small' });
+  const smallCharts = SMALL.map((key) => {
+    const host = element('div', { class: 'train-chart' });
+    const value = element('b');
+    const root = element('figure', {}, element('figcaption', {}, element('span', { text: figureName(key) }), value), host);
+    small.append(root);
+    return { key, host, value, root };
+  });
+  const record = makeRecord();
+  let chart = null;
+  let picked = null;
+  const files = element('p', { class: 'train-files' },
+    button(TEXT.save.csv, 'train-csv', async () => {
+      const { download } = await import('./attention-export.js');
+      download(`${current}.csv`, record.csv(feeds.get(current).records), 'text/csv;charset=utf-8');
+    }),
+    button(TEXT.save.svg, 'train-svg-file', async () => {
+      const { download } = await import('./attention-export.js');
+      if (chart) download(`${current}-${shown.select.value}.svg`, chartFile(chart.svg), 'image/svg+xml');
+    }));
+
+  // --- below ------------------------------------------------------------------------------
+  const findings = element('ul', { class: 'train-findings' });
+  const scrub = makeScrub(openModel);
+  const settings = makeSettings();
+  const chartCard = element('section', { class: 'card train-curves' },
+    element('header', {}, element('h3', { text: TEXT.chart }), shown.root, axis.root),
+    big, readout, legend, element('p', { class: 'train-note', text: TEXT.line }), small, record.root, files);
+  const early = element('p', { class: 'card train-note', text: TEXT.early });
+  const doctor = element('section', { class: 'card' }, element('h3', { text: TEXT.doctor }), findings);
+  const root = element('div', { class: 'train-run' },
+    element('section', { class: 'card train-head' },
+      element('header', {}, name, badge), facts,
+      element('span', { class: 'train-bar', 'aria-hidden': 'true' }, bar), reason, said,
+      element('p', { class: 'train-actions' }, stop, resume, openMask, openAttention, again, remove, sure)),
+    early, chartCard, doctor, scrub.root, settings.root);
+
+  big.addEventListener('pointermove', (event) => { if (chart) { picked = chart.pick(event.clientX); tellPoint(); } });
+  const unpick = () => { picked = null; chart?.mark(null); tellPoint(); };
+  big.addEventListener('pointerleave', unpick);
+  big.addEventListener('blur', unpick);
+  big.addEventListener('keydown', (event) => {
+    const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+    const xs = feeds.get(current)?.points(shown.select.value, axis.select.value).map(([x]) => x) ?? [];
+    if (!by || !xs.length) return;
+    event.preventDefault();
+    const at = picked === null ? (by > 0 ? -1 : xs.length) : xs.indexOf(picked);
+    picked = xs[Math.min(xs.length - 1, Math.max(0, at + by))];
+    chart?.mark(picked);
+    tellPoint();
+  });
+  new ResizeObserver(() => { if (root.isConnected) redraw(); }).observe(big);
+
+  const showX = (value) => {
+    if (axis.select.value === 'seconds') return value ? duration(value) : '0';
+    return value >= 1e6 ? `${Number((value / 1e6).toPrecision(3))} M` : value >= 100_000 ? `${value / 1000} k` : format.count(value);
+  };
+
+  function tellPoint() {
+    const [key, by] = [shown.select.value, axis.select.value];
+    const feed = feeds.get(current);
+    const at = feed && (picked === null ? feed.records.at(-1)
+      : feed.records.reduce((best, each) => (Math.abs(each[by] - picked) < Math.abs(best[by] - picked) ? each : best), feed.records[0]));
+    if (!at) { readout.textContent = ''; return; }
+    const held = picked === null
+      ? feed.records.findLast((each) => each[`validation_${key}`] !== undefined) : at;
+    const parts = [`Step ${format.count(at.step)}: ${figure(key, at[key])} in training`];
+    if (held?.[`validation_${key}`] !== undefined) {
+      const when = held.step === at.step ? '' : ` (step ${format.count(held.step)})`;
+      parts.push(`${figure(key, held[`validation_${key}`])} on held-out text${when}`);
+    }
+    readout.textContent = `${parts.join(', ')}.`;
+  }
+
+  function draw() {
+    const feed = feeds.get(current);
+    if (!feed?.live || !root.isConnected) return;
+    const ids = [current, ...others].filter((id) => feeds.get(id)?.live);
+    const key = `${ids.map((id) => `${id}:${feeds.get(id).records.length}:${feeds.get(id).generation}`)}|${shown.select.value}|${axis.select.value}|${big.clientWidth}`;
+    if (key === drawn) return;
+    drawn = key;
+    const known = new Set(feed.records.flatMap((each) => Object.keys(each)));
+    const keys = [...known].filter((each) => !ASIDE.has(each) && !each.startsWith('validation_'));
+    const order = ['masked_token_loss', 'permutation_loss', 'replaced_token_loss', 'loss'];
+    keys.sort((a, b) => (order.indexOf(a) + 1 || 9) - (order.indexOf(b) + 1 || 9));
+    options(shown.select, keys.map((each) => [each, figureName(each)]));
+    chartCard.hidden = !feed.records.length;
+    early.hidden = Boolean(feed.records.length) || !['starting', 'running'].includes(feed.live.summary.state);
+    if (!feed.records.length) return;
+    const [what, by] = [shown.select.value, axis.select.value];
+    const lines = ids.flatMap((id, tone) => [
+      { run: id, tone, points: feeds.get(id).points(what, by) },
+      { run: id, tone, points: feeds.get(id).points(`validation_${what}`, by), dots: true },
+    ]).filter((line) => line.points.length);
+    const baselines = /masked_token_loss|permutation_loss|causal_loss/.test(what)
+      ? Object.entries(feed.live.baselines).map(([kind, y]) => ({ name: `${TEXT.baseline[kind] ?? kind}: ${y.toFixed(2)}`, y })) : [];
+    chart = drawChart(big, {
+      series: lines, baselines, showX, showY: (value) => axisText(what, value), height: big.clientWidth < 460 ? 260 : 330,
+      label: `${figureName(what)} of ${ids.length} run${ids.length > 1 ? 's' : ''}. The table below has the numbers.`,
+    });
+    if (picked !== null) chart?.mark(picked);
+    legend.hidden = ids.length < 2;
+    legend.replaceChildren(...ids.map((id, tone) => element('li', {},
+      element('span', { class: 'key', style: `background: var(${TONES[tone % TONES.length]})` }),
+      element('span', { text: feeds.get(id).live.summary.name }))));
+    for (const each of smallCharts) {
+      const points = ids.map((id, tone) => ({ run: id, tone, points: feeds.get(id).points(each.key, by) }));
+      each.root.hidden = !points[0].points.length;
+      if (each.root.hidden) continue;
+      each.value.textContent = figure(each.key, points[0].points.at(-1)[1]);
+      drawChart(each.host, {
+        series: points.filter((line) => line.points.length), showX, showY: (value) => axisText(each.key, value),
+        height: 130, small: true, zero: each.key !== 'gradient_norm', label: `${figureName(each.key)} over the run`,
+      });
+    }
+    record.fill(feed.records, keys);
+    tellPoint();
+  }
+
+  function axisText(key, value) {
+    if (/accuracy/.test(key)) return `${Math.round(value * 1000) / 10} %`;
+    if (key === 'learning_rate') return value === 0 ? '0' : value < 1e-4 ? value.toExponential(1).replace('.0e', 'e') : String(Number(value.toPrecision(3)));
+    return value >= 10_000 ? `${Math.round(value / 1000)} k` : format.count(Number(value.toPrecision(4)));
+  }
+
+  function fill() {
+    const { summary, data, environment, findings: found } = feeds.get(current).live;
+    name.textContent = summary.name;
+    badge.textContent = STATES[summary.state] ?? summary.state;
+    badge.dataset.state = summary.state;
+    root.dataset.run = summary.id;
+    root.dataset.state = summary.state;
+    root.dataset.step = summary.step;
+    bar.style.transform = `scaleX(${summary.steps ? summary.step / summary.steps : 0})`;
+    const speed = summary.last.tokens_per_second;
+    facts.textContent = [
+      modelName(summary.model),
+      summary.parameters ? `${many(summary.parameters)} parameters` : null,
+      `step ${format.count(summary.step)} of ${format.count(summary.steps)}`,
+      summary.state === 'running' && speed ? `${format.count(Math.round(speed))} tokens/s` : null,
+      summary.seconds_left !== null ? `about ${duration(summary.seconds_left)} left` : null,
+      summary.place ? `place ${summary.place} in the queue` : null,
+      data.tokens ? `${format.count(data.tokens)} pieces of text, vocabulary ${format.count(data.vocabulary)}` : null,
+      environment.device ? `on ${environment.device.replace(/^cpu$/, 'CPU')}` : null,
+    ].filter(Boolean).join(' · ');
+    reason.hidden = !summary.reason;
+    reason.textContent = summary.reason ?? '';
+    stop.hidden = !['queued', 'starting', 'running', 'stopping'].includes(summary.state);
+    stop.disabled = summary.state === 'stopping';
+    resume.hidden = !['new', 'stopped', 'failed', 'crashed'].includes(summary.state);
+    resume.textContent = summary.step ? TEXT.resume : TEXT.start;
+    remove.hidden = !stop.hidden;
+    if (remove.hidden) sure.hidden = true;
+    const { model } = feeds.get(current).live;
+    openMask.hidden = !model;
+    openAttention.hidden = !model;
+    doctor.hidden = !feeds.get(current).records.length;
+    findings.replaceChildren(...(found.length ? found : [{ level: 'good', title: TEXT.calm, text: '', cure: '' }]).map(
+      (each) => element('li', { 'data-level': each.level, 'data-kind': each.kind },
+        element('span', { class: 'train-level', text: TEXT.levels[each.level] }),
+        element('b', { text: each.title }), element('span', { text: ` ${each.text}` }),
+        each.cure ? element('span', { class: 'train-cure', text: each.cure }) : null)));
+    scrub.fill(current, feeds.get(current).live.snapshots);
+    settings.fill(current, feeds.get(current).live, others);
+  }
+
+  return {
+    root,
+    show(id, compared) {
+      if (id !== current) { said.hidden = true; sure.hidden = true; picked = null; }
+      [current, others] = [id, compared.filter((other) => other !== id)];
+      drawn = '';
+      if (id && feeds.get(id)?.live) { fill(); draw(); }
+    },
+    /** Ask for what is new of the run shown and of those compared with it. */
+    async poll(enabled) {
+      const id = current;
+      root.classList.toggle('read-only', !enabled);
+      for (const each of [id, ...others]) {
+        if (!feeds.has(each)) feeds.set(each, new Feed(each));
+        await feeds.get(each).poll();
+      }
+      if (id !== current) return;
+      fill();
+      draw();
+    },
+  };
+}

@@ -1,0 +1,148 @@
+// Training: one sentence through the snapshots of a run. The slider drags what the model would say.
+import { post } from './train-api.js';
+import { drawChart } from './train-chart.js';
+
+const { element, sentence, format } = window.Cloze;
+const TEXT = {
+  title: 'The same sentence at every snapshot', text: 'Sentence with [MASK]', word: 'Word to follow',
+  hint: 'A snapshot is kept at steps 1, 2, 4, 8 and so on. Drag to see the model learn.',
+  gap: 'Write [MASK] where the model should guess.', open: 'Open this snapshot in the Mask tab',
+  chart: (word) => `How likely “${word}” is in the first gap`, one: 'The word to follow must be one piece of this vocabulary.',
+};
+const MASK = '[MASK]';
+
+/** The sentence of the page with its hidden words as gaps, and the first hidden word. */
+function fromPage() {
+  const marks = [...sentence.marks.values()].map(({ position }) => sentence.tokens[position]).filter(Boolean);
+  const chosen = marks.length ? marks
+    : sentence.tokens.filter((token) => !token.special && /\p{L}{2,}/u.test(token.text)).slice(-1);
+  const letters = [...sentence.text];
+  const words = new Map();
+  for (const token of chosen) {
+    const pieces = sentence.tokens.filter((other) => other.word === token.word && !other.special);
+    const [start, end] = [Math.min(...pieces.map((p) => p.start)), Math.max(...pieces.map((p) => p.end))];
+    words.set(start, { start, end, text: letters.slice(start, end).join('') });
+  }
+  const ordered = [...words.values()].sort((a, b) => b.start - a.start);
+  for (const { start, end } of ordered) letters.splice(start, end - start, MASK);
+  return { text: letters.join(''), word: ordered.at(-1)?.text ?? '' };
+}
+
+export function makeScrub(openModel) {
+  const slider = element('input', { type: 'range', min: '0', step: '1', id: 'train-slider', 'aria-label': 'Snapshot' });
+  const at = element('output', { for: 'train-slider' });
+  const text = element('input', { type: 'text', id: 'train-sentence', maxlength: '2000', autocomplete: 'off' });
+  const word = element('input', { type: 'text', id: 'train-word', maxlength: '64', autocomplete: 'off' });
+  const problem = element('p', { class: 'problem', role: 'status', hidden: true });
+  const gaps = element('div', { class: 'train-gaps', 'aria-live': 'polite' });
+  const host = element('div', { class: 'train-chart' });
+  const caption = element('figcaption');
+  const figure = element('figure', { hidden: true }, caption, host);
+  const open = element('button', { type: 'button', class: 'quiet outlined', id: 'train-open-step', text: TEXT.open });
+  const label = (name, input) => element('label', { class: 'train-field' }, element('span', { text: name }), input);
+  const root = element('section', { class: 'card train-scrub', hidden: true },
+    element('h3', { text: TEXT.title }), element('p', { class: 'train-note', text: TEXT.hint }),
+    element('div', { class: 'train-row' }, label(TEXT.text, text), label(TEXT.word, word)),
+    element('div', { class: 'train-slide' }, slider, at), problem, gaps, figure, open);
+  let run = null;
+  let steps = [];
+  let answers = new Map(); // `${text}|${word}|${step}` -> predictions
+  let busy = false;
+
+  const key = (step) => `${text.value}|${word.value}|${step}`;
+  const step = () => steps[Number(slider.value)];
+
+  function drawGaps() {
+    at.textContent = `step ${format.count(step() ?? 0)}`;
+    root.dataset.step = step() ?? '';
+    const found = answers.get(key(step()));
+    if (!found) return;
+    root.dataset.answered = step();
+    gaps.replaceChildren(...found.map((prediction) => element('ol', { class: 'candidates' },
+      ...prediction.candidates.map((candidate) => {
+        const fill = element('span', { class: 'fill' });
+        fill.style.transform = `scaleX(${candidate.probability})`;
+        const own = word.value && candidate.display.toLowerCase() === word.value.trim().toLowerCase();
+        return element('li', {}, element('div', { class: `candidate${own ? ' is-original' : ''}` },
+          element('span', { class: 'rank', text: String(candidate.rank) }),
+          element('bdi', { class: 'word', text: candidate.display }),
+          element('span', { class: 'bar', 'aria-hidden': 'true' }, fill),
+          element('span', { class: 'share', text: format.percent(candidate.probability) })));
+      }))));
+  }
+
+  function drawCurve() {
+    const points = steps.flatMap((each, n) => {
+      const watched = answers.get(key(each))?.[0]?.watched?.[0];
+      return watched && watched.probability !== null && watched.probability !== undefined ? [[n, watched.probability, each]] : [];
+    });
+    figure.hidden = !word.value.trim() || points.length < 2;
+    if (figure.hidden) return;
+    caption.textContent = TEXT.chart(word.value.trim());
+    const chart = drawChart(host, {
+      series: [{ tone: 1, points: points.map(([x, y]) => [x, y]), dots: true }],
+      showX: (n) => (steps[n] === undefined ? '' : format.count(steps[n])), showY: (value) => `${Number((value * 100).toPrecision(3))} %`, height: 150,
+      small: true, label: TEXT.chart(word.value.trim()),
+    });
+    chart?.mark(Number(slider.value));
+  }
+
+  async function ask(wanted) {
+    const name = key(wanted);
+    const words = word.value.trim() ? [word.value.trim()] : [];
+    const { predictions } = await post(`runs/${run}/guess`, { step: wanted, text: text.value, words });
+    answers.set(name, predictions);
+  }
+
+  // The snapshot under the slider first, then the others, the nearest first.
+  async function work() {
+    if (busy || !steps.length || root.hidden) return;
+    busy = true;
+    problem.hidden = true;
+    try {
+      for (;;) {
+        const place = Number(slider.value);
+        const next = steps.map((each, n) => [each, Math.abs(n - place)]).filter(([each]) => !answers.has(key(each)))
+          .sort((a, b) => a[1] - b[1])[0];
+        if (!next || !text.value.includes(MASK)) break;
+        await ask(next[0]);
+        drawGaps();
+        drawCurve();
+      }
+      if (!text.value.includes(MASK)) throw new Error(TEXT.gap);
+    } catch (error) {
+      problem.hidden = false;
+      problem.textContent = error.message;
+    }
+    busy = false;
+  }
+
+  let timer = 0;
+  const changed = () => { clearTimeout(timer); timer = setTimeout(() => { drawGaps(); drawCurve(); work(); }, 250); };
+  text.addEventListener('input', changed);
+  word.addEventListener('input', changed);
+  slider.addEventListener('input', () => { drawGaps(); drawCurve(); work(); });
+  open.addEventListener('click', () => openModel(`run/${run}/step-${step()}`));
+
+  return {
+    root,
+    fill(id, snapshots) {
+      root.hidden = !snapshots.length;
+      if (root.hidden) return;
+      const wasLast = Number(slider.value) === steps.length - 1;
+      if (id !== run) {
+        [run, answers, steps] = [id, new Map(), []];
+        gaps.replaceChildren();
+        if (!text.value) { const page = fromPage(); text.value = page.text; word.value = page.word; }
+      }
+      if (snapshots.join() === steps.join()) return;
+      const first = !steps.length;
+      steps = snapshots;
+      slider.max = String(steps.length - 1);
+      if (first || wasLast) slider.value = slider.max;
+      drawGaps();
+      drawCurve();
+      work();
+    },
+  };
+}

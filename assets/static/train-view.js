@@ -1,0 +1,178 @@
+// The Train tab: the list of runs on the left, the form or one run on the right, and the polling.
+import { get } from './train-api.js';
+import { makeForm } from './train-form.js';
+import { makeRun } from './train-run.js';
+import { ACTIVE, STATES, modelName } from './train-words.js';
+
+const { element, setPlace, place } = window.Cloze;
+const TEXT = {
+  title: 'Train a model of your own',
+  intro: 'A run is a process of its own: close the page, come back, open it on another computer; it goes on, '
+    + 'and this page finds it again.',
+  fresh: 'New run',
+  none: 'No runs yet.',
+  list: 'Training runs',
+  compare: 'Compare',
+  waiting: (place) => `place ${place} in the queue`,
+};
+const PERIOD = 1500;
+const PATIENT = 5000;
+
+function loadStyle() {
+  if (document.querySelector('link[href="/cloze/train.css"]')) return null;
+  const link = element('link', { rel: 'stylesheet', href: '/cloze/train.css' });
+  const loaded = new Promise((done) => { link.onload = done; link.onerror = done; });
+  document.head.append(link);
+  return loaded;
+}
+
+function makeCard(choose, toggle) {
+  const parts = {
+    name: element('span', { class: 'train-name' }),
+    state: element('span', { class: 'train-state' }),
+    model: element('span', { class: 'train-note' }),
+    bar: element('span', { class: 'train-fill' }),
+    loss: element('span', { class: 'train-note' }),
+  };
+  const button = element('button', { type: 'button', class: 'train-card', onclick: () => choose() },
+    element('span', { class: 'train-line' }, parts.name, parts.state),
+    element('span', { class: 'train-bar', 'aria-hidden': 'true' }, parts.bar),
+    element('span', { class: 'train-line' }, parts.model, parts.loss));
+  const box = element('input', { type: 'checkbox', onchange: () => toggle(box.checked) });
+  const compare = element('label', { class: 'train-compare', title: TEXT.compare }, box,
+    element('span', { text: TEXT.compare }));
+  return {
+    root: element('li', {}, button, compare),
+    fill(run, current, compared) {
+      button.setAttribute('aria-current', current ? 'true' : 'false');
+      button.dataset.run = run.id;
+      button.dataset.state = run.state;
+      parts.name.textContent = run.name;
+      parts.name.title = run.id;
+      parts.state.textContent = STATES[run.state] ?? run.state;
+      parts.state.dataset.state = run.state;
+      parts.bar.style.transform = `scaleX(${run.steps ? run.step / run.steps : 0})`;
+      parts.model.textContent = run.place ? TEXT.waiting(run.place) : modelName(run.model);
+      const { masked_token_loss: masked, loss } = run.last;
+      const shown = masked ?? loss;
+      parts.loss.textContent = shown === undefined || shown === null ? '' : `loss ${shown.toFixed(2)}`;
+      box.checked = compared;
+      box.setAttribute('aria-label', `${TEXT.compare} ${run.name}`);
+      compare.hidden = current || !run.last.loss;
+    },
+  };
+}
+
+export async function mount(view) {
+  await loadStyle();
+  const state = { runs: [], current: place.run ?? null, compared: new Set(), failed: 0 };
+  const cards = new Map();
+  const list = element('ul', { class: 'train-runs', 'aria-label': TEXT.list });
+  const none = element('p', { class: 'train-note', text: TEXT.none, hidden: true });
+  const fresh = element('button', { type: 'button', class: 'primary', id: 'train-new', text: TEXT.fresh });
+  const problem = element('p', { class: 'problem', role: 'status', hidden: true });
+  const main = element('div', { class: 'train-main' });
+  view.root.replaceChildren(element('div', { class: 'train' },
+    element('h2', { text: TEXT.title }),
+    element('p', { class: 'train-intro', text: TEXT.intro }),
+    problem,
+    element('div', { class: 'train-body' },
+      element('nav', { class: 'train-side', 'aria-label': TEXT.list }, fresh, none, list), main)));
+
+  const tell = (message) => {
+    problem.hidden = !message;
+    problem.textContent = message ?? '';
+  };
+  const panel = makeRun(view, {
+    onAgain: async (id) => { show(null); await form.copy(id); },
+    onGone: () => show(null),
+    onChange: () => poll(),
+  });
+  const form = makeForm({ onStarted: (id) => { show(id); poll(); } });
+
+  function show(id) {
+    state.current = id;
+    setPlace({ run: id });
+    state.compared.delete(id);
+    main.replaceChildren(id ? panel.root : form.root);
+    panel.show(id, [...state.compared]);
+    if (!id) form.refresh();
+    drawList();
+  }
+
+  function drawList() {
+    const known = new Set(state.runs.map(({ id }) => id));
+    for (const [id, card] of cards) if (!known.has(id)) { card.root.remove(); cards.delete(id); }
+    state.runs.forEach((run, n) => {
+      let card = cards.get(run.id);
+      if (!card) {
+        card = makeCard(() => show(run.id), (on) => {
+          if (on) state.compared.add(run.id); else state.compared.delete(run.id);
+          panel.show(state.current, [...state.compared]);
+          poll();
+        });
+        cards.set(run.id, card);
+      }
+      card.fill(run, run.id === state.current, state.compared.has(run.id));
+      if (list.children[n] !== card.root) list.insertBefore(card.root, list.children[n] ?? null);
+    });
+    list.classList.toggle('comparing', Boolean(state.current));
+    none.hidden = state.runs.length > 0;
+    fresh.setAttribute('aria-current', state.current ? 'false' : 'true');
+    view.root.dataset.state = 'ready';
+  }
+
+  // --- polling: one round at a time, only while the tab is seen -----------------------------
+
+  let timer = 0;
+  let flying = false;
+  const seen = () => view.root.offsetParent !== null && !document.hidden;
+
+  async function round() {
+    const { runs, enabled } = await get('runs');
+    state.runs = runs;
+    fresh.disabled = !enabled && !state.current;
+    const known = new Map(runs.map((run) => [run.id, run]));
+    for (const id of state.compared) if (!known.has(id)) state.compared.delete(id);
+    if (state.current && known.has(state.current)) await panel.poll(enabled);
+    else if (state.current) {
+      const gone = state.current;
+      show(null);
+      tell(`There is no run “${gone}” here any more.`);
+      return;
+    }
+    drawList();
+    tell(null);
+  }
+
+  async function poll() {
+    clearTimeout(timer);
+    if (flying) { timer = setTimeout(poll, 100); return; }
+    if (!view.root.isConnected) return;
+    if (!seen()) return; // the observers below wake it up
+    flying = true;
+    let wait = PERIOD;
+    try {
+      await round();
+      state.failed = 0;
+      if (!state.runs.some((run) => ACTIVE.has(run.state))) wait = PATIENT;
+    } catch (error) {
+      state.failed += 1;
+      wait = Math.min(10_000, PERIOD * state.failed);
+      tell(error.message);
+    }
+    flying = false;
+    timer = setTimeout(poll, wait);
+  }
+
+  fresh.addEventListener('click', () => { show(null); form.root.querySelector('button, input, select')?.focus(); });
+  document.addEventListener('visibilitychange', () => { if (seen()) poll(); });
+  let was = true;
+  new ResizeObserver(() => {
+    const now = seen();
+    if (now && !was) poll();
+    was = now;
+  }).observe(view.root);
+  show(state.current);
+  poll();
+}

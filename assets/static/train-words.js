@@ -1,0 +1,58 @@
+// Training: how numbers and names read.
+const { format } = window.Cloze;
+
+export const STATES = {
+  new: 'not started', queued: 'waiting', starting: 'starting', running: 'training',
+  stopping: 'stopping', stopped: 'stopped', finished: 'finished', failed: 'failed', crashed: 'interrupted',
+};
+export const ACTIVE = new Set(['queued', 'starting', 'running', 'stopping']);
+
+export const FIGURES = {
+  loss: 'Total loss', masked_token_loss: 'Masked-token loss', masked_token_accuracy: 'Masked-token accuracy',
+  next_sentence_loss: 'Next-sentence loss', next_sentence_accuracy: 'Next-sentence accuracy',
+  sentence_order_loss: 'Sentence-order loss', sentence_order_accuracy: 'Sentence-order accuracy',
+  replaced_token_loss: 'Replaced-token loss', replaced_token_accuracy: 'Replaced-token accuracy',
+  span_boundary_loss: 'Span-boundary loss', permutation_loss: 'Permutation loss', causal_loss: 'Next-token loss',
+  learning_rate: 'Learning rate', gradient_norm: 'Gradient norm', tokens_per_second: 'Tokens per second',
+};
+
+export function figureName(key) {
+  const words = key.replaceAll('_', ' ');
+  return FIGURES[key] ?? words.charAt(0).toUpperCase() + words.slice(1);
+}
+
+export function figure(key, value) {
+  if (value === null || value === undefined) return '';
+  if (/accuracy|_f1|share/.test(key)) return `${(value * 100).toFixed(1)} %`;
+  if (key === 'learning_rate') return value === 0 ? '0' : value.toPrecision(3).replace(/\.?0+(e|$)/, '$1');
+  if (/tokens/.test(key) && !/loss/.test(key)) return format.count(Math.round(value));
+  return value >= 100 ? value.toFixed(1) : value.toFixed(3);
+}
+
+export function many(number) {
+  if (number >= 1e9) return `${(number / 1e9).toFixed(1)} billion`;
+  if (number >= 1e6) return `${(number / 1e6).toFixed(1)} million`;
+  return format.count(number);
+}
+
+export function duration(seconds) {
+  if (seconds < 90) return `${Math.max(1, Math.round(seconds))} s`;
+  if (seconds < 5400) return `${Math.round(seconds / 60)} min`;
+  const hours = Math.floor(seconds / 3600);
+  if (hours < 48) return `${hours} h ${Math.round((seconds % 3600) / 60)} min`;
+  return `${Math.round(hours / 24)} days`;
+}
+
+export function size(bytes) {
+  return bytes < 1e6 ? `${Math.max(1, Math.round(bytes / 1024))} KB` : `${(bytes / 2 ** 20).toFixed(1)} MB`;
+}
+
+const FAMILY = {
+  bert: 'BERT', roberta: 'RoBERTa', albert: 'ALBERT', spanbert: 'SpanBERT', electra: 'ELECTRA', macbert: 'MacBERT',
+  xlnet: 'XLNet', deberta: 'DeBERTa', deberta_v2: 'DeBERTa v2', deberta_v3: 'DeBERTa v3',
+};
+
+export function modelName({ family, layers, width, from }) {
+  if (from) return `from ${from}`;
+  return family ? `${FAMILY[family] ?? family} ${layers} × ${width}` : '';
+}

@@ -1,0 +1,167 @@
+"""The doctor on made-up curves: each ailment is found where it is, and nowhere else."""
+
+import math
+
+import pytest
+
+from app.doctor import Case, examine
+
+UNIFORM, ENTROPY = 8.0, 6.0
+STATUS = {
+    "state": "running",
+    "baselines": {"uniform": UNIFORM, "unigram_entropy": ENTROPY},
+    "data": {"tokens": 200_000, "vocabulary": 3_000},
+}
+CONFIG = {
+    "steps": 1_000,
+    "optimizer": {"learning_rate": 1e-3},
+    "schedule": {"warmup": 100},
+    "masking": {"rate": 0.15},
+}
+
+
+def reports(losses, *, held_out=(), every=20, tokens=2_000, **series):
+    """A report for each loss; ``held_out`` and ``series`` go to the last reports."""
+    found = []
+    for n, loss in enumerate(losses):
+        step = (n + 1) * every
+        found.append({"step": step, "tokens": step * tokens, "masked_token_loss": loss})
+    for name, values in {"validation_masked_token_loss": held_out, **series}.items():
+        for record, value in zip(found[len(found) - len(values) :], values, strict=True):
+            record[name] = value
+    return found
+
+
+def kinds(records, status=None, config=None, **options):
+    case = Case(
+        records=records,
+        status=STATUS | (status or {}),
+        config=CONFIG | (config or {}),
+        **options,
+    )
+    return [finding.kind for finding in examine(case)]
+
+
+def falling(start, end, count):
+    return [start + (end - start) * n / (count - 1) for n in range(count)]
+
+
+HEALTHY = [*falling(7.9, 6.1, 10), *falling(6.0, 3.0, 40)]
+
+
+def test_a_healthy_run_only_gets_praise():
+    assert kinds(reports(HEALTHY, held_out=falling(5.0, 3.5, 6))) == ["context"]
+
+
+def test_praise_names_the_step_from_which_the_context_is_read():
+    (finding,) = examine(Case(records=reports(HEALTHY), status=STATUS, config=CONFIG))
+    step = int(finding.text.split("step ")[1].split()[0].replace(",", ""))
+    first = next(r["step"] for r in reports(HEALTHY) if r["masked_token_loss"] <= ENTROPY - 0.4)
+    assert step == first
+
+
+def test_too_few_reports_say_nothing_about_the_curve():
+    assert kinds(reports([9.9, 9.9, 9.9, 9.9])) == []
+    assert kinds([]) == []
+
+
+def test_a_plateau_at_the_unigram_entropy():
+    flat = [*falling(8.0, 6.1, 5), *[6.05] * 15]
+    early = examine(Case(records=reports(flat), status=STATUS, config=CONFIG))
+    assert [(f.kind, f.level) for f in early] == [("plateau", "hint")]
+    late = examine(Case(records=reports(flat, tokens=20_000), status=STATUS, config=CONFIG))
+    assert [(f.kind, f.level) for f in late] == [("plateau", "problem")]
+    assert "6.05" in late[0].text
+    assert "6.00" in late[0].text
+
+
+def test_passing_the_entropy_on_the_way_down_is_no_plateau():
+    assert kinds(reports(falling(8.0, 6.0, 20))) == []
+
+
+@pytest.mark.parametrize(
+    "losses",
+    [
+        [*falling(7.9, 4.0, 20), *falling(4.0, 7.0, 10)],
+        [*falling(7.9, 6.5, 10), *[9.5] * 10],
+    ],
+)
+def test_a_loss_that_climbs_again_means_a_learning_rate_too_high(losses):
+    found = examine(Case(records=reports(losses), status=STATUS, config=CONFIG))
+    assert found[0].kind == "diverging"
+    assert "0.0003" in found[0].cure
+
+
+def test_one_odd_report_is_no_divergence():
+    losses = HEALTHY.copy()
+    losses[30] += 2.0
+    assert kinds(reports(losses)) == ["context"]
+
+
+def test_a_start_without_warmup_that_fails_at_once():
+    losses = [8.1, 9.5, 10.2, 9.8, 9.9, 9.7]
+    assert kinds(reports(losses), config={"schedule": {"warmup": 0}}) == ["no_warmup"]
+    assert kinds(reports(losses)) == ["diverging"]
+
+
+def test_a_run_that_ended_with_a_loss_that_is_no_number():
+    status = {"state": "failed", "reason": "Training diverged at step 41: the loss ..."}
+    assert kinds(reports([7.0, 6.9]), status) == ["diverged"]
+    assert kinds(reports([7.0, 6.9, math.nan, math.nan]), status) == ["diverged"]
+    assert kinds(reports([7.0]), {"state": "failed", "reason": "The disk is full."}) == []
+
+
+def test_overfitting_names_the_best_step():
+    held_out = [5.0, 4.5, 4.2, 4.4, 4.6]
+    records = reports(HEALTHY, held_out=held_out)
+    best = records[-3]["step"]
+    found = examine(Case(records=records, status=STATUS, config=CONFIG))
+    assert [f.kind for f in found] == ["overfitting", "context"]
+    assert f"step {best:,}" in found[0].cure
+
+
+def test_a_held_out_loss_that_only_trembles_is_no_overfitting():
+    assert kinds(reports(HEALTHY, held_out=[4.3, 4.25, 4.2, 4.22, 4.21])) == ["context"]
+
+
+def test_a_corpus_too_small_for_the_vocabulary():
+    status = {"data": {"tokens": 9_000, "vocabulary": 3_000}}
+    (finding,) = examine(Case(records=[], status=STATUS | status, config=CONFIG))
+    assert finding.kind == "small_corpus"
+    assert "3.0 times" in finding.text
+    assert kinds([], {"data": {"tokens": 30_000, "vocabulary": 3_000}}) == []
+
+
+def test_a_run_that_learns_too_slowly():
+    assert kinds(reports(falling(8.0, 7.4, 25))) == ["slow"]
+    assert kinds(reports(falling(8.0, 7.4, 10))) == []  # too early to say
+
+
+def test_repeated_lines_are_told():
+    assert kinds([], repeated=0.4) == ["repeated_lines"]
+    assert kinds([], repeated=0.02) == []
+
+
+def test_a_generator_that_leaves_nothing_to_find():
+    """At 60 % right, 6 % of the tokens are replaced: entropy 0.2270 nats."""
+    share = 0.15 * 0.4
+    blind = -(share * math.log(share) + (1 - share) * math.log(1 - share))
+    assert blind == pytest.approx(0.2270, abs=1e-4)
+    right = [0.6] * 40
+    strong = reports(HEALTHY, masked_token_accuracy=right, replaced_token_loss=[blind] * 40)
+    assert kinds(strong) == ["strong_generator", "context"]
+    useful = reports(HEALTHY, masked_token_accuracy=right, replaced_token_loss=[0.6 * blind] * 40)
+    assert kinds(useful) == ["context"]
+
+
+def test_problems_come_before_praise_and_all_problems_have_a_cure():
+    status = {"data": {"tokens": 9_000, "vocabulary": 3_000}}
+    records = reports(HEALTHY, held_out=[5.0, 4.5, 4.2, 4.4, 4.6])
+    found = examine(Case(records=records, status=STATUS | status, config=CONFIG, repeated=0.5))
+    assert [f.level for f in found] == ["problem", "hint", "hint", "good"]
+    assert all(f.cure for f in found if f.level != "good")
+
+
+def test_broken_files_do_not_stop_the_doctor():
+    odd = {"baselines": None, "data": None}
+    assert kinds([{"step": 1, "loss": None}] * 9, odd, {"optimizer": 3, "schedule": None}) == []

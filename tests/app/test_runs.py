@@ -1,0 +1,356 @@
+"""The runs service: ids, names from visitors, places, the queue, and what survives a server."""
+
+import json
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+from app import run_process, run_texts
+from app.run_reports import Reports
+from app.runs import Runs
+from core_models import InputError
+from core_models.training.durable import Identity
+from core_models.training.folder import RunFolder
+
+CONFIG = {
+    "name": "My first run",
+    "model": {"size": "bert-mini"},
+    "data": {"texts": ["primer/english-*.txt"]},
+    "steps": 100,
+}
+TEXT = "The cat sees the dog.\nThe dog hears the bird.\n\nA bird sees a cat.\nA cat sleeps.\n"
+
+# Takes the place of a training process: says that it runs, ends when asked to stop.
+STAND_IN = """
+import sys, time
+from core_models.training.folder import RunFolder, remember_process
+run = RunFolder(sys.argv[1])
+status = {"process": remember_process(), "step": 1, "steps": 100}
+run.write_status(status | {"state": "running"})
+while not run.stop_requested():
+    time.sleep(0.02)
+run.clear_stop()
+run.write_status(status | {"state": "stopped"})
+"""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return tmp_path / "runs"
+
+
+@pytest.fixture
+def service(folder, monkeypatch):
+    """Makes services over one folder; their processes are stand-ins."""
+    started = []
+
+    def launch(path):
+        child = subprocess.Popen([sys.executable, "-c", STAND_IN, str(path)], cwd=run_process.ROOT)
+        values = {"process": Identity.current(child.pid).to_json(), "time": time.time()}
+        (path / "launch.json").write_text(json.dumps(values))
+        started.append(child)
+        return child
+
+    monkeypatch.setattr(run_process, "launch", launch)
+    services = []
+
+    def make(**options):
+        services.append(Runs(folder, seconds=0.05, **options))
+        return services[-1]
+
+    yield make
+    for each in services:
+        each.close()
+    for child in started:
+        child.kill()
+        child.wait()
+
+
+def wait(runs, run, *states):
+    """Until a run is in one of the states; the state."""
+    deadline = time.monotonic() + 20
+    while (state := runs.state(run)) not in states:
+        assert time.monotonic() < deadline, f"{run} is {state}, not {states}"
+        time.sleep(0.02)
+    return state
+
+
+def test_a_run_is_made_started_stopped_continued_and_deleted(service):
+    runs = service()
+    run = runs.create(CONFIG)
+    assert runs.state(run) == "new"
+    assert run.startswith("my-first-run-")
+    runs.start(run)
+    wait(runs, run, "running")
+    with pytest.raises(InputError, match="already"):
+        runs.start(run)
+    with pytest.raises(InputError, match="Stop it first"):
+        runs.delete(run)
+    runs.stop(run)
+    wait(runs, run, "stopped")
+    with pytest.raises(InputError, match="not at work"):
+        runs.stop(run)
+    runs.start(run)
+    wait(runs, run, "running")
+    runs.stop(run)
+    wait(runs, run, "stopped")
+    runs.delete(run)
+    assert runs.ids() == []
+
+
+def test_a_further_run_waits_and_starts_when_a_place_is_free(service):
+    runs = service(slots=1)
+    first, second, third = (runs.create(CONFIG) for _ in range(3))
+    for run in (first, second, third):
+        runs.start(run)
+    wait(runs, first, "running")
+    assert [runs.state(run) for run in (second, third)] == ["queued", "queued"]
+    assert runs.queue() == [second, third]
+    assert Reports(runs).summary(third)["place"] == 2
+    runs.stop(second)
+    assert runs.state(second) == "new"
+    runs.stop(first)
+    wait(runs, third, "running")
+    assert runs.state(first) == "stopped"
+
+
+def test_a_new_server_finds_runs_and_queue_again(service):
+    old = service(slots=1)
+    first, second = old.create(CONFIG), old.create(CONFIG)
+    old.start(first)
+    old.start(second)
+    wait(old, first, "running")
+    old.close()
+    new = service(slots=1)
+    assert new.state(first) == "running"
+    assert new.queue() == [second]
+    new.stop(first)
+    wait(new, second, "running")
+
+
+def test_two_starts_at_once_start_one_process(service, monkeypatch):
+    runs = service(slots=5)
+    launched = []
+    real = run_process.launch
+    monkeypatch.setattr(run_process, "launch", lambda path: launched.append(path) or real(path))
+    run = runs.create(CONFIG)
+    refused = []
+
+    def start():
+        try:
+            runs.start(run)
+        except InputError as error:
+            refused.append(str(error))
+
+    threads = [threading.Thread(target=start) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(launched) == 1
+    assert len(refused) == 7
+
+
+def test_a_killed_process_is_told_from_a_stopped_one(service):
+    runs = service()
+    run = runs.create(CONFIG)
+    runs.start(run)
+    wait(runs, run, "running")
+    pid = RunFolder(runs.root / run).status()["process"]["pid"]
+    subprocess.run(["kill", "-9", str(pid)], check=True)
+    wait(runs, run, "crashed")
+    assert "gone" in Reports(runs).summary(run)["reason"]
+    runs.start(run)
+    wait(runs, run, "running")
+
+
+def test_a_process_that_ends_before_it_speaks_is_crashed_and_its_last_words_are_told(
+    service, monkeypatch
+):
+    runs = service()
+    run = runs.create(CONFIG)
+
+    def launch(path):
+        (path / "output.txt").write_text("No module named x\n")
+        child = subprocess.Popen([sys.executable, "-c", ""])
+        values = {"process": Identity.current(child.pid).to_json(), "time": time.time()}
+        (path / "launch.json").write_text(json.dumps(values))
+        child.wait()
+        return child
+
+    monkeypatch.setattr(run_process, "launch", launch)
+    runs.start(run)
+    assert runs.state(run) == "crashed"
+    assert "No module named x" in Reports(runs).summary(run)["reason"]
+
+
+@pytest.mark.parametrize(
+    "run", ["..", "../x", "/etc", "a/b", "", ".hidden", "a" * 81, None, 7, "missing", "a\0b"]
+)
+def test_only_runs_of_the_folder_have_ids(service, run):
+    runs = service()
+    runs.create(CONFIG)
+    with pytest.raises(InputError, match="no run"):
+        runs.folder(run)
+
+
+def test_a_link_out_of_the_folder_is_no_run(service, tmp_path):
+    runs = service()
+    runs.create(CONFIG)
+    outside = RunFolder.create(tmp_path / "outside", CONFIG)
+    (runs.root / "inside").symlink_to(outside.path)
+    with pytest.raises(InputError, match="no run"):
+        runs.folder("inside")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"data": {"texts": ["/etc/passwd"]}},
+        {"data": {"texts": ["../../secret.txt"]}},
+        {"data": {"texts": ["config.json"]}},
+        {"data": {"texts": ["primer/english-*.txt"], "training_only": ["/etc/passwd"]}},
+        {"tokenizer": {"folder": "/etc"}},
+        {"tokenizer": {"folder": ".."}},
+        {"model": {"checkpoint": "/tmp/model"}},
+        {"model": {"checkpoint": "google/bert"}},
+        {"model": {"checkpoint": "run/../../etc"}},
+        {"data": {"texts": []}},
+        {"data": {"texts": "all"}},
+        {"data": 3},
+        {"steps": 0},
+        {"stepps": 10},
+        {"model": {"size": "nothing"}},
+    ],
+)
+def test_a_page_cannot_name_files_or_impossible_settings(service, change):
+    runs = service()
+    with pytest.raises(InputError):
+        runs.create(CONFIG | change)
+    assert runs.ids() == []
+    assert [path.name for path in runs.root.glob("*") if path.is_dir()] in ([], [".uploads"])
+
+
+def test_switched_off_nothing_changes_and_the_message_says_so(service, folder):
+    run = service().create(CONFIG)
+    runs = Runs(folder, enabled=False)
+    assert runs.ids() == [run]
+    for act in (lambda: runs.create(CONFIG), lambda: runs.start(run), lambda: runs.delete(run)):
+        with pytest.raises(InputError, match="switched off"):
+            act()
+
+
+def test_a_sent_text_lies_in_the_run_folder_and_goes_with_a_copy(service):
+    runs = service()
+    text = runs.inbox.save("../my text.txt", TEXT.encode())
+    assert (text.name, text.lines, text.documents) == ("my-text.txt", 4, 2)
+    config = CONFIG | {"data": {"texts": []}}
+    run = runs.create(config, texts=[text.id])
+    assert runs.config(run)["data"]["texts"] == ["texts/my-text.txt"]
+    assert (runs.root / run / "texts/my-text.txt").read_text() == TEXT
+    again = runs.create(runs.as_form(run), source=run)
+    assert (runs.root / again / "texts/my-text.txt").read_text() == TEXT
+    with pytest.raises(InputError, match=r"data\.texts"):
+        runs.create(runs.as_form(run))  # without its source the name is nobody's
+
+
+def test_continuing_from_a_run_names_it_and_not_its_place(service):
+    runs = service()
+    first = runs.create(CONFIG)
+    (runs.root / first / "model").mkdir()
+    name = f"run/{first}"
+    second = runs.create(CONFIG | {"model": {"checkpoint": name}})
+    assert runs.config(second)["model"]["checkpoint"] == str(runs.root / first / "model")
+    assert runs.as_form(second)["model"]["checkpoint"] == name
+    assert runs.models() == [(name, f"{first} (run)")]
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"", "empty"),
+        (b"  \n ", "empty"),
+        (b"one line only", "one line"),
+        ("gr\u00fc\u00dfe\nund mehr".encode("latin-1"), "not UTF-8"),
+        ("two\nlines".encode("utf-16"), "UTF-16"),
+        (b"a\0b\nc", "control characters"),
+        (b"PK\x03\x04 zip", "packed file"),
+        (b"%PDF-1.7\n", "PDF"),
+        (b"a" * (run_texts.MOST_BYTES + 1), "20 MB"),
+    ],
+)
+def test_what_is_no_text_is_refused_in_plain_words(service, content, words):
+    with pytest.raises(InputError, match=words):
+        service().inbox.save("x.txt", content)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("my.csv", "id,text\n1,A cat sees a dog.\n2,A dog hears a bird.\n"),
+        ("my.tsv", "id\ttext\n1\tA cat sees a dog.\n2\tA dog hears a bird.\n"),
+        ("my.jsonl", '{"text": "A cat sees a dog."}\n{"text": "A dog hears a bird."}\n'),
+    ],
+)
+def test_a_table_is_kept_with_its_column_and_its_first_rows(service, name, content):
+    runs = service()
+    text = runs.inbox.save(name, content.encode())
+    assert (text.name, text.column) == (name, "text")
+    assert text.sample == ("A cat sees a dog.", "A dog hears a bird.")
+    run = runs.create(CONFIG | {"data": {"texts": [], "column": "text"}}, texts=[text.id])
+    assert (runs.root / run / "texts" / name).read_text() == content
+
+
+def test_a_table_without_the_named_column_is_refused_by_its_own_name(service):
+    inbox = service().inbox
+    with pytest.raises(InputError, match=r"my\.csv") as refused:
+        inbox.save("my.csv", b"id,label\n1,a\n2,b\n", "body")
+    assert "body" in str(refused.value)
+    assert str(inbox.folder) not in str(refused.value)
+    with pytest.raises(InputError, match="Parquet"):
+        inbox.save("my.parquet", b"not one")
+
+
+@pytest.mark.parametrize(
+    ("given", "clean"),
+    [
+        ("../../etc/passwd", "passwd.txt"),
+        ("C:\\books\\one.txt", "one.txt"),
+        ("", "text.txt"),
+        (None, "text.txt"),
+        ("文本.txt", "文本.txt"),
+        ("...", "text.txt"),
+        ("../a.CSV", "a.csv"),
+    ],
+)
+def test_file_names_of_visitors_become_harmless(given, clean):
+    assert run_texts.clean_name(given) == clean
+
+
+def test_polling_gives_each_report_once_and_starts_over_when_some_are_taken_back(service):
+    runs = service()
+    run = runs.create(CONFIG)
+    folder, reports = runs.folder(run), Reports(runs)
+    for step in (10, 20, 30):
+        folder.append_metrics({"step": step, "loss": 1.0})
+    first = reports.live(run)
+    assert [record["step"] for record in first["records"]] == [10, 20, 30]
+    assert first["offset"] == 3
+    folder.append_metrics({"step": 40, "loss": 1.0})
+    second = reports.live(run, first["offset"], first["generation"])
+    assert [record["step"] for record in second["records"]] == [40]
+    folder.append_metrics({"step": 30, "loss": 2.0})  # resumed from step 20
+    third = reports.live(run, second["offset"], second["generation"])
+    assert [record["step"] for record in third["records"]] == [10, 20, 30]
+    assert third["records"][-1]["loss"] == 2.0
+
+
+def test_a_config_that_cannot_be_read_does_not_break_the_list(service):
+    runs = service()
+    run = runs.create(CONFIG)
+    (runs.root / run / "config.json").write_text("{not json")
+    (summary,) = Reports(runs).overview()
+    assert summary["id"] == run

@@ -1,0 +1,146 @@
+"""The Tokenizers tab without a browser: cuts, bytes, word groups, templates, files, bad input."""
+
+import csv
+import io
+from xml.etree import ElementTree
+
+import pytest
+
+import core_models as cm
+from app import tokenizers
+from app.tabs import tokenizers as tab
+
+ENGLISH = "Unbelievable! The café's 3 pyramids weren't re-built."
+CHINESE = "北京是中国的首都，位于华北平原的北部。"
+LINES = (ENGLISH, CHINESE, "I love 北京 😀 龘 .", " two  blanks and a\ttab ", "<s> [MASK] x <mask>")
+
+
+def ask(session, answer=tab.show, **question):
+    return answer(session, {"rev": 5, "model": "bert-mini", "text": ENGLISH, **question})
+
+
+@pytest.mark.parametrize("kind", tokenizers.KINDS)
+@pytest.mark.parametrize("line", LINES)
+def test_pieces_are_those_of_the_tokenizer(kind, line):
+    tokenizer = cm.Tokenizer.from_folder(tokenizers.FOLDER / kind)
+    encoding = tokenizer.encode(line)
+    found = tokenizers.cut(tokenizer, line)
+    assert [piece["id"] for piece in found.pieces] == encoding.ids
+    assert [piece["word"] for piece in found.pieces] == encoding.words
+    assert found.content == sum(not special for special in encoding.special)
+    assert found.words == len({word for word in encoding.words if word is not None})
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_bytes_under_byte_level_pieces_are_the_whole_text(line):
+    found = tokenizers.cut(tokenizers.shipped("byte_bpe"), line)
+    assert bytes.fromhex("".join(piece["bytes"] for piece in found.pieces)) == line.encode()
+
+
+def test_a_character_split_in_bytes_shows_each_byte():
+    found = tokenizers.cut(tokenizers.shipped("byte_bpe"), "😀")
+    assert [piece["bytes"] for piece in found.pieces[1:-1]] == ["f0", "9f", "98", "80"]
+    assert found.unknown == 0
+
+
+def test_what_is_unknown_differs_by_kind():
+    unknown = {
+        kind: tokenizers.cut(tokenizers.shipped(kind), "I like 龘 .").unknown
+        for kind in tokenizers.KINDS
+    }
+    assert unknown == {"wordpiece": 1, "byte_bpe": 0, "unigram": 1}
+
+
+def test_what_a_whole_word_is_differs_by_kind():
+    words = {
+        kind: tokenizers.cut(tokenizers.shipped(kind), CHINESE).words for kind in tokenizers.KINDS
+    }
+    # Nineteen characters and marks; two clauses with a mark behind each.
+    assert words == {"wordpiece": 19, "byte_bpe": 4, "unigram": 4}
+
+
+def test_ratios_are_pieces_over_words_and_characters(session):
+    own = ask(session)["rows"][0]
+    encoding = session.model("bert-mini").tokenizer.encode(ENGLISH)
+    letters = sum(not character.isspace() for character in ENGLISH)
+    assert own["content"] == len(encoding) - 2
+    assert own["per_character"] == pytest.approx((len(encoding) - 2) / letters)
+    assert own["per_word"] == pytest.approx((len(encoding) - 2) / own["words"])
+
+
+def test_the_shipped_vocabularies_are_small_and_of_their_kind():
+    for kind in tokenizers.KINDS:
+        tokenizer = tokenizers.shipped(kind)
+        assert (tokenizer.kind, tokenizer.vocabulary) == (kind, 6000)
+        files = list((tokenizers.FOLDER / kind).iterdir())
+        assert max(file.stat().st_size for file in files) < 1_000_000
+
+
+def test_every_family_stands_under_its_template(session):
+    shapes = {
+        " ".join(slot["text"] for slot in entry["single"]): [
+            family["title"] for family in entry["families"]
+        ]
+        for entry in ask(session, whole=True)["templates"]
+    }
+    assert shapes["<s> A </s>"] == ["RoBERTa"]
+    assert shapes["A <sep> <cls>"] == ["XLNet"]
+    assert {"BERT", "ALBERT", "ELECTRA", "DeBERTa v3"} <= set(shapes["[CLS] A [SEP]"])
+    assert sum(map(len, shapes.values())) == len(cm.families())
+
+
+def test_templates_of_pairs_and_segments(session):
+    pairs = {entry["mask"] + entry["padding"]: entry["pair"] for entry in tokenizers.templates()}
+    assert [slot["text"] for slot in pairs["<mask>right"]] == [
+        *("<s>", "A", "</s>"),
+        *("</s>", "B", "</s>"),
+    ]
+    assert [slot["segment"] for slot in pairs["<mask>left"]] == [0, 0, 1, 1, 2]
+
+
+def test_a_long_text_is_cut_off_and_says_so(session):
+    rows = ask(session, text="word " * 3000)["rows"]
+    assert all(row["truncated"] and len(row["pieces"]) == 256 for row in rows)
+
+
+def test_the_csv_has_a_row_for_each_piece(session):
+    file = ask(session, tab.export, what="csv", text='=1+1, "quoted"')
+    rows = list(csv.DictReader(io.StringIO(file["text"])))
+    shown = ask(session, text='=1+1, "quoted"')["rows"]
+    assert len(rows) == sum(len(row["pieces"]) for row in shown)
+    assert not any(row["piece"].startswith("=") for row in rows)
+
+
+def test_the_svg_opens_whatever_the_text_holds(session):
+    file = ask(session, tab.export, what="svg", text="a <b> & \x07 北京 😀")
+    assert "北京" in "".join(ElementTree.fromstring(file["text"]).itertext())
+
+
+def test_the_code_of_the_page_gives_its_pieces(session, monkeypatch):
+    monkeypatch.chdir(tokenizers.FOLDER.parent.parent)
+    answer = ask(session)
+    printed: list = []
+    exec(answer["code"], {"print": lambda *values: printed.append(values)})
+    assert [ids for _, _, ids, _ in printed] == [
+        [piece["id"] for piece in row["pieces"]] for row in answer["rows"]
+    ]
+
+
+@pytest.mark.parametrize(
+    ("question", "word"),
+    [
+        ({"text": ""}, "no text"),
+        ({"text": 3}, "no text"),
+        ({"text": "x" * 20_001}, "20,001"),
+        ({"text": "\x00"}, "characters that cannot be shown"),
+        ({"model": "../etc"}, "no model"),
+    ],
+)
+def test_bad_questions_get_a_sentence_and_their_revision(session, question, word):
+    answer = ask(session, **question)
+    assert answer["rev"] == 5
+    assert word in answer["error"]
+
+
+def test_only_two_kinds_of_file(session):
+    assert "svg or csv" in ask(session, tab.export, what="exe")["error"]

@@ -1,0 +1,250 @@
+"""The Train tab in Chromium: one tiny run from the form to the Mask tab, and back to it."""
+
+import csv
+import json
+from xml.etree import ElementTree
+
+import pytest
+
+from app.run_texts import SHIPPED
+
+SUBJECTS = ("cat", "dog", "bird", "fish", "child", "teacher", "doctor", "farmer")
+VERBS = ("sees", "hears", "likes", "finds")
+TEXT = "\n".join(
+    f"The {one} {verb} the {other} .{chr(10) if other == SUBJECTS[-1] else ''}"
+    for one in SUBJECTS
+    for verb in VERBS
+    for other in SUBJECTS
+)
+CONFIG = {
+    "name": "Tiny",
+    "model": {
+        "size": "bert-mini",
+        "overrides": {"layers": 2, "width": 32, "heads": 2, "inner": 64, "positions": 32},
+        "dropout": 0.0,
+    },
+    "tokenizer": {"vocabulary": 100},
+    "data": {"texts": [], "max_length": 16, "duplicates": 1, "singles": 1.0},
+    "objectives": {"masked_token": 1.0},
+    "optimizer": {"learning_rate": 0.003},
+    "schedule": {"warmup": 5},
+    "batch_size": 8,
+    "steps": 100_000,
+    "threads": 1,
+    "report_every": 5,
+    "validate_every": 20,
+    "checkpoints": {"every": 10_000, "keep": 1, "snapshots": True},
+}
+
+
+class Train:
+    """The Train tab of a page."""
+
+    def __init__(self, cloze):
+        self.page = cloze.page
+        self.page.set_default_timeout(60_000)
+
+    def open(self):
+        self.page.get_by_role("tab", name="Train").click()
+        self.page.wait_for_selector(".view-train[data-state=ready]")
+        return self
+
+    def settings(self, config):
+        self.page.wait_for_selector(".train-form[data-state=ready]")
+        self.page.click(".train-all summary")
+        self.page.fill(".train-json", json.dumps(config))
+        self.page.click("#train-apply")
+
+    def state(self, *states):
+        names = ", ".join(f".train-run[data-state={state}]" for state in states)
+        self.page.wait_for_selector(names)
+
+    @property
+    def step(self):
+        return int(self.page.get_attribute(".train-run", "data-step"))
+
+    def beyond(self, step):
+        self.page.wait_for_function(
+            "step => Number(document.querySelector('.train-run')?.dataset.step) > step", arg=step
+        )
+        self.page.wait_for_selector(".train-curves .train-svg .line")
+
+
+def test_a_run_from_the_form_to_the_mask_tab(visit, runs, session):
+    train = Train(visit()).open()
+    page = train.page
+    train.settings(CONFIG)
+    page.wait_for_selector(".train-form[data-state=error]")  # there is nothing to read yet
+    assert "nothing to read" in page.inner_text(".train-end .problem")
+    page.fill("#train-paste", TEXT)
+    page.locator("#train-paste").blur()
+    page.wait_for_selector(".train-form[data-state=ready]")
+    assert "2 layers of width 32" in page.inner_text(".train-sum")
+    page.click("#train-start")
+    train.state("running")
+    train.beyond(10)
+    run = page.get_attribute(".train-run", "data-run")
+    assert runs.config(run)["data"]["texts"] == ["texts/pasted.txt"]
+
+    # Another browser finds the run by its link; a reload finds it, too, and it has gone on.
+    step = train.step
+    other = Train(visit(width=390, dark=True, link=f"#run={run}"))
+    other.beyond(step)
+    assert other.page.evaluate("document.documentElement.scrollWidth - window.innerWidth") <= 0
+    page.reload()
+    train.beyond(step)
+    assert f"run={run}" in page.url
+
+    page.click("#train-stop")
+    train.state("stopped")
+    other.state("stopped")
+    stopped = runs.folder(run).status()["step"]
+    assert train.step == stopped
+
+    page.click("#train-continue")
+    train.beyond(stopped)
+    page.click("#train-stop")
+    train.state("stopped")
+
+    # Snapshots answer with the model's own probabilities.
+    page.fill("#train-sentence", "The cat sees the [MASK] .")
+    page.wait_for_function(
+        "() => document.querySelector('.train-scrub').dataset.answered"
+        " === document.querySelector('.train-scrub').dataset.step"
+    )
+    page.locator("#train-slider").focus()
+    page.keyboard.press("Home")
+    page.wait_for_selector(".train-scrub[data-answered='1']")
+
+    page.click("#train-open")
+    page.wait_for_selector("#sentence-model input")
+    page.wait_for_function("name => Cloze.sentence.model === name", arg=f"run/{run}")
+    page.fill("#sentence-text textarea", "The dog hears the bird .")
+    page.wait_for_function("() => Cloze.sentence.text.includes('hears')")
+    page.locator('.chip[data-position="5"]').click()
+    page.wait_for_selector('.guess[data-position="5"] button.candidate')
+    page.wait_for_selector(".view-predictions[data-state=ready]")
+    piece = page.get_attribute('.guess[data-position="5"] button.candidate', "data-piece")
+    assert session.model(f"run/{run}").tokenizer.id(piece) is not None
+    # The link that is in the address now opens the run's model in a fresh browser.
+    again = visit(link=page.url[page.url.index("#") :])
+    again.page.wait_for_function("name => Cloze.sentence.model === name", arg=f"run/{run}")
+
+
+@pytest.fixture
+def finished(runs):
+    """A run that is only files: reports, a held-out curve, no model."""
+    data = CONFIG["data"] | {"texts": list(SHIPPED)[:1]}
+    run = runs.create(CONFIG | {"name": "Curve", "data": data})
+    folder = runs.folder(run)
+    for step in range(10, 310, 10):
+        report = {
+            "step": step,
+            "tokens": step * 100,
+            "seconds": step / 10.0,
+            "loss": 9 - step / 100,
+        }
+        report |= {"masked_token_loss": 9 - step / 100, "masked_token_accuracy": step / 1000}
+        if step % 50 == 0:
+            report["validation_masked_token_loss"] = 9.1 - step / 100
+        folder.append_metrics(report)
+    folder.write_status(
+        {
+            "state": "finished",
+            "step": 300,
+            "steps": 300,
+            "baselines": {"uniform": 8.7, "unigram_entropy": 6.3},
+        }
+    )
+    yield run
+    if run in runs.ids():
+        runs.delete(run)
+
+
+def test_the_chart_its_table_and_its_files_hold_the_reports(visit, runs, finished):
+    train = Train(visit(link=f"#run={finished}"))
+    page = train.page
+    train.state("finished")
+    chart = page.locator(".train-curves > .train-chart svg")
+    chart.wait_for()
+    assert [text.split(":")[0] for text in chart.locator(".baseline-name").all_text_contents()] == [
+        "knows nothing",
+        "knows only how frequent pieces are",
+    ]
+    assert chart.locator(".dot").count() == 6  # the held-out reports
+    assert "6.000 in training, 6.100 on held-out" in page.inner_text(".train-readout")
+    page.locator(".train-curves > .train-chart").focus()
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("ArrowLeft")
+    assert page.inner_text(".train-readout") == "Step 290: 6.100 in training."
+    page.click(".train-table summary")
+    rows = page.locator(".train-table tbody tr")
+    assert rows.count() == 30
+    assert rows.first.locator("th").inner_text() == "300"
+    with page.expect_download() as file:
+        page.click("#train-csv")
+    table = list(csv.DictReader(file.value.path().read_text().splitlines()))
+    assert [float(row["masked_token_loss"]) for row in table] == pytest.approx(
+        [record["masked_token_loss"] for record in runs.folder(finished).metrics()]
+    )
+    with page.expect_download() as file:
+        page.click("#train-svg-file")
+    drawn = ElementTree.parse(file.value.path()).getroot()
+    assert drawn.tag == "{http://www.w3.org/2000/svg}svg"
+    page.select_option("#train-figure", "masked_token_accuracy")
+    assert "30.0 %" in page.inner_text(".train-readout")
+
+
+def test_runs_are_compared_copied_and_deleted_after_asking_twice(visit, runs, finished):
+    other = runs.create(runs.as_form(finished) | {"name": "Other", "seed": 7}, source=finished)
+    runs.folder(other).append_metrics({"step": 10, "loss": 5.0, "masked_token_loss": 5.0})
+    train = Train(visit(link=f"#run={finished}"))
+    page = train.page
+    page.get_by_role("checkbox", name="Compare Other").check()
+    page.wait_for_selector(".train-legend li:nth-child(2)")
+    row = page.locator(".train-diff tr", has_text="seed")
+    assert row.locator("td").all_inner_texts() == ["not set", "7"]
+    page.click("#train-again")
+    page.wait_for_selector(".train-form[data-state=ready]")
+    assert page.input_value("#train-steps") == "100000"
+    page.locator(f'.train-card[data-run="{other}"]').click()
+    page.wait_for_selector(f'.train-run[data-run="{other}"]')
+    page.click("#train-delete")
+    assert other in runs.ids()
+    page.click("#train-keep")
+    page.click("#train-delete")
+    page.click("#train-delete-sure")
+    page.wait_for_selector(".train-form")
+    assert other not in runs.ids()
+
+
+def test_the_form_shows_the_first_batch_and_refuses_what_is_no_text(visit, tmp_path):
+    train = Train(visit()).open()
+    page = train.page
+    train.settings(CONFIG)
+    binary = tmp_path / "picture.txt"
+    binary.write_bytes(b"\x89PNG\x00\x01")
+    page.set_input_files("#train-file", binary)
+    page.locator(".train-end .problem", has_text="picture").wait_for()
+    text = tmp_path / "sentences.txt"
+    text.write_text(TEXT)
+    page.set_input_files("#train-file", text)
+    page.locator(".train-sent", has_text="sentences.txt: 256 lines").wait_for()
+    table = tmp_path / "rows.csv"
+    table.write_text("id,body\n1,The cat sees the dog.\n2,The dog hears the bird.\n")
+    page.set_input_files("#train-file", table)
+    page.locator(".train-end .problem", has_text="rows.csv").wait_for()
+    page.fill("#train-column", "body")
+    page.set_input_files("#train-file", table)
+    page.locator(".train-sent", has_text="begins “The cat sees the dog.”").wait_for()
+    page.locator(".train-sent li", has_text="rows.csv").get_by_role("button").click()
+    page.wait_for_selector(".train-form[data-state=ready]")
+    page.click("#train-batch")
+    page.wait_for_selector('.train-piece[data-case="mask"]')
+    assert page.locator(".train-example").count() == 8
+
+
+def test_nothing_of_the_tab_loads_with_the_page(cloze):
+    loaded = cloze.page.evaluate("performance.getEntriesByType('resource').map(e => e.name)")
+    own = [name.rsplit("/", 1)[-1] for name in loaded if "/train" in name]
+    assert own == ["train.js"]

@@ -1,0 +1,185 @@
+"""The routes of the Train tab and its endpoints: plain answers and friendly refusals."""
+
+import http.client
+import json
+import urllib.error
+import urllib.request
+
+import pytest
+from gradio_client import Client
+
+from app import run_form, run_routes, run_texts
+from app.settings import Settings
+from app.tabs import train
+from core_models import InputError
+
+CONFIG = {
+    "model": {"size": "bert-mini", "overrides": {"layers": 2, "width": 32, "heads": 2}},
+    "tokenizer": {"vocabulary": 100},
+    "data": {"texts": ["primer/english-life.txt"]},
+    "steps": 10,
+}
+FORM = {"config": CONFIG | {"data": {"texts": ["primer/english-*.txt"]}}}
+
+
+@pytest.fixture
+def ask(server):
+    """``ask(path, values)``: status and answer of one request; POST where there are values."""
+
+    def ask(path, values=None, *, body=None, headers=None):
+        data = body if values is None else json.dumps(values).encode()
+        given = {run_routes.HEADER: "train"} if headers is None else headers
+        request = urllib.request.Request(f"{server}/train/{path}", data=data, headers=given)
+        try:
+            with urllib.request.urlopen(request, timeout=30) as answer:
+                return answer.status, json.load(answer)
+        except urllib.error.HTTPError as error:
+            text = error.read().decode()
+            assert "Traceback" not in text
+            return error.code, json.loads(text)
+
+    return ask
+
+
+def test_the_form_offers_recipes_sizes_texts_and_every_field(ask):
+    status, form = ask("form")
+    assert status == 200
+    assert "bert-mini" in [preset["name"] for preset in form["presets"]]
+    assert {"bert", "xlnet", "electra"} <= {family["name"] for family in form["families"]}
+    assert [text["pattern"] for text in form["texts"]] == list(run_texts.SHIPPED)
+    assert form["fields"]["steps"]["least"] == 1
+    assert form["fields"]["data.held_out"]["most"] == 0.5
+    assert "warm-up" in form["fields"]["schedule.warmup"]["text"]
+    assert form["fields"]["precision"]["choices"] == ["fp32", "bf16"]
+
+
+def test_every_recipe_of_the_form_can_be_started(ask):
+    """They name only what a page may name, and the trainer accepts them."""
+    for preset in run_form.presets():
+        _, found = ask("check", {"config": preset["config"]})
+        assert "error" not in found, (preset["name"], found)
+        assert found["parameters"] > 0
+
+
+def test_parameters_are_those_of_the_model_that_is_built(ask):
+    """BERT 2 x 32 over 100 pieces: tables, two layers, the masked-token head and nothing else."""
+    config = FORM["config"] | {"objectives": {"masked_token": 1.0}}
+    _, found = ask("check", {"config": config})
+    width, vocabulary, inner = 32, 100, 128
+    tables = (vocabulary + 512 + 2) * width + 2 * width
+    layer = 4 * (width * width + width) + 2 * width * inner + inner + width + 4 * width
+    head = width * width + width + 2 * width + vocabulary
+    assert found["parameters"] == tables + 2 * layer + head
+
+
+@pytest.mark.parametrize("family", [each["name"] for each in run_form.families()])
+def test_every_family_of_the_form_can_be_built_at_the_smallest_shape(ask, family):
+    (found,) = (each for each in run_form.families() if each["name"] == family)
+    model = {"size": found["size"], "overrides": {"layers": 2, "width": 128}}
+    _, answer = ask("check", {"config": FORM["config"] | {"model": model}})
+    assert "error" not in answer, answer
+    assert (answer["family"], answer["layers"], answer["width"]) == (family, 2, 128)
+
+
+@pytest.mark.parametrize(
+    ("path", "values"),
+    [
+        ("check", {"config": CONFIG}),
+        ("check", {"config": None}),
+        ("check", []),
+        ("check", {"config": FORM["config"], "texts": ["../x"]}),
+        ("check", {"config": FORM["config"], "texts": "all"}),
+        ("check", {"config": FORM["config"], "source": 3}),
+        ("check", {"config": FORM["config"], "source": "../.."}),
+        ("check", {"config": FORM["config"] | {"model": {"checkpoint": "run/none"}}}),
+        ("preview", {"config": {}}),
+        ("runs", {"config": FORM["config"] | {"steps": -1}}),
+        ("runs/none/start", {}),
+        ("runs/none/stop", {}),
+        ("runs/none/delete", {}),
+        ("runs/none/explode", {}),
+        ("runs/none/guess", {"step": 1, "text": "a [MASK] ."}),
+        ("runs/none/guess", {"step": "1", "text": "a [MASK] ."}),
+    ],
+)
+def test_what_cannot_be_done_is_refused_with_a_message(ask, path, values):
+    status, answer = ask(path, values)
+    assert status == 200
+    assert len(answer["error"]) > 10
+
+
+def test_gets_of_what_is_not_there(ask):
+    assert "no run" in ask("runs/none")[1]["error"]
+    assert "no run" in ask("runs/none/config")[1]["error"]
+    assert "whole number" in ask("runs/none?offset=-1")[1]["error"]
+    assert ask("runs/..%2f..%2fetc")[0] == 404
+
+
+def test_a_change_needs_the_header_that_other_sites_cannot_send(ask):
+    assert ask("check", FORM, headers={})[0] == 403
+    assert ask("texts?name=x", body=b"a\nb", headers={})[0] == 403
+
+
+def test_texts_are_kept_or_refused(ask):
+    status, text = ask("texts?name=my%20story.txt", body=b"One line.\nAnother.\n\nA third.\n")
+    assert status == 200
+    assert (text["name"], text["lines"], text["documents"]) == ("my-story.txt", 3, 2)
+    assert ask("texts?name=x", body=b"\x00\x01\x02binary\nx")[1]["error"]
+
+
+@pytest.mark.parametrize(
+    ("path", "length", "status"),
+    [
+        ("texts?name=x", run_texts.MOST_BYTES + 1, 413),
+        ("check", (1 << 20) + 1, 413),
+        ("texts/more", (1 << 20) + 1, 413),
+    ],
+)
+def test_too_large_a_request_is_refused_before_it_is_read(server, path, length, status):
+    connection = http.client.HTTPConnection(server.removeprefix("http://"), timeout=10)
+    connection.putrequest("POST", f"/train/{path}")
+    connection.putheader(run_routes.HEADER, "train")
+    connection.putheader("content-length", str(length))
+    connection.endheaders()
+    assert connection.getresponse().status == status
+    connection.close()
+
+
+def test_the_first_batch_hides_pieces_of_the_text_that_was_sent(ask):
+    lines = [f"the cat number {n} sees the dog ." for n in range(40)]
+    text = "\n".join("\n".join(lines[n : n + 4]) + "\n" for n in range(0, 40, 4))
+    _, sent = ask("texts?name=cats.txt", body=text.encode())
+    config = CONFIG | {"data": {"texts": [], "max_length": 24, "duplicates": 1}}
+    config |= {"objectives": {"masked_token": 1.0}}
+    _, found = ask("preview", {"config": config, "texts": [sent["id"]]})
+    row = found["rows"][0]
+    assert {"cat", "sees", "[MASK]"} & set(row["pieces"])
+    hidden = [label for each in found["rows"] for label in each["labels"] if label]
+    assert hidden
+
+
+def test_endpoints_for_scripts(server):
+    client = Client(server, verbose=False)
+    assert isinstance(client.predict(api_name="/runs"), list)
+    with pytest.raises(Exception, match="no run"):
+        client.predict("none", api_name="/run")
+
+
+def test_only_models_of_the_list_can_be_opened(session):
+    choices, name = train.choose(session, "bert-mini")
+    assert name == "bert-mini"
+    assert name in [known for _, known in choices]
+    for wrong in ("/etc", "run/../x", "run/none", "run/none/step-1", "", None, 3):
+        with pytest.raises(InputError):
+            train.choose(session, wrong)
+
+
+def test_settings_of_the_server(tmp_path):
+    found = Settings.from_environment(
+        {"CLOZE_RUNS": str(tmp_path), "CLOZE_TRAIN_SLOTS": "3", "CLOZE_TRAIN": "off"}
+    )
+    assert (found.runs, found.slots, found.training) == (tmp_path, 3, False)
+    assert Settings.from_environment({}).training
+    for wrong in ({"CLOZE_TRAIN": "maybe"}, {"CLOZE_TRAIN_SLOTS": "0"}):
+        with pytest.raises(InputError):
+            Settings.from_environment(wrong)
