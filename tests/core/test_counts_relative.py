@@ -102,7 +102,7 @@ DEBERTA = {
     **DISENTANGLED,
     "norm_epsilon": 1e-7,
     "objectives": ["masked_token"],
-    "masking.kind": "ngram",
+    "masking.kind": "windowed_ngram",
     "masking.longest": 3,
     "masking.dynamic": True,
     "mask_decoder": None,
@@ -153,7 +153,6 @@ DIFFERENCES: dict[tuple[str, str], dict[str, Any]] = {
     ("deberta-base", "deberta-v3-base"): VERSION_2
     | {
         "objectives": ["replaced_token"],
-        "masking.kind": "uniform",
         "masking.longest": 1,
         "masking.split": [1.0, 0.0, 0.0],
         "replaced_token_style": "token_and_first",
