@@ -17,7 +17,7 @@ from core_models.model import Model
 from core_models.tasks import objectives, rates
 from core_models.tasks.baselines import Baseline, baselines
 from core_models.tasks.decode import Prediction, predict
-from core_models.tasks.encode import Coder
+from core_models.tasks.encode import Coder, Feature
 from core_models.tasks.report import Report, main_metric, report
 from core_models.tasks.sets import TaskSet
 from core_models.tasks.settings import Settings, usual_rate
@@ -169,7 +169,7 @@ class FineTuning:
         settings = self.settings
         share = rates.share_of_peak(self.step_count, self.steps, settings.warmup)
         rates.set_share(self._optimizer, share)
-        features = [self.features[i] for i in next(self._order).tolist()]
+        features = self.draw()
         batch = self.coder.batch(features)
         self.model.train()
         with self._randomness(), self.precision():
@@ -193,6 +193,10 @@ class FineTuning:
         )
         self.step_count += 1
         return self._progress(share)
+
+    def draw(self) -> list[Feature]:
+        """The inputs of the next batch; each call goes on by one batch."""
+        return [self.features[i] for i in next(self._order).tolist()]
 
     def end_epoch(self) -> Progress:
         """Measure on the development rows, and keep the weights if they are the best so far."""

@@ -45,18 +45,27 @@ def _look(options: argparse.Namespace) -> int:
     """Print what a run would read or need."""
     from dataclasses import asdict  # noqa: PLC0415
 
-    from core_models.training import settings  # noqa: PLC0415
+    from core_models.training import settings, task_look, task_settings  # noqa: PLC0415
     from core_models.training.estimate import estimate  # noqa: PLC0415
     from core_models.training.folder import RunFolder  # noqa: PLC0415
     from core_models.training.preview import first_batch  # noqa: PLC0415
+    from core_models.training.task_schema import is_task  # noqa: PLC0415
 
     with _config(options) as config:
-        wanted = settings.read(config)
         values: dict[str, object] = {}
-        if options.estimate:
-            values["estimate"] = asdict(estimate(wanted, config.parent))
-        if options.preview:
-            values["first_batch"] = first_batch(wanted, RunFolder(config.parent))
+        run = RunFolder(config.parent)
+        if is_task(settings.read_values(config)):
+            task = task_settings.read(config)
+            if options.estimate:
+                values["estimate"] = asdict(task_look.estimate(task, run.path))
+            if options.preview:
+                values["first_batch"] = task_look.first_batch(task, run.path)
+        else:
+            wanted = settings.read(config)
+            if options.estimate:
+                values["estimate"] = asdict(estimate(wanted, run.path))
+            if options.preview:
+                values["first_batch"] = first_batch(wanted, run)
     _say(json.dumps(values, ensure_ascii=False))
     return 0
 

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import torch
 
+from core_models.checkpoints.formats import BY_FAMILY
+from core_models.checkpoints.own_fields import complete
 from core_models.config import Config, Disentangled
 from core_models.errors import InputError
 from core_models.families import size
@@ -64,7 +66,15 @@ def model_config(
                 f"data.max_length is {settings.data.max_length}, but the model has only {longest} "
                 "positions."
             )
+    _check_file(config)
     return config
+
+
+def _check_file(config: Config) -> None:
+    """Raise InputError now, not at the first save, for a size that no file of the family holds."""
+    plain = BY_FAMILY[config.family]
+    form = plain.at(config)
+    complete(plain, config, {"model_type": form.model_type, **form.write_config(config)})
 
 
 def build_model(

@@ -144,18 +144,17 @@ class _Runner:
     def _new_run(self, entrant: Entrant) -> Row:
         """Make a run's data, find out its number of steps, and write its ``config.json``."""
         race, run = self.race, self.folder.run(entrant.name)
-        values = self._values(entrant, race.budget.steps or 10**9)
         run.path.mkdir(exist_ok=True)
-        cost = race_measure.cost(run, settings.parse(values))
         steps = race.budget.steps
-        if steps is None:
-            assert race.budget.flops is not None
-            steps = max(1, round(race.budget.flops / cost.flops_per_step))
-        values = self._values(entrant, steps)
         try:
+            cost = race_measure.cost(run, settings.parse(self._values(entrant, steps or 10**9)))
+            if steps is None:
+                assert race.budget.flops is not None
+                steps = max(1, round(race.budget.flops / cost.flops_per_step))
+            values = self._values(entrant, steps)
             settings.parse(values)
         except InputError as error:
-            raise InputError(f"entrants, {entrant.name}, {steps} steps: {error}") from None
+            raise InputError(f"entrants, {entrant.name}: {error}") from None
         if read_json(run.config_path) != values:
             RunFolder.create(run.path, values)
         return {

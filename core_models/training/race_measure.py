@@ -57,7 +57,8 @@ def cost(run: RunFolder, settings: Settings) -> Cost:
     as there: XLNet's query stream and the memory that it attends to.
 
     Raises:
-        InputError: as :func:`~core_models.training.prepare.prepare`.
+        InputError: as :func:`~core_models.training.prepare.prepare`, or no file of the family
+            could hold the model.
     """
     plan = plan_for(settings, models.published_config(settings, None))
     data = prepare(run, settings, plan)
@@ -125,12 +126,14 @@ def held_out_words(race: Race, beside: Path) -> list[Word]:
 
 def _source(race: Race, texts: Sequence[str], beside: Path) -> Source:
     data = race.data
-    common = {"column": data.column, "paragraphs": data.paragraphs}
-    if not texts:
-        return Source(
-            dataset=data.dataset, configuration=data.configuration, split=data.split, **common
-        )
-    return Source(paths=tuple(resolve_texts(list(texts), beside)), **common)
+    return Source(
+        paths=tuple(resolve_texts(list(texts), beside)),
+        dataset=None if texts else data.dataset,
+        configuration=data.configuration,
+        split=data.split,
+        column=data.column,
+        paragraphs=data.paragraphs,
+    )
 
 
 def measurements(

@@ -27,6 +27,7 @@ from core_models.training.schema import (
     Rate,
     ScheduleSettings,
 )
+from core_models.training.shape import build_config
 
 
 class Entrant(Part):
@@ -143,12 +144,12 @@ def parse(values: Any) -> Race:
     race = settings.validated(Race, values)
     unknown = [name for name in race.measures.probes if name not in sets.shipped()]
     if unknown:
-        raise InputError(
-            f"measures.probes: no shipped set {unknown[0]!r}; there are {', '.join(sets.shipped())}."
-        )
+        there = ", ".join(sets.shipped())
+        raise InputError(f"measures.probes: no shipped set {unknown[0]!r}; there are {there}.")
     for entrant in race.entrants:
         try:
-            settings.parse(run_values(race, entrant, race.budget.steps or 10**9))
+            run = settings.parse(run_values(race, entrant, race.budget.steps or 10**9))
+            build_config(run, race.tokenizer.vocabulary, 0)
         except InputError as error:
             raise InputError(f"entrants, {entrant.name}: {error}") from None
     return race

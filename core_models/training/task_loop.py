@@ -28,6 +28,7 @@ from core_models.training.checkpoint import Progress, environment
 from core_models.training.folder import RunFolder
 from core_models.training.guard import DivergenceError
 from core_models.training.meter import HELD_OUT, Sums, means
+from core_models.training.task_report import finite
 from core_models.training.task_schema import TaskSettings
 
 _REPORTS = 100
@@ -191,7 +192,7 @@ class TaskTrainer:
         }
         self.progress.sums = {}
         self._speed = [0, 0.0]
-        self.run.append_metrics(record)
+        self.run.append_metrics(finite(record))
         self.write_status()
         self._say(_line(record, self.tuning.steps, self.status.get("main", "")))
 

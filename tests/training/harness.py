@@ -11,10 +11,13 @@ import random
 import signal
 import sys
 import time
+from importlib import import_module
 from pathlib import Path
 
 from core_models.training.folder import RunFolder
 from core_models.training.process import train
+from core_models.training.settings import read_values
+from core_models.training.task_schema import is_task
 
 
 def start(config: Path) -> int:
@@ -39,17 +42,33 @@ def finish(config: Path) -> float:
     return time.monotonic() - began
 
 
+def await_checkpoint(run: RunFolder) -> None:
+    """Wait until there is a newer checkpoint than now, at most a minute."""
+    before = run.checkpoints()[-1:]
+    limit = time.monotonic() + 60
+    while run.checkpoints()[-1:] == before and time.monotonic() < limit:
+        time.sleep(0.002)
+
+
 def main(folder: Path, kills: int) -> None:
     """Reference run, then kills, then the rest."""
+    task = is_task(read_values(folder / "reference" / "config.json"))
+    if task:
+        import_module("core_models.training.task_process")  # once, not in every child
     whole = finish(folder / "reference" / "config.json")
     run = RunFolder(folder / "killed")
     moments = random.Random(7)
     states: list[str] = []
     steps: list[int] = []
-    for _ in range(kills):
+    for number in range(kills):
         child = start(run.config_path)
-        # Up to half the run: early enough to hit the preparation, late enough to get on.
-        time.sleep(moments.uniform(0.02, 0.5) * whole)
+        if task and number:
+            # Its preparation takes longer than its training, so random moments would miss that.
+            await_checkpoint(run)
+            time.sleep(moments.uniform(0.0, 0.05))
+        else:
+            # Up to half the run: early enough to hit the preparation, late enough to get on.
+            time.sleep(moments.uniform(0.02, 0.5) * whole)
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
         states.append(run.state())

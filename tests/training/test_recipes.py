@@ -9,7 +9,9 @@ import pytest
 import torch
 
 import core_models as cm
+from core_models.errors import InputError
 from core_models.training import settings
+from core_models.training.estimate import estimate
 from core_models.training.folder import RunFolder
 from core_models.training.process import train
 from tests.training.conftest import forget_accelerator, text
@@ -121,3 +123,18 @@ def check_models(run: RunFolder) -> None:
             other = theirs(**inputs, **options)
         hidden = other.hidden_states[-1] if options else other.last_hidden_state
         torch.testing.assert_close(ours, hidden, atol=1e-5, rtol=1e-4)
+
+
+def test_a_size_that_no_file_can_hold_is_refused_before_the_training(tmp_path: Path) -> None:
+    """ALBERT's files have no place for an embedding as wide as the layers."""
+    values = {
+        "model": {
+            "size": "albert-base",
+            "overrides": {"layers": 2, "width": 32, "heads": 2, "embedding_width": 32},
+        },
+        "tokenizer": {"vocabulary": 300},
+        "data": {"texts": ["primer/english-life.txt"], "max_length": 24},
+        "steps": 5,
+    }
+    with pytest.raises(InputError, match="embedding_size"):
+        estimate(settings.parse(values), tmp_path, seconds=0.1)

@@ -21,7 +21,7 @@ import core_models as cm
 from core_models.errors import InputError
 from core_models.tasks.finetune import finetune
 from core_models.tokenizer import Tokenizer
-from core_models.training import settings, task_settings
+from core_models.training import settings, task_look, task_settings
 from core_models.training.__main__ import main
 from core_models.training.folder import RunFolder
 from core_models.training.guard import DivergenceError
@@ -122,7 +122,7 @@ def test_killed_at_random_moments_a_run_resumes_bit_identically(
     make_task: MakeTask, tmp_path: Path
 ) -> None:
     # A checkpoint at every step: most of the time is spent in writing, so kills fall into it.
-    options = {"checkpoints": {"every": 1, "keep": 2}, "epochs": 6}
+    options = {"checkpoints": {"every": 1, "keep": 2}, "epochs": 7}
     reference, killed = make_task("reference", **options), make_task("killed", **options)
     harness = Path(__file__).with_name("harness.py")
     root = Path(__file__).parents[2]
@@ -138,6 +138,7 @@ def test_killed_at_random_moments_a_run_resumes_bit_identically(
     seen = json.loads(result.stdout.splitlines()[-1])
     assert set(seen["states"]) <= {"new", "crashed", "finished"}, seen
     assert seen["states"].count("crashed") >= 2, seen
+    assert any(0 < step < 35 for step in seen["steps"]), seen  # some fell into the training
     assert killed.state() == "finished"
     assert_same(killed, reference)
 
@@ -162,7 +163,7 @@ def test_stop_request_then_resume(make_task: MakeTask) -> None:
 
 
 def test_the_folder_tells_everything(make_task: MakeTask) -> None:
-    run = make_task(compare_from_scratch=True)
+    run = make_task(compare_from_scratch=True, checkpoints={"keep": 3, "snapshots": True})
     assert main([str(run.config_path)]) == 0
     status = run.status()
     assert status["state"] == "finished"
@@ -176,6 +177,10 @@ def test_the_folder_tells_everything(make_task: MakeTask) -> None:
     }
     assert status["task"]["labels"] == ["animal", "other"]
     assert status["task"]["train"]["rows"] + status["task"]["dev"]["rows"] == 48
+
+    assert [c.step for c in run.checkpoints()] == [10, 15, 20]  # after each epoch
+    assert [c.step for c in run.checkpoints("snapshots")] == [1, 2, 4, 8, 16]
+    assert "classify" in cm.load(run.checkpoints("snapshots")[0].path).heads
 
     records = run.metrics()
     measured = [r["step"] for r in records if "validation_accuracy" in r]
@@ -391,3 +396,45 @@ def test_checking_a_config_needs_no_pytorch() -> None:
         "sys.exit('torch' in sys.modules or 'sklearn' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_looking_before_training(
+    make_task: MakeTask, capsys: pytest.CaptureFixture[str], base: Path
+) -> None:
+    run = make_task()
+    assert main([str(run.config_path), "--estimate", "--preview"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["estimate"]["steps"] == 20
+    assert found["estimate"]["seconds"] == pytest.approx(20 * found["estimate"]["seconds_per_step"])
+    assert {p.name for p in run.path.iterdir()} == {"config.json", "rows.csv"}
+    rows = labelled().split("\n")
+    vocabulary = cm.load(base).tokenizer
+    assert len(found["first_batch"]) == 8
+    for example in found["first_batch"]:
+        sentence, label = rows[example["number"]].split(",")
+        assert example["label"] == label
+        assert example["ids"] == vocabulary.encode(sentence).ids
+        assert example["pieces"][0] == "[CLS]"
+    train(run.config_path, quiet)
+    assert run.status()["parameters"] == found["estimate"]["parameters"]
+
+
+@pytest.mark.parametrize(
+    ("rows", "field"), [(NAMES, "tags"), (QUESTIONS, "answer"), (PAIRS, "score")]
+)
+def test_the_first_batch_says_what_is_asked(
+    make_task: MakeTask, rows: list[dict[str, Any]], field: str
+) -> None:
+    run = make_task(task={"set": "rows.jsonl"})
+    (run.path / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    example = task_look.first_batch(task_settings.read(run.config_path), run.path)[0]
+    row = rows[example["number"] - 1]
+    if field == "tags":
+        assert [tag for tag in example["tags"] if tag] == row["tags"]
+    elif field == "answer":
+        first, last = example["answer"]
+        assert "".join(example["pieces"][first : last + 1]).replace("##", "") == (
+            row["answers"][0]["text"].strip(".")
+        )
+    else:
+        assert example["score"] == pytest.approx(row["score"] / 3)

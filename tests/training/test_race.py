@@ -1,0 +1,329 @@
+"""An objective race: same budget, measured alike, killed and continued."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import core_models as cm
+from core_models.errors import InputError
+from core_models.evaluation import evaluate_words
+from core_models.evaluation.words import Word
+from core_models.tasks import sets
+from core_models.tasks.probe import probe
+from core_models.training import race_measure, race_schema, settings
+from core_models.training.folder import RunFolder, runs
+from core_models.training.process import train
+from core_models.training.race import main, new_race, run_race
+from core_models.training.race_folder import RaceFolder, races
+from tests.training.conftest import forget_accelerator, text
+
+pytestmark = pytest.mark.usefixtures("in_process")
+ROOT = Path(__file__).parents[2]
+TIMING = {"seconds", "updated", "process", "tokens_per_second"}
+
+
+def quiet(line: str) -> None:
+    del line
+
+
+def values(**changes: Any) -> dict[str, Any]:
+    """A race of two objectives on the toy text."""
+    return {
+        "name": "toy",
+        "entrants": [
+            {"name": "masked", "size": "bert-mini", "objectives": {"masked_token": 1.0}},
+            {"name": "replaced", "size": "electra-small", "generator": {"width": 16, "heads": 2}},
+        ],
+        "budget": {"steps": 10},
+        "overrides": {"layers": 2, "width": 32, "heads": 2, "inner": 64, "embedding_width": 32},
+        "tokenizer": {"vocabulary": 120},
+        "data": {"texts": ["text.txt"], "held_out": 0.1, "max_length": 24, "duplicates": 1},
+        "batch_size": 8,
+        "threads": 1,
+        "report_every": 2,
+        "validate_every": 5,
+        "checkpoints": {"every": 3, "keep": 2},
+        "measures": {"probes": ["topic"], "words": 12, "minimal_pairs": False},
+    } | changes
+
+
+@pytest.fixture
+def recipe(tmp_path: Path) -> Path:
+    (tmp_path / "text.txt").write_text(text(40))
+    path = tmp_path / "race.json"
+    path.write_text(json.dumps(values()))
+    return path
+
+
+@pytest.fixture(autouse=True)
+def few_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Probes on the first rows of a set."""
+    from dataclasses import replace
+
+    whole = sets.load
+
+    def load(name: str) -> sets.TaskSet:
+        task = whole(name)
+        return replace(task, train=task.train[:40], dev=task.dev[:20])
+
+    monkeypatch.setattr(race_measure.sets, "load", load)
+
+
+def rows(folder: RaceFolder) -> list[dict[str, Any]]:
+    return [{k: v for k, v in row.items() if k not in TIMING} for row in folder.table()]
+
+
+def test_a_race_of_two_objectives(recipe: Path, tmp_path: Path) -> None:
+    folder = RaceFolder(tmp_path / "race")
+    states: list[list[str]] = []
+
+    def look(line: str) -> None:
+        del line
+        states.append([row["state"] for row in folder.table()])
+
+    assert run_race(new_race(recipe, folder.path), look) == "finished"
+    assert folder.state() == "finished"
+    assert [race.path for race in races(tmp_path)] == [folder.path]
+    assert {run.path.name for run in runs(folder.path)} == {"masked", "replaced"}
+    assert ["running", "waiting"] in states
+    assert ["finished", "running"] in states
+    assert ["finished", "measuring"] in states
+
+    masked, replaced = folder.table()
+    for row in (masked, replaced):
+        status = folder.run(row["name"]).status()
+        assert row["step"] == row["steps"] == status["step"] == 10
+        assert row["tokens"] == status["tokens"]
+        assert row["parameters"] == status["parameters"]
+        assert row["flops"] == 10 * row["flops_per_step"]
+        assert row["seconds"] > 0
+    assert masked["generator_parameters"] == 0 < replaced["generator_parameters"]
+    assert masked["objectives"] == {"masked_token": 1.0}
+    assert replaced["objectives"] == {"replaced_token": 1.0}
+    assert replaced["held_out"].keys() >= {"replaced_token_loss", "replaced_token_accuracy"}
+
+    # The figures are those of the core, asked for by hand.
+    model = cm.load(folder.run("masked").model_path)
+    by_hand = probe(model, race_measure.sets.load("topic"))
+    assert masked["probes"]["topic"]["value"] == by_hand.metrics[by_hand.main]
+    words = [Word(*word) for word in json.loads(folder.words_path.read_text())]
+    assert len(words) == 12
+    assert masked["words"]["accuracy"] == evaluate_words(model, words).accuracy
+    assert "words" not in replaced  # it predicts no pieces
+    assert folder.status()["probe_baselines"]["topic"].keys() >= {"majority", "bag_of_words"}
+
+
+def test_the_runs_are_ordinary_ones(recipe: Path, tmp_path: Path) -> None:
+    folder = RaceFolder(tmp_path / "race")
+    run_race(new_race(recipe, folder.path), quiet)
+    forget_accelerator()
+    config = folder.run("masked").config_path
+    alone = RunFolder.create(tmp_path / "alone", json.loads(config.read_text()))
+    assert train(alone.config_path, quiet) == "finished"
+    first, second = (cm.load(run.model_path).state_dict() for run in (folder.run("masked"), alone))
+    assert all(torch.equal(first[name], second[name]) for name in second)
+
+
+def test_words_come_from_documents_that_nobody_trains_on(recipe: Path, tmp_path: Path) -> None:
+    from core_models.data import documents
+
+    whole = list(documents.read([tmp_path / "text.txt"]))
+    _, held = documents.split_held_out(len(whole), 0.1, 1)
+    race = race_schema.parse(values())
+    allowed = {sentence for i in held for sentence in whole[i]}
+    assert {w.sentence for w in race_measure.held_out_words(race, tmp_path)} <= allowed
+
+
+def test_operations_of_a_step_by_hand(recipe: Path, tmp_path: Path) -> None:
+    race = race_schema.parse(values())
+    run = RunFolder(tmp_path / "run")
+    run.path.mkdir()
+    (run.path / "text.txt").write_text(text(40))
+    entrant = race.entrants[0]
+    cost = race_measure.cost(run, settings.parse(race_schema.run_values(race, entrant, 10)))
+    n, d, f = cost.length, 32, 64
+    vocabulary = json.loads((run.data_path / "prepared.json").read_text())["vocabulary"]
+    encoder = 2 * (8 * n * d * d + 4 * n * n * d + 4 * n * d * f)
+    head = n * (2 * d * d + 2 * d * vocabulary)
+    assert cost.flops_per_step == pytest.approx(3 * 8 * (encoder + 0.15 * head))
+
+
+def test_a_budget_of_operations_gives_each_its_steps(recipe: Path, tmp_path: Path) -> None:
+    changed = values(budget={"flops": 3e8}, measures={"probes": [], "words": 0})
+    recipe.write_text(json.dumps(changed))
+    folder = RaceFolder(tmp_path / "race")
+    run_race(new_race(recipe, folder.path), quiet)
+    table = folder.table()
+    for row in table:
+        assert row["steps"] == round(3e8 / row["flops_per_step"]) == row["step"]
+        assert row["flops"] == pytest.approx(3e8, rel=0.5 / row["steps"])
+    assert table[0]["steps"] > table[1]["steps"]  # the generator costs, too
+
+
+def test_families_share_data_size_and_vocabulary() -> None:
+    entrants = [
+        {"name": "bert", "size": "bert-base-uncased"},
+        {"name": "xlnet", "size": "xlnet-base-cased"},
+        {"name": "causal", "size": "bert-mini", "objectives": {"causal": 1.0}},
+        {"name": "deberta", "size": "deberta-base", "learning_rate": 1e-3},
+    ]
+    data = values()["data"] | {"singles": 0.5}
+    race = race_schema.parse(values(entrants=entrants, data=data, seed=7))
+    made = [settings.parse(race_schema.run_values(race, e, 20)) for e in race.entrants]
+    assert {run.seed for run in made} == {7}
+    assert {run.steps for run in made} == {20}
+    assert {(run.tokenizer.kind, run.tokenizer.vocabulary) for run in made} == {("wordpiece", 120)}
+    assert {run.model.overrides.width for run in made} == {32}
+    assert [run.data.singles for run in made] == [0.5, 0.0, 0.5, 0.5]
+    assert [run.optimizer.learning_rate for run in made] == [5e-4, 5e-4, 5e-4, 1e-3]
+
+
+def test_stop_and_go_on(recipe: Path, tmp_path: Path) -> None:
+    reference, stopped = RaceFolder(tmp_path / "reference"), RaceFolder(tmp_path / "stopped")
+    run_race(new_race(recipe, reference.path), quiet)
+    config = new_race(recipe, stopped.path)
+
+    def stop(line: str) -> None:
+        if line.startswith(("masked: step 4/", "masked: probes.topic", "replaced: step 6/")):
+            stopped.request_stop()
+
+    seen = []
+    for _ in range(3):
+        assert run_race(config, stop) == "stopped"
+        assert stopped.state() == "stopped"
+        assert not stopped.stop_requested()
+        seen.append([row["state"] for row in stopped.table()])
+    assert seen == [
+        ["stopped", "waiting"],
+        ["measuring", "waiting"],
+        ["finished", "stopped"],
+    ]
+    assert main([str(recipe), "--runs", str(stopped.path)]) == 0
+    assert rows(stopped) == rows(reference)
+    assert main([str(recipe), "--runs", str(stopped.path)]) == 0  # nothing left to do
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_killed_race_goes_on(recipe: Path, tmp_path: Path) -> None:
+    reference, killed = RaceFolder(tmp_path / "reference"), RaceFolder(tmp_path / "killed")
+    run_race(new_race(recipe, reference.path), quiet)
+    for run in ("masked", "replaced"):
+        new_race(recipe, killed.path)
+        child = os.fork()
+        if not child:
+            torch.set_num_threads(1)
+            forget_accelerator()
+            run_race(killed.config_path, quiet)
+            os._exit(0)
+        deadline = time.monotonic() + 60
+        while not killed.run(run).checkpoints() and time.monotonic() < deadline:
+            time.sleep(0.01)
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        assert killed.state() in ("crashed", "finished")
+    forget_accelerator()
+    assert run_race(killed.config_path, quiet) == "finished"
+    assert rows(killed) == rows(reference)
+
+
+def test_a_run_that_fails_does_not_end_the_race(recipe: Path, tmp_path: Path) -> None:
+    changed = values(measures={"probes": [], "words": 0})
+    changed["entrants"][0]["learning_rate"] = 1e9
+    recipe.write_text(json.dumps(changed))
+    folder = RaceFolder(tmp_path / "race")
+    assert run_race(new_race(recipe, folder.path), quiet) == "finished"
+    first, second = folder.table()
+    assert first["state"] == "failed"
+    assert "diverged" in first["reason"]
+    assert second["state"] == "finished"
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"entrants": values()["entrants"][:1]}, "at least 2 items"),
+        ({"budget": {}}, "either budget.steps or budget.flops"),
+        ({"budget": {"steps": 5, "flops": 1e9}}, "either budget.steps or budget.flops"),
+        ({"entrants": [values()["entrants"][0]] * 2}, "two are called 'masked'"),
+        ({"measures": {"probes": ["mood"]}}, "no shipped set 'mood'; there are ner"),
+        ({"seeds": 1}, "Did you mean 'seed'"),
+        ({"data": values()["data"] | {"format": "single"}}, "say format in an entrant"),
+        (
+            {
+                "entrants": [
+                    {"name": "a", "size": "bert-mini"},
+                    {"name": "b", "size": "bert-mini", "objectives": {"permutation": 1.0}},
+                ]
+            },
+            "entrants, b: objectives: permutation needs",
+        ),
+        ({"overrides": {"width": 33}}, "entrants, masked"),
+    ],
+)
+def test_a_bad_file_is_refused(
+    recipe: Path, tmp_path: Path, changes: dict[str, Any], message: str
+) -> None:
+    recipe.write_text(json.dumps(values(**changes)))
+    with pytest.raises(InputError, match=message):
+        new_race(recipe, tmp_path / "race")
+    assert not (tmp_path / "race").exists()
+
+
+def test_another_race_in_the_folder_is_left_alone(
+    recipe: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    new_race(recipe, tmp_path / "race")
+    recipe.write_text(json.dumps(values(seed=2)))
+    assert main([str(recipe), "--runs", str(tmp_path / "race")]) == 2
+    assert "already holds a race" in capsys.readouterr().err
+    assert main([str(recipe)]) == 2
+    assert "experiment.json" in capsys.readouterr().err
+
+
+def test_nothing_held_out_is_told_before_anything_is_trained(recipe: Path, tmp_path: Path) -> None:
+    data = values()["data"] | {"held_out": 0.0}
+    recipe.write_text(json.dumps(values(data=data)))
+    folder = RaceFolder(tmp_path / "race")
+    with pytest.raises(InputError, match="nothing is held out"):
+        run_race(new_race(recipe, folder.path), quiet)
+    assert folder.state() == "failed"
+    assert "nothing is held out" in folder.status()["reason"]
+    assert all(row["state"] == "waiting" for row in folder.table())
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"size": "albert-base-v2"}, "entrants, last: .*embedding_size equals hidden_size"),
+        ({"size": "bert-mini", "learning_rate": 1.0}, "entrants, last: .*warmup"),
+    ],
+)
+def test_a_run_that_cannot_end_is_refused_before_any_is_trained(
+    recipe: Path, tmp_path: Path, changes: dict[str, Any], message: str
+) -> None:
+    entrants = [*values()["entrants"], {"name": "last"} | changes]
+    schedule = {"warmup": 2 if "albert" in changes["size"] else 30}
+    recipe.write_text(
+        json.dumps(values(entrants=entrants, schedule=schedule, budget={"flops": 1e8}))
+    )
+    folder = RaceFolder(tmp_path / "race")
+    with pytest.raises(InputError, match=message.replace("last", "(last|masked)")):
+        run_race(new_race(recipe, folder.path), quiet)
+    assert folder.state() == "failed"
+    assert not any(run.checkpoints() or run.status() for run in runs(folder.path))
+
+
+def test_reading_a_race_needs_no_pytorch() -> None:
+    code = (
+        "import sys; from core_models.training import race_folder, race_schema;"
+        "race_folder.races('.'); sys.exit('torch' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False, cwd=ROOT).returncode == 0
