@@ -4,71 +4,15 @@ Every finding rests on figures that it names, so that it can be checked against 
 """
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
 from statistics import median
-from typing import Any, Literal
 
-Level = Literal["problem", "hint", "good"]
-Record = Mapping[str, Any]
+from app import doctor_task
+from app.doctor_case import Case, Finding
 
 _FEWEST = 5
 """Reports below which nothing is said about the shape of a curve."""
 _DROP_TOKENS = 3_000_000
 """Tokens near which small models were seen to leave the unigram plateau (docs/training.md)."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Finding:
-    """One thing seen in a run."""
-
-    kind: str
-    level: Level
-    title: str
-    text: str
-    cure: str = ""
-
-    def to_json(self) -> dict[str, str]:
-        """Plain values."""
-        return asdict(self)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Case:
-    """What is known of a run."""
-
-    records: Sequence[Record]
-    """Reports with rising steps, as in metrics.jsonl."""
-    status: Mapping[str, Any]
-    """``status.json``: state, reason, baselines, data facts."""
-    config: Mapping[str, Any]
-    """``config.json``."""
-    repeated: float = 0.0
-    """Share of the lines of the visitor's texts that were there before."""
-
-    @property
-    def steps(self) -> int:
-        """Updates in the whole run."""
-        return int(self.config.get("steps") or self.status.get("steps") or 0)
-
-    def part(self, name: str) -> Mapping[str, Any]:
-        """An object of the config, {} where it is left out."""
-        value = self.config.get(name)
-        return value if isinstance(value, Mapping) else {}
-
-    def series(self, name: str) -> list[tuple[int, float]]:
-        """Step and value of every report that has this figure as a number."""
-        found = []
-        for record in self.records:
-            value = record.get(name)
-            if isinstance(value, int | float) and math.isfinite(value):
-                found.append((int(record["step"]), float(value)))
-        return found
-
-    def baseline(self, name: str) -> float | None:
-        """``uniform`` or ``unigram_entropy`` in nats."""
-        value = (self.status.get("baselines") or {}).get(name)
-        return float(value) if isinstance(value, int | float) else None
 
 
 def examine(case: Case) -> list[Finding]:
@@ -83,6 +27,7 @@ def examine(case: Case) -> list[Finding]:
         _overfitting,
         _generator,
         _context,
+        *doctor_task.RULES,
     )
     found = [finding for rule in rules if (finding := rule(case)) is not None]
     order = {"problem": 0, "hint": 1, "good": 2}
@@ -106,7 +51,8 @@ def _diverged(case: Case) -> Finding | None:
 def _unsteady(case: Case) -> Finding | None:
     """A loss that climbs again, or that stands above knowing nothing."""
     losses = case.series("masked_token_loss") or case.series("loss")
-    if len(losses) < _FEWEST:
+    # Reports of a fine-tuning are single small batches: their losses jump anyway.
+    if len(losses) < _FEWEST or case.status.get("task"):
         return None
     values = [value for _, value in losses]
     smooth = [median(values[max(0, n - 2) : n + 1]) for n in range(len(values))]

@@ -13,7 +13,7 @@ from app.run_routes import RunRoutes
 from app.runs import Runs
 from app.session import Session
 from app.settings import Settings
-from app.tabs import attention, budget, forge, mask, tokenizers, train
+from app.tabs import attention, budget, forge, mask, pairs, permutation, timeline, tokenizers, train
 from app.theme import theme
 from app.views import view
 from core_models import InputError
@@ -22,6 +22,9 @@ TABS = (
     ("Mask", mask),
     ("Attention", attention),
     ("Forge", forge),
+    ("Pairs", pairs),
+    ("Permutation", permutation),
+    ("Timeline", timeline),
     ("Budget", budget),
     ("Tokenizers", tokenizers),
     ("Train", train),
@@ -34,8 +37,12 @@ SCRIPTS = (
     "tools.js",
     "guess.js",
     "predictions.js",
+    "mask-labs.js",
     "attention.js",
     "forge.js",
+    "pairs.js",
+    "permutation.js",
+    "timeline.js",
     "budget.js",
     "tokenizers.js",
     "train.js",
@@ -83,7 +90,13 @@ def launch(settings: Settings | None = None) -> None:
     """Start the server and stay until it is interrupted."""
     try:
         settings = settings or Settings.from_environment()
-        runs = Runs(settings.runs, slots=settings.slots, enabled=settings.training)
+        runs = Runs(
+            settings.runs,
+            slots=settings.slots,
+            enabled=settings.training,
+            shared=settings.shared,
+            limits=settings.limits,
+        )
         session = Session(threads=settings.threads, library=runs)
         page, address = start(session, settings, runs)
     except InputError as error:

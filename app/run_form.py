@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
-from app import run_texts
+from app import run_races, run_tasks, run_texts
 from app.runs import OFF, Runs
 from app.session import Session
 from core_models import InputError
@@ -18,7 +18,9 @@ from core_models.counts import count
 from core_models.families import FAMILIES
 from core_models.training import settings
 from core_models.training.plan import plan_for
+from core_models.training.schema import Part
 from core_models.training.shape import build_config
+from core_models.training.task_schema import TaskSettings
 
 SHAPES = ((2, 128), (2, 256), (4, 256), (4, 512), (8, 512), (12, 768))
 """Layers and width that the form offers; others can be typed."""
@@ -39,6 +41,8 @@ def describe(runs: Runs, session: Session) -> dict[str, Any]:
         "models": [{"name": name, "title": title} for title, name in session.choices()],
         "fields": fields(),
         "most_bytes": run_texts.MOST_BYTES,
+        "task": run_tasks.describe() | {"fields": fields(TaskSettings)},
+        "race": run_races.describe(),
     }
 
 
@@ -89,9 +93,9 @@ def families() -> list[dict[str, Any]]:
 
 
 @cache
-def fields() -> dict[str, dict[str, Any]]:
+def fields(part: type[Part] = settings.Settings) -> dict[str, dict[str, Any]]:
     """Every field of ``config.json`` by its path: text, default, least, most, choices."""
-    schema = settings.Settings.model_json_schema()
+    schema = part.model_json_schema()
     found: dict[str, dict[str, Any]] = {}
     _collect(schema, schema.get("$defs", {}), "", found)
     return found

@@ -24,7 +24,7 @@ def launch(path: Path) -> subprocess.Popen[bytes]:
     environment = {name: value for name, value in os.environ.items() if not _SECRET.search(name)}
     with (path / "output.txt").open("ab") as output:
         child = subprocess.Popen(
-            [sys.executable, "-m", "core_models.training", str(path / "config.json")],
+            [sys.executable, "-m", *_module(path)],
             cwd=ROOT,
             env=environment,
             stdin=subprocess.DEVNULL,
@@ -49,8 +49,18 @@ def silent_state(folder: RunFolder) -> str | None:
 
 def command(path: Path) -> str:
     """What starts, or continues, a run by hand."""
-    shown = path.relative_to(ROOT) if path.is_relative_to(ROOT) else path
-    return f"python -m core_models.training {shown / 'config.json'}"
+    module, config = _module(path)
+    shown = Path(config)
+    shown = shown.relative_to(ROOT) if shown.is_relative_to(ROOT) else shown
+    return f"python -m {module} {shown}"
+
+
+def _module(path: Path) -> tuple[str, str]:
+    """The module that works on a folder, and the file it is given."""
+    race = path / "experiment.json"
+    if race.is_file():
+        return "core_models.training.race", str(race)
+    return "core_models.training", str(path / "config.json")
 
 
 def read_json(path: Path) -> dict[str, Any]:

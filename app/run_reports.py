@@ -11,7 +11,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from app import doctor, run_process
+from app import doctor, run_config, run_process
 from app.runs import Runs
 from core_models import InputError
 from core_models.families import size
@@ -63,17 +63,22 @@ class Reports:
         records = self._records(run).records
         held_out = [r for r in records if "validation_masked_token_loss" in r]
         last = records[-1] if records else {}
+        kind = run_config.kind_of(config)
+        if kind == "race":
+            status = status | _sums(status.get("table") or [])
         return {
             "id": run,
+            "kind": kind,
             "name": str(config.get("name") or run),
             "state": state,
             "place": queue.index(run) + 1 if run in queue else None,
             "reason": _reason(self.runs.folder(run), status, state),
-            "model": describe_model(config),
+            "model": describe_model(config) | {"race": len(config.get("entrants") or [])},
             "parameters": status.get("parameters"),
             "step": status.get("step", 0),
             "steps": status.get("steps") or config.get("steps", 0),
             "last": {name: last[name] for name in _FIGURES if name in last},
+            "main": _main(status, records),
             "validation": held_out[-1]["validation_masked_token_loss"] if held_out else None,
             "seconds_left": _seconds_left(status, records) if state == "running" else None,
             "updated": status.get("updated"),
@@ -104,7 +109,13 @@ class Reports:
             "environment": status.get("environment") or {},
             "log": _tail(folder.path / "log.txt"),
             "findings": [finding.to_json() for finding in doctor.examine(case)],
-            "snapshots": [kept.step for kept in folder.checkpoints("snapshots")],
+            # A fine-tuned model has no head that fills gaps.
+            "snapshots": []
+            if run_config.is_task(config)
+            else [kept.step for kept in folder.checkpoints("snapshots")],
+            "detects": "replaced_token" in (status.get("losses") or {}),
+            "task": status.get("task"),
+            "evaluated": run_config.is_task(config) and (folder.path / "evaluation.json").exists(),
             "model": f"run/{run}" if folder.model_path.is_dir() or folder.checkpoints() else None,
             "command": run_process.command(folder.path),
         }
@@ -134,6 +145,20 @@ class Reports:
         """A deleted run."""
         with self._lock:
             self._seen.pop(run, None)
+
+
+def _sums(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """Steps of all runs of a race."""
+    return {name: sum(row.get(name, 0) for row in rows) for name in ("step", "steps")}
+
+
+def _main(status: dict[str, Any], records: list[dict[str, Any]]) -> dict[str, Any] | None:
+    """Of a fine-tuning the figure that counts, with the last value on the development rows."""
+    name = status.get("main")
+    if not isinstance(name, str):
+        return None
+    found = [value for r in records if (value := r.get(f"validation_{name}")) is not None]
+    return {"name": name, "value": found[-1] if found else None}
 
 
 def describe_model(config: dict[str, Any]) -> dict[str, Any]:

@@ -14,18 +14,21 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from app import run_form, run_preview
+from app import run_form, run_preview, run_races, run_tasks
 from app.ask import Ask, clean_text, clean_words, whole_number
+from app.run_config import kind_of
 from app.run_reports import Reports, plain
 from app.run_texts import MOST_BYTES
 from app.runs import Runs
 from app.session import Session
-from core_models import InputError
+from core_models import InputError, prediction
 
 PREFIX = "/train"
 TEXTS = f"{PREFIX}/texts"
 HEADER = "x-cloze"
 """Every change carries this header. Another site's page cannot send it without being asked."""
+OWNER = "x-cloze-owner"
+"""The browser's secret: runs that are made with it can only be changed with it."""
 MOST_OFFSET = 2**53
 _LOG = logging.getLogger("cloze.train")
 
@@ -46,8 +49,9 @@ class RunRoutes:
 
     async def overview(self, request: Request) -> Any:
         """Every run in short."""
+        runs = await asyncio.to_thread(self.reports.overview)
         return {
-            "runs": await asyncio.to_thread(self.reports.overview),
+            "runs": [run | {"mine": self._mine(run["id"], request)} for run in runs],
             "enabled": self.runs.enabled,
             "slots": self.runs.slots,
         }
@@ -58,7 +62,33 @@ class RunRoutes:
             whole_number(_number(request.query_params.get(name, "0")), name, 0, MOST_OFFSET)
             for name in ("offset", "generation")
         ]
-        return await asyncio.to_thread(self.reports.live, request.path_params["run"], *place)
+        run = request.path_params["run"]
+        found = await asyncio.to_thread(self.reports.live, run, *place)
+        return found | {"mine": self._mine(run, request)}
+
+    def _mine(self, run: str, request: Request) -> bool:
+        try:
+            return self.runs.may_change(run, request.headers.get(OWNER))
+        except InputError:
+            return False  # deleted since it was listed
+
+    async def race(self, request: Request) -> Any:
+        """The table and the curves of a race."""
+        return await asyncio.to_thread(run_races.live, self.runs, request.path_params["run"])
+
+    async def result(self, request: Request) -> Any:
+        """What a finished fine-tuning was measured at."""
+        return await asyncio.to_thread(run_tasks.result, self.runs, request.path_params["run"])
+
+    async def try_out(self, request: Request) -> Any:
+        """What a fine-tuned model says about a text."""
+        values = await _object(request)
+        return await run_tasks.try_out(self.session, self.runs, request.path_params["run"], values)
+
+    async def look(self, request: Request) -> Any:
+        """What a labelled set holds."""
+        values = await _object(request)
+        return await asyncio.to_thread(run_tasks.look, self.runs.inbox, values.get("task"))
 
     async def config(self, request: Request) -> Any:
         """The config of a run, as the form may send it again."""
@@ -66,8 +96,12 @@ class RunRoutes:
 
     async def check(self, request: Request) -> Any:
         """What a form comes to."""
-        values = await _object(request)
-        return await asyncio.to_thread(run_form.check, self.runs, self.session, *_form(values))
+        config, texts, source = _form(await _object(request))
+        kind = kind_of(config)
+        if kind == "race":
+            return await asyncio.to_thread(run_races.check, self.runs, config, texts, source)
+        check = run_tasks.check if kind == "task" else run_form.check
+        return await asyncio.to_thread(check, self.runs, self.session, config, texts, source)
 
     async def preview(self, request: Request) -> Any:
         """The first batch of a form, as the model will see it."""
@@ -89,6 +123,8 @@ class RunRoutes:
             if len(content) > MOST_BYTES:
                 raise InputError(f"The text is larger than {MOST_BYTES >> 20} MB.")
         name, column = (request.query_params.get(key, "") for key in ("name", "column"))
+        if request.query_params.get("kind") == "labelled":
+            return await asyncio.to_thread(self.runs.inbox.save_labelled, name, bytes(content))
         column = column[:200] or None
         return await asyncio.to_thread(self.runs.inbox.save, name, bytes(content), column)
 
@@ -98,7 +134,8 @@ class RunRoutes:
         config, texts, source = _form(values)
 
         def make() -> dict[str, str]:
-            run = self.runs.create(config, texts=texts, source=source)
+            owner = request.headers.get(OWNER)
+            run = self.runs.create(config, texts=texts, source=source, owner=owner)
             self.runs.start(run)
             return {"id": run}
 
@@ -108,6 +145,7 @@ class RunRoutes:
         """Start, continue, stop or delete a run."""
         values = await _object(request)
         run, action = request.path_params["run"], request.path_params["action"]
+        self.runs.check_owner(run, request.headers.get(OWNER))
         if action == "delete":
             if values.get("confirm") != run:
                 raise InputError("To delete a run, its id must be given once more.")
@@ -117,10 +155,11 @@ class RunRoutes:
         if action not in ("start", "stop"):
             raise InputError(f"There is no action “{action[:20]}”: start, stop or delete.")
         await asyncio.to_thread(getattr(self.runs, action), run)
-        return await asyncio.to_thread(self.reports.summary, run)
+        found = await asyncio.to_thread(self.reports.summary, run)
+        return found | {"mine": True}
 
     async def guess(self, request: Request) -> Any:
-        """What a snapshot of a run puts into the gaps of a text."""
+        """What a snapshot puts into the gaps of a text; of a detector, what it takes for false."""
         values = await _object(request)
         step = whole_number(values.get("step"), "step", 0, MOST_OFFSET)
         ask = Ask(
@@ -128,6 +167,15 @@ class RunRoutes:
             model=f"run/{request.path_params['run']}/step-{step}",
             words=clean_words(values.get("words", ())),
         )
+        model = await asyncio.to_thread(self.session.model, ask.model)
+        if "replaced_token" in model.heads:
+            judged = await self.session.compute(lambda: prediction.detect(model, ask.text))
+            verdicts = [
+                {"text": verdict.display, "probability": verdict.probability}
+                for verdict in judged.verdicts
+                if not verdict.special
+            ]
+            return {"step": step, "predictions": [], "verdicts": verdicts}
         result = await self.session.fill(ask)
         return {"step": step, "predictions": [found.to_json() for found in result.predictions]}
 
@@ -145,6 +193,10 @@ class RunRoutes:
             Route(f"{PREFIX}/estimate", _guarded(self.estimate), methods=post),
             Route(TEXTS, _guarded(self.send_text), methods=post),
             Route(f"{PREFIX}/runs", _guarded(self.create), methods=post),
+            Route(f"{run}/race", _guarded(self.race), methods=get),
+            Route(f"{run}/result", _guarded(self.result), methods=get),
+            Route(f"{run}/try", _guarded(self.try_out), methods=post),
+            Route(f"{PREFIX}/look", _guarded(self.look), methods=post),
             Route(f"{run}/guess", _guarded(self.guess), methods=post),
             Route(run + "/{action}", _guarded(self.act), methods=post),
         ]

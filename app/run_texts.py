@@ -23,6 +23,8 @@ KEPT_SECONDS = 24 * 3600
 FOLDER = ".uploads"
 TABLES = (".csv", ".tsv", ".jsonl", ".parquet")
 """Endings of tables; everything else is read as text."""
+LABELLED = (".csv", ".tsv", ".jsonl")
+"""Endings of labelled files."""
 BESIDE = "texts"
 """Folder in a run folder that holds what the visitor sent."""
 
@@ -125,6 +127,26 @@ class Inbox:
             sample=tuple(" ".join(document)[:200] for document in seen.documents),
         )
 
+    def save_labelled(self, name: Any, content: bytes) -> dict[str, str]:
+        """Keep a labelled file, whose columns are chosen later; its id and name.
+
+        Without an ending that says so, its first line tells JSON Lines, TSV and CSV apart.
+        """
+        clean = clean_name(name)
+        text = read_text(content)
+        if Path(clean).suffix not in LABELLED:
+            first = text.strip().partition("\n")[0]
+            ending = ".jsonl" if first.startswith("{") else ".tsv" if "\t" in first else ".csv"
+            clean = Path(clean).stem + ending
+        key = hashlib.sha256(f"{clean}\0".encode() + text.encode()).hexdigest()[:16]
+        self._keep(key, clean, text.encode())
+        return {"id": key, "name": clean}
+
+    def name_of(self, value: Any) -> str:
+        """What the visitor calls a text."""
+        about = self.find(value).with_suffix(".json")
+        return str(json.loads(about.read_text(encoding="utf-8"))["name"])
+
     def _keep(self, key: str, name: str, content: bytes) -> Path:
         self.folder.mkdir(parents=True, exist_ok=True)
         self._forget_old()
@@ -138,7 +160,7 @@ class Inbox:
         names: list[str] = []
         for value in ids:
             source = self.find(value)
-            name = json.loads(source.with_suffix(".json").read_text(encoding="utf-8"))["name"]
+            name = self.name_of(value)
             target = folder / BESIDE / name
             if f"{BESIDE}/{name}" in names:
                 target = folder / BESIDE / f"{value[:4]}-{name}"
@@ -185,6 +207,15 @@ def read_text(content: bytes) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
+def note_repeated(path: Path) -> None:
+    """Keep the share of repeated lines among the texts in a run folder, for the doctor."""
+    texts = (file.read_text(encoding="utf-8") for file in (path / BESIDE).glob("*.txt"))
+    lines = [line for text in texts for line in text.splitlines() if line.strip()]
+    if lines:
+        share = 1 - len(set(lines)) / len(lines)
+        durable.write_text(path / "page.json", json.dumps({"repeated": share}))
+
+
 def clean_name(value: Any) -> str:
     """A file name from a visitor as a harmless one that ends in .txt or as a table."""
     name = value if isinstance(value, str) else ""
@@ -206,7 +237,16 @@ def shipped() -> list[dict[str, Any]]:
     return found
 
 
-_SOURCES = ("data.texts", "data.training_only", "data.held_out_texts", "data.dataset")
+_FREE = ("name", "description")
+_COLUMNS = ("task.columns", "data.column")
+_SOURCES = (
+    "task.set",
+    "task.dev",
+    "data.texts",
+    "data.training_only",
+    "data.held_out_texts",
+    "data.dataset",
+)
 
 
 def check_names(config: Any, allowed: Iterable[str]) -> None:
@@ -218,7 +258,7 @@ def check_names(config: Any, allowed: Iterable[str]) -> None:
     """
     known = set(allowed)
     for path, value in leaves(config):
-        if path in ("name", "description") or value in known:
+        if path in _FREE or path.startswith(_COLUMNS) or value in known:
             continue
         if ("/" in value or "\\" in value or value.startswith((".", "~"))) or (
             path.startswith(_SOURCES)

@@ -10,8 +10,6 @@ knows stands in that folder, so a restarted server, or a second one, goes on whe
 """
 
 import contextlib
-import json
-import os
 import re
 import secrets
 import shutil
@@ -22,19 +20,27 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from app import run_process
-from app.run_texts import BESIDE, SHIPPED, Inbox, check_names, leaves
+from app import run_config, run_models, run_owner, run_process
+from app.run_limits import NO_LIMITS, Limits
+from app.run_texts import BESIDE, SHIPPED, Inbox, leaves, note_repeated
 from core_models import InputError
-from core_models.training import durable, settings
+from core_models.training import durable
 from core_models.training.folder import RunFolder
+from core_models.training.race_folder import RaceFolder
 
 OFF = (
     "Training is switched off on this server. Run Cloze on a machine of your own to train models: "
     "`make app`."
 )
+NOT_YOURS = (
+    "This run was not started from this browser, so it can only be looked at here. A server "
+    "started with CLOZE_TRAIN=shared lets every page change every run."
+)
 MOST_RUNS = 200
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
 _ACTIVE = frozenset({"queued", "starting", "running", "stopping"})
+_CONFIGS = ("config.json", "experiment.json")
+"""Of a run and of a race."""
 _PATIENCE = 5.0
 
 
@@ -45,15 +51,26 @@ class Runs:
         root: the folder; made when the first run is.
         slots: how many may train at once; further ones wait.
         enabled: False = nothing is made, started or deleted here, only shown.
+        shared: True = every page may change every run, not only the one that made it.
+        limits: of runs from the page.
         seconds: between two looks at the queue.
     """
 
     def __init__(
-        self, root: Path, *, slots: int = 1, enabled: bool = True, seconds: float = 1.0
+        self,
+        root: Path,
+        *,
+        slots: int = 1,
+        enabled: bool = True,
+        shared: bool = False,
+        limits: Limits = NO_LIMITS,
+        seconds: float = 1.0,
     ) -> None:
         self.root = root.resolve()
         self.slots = slots
         self.enabled = enabled
+        self.shared = shared
+        self.limits = limits
         self.inbox = Inbox(self.root)
         self._children: list[subprocess.Popen[bytes]] = []
         self._lock = threading.Lock()
@@ -74,7 +91,8 @@ class Runs:
         """Every run, the newest first."""
         found = [
             path.parent
-            for path in self.root.glob("*/config.json")
+            for name in _CONFIGS
+            for path in self.root.glob(f"*/{name}")
             if _ID.fullmatch(path.parent.name)
         ]
         return [path.name for path in sorted(found, key=_made, reverse=True)]
@@ -83,8 +101,10 @@ class Runs:
         """The folder of a run; InputError for anything that is no run of this folder."""
         if isinstance(run, str) and _ID.fullmatch(run):
             path = self.root / run
-            if (path / "config.json").is_file() and path.resolve().parent == self.root:
-                return RunFolder(path)
+            for kind in (RunFolder, RaceFolder):
+                folder = kind(path)
+                if folder.config_path.is_file() and path.resolve().parent == self.root:
+                    return folder
         raise InputError(f"There is no run “{str(run)[:60]}”. It may have been deleted.")
 
     def config(self, run: str) -> dict[str, Any]:
@@ -108,18 +128,28 @@ class Runs:
 
     # --- making -----------------------------------------------------------------------------
 
-    def create(self, config: Any, *, texts: Sequence[Any] = (), source: str | None = None) -> str:
+    def create(
+        self,
+        config: Any,
+        *,
+        texts: Sequence[Any] = (),
+        source: str | None = None,
+        owner: str | None = None,
+    ) -> str:
         """Make a run and give its id; it does not start yet.
 
         Args:
-            config: plain values for ``config.json``. Names of models of this folder are written
-                ``run/<id>`` or ``run/<id>/step-<n>``.
-            texts: ids of texts in the inbox; they are added to ``data.texts``.
+            config: plain values for ``config.json``, or those of a race. Names of models of this
+                folder are written ``run/<id>`` or ``run/<id>/step-<n>``.
+            texts: ids of texts in the inbox; they are added to ``data.texts``. For a fine-tuning
+                the labelled file, and one to measure on.
             source: run whose own texts are copied, and whose names are allowed once more.
+            owner: secret of the browser that makes it.
         """
         self._check_enabled()
         values = self.checked(config, texts=len(texts), source=source)
-        self.spare_a_core(values)
+        run_config.spare_a_core(values)
+        kind = RaceFolder if run_config.kind_of(values) == "race" else RunFolder
         with self._exclusive():
             if len(self.ids()) >= MOST_RUNS:
                 raise InputError(f"There are {MOST_RUNS} runs already. Delete some first.")
@@ -129,10 +159,13 @@ class Runs:
             try:
                 if source is not None:
                     self.copy_texts(source, path)
-                values["data"]["texts"] += self.inbox.copy(texts, path)
-                settings.parse(values)
-                self._note_repeated(path)
-                RunFolder.create(path, values)
+                values = run_config.with_texts(values, self.inbox.copy(texts, path))
+                run_config.parse(values)
+                if run_config.is_task(values):
+                    self.limits.check_rows(values, path)
+                note_repeated(path)
+                run_owner.note(path, owner)
+                kind.create(path, values)
             except BaseException:
                 shutil.rmtree(path)
                 raise
@@ -146,27 +179,20 @@ class Runs:
             texts: how many texts come from the inbox.
             source: see :meth:`create`.
         """
-        if not isinstance(config, Mapping) or not isinstance(config.get("data", {}), Mapping):
-            raise InputError("The settings of a run must be an object with a field data.")
-        values: dict[str, Any] = json.loads(json.dumps(config))
-        data = values.setdefault("data", {})
-        named = data.setdefault("texts", [])
-        if not isinstance(named, list):
-            raise InputError("data.texts must be a list.")
-        if not named and not texts:
-            raise InputError("There is nothing to read: choose a text, paste one or send a file.")
         allowed = set(SHIPPED)
         if source is not None:
             allowed |= {value for _, value in leaves(self.config(source))}
-        _replace(values, lambda name: self._resolve(name, allowed))
-        check_names(values, allowed)
-        settings.parse(values | {"data": data | {"texts": [*named, *["sent"] * texts]}})
+        values = run_config.checked(
+            config, sent=texts, allowed=allowed, resolve=lambda name: self._resolve(name, allowed)
+        )
+        sent = run_config.with_texts(values, ["sent.csv"] * texts)
+        self.limits.check(run_config.kind_of(values), sent)
         return values
 
     def as_form(self, run: str) -> dict[str, Any]:
         """The config of a run as the page may send it again: models by name, not by path."""
         values = self.config(run)
-        _replace(values, self._unresolve)
+        run_config.replace_strings(values, lambda name: run_models.name_of(name, self.root))
         return values
 
     def _resolve(self, name: str, allowed: set[str]) -> str:
@@ -177,33 +203,11 @@ class Runs:
         allowed.add(path)
         return path
 
-    def _unresolve(self, name: str) -> str:
-        path = Path(name)
-        if not path.is_absolute() or not path.is_relative_to(self.root):
-            return name
-        run, *rest = path.relative_to(self.root).parts
-        return f"run/{run}" if rest == ["model"] else "/".join(["run", run, *rest[1:2]])
-
-    @staticmethod
-    def spare_a_core(values: dict[str, Any]) -> None:
-        """Leave a core to the page, and to whoever else works on this machine."""
-        if values.get("threads") is None:
-            values["threads"] = max(1, (os.cpu_count() or 1) - 1)
-
     def copy_texts(self, source: str, target: Path) -> None:
         """Copy the texts that a visitor sent for one run into another folder."""
         own = self.folder(source).path / BESIDE
         if own.is_dir():
             shutil.copytree(own, target / BESIDE)
-
-    @staticmethod
-    def _note_repeated(path: Path) -> None:
-        """Keep the share of repeated lines among the visitor's own texts, for the doctor."""
-        texts = (file.read_text(encoding="utf-8") for file in (path / BESIDE).glob("*.txt"))
-        lines = [line for text in texts for line in text.splitlines() if line.strip()]
-        if lines:
-            share = 1 - len(set(lines)) / len(lines)
-            durable.write_text(path / "page.json", json.dumps({"repeated": share}))
 
     def _new_id(self, values: Mapping[str, Any]) -> str:
         stem = re.sub(r"[^a-z0-9]+", "-", str(values.get("name", "")).lower()).strip("-")[:40]
@@ -215,32 +219,18 @@ class Runs:
     # --- models -----------------------------------------------------------------------------
 
     def model_path(self, name: str) -> Path:
-        """The model folder of ``run/<id>`` (its newest) or ``run/<id>/step-<n>``."""
+        """The model folder of ``run/<id>``, ``run/<id>/step-<n>`` or ``run/<race>/<entrant>``."""
         _, _, rest = name.partition("/")
-        run, _, step = rest.partition("/")
-        folder = self.folder(run)
-        if not step:
-            if folder.model_path.is_dir():
-                return folder.model_path
-            kept = folder.checkpoints()
-            if not kept:
-                raise InputError(f"The run “{run}” has not saved a model yet. Wait a little.")
-            return kept[-1].path / "model"
-        for checkpoint in folder.checkpoints("snapshots"):
-            if step == f"step-{checkpoint.step}":
-                return checkpoint.path
-        raise InputError(f"The run “{run}” has no snapshot “{step[:20]}”.")
+        run, _, part = rest.partition("/")
+        return run_models.model_path(self.folder(run), part)
 
     def models(self) -> list[tuple[str, str]]:
         """Models of runs for the model picker: name and title, newest run first."""
-        found = []
+        folders = []
         for run in self.ids():
-            folder = RunFolder(self.root / run)
-            if folder.model_path.is_dir():
-                found.append((f"run/{run}", f"{run} (run)"))
-            elif kept := folder.checkpoints():
-                found.append((f"run/{run}", f"{run}, step {kept[-1].step:,}"))
-        return found
+            with contextlib.suppress(InputError):  # deleted since it was listed
+                folders.append(self.folder(run))
+        return run_models.models(folders)
 
     # --- starting and stopping --------------------------------------------------------------
 
@@ -286,6 +276,16 @@ class Runs:
             with folder.lock():
                 durable.remove_folder(folder.path)
 
+    def may_change(self, run: str, token: Any) -> bool:
+        """Whether a browser with this secret may start, stop and delete a run."""
+        return self.shared or run_owner.owns(self.folder(run).path, token)
+
+    def check_owner(self, run: str, token: Any) -> None:
+        """InputError for a browser that may not change a run."""
+        self._check_enabled()
+        if not self.may_change(run, token):
+            raise InputError(NOT_YOURS)
+
     def _check_enabled(self) -> None:
         if not self.enabled:
             raise InputError(OFF)
@@ -310,11 +310,23 @@ class Runs:
     def _watch(self, seconds: float) -> None:
         while not self._closed.wait(seconds):
             self._children = [child for child in self._children if child.poll() is None]
+            if self.limits.minutes is not None:
+                self._stop_late(60.0 * self.limits.minutes)
             if not self.queue():
                 continue
             # A disk that is full for a moment, or a run deleted by hand, must not end the watch.
             with contextlib.suppress(InputError, OSError), self._exclusive():
                 self._fill_slots()
+
+    def _stop_late(self, seconds: float) -> None:
+        """Stop what has trained for longer than is allowed."""
+        for run in self.ids():
+            with contextlib.suppress(InputError, OSError):
+                began = run_process.read_json(self.root / run / "launch.json").get("time", 0.0)
+                if time.time() - began > seconds and self.state(run) == "running":
+                    folder = self.folder(run)
+                    folder.log("stopped: this server allows no longer")
+                    folder.request_stop()
 
     def _fill_slots(self) -> None:
         waiting = self.queue()
@@ -324,21 +336,11 @@ class Runs:
             (self.root / run / "queue").unlink()
 
 
-def _replace(value: Any, change: Any) -> None:
-    """Change every string of plain values in place, names for people left out."""
-    items = value.items() if isinstance(value, dict) else enumerate(value)
-    for key, child in list(items):
-        if isinstance(child, str) and key not in ("name", "description"):
-            value[key] = change(child)
-        elif isinstance(child, dict | list):
-            _replace(child, change)
-
-
 def _made(path: Path) -> float:
-    try:
-        return (path / "config.json").stat().st_mtime
-    except OSError:
-        return 0.0
+    for name in _CONFIGS:
+        with contextlib.suppress(OSError):
+            return (path / name).stat().st_mtime
+    return 0.0
 
 
 def _asked(path: Path) -> float:

@@ -25,11 +25,22 @@ from app.batcher import Batcher
 from app.cache import Cache
 from app.pieces import Sentence, SentenceToken, check_marks, sentence_tokens
 from core_models import InputError, masking, prediction
+from core_models.prediction.passes import KINDS
 
 CACHE_BYTES = 256 << 20
 RUN_PREFIX = "run/"
 GENERATOR = "-generator"
 """Ending of the name of the generator that is shipped beside a discriminator."""
+HEADS = {
+    "masked_token": "gaps",
+    "permutation": "gaps in any order",
+    "causal": "next token",
+    "span_boundary": "spans",
+    "next_sentence": "next sentence",
+    "sentence_order": "sentence order",
+    "replaced_token": "judges tokens",
+}
+"""What a head answers, for the list of models."""
 MOST_RUN_MODELS = 12
 """Models of runs in memory at a time; they are small, but a run may have a dozen snapshots."""
 _CASES: dict[int, Case] = {masking.MASK: "mask", masking.RANDOM: "random", masking.KEPT: "kept"}
@@ -124,8 +135,8 @@ class Session:
             return self._loaded[name]
 
     def choices(self) -> list[tuple[str, str]]:
-        """Title and name of every model for the picker; those of runs come last."""
-        shipped = [(info.title, info.name) for info in self.models()]
+        """Title (see `_title`) and name of every model for the picker; those of runs come last."""
+        shipped = [(_title(info), info.name) for info in self.models()]
         runs = self.library.models() if self.library else []
         return [*shipped, *((title, name) for name, title in runs)]
 
@@ -180,7 +191,10 @@ class Session:
     async def random_mask(
         self, text: str, model: str, *, seed: int, rate: float = 0.15, whole_word: bool = False
     ) -> Draw:
-        """Draw positions as in pretraining: of those, 80 % masked, 10 % random, 10 % kept."""
+        """Draw positions as in pretraining: of those, 80 % masked, 10 % random, 10 % kept.
+
+        For a model that predicts in an order, never from what stands at the place, all are masked.
+        """
         text = clean_text(text)
         seed = whole_number(seed, "seed", 0, MOST_SEED)
         rate = clean_rate(rate)
@@ -258,6 +272,7 @@ class Session:
         open_ = torch.tensor([not token.special and not token.masked for token in tokens])
         words = torch.tensor([-1 if token.word is None else token.word for token in tokens])
         draw = partial(masking.whole_word, words=words) if whole_word else masking.uniform
+        in_order = any(KINDS.get(name) == "order" for name in loaded.heads)
         masked = draw(
             ids,
             open_,
@@ -265,6 +280,7 @@ class Session:
             mask_id=tokenizer.mask_id,
             vocabulary=tokenizer.vocabulary,
             rate=rate,
+            split=(1.0, 0.0, 0.0) if in_order else (0.8, 0.1, 0.1),
         )
         inputs, cases = masked.inputs.tolist(), masked.cases.tolist()
         marks = tuple(
@@ -278,6 +294,13 @@ class Session:
         )
         shown = tuple(tokenizer.display(inputs[mark.position]) for mark in marks)
         return Draw(sentence=sentence, marks=marks, shown=shown)
+
+
+def _title(info: cm.ModelInfo) -> str:
+    """The title of a model, or its name and the heads that it has."""
+    if info.title != info.name:
+        return info.title
+    return f"{info.name} · {', '.join(HEADS.get(head, head) for head in info.heads) or 'no head'}"
 
 
 def _fill(model: cm.Model, asks: list[Ask]) -> Sequence[prediction.FillResult | InputError]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
+from app.run_limits import NO_LIMITS, Limits
 from core_models import InputError
 
 RUNS = Path(__file__).resolve().parent.parent / "runs"
@@ -28,7 +29,11 @@ class Settings:
     slots: int = 1
     """CLOZE_TRAIN_SLOTS, how many runs may train at once."""
     training: bool = True
-    """CLOZE_TRAIN, on or off: whether visitors may train models."""
+    """CLOZE_TRAIN, on, off or shared: whether visitors may train models."""
+    shared: bool = False
+    """CLOZE_TRAIN=shared: every page may stop and delete every run."""
+    limits: Limits = NO_LIMITS
+    """CLOZE_TRAIN_STEPS, CLOZE_TRAIN_PARAMETERS and CLOZE_TRAIN_MINUTES, of one run."""
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> Self:
@@ -40,15 +45,21 @@ class Settings:
             threads=_number(environment, "CLOZE_THREADS", 1, 1_024),
             runs=Path(environment.get("CLOZE_RUNS") or RUNS),
             slots=_number(environment, "CLOZE_TRAIN_SLOTS", 1, 64) or cls.slots,
-            training=_switch(environment, "CLOZE_TRAIN"),
+            training=_choice(environment, "CLOZE_TRAIN") != "off",
+            shared=_choice(environment, "CLOZE_TRAIN") == "shared",
+            limits=Limits(
+                steps=_number(environment, "CLOZE_TRAIN_STEPS", 1, 10**9),
+                parameters=_number(environment, "CLOZE_TRAIN_PARAMETERS", 1, 10**12),
+                minutes=_number(environment, "CLOZE_TRAIN_MINUTES", 1, 10**6),
+            ),
         )
 
 
-def _switch(environment: Mapping[str, str], name: str) -> bool:
-    text = environment.get(name, "").strip().lower()
-    if text not in ("", "on", "off"):
-        raise InputError(f"{name} is {text!r}; it must be on or off.")
-    return text != "off"
+def _choice(environment: Mapping[str, str], name: str) -> str:
+    text = environment.get(name, "").strip().lower() or "on"
+    if text not in ("on", "off", "shared"):
+        raise InputError(f"{name} is {text!r}; it must be on, off or shared.")
+    return text
 
 
 def _number(environment: Mapping[str, str], name: str, least: int, most: int) -> int | None:

@@ -1,15 +1,24 @@
-"""The Mask tab: what the model expects at every marked position."""
+"""The Mask tab: what the model expects at every marked position, and four closer looks at it."""
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, NamedTuple
 
 import gradio as gr
 
+from app import mask_models, mask_sections
 from app.ask import read_ask, read_revision
 from app.sentence import Shared
 from app.session import Session
 from app.views import payload, view
 from core_models import InputError
+
+SECTIONS = {
+    "together": mask_sections.together,
+    "word": mask_sections.word,
+    "layers": mask_sections.layers,
+    "models": mask_models.models,
+}
+"""Closed at first and asked only while open; drawn by mask-labs.js."""
 
 
 class Controls(NamedTuple):
@@ -17,11 +26,14 @@ class Controls(NamedTuple):
 
     predictions: gr.HTML
     """Asks with ``ask``; drawn by predictions.js."""
+    sections: dict[str, gr.HTML]
+    """Each asks with ``ask``."""
 
 
 def build(shared: Shared) -> Controls:
     """Lay the tab out."""
-    return Controls(view("predictions", events=["ask"]))
+    predictions = view("predictions", events=["ask"])
+    return Controls(predictions, {name: view(f"mask-{name}", events=["ask"]) for name in SECTIONS})
 
 
 def wire(controls: Controls, shared: Shared, session: Session) -> None:
@@ -39,6 +51,25 @@ def wire(controls: Controls, shared: Shared, session: Session) -> None:
         concurrency_limit=None,
         api_visibility="private",
     )
+    for name, component in controls.sections.items():
+        component.ask(
+            _answerer(session, SECTIONS[name]),
+            None,
+            component,
+            show_progress="hidden",
+            trigger_mode="multiple",
+            concurrency_limit=None,
+            api_visibility="private",
+        )
+
+
+def _answerer(
+    session: Session, section: mask_sections.Section
+) -> Callable[..., Awaitable[dict[str, Any]]]:
+    async def on_ask(event: gr.EventData) -> dict[str, Any]:
+        return await mask_sections.answer(section, session, payload(event))
+
+    return on_ask
 
 
 async def predict(session: Session, question: Mapping[str, Any]) -> dict[str, Any]:

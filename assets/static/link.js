@@ -70,11 +70,20 @@
     const picker = window.gradio_config.components.find(
       (part) => part.props?.elem_id === 'sentence-model');
     const models = picker.props.choices.map(([, name]) => name);
-    if (!models.includes(opened.model)) {
-      opened.stranger = opened.model;
-      opened.model = null;
-    }
-    return [opened.text, opened.model ?? model];
+    if (models.includes(opened.model)) return [opened.text, opened.model];
+    // A snapshot of a run stands in no list: the Train tab asks the server for it (train.js).
+    if (/^run\/./.test(opened.model ?? '')) {
+      window.Cloze.wanted = opened.model;
+      window.Cloze.findModel?.(opened.model);
+    } else window.Cloze.missing();
+    return [opened.text, model];
+  };
+  // The model of the link is nowhere: open with another one, and say so.
+  window.Cloze.missing = () => {
+    if (!opened) return;
+    opened.stranger = opened.model;
+    opened.model = null;
+    follow();
   };
   // Open a tab by its name; on a narrow screen it may stand in Gradio's menu of further tabs.
   window.Cloze.openTab = (name) => {

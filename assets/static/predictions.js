@@ -208,11 +208,15 @@
       if (!answer || answer.rev !== asked) return;
       view.root.dataset.rev = answer.rev;
       if (answer.error) {
+        // Cards would show what another model said before.
+        grid.hidden = true;
+        head.textContent = '';
         fail(answer.error);
         return;
       }
       answered = answer;
       problem.hidden = true;
+      grid.hidden = false;
       fillCards();
       guide.update(answer.vocabulary);
       head.textContent = summarise(answer.predictions);

@@ -2,11 +2,28 @@
 
 const SILENT = 'The server does not answer. Is it still running? Your runs go on without it.';
 
+/** A secret of this browser: only with it can the runs that are made here be stopped and deleted. */
+function secret() {
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  return [...bytes].map((byte) => byte.toString(16).padStart(2, '0')).join('');
+}
+let owner = '';
+function own() {
+  if (owner) return owner;
+  try {
+    owner = localStorage.getItem('cloze-owner') || secret();
+    localStorage.setItem('cloze-owner', owner);
+  } catch {
+    owner ||= secret(); // storage is switched off: the runs are this page's until it is closed
+  }
+  return owner;
+}
+
 async function ask(path, options = {}) {
   let answer;
   try {
     answer = await fetch(`/train/${path}`, {
-      ...options, headers: { 'x-cloze': 'train', ...(options.headers ?? {}) },
+      ...options, headers: { 'x-cloze': 'train', 'x-cloze-owner': own(), ...(options.headers ?? {}) },
     });
   } catch {
     throw Object.assign(new Error(SILENT), { silent: true });
@@ -22,5 +39,8 @@ export const post = (path, values = {}) => ask(path, {
   method: 'POST', body: JSON.stringify(values), headers: { 'content-type': 'application/json' },
 });
 export const sendText = (name, content, column = '') => ask(`texts?${new URLSearchParams({ name, column })}`, {
+  method: 'POST', body: content, headers: { 'content-type': 'application/octet-stream' },
+});
+export const sendLabelled = (name, content) => ask(`texts?${new URLSearchParams({ name, kind: 'labelled' })}`, {
   method: 'POST', body: content, headers: { 'content-type': 'application/octet-stream' },
 });

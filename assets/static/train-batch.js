@@ -6,6 +6,7 @@ const TEXT = {
     + 'the second text has a darker ground.',
   order: 'Numbers give the order of prediction. Point at a numbered piece to see what the model may look at when it guesses it.',
   pair: (words) => `The second text is ${words}.`,
+  says: (row) => `Row ${row.number}, to be answered with: ${row.says}.`,
   boundary: (each) => `${each.piece}: from the pieces around its span, place ${each.place + 1}`,
 };
 const CASES = {
@@ -33,7 +34,7 @@ function example(row) {
     }
     return piece;
   });
-  const notes = [row.pair ? TEXT.pair(row.pair) : null, boundaries.length ? boundaries.join('; ') : null].filter(Boolean);
+  const notes = [row.says ? TEXT.says(row) : null, row.pair ? TEXT.pair(row.pair) : null, boundaries.length ? boundaries.join('; ') : null].filter(Boolean);
   return element('div', { class: 'train-example' }, element('p', {}, ...pieces),
     notes.length ? element('p', { class: 'train-note', text: notes.join(' ') }) : null);
 }

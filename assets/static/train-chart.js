@@ -29,7 +29,7 @@ export function ticks(low, high, most) {
   return found;
 }
 
-function extent(series, baselines, zero) {
+function extent(series, baselines, zero, fromX) {
   const xs = series.flatMap((line) => line.points.map(([x]) => x));
   const ys = [...series.flatMap((line) => line.points.map(([, y]) => y)), ...baselines.map(({ y }) => y)];
   if (!xs.length) return null;
@@ -37,17 +37,18 @@ function extent(series, baselines, zero) {
   const pad = (high - low || Math.abs(high) || 1) * 0.06;
   low = low >= 0 ? Math.max(0, zero ? 0 : low - pad) : low - pad;
   high += pad;
-  return { x: [Math.min(0, ...xs), Math.max(...xs) || 1], y: [low, high] };
+  return { x: [Math.min(fromX, ...xs), Math.max(...xs) || 1], y: [low, high] };
 }
 
 /**
  * Draw into `host`.
  * series: [{name, run, points: [[x, y]], tone, dots}], baselines: [{name, y}],
- * showX, showY: number -> text; label: what a screen reader hears; zero: the axis begins at 0.
+ * showX, showY: number -> text; label: what a screen reader hears; zero: the y axis begins at 0;
+ * fromX: where the x axis begins at the latest.
  */
-export function drawChart(host, { series, baselines = [], showX, showY, height = 300, label, small = false, zero = false }) {
+export function drawChart(host, { series, baselines = [], showX, showY, height = 300, label, small = false, zero = false, fromX = 0 }) {
   const width = Math.max(240, host.clientWidth);
-  const range = extent(series, baselines, zero);
+  const range = extent(series, baselines, zero, fromX);
   if (!range) { host.replaceChildren(); return null; }
   const margin = small ? { top: 8, right: 10, bottom: 22, left: 58 } : MARGIN;
   const inner = { width: width - margin.left - margin.right, height: height - margin.top - margin.bottom };
@@ -69,9 +70,16 @@ export function drawChart(host, { series, baselines = [], showX, showY, height =
     }));
   }
   const names = []; // over the lines
+  const taken = [];
   for (const { name, y: value } of baselines) {
+    // Names of lines that lie close together: over the first, under the second, the third at the left.
+    const near = taken.filter((other) => Math.abs(other - y(value)) < 26).length;
+    taken.push(y(value));
     svg.append(node('line', { class: 'baseline', x1: margin.left, x2: width - margin.right, y1: y(value), y2: y(value) }));
-    names.push(node('text', { class: 'baseline-name', x: width - margin.right - 4, y: y(value) - 5, 'text-anchor': 'end', text: name }));
+    names.push(node('text', {
+      class: 'baseline-name', x: near < 2 ? width - margin.right - 4 : margin.left + 4, y: y(value) + (near % 2 ? 13 : -5),
+      'text-anchor': near < 2 ? 'end' : 'start', text: name,
+    }));
   }
   for (const { points, tone, dots } of series) {
     const path = points.map(([a, b], n) => `${n ? 'L' : 'M'}${x(a).toFixed(1)},${y(b).toFixed(1)}`).join('');

@@ -3,23 +3,27 @@ import { get, post } from './train-api.js';
 import { TONES, chartFile, drawChart } from './train-chart.js';
 import { makeScrub } from './train-scrub.js';
 import { makeRecord, makeSettings } from './train-parts.js';
-import { STATES, duration, figure, figureName, many, modelName } from './train-words.js';
+import { makeResult } from './train-result.js';
+import { makeTry } from './train-try.js';
+import { STATES, axisText, duration, figure, figureName, many, modelName } from './train-words.js';
 
 const { element, asker, format, openTab } = window.Cloze;
 const TEXT = {
-  stop: 'Stop', resume: 'Continue', start: 'Start', again: 'New run from this one', remove: 'Delete',
-  sure: 'Delete it for good?', keep: 'Keep it', open: 'Open in the Mask tab', attention: 'Attention tab',
+  guest: 'started from another browser', tune: 'Fine-tune it', stop: 'Stop', resume: 'Continue', start: 'Start', again: 'New run from this one', remove: 'Delete',
+  sure: 'Delete it for good?', keep: 'Keep it', open: 'Open in the Mask tab', attention: 'Attention tab', openAttention: 'Open in the Attention tab',
   chart: 'Loss over the run', doctor: 'What the curve says', shown: 'Show', by: 'by',
   axes: { step: 'steps', tokens: 'tokens', seconds: 'time' },
   baseline: { uniform: 'knows nothing', unigram_entropy: 'knows only how frequent pieces are' },
-  line: 'Line: training text, as it was masked. Dots: held-out text.',
+  line: 'Line: training text, as it was masked. Dots: held-out text.', taskLine: 'Line: rows it learns from. Dots: rows to measure on.',
+  curves: 'Figures over the run',
   early: 'The curve starts with the first report. Preparing the text and the vocabulary comes first.',
   levels: { problem: 'Problem', hint: 'Hint', good: 'Good' },
   calm: 'Nothing conspicuous so far.',
   save: { csv: 'Save as CSV', svg: 'Save as SVG' },
 };
 const SMALL = ['masked_token_accuracy', 'learning_rate', 'gradient_norm', 'tokens_per_second'];
-const ASIDE = new Set(['step', 'seconds', 'tokens']);
+const ASIDE = new Set(['step', 'seconds', 'tokens', 'epoch']);
+const PRETRAINING = ['masked_token_loss', 'permutation_loss', 'replaced_token_loss', 'loss'];
 
 /** Reports of one run, kept up to date by polling from where the last answer ended. */
 export class Feed {
@@ -54,7 +58,7 @@ function options(select, entries) {
   select.dataset.key = key;
 }
 
-export function makeRun(view, { onAgain, onGone, onChange }) {
+export function makeRun(view, { onAgain, onTune, onGone, onChange }) {
   const feeds = new Map();
   let current = null;
   let others = [];
@@ -108,9 +112,12 @@ export function makeRun(view, { onAgain, onGone, onChange }) {
   const openAttention = button(TEXT.attention, 'train-open-attention',
     () => openModel(feeds.get(current).live.model, 'Attention'));
 
+  const tune = button(TEXT.tune, 'train-tune', () => onTune(feeds.get(current).live.model));
+
   // --- charts -----------------------------------------------------------------------------
   const redraw = () => { drawn = ''; draw(); };
-  const shown = choice(TEXT.shown, 'train-figure', redraw);
+  let chosen = false; // whether the visitor chose the figure
+  const shown = choice(TEXT.shown, 'train-figure', () => { chosen = true; redraw(); });
   const axis = choice(TEXT.by, 'train-axis', redraw);
   options(axis.select, Object.entries(TEXT.axes));
   const big = element('div', { class: 'train-chart', tabindex: '0' });
@@ -141,17 +148,21 @@ export function makeRun(view, { onAgain, onGone, onChange }) {
   const findings = element('ul', { class: 'train-findings' });
   const scrub = makeScrub(openModel);
   const settings = makeSettings();
+  const result = makeResult();
+  const tryBox = makeTry();
+  const chartTitle = element('h3', { text: TEXT.chart });
+  const lineNote = element('p', { class: 'train-note', text: TEXT.line });
   const chartCard = element('section', { class: 'card train-curves' },
-    element('header', {}, element('h3', { text: TEXT.chart }), shown.root, axis.root),
-    big, readout, legend, element('p', { class: 'train-note', text: TEXT.line }), small, record.root, files);
+    element('header', {}, chartTitle, shown.root, axis.root),
+    big, readout, legend, lineNote, small, record.root, files);
   const early = element('p', { class: 'card train-note', text: TEXT.early });
   const doctor = element('section', { class: 'card' }, element('h3', { text: TEXT.doctor }), findings);
   const root = element('div', { class: 'train-run' },
     element('section', { class: 'card train-head' },
       element('header', {}, name, badge), facts,
       element('span', { class: 'train-bar', 'aria-hidden': 'true' }, bar), reason, said,
-      element('p', { class: 'train-actions' }, stop, resume, openMask, openAttention, again, remove, sure)),
-    early, chartCard, doctor, scrub.root, settings.root);
+      element('p', { class: 'train-actions' }, stop, resume, openMask, openAttention, tune, again, remove, sure)),
+    early, result.root, tryBox.root, chartCard, doctor, scrub.root, settings.root);
 
   big.addEventListener('pointermove', (event) => { if (chart) { picked = chart.pick(event.clientX); tellPoint(); } });
   const unpick = () => { picked = null; chart?.mark(null); tellPoint(); };
@@ -159,7 +170,9 @@ export function makeRun(view, { onAgain, onGone, onChange }) {
   big.addEventListener('blur', unpick);
   big.addEventListener('keydown', (event) => {
     const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
-    const xs = feeds.get(current)?.points(shown.select.value, axis.select.value).map(([x]) => x) ?? [];
+    const feed = feeds.get(current);
+    const xs = [shown.select.value, `validation_${shown.select.value}`].map((key) => feed?.points(key, axis.select.value).map(([x]) => x) ?? [])
+      .find((found) => found.length) ?? [];
     if (!by || !xs.length) return;
     event.preventDefault();
     const at = picked === null ? (by > 0 ? -1 : xs.length) : xs.indexOf(picked);
@@ -182,12 +195,13 @@ export function makeRun(view, { onAgain, onGone, onChange }) {
     if (!at) { readout.textContent = ''; return; }
     const held = picked === null
       ? feed.records.findLast((each) => each[`validation_${key}`] !== undefined) : at;
-    const parts = [`Step ${format.count(at.step)}: ${figure(key, at[key])} in training`];
+    const trained = at[key] === undefined ? null : `${figure(key, at[key])} in training`;
+    const parts = [trained].filter(Boolean);
     if (held?.[`validation_${key}`] !== undefined) {
       const when = held.step === at.step ? '' : ` (step ${format.count(held.step)})`;
-      parts.push(`${figure(key, held[`validation_${key}`])} on held-out text${when}`);
+      parts.push(`${figure(key, held[`validation_${key}`])} on ${feed.live.task ? 'rows to measure on' : 'held-out text'}${when}`);
     }
-    readout.textContent = `${parts.join(', ')}.`;
+    readout.textContent = parts.length ? `Step ${format.count(at.step)}: ${parts.join(', ')}.` : '';
   }
 
   function draw() {
@@ -198,10 +212,13 @@ export function makeRun(view, { onAgain, onGone, onChange }) {
     if (key === drawn) return;
     drawn = key;
     const known = new Set(feed.records.flatMap((each) => Object.keys(each)));
-    const keys = [...known].filter((each) => !ASIDE.has(each) && !each.startsWith('validation_'));
-    const order = ['masked_token_loss', 'permutation_loss', 'replaced_token_loss', 'loss'];
+    const task = feed.live.task;
+    // What is only measured, as a metric of a task, has no training figure of the same name.
+    const keys = [...new Set([...known].map((each) => each.replace(/^validation_/, '')))].filter((each) => !ASIDE.has(each));
+    const order = task ? [task.main, 'loss'] : PRETRAINING;
     keys.sort((a, b) => (order.indexOf(a) + 1 || 9) - (order.indexOf(b) + 1 || 9));
     options(shown.select, keys.map((each) => [each, figureName(each)]));
+    if (!chosen && keys.length) [shown.select.value] = keys;
     chartCard.hidden = !feed.records.length;
     early.hidden = Boolean(feed.records.length) || !['starting', 'running'].includes(feed.live.summary.state);
     if (!feed.records.length) return;
@@ -210,7 +227,8 @@ export function makeRun(view, { onAgain, onGone, onChange }) {
       { run: id, tone, points: feeds.get(id).points(what, by) },
       { run: id, tone, points: feeds.get(id).points(`validation_${what}`, by), dots: true },
     ]).filter((line) => line.points.length);
-    const baselines = /masked_token_loss|permutation_loss|causal_loss/.test(what)
+    const baselines = task ? (task.baselines ?? []).filter((each) => Number.isFinite(each.metrics[what])).map((each) => (
+      { name: `${each.title}: ${figure(what, each.metrics[what])}`, y: each.metrics[what] })) : /masked_token_loss|permutation_loss|causal_loss/.test(what)
       ? Object.entries(feed.live.baselines).map(([kind, y]) => ({ name: `${TEXT.baseline[kind] ?? kind}: ${y.toFixed(2)}`, y })) : [];
     chart = drawChart(big, {
       series: lines, baselines, showX, showY: (value) => axisText(what, value), height: big.clientWidth < 460 ? 260 : 330,
@@ -235,14 +253,11 @@ export function makeRun(view, { onAgain, onGone, onChange }) {
     tellPoint();
   }
 
-  function axisText(key, value) {
-    if (/accuracy/.test(key)) return `${Math.round(value * 1000) / 10} %`;
-    if (key === 'learning_rate') return value === 0 ? '0' : value < 1e-4 ? value.toExponential(1).replace('.0e', 'e') : String(Number(value.toPrecision(3)));
-    return value >= 10_000 ? `${Math.round(value / 1000)} k` : format.count(Number(value.toPrecision(4)));
-  }
-
   function fill() {
-    const { summary, data, environment, findings: found } = feeds.get(current).live;
+    const live = feeds.get(current).live;
+    const { summary, data, environment, findings: found, task } = live;
+    chartTitle.textContent = task ? TEXT.curves : TEXT.chart;
+    lineNote.textContent = task ? TEXT.taskLine : TEXT.line;
     name.textContent = summary.name;
     badge.textContent = STATES[summary.state] ?? summary.state;
     badge.dataset.state = summary.state;
@@ -252,12 +267,13 @@ export function makeRun(view, { onAgain, onGone, onChange }) {
     bar.style.transform = `scaleX(${summary.steps ? summary.step / summary.steps : 0})`;
     const speed = summary.last.tokens_per_second;
     facts.textContent = [
-      modelName(summary.model),
+      task ? `${task.set}, ${modelName(summary.model)}` : modelName(summary.model),
       summary.parameters ? `${many(summary.parameters)} parameters` : null,
       `step ${format.count(summary.step)} of ${format.count(summary.steps)}`,
       summary.state === 'running' && speed ? `${format.count(Math.round(speed))} tokens/s` : null,
       summary.seconds_left !== null ? `about ${duration(summary.seconds_left)} left` : null,
       summary.place ? `place ${summary.place} in the queue` : null,
+      live.mine ? null : TEXT.guest,
       data.tokens ? `${format.count(data.tokens)} pieces of text, vocabulary ${format.count(data.vocabulary)}` : null,
       environment.device ? `on ${environment.device.replace(/^cpu$/, 'CPU')}` : null,
     ].filter(Boolean).join(' · ');
@@ -269,8 +285,10 @@ export function makeRun(view, { onAgain, onGone, onChange }) {
     resume.textContent = summary.step ? TEXT.resume : TEXT.start;
     remove.hidden = !stop.hidden;
     if (remove.hidden) sure.hidden = true;
-    const { model } = feeds.get(current).live;
-    openMask.hidden = !model;
+    const { model } = live;
+    openMask.hidden = !model || summary.kind === 'task'; // no head of it fills gaps
+    openAttention.textContent = openMask.hidden ? TEXT.openAttention : TEXT.attention;
+    tune.hidden = !model || summary.kind === 'task' || root.classList.contains('switched-off');
     openAttention.hidden = !model;
     doctor.hidden = !feeds.get(current).records.length;
     findings.replaceChildren(...(found.length ? found : [{ level: 'good', title: TEXT.calm, text: '', cure: '' }]).map(
@@ -278,14 +296,16 @@ export function makeRun(view, { onAgain, onGone, onChange }) {
         element('span', { class: 'train-level', text: TEXT.levels[each.level] }),
         element('b', { text: each.title }), element('span', { text: ` ${each.text}` }),
         each.cure ? element('span', { class: 'train-cure', text: each.cure }) : null)));
-    scrub.fill(current, feeds.get(current).live.snapshots);
+    result.fill(current, live);
+    tryBox.fill(current, live);
+    scrub.fill(current, live.snapshots, live.detects);
     settings.fill(current, feeds.get(current).live, others);
   }
 
   return {
     root,
     show(id, compared) {
-      if (id !== current) { said.hidden = true; sure.hidden = true; picked = null; }
+      if (id !== current) { chosen = false; said.hidden = true; sure.hidden = true; picked = null; }
       [current, others] = [id, compared.filter((other) => other !== id)];
       drawn = '';
       if (id && feeds.get(id)?.live) { fill(); draw(); }
@@ -293,12 +313,13 @@ export function makeRun(view, { onAgain, onGone, onChange }) {
     /** Ask for what is new of the run shown and of those compared with it. */
     async poll(enabled) {
       const id = current;
-      root.classList.toggle('read-only', !enabled);
       for (const each of [id, ...others]) {
         if (!feeds.has(each)) feeds.set(each, new Feed(each));
         await feeds.get(each).poll();
       }
       if (id !== current) return;
+      root.classList.toggle('switched-off', !enabled);
+      root.classList.toggle('read-only', !enabled || !feeds.get(id).live.mine);
       fill();
       draw();
     },

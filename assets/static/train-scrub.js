@@ -7,7 +7,8 @@ const TEXT = {
   title: 'The same sentence at every snapshot', text: 'Sentence with [MASK]', word: 'Word to follow',
   hint: 'A snapshot is kept at steps 1, 2, 4, 8 and so on. Drag to see the model learn.',
   gap: 'Write [MASK] where the model should guess.', open: 'Open this snapshot in the Mask tab',
-  chart: (word) => `How likely “${word}” is in the first gap`, one: 'The word to follow must be one piece of this vocabulary.',
+  verdicts: 'Sentence to judge', detectHint: 'A snapshot is kept at steps 1, 2, 4, 8 and so on. The darker a piece, the surer the model is that somebody else put it there.',
+  suspicion: (word) => `How sure the model is that “${word}” was put there`, chart: (word) => `How likely “${word}” is in the first gap`, one: 'The word to follow must be one piece of this vocabulary.',
 };
 const MASK = '[MASK]';
 
@@ -40,14 +41,17 @@ export function makeScrub(openModel) {
   const figure = element('figure', { hidden: true }, caption, host);
   const open = element('button', { type: 'button', class: 'quiet outlined', id: 'train-open-step', text: TEXT.open });
   const label = (name, input) => element('label', { class: 'train-field' }, element('span', { text: name }), input);
+  const hint = element('p', { class: 'train-note', text: TEXT.hint });
+  const textName = element('span', { text: TEXT.text });
   const root = element('section', { class: 'card train-scrub', hidden: true },
-    element('h3', { text: TEXT.title }), element('p', { class: 'train-note', text: TEXT.hint }),
-    element('div', { class: 'train-row' }, label(TEXT.text, text), label(TEXT.word, word)),
+    element('h3', { text: TEXT.title }), hint,
+    element('div', { class: 'train-row' }, element('label', { class: 'train-field' }, textName, text), label(TEXT.word, word)),
     element('div', { class: 'train-slide' }, slider, at), problem, gaps, figure, open);
   let run = null;
   let steps = [];
   let answers = new Map(); // `${text}|${word}|${step}` -> predictions
   let busy = false;
+  let detects = false; // whether the model tells replaced pieces, and fills no gaps
 
   const key = (step) => `${text.value}|${word.value}|${step}`;
   const step = () => steps[Number(slider.value)];
@@ -58,6 +62,8 @@ export function makeScrub(openModel) {
     const found = answers.get(key(step()));
     if (!found) return;
     root.dataset.answered = step();
+    gaps.classList.toggle('train-verdicts', detects);
+    if (detects) { gaps.replaceChildren(...found.map(verdict)); return; }
     gaps.replaceChildren(...found.map((prediction) => element('ol', { class: 'candidates' },
       ...prediction.candidates.map((candidate) => {
         const fill = element('span', { class: 'fill' });
@@ -71,18 +77,33 @@ export function makeScrub(openModel) {
       }))));
   }
 
+  function verdict({ text: piece, probability }) {
+    const root = element('span', { class: 'train-verdict', title: format.percent(probability) }, element('bdi', { text: piece }),
+      element('small', { text: `${Math.round(probability * 100)} %` }));
+    root.style.setProperty('--share', `${Math.round(probability * 70)}%`);
+    return root;
+  }
+
+  /** The probability that the curve follows at a snapshot. */
+  function followed(each) {
+    const found = answers.get(key(each));
+    if (!detects) return found?.[0]?.watched?.[0]?.probability;
+    return found?.find((one) => one.text.toLowerCase() === word.value.trim().toLowerCase())?.probability;
+  }
+
   function drawCurve() {
     const points = steps.flatMap((each, n) => {
-      const watched = answers.get(key(each))?.[0]?.watched?.[0];
-      return watched && watched.probability !== null && watched.probability !== undefined ? [[n, watched.probability, each]] : [];
+      const value = followed(each);
+      return value !== null && value !== undefined ? [[n, value, each]] : [];
     });
     figure.hidden = !word.value.trim() || points.length < 2;
     if (figure.hidden) return;
-    caption.textContent = TEXT.chart(word.value.trim());
+    const title = (detects ? TEXT.suspicion : TEXT.chart)(word.value.trim());
+    caption.textContent = title;
     const chart = drawChart(host, {
       series: [{ tone: 1, points: points.map(([x, y]) => [x, y]), dots: true }],
       showX: (n) => (steps[n] === undefined ? '' : format.count(steps[n])), showY: (value) => `${Number((value * 100).toPrecision(3))} %`, height: 150,
-      small: true, label: TEXT.chart(word.value.trim()),
+      small: true, label: title,
     });
     chart?.mark(Number(slider.value));
   }
@@ -90,9 +111,11 @@ export function makeScrub(openModel) {
   async function ask(wanted) {
     const name = key(wanted);
     const words = word.value.trim() ? [word.value.trim()] : [];
-    const { predictions } = await post(`runs/${run}/guess`, { step: wanted, text: text.value, words });
-    answers.set(name, predictions);
+    const { predictions, verdicts } = await post(`runs/${run}/guess`, { step: wanted, text: text.value, words });
+    answers.set(name, verdicts ?? predictions);
   }
+
+  const askable = () => (detects ? text.value.trim() : text.value.includes(MASK));
 
   // The snapshot under the slider first, then the others, the nearest first.
   async function work() {
@@ -104,12 +127,12 @@ export function makeScrub(openModel) {
         const place = Number(slider.value);
         const next = steps.map((each, n) => [each, Math.abs(n - place)]).filter(([each]) => !answers.has(key(each)))
           .sort((a, b) => a[1] - b[1])[0];
-        if (!next || !text.value.includes(MASK)) break;
+        if (!next || !askable()) break;
         await ask(next[0]);
         drawGaps();
         drawCurve();
       }
-      if (!text.value.includes(MASK)) throw new Error(TEXT.gap);
+      if (!askable()) throw new Error(TEXT.gap);
     } catch (error) {
       problem.hidden = false;
       problem.textContent = error.message;
@@ -126,14 +149,18 @@ export function makeScrub(openModel) {
 
   return {
     root,
-    fill(id, snapshots) {
+    fill(id, snapshots, judges) {
       root.hidden = !snapshots.length;
       if (root.hidden) return;
       const wasLast = Number(slider.value) === steps.length - 1;
       if (id !== run) {
         [run, answers, steps] = [id, new Map(), []];
+        if (judges !== detects) text.value = '';
+        detects = judges;
+        hint.textContent = detects ? TEXT.detectHint : TEXT.hint;
+        textName.textContent = detects ? TEXT.verdicts : TEXT.text;
         gaps.replaceChildren();
-        if (!text.value) { const page = fromPage(); text.value = page.text; word.value = page.word; }
+        if (!text.value) { const page = fromPage(); text.value = detects ? sentence.text : page.text; word.value = page.word; }
       }
       if (snapshots.join() === steps.join()) return;
       const first = !steps.length;

@@ -1,8 +1,9 @@
 // The Train tab: the list of runs on the left, the form or one run on the right, and the polling.
 import { get } from './train-api.js';
-import { makeForm } from './train-form.js';
+import { makeNew } from './train-new.js';
+import { makeRace } from './train-race.js';
 import { makeRun } from './train-run.js';
-import { ACTIVE, STATES, modelName } from './train-words.js';
+import { ACTIVE, STATES, figure, metricName, modelName } from './train-words.js';
 
 const { element, setPlace, place } = window.Cloze;
 const TEXT = {
@@ -43,7 +44,7 @@ function makeCard(choose, toggle) {
     element('span', { text: TEXT.compare }));
   return {
     root: element('li', {}, button, compare),
-    fill(run, current, compared) {
+    fill(run, current, compared, comparable) {
       button.setAttribute('aria-current', current ? 'true' : 'false');
       button.dataset.run = run.id;
       button.dataset.state = run.state;
@@ -55,10 +56,11 @@ function makeCard(choose, toggle) {
       parts.model.textContent = run.place ? TEXT.waiting(run.place) : modelName(run.model);
       const { masked_token_loss: masked, loss } = run.last;
       const shown = masked ?? loss;
-      parts.loss.textContent = shown === undefined || shown === null ? '' : `loss ${shown.toFixed(2)}`;
+      if (Number.isFinite(run.main?.value)) parts.loss.textContent = `${metricName(run.main.name).toLowerCase()} ${figure(run.main.name, run.main.value)}`;
+      else parts.loss.textContent = shown === undefined || shown === null ? '' : `loss ${shown.toFixed(2)}`;
       box.checked = compared;
       box.setAttribute('aria-label', `${TEXT.compare} ${run.name}`);
-      compare.hidden = current || !run.last.loss;
+      compare.hidden = current || !Number.isFinite(run.last.loss) || !comparable;
     },
   };
 }
@@ -83,17 +85,24 @@ export async function mount(view) {
     problem.hidden = !message;
     problem.textContent = message ?? '';
   };
-  const panel = makeRun(view, {
+  const acts = {
     onAgain: async (id) => { show(null); await form.copy(id); },
+    onTune: (model) => { show(null); form.tune(model); },
     onGone: () => show(null),
     onChange: () => poll(),
-  });
-  const form = makeForm({ onStarted: (id) => { show(id); poll(); } });
+  };
+  const run = makeRun(view, acts);
+  const race = makeRace(view, acts);
+  const form = makeNew({ onStarted: (id) => { show(id); poll(); } });
+  const kindOf = (id) => state.runs.find((each) => each.id === id)?.kind;
+  const panelOf = (id) => (kindOf(id) === 'race' ? race : run);
 
   function show(id) {
+    if (id !== state.current && kindOf(id) !== kindOf(state.current)) state.compared.clear();
     state.current = id;
     setPlace({ run: id });
     state.compared.delete(id);
+    const panel = panelOf(id);
     main.replaceChildren(id ? panel.root : form.root);
     panel.show(id, [...state.compared]);
     if (!id) form.refresh();
@@ -103,17 +112,18 @@ export async function mount(view) {
   function drawList() {
     const known = new Set(state.runs.map(({ id }) => id));
     for (const [id, card] of cards) if (!known.has(id)) { card.root.remove(); cards.delete(id); }
-    state.runs.forEach((run, n) => {
-      let card = cards.get(run.id);
+    const here = kindOf(state.current);
+    state.runs.forEach((each, n) => {
+      let card = cards.get(each.id);
       if (!card) {
-        card = makeCard(() => show(run.id), (on) => {
-          if (on) state.compared.add(run.id); else state.compared.delete(run.id);
-          panel.show(state.current, [...state.compared]);
+        card = makeCard(() => show(each.id), (on) => {
+          if (on) state.compared.add(each.id); else state.compared.delete(each.id);
+          run.show(state.current, [...state.compared]);
           poll();
         });
-        cards.set(run.id, card);
+        cards.set(each.id, card);
       }
-      card.fill(run, run.id === state.current, state.compared.has(run.id));
+      card.fill(each, each.id === state.current, state.compared.has(each.id), here !== 'race' && each.kind === here);
       if (list.children[n] !== card.root) list.insertBefore(card.root, list.children[n] ?? null);
     });
     list.classList.toggle('comparing', Boolean(state.current));
@@ -134,8 +144,12 @@ export async function mount(view) {
     fresh.disabled = !enabled && !state.current;
     const known = new Map(runs.map((run) => [run.id, run]));
     for (const id of state.compared) if (!known.has(id)) state.compared.delete(id);
-    if (state.current && known.has(state.current)) await panel.poll(enabled);
-    else if (state.current) {
+    if (state.current && known.has(state.current)) {
+      const panel = panelOf(state.current);
+      if (!panel.root.isConnected) show(state.current); // a link to a race, whose kind is known only now
+      await panel.poll(enabled);
+    }
+    if (state.current && !known.has(state.current)) {
       const gone = state.current;
       show(null);
       tell(`There is no run “${gone}” here any more.`);

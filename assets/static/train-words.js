@@ -18,12 +18,28 @@ export const FIGURES = {
 
 export function figureName(key) {
   const words = key.replaceAll('_', ' ');
-  return FIGURES[key] ?? words.charAt(0).toUpperCase() + words.slice(1);
+  return FIGURES[key] ?? METRICS[key] ?? words.charAt(0).toUpperCase() + words.slice(1);
+}
+
+const METRICS = {
+  accuracy: 'Accuracy', macro_f1: 'Macro-F1', pearson: 'Pearson correlation', spearman: 'Spearman correlation', entity_f1: 'F1 of names',
+  entity_precision: 'Precision of names', entity_recall: 'Recall of names', f1: 'F1', exact: 'Exact match', exact_match: 'Exact match',
+  calibration_error: 'Calibration error', best_f1: 'F1 at the best threshold',
+};
+/** A metric of a task, with its own name. */
+export const metricName = (key) => METRICS[key] ?? figureName(key);
+const SHARES = /accuracy|f1$|share|exact|precision|recall|calibration_error/;
+
+/** A figure at an axis. */
+export function axisText(key, value) {
+  if (SHARES.test(key)) return `${Math.round(value * 1000) / 10} %`;
+  if (key === 'learning_rate') return value === 0 ? '0' : value < 1e-4 ? value.toExponential(1).replace('.0e', 'e') : String(Number(value.toPrecision(3)));
+  return value >= 10_000 ? `${Math.round(value / 1000)} k` : format.count(Number(value.toPrecision(4)));
 }
 
 export function figure(key, value) {
   if (value === null || value === undefined) return '';
-  if (/accuracy|_f1|share/.test(key)) return `${(value * 100).toFixed(1)} %`;
+  if (SHARES.test(key)) return `${(value * 100).toFixed(1)} %`;
   if (key === 'learning_rate') return value === 0 ? '0' : value.toPrecision(3).replace(/\.?0+(e|$)/, '$1');
   if (/tokens/.test(key) && !/loss/.test(key)) return format.count(Math.round(value));
   return value >= 100 ? value.toFixed(1) : value.toFixed(3);
@@ -52,7 +68,8 @@ const FAMILY = {
   xlnet: 'XLNet', deberta: 'DeBERTa', deberta_v2: 'DeBERTa v2', deberta_v3: 'DeBERTa v3',
 };
 
-export function modelName({ family, layers, width, from }) {
+export function modelName({ family, layers, width, from, race }) {
+  if (race) return `race of ${race}`;
   if (from) return `from ${from}`;
   return family ? `${FAMILY[family] ?? family} ${layers} × ${width}` : '';
 }

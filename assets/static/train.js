@@ -1,5 +1,11 @@
 // The Train tab. Its modules and its style load when the tab is first seen, not with the page.
 window.Cloze.register('train', (view) => {
+  // A link to a model that stands in no list, such as a snapshot: the server knows whether it is there.
+  const REVISION = 2 ** 40; // of no other question
+  const send = window.Cloze.asker(view, 'open', () => window.Cloze.missing());
+  window.Cloze.findModel = (name) => send({ rev: REVISION, name });
+  view.onValue(() => { if (view.value?.rev === REVISION && view.value.error) window.Cloze.missing(); });
+  if (window.Cloze.wanted) window.Cloze.findModel(window.Cloze.wanted);
   const load = async () => {
     const { mount } = await import('./train-view.js');
     mount(view);

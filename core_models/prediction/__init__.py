@@ -1,18 +1,25 @@
 """Questions to a model's own pretraining heads. Results are plain values.
 
-Fill gaps and score sentences (masked-token, permutation and causal heads), judge tokens and pairs
+Fill gaps, alone or together, look at them layer by layer and score sentences and words
+(masked-token, permutation and causal heads), judge tokens and pairs
 (replaced-token, next-sentence and sentence-order heads), forge tokens (generators).
 """
 
 from core_models.prediction.fill import fill, fill_many
 from core_models.prediction.forge import forge
+from core_models.prediction.joint import fill_jointly, score_filling, score_words
 from core_models.prediction.judge import detect, judge_pair
+from core_models.prediction.lens import lens
 from core_models.prediction.results import (
     Candidate,
+    Choice,
     DetectResult,
+    Filling,
     FillRequest,
     FillResult,
     Forged,
+    Layer,
+    LensResult,
     PairResult,
     Prediction,
     Sample,
@@ -21,15 +28,20 @@ from core_models.prediction.results import (
     TokenScore,
     Verdict,
     Watched,
+    WordScore,
 )
 from core_models.prediction.score import score
 
 __all__ = [
     "Candidate",
+    "Choice",
     "DetectResult",
     "FillRequest",
     "FillResult",
+    "Filling",
     "Forged",
+    "Layer",
+    "LensResult",
     "PairResult",
     "Prediction",
     "Sample",
@@ -38,10 +50,15 @@ __all__ = [
     "TokenScore",
     "Verdict",
     "Watched",
+    "WordScore",
     "detect",
     "fill",
+    "fill_jointly",
     "fill_many",
     "forge",
     "judge_pair",
+    "lens",
     "score",
+    "score_filling",
+    "score_words",
 ]

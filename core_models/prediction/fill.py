@@ -74,10 +74,10 @@ def fill_many(model: Model, requests: Sequence[FillRequest]) -> list[FillResult 
     """
     head = head_of(model)
     results: list[FillResult | InputError | None] = [None] * len(requests)
-    questions: list[tuple[int, _Question]] = []
+    questions: list[tuple[int, Question]] = []
     for number, request in enumerate(requests):
         try:
-            questions.append((number, _Question(model, request)))
+            questions.append((number, Question(model, request)))
         except InputError as error:
             results[number] = error
     questions.sort(key=lambda entry: len(entry[1].seen))
@@ -88,7 +88,7 @@ def fill_many(model: Model, requests: Sequence[FillRequest]) -> list[FillResult 
     return [result for result in results if result is not None]
 
 
-class _Question:
+class Question:
     """A checked request with the pieces that the model will see."""
 
     def __init__(self, model: Model, request: FillRequest) -> None:
@@ -122,7 +122,7 @@ class _Question:
         self.seen = seen_with(encoding, changes)
 
 
-def _answer(model: Model, head: nn.Module, questions: list[_Question]) -> list[FillResult]:
+def _answer(model: Model, head: nn.Module, questions: list[Question]) -> list[FillResult]:
     """Results of questions that share one forward pass."""
     places = [(row, p) for row, question in enumerate(questions) for p in question.positions]
     predictions: list[list[Prediction]] = [[] for _ in questions]
@@ -132,7 +132,7 @@ def _answer(model: Model, head: nn.Module, questions: list[_Question]) -> list[F
             for start in range(0, len(places), HEAD_ROWS):
                 rows = [(questions[r], p, r) for r, p in places[start : start + HEAD_ROWS]]
                 logs = head(hidden[start : start + HEAD_ROWS]).float().log_softmax(-1)
-                found = _predictions(model.tokenizer, [(q, p) for q, p, _ in rows], logs)
+                found = read_rows(model.tokenizer, [(q, p) for q, p, _ in rows], logs)
                 for (_, _, row), prediction in zip(rows, found, strict=True):
                     predictions[row].append(prediction)
     return [
@@ -148,8 +148,8 @@ def _answer(model: Model, head: nn.Module, questions: list[_Question]) -> list[F
     ]
 
 
-def _predictions(
-    tokenizer: Tokenizer, asked: Sequence[tuple[_Question, int]], logs: Tensor
+def read_rows(
+    tokenizer: Tokenizer, asked: Sequence[tuple[Question, int]], logs: Tensor
 ) -> list[Prediction]:
     """Read rows of log-probabilities.
 
@@ -178,7 +178,7 @@ def _predictions(
 
 def _prediction(
     tokenizer: Tokenizer,
-    question: _Question,
+    question: Question,
     position: int,
     entropy: float,
     top: tuple[list[int], list[float]],
@@ -249,7 +249,7 @@ def _watched(
     )
 
 
-def _tokens(tokenizer: Tokenizer, question: _Question) -> list[Token]:
+def _tokens(tokenizer: Tokenizer, question: Question) -> list[Token]:
     encoding, seen = question.encoding, question.seen
     return [
         Token(
@@ -268,10 +268,10 @@ def _tokens(tokenizer: Tokenizer, question: _Question) -> list[Token]:
 
 
 def _chunks(
-    questions: list[tuple[int, _Question]],
-) -> Iterator[list[tuple[int, _Question]]]:
+    questions: list[tuple[int, Question]],
+) -> Iterator[list[tuple[int, Question]]]:
     """Parts of a list sorted by length, each small enough for one padded pass."""
-    chunk: list[tuple[int, _Question]] = []
+    chunk: list[tuple[int, Question]] = []
     for entry in questions:
         if chunk and (len(chunk) + 1) * len(entry[1].seen) > _PADDED_TOKENS:
             yield chunk

@@ -20,6 +20,7 @@ from core_models.batch import Batch
 from core_models.errors import InputError
 from core_models.model import Model
 from core_models.tokenizer import Encoding
+from core_models.trace import Trace
 
 KINDS = {"masked_token": "masked", "permutation": "order", "causal": "causal"}
 """Kind of prediction by head."""
@@ -62,11 +63,15 @@ def head_name(model: Model) -> str:
 
 
 def hidden_at(
-    model: Model, encodings: Sequence[Encoding], places: Sequence[tuple[int, int]]
+    model: Model,
+    encodings: Sequence[Encoding],
+    places: Sequence[tuple[int, int]],
+    trace: Trace | None = None,
 ) -> Tensor:
     """Hidden states [N, D] that the head predicts from, at (row, position) places.
 
-    Pieces that are the mask piece are hidden from every place, whatever the family.
+    Pieces that are the mask piece are hidden from every place, whatever the family. The trace
+    listens to the one forward pass, the mask decoder's included.
     """
     batch = model.collate(encodings)
     longest = batch.shape[1]
@@ -77,15 +82,17 @@ def hidden_at(
     rows = torch.tensor([row for row, _ in places])
     kind = KINDS[head_name(model)]
     if kind == "order":
-        return _queries(model, batch, rows, columns)
+        return _queries(model, batch, rows, columns, trace)
     if kind == "causal":
         batch = replace(batch, visibility=_shown(model, batch)[0])
         columns = columns - 1
-    hidden = model.encoder.decode(batch, model.encoder(batch))
+    hidden = model.encoder.decode(batch, model.encoder(batch, trace), trace)
     return hidden[rows.to(hidden.device), columns.to(hidden.device)]
 
 
-def _queries(model: Model, batch: Batch, rows: Tensor, columns: Tensor) -> Tensor:
+def _queries(
+    model: Model, batch: Batch, rows: Tensor, columns: Tensor, trace: Trace | None
+) -> Tensor:
     """The query stream at N places; its own place is hidden from each."""
     content, shown = _shown(model, batch)
     counts = torch.bincount(rows, minlength=batch.shape[0])
@@ -97,7 +104,8 @@ def _queries(model: Model, batch: Batch, rows: Tensor, columns: Tensor) -> Tenso
     seen = shown[:, None, :].expand(-1, targets.shape[1], -1)
     itself = torch.arange(batch.shape[1], device=batch.device) == targets[..., None]
     out = model.encoder(
-        replace(batch, visibility=content, targets=targets, target_visibility=seen & ~itself)
+        replace(batch, visibility=content, targets=targets, target_visibility=seen & ~itself),
+        trace,
     )
     stream = out.streams["query"]
     found: Tensor = stream[rows.to(stream.device), index.to(stream.device)]

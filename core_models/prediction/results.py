@@ -212,3 +212,70 @@ class Forged(_Plain):
     samples: list[Sample]
     """In order of position."""
     truncated: bool
+
+
+@dataclass(frozen=True)
+class Choice(_Plain):
+    """A piece that was put into a gap."""
+
+    position: int
+    id: int
+    piece: str
+    display: str
+    continues: bool
+    """It continues the word before it."""
+    log_probability: float
+    """Natural logarithm, given the pieces that were put in before it."""
+
+
+@dataclass(frozen=True)
+class Filling(_Plain):
+    """One piece for each of several gaps. All values are natural logarithms."""
+
+    way: str
+    """One of `core_models.prediction.joint.WAYS`, or ``given``."""
+    choices: list[Choice]
+    """In the order in which they were put in."""
+    total: float
+    """Of the whole filling, by the chain rule of that order: the sum over its choices."""
+    apart: float
+    """The sum with every other gap left open: what independence takes the whole to be."""
+    chained: float
+    """The chain rule from left to right, on which the fillings of all ways compare."""
+
+
+@dataclass(frozen=True)
+class WordScore(_Plain):
+    """A word of any number of pieces in one gap. Where it is None there is a ``note``."""
+
+    word: str
+    pieces: tuple[str, ...]
+    """In this vocabulary, as people read them."""
+    steps: tuple[float, ...] = ()
+    """log p(piece | the word's pieces before it, as many gaps as pieces are left), in nats."""
+    log_probability: float | None = None
+    """Sum of the steps: of the word among all of as many pieces."""
+    note: str | None = None
+
+
+@dataclass(frozen=True)
+class Layer(_Plain):
+    """What the head reads from one place on the way through the encoder."""
+
+    stream: str
+    """``content``, ``query`` (XLNet) or ``mask_decoder`` (DeBERTa)."""
+    number: int
+    """Steps of that stream so far; 0 = before the first."""
+    prediction: Prediction
+
+
+@dataclass(frozen=True)
+class LensResult(_Plain):
+    """The prediction for one position after every step."""
+
+    text: str
+    head: str
+    layers: list[Layer]
+    """The last one is the model's own answer."""
+    note: str | None
+    """What keeps the earlier rows from being predictions of the model; None where nothing does."""

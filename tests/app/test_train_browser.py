@@ -6,6 +6,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from app import run_owner
 from app.run_texts import SHIPPED
 
 SUBJECTS = ("cat", "dog", "bird", "fish", "child", "teacher", "doctor", "farmer")
@@ -200,6 +201,9 @@ def test_runs_are_compared_copied_and_deleted_after_asking_twice(visit, runs, fi
     runs.folder(other).append_metrics({"step": 10, "loss": 5.0, "masked_token_loss": 5.0})
     train = Train(visit(link=f"#run={finished}"))
     page = train.page
+    page.wait_for_function("localStorage.getItem('cloze-owner')")
+    for run in (finished, other):
+        run_owner.note(runs.root / run, page.evaluate("localStorage.getItem('cloze-owner')"))
     page.get_by_role("checkbox", name="Compare Other").check()
     page.wait_for_selector(".train-legend li:nth-child(2)")
     row = page.locator(".train-diff tr", has_text="seed")

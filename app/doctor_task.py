@@ -1,0 +1,102 @@
+"""What is wrong with a fine-tuning: its labels, its figures beside the baselines, its curve."""
+
+from collections.abc import Mapping
+from statistics import median
+from typing import Any
+
+from app.doctor_case import Case, Finding
+
+_UNEVEN = 3
+"""Labels are uneven when the commonest is this many times as frequent as the rarest."""
+_NAMES = {"accuracy": "accuracy", "entity_f1": "F1", "f1": "F1", "pearson": "correlation"}
+
+
+def _task(case: Case) -> Mapping[str, Any]:
+    found = case.status.get("task")
+    return found if isinstance(found, Mapping) else {}
+
+
+def _unbalanced(case: Case) -> Finding | None:
+    """One label far more frequent than another: accuracy flatters who always says it."""
+    task = _task(case)
+    labels: Mapping[str, int] = (task.get("train") or {}).get("labels") or {}
+    if task.get("kind") not in ("classify", "pair") or len(labels) < 2:
+        return None
+    common, rare = max(labels, key=labels.__getitem__), min(labels, key=labels.__getitem__)
+    if labels[common] < _UNEVEN * labels[rare]:
+        return None
+    share = labels[common] / sum(labels.values())
+    return Finding(
+        kind="unbalanced",
+        level="hint",
+        title="The labels are unbalanced",
+        text=f"{labels[common]:,} rows are “{common}” and {labels[rare]:,} are “{rare}”: whoever "
+        f"always says “{common}” is right in {share:.0%} of the rows.",
+        cure="Look at macro-F1 instead of accuracy; add rows of the rare labels, or leave out some "
+        "of the frequent one.",
+    )
+
+
+def _baseline(case: Case) -> Finding | None:
+    """The model beside what can be had without one, once half of the steps are made."""
+    task = _task(case)
+    main, records = task.get("main"), case.records
+    measured = case.series(f"validation_{main}")
+    steps = int(case.status.get("steps") or 0)
+    if not measured or not records or not steps or measured[-1][0] < 0.5 * steps:
+        return None
+    best = max(value for _, value in measured)
+    known = {
+        str(each["title"]): float(each["metrics"][main])
+        for each in task.get("baselines") or []
+        if isinstance(each["metrics"].get(main), int | float) and each["name"] != "from_scratch"
+    }
+    if not known:
+        return None
+    title = max(known, key=known.__getitem__)
+    name = _NAMES.get(str(main), str(main).replace("_", " "))
+    if best < known[title] - 0.005:
+        return Finding(
+            kind="below_baseline",
+            level="problem",
+            title="It is worse than a method without a language model",
+            text=f"Its best {name} on the rows to measure on is {best:.3f}; “{title}” reaches "
+            f"{known[title]:.3f}.",
+            cure="Train for more epochs, try a learning rate three times higher or lower, or start "
+            "from a better pretrained checkpoint.",
+        )
+    if best < known[title] + 0.01:
+        return None
+    return Finding(
+        kind="above_baseline",
+        level="good",
+        title="It beats what works without a language model",
+        text=f"Its best {name} is {best:.3f}; “{title}” reaches {known[title]:.3f}.",
+    )
+
+
+def _memorised(case: Case) -> Finding | None:
+    """The loss on the rows to measure on rises while the training loss goes on falling."""
+    if not _task(case):
+        return None
+    held_out, training = case.series("validation_loss"), case.series("loss")
+    if len(held_out) < 3 or len(training) < 5:
+        return None
+    step, best = min(held_out, key=lambda pair: pair[1])
+    last_step, last = held_out[-1]
+    at_best = [value for when, value in training if when <= step][-3:]
+    falling = at_best and median(value for _, value in training[-3:]) < median(at_best)
+    if last_step == step or last < 1.15 * best + 0.02 or not falling:
+        return None
+    return Finding(
+        kind="memorised",
+        level="hint",
+        title="It learns the rows by heart",
+        text=f"On rows it does not learn from the loss was best at step {step:,} ({best:.2f}) and "
+        f"is {last:.2f} now, while the training loss went on falling. The model that is kept is "
+        "that of the best epoch.",
+        cure="Use fewer epochs, more rows, or freeze the lowest layers.",
+    )
+
+
+RULES = (_unbalanced, _baseline, _memorised)

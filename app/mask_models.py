@@ -1,0 +1,135 @@
+"""The Mask tab's section of several models on one gap, each through its own head and vocabulary."""
+
+import asyncio
+import math
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import core_models as cm
+from app.mask_scene import Gap, Scene, in_other_pieces, per_word, read, words_of
+from app.session import Session
+from core_models import InputError
+from core_models.prediction import Filling, fill_jointly, score, score_filling
+from core_models.prediction.passes import KINDS, head_name
+from viz.records import records_csv
+
+WIDTH = 5
+MOST_MODELS = 4
+MOST_SCORED = 64
+"""Most pieces of a text whose words are scored: each piece is a copy of the text."""
+
+
+async def models(session: Session, question: Mapping[str, Any]) -> dict[str, Any]:
+    """Up to four models on the same gap, and what each makes of every word of the sentence."""
+    scene = await read(session, question)
+    gap = scene.gap(question.get("at")) if scene.gaps else None
+    choices = session.choices()
+    names = _chosen(session, question.get("models"), scene.ask.model)
+    words = words_of(scene.ask.text)
+    titles = {name: title for title, name in choices}
+    found = [
+        {
+            "name": name,
+            "title": titles.get(name, name),
+            **await _of_model(session, name, scene, gap),
+        }
+        for name in names
+    ]
+    shown = [scene.ask.text[start:end] for start, end in words]
+    return {
+        **(scene.chooser(gap) if gap else {"gaps": [], "at": None}),
+        "choices": [{"name": name, "title": title} for title, name in choices],
+        "most": MOST_MODELS,
+        "models": found,
+        "words": shown,
+        "csv": _models_csv(found, shown),
+        "code": _models_code(scene, found),
+    }
+
+
+def _chosen(session: Session, wanted: Any, current: str) -> list[str]:
+    """The models asked for; at first the bar's own and the next one that predicts pieces."""
+    known = [name for _, name in session.choices()]
+    if wanted is None:
+        able = [info.name for info in session.models() if set(info.heads) & KINDS.keys()]
+        return list(dict.fromkeys([current, *able]))[:2]
+    if not isinstance(wanted, list) or len(wanted) > MOST_MODELS:
+        raise InputError(f"Choose at most {MOST_MODELS} models.")
+    return [name for name in dict.fromkeys(map(str, wanted)) if name in known]
+
+
+async def _of_model(session: Session, name: str, scene: Scene, gap: Gap | None) -> dict[str, Any]:
+    """One model's answers; an error of its own does not touch the others."""
+    try:
+        model = await asyncio.to_thread(session.model, name)
+        kind = KINDS[head_name(model)]
+        filled = (
+            await session.compute(partial(_fill_gap, model, scene, gap)) if gap else {"gap": None}
+        )
+        scored = await session.compute(partial(_word_scores, model, scene.ask.text))
+    except InputError as error:
+        return {"error": str(error)}
+    return {"error": None, "kind": kind, **filled, **scored}
+
+
+def _fill_gap(model: cm.Model, scene: Scene, gap: Gap) -> dict[str, Any]:
+    """The best fillings of one gap, as words, and the text's own."""
+    text, mine, others = in_other_pieces(scene, gap, model)
+    found = fill_jointly(model, text, masks=mine, way="beam", width=WIDTH, hidden=others)
+    ids = model.encode([text])[0].ids
+    own = None
+    if not gap.written:
+        own = score_filling(model, text, {p: ids[p] for p in mine}, hidden=others).total
+    return {
+        "gap": {"text": text, "positions": mine, "hidden": others},
+        "fillings": [{"word": readable(filling), "total": filling.total} for filling in found],
+        "own": own,
+    }
+
+
+def readable(filling: Filling) -> str:
+    """The pieces of one gap as a word."""
+    parts = [
+        ("" if number == 0 or choice.continues else " ") + choice.display
+        for number, choice in enumerate(filling.choices)
+    ]
+    return ("-" if filling.choices[0].continues else "") + "".join(parts)
+
+
+def _word_scores(model: cm.Model, text: str) -> dict[str, Any]:
+    """Log-probability of each word in nats, and the geometric mean of 1 / p."""
+    encoding = model.encode([text])[0]
+    if len(encoding) > MOST_SCORED:
+        return {"words": None, "perplexity": None}
+    (result,) = score(model, [text])
+    values = per_word(result, encoding, words_of(text))
+    known = [value for value in values if value is not None]
+    mean = math.fsum(known) / len(known) if known else None
+    return {"words": values, "perplexity": None if mean is None else math.exp(min(-mean, 700.0))}
+
+
+def _models_csv(found: Sequence[Mapping[str, Any]], words: Sequence[str]) -> str:
+    rows: list[tuple[str, str, int, str, float | None]] = []
+    for entry in found:
+        for number, filling in enumerate(entry.get("fillings") or (), start=1):
+            rows.append((entry["name"], "gap", number, filling["word"], filling["total"]))
+        for number, value in enumerate(entry.get("words") or (), start=1):
+            rows.append((entry["name"], "word", number, words[number - 1], value))
+    return records_csv(("model", "part", "number", "text", "log_probability"), rows)
+
+
+def _models_code(scene: Scene, found: Sequence[Mapping[str, Any]]) -> str:
+    lines = ["import core_models as cm", "from core_models.prediction import fill_jointly, score"]
+    for entry in found:
+        if entry["error"]:
+            continue
+        lines += ["", f"model = cm.load({entry['name']!r})"]
+        if gap := entry["gap"]:
+            lines += [
+                f"for filling in fill_jointly(model, {gap['text']!r}, masks={gap['positions']},",
+                f"                            hidden={gap['hidden']}, way='beam', width={WIDTH}):",
+                "    print([choice.display for choice in filling.choices], filling.total)",
+            ]
+        lines.append(f"print(score(model, [{scene.ask.text!r}])[0].per_token)")
+    return "\n".join(lines)

@@ -1,0 +1,242 @@
+"""Two texts: do they belong together, and in this order? No Gradio in it."""
+
+import random
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch.nn.functional as F
+
+import core_models as cm
+from app.ask import clean_text
+from core_models import InputError
+from core_models.config import TransformerXL
+from core_models.data import documents
+from core_models.prediction import judge_pair
+from core_models.tokenizer import Encoding
+
+PRIMER = Path(__file__).resolve().parent.parent / "assets" / "primer"
+HEADS = ("next_sentence", "sentence_order")
+KINDS = ("next", "swapped", "same", "other")
+"""How two sentences of the Primer may stand to each other; see `Example.pair`."""
+MOST_EXAMPLES = 10_000
+MEASURED = 24
+YES = 0.5
+_LEAST_SENTENCES = 5
+
+
+class Example(NamedTuple):
+    """Sentences of the Primer."""
+
+    first: str
+    next: str
+    """Stands right after the first."""
+    same: str
+    """From the same passage, but no neighbour of the first."""
+    other: str
+    """From another file, so about something else."""
+
+    def pair(self, kind: str) -> tuple[str, str]:
+        """Two of the sentences: next, swapped (next, first), same or other."""
+        if kind == "swapped":
+            return self.next, self.first
+        second: str = getattr(self, kind)
+        return self.first, second
+
+
+@cache
+def passages() -> tuple[tuple[tuple[str, ...], ...], ...]:
+    """The Primer's English files, their passages and sentences; InputError where they are not."""
+    files = sorted(PRIMER.glob("english-*.txt"))
+    found = tuple(
+        tuple(tuple(p) for p in documents.read([file]) if len(p) >= _LEAST_SENTENCES)
+        for file in files
+    )
+    if len([file for file in found if file]) < 2:
+        raise InputError("The Primer's English files are not installed, so there are no examples.")
+    return found
+
+
+def example(number: int) -> Example:
+    """The example of a number, always the same one."""
+    draw = random.Random(number)
+    files = [file for file in passages() if file]
+    mine, others = draw.sample(range(len(files)), 2)
+    passage = draw.choice(files[mine])
+    at = draw.randrange(len(passage) - 1)
+    far = [n for n in range(len(passage)) if abs(n - at) > 1]
+    other = draw.choice(draw.choice(files[others]))
+    return Example(passage[at], passage[at + 1], passage[draw.choice(far)], other)
+
+
+# --- judging --------------------------------------------------------------------------------------
+
+
+def judges(
+    infos: Sequence[cm.ModelInfo], chosen: str, held: Sequence[str]
+) -> dict[str, str | None]:
+    """For each head the model that answers: the chosen one where it can, else the first that can.
+
+    Args:
+        infos: Models that are installed.
+        chosen: Name of the model of the sentence bar.
+        held: Heads of the chosen model.
+    """
+    answering: dict[str, str | None] = {}
+    for head in HEADS:
+        # A model with both heads answers by its first (core_models.prediction.judge_pair).
+        able = [i.name for i in infos if next((h for h in HEADS if h in i.heads), "") == head]
+        mine = next((h for h in HEADS if h in held), "") == head
+        answering[head] = chosen if mine else next(iter(able), None)
+    return answering
+
+
+def judge(model: cm.Model, pairs: Sequence[tuple[str, str]]) -> list[dict[str, Any]]:
+    """The model's answers to several pairs as plain values."""
+    return [judge_pair(model, *pair).to_json() for pair in pairs]
+
+
+def grid(base: Mapping[str, str]) -> dict[str, tuple[str, str]]:
+    """The 2 x 2 of topic (same, other) and order (right, wrong) over three texts."""
+    first, follows, other = base["first"], base["next"], base["other"]
+    return {
+        "same_right": (first, follows),
+        "same_wrong": (follows, first),
+        "other_right": (first, other),
+        "other_wrong": (other, first),
+    }
+
+
+def effects(yes: Mapping[str, float]) -> dict[str, float]:
+    """By how much the answer to the true pair changes with the order, and with the topic."""
+    return {
+        "order": yes["same_right"] - yes["same_wrong"],
+        "topic": yes["same_right"] - yes["other_right"],
+    }
+
+
+def similarity(model: cm.Model, first: str, second: str) -> dict[str, float | None]:
+    """Cosine of two texts that the model reads one at a time.
+
+    ``cls``: of its [CLS] states; None where that token sees nothing of the text (a model that reads
+    from left to right). ``mean``: of the means over all tokens, special ones too, as the
+    similarity head of :mod:`core_models.heads_task` pools them.
+    """
+    states = []
+    for text in (first, second):
+        (encoding,) = model.encode([text])
+        hidden = model.encoder(model.collate([encoding])).hidden[0].float()
+        states.append((hidden[_whole(model, encoding)], hidden.mean(0)))
+    (cls_a, mean_a), (cls_b, mean_b) = states
+    blind = model.config.attention.direction == "left"
+    return {
+        "cls": None if blind else float(F.cosine_similarity(cls_a, cls_b, dim=0)),
+        "mean": float(F.cosine_similarity(mean_a, mean_b, dim=0)),
+    }
+
+
+def _whole(model: cm.Model, encoding: Encoding) -> int:
+    """Position of the token that stands for the whole text."""
+    return encoding.ids.index(model.tokenizer.cls_id)
+
+
+def drawn(model: cm.Model, first: str, second: str) -> dict[str, Any]:
+    """The pair as the model reads it: pieces, segments, special pieces."""
+    (encoding,) = model.encode([(first, second)])
+    terms = model.config.attention.terms
+    use = "none"
+    if model.config.embeddings.segments > 1:
+        use = "table"
+    elif isinstance(terms, TransformerXL) and terms.segments:
+        use = "scores"
+    return {
+        "pieces": [
+            {
+                "piece": encoding.pieces[position],
+                "text": model.tokenizer.display(index),
+                "id": index,
+                "segment": encoding.segment_ids[position],
+                "special": encoding.special[position],
+                "unknown": index == model.tokenizer.unknown_id,
+            }
+            for position, index in enumerate(encoding.ids)
+        ],
+        "segments": use,
+        "truncated": encoding.truncated,
+    }
+
+
+def look(
+    model: cm.Model,
+    readers: Mapping[str, cm.Model],
+    pair: tuple[str, str],
+    base: Mapping[str, str],
+) -> dict[str, Any]:
+    """All that the tab shows about two texts; runs the models.
+
+    Args:
+        model: Of the sentence bar: similarity and the drawn input.
+        readers: Head -> model that answers.
+        pair: The two texts.
+        base: ``first``, ``next`` (its true continuation) and ``other`` for the 2 x 2.
+    """
+    cells = grid(base)
+    heads = {}
+    for head, reader in readers.items():
+        now, *rest = judge(reader, [pair, *cells.values()])
+        yes = {name: found["probabilities"][0] for name, found in zip(cells, rest, strict=True)}
+        heads[head] = {"model": reader.name, "now": now, "cells": yes, "effects": effects(yes)}
+    return {
+        "heads": heads,
+        "cells": {name: list(texts) for name, texts in cells.items()},
+        "similarity": {
+            "pair": similarity(model, *pair),
+            "other": similarity(model, pair[0], base["other"]),
+        },
+        "input": drawn(model, *pair),
+    }
+
+
+def answers(readers: Mapping[str, cm.Model], found: Example) -> dict[str, dict[str, bool]]:
+    """Whether each head says yes ("next", "in order") to each kind of pair of an example."""
+    return {
+        head: {k: judge_pair(reader, *found.pair(k)).probabilities[0] >= YES for k in KINDS}
+        for head, reader in readers.items()
+    }
+
+
+# --- values of the page ---------------------------------------------------------------------------
+
+
+def read_pair(question: Mapping[str, Any]) -> tuple[tuple[str, str], dict[str, str]]:
+    """The two texts, and those of the 2 x 2."""
+    first = clean_text(question.get("text"))
+    second = question.get("second")
+    if not isinstance(second, str) or not second.strip():
+        raise InputError("The second text is empty. Type one, or take an example.")
+    pair = (first, clean_text(second))
+    base = question.get("base")
+    if not isinstance(base, Mapping):
+        raise InputError("base must hold the texts first, next and other.")
+    return pair, {name: clean_text(base.get(name)) for name in ("first", "next", "other")}
+
+
+def code_lines(model: str, answering: Mapping[str, str], pair: tuple[str, str]) -> str:
+    """Python that recomputes the verdicts and the similarity."""
+    lines = [
+        "import torch.nn.functional as F",
+        "import core_models as cm",
+        "from core_models.prediction import judge_pair",
+        "",
+        f"first = {pair[0]!r}",
+        f"second = {pair[1]!r}",
+    ]
+    lines += [f"print(judge_pair(cm.load({name!r}), first, second))" for name in answering.values()]
+    lines += [
+        f"model = cm.load({model!r})",
+        "a, b = (model.encoder(model.batch([text])).hidden[0] for text in (first, second))",
+        "print(F.cosine_similarity(a.mean(0), b.mean(0), dim=0))",
+        "print(model.encode([(first, second)])[0].segment_ids)",
+    ]
+    return "\n".join(lines)

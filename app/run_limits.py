@@ -1,0 +1,90 @@
+"""How large a run from the page may be. No Gradio in it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from core_models import InputError
+from core_models.training import race_schema, settings, task_settings
+from core_models.training.settings import Settings
+
+_CURE = "Choose less, or train on a machine of your own: `make app`."
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """None = no limit."""
+
+    steps: int | None = None
+    """Updates of a run; of all entrants together in a race."""
+    parameters: int | None = None
+    """Of a fresh model with its pretraining heads; of its generator, too."""
+    minutes: int | None = None
+    """After which a run is stopped, with everything saved."""
+
+    def check(self, kind: str, values: Mapping[str, Any]) -> None:
+        """Refuse a config that is too large; a set is not read here, see :meth:`check_rows`."""
+        if self.steps is None and self.parameters is None:
+            return
+        if kind == "race":
+            race = race_schema.parse(values)
+            if race.budget.steps is None:
+                raise InputError("This server limits steps: give budget.steps, not budget.flops.")
+            self._steps(race.budget.steps * len(race.entrants), "Together the runs make")
+            for entrant in race.entrants:
+                self._fresh(
+                    settings.parse(race_schema.run_values(race, entrant, race.budget.steps))
+                )
+        elif kind == "pretraining":
+            options = settings.parse(values)
+            self._steps(options.steps, "This run makes")
+            self._fresh(options)
+
+    def check_rows(self, values: Mapping[str, Any], beside: Path) -> None:
+        """The same for a fine-tuning, whose set lies in or beside its folder by now.
+
+        Raises:
+            InputError: too many steps, or the set cannot be used.
+        """
+        options = task_settings.parse(values)
+        rows = len(task_settings.load_set(options, beside).train)
+        steps = options.epochs * -(-rows // options.batch_size)
+        self._steps(steps * (2 if options.compare_from_scratch else 1), "This run makes")
+
+    def _steps(self, wanted: int, words: str) -> None:
+        if self.steps is not None and wanted > self.steps:
+            raise InputError(
+                f"{words} {wanted:,} steps; this server allows {self.steps:,}. {_CURE}"
+            )
+
+    def _fresh(self, options: Settings) -> None:
+        """A model to go on from is one that this server lists, so it is small enough."""
+        if self.parameters is None or options.model.size is None:
+            return
+        # Imported late: whoever sets no limit need not wait for PyTorch here.
+        from core_models.counts import count  # noqa: PLC0415
+        from core_models.joint import generator_config  # noqa: PLC0415
+        from core_models.training.plan import plan_for  # noqa: PLC0415
+        from core_models.training.shape import build_config  # noqa: PLC0415
+
+        model = build_config(options, options.tokenizer.vocabulary, 0)
+        largest = count(model).pretraining
+        if "replaced_token" in plan_for(options, model).objectives:
+            wanted = options.generator
+            generator = generator_config(
+                model,
+                layers=wanted.layers,
+                width=wanted.width,
+                heads=wanted.heads,
+                inner=wanted.inner,
+            )
+            largest = max(largest, count(generator).pretraining)
+        if largest > self.parameters:
+            raise InputError(
+                f"This model has {largest:,} parameters; this server allows "
+                f"{self.parameters:,}. {_CURE}"
+            )
+
+
+NO_LIMITS = Limits()

@@ -1,0 +1,62 @@
+"""Models of training runs, as the model picker names them. No Gradio, no PyTorch in it."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from core_models import InputError
+from core_models.training.folder import RunFolder
+from core_models.training.race_folder import RaceFolder
+
+
+def model_path(folder: RunFolder, part: str) -> Path:
+    """The model folder of a run.
+
+    Args:
+        folder: of a run or a race.
+        part: "" for the newest model, ``step-<n>`` for a snapshot; in a race, an entrant.
+
+    Raises:
+        InputError: there is none yet, or no such part.
+    """
+    run = folder.path.name
+    if isinstance(folder, RaceFolder):
+        if part not in [row["name"] for row in folder.table()]:
+            raise InputError(f"The race “{run}” has no run “{part[:40]}”.")
+        folder, part = folder.run(part), ""
+    if not part:
+        if folder.model_path.is_dir():
+            return folder.model_path
+        kept = folder.checkpoints()
+        if not kept:
+            raise InputError(f"The run “{run}” has not saved a model yet. Wait a little.")
+        return kept[-1].path / "model"
+    for checkpoint in folder.checkpoints("snapshots"):
+        if part == f"step-{checkpoint.step}":
+            return checkpoint.path
+    raise InputError(f"The run “{run}” has no snapshot “{part[:20]}”.")
+
+
+def name_of(text: str, root: Path) -> str:
+    """``run/<id>`` and so on for the path of a model below the runs folder; else as it stands."""
+    path = Path(text)
+    if not path.is_absolute() or not path.is_relative_to(root):
+        return text
+    run, *rest = path.relative_to(root).parts
+    inner = [part for part in rest if part not in ("model", "snapshots", "checkpoints")]
+    return "/".join(["run", run, *inner[:1]])
+
+
+def models(folders: Iterable[RunFolder]) -> list[tuple[str, str]]:
+    """Name and title of every model that was saved."""
+    found = []
+    for folder in folders:
+        run = folder.path.name
+        if isinstance(folder, RaceFolder):
+            names = [row["name"] for row in folder.table()]
+            done = [name for name in names if folder.run(name).model_path.is_dir()]
+            found += [(f"run/{run}/{name}", f"{name} (of {run})") for name in done]
+        elif folder.model_path.is_dir():
+            found.append((f"run/{run}", f"{run} (run)"))
+        elif kept := folder.checkpoints():
+            found.append((f"run/{run}", f"{run}, step {kept[-1].step:,}"))
+    return found

@@ -1,0 +1,190 @@
+"""The Forge tab: a generator fills gaps and a discriminator judges every token (ELECTRA).
+
+The view is drawn by forge.js. The sentence and what is hidden come from the sentence bar; the pair
+of models is the bar's own where it is a discriminator or a generator, else the first installed one.
+"""
+
+import asyncio
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import gradio as gr
+
+from app import forge
+from app.ask import clean_marks, clean_name, read_revision
+from app.forge import loadable
+from app.sentence import Shared
+from app.session import GENERATOR, RUN_PREFIX, Session
+from app.views import payload, view
+from core_models import InputError
+from viz.records import records_csv
+from viz.verdicts import Judged, verdicts_svg
+
+FILE_TYPES = {"svg": "image/svg+xml", "csv": "text/csv;charset=utf-8"}
+
+
+class Controls(NamedTuple):
+    """What the tab consists of."""
+
+    forge: gr.HTML
+    """Asks with ``ask`` (a round) and ``save`` (its file)."""
+
+
+class Detective(NamedTuple):
+    """A model that judges tokens."""
+
+    name: str
+    title: str
+    generator: bool
+    """Its generator is there, too."""
+
+
+def build(shared: Shared) -> Controls:
+    """Lay the tab out."""
+    return Controls(view("forge", events=["ask", "save"]))
+
+
+def wire(controls: Controls, shared: Shared, session: Session) -> None:
+    """Answer each event of the view."""
+
+    async def on_ask(event: gr.EventData) -> dict[str, Any]:
+        return await show(session, payload(event))
+
+    async def on_save(event: gr.EventData) -> dict[str, Any]:
+        return await export(session, payload(event))
+
+    for listen, answer in ((controls.forge.ask, on_ask), (controls.forge.save, on_save)):
+        listen(
+            answer,
+            None,
+            controls.forge,
+            show_progress="hidden",
+            trigger_mode="multiple",
+            concurrency_limit=None,
+            api_visibility="private",
+        )
+
+
+async def show(session: Session, question: Mapping[str, Any]) -> dict[str, Any]:
+    """A round for the page, with the revision of its question."""
+    revision = read_revision(question)
+    try:
+        return {"rev": revision, "error": None, **await _play(session, question)}
+    except InputError as error:
+        return {"rev": revision, "error": str(error)}
+
+
+async def export(session: Session, question: Mapping[str, Any]) -> dict[str, Any]:
+    """The round as a file: ``what`` "svg" (the judged sentence) or "csv" (a row per token)."""
+    what = question.get("what")
+    answer = await show(session, question)
+    if answer["error"] is None and what not in FILE_TYPES:
+        answer["error"] = f"The kind of file is {str(what)[:40]!r}; it must be svg or csv."
+    if answer["error"] is None and answer["kind"] != "game":
+        answer["error"] = "There is nothing to save yet."
+    if answer["error"]:
+        return {"rev": answer["rev"], "error": answer["error"]}
+    return {
+        "rev": answer["rev"],
+        "error": None,
+        "kind": "file",
+        "name": f"cloze-forge.{what}",
+        "type": FILE_TYPES[what],
+        "text": _csv(answer) if what == "csv" else _svg(answer),
+    }
+
+
+def _csv(answer: Mapping[str, Any]) -> str:
+    nothing = [None] * len(answer["tokens"])
+    gaps = {gap["position"]: gap for gap in answer["gaps"]}
+    mine = answer["mine"] or {"fakes": [], "verdicts": nothing}
+    fakes = {fake["position"]: fake["word"] for fake in mine["fakes"] if fake["id"] is not None}
+    after = answer["after"] or nothing
+    rows = []
+    for token in answer["tokens"]:
+        position = token["position"]
+        gap = gaps.get(position)
+        rows.append(
+            [
+                position,
+                token["piece"],
+                answer["before"][position],
+                gap["sample"]["piece"] if gap else None,
+                int(gap["lucky"]) if gap else None,
+                after[position],
+                fakes.get(position),
+                mine["verdicts"][position],
+            ]
+        )
+    header = ("position", "piece", "replaced_untouched", "forged", "lucky", "replaced_forged")
+    return records_csv((*header, "mine", "replaced_mine"), rows)
+
+
+def _svg(answer: Mapping[str, Any]) -> str:
+    gaps = {gap["position"]: gap for gap in answer["gaps"]}
+    tokens = []
+    for token, chance in zip(answer["tokens"], answer["after"] or answer["before"], strict=True):
+        text, note = token["text"], ""
+        if gap := gaps.get(token["position"]):
+            text = gap["sample"]["display"]
+            note = "lucky" if gap["lucky"] else f"was {token['text']}"
+        tokens.append(Judged(text=text, chance=chance, note=note))
+    title = f"{answer['chosen']['name']}: probability that each token was replaced"
+    return verdicts_svg(tokens, title=title, threshold=answer["threshold"])
+
+
+def detectives(session: Session) -> list[Detective]:
+    """Every model here that judges tokens; those with a generator come first."""
+    found = [
+        Detective(info.name, info.title, session.has_generator(info.name))
+        for info in session.models()
+        if "replaced_token" in info.heads
+    ]
+    # Only runs of this kind keep a generator; their heads are in files that are not read here.
+    runs = session.library.models() if session.library else []
+    found += [Detective(name, title, True) for name, title in runs if session.has_generator(name)]
+    return sorted(found, key=lambda detective: not detective.generator)
+
+
+def _chosen(found: list[Detective], question: Mapping[str, Any], model: str) -> Detective:
+    names = (question.get("detective"), model, model.removesuffix(GENERATOR))
+    by_name = {detective.name: detective for detective in found}
+    return next((by_name[name] for name in names if name in by_name), found[0])
+
+
+async def _play(session: Session, question: Mapping[str, Any]) -> dict[str, Any]:
+    model = clean_name(question.get("model"))
+    found = await asyncio.to_thread(detectives, session)
+    if not found:
+        return {"kind": "missing"}
+    chosen = _chosen(found, question, model)
+    discriminator = await asyncio.to_thread(session.model, chosen.name)
+    generator = None
+    if chosen.generator:
+        generator = await asyncio.to_thread(session.generator_of, chosen.name)
+    marks = clean_marks(question.get("marks", ()))
+    game = forge.read_game(question, ())
+    if marks:
+        # The sentence bar may cut the text into other pieces: what is hidden are characters.
+        tokens = (await session.tokenize(game.text, model)).tokens
+        spans = [
+            (tokens[mark.position].start, tokens[mark.position].end)
+            for mark in marks
+            if mark.position < len(tokens) and not tokens[mark.position].special
+        ]
+        game = forge.read_game(question, spans)
+    answer = await session.compute(lambda: forge.play(discriminator, generator, game))
+    twin = None
+    if generator is not None:
+        twin = f"{chosen.name}{GENERATOR}"
+        if chosen.name.startswith(RUN_PREFIX):
+            twin = str(Path(loadable(chosen.name)).with_name("generator"))
+    return {
+        "kind": "game",
+        "detectives": [detective._asdict() for detective in found],
+        "chosen": chosen._asdict(),
+        "generator": twin,
+        **answer,
+        "code": forge.code_lines(loadable(chosen.name), twin, game, answer),
+    }

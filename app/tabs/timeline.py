@@ -1,0 +1,138 @@
+"""The Timeline tab: one text masked epoch by epoch, span lengths, and RoBERTa's input formats.
+
+The view is drawn by timeline.js; the text and the vocabulary come from the sentence bar.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import gradio as gr
+
+from app import timeline, timeline_formats
+from app.ask import clean_name, clean_text, read_revision
+from app.sentence import Shared
+from app.session import Session
+from app.views import payload, view
+from core_models import InputError
+from viz.records import records_csv
+from viz.timeline import timeline_svg
+
+FILE_TYPES = {"svg": "image/svg+xml", "csv": "text/csv;charset=utf-8"}
+
+
+class Controls(NamedTuple):
+    """What the tab consists of."""
+
+    timeline: gr.HTML
+    """Asks with ``ask`` (the draws), ``formats`` (documents cut) and ``save`` (a file)."""
+
+
+def build(shared: Shared) -> Controls:
+    """Lay the tab out."""
+    return Controls(view("timeline", events=["ask", "formats", "save"]))
+
+
+def wire(controls: Controls, shared: Shared, session: Session) -> None:
+    """Answer each event of the view."""
+
+    def handler(answer: Answer) -> Callable[..., Any]:
+        async def on_event(event: gr.EventData) -> dict[str, Any]:
+            return await asyncio.to_thread(answer, session, payload(event))
+
+        return on_event
+
+    for name, answer in {"ask": show, "formats": formats, "save": export}.items():
+        getattr(controls.timeline, name)(
+            handler(answer),
+            None,
+            controls.timeline,
+            show_progress="hidden",
+            trigger_mode="multiple",
+            concurrency_limit=None,
+            api_visibility="private",
+        )
+
+
+Answer = Callable[[Session, Mapping[str, Any]], dict[str, Any]]
+
+
+def show(session: Session, question: Mapping[str, Any]) -> dict[str, Any]:
+    """Every epoch of every regime, with the revision of the question."""
+    revision = read_revision(question)
+    try:
+        text, name = clean_text(question.get("text")), clean_name(question.get("model"))
+        setting = timeline.read_setting(question)
+        tokenizer = session.model(name).tokenizer
+        found = timeline.describe(tokenizer, text, setting)
+        lengths = timeline.lengths(tokenizer, setting.kind, setting.seed)
+    except InputError as error:
+        return {"rev": revision, "error": str(error)}
+    return {
+        "rev": revision,
+        "error": None,
+        "kind": "masks",
+        "masking": setting.kind,
+        **found,
+        "lengths": lengths,
+        "code": timeline.code_lines(name, text, setting),
+    }
+
+
+def formats(session: Session, question: Mapping[str, Any]) -> dict[str, Any]:
+    """The first documents of the Primer in each of the four formats."""
+    revision = read_revision(question)
+    try:
+        length, seed = timeline_formats.read_formats(question)
+        tokenizer = session.model(clean_name(question.get("model"))).tokenizer
+        found = timeline_formats.formats(tokenizer, length, seed)
+    except InputError as error:
+        return {"rev": revision, "error": str(error)}
+    return {"rev": revision, "error": None, "kind": "formats", **found}
+
+
+def export(session: Session, question: Mapping[str, Any]) -> dict[str, Any]:
+    """A file: ``what`` "svg" (one regime) or "csv" (a row per regime, epoch and chosen piece)."""
+    what, regime = question.get("what"), question.get("regime", "dynamic")
+    answer = show(session, question)
+    if answer["error"]:
+        return answer
+    if what not in tuple(FILE_TYPES) or regime not in timeline.REGIMES:
+        message = "what must be svg or csv, and regime static, copies or dynamic."
+        return {"rev": answer["rev"], "error": message}
+    if what == "csv":
+        text = _csv(answer)
+    else:
+        text = timeline_svg(
+            [answer["draws"][n]["cases"] for n in answer["regimes"][regime]["visits"]],
+            [token["text"] for token in answer["tokens"]],
+            title=f"{answer['kind_title']}, {regime} masking",
+        )
+    return {
+        "rev": answer["rev"],
+        "error": None,
+        "kind": "file",
+        "name": f"cloze-timeline.{what}",
+        "type": FILE_TYPES[what],
+        "text": text,
+    }
+
+
+def _csv(answer: Mapping[str, Any]) -> str:
+    rows: list[list[str | float | None]] = []
+    for regime, found in answer["regimes"].items():
+        for epoch, number in enumerate(found["visits"], 1):
+            draw = answer["draws"][number]
+            rows += [
+                [
+                    regime,
+                    epoch,
+                    token["position"],
+                    token["text"],
+                    case,
+                    draw["random"].get(str(token["position"])),
+                ]
+                for token, case in zip(answer["tokens"], draw["cases"], strict=True)
+                if case != "."
+            ]
+    return records_csv(("regime", "epoch", "position", "piece", "case", "random_piece"), rows)

@@ -1,0 +1,242 @@
+// What the Mask tab's sections show. Numbers come from Python as natural logarithms.
+import { chart, chartFile } from './mask-chart.js';
+
+const { element, format } = window.Cloze;
+
+/** A probability from its logarithm: per cent, or a power of ten where that would read 0. */
+export function chance(log) {
+  if (log === null || log === undefined) return '–';
+  if (log > Math.log(1e-5)) return format.percent(Math.exp(Math.min(log, 0)));
+  const power = Math.floor(log / Math.LN10);
+  const digits = [...String(-power)].map((digit) => '⁰¹²³⁴⁵⁶⁷⁸⁹'[digit]).join('');
+  return `${Math.exp(log - power * Math.LN10).toFixed(1)} × 10⁻${digits}`;
+}
+
+const exact = (log) => (log === null || log === undefined ? null : `log p = ${log.toFixed(4)}`);
+const number = (log, label) => element('td', { class: 'lab-number', 'data-label': label, title: exact(log), text: chance(log) });
+
+function bar(share) {
+  const fill = element('span', { class: 'fill' });
+  fill.style.transform = `scaleX(${Math.max(0, Math.min(1, share))})`;
+  return element('span', { class: 'bar', 'aria-hidden': 'true' }, fill);
+}
+
+function table(caption, heads, rows, kind = '') {
+  return element('div', { class: `lab-table ${kind}`, tabindex: '0', role: 'region', 'aria-label': caption },
+    element('table', {},
+      element('caption', { text: caption }),
+      element('thead', {}, element('tr', {}, ...heads.map((text) => element('th', { scope: 'col', text })))),
+      element('tbody', {}, ...rows)));
+}
+
+// --- several gaps together ---------------------------------------------------------------------
+
+const WAYS = {
+  independent: 'Independent',
+  left_to_right: 'Left to right',
+  most_confident: 'Surest first',
+  beam: 'Beam',
+  given: 'Your words',
+};
+
+const inText = (filling) => [...filling.choices].sort((a, b) => a.position - b.position);
+const phrase = (filling) => `“${inText(filling).map(({ display }) => display).join(' … ')}”`;
+const same = (a, b) => inText(a).every(({ id }, n) => id === inText(b)[n].id);
+
+function judge(ways) {
+  const alone = ways[0][0];
+  if (alone.choices.length < 2) return 'With one gap all ways agree. Hide a second word to see them differ.';
+  const best = ways.flat().reduce((one, other) => (other.chained > one.chained ? other : one));
+  if (same(best, alone)) {
+    return `Filled independently the gaps read ${phrase(alone)}, and no way finds anything better: here the gaps hardly depend on each other.`;
+  }
+  const [whole, first] = alone.choices.length === 2 ? ['the pair', 'the first word'] : ['the whole', 'the earlier words'];
+  return `Filled independently the gaps read ${phrase(alone)}. Each word is the best for its own gap, and independence gives ${whole} `
+    + `${chance(alone.apart)}; but asked with ${first} in place, the model gives it ${chance(alone.chained)}. `
+    + `${phrase(best)} has ${chance(best.chained)}.`;
+}
+
+function fillingRow(filling, best) {
+  const inOrder = filling.choices.every(({ position }, n) => !n || position > filling.choices[n - 1].position);
+  const turn = new Map(filling.choices.map(({ position }, n) => [position, n + 1]));
+  const words = inText(filling).map((choice) => element('span', { class: 'lab-word', title: exact(choice.log_probability) },
+    element('bdi', { text: choice.display }),
+    inOrder ? null : element('sub', { text: turn.get(choice.position), 'aria-label': `filled as number ${turn.get(choice.position)}` })));
+  return element('tr', { class: filling.way === 'given' ? 'own' : '', 'data-way': filling.way },
+    element('th', { scope: 'row', text: WAYS[filling.way] }),
+    element('td', { class: 'lab-filling' }, ...words),
+    number(filling.apart, 'as separate gaps'),
+    number(filling.chained, 'as a whole'),
+    element('td', { class: 'lab-bar' }, bar(Math.exp(filling.chained - best))));
+}
+
+function drawTogether({ ways, own }) {
+  const best = Math.max(...ways.flat().map(({ chained }) => chained));
+  const rows = [...ways.map(([first]) => first), ...(own ? [own] : [])];
+  const beam = ways.at(-1).slice(1);
+  const parts = [
+    element('p', { class: 'summary', role: 'status', text: judge(ways) }),
+    table('Four ways to fill the gaps', ['Way', 'Filling', 'As separate gaps', 'As a whole', ''],
+      rows.map((filling) => fillingRow(filling, best)), 'lab-stack'),
+  ];
+  if (beam.length && own && own.choices.length > 1) {
+    parts.push(element('p', { class: 'lab-small' }, 'The beam also kept ', ...beam.flatMap((filling, n) => [
+      n ? ', ' : '', element('bdi', { text: phrase(filling) }), ` ${chance(filling.chained)}`]), '.'));
+  }
+  parts.push(element('p', { class: 'lab-small', text: '“As separate gaps” multiplies what the model says while all gaps are open. “As a whole” follows the '
+    + 'chain rule from left to right: each word is put in before the next is asked for. A small number shows the turn where words were filled in another order.' }));
+  return parts;
+}
+
+// --- a word of several pieces --------------------------------------------------------------------
+
+function drawWord({ words, own }) {
+  const known = words.filter(({ note }) => !note).sort((a, b) => b.log_probability - a.log_probability);
+  const most = known[0]?.log_probability ?? 0;
+  const rows = known.map((entry) => element('tr', { class: entry.word === own ? 'own' : '', 'data-word': entry.word },
+    element('th', { scope: 'row' }, element('bdi', { text: entry.word })),
+    element('td', { class: 'lab-pieces' }, ...entry.pieces.map((piece, n) => element('span', { class: 'lab-piece', title: exact(entry.steps[n]) },
+      element('bdi', { text: piece }), element('small', { text: chance(entry.steps[n]) })))),
+    number(entry.log_probability, 'whole word'),
+    element('td', { class: 'lab-bar' }, bar(Math.exp(entry.log_probability - most)))));
+  const long = known.find(({ pieces }) => pieces.length > 1);
+  const parts = [];
+  if (long) {
+    const least = long.steps.indexOf(Math.min(...long.steps));
+    parts.push(element('p', { class: 'summary', role: 'status', text: `“${long.word}” is ${long.pieces.length} pieces here: ${long.pieces.join(' · ')}. `
+      + `The model is surprised most by “${long.pieces[least]}” (${chance(long.steps[least])}).` }));
+  }
+  if (rows.length) parts.push(table('Words in this gap', ['Word', 'Its pieces, each after those before it', 'Whole word', ''], rows, 'lab-stack'));
+  for (const { note } of words) if (note) parts.push(element('p', { class: 'lab-small', text: note }));
+  parts.push(element('p', { class: 'lab-small', text: 'The gap is made as long as the word, so the model knows how many pieces are missing: compare words of the same '
+    + 'number of pieces first. A model that reads from the left sees nothing of the gap.' }));
+  return parts;
+}
+
+// --- layer by layer -------------------------------------------------------------------------------
+
+const LINES = { best: 'first at the end', second: 'second at the end', own: 'your sentence', rival: 'your rival' };
+
+function drawLayers({ names, lines, best, note, notes, vocabulary }, { width }) {
+  const top = lines.find(({ kinds }) => kinds.includes('best'));
+  const first = top.ranks.findIndex((_, n) => top.ranks.slice(n).every((rank) => rank === 1));
+  const when = first === 0 ? 'is first from the start'
+    : first === top.ranks.length - 1 ? 'is not settled before the last layer'
+      : `is first from ${/^\d/.test(names[first]) ? 'layer ' : ''}${names[first]} on`;
+  const rows = lines.map((line) => element('tr', { 'data-piece': line.piece },
+    element('th', { scope: 'row' }, element('bdi', { text: line.word }), element('small', { text: line.kinds.map((kind) => LINES[kind]).join(', ') })),
+    ...line.ranks.map((rank, n) => element('td', { class: 'lab-number', title: format.exact(line.probabilities[n]), text: format.count(rank) }))));
+  rows.push(element('tr', { class: 'lab-tops' }, element('th', { scope: 'row', text: 'Best word there' }),
+    ...best.map(([candidate]) => element('td', { title: format.exact(candidate.probability) }, element('bdi', { text: candidate.display })))));
+  return [
+    element('p', { class: 'summary', role: 'status', text: `“${top.word}” ${when}.` }),
+    note ? element('p', { class: 'lab-note', text: note }) : null,
+    chart({ names, lines, vocabulary, width }),
+    table('Rank after every layer', ['Word', ...names.map((name) => (/^\d/.test(name) ? `layer ${name}` : name))], rows, 'lab-wide'),
+    ...notes.map((text) => element('p', { class: 'lab-small', text })),
+    element('p', { class: 'lab-small', text: 'The head learnt to read the last layer only. A low rank early on means that the head cannot read the word there, '
+      + 'not that nothing in the layer points to it.' }),
+  ].filter(Boolean);
+}
+
+// --- several models -------------------------------------------------------------------------------
+
+const SEES = {
+  masked: 'Sees both sides of the gap at once.',
+  order: 'Predicts in an order, with this gap last: a query knows where the gap is and every word that is not hidden.',
+  causal: 'Sees only what stands to the left of the gap.',
+};
+
+// A title says after a dot what the model does; here its name is enough.
+const short = ({ title }) => title.split(' · ')[0];
+
+function modelCard(entry) {
+  const head = element('h4', { text: short(entry) });
+  if (entry.error) {
+    return element('section', { class: 'lab-model', 'data-model': entry.name }, head, element('p', { class: 'lab-small', text: entry.error }));
+  }
+  const row = (rank, word, log, kind = '') => element('div', { class: `candidate ${kind}` },
+    element('span', { class: 'rank', text: rank }), element('bdi', { class: 'word', text: word }),
+    bar(Math.exp(log)), element('span', { class: 'share', title: exact(log), text: chance(log) }));
+  const fillings = entry.fillings ?? [];
+  return element('section', { class: 'lab-model', 'data-model': entry.name, 'data-kind': entry.kind },
+    head, element('p', { class: 'lab-small', text: SEES[entry.kind] }),
+    ...fillings.map(({ word, total }, n) => row(n + 1, word, total)),
+    entry.own === null || entry.own === undefined ? null : row('', 'yours', entry.own, 'was'));
+}
+
+function drawModels({ models, choices, most, words, at }, { choose }) {
+  const chosen = models.map(({ name }) => name);
+  const buttons = choices.map(({ name, title }) => {
+    const on = chosen.includes(name);
+    return element('button', {
+      type: 'button', class: 'quiet outlined', 'aria-pressed': String(on), 'data-name': name, disabled: !on && chosen.length >= most, text: title,
+      onclick: () => choose(on ? chosen.filter((other) => other !== name) : [...chosen, name]),
+    });
+  });
+  const scored = models.filter(({ words: values }) => values);
+  const kinds = new Set(models.map(({ kind }) => kind));
+  const parts = [element('div', { class: 'lab-choices', role: 'group', 'aria-label': `Models, up to ${most}` }, ...buttons)];
+  if (kinds.has('causal') && kinds.size > 1) {
+    parts.push(element('p', { class: 'summary', role: 'status', text: 'The same gap, but not the same question: the model that reads from the left must guess before '
+      + 'it has read the rest, the others may use what follows.' }));
+  }
+  if (at === null) parts.push(element('p', { class: 'lab-small', text: 'Hide a word to see each model’s answer for it.' }));
+  parts.push(element('div', { class: 'lab-models' }, ...models.map((entry) => modelCard(entry))));
+  if (models.some((entry) => !entry.error && !entry.words)) {
+    parts.push(element('p', { class: 'lab-small', text: 'The words of this text are not scored: it has more than 64 pieces, and each would be a copy of the text.' }));
+  }
+  if (scored.length) {
+    const rows = words.map((word, n) => element('tr', {}, element('th', { scope: 'row' }, element('bdi', { text: word })),
+      ...scored.map(({ words: values }) => {
+        const cell = element('td', { class: 'lab-number lab-shade', title: exact(values[n]), text: chance(values[n]) });
+        cell.style.setProperty('--share', values[n] === null ? 0 : Math.exp(values[n]));
+        return cell;
+      })));
+    rows.push(element('tr', { class: 'lab-tops' }, element('th', { scope: 'row', text: 'Pseudo-perplexity' }),
+      ...scored.map(({ perplexity }) => element('td', { class: 'lab-number', text: perplexity === null ? '–' : perplexity < 1e4
+        ? perplexity.toFixed(2) : perplexity.toExponential(1) }))));
+    parts.push(table('Each word of the sentence, given the others', ['Word', ...scored.map(short)], rows, 'lab-wide'));
+    parts.push(element('p', { class: 'lab-small', text: 'Each piece is hidden in turn, and a word is the product of its pieces; a model that reads from the left sees only '
+      + 'the words before, and its value is a perplexity proper. Pseudo-perplexity is the geometric mean of 1 / p over words: how many equally likely words would be as hard to guess. '
+      + 'Words of several pieces look easier than they are, as the other pieces stay in sight.' }));
+  }
+  return parts;
+}
+
+// --- the four --------------------------------------------------------------------------------------
+
+const HIDE = 'Hide a word above, or take an example.';
+
+export const LABS = {
+  together: {
+    intro: 'A masked model answers for each gap as if the others stayed open. Two answers that are best apart need not fit together; putting one in before '
+      + 'asking for the next lets the second know the first.',
+    tries: [
+      { name: 'A capital and its country', text: 'Madrid is the capital of Spain.', hide: ['Madrid', 'Spain'] },
+      { name: 'Four gaps', text: 'In summer it is hot and in winter it is cold.', hide: ['summer', 'hot', 'winter', 'cold'] },
+    ],
+    needsGap: true, empty: HIDE, draw: drawTogether,
+  },
+  word: {
+    intro: 'One gap holds one piece of the vocabulary, so a rare word has no probability of its own. It gets one when its pieces are put in from left to right, '
+      + 'each after those before it.',
+    words: 'Words', needsGap: true, empty: HIDE, draw: drawWord,
+    tries: [
+      { name: 'Volcano', text: 'A volcano is a mountain that throws out hot rock.', hide: ['volcano'], rivals: ['desert', 'mountain', 'glacier', 'chrysanthemums'] },
+    ],
+  },
+  layers: {
+    intro: 'The model’s own head reads the gap after every layer. Rank 1 is at the top; follow the answer and its rivals upwards.',
+    words: 'Rivals', needsGap: true, empty: HIDE, draw: drawLayers, picture: chartFile,
+    tries: [
+      { name: 'Paris', text: 'The capital of France is Paris .', hide: ['Paris'], rivals: ['london', 'cat'] },
+      { name: 'Snow', text: 'In winter the lake is covered with snow.', hide: ['snow'], rivals: ['ice', 'sand'] },
+    ],
+  },
+  models: {
+    intro: 'Each model answers through its own head and in its own pieces; answers are compared as words.',
+    tries: [{ name: 'The end tells', text: 'Paris is the capital of France.', hide: ['Paris'] }],
+    needsGap: false, empty: HIDE, draw: drawModels,
+  },
+};

@@ -1,0 +1,44 @@
+// Training: what a new run is to be. One switch, three forms.
+import { makeForm } from './train-form.js';
+import { makeRaceForm } from './train-race-form.js';
+import { makeTaskForm } from './train-task.js';
+import { get } from './train-api.js';
+
+const { element } = window.Cloze;
+const KINDS = [
+  ['pretraining', 'Pretrain', 'A model learns a language from plain text.'],
+  ['task', 'Fine-tune', 'A pretrained model learns a task from labelled examples.'],
+  ['race', 'Race', 'Several ways of learning, the same text and budget.'],
+];
+
+export function makeNew({ onStarted }) {
+  const forms = {
+    pretraining: makeForm({ onStarted }), task: makeTaskForm({ onStarted }), race: makeRaceForm({ onStarted }),
+  };
+  let kind = 'pretraining';
+  const host = element('div');
+  const buttons = new Map(KINDS.map(([name, title, text]) => [name, element('button', {
+    type: 'button', class: 'train-kind', id: `train-kind-${name}`, 'aria-pressed': 'false', onclick: () => show(name),
+  }, element('b', { text: title }), element('span', { text }))]));
+  const root = element('div', { class: 'train-new' },
+    element('div', { class: 'train-kinds', role: 'group', 'aria-label': 'Kind of run' }, ...buttons.values()), host);
+
+  function show(name) {
+    kind = name;
+    for (const [each, button] of buttons) button.setAttribute('aria-pressed', String(each === kind));
+    host.replaceChildren(forms[kind].root);
+    forms[kind].refresh();
+  }
+
+  return {
+    root,
+    refresh: () => show(kind),
+    /** Fine-tune a model, as chosen elsewhere. */
+    tune(model) { show('task'); forms.task.from(model); },
+    async copy(id) {
+      const config = await get(`runs/${id}/config`).catch(() => ({}));
+      show('entrants' in config ? 'race' : 'task' in config ? 'task' : 'pretraining');
+      await forms[kind].copy(id);
+    },
+  };
+}

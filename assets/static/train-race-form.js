@@ -1,0 +1,163 @@
+// Training: the form for an objective race.
+import { get, post } from './train-api.js';
+import { copyButton } from './train-parts.js';
+import { size } from './train-words.js';
+
+const { element, format } = window.Cloze;
+const TEXT = {
+  title: 'Race objectives', entrants: 'Who takes part', texts: 'What they read', shared: 'What all share', probe: 'What is measured at the end',
+  intro: 'Each trains on the same text, with the same vocabulary, size, seed and number of steps, one after the other. '
+    + 'At the end a linear model reads each one’s frozen states.',
+  start: 'Start the race', json: 'All settings as experiment.json', apply: 'Use these settings', words: 'Hidden words to guess',
+  command: 'The same from the command line',
+};
+// Path, label, step of the number field.
+const NUMBERS = [
+  ['budget.steps', 'Steps of each'], ['overrides.layers', 'Layers'], ['overrides.width', 'Width'], ['tokenizer.vocabulary', 'Vocabulary'],
+  ['data.max_length', 'Longest example'], ['batch_size', 'Batch size'], ['optimizer.learning_rate', 'Learning rate', 'any'],
+  ['schedule.warmup', 'Warm-up steps'], ['seed', 'Seed'],
+];
+const FIRST = ['masked', 'replaced', 'causal'];
+const read = (config, path) => path.split('.').reduce((part, key) => part?.[key], config);
+function put(config, path, value) {
+  const keys = path.split('.');
+  const last = keys.pop();
+  const part = keys.reduce((inner, key) => (inner[key] ??= {}), config);
+  if (value === undefined) delete part[last]; else part[last] = value;
+}
+
+export function makeRaceForm({ onStarted }) {
+  let offer = null;
+  let config = null;
+  let source = null;
+  let checked = 0;
+  let timer = 0;
+  const inputs = new Map();
+
+  const off = element('p', { class: 'problem', role: 'status', hidden: true });
+  const problem = element('p', { class: 'problem', role: 'alert', hidden: true });
+  const fail = (error) => { problem.hidden = !error; problem.textContent = error?.message ?? error ?? ''; };
+  const entrants = element('div', { class: 'train-entrants' });
+  const texts = element('div', { class: 'train-texts' });
+  const probes = element('div', { class: 'train-texts' });
+  const name = element('input', { type: 'text', id: 'train-race-name', maxlength: '60', autocomplete: 'off' });
+  const summary = element('p', { class: 'train-sum', role: 'status' });
+  const json = element('textarea', { class: 'train-json', rows: '16', spellcheck: 'false', 'aria-label': TEXT.json });
+  const command = element('pre', { class: 'code', tabindex: '0', text: 'python -m core_models.training.race race.json --runs runs/race' });
+  const field = (label, input) => element('label', { class: 'train-field' }, element('span', { text: label }), input);
+  const numbers = NUMBERS.map(([path, label, step]) => {
+    const input = element('input', { type: 'number', id: `train-race-${path.replaceAll('.', '-')}`, step: step ?? '1', inputmode: 'decimal' });
+    input.addEventListener('input', () => { put(config, path, input.value === '' ? undefined : Number(input.value)); changed(); });
+    inputs.set(path, input);
+    return field(label, input);
+  });
+  const start = element('button', { type: 'button', class: 'primary', id: 'train-race-start', text: TEXT.start, onclick: () => begin() });
+  const section = (title, ...children) => element('section', {}, element('h4', { text: title }), ...children);
+  const root = element('div', { class: 'train-form train-race-form' },
+    element('div', { class: 'card' }, element('h3', { text: TEXT.title }), element('p', { class: 'train-note', text: TEXT.intro }), off,
+      section(TEXT.entrants, entrants), section(TEXT.texts, texts),
+      section(TEXT.shared, element('div', { class: 'train-row' }, ...numbers), field('Name', name)), section(TEXT.probe, probes),
+      element('details', { class: 'train-all' }, element('summary', { text: TEXT.json }), json,
+        element('button', { type: 'button', class: 'quiet outlined', id: 'train-race-apply', text: TEXT.apply, onclick: () => useJson() })),
+      element('div', { class: 'train-end' }, summary, problem, element('p', { class: 'train-actions' }, start),
+        element('details', {}, element('summary', { text: TEXT.command }), command, copyButton(command)))));
+
+  function box(value, text, on, toggle, note) {
+    const input = element('input', { type: 'checkbox', value });
+    input.checked = on;
+    input.addEventListener('change', () => { toggle(input.checked); fill(); changed(); });
+    return element('label', { class: 'train-check' }, input, element('span', { text }), note ? element('span', { class: 'train-note', text: note }) : null);
+  }
+  const toggled = (list, value, on) => [...(list ?? []).filter((each) => each !== value), ...(on ? [value] : [])];
+
+  function fill() {
+    for (const [path, input] of inputs) if (document.activeElement !== input) input.value = read(config, path) ?? '';
+    if (document.activeElement !== name) name.value = config.name ?? '';
+    const taking = new Set(config.entrants.map((each) => each.name));
+    const offered = new Set(offer.entrants.map((each) => each.config.name));
+    entrants.replaceChildren(...offer.entrants.map((each) => box(each.config.name, each.title, taking.has(each.config.name), (on) => {
+      config.entrants = [...config.entrants.filter((one) => one.name !== each.config.name), ...(on ? [each.config] : [])];
+    })), ...config.entrants.filter((each) => !offered.has(each.name)).map((each) => box(each.name, each.name, true, () => {
+      config.entrants = config.entrants.filter((one) => one !== each);
+    })));
+    texts.replaceChildren(...offer.texts.map((text) => box(text.pattern, text.title, config.data.texts.includes(text.pattern),
+      (on) => { config.data.texts = toggled(config.data.texts, text.pattern, on); }, size(text.bytes))));
+    config.measures ??= {};
+    probes.replaceChildren(...offer.probes.map((probe) => box(probe, `linear probe: ${probe}`, (config.measures.probes ?? []).includes(probe),
+      (on) => { config.measures.probes = toggled(config.measures.probes, probe, on); })),
+    box('words', TEXT.words, config.measures.words !== 0, (on) => { config.measures.words = on ? 200 : 0; }));
+    json.value = JSON.stringify(config, null, 2);
+  }
+
+  function changed() {
+    clearTimeout(timer);
+    json.value = JSON.stringify(config, null, 2);
+    timer = setTimeout(check, 300);
+  }
+
+  async function check() {
+    checked += 1;
+    const mine = checked;
+    try {
+      const found = await post('check', { config, texts: [], source });
+      if (mine !== checked) return;
+      summary.textContent = `${found.entrants} models, ${found.steps ? `${format.count(found.steps)} steps each, ${format.count(found.steps * found.entrants)} in all` : 'the same number of operations each'}.`;
+      fail(null);
+      root.dataset.state = 'ready';
+    } catch (error) {
+      if (mine !== checked) return;
+      summary.textContent = '';
+      fail(error);
+      root.dataset.state = 'error';
+    }
+  }
+
+  async function begin() {
+    start.disabled = true;
+    try {
+      const { id } = await post('runs', { config, texts: [], source });
+      onStarted(id);
+    } catch (error) { fail(error); }
+    start.disabled = !offer.enabled;
+  }
+
+  function use(values) {
+    config = structuredClone(values);
+    config.data ??= {};
+    config.data.texts ??= [];
+    config.entrants ??= [];
+    fill();
+    changed();
+  }
+
+  function useJson() {
+    try { use(JSON.parse(json.value)); } catch (error) { fail(`This is not JSON: ${error.message}`); }
+  }
+
+  name.addEventListener('input', () => { put(config, 'name', name.value || undefined); changed(); });
+
+  async function refresh() {
+    try {
+      const form = await get('form');
+      offer = { ...form.race, enabled: form.enabled };
+      off.hidden = form.enabled;
+      off.textContent = form.off ?? '';
+      start.disabled = !form.enabled;
+      if (!config) use({ ...offer.config, entrants: offer.entrants.map((each) => each.config).filter((each) => FIRST.includes(each.name)) });
+      else check();
+    } catch (error) { fail(error); }
+  }
+
+  return {
+    root,
+    refresh,
+    async copy(id) {
+      try {
+        if (!offer) await refresh();
+        const { threads, ...rest } = await get(`runs/${id}/config`);
+        source = id;
+        use(rest);
+      } catch (error) { fail(error); }
+    },
+  };
+}

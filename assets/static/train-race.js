@@ -1,0 +1,187 @@
+// Training: a race. All curves in one chart, and a table of what each model reached.
+import { get, post } from './train-api.js';
+import { TONES, drawChart } from './train-chart.js';
+import { STATES, axisText, duration, figure, figureName, many } from './train-words.js';
+
+const { element, asker, format, openTab } = window.Cloze;
+const TEXT = {
+  stop: 'Stop', resume: 'Continue', start: 'Start', again: 'New race from this one', remove: 'Delete', sure: 'Delete it for good?', keep: 'Keep it',
+  chart: 'All runs', table: 'What each model reached', shown: 'Show', by: 'by', none: 'The curves start with the first reports. The text is prepared for each run first.',
+  axes: { step: 'steps', tokens: 'tokens', flops: 'operations', seconds: 'time' },
+  waiting: { waiting: 'waiting', measuring: 'measuring', ...STATES }, probe: (name) => `probe: ${name}`, words: 'hidden words', pairs: 'minimal pairs',
+  yard: 'without any model', note: 'Losses of different objectives cannot be compared with each other; the probes can. Dots are held-out text.',
+  open: 'Open',
+};
+const GOALS = ['permutation', 'causal', 'replaced_token', 'masked_token'];
+const OWN = { own_loss: 'Loss of its own goal', own_accuracy: 'Accuracy at its own goal' };
+const pick = (label, id, change) => {
+  const select = element('select', { id, onchange: change });
+  return { select, root: element('label', { class: 'train-pick' }, element('span', { text: label }), select) };
+};
+const share = (value) => (value === undefined || value === null ? '' : `${(value * 100).toFixed(1)} %`);
+
+export function makeRace(view, { onAgain, onGone, onChange }) {
+  let current = null;
+  let found = null;
+  let live = null;
+  let drawn = '';
+  const name = element('h3');
+  const badge = element('span', { class: 'train-state' });
+  const facts = element('p', { class: 'train-facts' });
+  const bar = element('span', { class: 'train-fill' });
+  const reason = element('p', { class: 'problem', role: 'status', hidden: true });
+  const said = element('p', { class: 'problem', role: 'alert', hidden: true });
+  const log = element('pre', { class: 'code train-log', tabindex: '0' });
+  const command = element('pre', { class: 'code', tabindex: '0' });
+  const button = (text, id, act, kind = 'quiet outlined') => element('button', { type: 'button', class: kind, id, text, onclick: act });
+  const act = async (action, values = {}) => {
+    said.hidden = true;
+    try {
+      await post(`runs/${current}/${action}`, values);
+      if (action === 'delete') onGone();
+    } catch (error) { said.hidden = false; said.textContent = error.message; }
+    onChange();
+  };
+  const stop = button(TEXT.stop, 'train-race-stop', () => act('stop'));
+  const resume = button(TEXT.resume, 'train-race-continue', () => act('start'), 'primary');
+  const again = button(TEXT.again, 'train-race-again', () => onAgain(current));
+  const remove = button(TEXT.remove, 'train-race-delete', () => { sure.hidden = false; });
+  const sure = element('span', { class: 'train-sure', hidden: true }, element('span', { text: TEXT.sure }),
+    button(TEXT.remove, 'train-race-delete-sure', () => { sure.hidden = true; act('delete', { confirm: current }); }),
+    button(TEXT.keep, 'train-race-keep', () => { sure.hidden = true; }));
+  const redraw = () => { drawn = ''; draw(); };
+  const shown = pick(TEXT.shown, 'train-race-figure', redraw);
+  const axis = pick(TEXT.by, 'train-race-axis', redraw);
+  axis.select.replaceChildren(...Object.entries(TEXT.axes).map(([value, text]) => element('option', { value, text })));
+  axis.select.value = 'tokens';
+  const big = element('div', { class: 'train-chart', tabindex: '0' });
+  const legend = element('ul', { class: 'train-legend' });
+  const early = element('p', { class: 'train-note', text: TEXT.none });
+  const table = element('table', { class: 'train-results' });
+  const root = element('div', { class: 'train-run train-race' },
+    element('section', { class: 'card train-head' }, element('header', {}, name, badge), facts,
+      element('span', { class: 'train-bar', 'aria-hidden': 'true' }, bar), reason, said,
+      element('p', { class: 'train-actions' }, stop, resume, again, remove, sure)),
+    element('section', { class: 'card train-curves' }, element('header', {}, element('h3', { text: TEXT.chart }), shown.root, axis.root),
+      early, big, legend, element('p', { class: 'train-note', text: TEXT.note })),
+    element('section', { class: 'card' }, element('h3', { text: TEXT.table }), element('div', { class: 'train-scroll', tabindex: '0' }, table)),
+    element('section', { class: 'card train-settings' }, element('details', {}, element('summary', { text: 'Log' }), log),
+      element('details', {}, element('summary', { text: 'The command that starts or continues this race' }), command)));
+  new ResizeObserver(() => { if (root.isConnected) redraw(); }).observe(big);
+
+  let revision = 0;
+  const send = asker(view, 'open');
+  view.onValue(() => {
+    if (!revision || view.value?.rev !== revision || !root.isConnected) return;
+    if (view.value.error) { said.hidden = false; said.textContent = view.value.error; return; }
+    openTab('Attention');
+  });
+  const openModel = (model) => { revision = Date.now() % 2 ** 31; send({ rev: revision, name: model }); };
+
+  const place = (row, record) => (axis.select.value === 'flops' ? record.step * row.flops_per_step : record[axis.select.value]);
+  // The goal by which an entrant is drawn when each is shown by its own.
+  const goal = (row) => GOALS.find((name) => name in row.objectives) ?? Object.keys(row.objectives)[0];
+  const keyOf = (row, key) => key.replace(/(^|_)own_(loss|accuracy)$/, `$1${goal(row)}_$2`);
+  const points = (row, wanted, key = keyOf(row, wanted)) => (found.series[row.name] ?? []).filter((each) => Number.isFinite(each[key])).map((each) => [place(row, each), each[key]]);
+
+  function draw() {
+    if (!found || !root.isConnected) return;
+    const records = Object.values(found.series).flat();
+    const keys = [...new Set(records.flatMap((each) => Object.keys(each)))].map((key) => key.replace(/^validation_/, ''))
+      .filter((key) => /_loss$|_accuracy$/.test(key) || key === 'loss');
+    const entries = [...Object.keys(OWN), ...new Set(keys)];
+    const wanted = entries.join();
+    if (records.length && shown.select.dataset.key !== wanted) {
+      const kept = shown.select.value;
+      shown.select.replaceChildren(...entries.map((key) => element('option', { value: key, text: OWN[key] ?? figureName(key) })));
+      shown.select.value = entries.includes(kept) ? kept : 'own_loss';
+      shown.select.dataset.key = wanted;
+    }
+    early.hidden = records.length > 0;
+    const key = `${records.length}|${shown.select.value}|${axis.select.value}|${big.clientWidth}`;
+    if (!records.length || key === drawn) return;
+    drawn = key;
+    const what = shown.select.value;
+    const lines = found.rows.flatMap((row, tone) => [{ run: row.name, tone, points: points(row, what) },
+      { run: row.name, tone, points: points(row, `validation_${what}`), dots: true }]).filter((line) => line.points.length);
+    const baselines = /^(masked_token|own)_loss$/.test(what) && found.baselines.unigram_entropy
+      ? [{ name: `knows only how frequent pieces are: ${found.baselines.unigram_entropy.toFixed(2)}`, y: found.baselines.unigram_entropy }] : [];
+    const showX = (value) => (axis.select.value === 'seconds' ? (value ? duration(value) : '0') : axis.select.value === 'flops' ? (value ? value.toExponential(0) : '0')
+      : value >= 1e6 ? `${Number((value / 1e6).toPrecision(3))} M` : format.count(value));
+    drawChart(big, {
+      series: lines, baselines, showX, showY: (value) => axisText(what, value), height: big.clientWidth < 460 ? 260 : 340,
+      label: `${OWN[what] ?? figureName(what)} of ${found.rows.length} runs. The table below has what each reached.`,
+    });
+    legend.replaceChildren(...found.rows.map((row, tone) => element('li', {},
+      element('span', { class: 'key', style: `background: var(${TONES[tone % TONES.length]})` }),
+      element('span', { text: `${row.name} (${row.title})` }))));
+  }
+
+  function fillTable() {
+    const probes = [...new Set([...found.rows.flatMap((row) => Object.keys(row.probes ?? {})), ...Object.keys(found.probe_baselines)])];
+    const words = found.rows.some((row) => row.words);
+    const pairs = found.rows.some((row) => row.minimal_pairs);
+    const losses = (row) => Object.entries(row.held_out ?? {}).filter(([key]) => /_loss$/.test(key))
+      .map(([key, value]) => `${figureName(key).replace(' loss', '').toLowerCase()} ${figure(key, value)}`);
+    const best = (value) => Math.max(...found.rows.map(value).filter(Number.isFinite));
+    const cell = (value, top) => element('td', { class: Number.isFinite(value) && value === top ? 'best' : null, text: share(value) });
+    const heads = ['', 'State', 'Parameters', 'Tokens', ...probes.map(TEXT.probe), ...(words ? [TEXT.words] : []), ...(pairs ? [TEXT.pairs] : []), 'Held-out loss'];
+    const tops = probes.map((probe) => best((row) => row.probes?.[probe]?.value));
+    const topWords = best((row) => row.words?.accuracy);
+    table.replaceChildren(element('thead', {}, element('tr', {}, ...heads.map((text) => element('th', { scope: 'col', text })))),
+      element('tbody', {}, ...found.rows.map((row, tone) => element('tr', { 'data-entrant': row.name, 'data-state': row.state },
+        element('th', { scope: 'row' }, element('span', { class: 'key', style: `background: var(${TONES[tone % TONES.length]})` }), element('span', { text: row.name })),
+        element('td', { title: row.reason ?? null }, found.models.includes(`run/${current}/${row.name}`) && row.state === 'finished'
+          ? button(TEXT.open, '', () => openModel(`run/${current}/${row.name}`), 'quiet outlined')
+          : element('span', { text: row.state === 'running' ? `${format.count(row.step)} of ${format.count(row.steps)}` : TEXT.waiting[row.state] ?? row.state })),
+        element('td', { text: many(row.parameters + row.generator_parameters) }), element('td', { text: row.tokens ? many(row.tokens) : '' }),
+        ...probes.map((probe, n) => cell(row.probes?.[probe]?.value, tops[n])), ...(words ? [cell(row.words?.accuracy, topWords)] : []),
+        ...(pairs ? [cell(row.minimal_pairs?.accuracy, best((each) => each.minimal_pairs?.accuracy))] : []), element('td', { class: 'losses' }, ...losses(row).map((text) => element('div', { text }))))),
+      probes.length ? element('tr', { class: 'train-yard' }, element('th', { scope: 'row', text: TEXT.yard }), element('td'), element('td'), element('td'),
+        ...probes.map((probe) => element('td', {}, ...['majority', 'bag_of_words'].filter((kind) => found.probe_baselines[probe]?.[kind] !== undefined)
+          .map((kind) => element('div', { text: `${kind.replaceAll('_', ' ')} ${share(found.probe_baselines[probe][kind])}` })))),
+        ...(words ? [element('td')] : []), ...(pairs ? [element('td')] : []), element('td')) : null));
+  }
+
+  function fill() {
+    const { summary } = live;
+    name.textContent = summary.name;
+    badge.textContent = STATES[summary.state] ?? summary.state;
+    badge.dataset.state = summary.state;
+    root.dataset.run = summary.id;
+    root.dataset.state = summary.state;
+    root.dataset.step = summary.step;
+    root.classList.toggle('read-only', !live.mine);
+    bar.style.transform = `scaleX(${summary.steps ? summary.step / summary.steps : 0})`;
+    facts.textContent = [`${summary.model.race} models`, summary.steps ? `step ${format.count(summary.step)} of ${format.count(summary.steps)} in all` : null,
+      summary.place ? `place ${summary.place} in the queue` : null, live.owned ? null : 'started from another browser'].filter(Boolean).join(' · ');
+    reason.hidden = !summary.reason;
+    reason.textContent = summary.reason ?? '';
+    stop.hidden = !['queued', 'starting', 'running', 'stopping'].includes(summary.state);
+    stop.disabled = summary.state === 'stopping';
+    resume.hidden = !['new', 'stopped', 'failed', 'crashed'].includes(summary.state);
+    resume.textContent = summary.step ? TEXT.resume : TEXT.start;
+    remove.hidden = !stop.hidden;
+    if (remove.hidden) sure.hidden = true;
+    log.textContent = live.log.join('\n');
+    command.textContent = live.command;
+  }
+
+  return {
+    root,
+    show(id) {
+      if (id !== current) [found, live, drawn, said.hidden, sure.hidden] = [null, null, '', true, true];
+      current = id;
+    },
+    async poll(enabled) {
+      const id = current;
+      const [state, race] = [await get(`runs/${id}`), await get(`runs/${id}/race`)];
+      if (id !== current) return;
+      [live, found] = [{ ...state, owned: state.mine, mine: enabled && state.mine }, race];
+      root.classList.toggle('switched-off', !enabled);
+      fill();
+      draw();
+      fillTable();
+    },
+  };
+}

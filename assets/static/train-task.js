@@ -1,0 +1,210 @@
+// Training: the form for a fine-tuning.
+import { get, post } from './train-api.js';
+import { makeBatch } from './train-batch.js';
+import { copyButton } from './train-parts.js';
+import { makeSet } from './train-set.js';
+import { duration, many } from './train-words.js';
+
+const { element, format } = window.Cloze;
+const TEXT = {
+  title: 'Fine-tune a model', set: 'What it learns', model: 'What it starts from', training: 'How it learns',
+  from: 'Checkpoint', scratch: 'Compare with the same model without pretraining (takes as long again)',
+  apart: 'Encode the two texts apart and compare them (bi-encoder)', mix: 'Read the tags from a learnt mix of all layers',
+  start: 'Start fine-tuning', batch: 'Show the first batch', time: 'How long will it take?', measuring: 'Trying it for two seconds …',
+  command: 'The same from the command line', save: 'Save the settings as a file', copied: (id) => `These are the settings of ${id}.`,
+  resend: 'Its labelled file goes with it.',
+};
+const NUMBERS = [
+  ['learning_rate', 'Learning rate', 'any'], ['epochs', 'Epochs'], ['batch_size', 'Batch size'], ['max_length', 'Longest input'],
+  ['layer_decay', 'Layer-wise decay', 'any'], ['frozen_layers', 'Frozen layers'], ['warmup', 'Warm-up (share)', 'any'], ['seed', 'Seed'],
+];
+
+export function makeTaskForm({ onStarted }) {
+  let offer = null;
+  let settings = { checkpoints: { keep: 1 } };
+  let source = null; // run that the settings, and its labelled file, were copied from
+  let copiedTask = null;
+  let checked = 0;
+  let timer = 0;
+  const inputs = new Map();
+
+  const off = element('p', { class: 'problem', role: 'status', hidden: true });
+  const problem = element('p', { class: 'problem', role: 'alert', hidden: true });
+  const note = element('p', { class: 'train-note', hidden: true });
+  const fail = (error) => { problem.hidden = !error; problem.textContent = error?.message ?? error ?? ''; };
+  const field = (label, input) => element('label', { class: 'train-field' }, element('span', { text: label }), input);
+  const tick = (id, text) => {
+    const box = element('input', { type: 'checkbox', id, onchange: () => changed() });
+    return { box, root: element('label', { class: 'train-check' }, box, element('span', { text })) };
+  };
+  const set = makeSet({
+    onChange: (byVisitor) => {
+      if (byVisitor) { [source, copiedTask, note.hidden] = [null, null, true]; }
+      if (!copiedTask) showTicks();
+      changed();
+    },
+    onProblem: (text) => { fail(text); if (text) root.dataset.state = 'error'; },
+  });
+  const from = element('select', { id: 'train-task-from' });
+  const name = element('input', { type: 'text', id: 'train-task-name', maxlength: '60', autocomplete: 'off' });
+  const scratch = tick('train-task-scratch', TEXT.scratch);
+  const apart = tick('train-task-apart', TEXT.apart);
+  const mix = tick('train-task-mix', TEXT.mix);
+  const summary = element('p', { class: 'train-sum', role: 'status' });
+  const time = element('p', { class: 'train-note', role: 'status' });
+  const command = element('pre', { class: 'code', tabindex: '0' });
+  const batch = makeBatch();
+  const button = (text, id, act, kind = 'quiet outlined') => element('button', { type: 'button', class: kind, id, text, onclick: act });
+  const start = button(TEXT.start, 'train-task-start', () => tryOut(start, async () => {
+    const { id } = await post('runs', form());
+    onStarted(id);
+  }), 'primary');
+  const showBatch = button(TEXT.batch, 'train-task-batch', () => tryOut(showBatch, async () => batch.show(await post('preview', form()))));
+  const measure = button(TEXT.time, 'train-task-time', () => tryOut(measure, async () => {
+    time.textContent = TEXT.measuring;
+    try {
+      const found = await post('estimate', form());
+      time.textContent = `About ${duration(found.seconds)} on this machine as busy as it is now.`;
+    } catch (error) { time.textContent = ''; throw error; }
+  }));
+  const numbers = NUMBERS.map(([path, label, step]) => {
+    const input = element('input', { type: 'number', id: `train-task-${path.replaceAll('_', '-')}`, step: step ?? '1', inputmode: 'decimal' });
+    input.addEventListener('input', () => {
+      if (input.value === '') delete settings[path]; else settings[path] = Number(input.value);
+      changed();
+    });
+    inputs.set(path, input);
+    return field(label, input);
+  });
+  const section = (title, ...children) => element('section', {}, element('h4', { text: title }), ...children);
+  const root = element('div', { class: 'train-form train-task' },
+    element('div', { class: 'card' }, element('h3', { text: TEXT.title }), off, note,
+      section(TEXT.set, set.root),
+      section(TEXT.model, field(TEXT.from, from), apart.root, mix.root),
+      section(TEXT.training, element('div', { class: 'train-row' }, ...numbers), scratch.root, field('Name', name)),
+      element('div', { class: 'train-end' }, summary, time, problem,
+        element('p', { class: 'train-actions' }, start, showBatch, measure),
+        element('details', {}, element('summary', { text: TEXT.command }), command,
+          element('p', { class: 'train-actions' }, copyButton(command), button(TEXT.save, 'train-task-save', () => save()))))),
+    batch.root);
+
+  function form() {
+    const task = copiedTask ?? { ...set.task(), ...(apart.box.checked ? { apart: true } : {}), ...(mix.box.checked ? { every_step: true } : {}) };
+    const config = { ...settings, model: { checkpoint: from.value }, task };
+    if (name.value.trim()) config.name = name.value.trim();
+    if (scratch.box.checked) config.compare_from_scratch = true;
+    return { config, texts: copiedTask ? [] : set.texts(), source };
+  }
+
+  function showTicks() {
+    const facts = set.facts();
+    apart.root.hidden = !(facts?.kind === 'regress' && facts.paired);
+    mix.root.hidden = facts?.kind !== 'tag';
+    if (apart.root.hidden) apart.box.checked = false;
+    if (mix.root.hidden) mix.box.checked = false;
+    if (!name.value || name.dataset.auto === name.value) {
+      name.value = facts ? `${(facts.name ?? '').replace(/\.\w+$/, '')} with ${from.value.split('/').at(-1)}`.slice(0, 60) : '';
+      name.dataset.auto = name.value;
+    }
+  }
+
+  function fill() {
+    for (const [path, input] of inputs) {
+      const about = offer.task.fields[path] ?? {};
+      if (document.activeElement !== input) input.value = settings[path] ?? '';
+      input.placeholder = about.default ?? '';
+      if (about.least !== null && about.least !== undefined) input.min = about.least;
+      if (about.most !== null && about.most !== undefined) input.max = about.most;
+      input.closest('label').title = about.text ?? '';
+    }
+  }
+
+  function changed() {
+    clearTimeout(timer);
+    time.textContent = '';
+    batch.hide();
+    root.dataset.state = 'checking';
+    timer = setTimeout(check, 300);
+  }
+
+  async function check() {
+    checked += 1;
+    const mine = checked;
+    if (!copiedTask && !set.facts()) { summary.textContent = ''; return; }
+    try {
+      const found = await post('check', form());
+      if (mine !== checked) return;
+      summary.textContent = `${format.count(found.steps)} steps over ${format.count(found.rows[0])} rows, with a model of ${many(found.parameters)} parameters `
+        + `(${found.layers} layers of width ${found.width}).`;
+      inputs.get('learning_rate').placeholder = found.learning_rate;
+      fail(null);
+      root.dataset.state = 'ready';
+    } catch (error) {
+      if (mine !== checked) return;
+      summary.textContent = '';
+      fail(error);
+      root.dataset.state = 'error';
+    }
+    const called = fileName();
+    command.textContent = `python -m core_models.training ${called}.json --run runs/${called}`;
+  }
+
+  const fileName = () => name.value.toLowerCase().replace(/[^a-z0-9]+/g, '-').replace(/^-|-$/g, '') || 'my-task';
+
+  async function save() {
+    const { download } = await import('./attention-export.js');
+    download(`${fileName()}.json`, `${JSON.stringify(form().config, null, 2)}\n`, 'application/json');
+  }
+
+  async function tryOut(control, act) {
+    control.disabled = true;
+    fail(null);
+    try { await act(); } catch (error) { fail(error); }
+    control.disabled = !offer?.enabled;
+  }
+
+  from.addEventListener('change', () => { showTicks(); changed(); });
+  name.addEventListener('input', changed);
+
+  async function refresh() {
+    try {
+      offer = await get('form');
+      off.hidden = offer.enabled;
+      off.textContent = offer.off ?? '';
+      for (const control of [start, showBatch, measure]) control.disabled = !offer.enabled;
+      const kept = from.value;
+      from.replaceChildren(...offer.models.map((model) => element('option', { value: model.name, text: model.title })));
+      from.value = offer.models.some((model) => model.name === kept) ? kept : offer.models[0]?.name ?? '';
+      fill();
+      set.build({ ...offer.task, most_bytes: offer.most_bytes });
+      if (set.facts() || copiedTask) changed();
+    } catch (error) { fail(error); }
+  }
+
+  return {
+    root,
+    refresh,
+    async from(model) {
+      if (!offer) await refresh();
+      from.value = model;
+      showTicks();
+      changed();
+    },
+    async copy(id) {
+      try {
+        if (!offer) await refresh();
+        const config = await get(`runs/${id}/config`);
+        const { model, task, name: called, compare_from_scratch: compare, threads, ...rest } = config;
+        settings = rest;
+        from.value = model.checkpoint;
+        scratch.box.checked = Boolean(compare);
+        [apart.box.checked, mix.box.checked, name.value] = [Boolean(task.apart), Boolean(task.every_step), called ?? ''];
+        if (!set.choose(task.set)) [source, copiedTask] = [id, task];
+        note.hidden = false;
+        note.textContent = `${TEXT.copied(id)}${copiedTask ? ` ${TEXT.resend}` : ''}`;
+        fill();
+        changed();
+      } catch (error) { fail(error); }
+    },
+  };
+}

@@ -1,0 +1,347 @@
+"""Several gaps at once, and words of several pieces in one gap.
+
+====================  ============================================================================
+way                   how the gaps are filled
+====================  ============================================================================
+independent           each by the best piece while all others are still open, in one pass
+left_to_right         the leftmost first; what was put in is seen by those after it
+most_confident        the gap with the most probable best piece first, then again with that in place
+beam                  left to right with the best few beginnings kept at every gap
+====================  ============================================================================
+
+A masked model learns p(piece | the pieces that are seen), nothing about several gaps together. The
+chain rule makes a probability of the whole from these, one for every order, and the orders need not
+agree (arXiv 1902.04094).
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from itertools import chain
+
+import torch
+from torch import Tensor
+
+from core_models.errors import InputError
+from core_models.model import Model
+from core_models.prediction.fill import Question
+from core_models.prediction.passes import HEAD_ROWS, head_of, hidden_at, seen_with
+from core_models.prediction.results import Choice, Filling, FillRequest, WordScore
+from core_models.tokenizer import Encoding, Tokenizer
+
+WAYS = ("independent", "left_to_right", "most_confident", "beam")
+MAX_GAPS = 16
+MAX_WIDTH = 16
+MAX_WORDS = 16
+MAX_PIECES = 24
+"""Most pieces of a word."""
+_PADDED_TOKENS = 8192
+"""Most tokens, padding included, of one forward pass."""
+
+_Filled = Mapping[int, int]
+"""Position -> piece id."""
+
+
+def fill_jointly(
+    model: Model,
+    text: str,
+    *,
+    masks: Sequence[int] = (),
+    way: str = "left_to_right",
+    width: int = 4,
+    hidden: Sequence[int] = (),
+) -> list[Filling]:
+    """Put one piece into each of several gaps.
+
+    [MASK], [UNK] and the special pieces are never put in; they keep their share of the probability.
+
+    Args:
+        model: In eval mode, with a head that predicts pieces.
+        text: Every [MASK] in it is a gap, too.
+        masks: Positions of further gaps (piece numbers, [CLS] is 0).
+        way: One of `WAYS`.
+        width: Beginnings that ``beam`` keeps, and fillings that it returns at most.
+        hidden: Positions that the model does not see either, but that stay open.
+
+    Returns:
+        One filling; for ``beam`` up to ``width`` of them, the most probable first.
+
+    Raises:
+        InputError: A value is out of range, there is no gap, or the model predicts no pieces.
+    """
+    if way not in WAYS:
+        raise InputError(f"way is {str(way)[:40]!r}; it must be one of {', '.join(WAYS)}.")
+    _check_width(width)
+    gaps = _Gaps(model, text, masks, hidden)
+    if way == "beam":
+        found = gaps.beam(width)
+    elif way == "left_to_right":
+        found = gaps.beam(1)
+    elif way == "most_confident":
+        found = [gaps.most_confident()]
+    else:
+        found = [gaps.independent()]
+    return [gaps.filling(way, path) for path in found]
+
+
+def score_filling(
+    model: Model,
+    text: str,
+    pieces: _Filled,
+    *,
+    order: Sequence[int] | None = None,
+    hidden: Sequence[int] = (),
+) -> Filling:
+    """How likely a given filling of several gaps is.
+
+    Args:
+        model: In eval mode, with a head that predicts pieces.
+        text: A [MASK] in it that ``pieces`` does not fill stays open.
+        pieces: Piece id of each gap by position.
+        order: Positions in the order of the chain rule; None = from left to right.
+        hidden: Further positions that stay open.
+
+    Raises:
+        InputError: As `fill_jointly`; also an order that does not name each gap once.
+    """
+    for index in pieces.values():
+        model.tokenizer.piece(index)
+    gaps = _Gaps(model, text, list(pieces), hidden, every=False)
+    chosen = gaps.positions if order is None else list(order)
+    if sorted(chosen) != gaps.positions:
+        raise InputError(
+            f"order is {chosen}; it must name each of the gaps {gaps.positions} exactly once."
+        )
+    return gaps.filling("given", {position: pieces[position] for position in chosen})
+
+
+def score_words(
+    model: Model,
+    text: str,
+    words: Sequence[str],
+    *,
+    gap: Sequence[int],
+    hidden: Sequence[int] = (),
+) -> list[WordScore]:
+    """How likely words of any number of pieces are in one gap, their pieces from left to right.
+
+    The gap is stretched or shrunk to as many pieces as the word has, so a masked model and XLNet
+    know that number: words of unlike numbers of pieces are not quite comparable. A causal model
+    sees none of the gap.
+
+    Args:
+        model: In eval mode, with a head that predicts pieces.
+        text: The sentence.
+        words: One score each, in order.
+        gap: Neighbouring positions, which the word stands in place of.
+        hidden: Further positions that the model does not see.
+
+    Raises:
+        InputError: A value is out of range, or the model predicts no pieces.
+    """
+    head = head_of(model)
+    if isinstance(words, str) or len(words) > MAX_WORDS:
+        raise InputError(f"words must be a list of at most {MAX_WORDS} words.")
+    places = sorted(gap)
+    if not places or places != list(range(places[0], places[0] + len(places))):
+        raise InputError(f"gap is {places}; it must be neighbouring positions, at least one.")
+    question = Question(model, FillRequest(text, [*places, *hidden]))
+    ids = [model.tokenizer.pieces_of(word) for word in words]
+    most = model.longest - len(question.seen) + len(places)
+    notes = [
+        _refusal(model.tokenizer, word, own, min(most, MAX_PIECES))
+        for word, own in zip(words, ids, strict=True)
+    ]
+    asked = [
+        (_stretched(question.seen, places, own[:done], len(own), model.tokenizer), places[0] + done)
+        for own, note in zip(ids, notes, strict=True)
+        if note is None
+        for done in range(len(own))
+    ]
+    wanted = chain.from_iterable(own for own, note in zip(ids, notes, strict=True) if note is None)
+    values: list[float] = []
+    with torch.inference_mode():
+        for chunk in _chunks(asked):
+            states = hidden_at(
+                model, [e for e, _ in chunk], [(r, p) for r, (_, p) in enumerate(chunk)]
+            )
+            logs = head(states).float().log_softmax(-1)
+            values += [float(row[next(wanted)]) for row in logs]
+    found = iter(values)
+    return [
+        _word_score(model.tokenizer, word, own, note, [next(found) for _ in own if note is None])
+        for word, own, note in zip(words, ids, notes, strict=True)
+    ]
+
+
+def _check_width(width: object) -> None:
+    if isinstance(width, bool) or not isinstance(width, int) or not 1 <= width <= MAX_WIDTH:
+        shown = repr(width)[:40]
+        raise InputError(f"width is {shown}; it must be a whole number from 1 to {MAX_WIDTH}.")
+
+
+class _Gaps:
+    """The open places of one sentence, and one forward pass for several states of them."""
+
+    def __init__(
+        self,
+        model: Model,
+        text: str,
+        masks: Sequence[int],
+        hidden: Sequence[int],
+        *,
+        every: bool = True,
+    ) -> None:
+        self.model, self.head = model, head_of(model)
+        question = Question(model, FillRequest(text, [*masks, *hidden]))
+        self.seen = question.seen
+        wanted = question.positions if every else sorted(masks)
+        self.positions = [p for p in wanted if p not in set(hidden)]
+        if not self.positions:
+            raise InputError("There is no gap to fill; hide a word or write [MASK].")
+        if len(self.positions) > MAX_GAPS:
+            raise InputError(
+                f"{len(self.positions)} gaps are too many to fill together; at most {MAX_GAPS} go."
+            )
+        tokenizer = model.tokenizer
+        self.barred = [*tokenizer.special_ids, tokenizer.mask_id, tokenizer.unknown_id]
+
+    def logs(self, states: Sequence[_Filled], places: Sequence[tuple[int, int]]) -> Tensor:
+        """Log-probabilities [N, V] at (state, position) places."""
+        encodings = [seen_with(self.seen, state) for state in states]
+        rows = max(1, _PADDED_TOKENS // len(self.seen))
+        parts = []
+        with torch.inference_mode():
+            for start in range(0, len(encodings), rows):
+                inside = [(r - start, p) for r, p in places if start <= r < start + rows]
+                hidden = hidden_at(self.model, encodings[start : start + rows], inside)
+                parts += [
+                    self.head(part).float().log_softmax(-1) for part in hidden.split(HEAD_ROWS)
+                ]
+        return torch.cat(parts)[:, : self.model.tokenizer.vocabulary]
+
+    def choosable(self, logs: Tensor) -> Tensor:
+        """The same with pieces that stand for no word at minus infinity."""
+        return logs.index_fill(1, torch.tensor(self.barred, device=logs.device), -math.inf)
+
+    @cached_property
+    def open(self) -> Tensor:
+        """Log-probabilities [n, V] of every gap while all are open."""
+        return self.logs([{}], [(0, p) for p in self.positions])
+
+    def independent(self) -> dict[int, int]:
+        """Every gap by itself."""
+        best = self.choosable(self.open).argmax(1)
+        return dict(zip(self.positions, best.tolist(), strict=True))
+
+    def most_confident(self) -> dict[int, int]:
+        """Always the gap that is surest next; of equally sure ones the leftmost."""
+        filled: dict[int, int] = {}
+        while len(filled) < len(self.positions):
+            left = [p for p in self.positions if p not in filled]
+            logs = self.logs([filled], [(0, p) for p in left]) if filled else self.open
+            best = self.choosable(logs).max(1)
+            row = int(best.values.argmax())
+            filled[left[row]] = int(best.indices[row])
+        return filled
+
+    def beam(self, width: int) -> list[dict[int, int]]:
+        """The best beginnings, gap by gap from the left."""
+        states: list[dict[int, int]] = [{}]
+        totals = torch.zeros(1, dtype=torch.float64)
+        for position in self.positions:
+            if states == [{}]:
+                logs = self.open[:1]
+            else:
+                logs = self.logs(states, [(row, position) for row in range(len(states))])
+            sums = totals[:, None] + self.choosable(logs).double().cpu()
+            best = sums.flatten().topk(min(width, int(sums.isfinite().sum())))
+            rows, pieces = best.indices // sums.shape[1], best.indices % sums.shape[1]
+            states = [
+                {**states[row], position: piece}
+                for row, piece in zip(rows.tolist(), pieces.tolist(), strict=True)
+            ]
+            totals = best.values
+        return states
+
+    def chain(self, path: _Filled) -> list[float]:
+        """Log-probability of each piece, given those before it on the path."""
+        order = list(path)
+        first = float(self.open[self.positions.index(order[0]), path[order[0]]])
+        if len(order) == 1:
+            return [first]
+        states = [{p: path[p] for p in order[:done]} for done in range(1, len(order))]
+        logs = self.logs(states, list(enumerate(order[1:])))
+        return [first, *(float(row[path[p]]) for row, p in zip(logs, order[1:], strict=True))]
+
+    def filling(self, way: str, path: _Filled) -> Filling:
+        """A filling, given in the order in which it was made, with its three sums."""
+        ordered = {position: path[position] for position in self.positions}
+        alone = [float(row[i]) for row, i in zip(self.open, ordered.values(), strict=True)]
+        chained = self.chain(ordered)
+        if way == "independent":
+            steps = alone
+        else:
+            steps = chained if list(path) == self.positions else self.chain(path)
+        tokenizer = self.model.tokenizer
+        choices = [
+            Choice(
+                position=position,
+                id=index,
+                piece=tokenizer.piece(index),
+                display=tokenizer.display(index),
+                continues=not tokenizer.starts_word(index),
+                log_probability=step,
+            )
+            for (position, index), step in zip(path.items(), steps, strict=True)
+        ]
+        return Filling(way, choices, math.fsum(steps), math.fsum(alone), math.fsum(chained))
+
+
+def _stretched(
+    seen: Encoding, gap: Sequence[int], done: Sequence[int], pieces: int, tokenizer: Tokenizer
+) -> Encoding:
+    """The encoding with a word of so many pieces in the gap, the first of them in place."""
+    ids = [*done, *[tokenizer.mask_id] * (pieces - len(done))]
+    first, after = gap[0], gap[-1] + 1
+    segment = seen.segment_ids[first]
+    # Only ids and segments are read from here on; the other lists would need places in the text.
+    return replace(
+        seen,
+        ids=seen.ids[:first] + ids + seen.ids[after:],
+        segment_ids=seen.segment_ids[:first] + [segment] * pieces + seen.segment_ids[after:],
+    )
+
+
+def _refusal(tokenizer: Tokenizer, word: str, ids: Sequence[int], most: int) -> str | None:
+    """Why a word cannot be scored."""
+    if not ids:
+        return f"“{word}” holds no character that the model knows."
+    if tokenizer.unknown_id in ids:
+        return f"“{word}” is not in the model's vocabulary, not even in pieces."
+    if len(ids) > most:
+        return f"“{word}” is {len(ids)} pieces here; at most {most} fit."
+    return None
+
+
+def _word_score(
+    tokenizer: Tokenizer, word: str, ids: Sequence[int], note: str | None, steps: list[float]
+) -> WordScore:
+    pieces = tuple(tokenizer.display(index) for index in ids)
+    if note is not None:
+        return WordScore(word, pieces, note=note)
+    return WordScore(word, pieces, tuple(steps), math.fsum(steps))
+
+
+def _chunks(asked: Sequence[tuple[Encoding, int]]) -> list[list[tuple[Encoding, int]]]:
+    """Parts small enough for one padded pass, in order."""
+    chunks: list[list[tuple[Encoding, int]]] = [[]]
+    longest = 0
+    for entry in asked:
+        longest = max(longest, len(entry[0]))
+        if chunks[-1] and (len(chunks[-1]) + 1) * longest > _PADDED_TOKENS:
+            chunks.append([])
+            longest = len(entry[0])
+        chunks[-1].append(entry)
+    return chunks if asked else []

@@ -1,0 +1,305 @@
+"""The Forge tab without a browser: numbers against core_models, pairs of models, bad input."""
+
+import asyncio
+import csv
+import io
+import math
+import shutil
+from dataclasses import replace
+from xml.etree import ElementTree
+
+import pytest
+import torch
+
+import core_models as cm
+from app import forge
+from app.session import Session
+from app.tabs import forge as tab
+from app.tabs import mask
+from core_models.prediction import detect, fill
+from core_models.prediction import forge as core_forge
+from viz import verdicts
+
+TEXT = "The capital of France is Paris ."
+SVG = "{http://www.w3.org/2000/svg}"
+LINES = [TEXT, "Bees make honey , and the bees fly from flower to flower ."] * 4
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory):
+    """A detective with its generator, and one without; all small and random."""
+    folder = tmp_path_factory.mktemp("forge-models")
+    tokenizer = cm.Tokenizer.train(LINES, vocabulary=150)
+    config = replace(
+        cm.size("electra-small-discriminator").with_vocabulary(tokenizer.vocabulary),
+        initial_std=0.1,
+    )
+    named = {"sleuth": ["replaced_token"], "alone": ["replaced_token"]}
+    named["sleuth-generator"] = ["masked_token"]
+    for seed, (name, heads) in enumerate(named.items()):
+        generator = torch.Generator().manual_seed(seed)
+        cm.Model.new(config, tokenizer, heads=heads, generator=generator).save(folder / name)
+    return folder
+
+
+@pytest.fixture
+def session(models, monkeypatch):
+    monkeypatch.setenv("CLOZE_MODELS", str(models))
+    session = Session()
+    yield session
+    session.close()
+
+
+def ask(session, answer=tab.show, **values):
+    question = {"rev": 7, "text": TEXT, "model": "sleuth", "roll": 3, **values}
+    return asyncio.run(answer(session, question))
+
+
+def hide(*positions):
+    return [{"position": position, "case": "mask"} for position in positions]
+
+
+@pytest.mark.parametrize("temperature", [0.5, 1, 2.5])
+def test_every_number_is_that_of_the_core_calls(session, temperature):
+    answer = ask(session, marks=hide(2, 6), temperature=temperature)
+    sleuth, generator = session.model("sleuth"), session.model("sleuth-generator")
+    random = torch.Generator().manual_seed(3)
+    forged = core_forge(generator, TEXT, [2, 6], random=random, temperature=temperature)
+    judged = detect(sleuth, TEXT, replaced={s.position: s.id for s in forged.samples})
+    assert answer["before"] == [v.probability for v in detect(sleuth, TEXT).verdicts]
+    assert answer["after"] == [v.probability for v in judged.verdicts]
+    for gap, sample in zip(answer["gaps"], forged.samples, strict=True):
+        assert gap["sample"] == {
+            name: getattr(sample, name) for name in ("id", "piece", "display", "probability")
+        }
+        assert gap["original_probability"] == sample.original_probability
+        assert gap["lucky"] == sample.lucky
+
+
+def test_the_distribution_is_that_of_fill_sharpened_by_the_temperature(session):
+    generator = session.model("sleuth-generator")
+    (plain,) = fill(generator, TEXT, masks=[2], top_k=100).predictions
+    warm = ask(session, marks=hide(2), temperature=1)["gaps"][0]["candidates"]
+    for mine, theirs in zip(warm, plain.candidates, strict=False):
+        assert mine["id"] == theirs.id
+        assert mine["probability"] == pytest.approx(theirs.probability, rel=1e-5)
+    cold = ask(session, marks=hide(2), temperature=0.5)["gaps"][0]["candidates"]
+    # p^(1/T) up to a factor: the ratio of two candidates is squared.
+    expected = (warm[0]["probability"] / warm[1]["probability"]) ** 2
+    assert cold[0]["probability"] / cold[1]["probability"] == pytest.approx(expected, rel=1e-4)
+
+
+def test_a_lucky_draw_counts_as_real(session, monkeypatch):
+    def hit(*values, **options):
+        forged = core_forge(*values, **options)
+        first, *rest = forged.samples
+        return replace(forged, samples=[replace(first, id=first.original, lucky=True), *rest])
+
+    monkeypatch.setattr(forge, "forge", hit)
+    answer = ask(session, marks=hide(2))
+    assert answer["gaps"][0]["lucky"]
+    assert answer["after"] == answer["before"]
+    assert "1 draw hit the word of the text and counts as real." in answer["summary"]
+    assert "catches" not in answer["summary"]
+    both = ask(session, marks=hide(2, 6))
+    assert "of 1 forged word." in both["summary"]
+
+
+def test_losses_are_means_over_gaps_and_over_every_token(session):
+    answer = ask(session, marks=hide(2, 6))
+    gaps = answer["gaps"]
+    generator = sum(-math.log(gap["original_probability"]) for gap in gaps) / 2
+    fake = {gap["position"] for gap in gaps if not gap["lucky"]}
+    truth = [p if n in fake else 1 - p for n, p in enumerate(answer["after"])]
+    discriminator = sum(-math.log(p) for p in truth) / len(truth)
+    assert answer["loss"]["generator"] == {"count": 2, "mean": pytest.approx(generator)}
+    assert answer["loss"]["discriminator"] == {
+        "count": len(answer["tokens"]),
+        "mean": pytest.approx(discriminator),
+    }
+
+
+def test_my_fake_is_judged_alone_in_the_true_sentence(session):
+    answer = ask(session, marks=hide(2), fakes=[{"position": 6, "word": "honey"}])
+    sleuth = session.model("sleuth")
+    (index,) = sleuth.tokenizer.pieces_of("honey")
+    judged = detect(sleuth, TEXT, replaced={6: index})
+    assert answer["mine"]["verdicts"] == [v.probability for v in judged.verdicts]
+    assert answer["mine"]["fakes"] == [{"position": 6, "word": "honey", "id": index, "note": None}]
+
+
+@pytest.mark.parametrize(
+    ("word", "note"),
+    [("Paris", "stands there already"), ("flowe", "pieces here"), ("龘", "vocabulary")],
+)
+def test_a_word_that_is_no_fake_says_why(session, word, note):
+    mine = ask(session, fakes=[{"position": 6, "word": word}])["mine"]
+    assert mine["fakes"][0]["id"] is None
+    assert note in mine["fakes"][0]["note"]
+    assert mine["verdicts"] == ask(session)["before"]
+
+
+def test_a_draw_depends_on_its_seed_and_leaves_special_pieces(session):
+    text = " ".join(["bees make honey and fly"] * 6)
+    places = [
+        [gap["position"] for gap in ask(session, text=text, seed=seed)["gaps"]]
+        for seed in (1, 1, 2)
+    ]
+    assert places[0] == places[1] != places[2]
+    assert all(len(found) == round(0.15 * 32) for found in places)  # 30 words, [CLS], [SEP]
+    assert not {0, 31} & set(places[0])
+    assert ask(session, text=text)["drawn"] is True
+
+
+def test_hidden_words_of_another_vocabulary_are_found_by_their_letters(session):
+    other = session.sentence(TEXT, "bert-mini").tokens
+    (paris,) = [token.position for token in other if token.text == "Paris"]
+    answer = ask(session, model="bert-mini", marks=hide(paris))
+    assert {answer["tokens"][gap["position"]]["text"] for gap in answer["gaps"]} == {"Paris"}
+    assert answer["chosen"]["name"] == "sleuth"
+
+
+def test_a_gap_in_the_text_is_filled_and_has_no_truth(session):
+    answer = ask(session, text="The capital of [MASK] is Paris .", marks=hide(6))
+    gap = answer["gaps"][0]
+    assert (gap["position"], gap["written"], gap["original"]) == (4, True, None)
+    assert "1 forged word" in answer["summary"] or "hit the word" in answer["summary"]
+
+
+def test_which_pair_answers(session):
+    listed = [(d["name"], d["generator"]) for d in ask(session)["detectives"]]
+    assert listed == [("sleuth", True), ("alone", False)]
+    assert ask(session, model="sleuth-generator")["chosen"]["name"] == "sleuth"
+    assert ask(session, detective="alone")["chosen"]["name"] == "alone"
+
+
+def test_a_detective_without_generator_still_judges(session):
+    answer = ask(session, model="alone", fakes=[{"position": 2, "word": "bees"}])
+    assert answer["generator"] is None
+    assert (answer["after"], answer["gaps"], answer["loss"]) == (None, [], None)
+    assert len(answer["mine"]["verdicts"]) == len(answer["tokens"])
+
+
+def test_without_a_detective_the_tab_says_so(monkeypatch):
+    monkeypatch.delenv("CLOZE_MODELS", raising=False)
+    session = Session()
+    monkeypatch.setattr(session, "models", lambda: [])
+    answer = ask(session, model="bert-mini")
+    session.close()
+    assert (answer["kind"], answer["error"]) == ("missing", None)
+
+
+def test_models_that_cut_words_otherwise_are_refused(session):
+    sleuth, stranger = session.model("sleuth"), session.model("bert-mini")
+    game = forge.read_game({"text": TEXT}, ())
+    with pytest.raises(cm.InputError, match="other pieces"):
+        forge.play(sleuth, stranger, game)
+
+
+@pytest.mark.parametrize(
+    ("values", "word"),
+    [
+        ({"text": " "}, "no text"),
+        ({"temperature": 0}, "between 0.1 and 5"),
+        ({"temperature": float("nan")}, "between"),
+        ({"temperature": "hot"}, "between"),
+        ({"roll": -1}, "roll"),
+        ({"seed": True}, "seed"),
+        ({"fakes": "x"}, "list"),
+        ({"fakes": [{"position": 2}]}, "position and a word"),
+        ({"fakes": [{"position": 2, "word": "x" * 65}]}, "64"),
+        ({"fakes": [{"position": n, "word": "x"} for n in range(17)]}, "at most 16"),
+        ({"marks": 3}, "marks"),
+        ({"model": "../etc"}, None),
+    ],
+)
+def test_bad_questions_get_a_sentence_and_their_revision(session, values, word):
+    answer = ask(session, **values)
+    assert answer["rev"] == 7
+    if word is None:  # the bar's model is not asked unless words are hidden
+        assert answer["error"] is None
+        assert "no model" in ask(session, marks=hide(2), **values)["error"]
+    else:
+        assert word in answer["error"]
+
+
+@pytest.mark.parametrize("text", ["Paris", "[MASK]", "word " * 2000, "[MASK] " * 50])
+def test_short_long_and_empty_sentences(session, text):
+    answer = ask(session, text=text)
+    assert answer["error"] is None
+    assert len(answer["after"]) == len(answer["tokens"]) <= 512
+    assert all(math.isfinite(chance) for chance in answer["after"])
+
+
+def test_the_code_shown_recomputes_the_verdicts(session):
+    answer = ask(session, marks=hide(2, 6), fakes=[{"position": 4, "word": "honey"}])
+    printed: list = []
+    names: dict = {"print": lambda *values: printed.append(values)}
+    exec(answer["code"], names)
+    assert [chance for _, _, chance in printed] == pytest.approx(answer["after"], rel=1e-5)
+    mine = [verdict.probability for verdict in names["mine"].verdicts]
+    assert mine == pytest.approx(answer["mine"]["verdicts"], rel=1e-5)
+
+
+def test_the_csv_has_a_row_for_each_token(session):
+    file = ask(session, tab.export, marks=hide(2), what="csv")
+    rows = list(csv.DictReader(io.StringIO(file["text"])))
+    shown = ask(session, marks=hide(2))
+    assert [float(row["replaced_forged"]) for row in rows] == pytest.approx(shown["after"])
+    assert rows[2]["forged"].lstrip("'") == shown["gaps"][0]["sample"]["piece"]
+
+
+def test_the_svg_opens_and_holds_every_token(session):
+    file = ask(session, tab.export, text="A <b> & 北京 \x07 capital", marks=hide(2), what="svg")
+    texts = [node.text for node in ElementTree.fromstring(file["text"]).iter() if node.text]
+    answer = ask(session, text="A <b> & 北京 \x07 capital", marks=hide(2))
+    numbers = [text for text in texts if text.endswith(" %")]
+    assert numbers == [f"{100 * chance:.0f} %" for chance in answer["after"]]
+    assert "svg or csv" in ask(session, tab.export, what="exe")["error"]
+
+
+def test_bars_are_as_tall_as_their_chance():
+    tokens = [verdicts.Judged(text="a", chance=0.25), verdicts.Judged(text="b", chance=0.5)]
+    drawn = ElementTree.fromstring(verdicts.verdicts_svg(tokens, title="t"))
+    bars = [r for r in drawn.iter(f"{SVG}rect") if r.get("fill") in (verdicts.QUIET, verdicts.LOUD)]
+    assert [float(bar.get("height")) / verdicts.TALL for bar in bars] == [0.25, 0.5]
+    assert [bar.get("fill") for bar in bars] == [verdicts.QUIET, verdicts.LOUD]
+    for bad in ([], [verdicts.Judged(text="a", chance=1.5)]):
+        with pytest.raises(ValueError, match=r"nothing|within"):
+            verdicts.verdicts_svg(bad, title="t")
+
+
+def test_the_mask_tab_says_that_a_detective_fills_no_gaps(session):
+    question = {"rev": 4, "text": TEXT, "model": "sleuth", "marks": hide(2)}
+    answer = asyncio.run(mask.predict(session, question))
+    assert "It judges tokens and predicts none" in answer["error"]
+
+
+def test_the_picker_says_what_a_model_can_do(session):
+    titles = {name: title for title, name in session.choices()}
+    assert titles["sleuth"] == "sleuth · judges tokens"
+    assert titles["sleuth-generator"] == "sleuth-generator · gaps"
+
+
+def test_the_code_names_the_folder_of_a_run():
+    assert forge.loadable("bert-mini") == "bert-mini"
+    assert forge.loadable("run/my-run") == "runs/my-run/model"
+
+
+def test_a_run_brings_its_own_generator(session, models, tmp_path):
+    class Runs:
+        def models(self):
+            return [("run/a", "a (run)"), ("run/b", "b (run)")]
+
+        def model_path(self, name):
+            return tmp_path / name.removeprefix("run/") / "model"
+
+    for name, source in (("a/model", "sleuth"), ("a/generator", "sleuth-generator")):
+        shutil.copytree(models / source, tmp_path / name)
+    shutil.copytree(models / "alone", tmp_path / "b" / "model")
+    session.library = Runs()
+    answer = ask(session, model="run/a", marks=hide(2))
+    assert answer["chosen"] == {"name": "run/a", "title": "a (run)", "generator": True}
+    assert answer["after"] == ask(session, marks=hide(2))["after"]
+    assert "cm.load('runs/a/generator')" in answer["code"]
+    assert "run/b" not in [found["name"] for found in answer["detectives"]]

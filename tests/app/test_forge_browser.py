@@ -1,0 +1,111 @@
+"""The Forge tab in Chromium, over small random models or none."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+import core_models as cm
+from core_models.prediction import detect
+
+ROOT = ".view-forge"
+SETTLED = """() => {
+  const view = document.querySelector('.view-forge').dataset;
+  return view.state === 'ready' && view.rev === view.asked;
+}"""
+
+
+@pytest.fixture
+def detective(session, monkeypatch, tmp_path):
+    """A small random discriminator with its generator, added to the models of the page."""
+    tokenizer = session.model("bert-mini").tokenizer
+    config = replace(
+        cm.size("electra-small-discriminator").with_vocabulary(tokenizer.vocabulary),
+        initial_std=0.1,
+    )
+    added = {"zz-detective": ["replaced_token"], "zz-detective-generator": ["masked_token"]}
+    for seed, (name, heads) in enumerate(added.items()):
+        generator = torch.Generator().manual_seed(seed)
+        cm.Model.new(config, tokenizer, heads=heads, generator=generator).save(tmp_path / name)
+    monkeypatch.setenv("CLOZE_MODELS", str(tmp_path))
+    before = dict(session._infos)
+    session._infos.clear()
+    yield session.model("zz-detective")
+    session._infos.clear()
+    session._infos.update(before)
+    for name in added:
+        session._loaded.pop(name, None)
+
+
+def open_tab(cloze, state="ready"):
+    cloze.page.wait_for_function("!!Cloze.openTab")
+    cloze.page.evaluate("Cloze.openTab('Forge')")
+    cloze.page.wait_for_selector(f'{ROOT}[data-state="{state}"]')
+    return cloze.page
+
+
+def chances(page, strip):
+    tokens = page.locator(".fd-strip").nth(strip).locator(".fd-token")
+    return tokens.evaluate_all("all => all.map(token => Number(token.dataset.chance))")
+
+
+def test_a_round_of_forging_and_judging(cloze, detective):
+    cloze.at(6).click()
+    page = open_tab(cloze)
+    if (radio := page.get_by_role("radio", name="zz-detective")).count():
+        radio.click()
+        page.wait_for_function(SETTLED)
+    text = page.evaluate("Cloze.sentence.text")
+    drawn = page.get_attribute(".fd-gap", "data-piece")
+    index = detective.tokenizer.id(drawn)
+    judged = detect(detective, text, replaced={6: index})
+    expected = [verdict.probability for verdict in judged.verdicts]
+    assert chances(page, 0) == pytest.approx(expected, abs=1e-6)
+    assert len(expected) == page.locator("[data-loss=discriminator] i.on").count()
+    assert page.locator("[data-loss=generator] i.on").count() == 1
+
+    page.click("#fd-roll")
+    page.wait_for_function(SETTLED)
+    page.click('.fd-strip button[data-position="4"]')
+    page.fill("#fd-word", "spain")
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".fd-notes p")
+    (spain,) = detective.tokenizer.pieces_of("spain")
+    mine = detect(detective, text, replaced={4: spain}).verdicts
+    assert chances(page, 1) == pytest.approx([v.probability for v in mine], abs=1e-6)
+    fooled = mine[4].probability < 0.5
+    assert page.get_attribute(".fd-notes p", "data-fooled") == str(fooled).lower()
+    score = page.inner_text('[data-side="human"] .fd-count')
+    assert score.startswith(f"fooled it with {int(fooled)} of 1")
+    # Asking for the same thing again is no new attempt.
+    page.click("#fd-try")
+    page.wait_for_function(SETTLED)
+    assert page.inner_text('[data-side="human"] .fd-count') == score
+
+
+def test_a_detective_in_the_bar_leaves_no_old_guesses_in_the_mask_tab(visit, detective):
+    cloze = visit(link="#text=The+capital+of+France+is+Paris+.&model=bert-mini&marks=6")
+    cloze.settle()
+    assert cloze.page.locator(".guess").first.is_visible()
+    cloze.page.click("#sentence-model input")
+    cloze.page.get_by_role("option").filter(has_text="zz-detective · judges").click()
+    cloze.page.wait_for_selector('.view-predictions[data-state="error"]')
+    assert "judges tokens and predicts none" in cloze.page.inner_text(".view-predictions .problem")
+    assert not cloze.page.locator(".guess").first.is_visible()
+
+
+def test_narrow_and_dark_nothing_sticks_out(visit, detective):
+    cloze = visit(width=390, dark=True)
+    open_tab(cloze)
+    cloze.write("x" * 200)
+    cloze.page.wait_for_function(SETTLED)
+    assert cloze.overflow() <= 0
+
+
+def test_without_a_detective_the_tab_says_how_to_train_one(cloze, session):
+    if any("replaced_token" in info.heads for info in session.models()):
+        pytest.skip("a detective is installed")
+    page = open_tab(cloze, "missing")
+    shown = page.inner_text(ROOT)
+    assert "core_models.zoo build electra-mini" in shown
+    assert page.locator(".fd-strip").count() == 0

@@ -1,0 +1,215 @@
+"""The sections of the Mask tab without a browser: what they show is what core_models computes."""
+
+import asyncio
+import csv
+import io
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+import core_models as cm
+from app import mask_models, mask_sections
+from app.ask import Ask, Mark
+from app.mask_scene import in_other_pieces, per_word, scene, words_of
+from app.session import Session
+from core_models.data import documents
+from core_models.prediction import fill, lens, score
+from core_models.tokenizer import Tokenizer
+
+TEXT = "Madrid is the capital of Spain."
+MODEL = "bert-mini"
+
+
+def small(name: str, tokenizer: Tokenizer, head: str, direction: str = "both") -> cm.Model:
+    config = cm.size(name).with_vocabulary(tokenizer.vocabulary, pad_id=tokenizer.pad_id)
+    config = replace(
+        config,
+        width=32,
+        embeddings=replace(config.embeddings, width=32),
+        attention=replace(config.attention, heads=2, head_width=16, direction=direction),
+        feed_forward=replace(config.feed_forward, width=64),
+        schedule=(0, 1),
+    )
+    return cm.Model.new(
+        config, tokenizer, heads=[head], generator=torch.Generator().manual_seed(4)
+    ).eval()
+
+
+@pytest.fixture(scope="module")
+def others(tmp_path_factory):
+    """A session over the shipped model and three small ones of other kinds."""
+    folder = tmp_path_factory.mktemp("models")
+    files = sorted((Path(__file__).parents[2] / "assets" / "primer").glob("english-*.txt"))
+    sentences = [sentence for document in documents.read(files[:1]) for sentence in document][:2000]
+    unigram = Tokenizer.train(sentences, vocabulary=800, kind="unigram")
+    pieces = Tokenizer.train(sentences, vocabulary=800)
+    small("xlnet-base-cased", unigram, "permutation").save(folder / "tiny-order")
+    small("bert-tiny", pieces, "causal", "left").save(folder / "tiny-causal")
+    small("electra-small", pieces, "replaced_token").save(folder / "tiny-judge")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CLOZE_MODELS", str(folder))
+        session = Session()
+        session.models()
+        yield session
+        session.close()
+
+
+def ask(session, section, *hidden, model=MODEL, text=TEXT, **extra):
+    marks = [{"position": position, "case": "mask"} for position in hidden]
+    question = {"rev": 7, "text": text, "model": model, "marks": marks, **extra}
+    answer = asyncio.run(mask_sections.answer(section, session, question))
+    assert answer["rev"] == 7
+    return answer
+
+
+def run(code: str) -> None:
+    """The lines that recompute an answer must run as they are."""
+    exec(compile(code, "code", "exec"), {"print": lambda *_: None})
+
+
+def table(answer) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(answer["csv"])))
+
+
+def test_together_shows_where_independence_fails(others):
+    answer = ask(others, mask_sections.together, 1, 6)
+    alone, left, sure, beam = (fillings[0] for fillings in answer["ways"])
+    plain = fill(others.model(MODEL), TEXT, masks=[1, 6], top_k=1).predictions
+    assert [c["id"] for c in alone["choices"]] == [p.candidates[0].id for p in plain]
+    product = math.log(plain[0].candidates[0].probability * plain[1].candidates[0].probability)
+    assert alone["apart"] == pytest.approx(product, rel=1e-3)
+    assert alone["chained"] < alone["apart"]
+    assert left["chained"] > alone["chained"]
+    assert beam["chained"] >= left["chained"] - 1e-4
+    assert sure["total"] == pytest.approx(sum(c["log_probability"] for c in sure["choices"]))
+    assert len(answer["ways"][3]) == mask_sections.WIDTH
+    assert [c["piece"] for c in answer["own"]["choices"]] == ["madrid", "spain"]
+    rows = table(answer)
+    assert {row["way"] for row in rows} == {*mask_sections.WAYS, "given"}
+    run(answer["code"])
+
+
+def test_words_of_any_length(others):
+    answer = ask(others, mask_sections.word, 1, rivals=["amsterdam", "chrysanthemums"])
+    assert [entry["word"] for entry in answer["words"]] == ["Madrid", "amsterdam", "chrysanthemums"]
+    watched = fill(others.model(MODEL), TEXT, masks=[1], watch=["amsterdam"]).predictions[0].watched
+    assert math.exp(answer["words"][1]["log_probability"]) == pytest.approx(
+        watched[0].probability, rel=1e-3
+    )
+    assert len(answer["words"][2]["steps"]) == len(answer["words"][2]["pieces"]) > 3
+    run(answer["code"])
+
+
+def test_a_hidden_word_of_several_pieces_is_one_gap(others):
+    text = "A volcano is a mountain."
+    answer = ask(others, mask_sections.word, 2, 3, text=text)
+    assert answer["gaps"] == [{"positions": [2, 3], "text": "volcano"}]
+    assert answer["words"][0]["pieces"] == ["volcan", "o"]
+
+
+def test_layers_are_those_of_the_lens(others):
+    answer = ask(others, mask_sections.layers, 1, 6, at=6, rivals=["france", "chrysanthemums"])
+    result = lens(others.model(MODEL), TEXT, 6, masks=[1], watch=["france"])
+    line = next(line for line in answer["lines"] if line["word"] == "france")
+    assert line["ranks"] == [row.prediction.watched[0].rank for row in result.layers]
+    own = next(line for line in answer["lines"] if "own" in line["kinds"])
+    assert own["ranks"] == [row.prediction.original.rank for row in result.layers]
+    assert next(line for line in answer["lines"] if "best" in line["kinds"])["ranks"][-1] == 1
+    assert answer["names"] == ["input", "1", "2", "3", "4"]
+    assert len(answer["notes"]) == 1
+    run(answer["code"])
+
+
+def test_models_answer_through_their_own_heads(others):
+    names = [MODEL, "tiny-causal", "tiny-order", "tiny-judge"]
+    answer = ask(others, mask_models.models, 1, models=names)
+    found = {entry["name"]: entry for entry in answer["models"]}
+    assert [found[name].get("kind") for name in names] == ["masked", "causal", "order", None]
+    assert "predicts none" in found["tiny-judge"]["error"]
+    for name in names[:3]:
+        assert len(found[name]["fillings"]) == mask_models.WIDTH
+        (own,) = score(others.model(name), [TEXT])
+        assert sum(found[name]["words"]) == pytest.approx(own.total, rel=1e-4)
+        mean = own.total / len(answer["words"])
+        assert found[name]["perplexity"] == pytest.approx(math.exp(-mean), rel=1e-3)
+    assert {row["model"] for row in table(answer)} == set(names[:3])
+
+
+def test_models_without_a_gap_still_score_the_sentence(others):
+    answer = ask(others, mask_models.models)
+    assert answer["error"] is None
+    assert answer["at"] is None
+    assert len(answer["models"]) == 2
+    assert answer["models"][0]["gap"] is None
+    assert len(answer["models"][0]["words"]) == len(answer["words"]) == 7
+
+
+def test_gaps_move_into_other_pieces(others):
+    """A gap and a [MASK] of the text, in a vocabulary that cuts and writes them otherwise."""
+    text = "[MASK] is the capital of Spain."
+    seen = scene(Ask(text=text, model=MODEL, marks=(Mark(position=6),)), others.model(MODEL))
+    other = others.model("tiny-order")
+    moved, mine, rest = in_other_pieces(seen, seen.gaps[1], other)
+    encoding = other.encode([moved])[0]
+    shown = "".join(moved[slice(*encoding.offsets[p])] for p in mine)
+    assert shown.strip() == "Spain"
+    assert [encoding.ids[p] for p in rest] == [other.tokenizer.mask_id]
+
+
+def test_words_by_eye():
+    text = "It's 3.5 °C, 我们去 well-known."
+    assert [text[a:b] for a, b in words_of(text)] == [
+        "It's", "3", ".", "5", "°", "C", ",", "我", "们", "去", "well-known", ".",
+    ]  # fmt: skip
+
+
+def test_every_summand_belongs_to_one_word(others):
+    model = others.model(MODEL)
+    text = "A volcano throws out hot rock, doesn't it?"
+    (result,) = score(model, [text])
+    sums = per_word(result, model.encode([text])[0], words_of(text))
+    assert sum(value for value in sums if value is not None) == pytest.approx(result.total)
+
+
+@pytest.mark.parametrize(
+    "section", [mask_sections.together, mask_sections.word, mask_sections.layers]
+)
+def test_nothing_hidden_is_said_plainly(others, section):
+    answer = ask(others, section)
+    assert answer["error"]
+    assert "hid" in answer["error"].lower()
+
+
+def test_bad_questions_are_refused(others):
+    every = (mask_sections.together, mask_sections.word, mask_sections.layers, mask_models.models)
+    for section in every:
+        assert ask(others, section, 99)["error"]
+        assert ask(others, section, 1, model="no-such")["error"]
+        assert ask(others, section, 1, text=" ")["error"]
+    assert ask(others, mask_sections.together, *range(1, 20), text="a " * 30)["error"]
+    assert ask(others, mask_models.models, 1, models=[MODEL] * 9)["error"]
+    assert ask(others, mask_models.models, 1, models="x")["error"]
+    assert ask(others, mask_sections.layers, 1, rivals="london")["error"]
+    assert ask(others, mask_sections.word, 1, at={"a": 1})["error"] is None
+
+
+def test_a_long_text_is_not_scored_word_by_word(others):
+    answer = ask(others, mask_models.models, 1, text="The lake is cold. " * 30, models=[MODEL])
+    assert answer["error"] is None
+    assert answer["models"][0]["words"] is None
+    assert answer["models"][0]["fillings"]
+
+
+def test_a_model_with_an_order_hides_all_drawn_words(others):
+    """Its fill refuses words that are replaced or kept."""
+    long = " ".join([TEXT] * 12)
+    drawn = asyncio.run(others.random_mask(long, "tiny-order", seed=3, rate=0.5))
+    assert len(drawn.marks) > 10
+    assert {mark.case for mark in drawn.marks} == {"mask"}
+    result = asyncio.run(others.fill(Ask(text=long, model="tiny-order", marks=drawn.marks)))
+    assert len(result.predictions) == len(drawn.marks)
+    masked = asyncio.run(others.random_mask(long, MODEL, seed=3, rate=0.5))
+    assert {mark.case for mark in masked.marks} > {"mask"}

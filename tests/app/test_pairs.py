@@ -1,0 +1,198 @@
+"""The Pairs tab without a browser: numbers against core_models, examples, bad input."""
+
+import asyncio
+import csv
+import io
+from dataclasses import replace
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+import core_models as cm
+from app import pairs
+from app.session import Session
+from app.tabs import pairs as tab
+from core_models.data import documents
+from core_models.prediction import judge_pair
+
+FIRST, SECOND, OTHER = "Bees make honey .", "The bees fly .", "Paris is the capital of France ."
+BASE = {"first": FIRST, "next": SECOND, "other": OTHER}
+LINES = [FIRST, SECOND, OTHER] * 4
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory):
+    """Small random models: one with each pair head, one with neither."""
+    folder = tmp_path_factory.mktemp("pairs-models")
+    tokenizer = cm.Tokenizer.train(LINES, vocabulary=150)
+    heads = {
+        "order": (cm.size("albert-base"), ["masked_token", "sentence_order"]),
+        "plain": (cm.size("bert-mini"), ["masked_token"]),
+        "follows": (cm.size("bert-mini"), ["masked_token", "next_sentence"]),
+    }
+    for seed, (name, (config, names)) in enumerate(heads.items()):
+        config = config.with_vocabulary(tokenizer.vocabulary)
+        generator = torch.Generator().manual_seed(seed)
+        cm.Model.new(config, tokenizer, heads=names, generator=generator).save(folder / name)
+    return folder
+
+
+@pytest.fixture
+def session(models, monkeypatch):
+    monkeypatch.setenv("CLOZE_MODELS", str(models))
+    session = Session()
+    yield session
+    session.close()
+
+
+def ask(session, answer=tab.show, **values):
+    question = {"rev": 9, "text": FIRST, "second": SECOND, "model": "follows", "base": BASE}
+    return asyncio.run(answer(session, question | values))
+
+
+def test_verdicts_are_those_of_judge_pair(session):
+    answer = ask(session)
+    cells = {
+        "same_right": (FIRST, SECOND),
+        "same_wrong": (SECOND, FIRST),
+        "other_right": (FIRST, OTHER),
+        "other_wrong": (OTHER, FIRST),
+    }
+    for head, name in (("next_sentence", "follows"), ("sentence_order", "order")):
+        said = answer["heads"][head]
+        model = session.model(name)
+        now = judge_pair(model, FIRST, SECOND)
+        assert (said["model"], said["now"]) == (name, now.to_json())
+        assert said["now"]["head"] == head
+        for cell, texts in cells.items():
+            assert said["cells"][cell] == judge_pair(model, *texts).probabilities[0]
+        true, wrong, other = (
+            judge_pair(model, *cells[cell]).probabilities[0]
+            for cell in ("same_right", "same_wrong", "other_right")
+        )
+        assert said["effects"] == {"order": true - wrong, "topic": true - other}
+
+
+def test_each_head_answers_by_the_chosen_model_or_the_first_that_can(session):
+    assert ask(session)["answering"] == {"next_sentence": "follows", "sentence_order": "order"}
+    # bert-mini has a next-sentence head and comes before the others.
+    first = "bert-mini" if "next_sentence" in session.model("bert-mini").heads else "follows"
+    for name in ("order", "plain"):
+        assert ask(session, model=name)["answering"]["next_sentence"] == first
+
+
+def test_a_head_that_nobody_has_is_none():
+    assert pairs.judges([], "x", ["masked_token"]) == {
+        "next_sentence": None,
+        "sentence_order": None,
+    }
+
+
+def test_a_model_with_both_heads_answers_by_its_first():
+    found = pairs.judges([], "both", ["sentence_order", "next_sentence"])
+    assert found == {"next_sentence": "both", "sentence_order": None}
+
+
+def test_similarity_is_that_of_the_similarity_head(session):
+    model = session.model("plain")
+    answer = ask(session, model="plain")["similarity"]["pair"]
+    for kind, pooling in (("cls", "token"), ("mean", "mean")):
+        twin = model.with_head("similarity", pooling=pooling)
+        batch = replace(twin.batch([FIRST]), second=twin.batch([SECOND]))
+        with torch.inference_mode():
+            value = twin.heads["similarity"].answer(twin.encoder, batch)
+        assert answer[kind] == pytest.approx(float(value), abs=1e-5)
+    other = ask(session, model="plain")["similarity"]["other"]
+    with torch.inference_mode():
+        hidden = [model.encoder(model.batch([text])).hidden[0, 0] for text in (FIRST, OTHER)]
+    assert other["cls"] == pytest.approx(float(F.cosine_similarity(*hidden, dim=0)), abs=1e-5)
+
+
+def test_the_input_is_that_of_the_tokenizer(session):
+    shown = ask(session)["input"]
+    (encoding,) = session.model("follows").encode([(FIRST, SECOND)])
+    assert [piece["id"] for piece in shown["pieces"]] == encoding.ids
+    assert [piece["segment"] for piece in shown["pieces"]] == encoding.segment_ids
+    assert [piece["special"] for piece in shown["pieces"]] == encoding.special
+    assert shown["segments"] == "table"
+
+
+def test_examples_stand_in_the_primer_as_they_say():
+    passages = [d for f in sorted(pairs.PRIMER.glob("english-*.txt")) for d in documents.read([f])]
+    for number in range(30):
+        found = pairs.example(number)
+        assert found == pairs.example(number)
+        (mine,) = [p for p in passages if found.first in p and found.next in p and found.same in p]
+        at = mine.index(found.first)
+        assert mine[at + 1] == found.next
+        assert abs(mine.index(found.same) - at) > 1
+        assert found.other not in mine
+        assert found.pair("swapped") == (found.next, found.first)
+    assert len({pairs.example(number) for number in range(30)}) > 20
+
+
+def test_measuring_counts_what_judge_pair_says(session, monkeypatch):
+    monkeypatch.setattr(pairs, "MEASURED", 3)
+    answer = asyncio.run(tab.measure(session, {"rev": 2, "model": "follows"}))
+    for head, name in answer["answering"].items():
+        for kind in pairs.KINDS:
+            chances = [
+                judge_pair(session.model(name), *pairs.example(n).pair(kind)).probabilities[0]
+                for n in range(3)
+            ]
+            assert answer["counts"][head][kind] == sum(chance >= 0.5 for chance in chances)
+
+
+@pytest.mark.parametrize(
+    ("values", "word"),
+    [
+        ({"text": ""}, "no text"),
+        ({"second": " "}, "second text is empty"),
+        ({"second": None}, "second text is empty"),
+        ({"second": "x" * 20_001}, "20,001"),
+        ({"base": None}, "base"),
+        ({"base": {"first": "a"}}, "no text"),
+        ({"model": "../etc"}, "no model"),
+        ({"model": 4}, "No model"),
+    ],
+)
+def test_bad_questions_get_a_sentence_and_their_revision(session, values, word):
+    answer = ask(session, **values)
+    assert answer["rev"] == 9
+    assert word in answer["error"]
+
+
+def test_only_whole_numbers_name_examples():
+    for number in (-1, 1.5, "1", None, 10**9):
+        assert "number" in tab.example({"rev": 1, "number": number})["error"]
+    assert tab.example({"rev": 1, "number": 4})["first"] == pairs.example(4).first
+
+
+def test_long_texts_are_cut_and_say_so(session):
+    answer = ask(session, text="honey " * 900, second="bees " * 900)
+    assert answer["error"] is None
+    assert answer["input"]["truncated"]
+    assert len(answer["input"]["pieces"]) == session.model("follows").longest
+
+
+def test_the_code_shown_recomputes_the_numbers(session):
+    answer = ask(session)
+    printed: list = []
+    with torch.inference_mode():
+        exec(answer["code"], {"print": printed.append})
+    follows, order, cosine, segments = printed
+    assert list(follows.probabilities) == answer["heads"]["next_sentence"]["now"]["probabilities"]
+    assert list(order.probabilities) == answer["heads"]["sentence_order"]["now"]["probabilities"]
+    assert float(cosine) == pytest.approx(answer["similarity"]["pair"]["mean"], abs=1e-5)
+    assert segments == [piece["segment"] for piece in answer["input"]["pieces"]]
+
+
+def test_the_csv_holds_the_verdicts(session):
+    file = ask(session, tab.export)
+    rows = list(csv.DictReader(io.StringIO(file["text"])))
+    assert [row["case"] for row in rows[:5]] == ["pair", *pairs.grid(BASE)]
+    said = ask(session)["heads"]["sentence_order"]
+    order = [float(row["value"]) for row in rows if row["head"] == "sentence_order"]
+    assert order == pytest.approx([said["now"]["probabilities"][0], *said["cells"].values()])
+    assert {row["meaning"] for row in rows} == {"next", "in order", "cosine"}

@@ -1,0 +1,179 @@
+"""Fine-tuning and a race in Chromium: from the form to the figures, and a model to try."""
+
+import json
+import math
+from dataclasses import replace
+
+import pytest
+import torch
+
+import core_models as cm
+from core_models.tokenizer import Tokenizer
+
+NOUNS = ("film", "meal", "room", "song", "walk", "book", "trip", "play", "soup", "game")
+GOOD = ("great", "lovely", "superb", "charming")
+BAD = ("awful", "boring", "bland", "shabby")
+ROWS = "sentence,mood\n" + "".join(
+    f"The {noun} was {word} .,{label}\n"
+    for noun in NOUNS
+    for label, group in (("good", GOOD), ("bad", BAD))
+    for word in group
+)
+
+
+@pytest.fixture(scope="module")
+def tiny(runs):
+    """A finished run that is only a tiny random model; its name in the pickers."""
+    tokenizer = Tokenizer.train(ROWS.replace(",", " ").split("\n"), vocabulary=120)
+    size = cm.size("bert-tiny").with_vocabulary(tokenizer.vocabulary, pad_id=tokenizer.pad_id)
+    config = replace(
+        size,
+        width=32,
+        initial_std=0.1,
+        embeddings=replace(size.embeddings, width=32, positions=64),
+        attention=replace(size.attention, heads=2, head_width=16),
+        feed_forward=replace(size.feed_forward, width=64),
+    )
+    model = cm.Model.new(config, tokenizer, generator=torch.Generator().manual_seed(5))
+    run = runs.create({"model": {"checkpoint": "bert-mini"}, "task": {"set": "sentiment"}})
+    model.save(runs.root / run / "model")
+    return f"run/{run}"
+
+
+class Train:
+    """The Train tab with its form for a new run."""
+
+    def __init__(self, cloze, kind=None):
+        self.page = cloze.page
+        self.page.set_default_timeout(90_000)
+        if kind:
+            self.page.get_by_role("tab", name="Train").click()
+            self.page.wait_for_selector(".view-train[data-state=ready]")
+            self.page.click(f"#train-kind-{kind}")
+
+    def ready(self):
+        self.page.wait_for_selector(".train-task[data-state=ready]")
+
+
+def test_a_table_of_ones_own_becomes_a_model_that_is_tried(visit, runs, tiny):
+    train = Train(visit(), "task")
+    page = train.page
+    train.ready()
+    assert "680 rows" in page.inner_text(".train-about")  # the shipped set that it begins with
+    page.select_option("#train-set", label="my own table …")
+    page.fill("#train-set-paste", "sentence,mood\nOne row only .,good\n")
+    page.locator("#train-set-paste").blur()
+    page.locator(".train-end .problem", has_text="at least 2").wait_for()
+    page.fill("#train-set-paste", ROWS)
+    page.locator("#train-set-paste").blur()
+    page.locator(".train-about", has_text="68 rows to learn from and 12 to measure on").wait_for()
+    assert page.input_value("#train-role-text") == "sentence"
+    assert page.input_value("#train-role-label") == "mood"
+    page.select_option("#train-task-from", tiny)
+    for field, value in {"learning-rate": "0.01", "epochs": "8", "max-length": "16"}.items():
+        page.fill(f"#train-task-{field}", value)
+    page.check("#train-task-scratch")
+    page.locator(".train-end .train-sum", has_text="40 steps over 68 rows").wait_for()
+    train.ready()
+    page.click("#train-task-batch")
+    page.locator(".train-example", has_text="to be answered with").first.wait_for()
+    page.click("#train-task-start")
+    page.wait_for_selector(".train-run[data-state=finished]")
+
+    run = page.get_attribute(".train-run", "data-run")
+    found = json.loads((runs.root / run / "evaluation.json").read_text())
+    page.wait_for_selector(".train-result .train-bars")
+    shown = {
+        row.get_attribute("data-name"): row.locator("b").inner_text()
+        for row in page.locator(".train-result .train-bars li").all()
+    }
+    assert shown["model"] == f"{found['metrics']['accuracy'] * 100:.1f} %"
+    assert shown["majority"] == "50.0 %"
+    assert {"bag_of_words", "from_scratch"} <= set(shown)
+    assert found["metrics"]["accuracy"] > 0.5
+    cells = page.locator(".train-confusion tbody td").all_inner_texts()
+    assert [int(cell) for cell in cells] == [n for row in found["confusion"] for n in row]
+    baselines = page.locator(".train-curves > .train-chart .baseline-name").all_text_contents()
+    assert any(text.startswith("always the commonest label: 50") for text in baselines)
+
+    page.fill("#train-try-text", "The song was superb .")
+    page.click("#train-try-ask")
+    page.wait_for_selector(".train-answer li")
+    shares = page.locator(".train-answer li b").all_inner_texts()
+    assert math.isclose(sum(float(s.split()[0]) for s in shares), 100, abs_tol=0.3)
+
+    # Another browser sees the same, and may not stop or delete it.
+    other = Train(visit(width=390, dark=True, link=f"#run={run}")).page
+    other.wait_for_selector(".train-result .train-bars")
+    assert "started from another browser" in other.inner_text(".train-facts")
+    assert not other.is_visible("#train-delete")
+    refused = other.evaluate(
+        """async (run) => (await (await fetch(`/train/runs/${run}/delete`, {
+          method: 'POST', body: JSON.stringify({ confirm: run }),
+          headers: { 'x-cloze': 'train', 'x-cloze-owner': 'f'.repeat(32) } })).json()).error""",
+        run,
+    )
+    assert "this browser" in refused
+    assert other.evaluate("document.documentElement.scrollWidth - window.innerWidth") <= 0
+    assert run in runs.ids()
+    page.click("#train-delete")
+    page.click("#train-delete-sure")
+    page.wait_for_selector(".train-new")
+    assert run not in runs.ids()
+
+
+def test_a_race_of_two_ends_with_one_chart_and_a_table(visit, runs):
+    train = Train(visit(), "race")
+    page = train.page
+    page.wait_for_selector(".train-race-form[data-state=ready]")
+    assert page.locator(".train-entrants input:checked").count() == 3
+    page.click(".train-race-form .train-all summary")
+    config = json.loads(page.input_value(".train-race-form .train-json"))
+    config["entrants"] = [e for e in config["entrants"] if e["name"] in ("masked", "causal")]
+    config |= {
+        "name": "Tiny race",
+        "budget": {"steps": 12},
+        "overrides": {"layers": 1, "width": 32, "heads": 2},
+        "tokenizer": {"vocabulary": 300},
+        "data": {"texts": ["atlas/english-atlas.txt"], "max_length": 16, "held_out": 0.1},
+        "batch_size": 4,
+        "schedule": {"warmup": 2},
+        "report_every": 3,
+        "validate_every": 6,
+        "measures": {"probes": ["sentiment"], "words": 0, "minimal_pairs": False},
+    }
+    page.fill(".train-race-form .train-json", json.dumps(config))
+    page.click("#train-race-apply")
+    page.locator(".train-race-form .train-sum", has_text="2 models, 12 steps each").wait_for()
+    page.click("#train-race-start")
+    page.wait_for_selector(".train-race[data-state=finished]")
+    run = page.get_attribute(".train-race", "data-run")
+    page.wait_for_selector('.train-results tr[data-entrant="causal"][data-state="finished"]')
+    rows = runs.folder(run).table()
+    for row in rows:
+        text = page.inner_text(f'.train-results tr[data-entrant="{row["name"]}"]')
+        assert f"{row['probes']['sentiment']['value'] * 100:.1f} %" in text
+    assert "majority 50.0 %" in page.inner_text(".train-yard")
+    assert page.locator(".train-race .train-svg path.line:not(.held-out)").count() == 2
+    page.select_option("#train-race-axis", "flops")
+    # A link finds the race again, and its models can be opened.
+    again = Train(visit(link=f"#run={run}")).page
+    again.locator(".train-results button", has_text="Open").first.click()
+    again.wait_for_function("name => Cloze.sentence.model === name", arg=f"run/{run}/masked")
+
+
+@pytest.mark.slow
+def test_bert_mini_learns_sentiment_better_than_the_majority(visit, runs):
+    train = Train(visit(), "task")
+    page = train.page
+    page.set_default_timeout(240_000)
+    train.ready()
+    page.fill("#train-task-epochs", "3")
+    page.locator(".train-end .train-sum", has_text="129 steps").wait_for()
+    train.ready()
+    page.click("#train-task-start")
+    page.wait_for_selector(".train-run[data-state=finished]")
+    page.wait_for_selector(".train-result .train-bars")
+    run = page.get_attribute(".train-run", "data-run")
+    found = json.loads((runs.root / run / "evaluation.json").read_text())
+    assert found["metrics"]["accuracy"] >= 0.7

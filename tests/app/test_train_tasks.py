@@ -1,0 +1,369 @@
+"""Fine-tuning and races from the page without a browser: sets, limits, owners, what is refused."""
+
+import json
+import time
+
+import pytest
+
+from app import run_models, run_process, run_races, run_tasks
+from app.doctor import Case, examine
+from app.run_limits import Limits
+from app.run_reports import Reports
+from app.runs import Runs
+from app.settings import Settings
+from core_models import InputError
+from core_models.training import race_schema
+from core_models.training.race_folder import RaceFolder
+
+ROWS = "body,mood,note\n" + "".join(
+    f"The {noun} {word}.,{label},{n}\n"
+    for n, noun in enumerate(["film", "meal", "room", "song", "walk", "book"])
+    for word, label in (("pleased us", "good"), ("bored us", "bad"))
+)
+TASK = {"model": {"checkpoint": "bert-mini"}, "task": {"set": "sentiment"}, "epochs": 2}
+RACE = {
+    "name": "Two",
+    "entrants": [
+        {"name": "masked", "size": "bert-mini", "objectives": {"masked_token": 1.0}},
+        {"name": "causal", "size": "bert-mini", "objectives": {"causal": 1.0}},
+    ],
+    "budget": {"steps": 10},
+    "data": {"texts": ["primer/english-*.txt"]},
+}
+OWN, OTHER = "a" * 32, "b" * 32
+
+
+@pytest.fixture
+def make(tmp_path):
+    """Makes services over one folder that start nothing."""
+    made = []
+
+    def make(**options):
+        made.append(Runs(tmp_path / "runs", seconds=60, **options))
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.close()
+
+
+# --- labelled sets --------------------------------------------------------------------------
+
+
+def test_a_shipped_set_is_described_by_its_labels_and_first_rows(make):
+    found = run_tasks.look(make().inbox, {"set": "sentiment"})
+    assert found["kind"] == "classify"
+    assert sum(found["train"]["labels"].values()) == found["train"]["rows"]
+    assert found["rows"][0]["said"] in found["labels"]
+
+
+def test_a_sent_table_is_guessed_and_may_be_mapped_otherwise(make):
+    inbox = make().inbox
+    sent = inbox.save_labelled("moods.csv", ROWS.encode())
+    found = run_tasks.look(inbox, {"set": sent["id"]})
+    assert found["problem"] is None
+    assert found["guess"] == {"text": "body", "label": "mood"}
+    assert found["train"]["rows"] + found["dev"]["rows"] == 12
+    assert any("Only" in warning for warning in found["warnings"])
+    # A column that holds no text is told with its row, and the columns are still shown.
+    columns = {"text": "body", "score": "mood"}
+    wrong = run_tasks.look(inbox, {"set": sent["id"], "kind": "regress", "columns": columns})
+    assert "row 1" in wrong["problem"]
+    assert wrong["columns"] == ["body", "mood", "note"]
+    assert wrong["cells"][0]["mood"] == "good"
+    assert str(inbox.folder) not in wrong["problem"]
+    assert sent["id"] not in wrong["problem"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "ending"),
+    [
+        ("pasted", '{"text": "a", "label": "x"}\n', ".jsonl"),
+        ("pasted", "text\tlabel\na\tx\n", ".tsv"),
+        ("pasted", "text,label\na,x\n", ".csv"),
+        ("../rows.TSV", "text\tlabel\na\tx\n", ".tsv"),
+    ],
+)
+def test_what_is_pasted_is_told_apart_by_its_first_line(make, name, content, ending):
+    assert make().inbox.save_labelled(name, content.encode())["name"].endswith(ending)
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("text,label\na,x\nb,x\n", "at least two labels"),
+        ("one\na\nb\n", "no column"),
+        ("text,label\na,x,3\n", "row 1"),
+        ("text,text\na,x\n", "twice"),
+        ("context,question,answers\nA b c.,What?,zebra\nB c d.,Who?,B\n", "does not stand"),
+    ],
+)
+def test_a_table_that_cannot_be_learned_from_says_why(make, content, words):
+    inbox = make().inbox
+    sent = inbox.save_labelled("rows.csv", content.encode())
+    try:
+        problem = run_tasks.look(inbox, {"set": sent["id"]})["problem"]
+    except InputError as error:  # no table at all
+        problem = str(error)
+    assert words in problem
+
+
+@pytest.mark.parametrize("name", ["/etc/passwd", "../x", "nothing", "", None, 3, "a" * 16])
+def test_a_page_names_shipped_and_sent_sets_only(make, name):
+    runs = make()
+    with pytest.raises(InputError):
+        run_tasks.look(runs.inbox, {"set": name})
+    with pytest.raises(InputError):
+        runs.create(TASK | {"task": {"set": name}})
+    assert runs.ids() == []
+
+
+def test_a_sent_set_lies_in_the_run_and_goes_with_a_copy(make):
+    runs = make()
+    sent = runs.inbox.save_labelled("moods.csv", ROWS.encode())
+    columns = {"text": "body", "label": "mood"}
+    config = TASK | {"task": {"kind": "classify", "columns": columns}}
+    run = runs.create(config, texts=[sent["id"]])
+    assert runs.config(run)["task"]["set"] == "texts/moods.csv"
+    assert (runs.root / run / "texts/moods.csv").read_text() == ROWS
+    again = runs.create(runs.as_form(run), source=run)
+    assert (runs.root / again / "texts/moods.csv").read_text() == ROWS
+    assert Reports(runs).summary(run)["kind"] == "task"
+
+
+def test_a_set_without_the_named_column_makes_no_run(make):
+    runs = make()
+    sent = runs.inbox.save_labelled("moods.csv", ROWS.encode())
+    config = TASK | {"task": {"columns": {"text": "title"}}}
+    with pytest.raises(InputError, match="title"):
+        runs.create(config, texts=[sent["id"]])
+    assert runs.ids() == []
+
+
+def test_what_a_form_comes_to_counts_steps_and_parameters(make, session):
+    found = run_tasks.check(make(), session, TASK, [], None)
+    rows = found["rows"][0]
+    assert found["steps"] == 2 * -(-rows // 16)
+    assert found["parameters"] == sum(p.numel() for p in session.model("bert-mini").parameters())
+    with pytest.raises(InputError, match="frozen_layers"):
+        run_tasks.check(make(), session, TASK | {"frozen_layers": 9}, [], None)
+
+
+# --- races ----------------------------------------------------------------------------------
+
+
+def test_every_entrant_of_the_form_can_take_part(make):
+    offer = run_races.describe()
+    entrants = [each["config"] for each in offer["entrants"]]
+    runs = make()
+    found = run_races.check(runs, offer["config"] | {"entrants": entrants}, [], None)
+    assert found == {"entrants": len(entrants), "steps": 400}
+
+
+def test_a_race_is_one_run_of_the_list_with_models_of_its_entrants(make):
+    runs = make()
+    run = runs.create(RACE)
+    folder = runs.folder(run)
+    assert isinstance(folder, RaceFolder)
+    assert runs.state(run) == "new"
+    assert "core_models.training.race" in run_process.command(folder.path)
+    race_schema.parse(folder.config())
+    rows = [
+        {"name": "masked", "state": "finished", "family": "bert", "step": 10, "steps": 10},
+        {"name": "causal", "state": "waiting", "family": "bert", "step": 0, "steps": 10},
+    ]
+    folder.write_status({"state": "stopped", "table": rows})
+    folder.run("masked").model_path.mkdir(parents=True)
+    for step in range(1, 1001):
+        folder.run("masked").append_metrics({"step": step, "loss": 1.0})
+    summary = Reports(runs).summary(run)
+    assert (summary["kind"], summary["step"], summary["steps"]) == ("race", 10, 20)
+    assert runs.models() == [(f"run/{run}/masked", f"masked (of {run})")]
+    assert runs.model_path(f"run/{run}/masked") == folder.run("masked").model_path
+    for wrong in ("", "/causal", "/../masked", "/nobody"):
+        with pytest.raises(InputError):
+            runs.model_path(f"run/{run}{wrong}")
+    found = run_races.live(runs, run)
+    assert found["models"] == [f"run/{run}/masked"]
+    steps = [record["step"] for record in found["series"]["masked"]]
+    assert len(steps) <= run_races.MOST_POINTS + 50
+    assert (steps[0], steps[-1]) == (1, 1000)
+    runs.delete(run)
+    assert runs.ids() == []
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"data": {"texts": ["/etc/passwd"]}},
+        {"data": {"texts": ["primer/english-*.txt"], "held_out_texts": ["/etc/passwd"]}},
+        {"entrants": RACE["entrants"][:1]},
+        {"entrants": [{"name": "../x", "size": "bert-mini"}, *RACE["entrants"]]},
+        {"entrants": 3},
+        {"budget": {}},
+        {"measures": {"probes": ["/etc"]}},
+    ],
+)
+def test_a_race_from_a_page_is_checked(make, change):
+    runs = make()
+    with pytest.raises(InputError):
+        runs.create(RACE | change)
+    assert runs.ids() == []
+
+
+def test_names_of_models_do_not_tell_where_they_lie(tmp_path):
+    root = tmp_path
+    names = {
+        root / "a" / "model": "run/a",
+        root / "a" / "snapshots" / "step-8": "run/a/step-8",
+        root / "race" / "masked" / "model": "run/race/masked",
+    }
+    for path, name in names.items():
+        assert run_models.name_of(str(path), root) == name
+    assert run_models.name_of("bert-mini", root) == "bert-mini"
+
+
+# --- owners and limits ----------------------------------------------------------------------
+
+
+def test_only_the_browser_that_made_a_run_may_change_it(make):
+    runs = make()
+    run = runs.create(TASK, owner=OWN)
+    kept = (runs.root / run / "owner").read_text()
+    assert OWN not in kept
+    assert runs.may_change(run, OWN)
+    for token in (OTHER, "", None, 3, kept, OWN.upper(), "ä" * 32):
+        assert not runs.may_change(run, token)
+        with pytest.raises(InputError, match="this browser"):
+            runs.check_owner(run, token)
+    nobodys = runs.create(TASK)
+    assert not any(runs.may_change(nobodys, token) for token in (OWN, "", None))
+
+
+def test_in_a_classroom_everybody_may_change_every_run(make):
+    run = make().create(TASK, owner=OWN)
+    runs = make(shared=True)
+    assert runs.may_change(run, OTHER)
+    runs.check_owner(run, None)
+    with pytest.raises(InputError, match="switched off"):
+        make(shared=True, enabled=False).check_owner(run, OWN)
+
+
+PRETRAINING = {
+    "model": {"size": "bert-mini", "overrides": {"layers": 2, "width": 128, "heads": 2}},
+    "tokenizer": {"vocabulary": 1000},
+    "data": {"texts": ["primer/english-*.txt"]},
+    "steps": 100,
+}
+
+
+@pytest.mark.parametrize(
+    ("limits", "config", "words"),
+    [
+        ({"steps": 99}, PRETRAINING, "100 steps; this server allows 99"),
+        ({"steps": 19}, RACE, "20 steps"),
+        ({"steps": 100}, RACE | {"budget": {"flops": 1e12}}, r"budget\.steps"),
+        ({"steps": 85}, TASK, "86 steps"),
+        ({"steps": 171}, TASK | {"compare_from_scratch": True}, "172 steps"),
+        ({"parameters": 100_000}, PRETRAINING, "100,000"),
+        ({"parameters": 100_000}, RACE, "100,000"),
+        (
+            {"parameters": 3_000_000},
+            PRETRAINING
+            | {
+                "model": {"size": "electra-small-discriminator", "overrides": {"layers": 1}},
+                "generator": {"layers": 12, "width": 512, "heads": 8},
+            },
+            "3,000,000",
+        ),
+    ],
+)
+def test_what_is_larger_than_the_server_allows_is_refused(make, limits, config, words):
+    runs = make(limits=Limits(**limits))
+    with pytest.raises(InputError, match=words):
+        runs.create(config)
+    assert runs.ids() == []
+
+
+def test_what_is_as_large_as_allowed_is_made(make):
+    runs = make(limits=Limits(steps=100, parameters=1_000_000))
+    for config in (PRETRAINING, TASK):
+        runs.create(config)
+    assert len(runs.ids()) == 2
+
+
+def test_a_run_that_takes_too_long_is_stopped(tmp_path, monkeypatch):
+    runs = Runs(tmp_path / "runs", seconds=0.02, limits=Limits(minutes=1))
+    old, new = runs.create(PRETRAINING), runs.create(PRETRAINING)
+    for run, began in ((old, time.time() - 61), (new, time.time())):
+        (runs.root / run / "launch.json").write_text(json.dumps({"time": began, "process": {}}))
+    monkeypatch.setattr(runs, "state", lambda run: "running")
+    deadline = time.monotonic() + 10
+    while not runs.folder(old).stop_requested():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    assert not runs.folder(new).stop_requested()
+    runs.close()
+
+
+def test_limits_and_sharing_come_from_the_environment():
+    found = Settings.from_environment(
+        {
+            "CLOZE_TRAIN": "shared",
+            "CLOZE_TRAIN_STEPS": "500",
+            "CLOZE_TRAIN_PARAMETERS": "5000000",
+            "CLOZE_TRAIN_MINUTES": "10",
+        }
+    )
+    assert (found.training, found.shared) == (True, True)
+    assert found.limits == Limits(steps=500, parameters=5_000_000, minutes=10)
+    assert Settings.from_environment({}).limits == Limits()
+    with pytest.raises(InputError, match="CLOZE_TRAIN_STEPS"):
+        Settings.from_environment({"CLOZE_TRAIN_STEPS": "many"})
+
+
+# --- the doctor -----------------------------------------------------------------------------
+
+STATUS = {
+    "state": "running",
+    "steps": 100,
+    "task": {
+        "kind": "classify",
+        "main": "accuracy",
+        "train": {"labels": {"good": 50, "bad": 50}},
+        "baselines": [
+            {"name": "majority", "title": "commonest", "metrics": {"accuracy": 0.5}},
+            {"name": "bag_of_words", "title": "bag of words", "metrics": {"accuracy": 0.8}},
+        ],
+    },
+}
+
+
+def kinds(accuracy, losses=(), labels=None, training=()):
+    status = STATUS | {"task": STATUS["task"] | ({"train": {"labels": labels}} if labels else {})}
+    records = [
+        {"step": 10 * (n + 1), "validation_accuracy": value} for n, value in enumerate(accuracy)
+    ]
+    for name, values in (("validation_loss", losses), ("loss", training)):
+        for record, value in zip(records, values, strict=False):
+            record[name] = value
+    found = examine(Case(records=records, status=status, config={}))
+    return [finding.kind for finding in found]
+
+
+def test_the_doctor_compares_a_fine_tuning_with_its_baselines():
+    assert kinds([0.6] * 4) == []  # too early to say
+    assert kinds([0.6] * 6) == ["below_baseline"]
+    assert kinds([0.6] * 5 + [0.9]) == ["above_baseline"]
+    assert kinds([0.8] * 6) == []
+
+
+def test_the_doctor_sees_unbalanced_labels():
+    assert kinds([0.6], labels={"good": 90, "bad": 30}) == ["unbalanced"]
+    assert kinds([0.6], labels={"good": 89, "bad": 30}) == []
+
+
+def test_the_doctor_sees_rows_learned_by_heart():
+    falling = [0.7, 0.5, 0.3, 0.2, 0.1, 0.05]
+    assert kinds([0.8] * 6, [0.6, 0.5, 0.5, 0.6, 0.7, 0.8], training=falling) == ["memorised"]
+    assert kinds([0.8] * 6, [0.6, 0.5, 0.5, 0.5, 0.5, 0.5], training=falling) == []

@@ -1,0 +1,105 @@
+"""Which position may see which, as a self-contained SVG."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from viz.lines import clean
+from viz.tokenizers import text_width
+
+CELL = 22
+MARGIN = 16
+GAP = 44
+HEAD = 30
+SANS, MONO = "Helvetica, Arial, sans-serif", "Menlo, Consolas, monospace"
+PAPER, INK, SOFT, LINE = "#ffffff", "#1d232a", "#5c646d", "#e2dcd0"
+SEEN = "#0f5c63"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mask:
+    """One matrix."""
+
+    title: str
+    rows: Sequence[int]
+    """Position of each row."""
+    seen: Sequence[Sequence[bool]]
+    """[rows, L], whether the row may see the column."""
+
+
+def masks_svg(masks: Sequence[Mask], names: Sequence[str], *, title: str) -> str:
+    """Draw matrices one under the other; a row that sees itself has a ring there.
+
+    Args:
+        masks: from top to bottom.
+        names: piece at each position; texts may hold anything, they are escaped.
+        title: the line above the picture.
+
+    Returns:
+        An SVG document.
+
+    Raises:
+        ValueError: when there is no mask, or a row has not one cell per name.
+    """
+    if not masks or any(len(row) != len(names) for mask in masks for row in mask.seen):
+        raise ValueError("every row needs one cell per piece, and there must be a mask")
+    label = 40 + max(text_width(name) for name in names)
+    width = round(2 * MARGIN + label + CELL * len(names))
+    parts = [_text(MARGIN, 26, title, size=15)]
+    y = 46.0
+    for mask in masks:
+        parts.append(_text(MARGIN, y + 16, mask.title, fill=SOFT))
+        y += HEAD + 14
+        parts += _matrix(mask, names, MARGIN + label, y)
+        y += CELL * len(mask.rows) + GAP
+    height = round(y)
+    return "\n".join(
+        [
+            f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
+            f'viewBox="0 0 {width} {height}" role="img">',
+            f"<title>{clean(title)}</title>",
+            f'<rect width="{width}" height="{height}" fill="{PAPER}"/>',
+            *parts,
+            "</svg>",
+        ]
+    )
+
+
+def _matrix(mask: Mask, names: Sequence[str], x: float, y: float) -> list[str]:
+    parts = [
+        _text(x + CELL * (n + 0.5), y - 6, str(n), anchor="middle", size=11, fill=SOFT)
+        for n in range(len(names))
+    ]
+    for n, (row, seen) in enumerate(zip(mask.rows, mask.seen, strict=True)):
+        top = y + CELL * n
+        name = f"{row} {names[row]}"
+        parts.append(_text(x - 8, top + 16, name, anchor="end", family=MONO))
+        for column, flag in enumerate(seen):
+            left = x + CELL * column
+            parts.append(
+                f'<rect x="{left + 1:.1f}" y="{top + 1:.1f}" width="{CELL - 2}" '
+                f'height="{CELL - 2}" rx="3" fill="{SEEN if flag else PAPER}" stroke="{LINE}"/>'
+            )
+            if flag and column == row:
+                middle = f'cx="{left + CELL / 2:.1f}" cy="{top + CELL / 2:.1f}"'
+                parts.append(
+                    f'<circle {middle} r="5" fill="none" stroke="{PAPER}" stroke-width="2"/>'
+                )
+    return parts
+
+
+def _text(
+    x: float,
+    y: float,
+    text: str,
+    *,
+    anchor: str = "start",
+    family: str = SANS,
+    size: float = 13,
+    fill: str = INK,
+) -> str:
+    return (
+        f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" font-family="{family}" '
+        f'font-size="{size:g}" fill="{fill}" xml:space="preserve">{clean(text)}</text>'
+    )

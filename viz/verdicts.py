@@ -1,0 +1,124 @@
+"""Tokens with a bar of probability beneath each, as a self-contained SVG."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from viz.lines import clean
+
+WIDTH = 860
+MARGIN = 16
+LETTER = 8.6
+LEAST = 46
+GAP = 6
+BAR = 22
+TALL = 64
+LINE = 134
+MONO, SANS = "Menlo, Consolas, monospace", "Helvetica, Arial, sans-serif"
+PAPER, INK, SOFT, TRACK = "#ffffff", "#1d232a", "#5c646d", "#e9ebe6"
+QUIET, LOUD, CHANGED = "#0f5c63", "#c4500a", "#f7e7f0"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Judged:
+    """One token."""
+
+    text: str
+    chance: float
+    """0 to 1."""
+    note: str = ""
+    """What stood there before; "" = the token is untouched."""
+
+
+def verdicts_svg(tokens: Sequence[Judged], *, title: str, threshold: float = 0.5) -> str:
+    """Draw a column for each token: its text, what stood there, a bar and its number.
+
+    Args:
+        tokens: in the order of the text; texts may hold anything, they are escaped.
+        title: the line above the picture.
+        threshold: where the dashed line is; bars from there on have the loud colour.
+
+    Returns:
+        An SVG document.
+
+    Raises:
+        ValueError: when there is no token, or a chance is not within 0 to 1.
+    """
+    if not tokens:
+        raise ValueError("there is nothing to draw")
+    parts = [_text(MARGIN, 26, title, size=15, anchor="start")]
+    x, y = float(MARGIN), 44.0
+    for token in tokens:
+        if not 0 <= token.chance <= 1:
+            raise ValueError(f"the chance of {token.text!r} is {token.chance}, not within 0 to 1")
+        width = max(LEAST, _width(token.text), 0.8 * _width(token.note)) + 8
+        if x + width > WIDTH - MARGIN and x > MARGIN:
+            x, y = float(MARGIN), y + LINE
+        parts += _column(token, x, y, width, threshold)
+        x += width + GAP
+    height = round(y + LINE)
+    return "\n".join(
+        [
+            f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height}" '
+            f'viewBox="0 0 {WIDTH} {height}" role="img">',
+            f"<title>{clean(title)}</title>",
+            f'<rect width="{WIDTH}" height="{height}" fill="{PAPER}"/>',
+            *parts,
+            "</svg>",
+        ]
+    )
+
+
+def _column(token: Judged, x: float, y: float, width: float, threshold: float) -> list[str]:
+    middle, top = x + width / 2, y + 38
+    filled = TALL * token.chance
+    line = top + TALL * (1 - threshold)
+    parts = []
+    if token.note:
+        parts.append(_box(x, y, width, LINE - 12, CHANGED))
+    return [
+        *parts,
+        _text(middle, y + 18, token.text, family=MONO, size=14),
+        _text(middle, y + 32, token.note, size=11, fill=SOFT),
+        _box(middle - BAR / 2, top, BAR, TALL, TRACK),
+        _box(
+            middle - BAR / 2,
+            top + TALL - filled,
+            BAR,
+            filled,
+            LOUD if token.chance >= threshold else QUIET,
+        ),
+        f'<path d="M{middle - BAR / 2:.1f} {line:.1f}h{BAR}" stroke="{SOFT}" '
+        'stroke-dasharray="3 2"/>',
+        _text(middle, top + TALL + 15, f"{100 * token.chance:.0f} %", family=MONO, size=12),
+    ]
+
+
+def _width(text: str) -> float:
+    """Pixels of a text; East Asian characters are wide."""
+    return LETTER * sum(1.75 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
+
+
+def _box(x: float, y: float, width: float, height: float, fill: str) -> str:
+    return (
+        f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.2f}" rx="3" '
+        f'fill="{fill}"/>'
+    )
+
+
+def _text(
+    x: float,
+    y: float,
+    text: str,
+    *,
+    anchor: str = "middle",
+    family: str = SANS,
+    size: float = 13,
+    fill: str = INK,
+) -> str:
+    return (
+        f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" font-family="{family}" '
+        f'font-size="{size:g}" fill="{fill}" xml:space="preserve">{clean(text)}</text>'
+    )
