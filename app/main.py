@@ -70,6 +70,7 @@ def build(session: Session, settings: Settings, reports: Reports | None = None) 
     with gr.Blocks(title="Cloze", fill_width=True, analytics_enabled=False) as page:
         view("header")
         shared = sentence.build(session, settings)
+        train.finder(shared, session)
         controls = []
         with gr.Tabs(elem_id="tabs"):
             for label, tab in TABS:

@@ -28,7 +28,15 @@ def build(shared: Shared) -> Controls:
 
 def wire(controls: Controls, shared: Shared, session: Session) -> None:
     """Opening a model of a run chooses it in the model picker of the page."""
+    _wire(controls.main, shared, session)
 
+
+def finder(shared: Shared, session: Session) -> None:
+    """An empty view that is there before any tab is: a link may name a snapshot of a run."""
+    _wire(view("finder", events=["open"]), shared, session)
+
+
+def _wire(main: gr.HTML, shared: Shared, session: Session) -> None:
     async def on_open(event: gr.EventData) -> tuple[Any, Any]:
         question = payload(event)
         try:
@@ -38,10 +46,10 @@ def wire(controls: Controls, shared: Shared, session: Session) -> None:
         answer = {"rev": read_revision(question), "error": None, "name": name}
         return answer, gr.Dropdown(choices=choices, value=name)
 
-    controls.main.open(
+    main.open(
         on_open,
         None,
-        [controls.main, shared.model],
+        [main, shared.model],
         show_progress="hidden",
         trigger_mode="multiple",
         concurrency_limit=None,

@@ -162,7 +162,16 @@ function modelCard(entry) {
   return element('section', { class: 'lab-model', 'data-model': entry.name, 'data-kind': entry.kind },
     head, element('p', { class: 'lab-small', text: SEES[entry.kind] }),
     ...fillings.map(({ word, total }, n) => row(n + 1, word, total)),
-    entry.own === null || entry.own === undefined ? null : row('', 'yours', entry.own, 'was'));
+    entry.own === null || entry.own === undefined ? null : row('', 'yours', entry.own, 'was'),
+    entry.gap?.positions.length > 1 ? element('p', {
+      class: 'lab-pieces-note', text: `The gap is ${entry.gap.positions.length} pieces here, which need not make one word.`,
+    }) : null);
+}
+
+function rough(value) {
+  if (value === null) return '–';
+  if (value < 100) return value.toFixed(2);
+  return value < 1e7 ? format.count(Math.round(value)) : 'over 10 million';
 }
 
 function drawModels({ models, choices, most, words, at }, { choose }) {
@@ -194,8 +203,7 @@ function drawModels({ models, choices, most, words, at }, { choose }) {
         return cell;
       })));
     rows.push(element('tr', { class: 'lab-tops' }, element('th', { scope: 'row', text: 'Pseudo-perplexity' }),
-      ...scored.map(({ perplexity }) => element('td', { class: 'lab-number', text: perplexity === null ? '–' : perplexity < 1e4
-        ? perplexity.toFixed(2) : perplexity.toExponential(1) }))));
+      ...scored.map(({ perplexity }) => element('td', { class: 'lab-number', text: rough(perplexity) }))));
     parts.push(table('Each word of the sentence, given the others', ['Word', ...scored.map(short)], rows, 'lab-wide'));
     parts.push(element('p', { class: 'lab-small', text: 'Each piece is hidden in turn, and a word is the product of its pieces; a model that reads from the left sees only '
       + 'the words before, and its value is a perplexity proper. Pseudo-perplexity is the geometric mean of 1 / p over words: how many equally likely words would be as hard to guess. '

@@ -125,7 +125,7 @@ export function chances(answer, pieces) {
   const foot = (text, bits) => element('tr', {}, element('th', { scope: 'row', text }),
     ...heads.map((name) => element('td', { text: name === 'leak' ? '–' : bits[name].toFixed(1) })), element('td', { text: '' }));
   return element('table', { class: 'pm-chances' },
-    element('thead', {}, element('tr', {}, ...['To predict', ...heads.map(label), 'Its best guesses'].map((text, n) => element('th', {
+    element('thead', {}, element('tr', {}, ...['To predict', ...heads.map(label), leaking ? 'Best guesses, with the leak' : 'Its best guesses'].map((text, n) => element('th', {
       scope: 'col', text, class: heads[n - 1] === 'leak' ? 'leak' : '',
     })))),
     element('tbody', {}, ...answer.rows.map((row) => element('tr', { 'data-position': row.position },

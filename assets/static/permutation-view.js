@@ -47,7 +47,7 @@ const numbers = (count, name) => Array.from({ length: count }, (_, n) => element
 
 export async function mount(view) {
   await loadStyle();
-  const state = { order: null, seed: 1, variant: 'paper', k: 6, leak: false, remember: false, layer: 0, head: 0 };
+  const state = { order: null, seed: 1, variant: 'paper', k: 3, leak: false, remember: false, layer: 0, head: 0 };
   let asked = { rev: 0, key: '', sentence: '' };
   let judged = 0;
   let masks = null;
@@ -61,7 +61,7 @@ export async function mount(view) {
   const rule = element('p', { class: 'pm-note' });
   const seed = element('input', { type: 'number', min: 0, max: 2147483646, value: 1, id: 'pm-seed', class: 'pm-number' });
   const shuffle = element('button', { type: 'button', class: 'primary', id: 'pm-shuffle', text: 'Shuffle' });
-  const slider = element('input', { type: 'range', min: 1, max: 12, value: 6, id: 'pm-k' });
+  const slider = element('input', { type: 'range', min: 1, max: 12, value: 3, id: 'pm-k' });
   const share = element('output', { for: 'pm-k', class: 'pm-share' });
   const variants = Object.fromEntries([['paper', 'Paper'], ['released', 'Released code']].map(([name, text]) => [name, element('button', {
     type: 'button', class: 'quiet outlined', 'data-variant': name, text, onclick: () => set({ variant: name, order: name === state.variant ? state.order : null }),

@@ -61,7 +61,7 @@ export function growth(answer) {
   const epochs = answer.draws.length;
   const most = Math.max(1, ...lines.map(([, { growth: values }]) => values[epochs - 1]));
   const [width, height, left, bottom] = [520, 190, 40, 26];
-  const x = (n) => left + ((width - left - 78) * n) / Math.max(1, epochs - 1);
+  const x = (n) => left + ((width - left - 96) * n) / Math.max(1, epochs - 1);
   const y = (value) => 10 + (height - bottom - 10) * (1 - value / most);
   const text = (at, up, words, anchor = 'start') => { const node = svg('text', { x: at, y: up, 'text-anchor': anchor }); node.textContent = words; return node; };
   const ends = [];

@@ -161,7 +161,7 @@ export async function mount(view) {
     const total = Object.values(cases).reduce((sum, n) => sum + n, 0) || 1;
     note.textContent = `${answered.kind_note}; ${format.percent(answered.rate)} of the input. ${answered.truncated ? `The text is long: this tab uses its first ${answered.tokens.length} pieces.` : ''}`;
     legend.replaceChildren(...LEGEND.map(([letter, text]) => element('li', {}, element('span', { class: `tl-swatch case-${letter}`, text: letter }),
-      element('span', { text: `${text}: ${format.percent(cases[letter] / total)} of ${total}` }))));
+      element('span', { text: `${text}: ${cases[letter]} of ${total} (${Math.round((100 * cases[letter]) / total)} %)` }))));
     draw();
     compareBox.replaceChildren(comparison(answered));
     growthBox.replaceChildren(growth(answered));

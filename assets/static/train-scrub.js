@@ -6,7 +6,7 @@ const { element, sentence, format } = window.Cloze;
 const TEXT = {
   title: 'The same sentence at every snapshot', text: 'Sentence with [MASK]', word: 'Word to follow',
   hint: 'A snapshot is kept at steps 1, 2, 4, 8 and so on. Drag to see the model learn.',
-  gap: 'Write [MASK] where the model should guess.', open: 'Open this snapshot in the Mask tab',
+  gap: 'Write [MASK] where the model should guess.', open: 'Open this snapshot in the Mask tab', openAttention: 'Open this snapshot in the Attention tab',
   verdicts: 'Sentence to judge', detectHint: 'A snapshot is kept at steps 1, 2, 4, 8 and so on. The darker a piece, the surer the model is that somebody else put it there.',
   suspicion: (word) => `How sure the model is that “${word}” was put there`, chart: (word) => `How likely “${word}” is in the first gap`, one: 'The word to follow must be one piece of this vocabulary.',
 };
@@ -145,7 +145,7 @@ export function makeScrub(openModel) {
   text.addEventListener('input', changed);
   word.addEventListener('input', changed);
   slider.addEventListener('input', () => { drawGaps(); drawCurve(); work(); });
-  open.addEventListener('click', () => openModel(`run/${run}/step-${step()}`));
+  open.addEventListener('click', () => openModel(`run/${run}/step-${step()}`, detects ? 'Attention' : 'Mask'));
 
   return {
     root,
@@ -157,6 +157,7 @@ export function makeScrub(openModel) {
         [run, answers, steps] = [id, new Map(), []];
         if (judges !== detects) text.value = '';
         detects = judges;
+        open.textContent = detects ? TEXT.openAttention : TEXT.open;
         hint.textContent = detects ? TEXT.detectHint : TEXT.hint;
         textName.textContent = detects ? TEXT.verdicts : TEXT.text;
         gaps.replaceChildren();

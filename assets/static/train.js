@@ -1,11 +1,5 @@
 // The Train tab. Its modules and its style load when the tab is first seen, not with the page.
 window.Cloze.register('train', (view) => {
-  // A link to a model that stands in no list, such as a snapshot: the server knows whether it is there.
-  const REVISION = 2 ** 40; // of no other question
-  const send = window.Cloze.asker(view, 'open', () => window.Cloze.missing());
-  window.Cloze.findModel = (name) => send({ rev: REVISION, name });
-  view.onValue(() => { if (view.value?.rev === REVISION && view.value.error) window.Cloze.missing(); });
-  if (window.Cloze.wanted) window.Cloze.findModel(window.Cloze.wanted);
   const load = async () => {
     const { mount } = await import('./train-view.js');
     mount(view);
@@ -16,6 +10,16 @@ window.Cloze.register('train', (view) => {
     load();
   });
   seen.observe(view.root);
+});
+
+window.Cloze.register('finder', (view) => {
+  view.root.closest('.block')?.style.setProperty('display', 'none');
+  // A link to a model that stands in no list, such as a snapshot: the server knows whether it is there.
+  const REVISION = 1; // one question, once
+  const send = window.Cloze.asker(view, 'open', () => window.Cloze.missing());
+  window.Cloze.findModel = (name) => send({ rev: REVISION, name });
+  view.onValue(() => { if (view.value?.rev === REVISION && view.value.error) window.Cloze.missing(); });
+  if (window.Cloze.wanted) window.Cloze.findModel(window.Cloze.wanted);
 });
 
 // A link to a run opens its tab, as soon as Gradio has drawn it.

@@ -252,3 +252,19 @@ def test_nothing_of_the_tab_loads_with_the_page(cloze):
     loaded = cloze.page.evaluate("performance.getEntriesByType('resource').map(e => e.name)")
     own = [name.rsplit("/", 1)[-1] for name in loaded if "/train" in name]
     assert own == ["train.js"]
+
+
+def test_a_link_to_a_snapshot_opens_it_in_a_fresh_page(visit, runs, session):
+    """It stands in no list of models, so the page asks the server for it."""
+    data = CONFIG["data"] | {"texts": list(SHIPPED)[:1]}
+    run = runs.create(CONFIG | {"name": "Snapshot", "data": data})
+    folder = runs.folder(run)
+    folder.save(4, session.model("bert-mini").save, kind="snapshots")
+    name = f"run/{run}/step-4"
+    page = visit(link=f"#text=A+cat+sleeps.&model={name}&marks=2").page
+    page.wait_for_function("name => Cloze.sentence.model === name", arg=name)
+    page.wait_for_selector('.chip[data-position="2"][data-case="mask"]')
+    gone = visit(link=f"#text=A+cat+sleeps.&model=run/{run}/step-5").page
+    gone.wait_for_function("Cloze.sentence.notes.some((note) => note.includes('step-5'))")
+    assert gone.evaluate("Cloze.sentence.text") == "A cat sleeps."
+    runs.delete(run)

@@ -6,12 +6,15 @@ import urllib.error
 import urllib.request
 
 import pytest
+import torch
 from gradio_client import Client
 
+import core_models as cm
 from app import run_form, run_routes, run_texts
 from app.settings import Settings
 from app.tabs import train
-from core_models import InputError
+from core_models import InputError, prediction
+from core_models.tokenizer import Tokenizer
 
 CONFIG = {
     "model": {"size": "bert-mini", "overrides": {"layers": 2, "width": 32, "heads": 2}},
@@ -183,3 +186,24 @@ def test_settings_of_the_server(tmp_path):
     for wrong in ({"CLOZE_TRAIN": "maybe"}, {"CLOZE_TRAIN_SLOTS": "0"}):
         with pytest.raises(InputError):
             Settings.from_environment(wrong)
+
+
+def test_a_snapshot_of_a_detector_judges_every_piece(ask, runs):
+    """ELECTRA-like models fill no gaps: the slider shows what they take for false."""
+    model = _detector()
+    run = runs.create(FORM["config"])
+    runs.folder(run).save(2, model.save, kind="snapshots")
+    _, found = ask(f"runs/{run}/guess", {"step": 2, "text": "a cat sees a dog ."})
+    assert [each["text"] for each in found["verdicts"]] == ["a", "cat", "sees", "a", "dog", "."]
+    judged = prediction.detect(model, "a cat sees a dog .").verdicts
+    wanted = [verdict.probability for verdict in judged if not verdict.special]
+    assert [each["probability"] for each in found["verdicts"]] == pytest.approx(wanted, abs=1e-6)
+    runs.delete(run)
+
+
+def _detector():
+    words = ["a cat sees a dog ."] * 20
+    tokenizer = Tokenizer.train(words, vocabulary=120)
+    size = cm.size("electra-small-discriminator")
+    size = size.with_vocabulary(tokenizer.vocabulary, pad_id=tokenizer.pad_id)
+    return cm.Model.new(size, tokenizer, generator=torch.Generator().manual_seed(3)).eval()
