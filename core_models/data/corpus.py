@@ -12,6 +12,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from core_models.data.chinese_words import Segmenter
 from core_models.errors import InputError
 from core_models.tokenizer import Tokenizer
 
@@ -33,8 +34,18 @@ class Corpus:
     """Document n holds the sentences documents[n] : documents[n + 1]; [N + 1]."""
 
     @classmethod
-    def encode(cls, documents: Iterable[Sequence[str]], tokenizer: Tokenizer) -> Self:
+    def encode(
+        cls,
+        documents: Iterable[Sequence[str]],
+        tokenizer: Tokenizer,
+        segment: Segmenter | None = None,
+    ) -> Self:
         """Tokenise documents. Sentences and documents without a piece are left out.
+
+        Args:
+            documents: Lists of sentences.
+            tokenizer: The vocabulary.
+            segment: Finds the words of Chinese text; None = each character is a word.
 
         Raises:
             InputError: Nothing is left.
@@ -43,7 +54,8 @@ class Corpus:
         tokens, starts, lengths, counts = [], [], [], []
         source = iter(documents)
         while chunk := list(itertools.islice(source, _CHUNK)):
-            encoded = iter(tokenizer.encode_plain([s for document in chunk for s in document]))
+            sentences = [sentence for document in chunk for sentence in document]
+            encoded = iter(tokenizer.encode_plain(sentences, segment))
             for document in chunk:
                 kept = [pair for pair in itertools.islice(encoded, len(document)) if len(pair[0])]
                 if kept:

@@ -8,7 +8,7 @@ be used by any number of threads.
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -220,17 +220,29 @@ class Tokenizer:
         ]
 
     def encode_plain(
-        self, texts: Sequence[str]
+        self, texts: Sequence[str], segment: Callable[[str], frozenset[int]] | None = None
     ) -> list[tuple[NDArray[np.int32], NDArray[np.bool_]]]:
         """Encode corpus sentences without special pieces, without limits, on every core.
+
+        Args:
+            texts: The sentences.
+            segment: Gives the characters of a text at which words begin. A Chinese character
+                that begins none then belongs to the word before it; None = each is a word.
 
         Returns:
             Per text its ids [n] and, for each piece, whether it starts a word [n].
         """
         result = []
-        for found in self._backend.encode_batch(list(texts), add_special_tokens=False):
+        encoded = self._backend.encode_batch(list(texts), add_special_tokens=False)
+        for text, found in zip(texts, encoded, strict=True):
             ids = np.asarray(found.ids, dtype=np.int32)
-            result.append((ids, self._word_starts(ids, found.word_ids)))
+            starts = self._word_starts(ids, found.word_ids)
+            if segment is not None:
+                begins = segment(text)
+                for place, (at, _) in enumerate(found.offsets):
+                    if starts[place] and _is_chinese(text[at : at + 1]) and place:
+                        starts[place] = at in begins
+            result.append((ids, starts))
         return result
 
     def _word_starts(
@@ -336,6 +348,10 @@ class Tokenizer:
         if marker.continuation:
             return not piece.startswith(marker.continuation)
         return piece.startswith(marker.word)
+
+
+def _is_chinese(character: str) -> bool:
+    return "\u4e00" <= character <= "\u9fff"
 
 
 def _is_mark(piece: str) -> bool:

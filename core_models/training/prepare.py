@@ -13,6 +13,7 @@ import torch
 
 from core_models import masking_similar
 from core_models.data import documents, formats
+from core_models.data.chinese_words import segmenter
 from core_models.data.corpus import Corpus
 from core_models.data.pairs import NO_PAIR, Example
 from core_models.data.sources import Source, read_documents
@@ -122,9 +123,10 @@ def _build(
         unseen += _read(settings, settings.data.held_out_texts, run.path)
     if tokenizer is None:
         tokenizer = _tokenizer(settings, plan, run.path, kept)
-    training = Corpus.encode(kept, tokenizer)
+    segment = segmenter() if settings.data.chinese_words else None
+    training = Corpus.encode(kept, tokenizer, segment)
     # One corpus for both splits: training documents first, held-out ones behind them.
-    corpus = Corpus.encode([*kept, *unseen], tokenizer)
+    corpus = Corpus.encode([*kept, *unseen], tokenizer, segment)
     first = training.num_documents
     last = corpus.num_documents
     cutter = _Cutter(corpus, settings, plan, tokenizer)

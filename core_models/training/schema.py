@@ -138,6 +138,9 @@ class DataSettings(Part):
     """More text files or patterns, of which nothing is held out."""
     held_out_texts: list[str] = []
     """More text files or patterns, of which everything is held out."""
+    chinese_words: bool = False
+    """Whether characters of one Chinese word belong together when whole words, n-grams or spans are
+    hidden; needs the library jieba. false = every character is a word."""
     format: FormatName | None = None
     """How documents become examples; null = as the objectives need it, else full_sentences."""
     max_length: Annotated[int, Field(ge=8, le=4096)] = 128
