@@ -21,7 +21,8 @@ class Tab:
     def __init__(self, cloze):
         self.cloze = cloze
         self.page = page = cloze.page
-        page.get_by_role("tab", name="Attention").click()
+        page.wait_for_function("!!Cloze.openTab")
+        page.evaluate("Cloze.openTab('Attention')")
         page.wait_for_selector(f"{ROOT}[data-rev]")
 
     def drawn(self, action):

@@ -20,7 +20,8 @@ class Tab:
     def __init__(self, cloze):
         self.cloze = cloze
         self.page = cloze.page
-        self.page.get_by_role("tab", name="Budget").click()
+        self.page.wait_for_function("!!Cloze.openTab")
+        self.page.evaluate("Cloze.openTab('Budget')")
         self.page.wait_for_selector(f'{ROOT}[data-state="ready"]')
 
     def settle(self):

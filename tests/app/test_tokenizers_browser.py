@@ -21,7 +21,8 @@ class Tab:
     def __init__(self, cloze):
         self.cloze = cloze
         self.page = cloze.page
-        self.page.get_by_role("tab", name="Tokenizers").click()
+        self.page.wait_for_function("!!Cloze.openTab")
+        self.page.evaluate("Cloze.openTab('Tokenizers')")
         self.page.wait_for_selector(f'{ROOT}[data-state="ready"]')
 
     def write(self, text):

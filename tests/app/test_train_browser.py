@@ -46,7 +46,8 @@ class Train:
         self.page.set_default_timeout(60_000)
 
     def open(self):
-        self.page.get_by_role("tab", name="Train").click()
+        self.page.wait_for_function("!!Cloze.openTab")
+        self.page.evaluate("Cloze.openTab('Train')")
         self.page.wait_for_selector(".view-train[data-state=ready]")
         return self
 
@@ -180,6 +181,7 @@ def test_the_chart_its_table_and_its_files_hold_the_reports(visit, runs, finishe
     assert page.inner_text(".train-readout") == "Step 290: 6.100 in training."
     page.click(".train-table summary")
     rows = page.locator(".train-table tbody tr")
+    rows.nth(29).wait_for()
     assert rows.count() == 30
     assert rows.first.locator("th").inner_text() == "300"
     with page.expect_download() as file:

@@ -47,7 +47,7 @@ class Train:
         self.page = cloze.page
         self.page.set_default_timeout(90_000)
         if kind:
-            self.page.get_by_role("tab", name="Train").click()
+            self.page.evaluate("Cloze.openTab('Train')")
             self.page.wait_for_selector(".view-train[data-state=ready]")
             self.page.click(f"#train-kind-{kind}")
 
