@@ -1,9 +1,13 @@
 """What a tokenizer gives, what it refuses, and how pieces are written."""
 
+import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from core_models.errors import InputError
 
@@ -125,3 +129,42 @@ def spell_masks(text: str, own: str) -> tuple[str, list[int]]:
         origins += [*range(end, match.start()), *([match.start()] * len(own))]
         end = match.end()
     return "".join([*parts, text[end:]]), [*origins, *range(end, len(text) + 1)]
+
+
+class PlainPart(NamedTuple):
+    """The pieces of one text, without special pieces."""
+
+    ids: list[int]
+    word_ids: list[int | None]
+    offsets: list[tuple[int, int]]
+    """Characters of the text as it was given."""
+
+
+def join_chinese(
+    starts: NDArray[np.bool_],
+    text: str,
+    offsets: Sequence[tuple[int, int]],
+    begins: frozenset[int],
+) -> None:
+    """Let Chinese characters that begin no word belong to the word before them, in place.
+
+    Args:
+        starts: Whether each piece starts a word [n].
+        text: What the pieces were cut from.
+        offsets: First and last character of each piece.
+        begins: Characters at which words begin.
+    """
+    for place, (at, _) in enumerate(offsets):
+        if place and starts[place] and "\u4e00" <= text[at : at + 1] <= "\u9fff":
+            starts[place] = at in begins
+
+
+def is_mark(piece: str) -> bool:
+    """Whether a piece is punctuation or another sign, without letter or digit."""
+    bare = piece.replace("\u2581", "")
+    return bool(bare) and not any(character.isalnum() for character in bare)
+
+
+def lowercases(normalizer: object) -> bool:
+    """Whether a normalizer, as read from tokenizer.json, makes letters small."""
+    return '"lowercase": true' in json.dumps(normalizer) or '"Lowercase"' in json.dumps(normalizer)

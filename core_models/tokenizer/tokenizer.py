@@ -10,7 +10,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 import tokenizers
@@ -21,8 +21,12 @@ from core_models.tokenizer import files, training
 from core_models.tokenizer.encoding import (
     MARKERS,
     Encoding,
+    PlainPart,
     check_text,
+    is_mark,
+    join_chinese,
     longest_first,
+    lowercases,
     spell_masks,
 )
 
@@ -76,10 +80,10 @@ class Tokenizer:
         self._marker = MARKERS[self.kind]
         # A unigram vocabulary ties a comma to the word before it; the other kinds never do.
         self._marks = np.array(
-            [self.kind == "unigram" and _is_mark(piece) for piece in self._pieces]
+            [self.kind == "unigram" and is_mark(piece) for piece in self._pieces]
         )
         self._settings = given or files.settings_for(
-            backend, self.specials, self.template, lowercase=_lowercases(parsed["normalizer"])
+            backend, self.specials, self.template, lowercase=lowercases(parsed["normalizer"])
         )
 
     # --- making and keeping -----------------------------------------------------------------
@@ -204,7 +208,7 @@ class Tokenizer:
                     "The text holds only characters that cannot be shown; write a word."
                 )
             offsets = [(origins[start], origins[end]) for start, end in found.offsets]
-            parts[name] = _Part(found.ids, found.word_ids, offsets)
+            parts[name] = PlainPart(found.ids, found.word_ids, offsets)
         keep = longest_first([len(part.ids) for part in parts.values()], room)
         return self._assemble(parts, dict(zip(parts, keep, strict=True)), text, pair)
 
@@ -226,8 +230,7 @@ class Tokenizer:
 
         Args:
             texts: The sentences.
-            segment: Gives the characters of a text at which words begin. A Chinese character
-                that begins none then belongs to the word before it; None = each is a word.
+            segment: Gives the characters at which words begin; None = Chinese ones all do.
 
         Returns:
             Per text its ids [n] and, for each piece, whether it starts a word [n].
@@ -238,10 +241,7 @@ class Tokenizer:
             ids = np.asarray(found.ids, dtype=np.int32)
             starts = self._word_starts(ids, found.word_ids)
             if segment is not None:
-                begins = segment(text)
-                for place, (at, _) in enumerate(found.offsets):
-                    if starts[place] and _is_chinese(text[at : at + 1]) and place:
-                        starts[place] = at in begins
+                join_chinese(starts, text, found.offsets, segment(text))
             result.append((ids, starts))
         return result
 
@@ -263,7 +263,7 @@ class Tokenizer:
 
     def _assemble(
         self,
-        parts: Mapping[str, "_Part"],
+        parts: Mapping[str, PlainPart],
         keep: Mapping[str, int],
         text: str,
         pair: str | None,
@@ -348,26 +348,3 @@ class Tokenizer:
         if marker.continuation:
             return not piece.startswith(marker.continuation)
         return piece.startswith(marker.word)
-
-
-def _is_chinese(character: str) -> bool:
-    return "\u4e00" <= character <= "\u9fff"
-
-
-def _is_mark(piece: str) -> bool:
-    """Whether a piece is punctuation or another sign, without letter or digit."""
-    bare = piece.replace("\u2581", "")
-    return bool(bare) and not any(character.isalnum() for character in bare)
-
-
-class _Part(NamedTuple):
-    """The pieces of one text."""
-
-    ids: list[int]
-    word_ids: list[int | None]
-    offsets: list[tuple[int, int]]
-    """Characters of the text as it was given."""
-
-
-def _lowercases(normalizer: object) -> bool:
-    return '"lowercase": true' in json.dumps(normalizer) or '"Lowercase"' in json.dumps(normalizer)
