@@ -8,6 +8,7 @@ PYTHON_STAMP := $(VENV)/.stamp-python
 APP_STAMP := $(VENV)/.stamp-app
 TEST_STAMP := $(VENV)/.stamp-test
 ARGS ?=
+WORKERS ?= 2
 
 .DEFAULT_GOAL := help
 .PHONY: help app install test check lint format types imports pytest bench clean
@@ -38,8 +39,9 @@ types: $(TEST_STAMP) ## Mypy, strict, on core_models and viz
 imports: $(TEST_STAMP) ## The import rules between app, core_models and viz
 	$(BIN)/lint-imports
 
-pytest: $(TEST_STAMP) ## The whole suite; ARGS= goes to pytest: make pytest ARGS="tests/core -k trace"
-	CHROMIUM="$$(.ci/chromium)" && export CHROMIUM && $(BIN)/python -m pytest $(ARGS)
+# A file's tests stay in one process, because they share servers and models. `make pytest WORKERS=0` shows prints and takes --pdb.
+pytest: $(TEST_STAMP) ## The whole suite in two processes; ARGS= goes to pytest: make pytest ARGS="tests/core -k trace"
+	CHROMIUM="$$(.ci/chromium)" && export CHROMIUM && $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile $(ARGS)
 
 bench: $(TEST_STAMP) ## Measure, and write the figures into docs/benchmarks.md (about ten minutes, quiet machine)
 	CHROMIUM="$$(.ci/chromium)" && export CHROMIUM && $(BIN)/python -m benchmarks.report

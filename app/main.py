@@ -30,6 +30,7 @@ TABS = (
     ("Train", train),
 )
 SCRIPTS = (
+    "language.js",
     "shell.js",
     "frame.js",
     "link.js",

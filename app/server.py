@@ -7,12 +7,13 @@ from typing import Any
 
 from anyio import to_thread
 from starlette.middleware import Middleware
-from starlette.responses import JSONResponse
-from starlette.routing import BaseRoute, Mount
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from app import run_routes, run_texts
+from app import locales, run_routes, run_texts
 
 STATIC = Path(__file__).resolve().parent.parent / "assets" / "static"
 MOUNT = "/cloze"
@@ -152,15 +153,31 @@ def app_kwargs(
     """
     links = _links(scripts, styles)
     return {
-        "routes": [*routes, Mount(MOUNT, Files(directory=STATIC))],
+        "routes": [*routes, *_catalogues(), Mount(MOUNT, Files(directory=STATIC))],
         "middleware": [Middleware(Guard), Middleware(Head, links=links, before=before)],
         "openapi_url": None,
     }
 
 
+def _catalogues() -> list[Route]:
+    """The translations, read once: a broken file stops the start and not a visitor."""
+    return [
+        Route(f"{MOUNT}/locales/{language}.js", _served(locales.script(language)))
+        for language in locales.languages()
+    ]
+
+
+def _served(script: str) -> Callable[[Request], Response]:
+    def answer(_: Request) -> Response:
+        headers = {"cache-control": "no-cache"}
+        return Response(script, media_type="text/javascript", headers=headers)
+
+    return answer
+
+
 def _links(scripts: tuple[str, ...], styles: tuple[str, ...]) -> str:
-    """Links to our files, never to another host. The first script runs before the first paint."""
-    first, *others = scripts
+    """Links to our files, never to another host. The first two run before the first paint."""
+    first, others = scripts[:2], scripts[2:]
     return "\n".join(
         [
             "<title>Cloze</title>",
@@ -171,7 +188,7 @@ def _links(scripts: tuple[str, ...], styles: tuple[str, ...]) -> str:
                 f'<link rel="preload" as="font" href="{MOUNT}/{name}" crossorigin>'
                 for name in FIRST_FONTS
             ),
-            f'<script src="{MOUNT}/{first}"></script>',
+            *(f'<script src="{MOUNT}/{name}"></script>' for name in first),
             *(f'<script defer src="{MOUNT}/{name}"></script>' for name in others),
         ]
     )

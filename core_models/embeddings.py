@@ -1,5 +1,7 @@
 """The encoder's input sum: pieces, positions, segments."""
 
+import math
+
 import torch
 from torch import Tensor, nn
 
@@ -46,6 +48,23 @@ class Embeddings(nn.Module):
             x = x * batch.attention_mask[..., None]
         x = self.projection(self.dropout(x))
         return x if sites is None else sites.offer("embedding", x)
+
+    @torch.no_grad()
+    def start_positions(self, std: float) -> None:
+        """Begin the table of positions with sine waves of a standard deviation; it stays learnt.
+
+        Waves of Attention Is All You Need (arXiv 1706.03762, 3.5), where a distance is one rotation
+        for all positions: a head that looks at a neighbour is learnt sooner than from drawn rows.
+        The rows before the first position stay zero. A model without a table is unchanged.
+        """
+        if self.positions is None:
+            return
+        table = self.positions.weight[self.first_position :]
+        rows, width = table.shape
+        places = torch.arange(rows, device=table.device)[:, None]
+        rates = torch.exp(torch.arange(0, width, 2, device=table.device) * (-math.log(1e4) / width))
+        waves = torch.cat([torch.sin(places * rates), torch.cos(places * rates)], 1)[:, :width]
+        table.copy_(waves * (std * math.sqrt(2)))
 
     def _position_rows(self, batch: Batch) -> Tensor:
         """Row of the position table for each token, [1, L] or [B, L]."""

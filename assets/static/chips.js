@@ -1,7 +1,7 @@
 // The sentence as chips. Click, Enter or Space hides or shows a piece; drag or shift for several.
 (() => {
   'use strict';
-  const { element, register, sentence, change } = window.Cloze;
+  const { element, register, sentence, change, t, texts, message } = window.Cloze;
 
   // --- marks ------------------------------------------------------------------------------
 
@@ -68,19 +68,19 @@
   function label(token, mark) {
     if (token.masked) return '[MASK]';
     if (!mark || mark.case === 'kept') return token.text;
-    return mark.case === 'mask' ? '[MASK]' : mark.shown ?? `piece ${mark.piece}`;
+    return mark.case === 'mask' ? '[MASK]' : mark.shown ?? t`piece ${mark.piece}`;
   }
 
   function caption(token, mark) {
-    if (mark) return mark.case === 'kept' ? 'kept' : token.text;
+    if (mark) return mark.case === 'kept' ? t`kept` : token.text;
     return sentence.pieces && !token.masked ? token.piece : '';
   }
 
   // What the eye has from colour and border; a chip's name is all of its text.
-  const SPOKEN = { mask: 'hidden', random: 'replaced', kept: 'to be predicted' };
+  const SPOKEN = texts({ mask: 'hidden', random: 'replaced', kept: 'to be predicted' });
   function spoken(token, mark) {
-    if (token.masked) return 'in the text';
-    return [token.unknown && 'unknown to the model', mark && SPOKEN[mark.case]]
+    if (token.masked) return t`in the text`;
+    return [token.unknown && t`unknown to the model`, mark && SPOKEN[mark.case]]
       .filter(Boolean).join(', ');
   }
 
@@ -107,7 +107,7 @@
     if (token.special) { chip.setAttribute('aria-disabled', 'true'); return; }
     chip.removeAttribute('aria-disabled');
     chip.setAttribute('aria-pressed', String(Boolean(kind)));
-    chip.title = token.unknown ? 'This model has no piece for it and reads [UNK] instead.' : '';
+    chip.title = token.unknown ? t`This model has no piece for it and reads [UNK] instead.` : '';
   }
 
   // By the first letter that has a direction, as dir="auto" would if the chips were plain text.
@@ -121,7 +121,7 @@
   register('chips', (view) => {
     const list = element('div', {
       class: 'chips', role: 'toolbar',
-      'aria-label': 'Words of the sentence; press one to hide it',
+      'aria-label': t`Words of the sentence; press one to hide it`,
     });
     const problem = element('p', { class: 'problem', role: 'status' });
     view.root.replaceChildren(list, problem);
@@ -151,7 +151,7 @@
       list.hidden = !usable.length;
       list.dir = direction(sentence.text);
       problem.hidden = !sentence.error;
-      problem.textContent = sentence.error ?? '';
+      problem.textContent = message(sentence.error ?? '');
       view.root.dataset.change = sentence.change;
     }
 

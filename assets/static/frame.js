@@ -1,7 +1,7 @@
-// Header with name, mark and theme switch; no data.
+// Header with name, mark, language and theme switch; no data.
 (() => {
   'use strict';
-  const { element, icon, register, setTheme, dark } = window.Cloze;
+  const { element, icon, register, setTheme, dark, t, language, names, setLanguage } = window.Cloze;
   const SUN = [
     'M10 6.2a3.8 3.8 0 1 0 0 7.6 3.8 3.8 0 0 0 0-7.6Z',
     'M10 1.5v2M10 16.5v2M1.5 10h2M16.5 10h2M4 4l1.4 1.4M14.6 14.6 16 16M4 16l1.4-1.4M14.6 5.4 16 4',
@@ -12,26 +12,30 @@
     const mark = element('img', { src: '/cloze/favicon.svg', alt: '', width: 30, height: 30 });
     const button = element('button', { type: 'button', class: 'quiet square', id: 'theme-switch' });
     const draw = () => {
-      const name = dark() ? 'light' : 'dark';
+      const name = dark() ? t`Use the light theme` : t`Use the dark theme`;
       button.replaceChildren(icon(...(dark() ? SUN : MOON)));
-      button.setAttribute('aria-label', `Use the ${name} theme`);
-      button.title = `Use the ${name} theme`;
+      button.setAttribute('aria-label', name);
+      button.title = name;
     };
     button.addEventListener('click', () => setTheme(dark() ? 'light' : 'dark'));
     new MutationObserver(draw)
       .observe(document.body, { attributes: true, attributeFilter: ['class'] });
     draw();
+    const other = language === 'zh' ? 'en' : 'zh';
+    const translate = element('button', {
+      type: 'button', class: 'quiet', id: 'language-switch', lang: other, text: names[other],
+      onclick: () => setLanguage(other),
+    });
     view.root.replaceChildren(
       element('header', { class: 'brand' },
         mark,
         element('span', { class: 'name', text: 'Cloze' }),
-        element('span', { class: 'line', text: 'a model reads between the words' }),
-        button),
+        element('span', { class: 'line', text: t`a model reads between the words` }),
+        translate, button),
       element('div', { class: 'hero' },
-        element('h1', { text: 'Hide a word. See what the model expects.' }),
+        element('h1', { text: t`Hide a word. See what the model expects.` }),
         element('p', {
-          text: 'An encoder reads a sentence from both sides at once. Click any word below to hide '
-            + 'it and the model says what it would put there.',
+          text: t`An encoder reads a sentence from both sides at once. Click any word below to hide it and the model says what it would put there.`,
         })));
   });
 })();

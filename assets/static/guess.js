@@ -1,24 +1,24 @@
 // One card: what the model expects at one position, the word of the text, and a word of one's own.
 (() => {
   'use strict';
-  const { element, sentence, change, write, format } = window.Cloze;
+  const { element, sentence, change, write, format, t, texts, message } = window.Cloze;
 
   const TOP = 5;
-  const SEEN = {
+  const SEEN = texts({
     mask: 'the model sees [MASK]',
     random: 'the model sees another word',
     kept: 'the model sees the word itself',
-  };
+  });
 
   // How unsure the model is, in plain words: exp(entropy) is the number of equally likely words
   // that would leave it as unsure.
   function doubt(entropy) {
     const words = Math.exp(entropy);
-    if (words < 1.5) return 'Nearly certain.';
+    if (words < 1.5) return t`Nearly certain.`;
     const number = words < 10 ? words.toFixed(1) : format.count(Math.round(words));
-    if (words < 4) return `Fairly sure: about ${number} likely words.`;
-    if (words < 50) return `Unsure: about ${number} likely words.`;
-    return `Guessing: about ${number} likely words.`;
+    if (words < 4) return t`Fairly sure: about ${number} likely words.`;
+    if (words < 50) return t`Unsure: about ${number} likely words.`;
+    return t`Guessing: about ${number} likely words.`;
   }
 
   const isUpper = (text) => /^\p{Lu}/u.test(text);
@@ -71,10 +71,10 @@
       rows, own, mine,
       face: element('bdi', { class: 'face' }),
       seen: element('span', { class: 'seen' }),
-      original: element('div', { class: 'candidate was', title: 'The word of your sentence' },
+      original: element('div', { class: 'candidate was', title: t`The word of your sentence` },
         own.rank, own.word, own.bar, own.share),
       input: element('input', {
-        type: 'text', class: 'mine-word', placeholder: 'your word', autocomplete: 'off',
+        type: 'text', class: 'mine-word', placeholder: t`your word`, autocomplete: 'off',
         autocapitalize: 'off', spellcheck: 'false', maxlength: '64', oninput: () => ask(),
       }),
       note: element('p', { class: 'mine-note', role: 'status' }),
@@ -101,10 +101,10 @@
     card.token = token;
     card.root.dataset.position = token.position;
     card.root.dataset.case = kind;
-    card.face.textContent = token.masked ? 'Gap in the text' : token.text;
+    card.face.textContent = token.masked ? t`Gap in the text` : token.text;
     card.seen.textContent = kind === 'random' && mark.shown
-      ? `the model sees “${mark.shown}”` : SEEN[kind];
-    card.input.setAttribute('aria-label', `Your word for ${token.text}`);
+      ? t`the model sees “${mark.shown}”` : SEEN[kind];
+    card.input.setAttribute('aria-label', t`Your word for ${token.text}`);
     if (card.prediction) fill(card, card.prediction);
   }
 
@@ -130,7 +130,7 @@
       show(parts, candidate.rank, readable(candidate), candidate.probability);
       parts.word.classList.toggle('raw', sentence.pieces);
       parts.button.classList.toggle('is-original', original?.id === candidate.id);
-      parts.button.title = `Put “${candidate.display}” into the sentence`;
+      parts.button.title = t`Put “${candidate.display}” into the sentence`;
       parts.button.dataset.piece = candidate.piece;
     });
     card.original.hidden = !original || candidates.some(({ id }) => id === original.id);
@@ -146,7 +146,7 @@
     const word = card.input.value.trim();
     const found = word ? prediction.watched.find((entry) => entry.word === word) : null;
     show(card.mine, found?.rank ?? null, null, found?.probability ?? null);
-    card.note.textContent = found?.note ?? '';
+    card.note.textContent = message(found?.note ?? '');
   }
 
   window.Cloze.guess = { TOP, make, prepare, wait, fill };

@@ -1,9 +1,12 @@
-// The address holds the sentence, the model, the marks and the run shown, after the #: a link to exactly
-// this page that a reload survives. What follows the # never leaves the browser.
+// The address holds the sentence, the model, the marks, the open tab, its settings and the run shown, after the
+// #: a link to exactly this page that a reload survives. What follows the # never leaves the browser.
+//
+//   Cloze.kept('forge')             what the lab of this name kept in the address, or null; check every value
+//   Cloze.keep('forge', {roll: 2})  keep this; plain values, few and short. The name begins with the tab's
 (() => {
   'use strict';
-  const { sentence, change } = window.Cloze;
-  const MOST = 2_000; // characters of text; longer ones make no link that programs accept
+  const { sentence, change, t, message } = window.Cloze;
+  const MOST = 6_000; // characters; longer ones make no link that programs accept
   const CODE = { mask: '', random: 'r', kept: 'k' };
 
   function parse() {
@@ -29,11 +32,26 @@
     const values = new URLSearchParams({ text: sentence.text, model: sentence.model });
     if (marks) values.set('marks', marks);
     if (place.run) values.set('run', place.run);
+    if (place.tab && place.tab !== FIRST_TAB) values.set('tab', place.tab);
+    for (const [name, state] of labs) {
+      const own = name.split('-')[0] === (place.tab ?? FIRST_TAB);
+      if (own && Object.keys(state).length) values.set(`lab-${name}`, JSON.stringify(state));
+    }
     return `${location.pathname}${location.search}#${values}`;
   }
 
   // What else the address holds: the training run that is shown.
-  const place = { run: new URLSearchParams(location.hash.slice(1)).get('run') };
+  const FIRST_TAB = 'mask';
+  const given = new URLSearchParams(location.hash.slice(1));
+  const place = { run: given.get('run'), tab: given.get('tab') };
+  const labs = new Map(); // name -> plain object
+  for (const [name, text] of given) {
+    if (!name.startsWith('lab-')) continue;
+    try {
+      const state = JSON.parse(text);
+      if (state?.constructor === Object) labs.set(name.slice(4), state);
+    } catch { /* a broken link opens the lab as it is */ }
+  }
   let opened = parse();
   let first = null; // how the page opens without a link: such an address stays bare
 
@@ -44,7 +62,7 @@
       if (sentence.text !== text || (model && sentence.model !== model)) return;
       opened = null;
       if (stranger) {
-        const note = `The link names the model “${stranger.slice(0, 60)}”, which is not here.`;
+        const note = t`The link names the model “${stranger.slice(0, 60)}”, which is not here.`;
         change({ notes: [...sentence.notes, note] });
         return;
       }
@@ -59,7 +77,7 @@
     first ??= next;
     const bare = next === first && !location.hash;
     if (bare) return;
-    const short = sentence.text.length <= MOST;
+    const short = next.length <= MOST + location.pathname.length + location.search.length;
     const alone = `${location.pathname}${location.search}#run=${place.run}`;
     if (short || place.run) history.replaceState(null, '', short ? next : alone);
   }
@@ -88,10 +106,30 @@
   // Open a tab by its name; on a narrow screen it may stand in Gradio's menu of further tabs.
   window.Cloze.openTab = (name) => {
     const tabs = document.querySelectorAll('#tabs [role="tab"], #tabs .overflow-dropdown button');
-    const tab = [...tabs].find((each) => each.textContent.trim() === name);
+    const tab = [...tabs].find((each) => [name, message(name)].includes(each.textContent.trim()));
     tab?.click();
     return Boolean(tab);
   };
+  // A tab is known by the id of its panel, which no translation changes and no narrow screen hides.
+  const openPanel = (bar) => [...bar.querySelectorAll('[role="tabpanel"]')]
+    .find((panel) => panel.offsetParent !== null)?.id.replace('tab-', '');
+  function followTabs() {
+    const bar = document.querySelector('#tabs');
+    if (!bar?.querySelector('[role="tab"]')) { requestAnimationFrame(followTabs); return; }
+    const wanted = place.tab && window.gradio_config.components.find(
+      (part) => part.props?.elem_id === `tab-${place.tab}`);
+    if (wanted) window.Cloze.openTab(wanted.props.label);
+    else place.tab = null;
+    new MutationObserver(() => {
+      const open = openPanel(bar);
+      if (!open || open === (place.tab ?? FIRST_TAB)) return;
+      place.tab = open;
+      follow();
+    }).observe(bar, { subtree: true, attributes: true, attributeFilter: ['style', 'class', 'aria-selected'] });
+  }
+  followTabs();
+  window.Cloze.kept = (name) => labs.get(name) ?? null;
+  window.Cloze.keep = (name, state) => { labs.set(name, state); follow(); };
   window.Cloze.place = place;
   window.Cloze.setPlace = (values) => { Object.assign(place, values); follow(); };
   window.Cloze.onChange(follow);

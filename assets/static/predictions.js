@@ -1,7 +1,9 @@
 // The Mask tab: one card per marked position, and how to read them.
 (() => {
   'use strict';
-  const { element, register, sentence, change, onSentence, question, asker, guess, format } = window.Cloze;
+  const {
+    element, register, sentence, change, onSentence, question, asker, guess, format, t, message: say,
+  } = window.Cloze;
 
   const FIRST_CARDS = 24;
 
@@ -9,14 +11,13 @@
     const known = predictions.filter(({ original }) => original);
     const first = known.filter(({ original }) => original.rank === 1).length;
     const others = predictions.length > 1
-      ? ' Each gap is filled on its own: the model sees the other gaps as gaps.' : '';
-    if (!known.length) return others.trim();
-    if (known.length > 1) {
-      return `${first} of ${known.length} words are the model’s first choice.${others}`;
-    }
+      ? t`Each gap is filled on its own: the model sees the other gaps as gaps.` : '';
+    if (!known.length) return others;
+    if (known.length > 1) return `${t`${first} of ${known.length} words are the model’s first choice.`} ${others}`;
     const { rank } = known[0].original;
-    return `The word of your sentence is the model’s ${rank === 1 ? 'first choice.'
-      : `choice number ${format.count(rank)}.`}${others}`;
+    const own = rank === 1 ? t`The word of your sentence is the model’s first choice.`
+      : t`The word of your sentence is the model’s choice number ${format.count(rank)}.`;
+    return `${own} ${others}`.trim();
   }
 
   // --- what can be taken along --------------------------------------------------------------
@@ -67,31 +68,30 @@
   function makeGuide(answer) {
     const counted = element('span');
     const lines = element('pre', { class: 'code', tabindex: '0' });
-    const copy = element('button', { type: 'button', class: 'quiet outlined', text: 'Copy' });
-    const save = element('button', { type: 'button', class: 'quiet outlined', text: 'Save as CSV' });
+    const copy = element('button', { type: 'button', class: 'quiet outlined', text: t`Copy` });
+    const save = element('button', { type: 'button', class: 'quiet outlined', text: t`Save as CSV` });
     copy.addEventListener('click', async () => {
       const { copyText } = await import('./attention-export.js');
-      copy.textContent = await copyText(lines.textContent, lines) ? 'Copied' : 'Press Ctrl+C';
-      setTimeout(() => { copy.textContent = 'Copy'; }, 2000);
+      copy.textContent = await copyText(lines.textContent, lines) ? t`Copied` : t`Press Ctrl+C`;
+      setTimeout(() => { copy.textContent = t`Copy`; }, 2000);
     });
     save.addEventListener('click', async () => {
       const { download } = await import('./attention-export.js');
       download('cloze-predictions.csv', table(answer().predictions), 'text/csv;charset=utf-8');
     });
     const root = element('aside', { class: 'guide' },
-      element('h3', { text: 'How to read this' }),
+      element('h3', { text: t`How to read this` }),
       element('p', {}, counted, element('span', { class: 'key', 'aria-hidden': 'true' }),
-        ' marks the word of your sentence.'),
-      element('p', { text: 'Click a word to put it into the sentence, or type one of your own to '
-        + 'see where it ranks.' }),
-      element('details', {}, element('summary', { text: 'The code that recomputes this' }),
+        ` ${t`marks the word of your sentence.`}`),
+      element('p', { text: t`Click a word to put it into the sentence, or type one of your own to see where it ranks.` }),
+      element('details', {}, element('summary', { text: t`The code that recomputes this` }),
         lines, copy),
       save);
     return {
       root,
       update(vocabulary) {
-        counted.textContent = `The model gave each of its ${format.count(vocabulary)} pieces a `
-          + 'probability; a full bar would be 100 %. ';
+        const of = t`The model gave each of its ${format.count(vocabulary)} pieces a probability; a full bar would be 100 %.`;
+        counted.textContent = `${of} `;
         lines.textContent = code();
       },
     };
@@ -104,9 +104,9 @@
     const start = element('button', {
       type: 'button', class: 'quiet outlined', id: 'start',
       onclick: () => window.Cloze.setHidden([last], true),
-    }, 'hide “', element('bdi', { text: last.text }), '”');
+    }, t`hide`, ' “', element('bdi', { text: last.text }), '”');
     return element('div', { class: 'empty' },
-      element('p', { text: 'Nothing is hidden yet. Click a word above, or' }), start);
+      element('p', { text: t`Nothing is hidden yet. Click a word above, or` }), start);
   }
 
   // A link holds the id of a random piece; only Python knows how it reads.
@@ -133,18 +133,18 @@
     let all = false;
     const guide = makeGuide(() => answered);
     view.root.replaceChildren(
-      element('h2', { text: 'What fits the gap?' }), head, empty, problem, grid, more);
+      element('h2', { text: t`What fits the gap?` }), head, empty, problem, grid, more);
     more.addEventListener('click', () => { all = true; draw(); fillCards(); });
 
     const keyOf = (token) => `${token.start} ${token.text}`;
     const places = () => sentence.tokens.filter(
       (token) => token.masked || sentence.marks.has(token.position));
-    const fail = (message) => {
+    const fail = (reason) => {
       problem.hidden = false;
-      problem.textContent = message;
+      problem.textContent = say(reason);
       view.root.dataset.state = 'error';
     };
-    const send = asker(view, 'ask', () => fail('The server does not answer. Is it still running?'));
+    const send = asker(view, 'ask', () => fail(t`The server does not answer. Is it still running?`));
 
     function ask() {
       const words = [...cards.values()].map((card) => card.input.value.trim()).filter(Boolean);
@@ -184,7 +184,7 @@
       grid.dataset.cards = Math.min(shown.length, 3);
       grid.hidden = !open.length;
       more.hidden = open.length <= shown.length;
-      more.textContent = `Show all ${open.length} gaps`;
+      more.textContent = t`Show all ${open.length} gaps`;
       const start = open.length || sentence.error ? null : emptyState();
       empty.replaceChildren(...(start ? [start] : []));
       problem.hidden = true;

@@ -9,6 +9,7 @@
 (() => {
   'use strict';
 
+  const { t } = window.ClozeLanguage;
   const makers = new Map();
   const waiting = [];
   const listeners = new Set();
@@ -192,14 +193,15 @@
       if (value >= 0.001) return `${value.toFixed(3)} %`;
       return '< 0.001 %';
     },
-    exact: (probability) => `probability ${probability.toPrecision(4)}`,
+    exact: (probability) => t`probability ${probability.toPrecision(4)}`,
     count: (number) => number.toLocaleString('en'),
   };
 
   window.Cloze = {
     register, mount, sentence, change, onChange, onSentence, question, asker, element, icon, field, write,
-    setTheme, dark, format,
+    setTheme, dark, format, ...window.ClozeLanguage,
   };
+  window.ClozeLabels();
 
   // What js_on_load of the views queued so far, and from now on mounts at once.
   const queue = window.ClozeViews ?? [];

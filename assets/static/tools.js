@@ -2,7 +2,7 @@
 (() => {
   'use strict';
   const {
-    element, icon, register, sentence, change, onSentence, question, asker, field, write,
+    element, icon, register, sentence, change, onSentence, question, asker, field, write, t, message,
   } = window.Cloze;
 
   const DICE = [
@@ -31,10 +31,10 @@
       else write('sentence-text', example.text);
     };
     view.root.replaceChildren(
-      element('div', { class: 'examples', role: 'group', 'aria-label': 'Example sentences' },
-        element('span', { class: 'lead', text: 'Try' }),
+      element('div', { class: 'examples', role: 'group', 'aria-label': t`Example sentences` },
+        element('span', { class: 'lead', text: t`Try` }),
         ...view.value.map((example) => element('button', {
-          type: 'button', class: 'example', title: example.text, text: example.name,
+          type: 'button', class: 'example', title: example.text, text: message(example.name),
           onclick: () => choose(example),
         }))));
     onSentence(view, hideWanted);
@@ -43,9 +43,9 @@
   // --- tools ------------------------------------------------------------------------------
 
   const LEGEND = [
-    ['mask', 'hidden', '80 %: the model sees [MASK]'],
-    ['random', 'replaced', '10 %: it sees a random word'],
-    ['kept', 'kept', '10 %: it sees the word itself'],
+    ['mask', t`hidden`, t`80 %: the model sees [MASK]`],
+    ['random', t`replaced`, t`10 %: it sees a random word`],
+    ['kept', t`kept`, t`10 %: it sees the word itself`],
   ];
 
   function toggle(name, text, title) {
@@ -59,13 +59,13 @@
   register('tools', (view) => {
     const roll = element('button', {
       type: 'button', class: 'primary', id: 'draw',
-      title: 'Draw positions as in pretraining. Each press takes the next seed.',
-    }, icon(...DICE), element('span', { text: 'Hide 15 % at random' }));
-    const clear = element('button', { type: 'button', class: 'quiet', id: 'clear', text: 'Show all' });
-    const whole = toggle('whole', 'Whole words', 'Hide all pieces of a word together');
-    const pieces = toggle('pieces', 'Show pieces', 'Show how the model cuts words into pieces');
+      title: t`Draw positions as in pretraining. Each press takes the next seed.`,
+    }, icon(...DICE), element('span', { text: t`Hide 15 % at random` }));
+    const clear = element('button', { type: 'button', class: 'quiet', id: 'clear', text: t`Show all` });
+    const whole = toggle('whole', t`Whole words`, t`Hide all pieces of a word together`);
+    const pieces = toggle('pieces', t`Show pieces`, t`Show how the model cuts words into pieces`);
     const count = element('span', { class: 'count', role: 'status' });
-    const legend = element('ul', { class: 'legend', 'aria-label': 'What the colours mean' },
+    const legend = element('ul', { class: 'legend', 'aria-label': t`What the colours mean` },
       ...LEGEND.map(([kind, name, meaning]) => element('li', {},
         element('span', { class: `swatch ${kind}`, 'aria-hidden': 'true' }),
         element('b', { text: name }), element('span', { text: meaning }))));
@@ -109,10 +109,10 @@
       pieces.setAttribute('aria-checked', String(sentence.pieces));
       roll.disabled = !usable;
       clear.disabled = !hidden;
-      count.textContent = usable
-        ? `${usable} ${usable === 1 ? 'piece' : 'pieces'}${hidden ? `, ${hidden} marked` : ''}` : '';
+      const pieceCount = usable === 1 ? t`1 piece` : t`${usable} pieces`;
+      count.textContent = usable ? pieceCount + (hidden ? t`, ${hidden} marked` : '') : '';
       legend.hidden = !sentence.drawn && !cases.has('random') && !cases.has('kept');
-      notes.replaceChildren(...sentence.notes.map((text) => element('p', { text })));
+      notes.replaceChildren(...sentence.notes.map((text) => element('p', { text: message(text) })));
       notes.hidden = !sentence.notes.length;
     });
   });

@@ -86,6 +86,8 @@ def build_model(
     # Strict is off for the heads that a checkpoint may lack; they start fresh.
     if base is not None:
         model.load_state_dict(base.model.state_dict(), strict=False)
+    if settings.model.position_waves is not None:
+        model.encoder.embeddings.start_positions(settings.model.position_waves)
     return model
 
 

@@ -90,6 +90,9 @@ class ModelSettings(Part):
     """One rate for every dropout; null = the model's own. Short runs learn more with 0."""
     attention_dropout: Rate | None = None
     """Another rate for attention probabilities; null = as above. 0 keeps the fused attention."""
+    position_waves: Annotated[float, Field(gt=0, le=1)] | None = None
+    """Standard deviation of the sine waves that a fresh table of positions begins with; null = drawn
+    as published. Families without such a table take no notice."""
 
     @model_validator(mode="after")
     def _one_source(self) -> Self:
@@ -97,6 +100,8 @@ class ModelSettings(Part):
             raise ValueError("give either model.size or model.checkpoint, not both and not neither")
         if self.checkpoint is not None and self.overrides != ModelOverrides():
             raise ValueError("model.overrides belongs to model.size; a checkpoint has its own size")
+        if self.checkpoint is not None and self.position_waves is not None:
+            raise ValueError("model.position_waves belongs to model.size; a checkpoint has a table")
         return self
 
 

@@ -1,0 +1,96 @@
+// The language of the page. English texts stand in the code and are their own keys; the translations of
+// all of them are one catalogue (assets/locales), which loads before anything is drawn.
+//
+//   t`Hide ${n} words`           a text with values; the key is "Hide {0} words"
+//   texts({ title: 'Forge' })    the same object with every text in it translated (keys, numbers, functions stay)
+//   message(text)                a text that came from Python, values filled in: found by its pattern
+//   setLanguage('zh')            remembers the choice and opens the same page again
+//
+// Never pass what a visitor typed to texts or message: it would be translated where it happens to be a key.
+(() => {
+  'use strict';
+  const NAMES = { en: 'English', zh: '简体中文' };
+  const TAGS = { en: 'en', zh: 'zh-Hans' };
+  const KEY = 'cloze-language';
+  const WORDY = 8; // fewest fixed characters of a pattern that messages are compared with
+
+  const known = (name) => (Object.hasOwn(NAMES, name ?? '') ? name : null);
+  const stored = () => { try { return localStorage.getItem(KEY); } catch { return null; } };
+  const preferred = () => (navigator.languages ?? []).map((tag) => known(tag.slice(0, 2))).find(Boolean);
+  const language = known(new URLSearchParams(location.search).get('lang')) ?? known(stored()) ?? preferred() ?? 'en';
+  document.documentElement.lang = TAGS[language];
+  // Written into the page, so that it is read before the scripts below it.
+  if (language !== 'en') document.write(`<script src="/cloze/locales/${language}.js"></script>`);
+
+  const missing = new Set(); // keys without a translation, for the tests
+  const catalogue = () => window.ClozeCatalogue ?? {};
+
+  function translate(key) {
+    if (language === 'en' || !/\p{L}/u.test(key)) return key;
+    const found = catalogue()[key];
+    if (found === undefined) missing.add(key);
+    return found ?? key;
+  }
+
+  const fill = (text, values) => text.replace(/\{(\d)\}/g, (whole, index) => values[index] ?? whole);
+
+  function t(parts, ...values) {
+    const key = parts.reduce((text, part, index) => `${text}{${index - 1}}${part}`);
+    return fill(translate(key), values);
+  }
+
+  function texts(value) {
+    if (typeof value === 'string') return translate(value);
+    if (Array.isArray(value)) return value.map(texts);
+    if (value?.constructor !== Object) return value;
+    return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, texts(each)]));
+  }
+
+  let patterns = null;
+  const escape = (text) => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
+  function compile() {
+    return Object.entries(catalogue())
+      .filter(([key]) => key.includes('{0}') && key.replace(/\{\d\}/g, '').length >= WORDY)
+      .sort(([a], [b]) => b.length - a.length)
+      .map(([key, translation]) => {
+        const order = [...key.matchAll(/\{(\d)\}/g)].map(([, index]) => Number(index));
+        const form = key.split(/\{\d\}/).map(escape).join('([^]*?)');
+        return { form: new RegExp(`^${form}$`), order, translation };
+      });
+  }
+
+  function message(text) {
+    if (language === 'en' || typeof text !== 'string' || !text) return text;
+    const exact = catalogue()[text];
+    if (exact !== undefined) return exact;
+    patterns ??= compile();
+    for (const { form, order, translation } of patterns) {
+      const found = form.exec(text);
+      if (!found) continue;
+      const values = [];
+      order.forEach((index, place) => { values[index] = found[place + 1]; });
+      return fill(translation, values);
+    }
+    if (/\p{L}/u.test(text)) missing.add(text);
+    return text;
+  }
+
+  function setLanguage(name) {
+    try { localStorage.setItem(KEY, name); } catch { /* private windows may refuse */ }
+    const address = new URL(location.href);
+    address.searchParams.set('lang', name);
+    location.replace(address);
+    if (address.href === location.href) location.reload();
+  }
+
+  // What Gradio itself draws: labels, placeholders, the names of tabs. Before it has drawn them.
+  const LABELS = ['label', 'placeholder', 'info'];
+  window.ClozeLabels = () => {
+    if (language === 'en') return;
+    for (const { props } of window.gradio_config?.components ?? []) {
+      for (const name of LABELS) if (typeof props?.[name] === 'string') props[name] = catalogue()[props[name]] ?? props[name];
+    }
+  };
+
+  window.ClozeLanguage = { language, names: NAMES, tag: TAGS[language], t, texts, message, setLanguage, missing };
+})();
