@@ -91,8 +91,8 @@ class ModelSettings(Part):
     attention_dropout: Rate | None = None
     """Another rate for attention probabilities; null = as above. 0 keeps the fused attention."""
     position_waves: Annotated[float, Field(gt=0, le=1)] | None = None
-    """Standard deviation of the sine waves that a fresh table of positions begins with; null = drawn
-    as published. Families without such a table take no notice."""
+    """Standard deviation of the sine waves that a fresh table of positions begins with; null =
+    drawn as published. Families without such a table take no notice."""
 
     @model_validator(mode="after")
     def _one_source(self) -> Self:
