@@ -1,6 +1,7 @@
 """``evaluate``: how good a pretrained model is on held-out text and on minimal pairs."""
 
 import argparse
+import sys
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
@@ -52,6 +53,7 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
         evaluate_minimal_pairs,
         evaluate_words,
     )
+    from core_models.evaluation.language import language_of
     from core_models.evaluation.minimal_pairs import SHIPPED, read_pairs
     from core_models.evaluation.words import choose_words
     from core_models.prediction.passes import KINDS
@@ -60,8 +62,13 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
     sentences = [sentence for document in documents.read(arguments.text) for sentence in document]
     found: dict[str, Any] = {"model": model.name}
     if set(KINDS) & set(model.heads):
-        found["capitals"] = asdict(evaluate_capitals(model))
-        found["minimal_pairs"] = asdict(evaluate_minimal_pairs(model, read_pairs(SHIPPED)))
+        if language_of(model.tokenizer) == "en":
+            found["capitals"] = asdict(evaluate_capitals(model))
+            found["minimal_pairs"] = asdict(evaluate_minimal_pairs(model, read_pairs(SHIPPED)))
+        else:
+            sys.stderr.write("note: minimal pairs and capitals are English; left out.\n")
+            if not sentences:
+                raise InputError(f"{model.name} is Chinese; give a held-out --text to measure it.")
         if sentences:
             words = choose_words(sentences, most=arguments.words, seed=arguments.seed)
             found["words"] = asdict(evaluate_words(model, words))

@@ -24,16 +24,17 @@ from core_models.evaluation.minimal_pairs import Pair, read_pairs
 from core_models.evaluation.words import Word, choose_words
 from core_models.model import Model
 from core_models.prediction.passes import KINDS
+from core_models.tasks.words import is_chinese
+from core_models.training import durable
 from core_models.training.folder import RunFolder
 from core_models.training.plan import plan_for
 from core_models.training.prepare import prepare
 from core_models.training.settings import parse
 from core_models.zoo import cards, text
 from core_models.zoo.recipe import Zoo
+from core_models.zoo.weights import SCORES, kept_scores
 
 RESULTS = "evaluation.json"
-GENERATOR = "-generator"
-"""Ending of the name under which a generator is shipped beside its discriminator."""
 _FORGERY_SENTENCES = 400
 _LARGEST_FILE = 10_000_000
 
@@ -67,6 +68,8 @@ def train(
         }
         _create(run, settings, zoo.budgets[budget].tokens)
     say(f"{name}: {run.path}")
+    if run.state() == "finished":
+        return run
     command = [sys.executable, "-m", "core_models.training", str(run.config_path)]
     status = subprocess.run(command, check=False).returncode
     if status or run.state() != "finished":
@@ -115,11 +118,12 @@ def evaluate(
     model = cm.load(run.model_path)
     asked = choose_words(sentences, most=words)
     chosen = read_pairs() if pairs is None else pairs
-    results = {"model": _figures(model, asked, chosen)}
+    english = not is_chinese(sentences)
+    results = {"model": _figures(model, asked, chosen, english=english)}
     generator = _generator(run)
     if generator is not None:
         forger = cm.load(generator)
-        results["generator"] = _figures(forger, asked, chosen)
+        results["generator"] = _figures(forger, asked, chosen, english=english)
         some = sentences[:: max(1, len(sentences) // _FORGERY_SENTENCES)]
         results["model"]["forgeries"] = asdict(evaluate_forgeries(forger, model, some))
     evaluation = json.loads((run.path / RESULTS).read_text(encoding="utf-8"))
@@ -128,13 +132,16 @@ def evaluate(
     return found
 
 
-def _figures(model: Model, words: Sequence[Word], pairs: Sequence[Pair]) -> dict[str, Any]:
+def _figures(
+    model: Model, words: Sequence[Word], pairs: Sequence[Pair], *, english: bool
+) -> dict[str, Any]:
+    """Minimal pairs and capitals are English sentences; other models are not asked."""
     if not set(KINDS) & set(model.heads):
         return {}
-    found: dict[str, Any] = {
-        "words": asdict(evaluate_words(model, words)),
-        "minimal_pairs": asdict(evaluate_minimal_pairs(model, pairs)),
-    }
+    found: dict[str, Any] = {"words": asdict(evaluate_words(model, words))}
+    if not english:
+        return found
+    found["minimal_pairs"] = asdict(evaluate_minimal_pairs(model, pairs))
     # A small vocabulary may hold no capital as one piece.
     with contextlib.suppress(InputError):
         found["capitals"] = asdict(evaluate_capitals(model))
@@ -151,8 +158,8 @@ def export(zoo: Zoo, name: str, run: RunFolder, results: dict[str, Any], target:
     cards.write(target / name, zoo, name, run, results)
     generator = _generator(run)
     if generator is not None:
-        _copy(generator, target / f"{name}{GENERATOR}")
-        cards.write_generator(target / f"{name}{GENERATOR}", zoo, name, run, results)
+        _copy(generator, target / f"{name}{cards.GENERATOR}")
+        cards.write_generator(target / f"{name}{cards.GENERATOR}", zoo, name, run, results)
 
 
 def _generator(run: RunFolder) -> Path | None:
@@ -161,6 +168,8 @@ def _generator(run: RunFolder) -> Path | None:
 
 
 def _copy(source: Path, target: Path) -> None:
+    """Replace a folder; the scores of the same weights stay."""
+    scores = kept_scores(target, like=source)
     files = [path for path in source.iterdir() if path.name != "manifest.json"]
     large = [path.name for path in files if path.stat().st_size > _LARGEST_FILE]
     if large:
@@ -169,3 +178,5 @@ def _copy(source: Path, target: Path) -> None:
     target.mkdir(parents=True)
     for path in files:
         shutil.copyfile(path, target / path.name)
+    if scores:
+        durable.write_text(target / SCORES, json.dumps(scores, indent=2) + "\n")

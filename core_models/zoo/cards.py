@@ -9,6 +9,8 @@ from core_models.zoo.recipe import Repeated, Sampled, Zoo
 
 CARD = "cloze.json"
 FIGURES = "evaluation.json"
+GENERATOR = "-generator"
+"""Ending of the name under which a generator is shipped beside its discriminator."""
 
 _SOURCES = {
     "english/standardebooks": "Standard Ebooks (public domain; editions CC0)",
@@ -62,8 +64,9 @@ def _write(
     (folder / CARD).write_text(
         json.dumps(badge, indent=2, ensure_ascii=False) + "\n", encoding="utf-8"
     )
-    (folder / FIGURES).write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
     run_facts = results["run"]
+    beside = figures | {"run": _run_facts(zoo, name, results, generator)}
+    (folder / FIGURES).write_text(json.dumps(beside, indent=2) + "\n", encoding="utf-8")
     data = run_facts["data"]
     rows = [
         ("what", title),
@@ -77,7 +80,7 @@ def _write(
         [
             "---",
             "license: apache-2.0",
-            f"language: {'zh' if 'chinese' in name else 'en'}",
+            f"language: {'zh' if zoo.models[name].text == 'chinese' else 'en'}",
             "library_name: transformers",
             "---",
             "",
@@ -96,7 +99,7 @@ def _write(
             "",
             "## Text",
             "",
-            *_text_lines(zoo, name),
+            *text_lines(zoo, zoo.models[name].text),
             "",
             "## Held-out figures",
             "",
@@ -112,6 +115,25 @@ def _write(
         ]
     )
     (folder / "README.md").write_text(text, encoding="utf-8")
+
+
+def _run_facts(zoo: Zoo, name: str, results: dict[str, Any], generator: bool) -> dict[str, Any]:
+    """What docs/models.md tells about the training, and the held-out figures of its own heads."""
+    run = results["run"]
+    own = _heads(results, generator)
+    return {
+        "text": zoo.models[name].text,
+        "documents": run["data"]["documents"],
+        "text_tokens": run["data"]["tokens"],
+        "vocabulary": run["data"]["vocabulary"],
+        **{key: run[key] for key in ("tokens", "steps", "seconds")},
+        "machine": _machine(results),
+        "held_out": {
+            key: value
+            for key, value in run["held_out"].items()
+            if any(key.startswith(f"{head}_") for head in own)
+        },
+    }
 
 
 def _heads(results: dict[str, Any], generator: bool) -> set[str]:
@@ -132,14 +154,18 @@ def _machine(results: dict[str, Any]) -> str:
     return f"{threads} CPU thread{'s' if threads != 1 else ''}" if device == "cpu" else device
 
 
-def _text_lines(zoo: Zoo, name: str) -> list[str]:
-    recipe = zoo.texts[zoo.models[name].text]
+def text_lines(zoo: Zoo, text: str) -> list[str]:
+    """The sources of a text with their licences, as a list."""
+    recipe = zoo.texts[text]
     lines = []
     parts: list[Repeated | Sampled] = [*recipe.repeated, *recipe.sampled]
     for part in parts:
         source = next(v for prefix, v in _SOURCES.items() if part.pattern.startswith(prefix))
+        unit = "characters" if part.pattern.startswith("chinese/") else "words"
         amount = (
-            f"{part.times} times" if isinstance(part, Repeated) else f"at most {part.words:,} words"
+            f"{part.times} times"
+            if isinstance(part, Repeated)
+            else f"at most {part.words:,} {unit}"
         )
         lines.append(f"- {source}: {amount}")
     return lines

@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -12,11 +12,13 @@ from core_models.training.settings import ASSETS
 RECIPE = ASSETS / "recipes" / "zoo.json"
 
 
-class _Part(BaseModel):
+class Part(BaseModel):
+    """Strict: unknown fields and wrong types are refused."""
+
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
-class Source(_Part):
+class Source(Part):
     """Files, and what of them is kept for validation."""
 
     pattern: str
@@ -36,10 +38,10 @@ class Sampled(Source):
     """Text of a folder that the user gives, one paragraph a line, of which a part is taken."""
 
     words: Annotated[int, Field(ge=1)]
-    """Most words to take, whole documents in the order of the files."""
+    """Most words (Chinese: characters) to take, whole documents in the order of the files."""
 
 
-class TextRecipe(_Part):
+class TextRecipe(Part):
     """The text that all models of one language read."""
 
     repeated: list[Repeated]
@@ -48,7 +50,7 @@ class TextRecipe(_Part):
     """Of the held-out documents and of the order of the documents."""
 
 
-class Budget(_Part):
+class Budget(Part):
     """How much is computed."""
 
     tokens: Annotated[int, Field(ge=1)]
@@ -57,7 +59,7 @@ class Budget(_Part):
     """Merged into the settings of every run."""
 
 
-class ModelRecipe(_Part):
+class ModelRecipe(Part):
     """One model of the set."""
 
     title: str
@@ -68,7 +70,7 @@ class ModelRecipe(_Part):
     """Merged into the common settings; later ones win."""
 
 
-class Zoo(_Part):
+class Zoo(Part):
     """The whole recipe."""
 
     texts: dict[str, TextRecipe]
@@ -108,8 +110,16 @@ def merge(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
 
 def read(path: Path = RECIPE) -> Zoo:
     """Read the recipe; InputError lists everything that is wrong with it."""
+    return read_as(Zoo, path)
+
+
+Recipe = TypeVar("Recipe", bound=Part)
+
+
+def read_as(kind: type[Recipe], path: Path) -> Recipe:
+    """Read a recipe file; InputError lists everything that is wrong with it."""
     try:
-        return Zoo.model_validate_json(json.dumps(json.loads(path.read_text(encoding="utf-8"))))
+        return kind.model_validate_json(json.dumps(json.loads(path.read_text(encoding="utf-8"))))
     except FileNotFoundError:
         raise InputError(f"There is no file {path}.") from None
     except json.JSONDecodeError as error:

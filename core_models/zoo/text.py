@@ -2,18 +2,23 @@
 
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from core_models.data import documents
 from core_models.errors import InputError
+from core_models.tasks.words import is_chinese
 from core_models.training import durable
 from core_models.training.settings import ASSETS
 from core_models.zoo.recipe import Repeated, Sampled, TextRecipe
 
 TRAIN, HELD_OUT = "train.txt", "held-out.txt"
 _FACTS = "text.json"
+_IDEOGRAPH = re.compile("[\u4e00-\u9fff]")
+_LOOK = 10
+"""Sentences that tell a document's language."""
 
 
 @dataclass(frozen=True)
@@ -103,8 +108,13 @@ def _files(root: Path, pattern: str) -> list[Path]:
 
 
 def _words(texts: Iterable[Sequence[str]]) -> int:
-    """Blank-separated words."""
-    return sum(len(sentence.split()) for text in texts for sentence in text)
+    """Blank-separated words; of a Chinese text characters, as it has no blanks."""
+    return sum(
+        len(_IDEOGRAPH.findall(sentence)) if chinese else len(sentence.split())
+        for text in texts
+        for chinese in [is_chinese(text[:_LOOK])]
+        for sentence in text
+    )
 
 
 def _shuffled(texts: list[list[str]], seed: int) -> list[list[str]]:

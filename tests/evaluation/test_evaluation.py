@@ -10,6 +10,7 @@ import pytest
 import torch
 
 import core_models as cm
+from core_models.cli.main import main
 from core_models.errors import InputError
 from core_models.evaluation import (
     evaluate_capitals,
@@ -18,6 +19,7 @@ from core_models.evaluation import (
     evaluate_words,
 )
 from core_models.evaluation.capitals import ATLAS, capitals
+from core_models.evaluation.language import language_of
 from core_models.evaluation.minimal_pairs import Pair, read_pairs
 from core_models.evaluation.words import Word, choose_words
 from core_models.prediction import fill, score
@@ -173,6 +175,38 @@ def test_forgeries_are_counted(model: cm.Model, certainty: float, auc: float) ->
     assert result.tokens == sum(len(e) - 2 for e in (model.encode([s])[0] for s in sentences))
     assert 0 < result.replaced <= 0.6
     assert evaluate_forgeries(model, judge, sentences, rate=0.5, seed=3) == result
+
+
+@pytest.fixture(scope="module")
+def chinese() -> cm.Tokenizer:
+    primer = Path(__file__).parents[2] / "assets" / "primer" / "chinese-world.txt"
+    lines = primer.read_text(encoding="utf-8").split("\n")[:120]
+    return cm.Tokenizer.train([line for line in lines if line], vocabulary=1200)
+
+
+def test_the_language_of_a_vocabulary(chinese: cm.Tokenizer) -> None:
+    assert language_of(chinese) == "zh"
+    assert language_of(cm.load("bert-mini").tokenizer) == "en"
+    mixed = cm.Tokenizer.train([*SENTENCES, "\u6cb3\u6c34"] * 3, vocabulary=200)
+    assert language_of(mixed) == "en"
+
+
+def test_a_chinese_model_is_asked_for_characters_only(
+    chinese: cm.Tokenizer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = cm.size("bert-tiny").with_vocabulary(chinese.vocabulary)
+    cm.Model.new(config, chinese, generator=torch.Generator().manual_seed(1)).save(tmp_path / "m")
+    text = tmp_path / "text.txt"
+    text.write_text("\u4ed6\u4eca\u5929\u6765\u4e86\u3002\n", encoding="utf-8")
+    model = str(tmp_path / "m")
+    assert main(["evaluate", "--model", model, "--text", str(text), "--json"]) == 0
+    shown = capsys.readouterr()
+    found = json.loads(shown.out)
+    assert found["words"]["words"] == 5
+    assert set(found) == {"model", "words"}
+    assert "left out" in shown.err
+    assert main(["evaluate", "--model", model]) == 2
+    assert "give a held-out --text" in capsys.readouterr().err
 
 
 @pytest.mark.slow

@@ -12,23 +12,28 @@ from core_models.data import documents
 from core_models.errors import InputError
 from core_models.evaluation.minimal_pairs import read_pairs
 from core_models.training.settings import parse
-from core_models.zoo import build, recipe, text
+from core_models.zoo import build, cards, recipe, text
 from core_models.zoo.__main__ import main
+from core_models.zoo.badges import badges
 from core_models.zoo.report import report
 
 ZOO = recipe.read()
 SENTENCE = "The {} of number {} was seen near the river in the morning."
+CHINESE = "第{}个人早上在河边看见了{}只鸟。"
 
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a small file for every pattern that the recipe samples."""
     folder = tmp_path_factory.mktemp("data")
-    for part in ZOO.texts["english"].sampled:
+    for part in [part for made in ZOO.texts.values() for part in made.sampled]:
         path = folder / part.pattern.replace("*", "01")
         path.parent.mkdir(exist_ok=True)
+        chinese = part.pattern.startswith("chinese/")
         blocks = [
-            " ".join(SENTENCE.format(path.name[:5], number + n) for n in range(3))
+            "".join(CHINESE.format(number, n) for n in range(3))
+            if chinese
+            else " ".join(SENTENCE.format(path.name[:5], number + n) for n in range(3))
             for number in range(12)
         ]
         with lzma.open(path, "wt", encoding="utf-8") as file:
@@ -44,11 +49,13 @@ def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def small() -> recipe.Zoo:
     """The recipe with one copy of the project's own text, so that preparing takes no time."""
-    english = ZOO.texts["english"]
-    once = [part.model_copy(update={"times": 1}) for part in english.repeated]
-    return ZOO.model_copy(
-        update={"texts": {"english": english.model_copy(update={"repeated": once})}}
-    )
+    texts = {
+        name: made.model_copy(
+            update={"repeated": [p.model_copy(update={"times": 1}) for p in made.repeated]}
+        )
+        for name, made in ZOO.texts.items()
+    }
+    return ZOO.model_copy(update={"texts": texts})
 
 
 @pytest.mark.parametrize("name", ZOO.models)
@@ -101,17 +108,28 @@ def test_a_sample_ends_at_its_words(data: Path, tmp_path: Path) -> None:
         text.build(tmp_path / "v", recipe.TextRecipe(repeated=[], sampled=[part]), tmp_path)
 
 
+def test_chinese_text_is_counted_in_characters(data: Path, tmp_path: Path) -> None:
+    part = recipe.Sampled(pattern="chinese/luxun-*.txt.xz", words=80)
+    made = text.build(tmp_path / "t", recipe.TextRecipe(repeated=[], sampled=[part]), data)
+    facts = made.facts[0]
+    assert (facts["documents"], facts["words"]) == (2, 2 * 3 * 13)  # numbers and marks left out
+    first = next(iter(documents.read([made.train])))
+    assert len(first) == 3  # sentences
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ZOO.models)
 def test_every_model_is_trained_evaluated_and_exported(
     name: str, small: recipe.Zoo, data: Path, work: Path
 ) -> None:
+    if small.run_settings(name, "smoke")["data"].get("chinese_words"):
+        pytest.importorskip("jieba")
     lines: list[str] = []
     run = build.train(small, name, budget="smoke", work=work, data=data, say=lines.append)
     tokens = run.status()["tokens"]
     budget = small.budgets["smoke"].tokens
     assert 0.8 * budget < tokens < 1.25 * budget
-    held_out = work / "texts" / "english" / text.HELD_OUT
+    held_out = work / "texts" / small.models[name].text / text.HELD_OUT
     results = build.evaluate(run, held_out, words=20, pairs=read_pairs()[::60])
     target = work / "models"
     build.export(small, name, run, results, target)
@@ -124,16 +142,22 @@ def test_every_model_is_trained_evaluated_and_exported(
     assert set(badge["trained"]) == set(model.heads)
     figures = json.loads((target / name / "evaluation.json").read_text(encoding="utf-8"))
     if "replaced_token" in model.heads:
-        generator = cm.load(target / f"{name}{build.GENERATOR}")
+        generator = cm.load(target / f"{name}{cards.GENERATOR}")
         assert "masked_token" in generator.heads
         assert 0 <= figures["forgeries"]["auc"] <= 1
     else:
         assert figures["words"]["words"] == 20
+        english = small.models[name].text == "english"
+        assert ("minimal_pairs" in figures) == english
+        assert f"language: {'en' if english else 'zh'}" in card
+    assert figures["run"]["tokens"] == tokens
+    assert {b.state for b in badges(target / name) if b.head in model.heads} == {"trained"}
+    assert {b.state for b in badges(run.model_path) if b.head in model.heads} == {"trained"}
     # What is done is not done again.
     again = build.train(small, name, budget="smoke", work=work, data=data, say=lines.append)
     assert again.metrics() == run.metrics()
     page = report(target)
-    assert f"| {name}" in page
+    assert f"| {name} | {small.models[name].title} |" in page
 
 
 def test_unusable_recipes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,0 +1,84 @@
+"""Which heads of a model were trained here, came with converted files, or are missing."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from core_models.checkpoints.files import (
+    CONFIG,
+    present_heads,
+    read_format,
+    read_headers,
+    read_json,
+    their_names,
+)
+from core_models.families import FAMILIES
+from core_models.model import CARD
+from core_models.objectives import NEEDS
+from core_models.training import folder as run_folder
+
+State = Literal["trained", "converted", "missing"]
+
+_WHY = {
+    "trained": "Trained by this project; its record lies with the model.",
+    "converted": "In the files, which hold no record of a training here.",
+    "missing": "Belongs to the family's pretraining, but is not in the files.",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Badge:
+    """What is known of one head."""
+
+    head: str
+    state: State
+    why: str
+    """A sentence for people."""
+
+
+def badges(folder: Path) -> tuple[Badge, ...]:
+    """One badge for each head that the files hold, then for those that they lack.
+
+    A head counts as trained here if the model's card (``cloze.json``: ``trained``) names it, or if
+    the folder lies in a run's folder whose ``evaluation.json`` has its held-out figures (or, after
+    fine-tuning, its task). ``cloze_objectives`` in config.json is no proof: a converted checkpoint
+    has it, too. Heads that may be missing are those of the objectives of config and family.
+
+    Args:
+        folder: In the format of transformers.
+
+    Raises:
+        InputError: the folder holds no supported model.
+    """
+    values = read_json(folder / CONFIG)
+    form = read_format(values)
+    tensors = their_names(form, read_headers(folder))
+    config = form.settle(form.read_config(values), tensors)
+    present = present_heads(form, tensors)
+    trained = _named_by_card(folder) | _named_by_run(folder, present)
+    published = next(iter(FAMILIES[config.family].sizes.values())).objectives
+    expected = dict.fromkeys((*config.objectives, *published))
+    found = [_badge(head, "trained" if head in trained else "converted") for head in present]
+    return (*found, *(_badge(head, "missing") for head in expected if head not in present))
+
+
+def _badge(head: str, state: State) -> Badge:
+    return Badge(head=head, state=state, why=_WHY[state])
+
+
+def _named_by_card(folder: Path) -> set[str]:
+    named: Any = run_folder.read_json(folder / CARD).get("trained", [])
+    return {str(name) for name in named} if isinstance(named, list) else set()
+
+
+def _named_by_run(folder: Path, present: tuple[str, ...]) -> set[str]:
+    """Heads that the run around a folder measured: a model or a generator that it left."""
+    run = folder.resolve().parent
+    if not (run / "status.json").exists():
+        return set()
+    found = run_folder.read_json(run / "evaluation.json")
+    held_out = found.get("held_out")
+    if isinstance(held_out, dict):
+        measured = {name.removesuffix("_loss") for name in held_out if name.endswith("_loss")}
+        return {NEEDS[name].head for name in measured & NEEDS.keys()}
+    return set(present) if "best_epoch" in found else set()

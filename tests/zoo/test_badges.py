@@ -1,0 +1,87 @@
+"""Which heads of a model were trained here, converted, or are missing."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import core_models as cm
+from core_models.errors import InputError
+from core_models.zoo.badges import badges
+from tests.core.tiny_models import new, tiny
+
+
+def states(folder: Path) -> dict[str, str]:
+    found = badges(folder)
+    assert len({badge.head for badge in found}) == len(found)
+    assert all(badge.why.endswith(".") for badge in found)
+    return {badge.head: badge.state for badge in found}
+
+
+def test_a_checkpoint_from_elsewhere_is_converted(tmp_path: Path) -> None:
+    new(tiny("bert-mini")).save(tmp_path / "m")
+    assert states(tmp_path / "m") == {"masked_token": "converted", "next_sentence": "converted"}
+
+
+def test_heads_that_the_files_lack_are_missing(tmp_path: Path) -> None:
+    new(tiny("bert-mini"), heads=("masked_token",)).save(tmp_path / "m")
+    assert states(tmp_path / "m") == {"masked_token": "converted", "next_sentence": "missing"}
+    new(tiny("spanbert-base-cased"), heads=()).save(tmp_path / "encoder")
+    found = states(tmp_path / "encoder")
+    assert found == {"masked_token": "missing", "span_boundary": "missing"}
+
+
+def test_the_card_names_what_was_trained(tmp_path: Path) -> None:
+    new(tiny("bert-mini")).save(tmp_path / "m")
+    card = tmp_path / "m" / "cloze.json"
+    card.write_text(json.dumps({"title": "m", "trained": ["masked_token"]}))
+    assert states(tmp_path / "m") == {"masked_token": "trained", "next_sentence": "converted"}
+    card.write_text(json.dumps({"trained": ["masked_token", "span_boundary"]}))
+    assert "span_boundary" not in states(tmp_path / "m")  # a card adds no head
+    for odd in ('{"trained": "masked_token"}', '{"trained": null}', "[]", "not JSON"):
+        card.write_text(odd)
+        assert set(states(tmp_path / "m").values()) == {"converted"}
+
+
+def test_a_run_leaves_a_record(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    new(tiny("bert-mini")).save(run / "model")
+    held_out = {"held_out": {"loss": 1.0, "masked_token_loss": 1.0, "masked_token_accuracy": 0.5}}
+    (run / "evaluation.json").write_text(json.dumps(held_out))
+    assert set(states(run / "model").values()) == {"converted"}  # no status: not a run's folder
+    (run / "status.json").write_text("{}")
+    assert states(run / "model") == {"masked_token": "trained", "next_sentence": "converted"}
+    (run / "evaluation.json").write_text('{"held_out": {"distillation_loss": 1.0}}')
+    assert states(run / "model")["masked_token"] == "trained"
+
+
+def test_a_fine_tuned_head_is_trained_and_the_others_are_gone(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    new(tiny("bert-mini")).with_head("classify", labels=("a", "b")).save(run / "model")
+    (run / "status.json").write_text("{}")
+    (run / "evaluation.json").write_text('{"best_epoch": 2}')
+    assert states(run / "model") == {
+        "classify": "trained",
+        "masked_token": "missing",
+        "next_sentence": "missing",
+    }
+
+
+def test_own_fields_are_no_proof_of_training(tmp_path: Path) -> None:
+    """A converted checkpoint carries cloze_objectives, too."""
+    new(replace(tiny("bert-mini"), objectives=("masked_token",))).save(tmp_path / "m")
+    assert "cloze_objectives" in json.loads((tmp_path / "m" / "config.json").read_text())
+    assert states(tmp_path / "m") == {"masked_token": "converted", "next_sentence": "missing"}
+
+
+def test_shipped_models_have_no_converted_head() -> None:
+    for info in cm.models():
+        if info.folder.parent.name == "models" and "assets" in info.folder.parts:
+            found = states(info.folder)
+            assert {found[head] for head in info.heads} <= {"trained"}, info.name
+
+
+def test_a_folder_that_holds_no_model(tmp_path: Path) -> None:
+    with pytest.raises(InputError):
+        badges(tmp_path)
