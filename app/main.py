@@ -13,7 +13,22 @@ from app.run_routes import RunRoutes
 from app.runs import Runs
 from app.session import Session
 from app.settings import Settings
-from app.tabs import attention, budget, forge, mask, pairs, permutation, timeline, tokenizers, train
+from app.tabs import (
+    attention,
+    budget,
+    claims,
+    forge,
+    mask,
+    meaning,
+    pairs,
+    permutation,
+    spans,
+    terms,
+    timeline,
+    tokenizers,
+    train,
+    why,
+)
 from app.theme import theme
 from app.views import view
 from core_models import InputError
@@ -21,18 +36,24 @@ from core_models import InputError
 TABS = (
     ("Mask", mask),
     ("Attention", attention),
+    ("Meaning", meaning),
+    ("Why", why),
     ("Forge", forge),
     ("Pairs", pairs),
     ("Permutation", permutation),
+    ("Terms", terms),
+    ("Spans", spans),
     ("Timeline", timeline),
     ("Budget", budget),
     ("Tokenizers", tokenizers),
+    ("Claims", claims),
     ("Train", train),
 )
 SCRIPTS = (
     "language.js",
     "shell.js",
     "frame.js",
+    "share.js",
     "link.js",
     "chips.js",
     "tools.js",
@@ -40,12 +61,17 @@ SCRIPTS = (
     "predictions.js",
     "mask-labs.js",
     "attention.js",
+    "meaning.js",
+    "why.js",
     "forge.js",
     "pairs.js",
     "permutation.js",
+    "terms.js",
+    "spans.js",
     "timeline.js",
     "budget.js",
     "tokenizers.js",
+    "claims.js",
     "train.js",
 )
 OPENING = "(text, model) => window.Cloze.opening?.(text, model) ?? [text, model]"

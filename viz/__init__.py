@@ -22,7 +22,7 @@ from viz.attention import (
 from viz.encoding import block_maximum, from_bytes, quantise, restore, to_base64
 from viz.lines import Focus, head_svg
 from viz.table import csv_text, guard_cell
-from viz.words import favourite, percent, quote, shares, summary
+from viz.words import favourite, percent, quote, sentences, shares, summary
 
 __all__ = [
     "MEAN",
@@ -44,6 +44,7 @@ __all__ = [
     "quantise",
     "quote",
     "restore",
+    "sentences",
     "shares",
     "strongest",
     "summary",

@@ -1,7 +1,8 @@
 """Questions to a model's own pretraining heads. Results are plain values.
 
 Fill gaps, alone or together, look at them layer by layer and score sentences and words
-(masked-token, permutation and causal heads), judge tokens and pairs
+(masked-token, permutation and causal heads), tell hidden spans from what stands around them
+(span-boundary head), judge tokens and pairs
 (replaced-token, next-sentence and sentence-order heads), forge tokens (generators).
 """
 
@@ -31,6 +32,7 @@ from core_models.prediction.results import (
     WordScore,
 )
 from core_models.prediction.score import score
+from core_models.prediction.spans import HiddenSpan, Shift, SpanPiece, fill_spans, shift
 
 __all__ = [
     "Candidate",
@@ -40,12 +42,15 @@ __all__ = [
     "FillResult",
     "Filling",
     "Forged",
+    "HiddenSpan",
     "Layer",
     "LensResult",
     "PairResult",
     "Prediction",
     "Sample",
     "Score",
+    "Shift",
+    "SpanPiece",
     "Token",
     "TokenScore",
     "Verdict",
@@ -55,10 +60,12 @@ __all__ = [
     "fill",
     "fill_jointly",
     "fill_many",
+    "fill_spans",
     "forge",
     "judge_pair",
     "lens",
     "score",
     "score_filling",
     "score_words",
+    "shift",
 ]

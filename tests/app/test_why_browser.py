@@ -1,0 +1,183 @@
+"""The Why tab in Chromium: numbers, choices, a shared link, files, giving up, Chinese."""
+
+import csv
+import io
+import json
+import re
+from urllib.parse import urlencode
+
+import pytest
+import torch
+
+from app.main import TABS
+from core_models.prediction.passes import seen_with
+from core_models.prediction.targets import Target, TargetFunction, baseline, frozen_copy
+
+TEXT = "The capital of France is Paris ."
+ROOT = ".view-why"
+SETTLED = """() => {
+  const view = document.querySelector('.view-why').dataset;
+  return ['ready', 'error'].includes(view.state) && view.rev === view.asked;
+}"""
+
+
+class Tab:
+    """The Why tab of a page."""
+
+    def __init__(self, cloze):
+        self.cloze, self.page = cloze, cloze.page
+        self.page.set_default_timeout(60_000)  # the first explanation imports captum
+        self.page.wait_for_selector(f"{ROOT}[data-asked]")
+        self.settle()
+
+    def settle(self):
+        self.page.wait_for_function(SETTLED)
+
+    def bars(self):
+        return self.page.locator(".wy-token").evaluate_all(
+            "all => all.map(t => Number(t.dataset.value))"
+        )
+
+    def click(self, selector):
+        self.page.click(f"{ROOT} {selector}")
+        self.settle()
+
+
+def link(marks="6", **lab):
+    values = {"text": TEXT, "model": "bert-mini", "marks": marks, "tab": "why"}
+    if lab:
+        values["lab-why"] = json.dumps(lab)
+    return f"#{urlencode(values)}"
+
+
+def direct(model, steps=50, kind="mask", **target):
+    """Integrated gradients written out: the mean gradient at the points of captum's rule."""
+    import numpy as np
+
+    (encoding,) = model.encode([TEXT])
+    seen = seen_with(encoding, {6: model.tokenizer.mask_id})
+    function = TargetFunction(frozen_copy(model), seen, Target(kind="piece", position=6, **target))
+    start, end = baseline(model, seen, kind), function.vectors
+    points, weights = np.polynomial.legendre.leggauss(steps)
+    total = torch.zeros_like(end)
+    for point, weight in zip((points + 1) / 2, weights / 2, strict=True):
+        at = (start + point * (end - start)).float().requires_grad_()
+        total += float(weight) * torch.autograd.grad(function(at).sum(), at)[0]
+    return (total * (end - start)).sum(-1)[0].tolist()
+
+
+def test_numbers_choices_link_and_files(visit, model):
+    tab = Tab(visit(link=link()))
+    paris, london = model.tokenizer.id("paris"), model.tokenizer.id("london")
+    assert tab.bars() == pytest.approx(direct(model, answer=paris), abs=1e-3)
+    assert "Why “paris”?" in tab.page.inner_text(f"{ROOT} .summary")
+    shown = float(tab.page.get_attribute("[data-sum]", "data-sum"))
+    assert shown == pytest.approx(sum(tab.bars()), abs=1e-4)
+
+    tab.page.fill("#wy-word", "london")
+    tab.click("#wy-against")
+    expected = direct(model, answer=paris, against=london)
+    assert tab.bars() == pytest.approx(expected, abs=1e-3)
+    assert "rather than “london”" in tab.page.inner_text(f"{ROOT} .summary")
+    tab.page.select_option("#wy-baseline", "zero")
+    tab.settle()
+    expected = direct(model, answer=paris, against=london, kind="zero")
+    assert tab.bars() == pytest.approx(expected, abs=1e-3)
+
+    tab.click("[data-method='occlusion']")
+    assert tab.page.get_attribute("[data-sum]", "data-sum") == "none"
+    occluded = tab.bars()
+    with tab.page.expect_download() as file:
+        tab.page.click("[data-save='csv']")
+    rows = list(csv.DictReader(io.StringIO(file.value.path().read_text("utf-8"))))
+    assert [float(row["occlusion"]) for row in rows] == pytest.approx(occluded, abs=1e-6)
+    for kind, head in (("svg", b"<svg"), ("png", b"\x89PNG")):
+        with tab.page.expect_download() as file:
+            tab.page.click(f"[data-save='{kind}']")
+        assert file.value.path().read_bytes().startswith(head)
+
+    other = Tab(visit(link=tab.page.evaluate("location.hash")))  # another profile: a shared link
+    assert other.bars() == pytest.approx(occluded, abs=1e-6)
+    assert other.page.input_value("#wy-baseline") == "zero"
+    other.page.click(f"{ROOT} summary >> text=The table")
+    cells = other.page.locator(f"{ROOT} details table tbody tr").nth(4).locator("td")
+    assert float(cells.nth(4).inner_text().replace("−", "-")) == pytest.approx(
+        occluded[4], rel=1e-2
+    )
+
+
+def test_tries_errors_and_the_check(visit):
+    tab = Tab(visit(link=link(marks="")))
+    assert "No word is hidden" in tab.page.inner_text(f"{ROOT} .problem")
+    tab.page.click(f"{ROOT} button:text-is('Two sentences')")
+    tab.page.wait_for_selector("#wy-second:visible")
+    tab.page.wait_for_function("document.querySelectorAll('.wy-token.second').length > 0")
+    tab.settle()
+    assert tab.page.input_value("#wy-second") == "It is a large city ."
+    tab.page.fill("#wy-second", " ")
+    tab.page.wait_for_selector(f"{ROOT}[data-state='error']")
+    assert "reads two texts" in tab.page.inner_text(f"{ROOT} .problem")
+    tab.page.fill("#wy-second", "<b>${alert(1)}</b>")
+    tab.page.wait_for_function(
+        """[...document.querySelectorAll('.wy-token.second .wy-word')]
+        .map((word) => word.textContent).join('') === '<b>${alert(1)}</b>'"""
+    )
+    tab.settle()
+    tab.page.click(f"{ROOT} button:text-is('Why Paris, not London?')")
+    tab.page.wait_for_function(
+        "document.querySelector('.view-why .summary').textContent.includes('london')"
+    )
+    tab.settle()
+    tab.page.click("#wy-check")
+    tab.page.wait_for_selector("#wy-stages")
+    assert tab.page.locator("#wy-stages tbody tr").count() == 5
+    assert tab.page.locator("#wy-agreement tbody td").count() == 16
+
+
+def test_giving_up_and_computing_after_all(visit):
+    tab = Tab(visit(link=link()))
+    tab.cloze.write("word " * 120 + ".")
+    tab.cloze.at(3).click()
+    tab.page.evaluate(
+        """() => { const s = document.querySelector('#wy-steps'); s.value = 300;
+        s.dispatchEvent(new Event('change')); }"""
+    )
+    tab.page.wait_for_selector("#wy-progress:visible")
+    tab.page.click("#wy-progress button")
+    tab.page.wait_for_selector(f"{ROOT}[data-state='stopped']")
+    assert tab.page.is_hidden("#wy-progress")
+    tab.page.click("#wy-again")
+    tab.page.wait_for_selector(f"{ROOT}:not([data-state='stopped'])")
+    tab.cloze.write(TEXT)
+    tab.cloze.at(6).click()
+    tab.page.wait_for_function("document.querySelectorAll('.wy-token').length === 9")
+    tab.settle()
+
+
+@pytest.mark.parametrize("dark", [True])
+def test_narrow_dark_and_chinese(visit, dark):
+    cloze = visit(width=390, dark=dark, link="?lang=zh" + link(marks="6", method="saliency"))
+    tab = Tab(cloze)
+    assert cloze.overflow() <= 0
+    for method in ("integrated", "gradient", "occlusion"):
+        tab.click(f"[data-method='{method}']")
+        assert "为什么是“paris”" in tab.page.inner_text(f"{ROOT} .summary")
+    tab.click("[data-kind='class']")
+    assert "两段文本" in tab.page.inner_text(f"{ROOT} .problem")
+    missing = tab.page.evaluate("[...ClozeLanguage.missing]")
+    tabs = {label for label, _ in TABS}
+    own = {key for key in missing if re.search("[A-Za-z]{2}", key)}
+    assert own - tabs == set()
+
+
+def test_a_broken_link_opens_the_lab_as_it_is(visit):
+    values = {
+        "kind": "toString",
+        "position": "x",
+        "steps": 1e9,
+        "baseline": ["a"],
+        "word": {"a": 1},
+    }
+    tab = Tab(visit(link=link(**values)))
+    assert tab.page.get_attribute(ROOT, "data-state") == "ready"
+    assert tab.page.input_value("#wy-steps") == "50"
