@@ -1,0 +1,10 @@
+// The Spans tab. Its modules and its style load when the tab is first seen, not with the page.
+window.Cloze.register('spans', (view) => {
+  const seen = new ResizeObserver(async () => {
+    if (view.root.offsetParent === null) return;
+    seen.disconnect();
+    const { mount } = await import('./spans-view.js');
+    mount(view);
+  });
+  seen.observe(view.root);
+});

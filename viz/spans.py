@@ -1,0 +1,155 @@
+"""A hidden span between its boundary tokens, as a self-contained SVG."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from viz.lines import clean
+from viz.tokenizers import text_width
+from viz.words import percent
+
+MARGIN = 16
+GAP = 10
+LEAST = 96
+BOX_TOP, BOX = 58, 30
+PLACE_TOP = 168
+BAR_TOP, BAR, TALL = 204, 18, 70
+HEIGHT = 334
+SANS, MONO = "Helvetica, Arial, sans-serif", "Menlo, Consolas, monospace"
+PAPER, INK, SOFT, TRACK, LINE = "#ffffff", "#1d232a", "#5c646d", "#e9ebe6", "#e2dcd0"
+EDGE, HIDDEN, HIDDEN_SOFT, EDGE_SOFT = "#0f5c63", "#c4500a", "#fdeadd", "#dbeae8"
+
+
+@dataclass(frozen=True, kw_only=True)
+class SpanColumn:
+    """One piece of the sentence."""
+
+    text: str
+    seen: str = ""
+    """What the model sees in its place; "" outside the span."""
+    place: int | None = None
+    """Inside the span, from 0; None outside."""
+    boundary: bool = False
+    """The boundary head reads this piece's state."""
+    own: float | None = None
+    """Probability of the piece by the masked-token head, 0 to 1."""
+    told: float | None = None
+    """Probability of the piece by the boundary head, 0 to 1."""
+
+
+def span_svg(columns: Sequence[SpanColumn], *, title: str) -> str:
+    """Draw lines from both boundary tokens to each place, and two bars under each place.
+
+    Args:
+        columns: neighbours of the span and its pieces, from left to right; texts are escaped.
+        title: the line above the picture.
+
+    Returns:
+        An SVG document.
+
+    Raises:
+        ValueError: when no column lies in a span, or a probability is not within 0 to 1.
+    """
+    if all(column.place is None for column in columns):
+        raise ValueError("no column lies in a span")
+    middles, x = [], float(MARGIN)
+    widths = [max(LEAST, text_width(c.text), text_width(c.seen)) + 12 for c in columns]
+    for width in widths:
+        middles.append(x + width / 2)
+        x += width + GAP
+    width = round(max(x - GAP + MARGIN, 2 * MARGIN + text_width(title)))
+    edges = [m for m, column in zip(middles, columns, strict=True) if column.boundary]
+    parts = [_text(MARGIN, 28, title, size=15, anchor="start")]
+    for middle, column in zip(middles, columns, strict=True):
+        if column.place is not None:
+            parts += [
+                f'<path d="M{edge:.1f} {BOX_TOP + BOX} L{middle:.1f} {PLACE_TOP - 13}" '
+                f'stroke="{EDGE}" stroke-width="1.2" fill="none" opacity="0.7"/>'
+                for edge in edges
+            ]
+    for middle, size, column in zip(middles, widths, columns, strict=True):
+        parts += _token(column, middle, size)
+        if column.place is not None:
+            parts += _place(column, middle)
+    parts.append(
+        _text(
+            MARGIN,
+            HEIGHT - 12,
+            "Left bar: masked-token head. Right bar: span-boundary head.",
+            size=12,
+            fill=SOFT,
+            anchor="start",
+        )
+    )
+    return "\n".join(
+        [
+            f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{HEIGHT}" '
+            f'viewBox="0 0 {width} {HEIGHT}" role="img">',
+            f"<title>{clean(title)}</title>",
+            f'<rect width="{width}" height="{HEIGHT}" fill="{PAPER}"/>',
+            *parts,
+            "</svg>",
+        ]
+    )
+
+
+def _token(column: SpanColumn, middle: float, width: float) -> list[str]:
+    fill, stroke = PAPER, LINE
+    if column.boundary:
+        fill, stroke = EDGE_SOFT, EDGE
+    elif column.place is not None:
+        fill, stroke = HIDDEN_SOFT, HIDDEN
+    shown = column.seen if column.place is not None else column.text
+    dashes = ' stroke-dasharray="5 3"' if column.place is not None else ""
+    parts = [
+        f'<rect x="{middle - width / 2:.1f}" y="{BOX_TOP}" width="{width:.1f}" height="{BOX}" '
+        f'rx="6" fill="{fill}" stroke="{stroke}"{dashes}/>',
+        _text(middle, BOX_TOP + 20, shown, family=MONO, size=14),
+    ]
+    if column.place is not None:
+        parts.append(_text(middle, BOX_TOP - 7, column.text, size=12, fill=SOFT))
+    return parts
+
+
+def _place(column: SpanColumn, middle: float) -> list[str]:
+    parts = [
+        f'<circle cx="{middle:.1f}" cy="{PLACE_TOP}" r="13" fill="{PAPER}" stroke="{EDGE}"/>',
+        _text(middle, PLACE_TOP + 5, str(column.place), family=MONO, size=13),
+    ]
+    for chance, at, fill in ((column.own, middle - 25, HIDDEN), (column.told, middle + 25, EDGE)):
+        if chance is None:
+            continue
+        if not 0 <= chance <= 1:
+            raise ValueError(f"the chance of {column.text!r} is {chance}, not within 0 to 1")
+        filled = TALL * chance
+        number = percent(chance).replace("under ", "<")  # two numbers share a column
+        parts += [
+            _box(at, BAR_TOP, TALL, TRACK),
+            _box(at, BAR_TOP + TALL - filled, filled, fill),
+            _text(at, BAR_TOP + TALL + 16, number, family=MONO, size=10),
+        ]
+    return parts
+
+
+def _box(middle: float, y: float, height: float, fill: str) -> str:
+    return (
+        f'<rect x="{middle - BAR / 2:.1f}" y="{y:.1f}" width="{BAR}" height="{height:.2f}" rx="3" '
+        f'fill="{fill}"/>'
+    )
+
+
+def _text(
+    x: float,
+    y: float,
+    text: str,
+    *,
+    anchor: str = "middle",
+    family: str = SANS,
+    size: float = 13,
+    fill: str = INK,
+) -> str:
+    return (
+        f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" font-family="{family}" '
+        f'font-size="{size:g}" fill="{fill}" xml:space="preserve">{clean(text)}</text>'
+    )
