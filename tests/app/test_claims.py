@@ -1,0 +1,273 @@
+"""Claims: rules that can come out either way, and measured numbers against the core."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+import core_models as cm
+from app import claims
+from app.claims import CLAIMS, measure
+from app.claims_bench import Bench, interleaved
+from app.claims_card import ARTICLES, VERDICTS, near
+from app.locales import catalogue
+from app.session import Session
+from core_models import InputError
+from core_models.counts import joint
+
+MODEL = "bert-mini"
+# For each card, numbers that give two verdicts; the first is not what is measured.
+BOTH_WAYS = {
+    "bert-always-mask": ({"asked": 15, "mask": 100}, "right", {"asked": 30, "mask": 80}, "wrong"),
+    "bert-loss-where-replaced": ({"kept": 0.5}, "right", {"kept": 10}, "wrong"),
+    "bert-half-embeddings": ({"base": 51}, "right", {"base": 22}, "wrong"),
+    "bert-relative-positions": (
+        {"terms_bert": 1, "moved_bert": 0},
+        "right",
+        {"terms_bert": 0, "moved_bert": 40},
+        "wrong",
+    ),
+    "bert-two-passes": ({"both": 0}, "right", {"both": 90}, "wrong"),
+    "bert-answer-from-cls": ({"others": 100}, "right", {"others": 0}, "wrong"),
+    "nsp-order": ({"next": 90, "swapped": 20}, "right", {"next": 70, "swapped": 70}, "wrong"),
+    "nsp-topic": ({"same": 50, "other": 45}, "wrong", {"same": 60, "other": 5}, "right"),
+    "sop-order": ({"next": 60, "swapped": 55}, "wrong", {"next": 90, "swapped": 70}, "half"),
+    "roberta-smaller-vocabulary": ({"ratio": 0.9}, "right", {"ratio": 1.6}, "wrong"),
+    "roberta-double-vocabulary": ({"ratio": 1.95}, "right", {"ratio": 1.8}, "half"),
+    "roberta-340": ({"roberta": 339}, "right", {"roberta": 348}, "half"),
+    "roberta-never-unknown": (
+        {"byte_bpe": 1, "wordpiece": 3},
+        "wrong",
+        {"byte_bpe": 0, "wordpiece": 0},
+        "half",
+    ),
+    "roberta-chinese-character": ({"two": 95}, "right", {"two": 5}, "wrong"),
+    "roberta-ten-copies": (
+        {"roberta": 10, "copies": 10},
+        "right",
+        {"roberta": 40, "copies": 10},
+        "wrong",
+    ),
+    "bert-four-masks": ({"each": 10}, "right", {"each": 4}, "wrong"),
+    "dynamic-always-new": (
+        {"long": 40, "middle": 40, "short": 40},
+        "right",
+        {"long": 39, "middle": 30, "short": 9},
+        "wrong",
+    ),
+    "albert-faster": ({"faster": 8, "fewer": 9}, "right", {"faster": 1, "fewer": 9}, "wrong"),
+    "albert-slower": ({"faster": 0.8, "noise": 1}, "right", {"faster": 0.8, "noise": 2}, "depends"),
+    "albert-sixth": ({"ratio": 4}, "wrong", {"ratio": 5.85}, "right"),
+    "albert-xxlarge-235": ({"xxlarge": 234}, "right", {"xxlarge": 222}, "wrong"),
+    "albert-four-sizes": (
+        {"base": 12, "large": 18, "xlarge": 60, "xxlarge": 220},
+        "right",
+        {"base": 12, "large": 18, "xlarge": 80, "xxlarge": 220},
+        "wrong",
+    ),
+    "albert-first-layer": ({"step1": 100}, "right", {"step1": 25}, "wrong"),
+    "sop-label": ({"ones": 100}, "right", {"ones": 0}, "wrong"),
+    "ngram-three": (
+        {"n1": 0, "n2": 0, "n3": 100},
+        "right",
+        {"n1": 30, "n2": 30, "n3": 40},
+        "half",
+    ),
+    "spanbert-order": (
+        {"masked_token": 9, "sentence_order": 9},
+        "right",
+        {"masked_token": 9, "sentence_order": 0},
+        "wrong",
+    ),
+    "spanbert-geometric": (
+        {"mean": 4.9, "bare": 5, "longest": 23},
+        "right",
+        {"mean": 3.8, "bare": 5, "longest": 10},
+        "wrong",
+    ),
+    "spanbert-one-draw": ({"span": 30}, "wrong", {"span": 0}, "right"),
+    "xlnet-shuffles": ({"input": 90, "cells": 0}, "right", {"input": 0, "cells": 50}, "wrong"),
+    "xlnet-one-mask": ({"differ": 0}, "right", {"differ": 100}, "wrong"),
+    "xlnet-last-sixth": ({"tail": 100}, "right", {"tail": 17}, "wrong"),
+    "xlnet-cannot-peek": (
+        {"query": 20, "content": 20},
+        "wrong",
+        {"query": 0, "content": 9},
+        "right",
+    ),
+    "xlnet-longer": ({"rows": 512, "read": 512}, "wrong", {"rows": 0, "read": 600}, "right"),
+    "electra-all-tokens": ({"discriminator": 15}, "wrong", {"discriminator": 100}, "right"),
+    "electra-adversarial": (
+        {"discriminator": 3, "generator": 1},
+        "right",
+        {"discriminator": 0, "generator": 1},
+        "wrong",
+    ),
+    "electra-all-samples-fake": ({"hits_fake": 100}, "right", {"hits_fake": 0}, "wrong"),
+    "electra-twice": (
+        {"small": 28, "base": 219, "large": 655},
+        "right",
+        {"small": 23, "base": 119, "large": 355},
+        "wrong",
+    ),
+    "electra-fifteen": ({"chosen": 15}, "right", {"chosen": 10}, "wrong"),
+    "deberta-four-terms": ({"terms": 4, "rest": 0}, "right", {"terms": 3, "rest": 0}, "wrong"),
+    "deberta-two-softmaxes": ({"one": 50, "two": 0}, "right", {"one": 0, "two": 70}, "wrong"),
+    "deberta-no-absolute": (
+        {"encoder": 0, "decoder": 0},
+        "right",
+        {"encoder": 5, "decoder": 5},
+        "wrong",
+    ),
+    "deberta-deeper-decoder": ({"share": 200}, "right", {"share": 5}, "wrong"),
+    "deberta-sentence-order": (
+        {"segments": 2, "order": 1},
+        "right",
+        {"segments": 0, "order": 0},
+        "wrong",
+    ),
+    "deberta-v3-86": ({"all": 86, "rest": 50}, "right", {"all": 184, "rest": 85.5}, "half"),
+}
+
+
+@pytest.fixture(scope="module")
+def session():
+    session = Session(threads=1)
+    yield session
+    session.close()
+
+
+def numbers(session, name: str, seed: int = 0) -> dict[str, float]:
+    found = measure(CLAIMS[name], Bench(session, MODEL, seed))
+    return {number.key: number.value for number in found.numbers}
+
+
+# --- cards ----------------------------------------------------------------------------------------
+
+
+def test_every_rule_comes_out_either_way():
+    assert BOTH_WAYS.keys() == CLAIMS.keys()
+    for name, (first, one, second, other) in BOTH_WAYS.items():
+        judge = CLAIMS[name].rule.judge
+        assert (judge(first), judge(second)) == (one, other), name
+        assert one != other
+        assert {one, other} <= set(VERDICTS)
+
+
+def test_cards_are_complete_and_hold_no_verdict(session):
+    cards = claims.cards(session)
+    assert len(cards) == len(CLAIMS) >= 16
+    families = {card["family"] for card in cards}
+    assert families == set(claims.FAMILIES)
+    for card in cards:
+        assert "verdict" not in card
+        assert all(card[key] for key in ("statement", "source", "how", "rule", "why", "code"))
+        assert all(1 <= number <= ARTICLES for number in card["articles"])
+        compile(card["code"], card["name"], "exec")
+    assert len({card["statement"] for card in cards}) == len(cards)
+
+
+def test_every_text_of_a_card_is_chinese_too(session):
+    """Exact keys; patterns stand for the values in the others."""
+    known = catalogue("zh")
+    for card in claims.cards(session):
+        for key in ("statement", "how", "why"):
+            assert card[key] in known, card[key]
+
+
+def test_each_card_measures_and_its_keys_fit_its_rule(session):
+    fast = [
+        c
+        for c in CLAIMS.values()
+        if c.head is None and "pass" not in c.how and "times" not in c.how
+    ]
+    for claim in [c for c in fast if not c.name.startswith("albert-s")]:
+        found = measure(claim, Bench(session, MODEL, 3))
+        assert found.verdict in VERDICTS
+        keys = [number.key for number in found.numbers]
+        assert len(set(keys)) == len(keys)
+        assert all(n.label for n in found.numbers)
+        json.dumps(found.to_json())
+
+
+# --- numbers against the core ---------------------------------------------------------------------
+
+
+def test_counts_are_those_of_the_core(session):
+    assert numbers(session, "roberta-340")["roberta"] == cm.count("roberta-large").base / 1e6
+    twice = numbers(session, "electra-twice")
+    sizes = cm.size("electra-base-generator"), cm.size("electra-base-discriminator")
+    assert twice["base"] == joint(*sizes).total / 1e6 == 119.386427
+    bert = cm.count("bert-base-uncased")
+    share = numbers(session, "bert-half-embeddings")["base"]
+    assert share == pytest.approx(100 * 23_837_184 / bert.base)
+    assert numbers(session, "albert-sixth")["ratio"] == pytest.approx(5.849, abs=1e-3)
+
+
+def test_drawn_numbers_follow_the_recipe_and_the_seed(session):
+    first, again, other = (numbers(session, "bert-always-mask", seed) for seed in (0, 0, 1))
+    assert first == again != other
+    assert first["mask"] + first["random"] + first["kept"] == pytest.approx(100)
+    assert first["mask"] == pytest.approx(80, abs=3)
+    assert first["asked"] == pytest.approx(15, abs=0.3)
+    lengths = numbers(session, "spanbert-geometric")
+    assert lengths["mean"] == pytest.approx(3.797, abs=0.15)
+    assert lengths["longest"] <= 10
+    grams = numbers(session, "ngram-three")
+    assert grams["n1"] == pytest.approx(600 / 11, abs=3)
+
+
+def test_mechanisms_show_in_small_models(session):
+    assert numbers(session, "albert-first-layer")["gap"] < 1e-3
+    blind = numbers(session, "xlnet-cannot-peek")
+    assert blind["query"] == 0 < blind["content"]
+    terms = numbers(session, "deberta-four-terms")
+    assert terms["terms"] == 3
+    assert terms["rest"] < 1e-3
+    moves = numbers(session, "deberta-no-absolute")
+    assert moves["encoder"] < 0.01 < moves["decoder"]
+    assert numbers(session, "electra-adversarial")["discriminator"] == 0
+    assert numbers(session, "electra-all-tokens")["discriminator"] == 100
+    assert numbers(session, "sop-label") == pytest.approx(
+        {"ones": 0, "zeros": 100, "pairs": 125}, abs=40
+    )
+
+
+def test_a_recipe_with_masks_only_makes_the_claim_right(session, monkeypatch):
+    """The verdict follows the measured recipe, not a note."""
+    size = cm.size("bert-base-uncased")
+    masks = replace(size, masking=replace(size.masking, split=(1.0, 0.0, 0.0)))
+    monkeypatch.setattr("app.timeline._recipe", lambda kind: masks.masking)
+    found = measure(CLAIMS["bert-always-mask"], Bench(session, MODEL, 0))
+    assert found.verdict == "right"
+
+
+def test_pairs_are_asked_of_an_installed_model(session):
+    found = measure(CLAIMS["nsp-topic"], Bench(session, MODEL, 0))
+    assert found.model == MODEL
+    assert {n.key for n in found.numbers} == {"next", "swapped", "same", "other"}
+    assert all(0 <= n.value <= 100 for n in found.numbers)
+    names = {info.name for info in session.models() if "sentence_order" in info.heads}
+    if not names:
+        with pytest.raises(InputError, match="sentence_order"):
+            measure(CLAIMS["sop-order"], Bench(session, MODEL, 0))
+        (card,) = [card for card in claims.cards(session) if card["name"] == "sop-order"]
+        assert "Train tab" in card["missing"]
+
+
+def test_times_are_taken_in_turns():
+    order = []
+    tasks = {name: lambda name=name: order.append(name) for name in ("a", "b", "c")}
+    found = interleaved(Bench(None), tasks, rounds=4)
+    assert set(found) == set(tasks)
+    assert all(value >= 0 for value in found.values())
+    assert order == [*"abc", *"cba", *"abc", *"cba", *"abc"]
+    with pytest.raises(InputError, match="longer than 0 seconds"):
+        interleaved(Bench(None, seconds=0), tasks)
+
+
+def test_near_takes_the_worst():
+    rule = near({"a": 10, "b": 20}, right=1, half=5)
+    assert [rule.judge({"a": 10, "b": b}) for b in (20, 20.5, 40)] == ["right", "half", "wrong"]
+    assert "1 %" in rule.text
+    assert "5 %" in rule.text
