@@ -106,7 +106,8 @@
   // Open a tab by its name; on a narrow screen it may stand in Gradio's menu of further tabs.
   window.Cloze.openTab = (name) => {
     const tabs = document.querySelectorAll('#tabs [role="tab"], #tabs .overflow-dropdown button');
-    const tab = [...tabs].find((each) => [name, message(name)].includes(each.textContent.trim()));
+    const called = (text) => [...tabs].find((each) => each.textContent.trim() === text);
+    const tab = called(name) ?? called(message(name));
     tab?.click();
     return Boolean(tab);
   };
