@@ -1,0 +1,204 @@
+"""The Terms tab: attention scores taken apart into their named terms, and terms switched off.
+
+The view is drawn by terms.js; the sentence, the model and what is hidden come from the sentence
+bar. Another installed model whose scores have several terms can be looked at in the bar's place.
+"""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import gradio as gr
+
+import core_models as cm
+from app import terms, terms_tables
+from app.ask import clean_marks, clean_name, clean_text, read_revision
+from app.forge import loadable
+from app.sentence import Shared
+from app.session import Session
+from app.views import payload, view
+from core_models import InputError
+from viz.records import records_csv
+from viz.terms import TermMap, maps_svg
+
+FILE_TYPES = {"svg": "image/svg+xml", "csv": "text/csv;charset=utf-8"}
+LABELS = {
+    "content": "content to content",
+    "c2p": "content to position",
+    "p2c": "position to content",
+    "position": "content to position",
+    "segment": "content to segment",
+}
+STREAMS = {"content": "", "query": ", query stream", "mask_decoder": ", mask decoder"}
+
+
+class Controls(NamedTuple):
+    """What the tab consists of."""
+
+    terms: gr.HTML
+    """Asks with ``ask`` (a sentence), ``table`` (a size's table of distances) and ``save``."""
+
+
+def build(shared: Shared) -> Controls:
+    """Lay the tab out."""
+    return Controls(view("terms", events=["ask", "table", "save"]))
+
+
+def wire(controls: Controls, shared: Shared, session: Session) -> None:
+    """Answer each event of the view."""
+
+    async def on_ask(event: gr.EventData) -> dict[str, Any]:
+        return await show(session, payload(event))
+
+    async def on_table(event: gr.EventData) -> dict[str, Any]:
+        return await distance_table(session, payload(event))
+
+    async def on_save(event: gr.EventData) -> dict[str, Any]:
+        return await export(session, payload(event))
+
+    for name, answer in {"ask": on_ask, "table": on_table, "save": on_save}.items():
+        getattr(controls.terms, name)(
+            answer,
+            None,
+            controls.terms,
+            show_progress="hidden",
+            trigger_mode="multiple",
+            concurrency_limit=None,
+            api_visibility="private",
+        )
+
+
+async def show(session: Session, question: Mapping[str, Any]) -> dict[str, Any]:
+    """Maps, predictions and distances, with the revision of the question."""
+    revision = read_revision(question)
+    try:
+        return {"rev": revision, "error": None, "kind": "terms", **await _look(session, question)}
+    except InputError as error:
+        return {"rev": revision, "error": str(error)}
+
+
+async def _look(session: Session, question: Mapping[str, Any]) -> dict[str, Any]:
+    text, bar = clean_text(question.get("text")), clean_name(question.get("model"))
+    wanted = question.get("reader")
+    marks = clean_marks(question.get("marks", ()))
+    offered = await asyncio.to_thread(readers, session)
+    names = [info.name for info in offered]
+    name = wanted if wanted in names else bar
+    model = await asyncio.to_thread(session.model, name)
+    spans = []
+    if marks:
+        # The sentence bar may cut the text into other pieces: what is hidden are characters.
+        tokens = (await session.tokenize(text, bar)).tokens
+        spans = [
+            (tokens[mark.position].start, tokens[mark.position].end)
+            for mark in marks
+            if mark.position < len(tokens) and not tokens[mark.position].special
+        ]
+    setting = terms.read_setting(question, spans)
+    found = await session.compute(lambda: terms.examine(model, setting))
+    return {
+        "reader": name,
+        "bar": bar,
+        "family": model.config.family,
+        "offered": [[info.name, info.title] for info in offered],
+        "marked": len(marks),
+        **found,
+        "code": terms_tables.code_lines(loadable(name), text, found),
+    }
+
+
+def readers(session: Session) -> list[cm.ModelInfo]:
+    """Installed models whose scores have terms beside the content score."""
+    return [info for info in session.models() if terms_tables.has_terms(info.family)]
+
+
+async def distance_table(session: Session, question: Mapping[str, Any]) -> dict[str, Any]:
+    """The table of distances of a published size or of an installed model."""
+    revision = read_revision(question)
+    known = terms_tables.published()
+    installed = [info.name for info in await asyncio.to_thread(readers, session)]
+    try:
+        name = question.get("size") or known[0]
+        if name in known:
+            config = cm.size(name)
+        elif name in installed:
+            config = (await asyncio.to_thread(session.model, name)).config
+        else:
+            raise InputError(f"There is no size {str(name)[:40]!r} with a table of distances.")
+        found = terms_tables.table(config)
+    except InputError as error:
+        return {"rev": revision, "error": str(error), "kind": "table"}
+    sizes = [*known, *(each for each in installed if each not in known)]
+    return {
+        "rev": revision,
+        "error": None,
+        "kind": "table",
+        "size": name,
+        "sizes": sizes,
+        "family": config.family,
+        **found,
+    }
+
+
+async def export(session: Session, question: Mapping[str, Any]) -> dict[str, Any]:
+    """The maps that are shown as a file: ``what`` "svg" or "csv" (a row for each pair)."""
+    what = question.get("what")
+    answer = await show(session, question)
+    if answer["error"] is None and what not in tuple(FILE_TYPES):
+        answer["error"] = f"The kind of file is {str(what)[:40]!r}; it must be svg or csv."
+    if answer["error"]:
+        return {"rev": answer["rev"], "error": answer["error"]}
+    return {
+        "rev": answer["rev"],
+        "error": None,
+        "kind": "file",
+        "name": f"cloze-terms.{what}",
+        "type": FILE_TYPES[str(what)],
+        "text": _svg(answer) if what == "svg" else _csv(answer),
+    }
+
+
+def _csv(answer: Mapping[str, Any]) -> str:
+    columns, tokens = answer["columns"], answer["tokens"]
+    names = ("scores", "probabilities", "before")
+    maps = [terms.decoded(text, len(columns)) for text in answer["terms"]]
+    maps += [terms.decoded(answer[name], len(columns)) for name in names]
+    rows = []
+    for r, query in enumerate(answer["rows"]):
+        for c, key in enumerate(columns):
+            values = [float(numbers[r, c]) for numbers in maps]
+            shown = [None if value != value else value for value in values]
+            ends = [query, tokens[query]["text"], key, tokens[key]["text"]]
+            rows.append([*ends, query - key, *shown])
+    header = ("query", "query_piece", "key", "key_piece", "distance", *answer["names"])
+    return records_csv((*header, "score", "probability", "probability_before"), rows)
+
+
+def _svg(answer: Mapping[str, Any]) -> str:
+    columns, tokens = answer["columns"], answer["tokens"]
+
+    def numbers(text: str) -> list[list[float]]:
+        return [[float(value) for value in row] for row in terms.decoded(text, len(columns))]
+
+    def label(name: str) -> str:
+        return LABELS[name] if len(answer["names"]) > 1 else "q·k"
+
+    signs = ["", *["+ "] * (len(answer["names"]) - 1)]
+    maps = [
+        TermMap(
+            title=sign + label(name) + (" (off)" if name in answer["off"] else ""),
+            values=numbers(text),
+            top=answer["top"],
+        )
+        for sign, name, text in zip(signs, answer["names"], answer["terms"], strict=True)
+    ]
+    maps.append(TermMap(title="= score", values=numbers(answer["scores"]), top=answer["top"]))
+    weights = numbers(answer["probabilities"])
+    maps.append(TermMap(title="softmax: attention", values=weights, top=1.0, share=True))
+    place = f"layer {answer['layer'] + 1}, head {answer['head'] + 1}{STREAMS[answer['stream']]}"
+    return maps_svg(
+        maps,
+        rows=[tokens[position]["text"] for position in answer["rows"]],
+        columns=[tokens[position]["text"] for position in columns],
+        title=f"{answer['reader']}: {place}",
+    )

@@ -1,0 +1,149 @@
+"""Aligned maps of the terms of attention scores, as a self-contained SVG."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from viz.lines import clean
+from viz.tokenizers import text_width
+
+CELL = 18
+MARGIN = 16
+GAP = 28
+PER_LINE = 3
+MOST_LABEL = 110.0
+LABEL_SIZE = 11
+SANS, MONO = "Helvetica, Arial, sans-serif", "Menlo, Consolas, monospace"
+PAPER, INK, SOFT, LINE = "#ffffff", "#1d232a", "#5c646d", "#e2dcd0"
+NEGATIVE, ZERO, POSITIVE = (196, 80, 10), (250, 248, 244), (15, 92, 99)
+NOT_SEEN = "#d8d3c8"
+
+
+@dataclass(frozen=True, kw_only=True)
+class TermMap:
+    """One map."""
+
+    title: str
+    values: Sequence[Sequence[float]]
+    """[Q, K]; NaN = the query may not see the key."""
+    top: float
+    """The value that has the darkest colour, above 0; -top has the other darkest."""
+    share: bool = False
+    """Values are shares in 0..1, drawn by their square root."""
+
+
+def colour(value: float, top: float, *, share: bool = False) -> str:
+    """Colour of a value: orange below zero, paper at zero, teal above; grey for NaN."""
+    if math.isnan(value):
+        return NOT_SEEN
+    at = max(-1.0, min(1.0, value / top)) if top > 0 else 0.0
+    if share:
+        at = math.sqrt(max(0.0, at))
+    end = POSITIVE if at >= 0 else NEGATIVE
+    mixed = (round(z + (e - z) * abs(at)) for z, e in zip(ZERO, end, strict=True))
+    return "#" + "".join(f"{part:02x}" for part in mixed)
+
+
+def maps_svg(
+    maps: Sequence[TermMap], *, rows: Sequence[str], columns: Sequence[str], title: str
+) -> str:
+    """Draw maps of equal shape, three in a line, with their true numbers as tooltips.
+
+    Args:
+        maps: in reading order.
+        rows: label of each query; texts may hold anything, they are escaped.
+        columns: label of each key.
+        title: the line above the picture.
+
+    Returns:
+        An SVG document.
+
+    Raises:
+        ValueError: when there is no map, or one has another shape than the labels.
+    """
+    shape = (len(rows), len(columns))
+    if not maps or not rows or not columns:
+        raise ValueError("there is nothing to draw")
+    for each in maps:
+        if (len(each.values), *{len(row) for row in each.values}) != shape:
+            raise ValueError(f"the map {each.title!r} has not one value per row and column")
+    label = min(MOST_LABEL, 8 + max(_width(text) for text in (*rows, *columns)))
+    wide, high = label + CELL * shape[1], label + CELL * shape[0] + 24
+    width = round(2 * MARGIN + min(PER_LINE, len(maps)) * (wide + GAP) - GAP)
+    width = max(width, round(2 * MARGIN + 1.3 * text_width(title)))
+    parts = [_text(MARGIN, 26, title, size=15)]
+    for number, each in enumerate(maps):
+        x = MARGIN + (number % PER_LINE) * (wide + GAP)
+        y = 44 + (number // PER_LINE) * (high + GAP)
+        parts += _map(each, rows, columns, x, y, label)
+    height = round(44 + math.ceil(len(maps) / PER_LINE) * (high + GAP))
+    return "\n".join(
+        [
+            f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
+            f'viewBox="0 0 {width} {height}" role="img">',
+            f"<title>{clean(title)}</title>",
+            f'<rect width="{width}" height="{height}" fill="{PAPER}"/>',
+            *parts,
+            "</svg>",
+        ]
+    )
+
+
+def _map(
+    each: TermMap,
+    rows: Sequence[str],
+    columns: Sequence[str],
+    x: float,
+    y: float,
+    label: float,
+) -> list[str]:
+    left, top = x + label, y + 24 + label
+    parts = [_text(x, y + 12, each.title, size=13)]
+    for c, name in enumerate(columns):
+        at = left + CELL * (c + 0.5) + 4
+        text = _text(at, top - 5, _cut(name), size=LABEL_SIZE, family=MONO, fill=SOFT)
+        parts.append(f'<g transform="rotate(-90 {at:.1f} {top - 5:.1f})">{text}</g>')
+    for r, name in enumerate(rows):
+        middle = top + CELL * (r + 0.5) + 4
+        text = _text(
+            left - 5, middle, _cut(name), size=LABEL_SIZE, family=MONO, fill=SOFT, anchor="end"
+        )
+        parts.append(text)
+        for c, value in enumerate(each.values[r]):
+            said = "not seen" if math.isnan(value) else f"{value:.4g}"
+            parts.append(
+                f'<rect x="{left + CELL * c:.1f}" y="{top + CELL * r:.1f}" width="{CELL - 1}" '
+                f'height="{CELL - 1}" fill="{colour(value, each.top, share=each.share)}">'
+                f"<title>{clean(f'{name} to {columns[c]}: {said}')}</title></rect>"
+            )
+    frame = f'width="{CELL * len(columns)}" height="{CELL * len(rows)}"'
+    parts.append(
+        f'<rect x="{left:.1f}" y="{top:.1f}" {frame} fill="none" stroke="{LINE}"/>',
+    )
+    return parts
+
+
+def _width(text: str) -> float:
+    return text_width(_cut(text)) * LABEL_SIZE / 13
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= 14 else text[:13] + "…"
+
+
+def _text(
+    x: float,
+    y: float,
+    text: str,
+    *,
+    size: float,
+    family: str = SANS,
+    fill: str = INK,
+    anchor: str = "start",
+) -> str:
+    return (
+        f'<text x="{x:.1f}" y="{y:.1f}" font-family="{family}" font-size="{size:g}" '
+        f'fill="{fill}" text-anchor="{anchor}" xml:space="preserve">{clean(text)}</text>'
+    )
