@@ -1,0 +1,168 @@
+"""The Meaning tab: one word in several sentences, layer by layer, and its neighbours in a corpus.
+
+The view is drawn by meaning.js. The model comes from the sentence bar, the sentences are the tab's
+own.
+"""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import gradio as gr
+
+from app import meaning
+from app.ask import clean_name, read_revision, whole_number
+from app.forge import loadable
+from app.meaning_corpus import Corpus
+from app.sentence import Shared
+from app.session import Session
+from app.views import payload, view
+from core_models import InputError
+from viz.meaning import Path, paths_svg
+from viz.records import records_csv
+
+FILE_TYPES = {"svg": "image/svg+xml", "csv": "text/csv;charset=utf-8"}
+WAYS = ("raw", "centred")
+
+
+class Controls(NamedTuple):
+    """What the tab consists of."""
+
+    meaning: gr.HTML
+    """Asks with ``ask`` (paths), ``near`` (neighbours) and ``save`` (a file)."""
+
+
+def build(shared: Shared) -> Controls:
+    """Lay the tab out."""
+    return Controls(view("meaning", events=["ask", "near", "save"]))
+
+
+def wire(controls: Controls, shared: Shared, session: Session) -> None:
+    """Answer each event of the view."""
+    corpus = Corpus(session)
+
+    async def on_ask(event: gr.EventData) -> dict[str, Any]:
+        return await show(session, corpus, payload(event))
+
+    async def on_near(event: gr.EventData) -> dict[str, Any]:
+        return await near(session, corpus, payload(event))
+
+    async def on_save(event: gr.EventData) -> dict[str, Any]:
+        return await export(session, corpus, payload(event))
+
+    for name, answer in {"ask": on_ask, "near": on_near, "save": on_save}.items():
+        getattr(controls.meaning, name)(
+            answer,
+            None,
+            controls.meaning,
+            show_progress="hidden",
+            trigger_mode="multiple",
+            concurrency_limit=None,
+            api_visibility="private",
+        )
+
+
+async def show(session: Session, corpus: Corpus, question: Mapping[str, Any]) -> dict[str, Any]:
+    """Paths and cosines of every layer, with the revision of the question."""
+    revision = read_revision(question)
+    try:
+        words = meaning.read_words(question)
+        name = clean_name(question.get("model"))
+        model = await asyncio.to_thread(session.model, name)
+        found = await session.compute(lambda: meaning.compare(corpus, model, words))
+    except InputError as error:
+        return {"rev": revision, "error": str(error)}
+    return {
+        "rev": revision,
+        "error": None,
+        "kind": "paths",
+        "model": name,
+        **found,
+        "code": meaning.code_lines(loadable(name), words),
+    }
+
+
+async def near(session: Session, corpus: Corpus, question: Mapping[str, Any]) -> dict[str, Any]:
+    """Neighbours of one occurrence, or how far the index is that they are looked up in."""
+    revision = read_revision(question)
+    try:
+        words = meaning.read_words(question)
+        model = await asyncio.to_thread(session.model, clean_name(question.get("model")))
+        building = await asyncio.to_thread(corpus.building, model, words.language)
+        if (index := building.index) is None:
+            progress = min(1.0, building.done / building.of)
+            return {"rev": revision, "error": None, "kind": "building", "progress": progress}
+        found = await session.compute(
+            lambda: meaning.neighbours(corpus, index, model, words, question)
+        )
+    except InputError as error:
+        return {"rev": revision, "error": str(error), "kind": "near"}
+    return {"rev": revision, "error": None, "kind": "near", **found}
+
+
+async def export(session: Session, corpus: Corpus, question: Mapping[str, Any]) -> dict[str, Any]:
+    """A file: ``what`` "svg" (the paths) or "csv" (a row for each sentence and layer)."""
+    what, way = question.get("what"), question.get("way", "centred")
+    answer = await show(session, corpus, question)
+    if answer["error"] is None and (what not in tuple(FILE_TYPES) or way not in WAYS):
+        answer["error"] = f"The kind of file is {str(what)[:40]!r}; it must be svg or csv."
+    layer = 0
+    if answer["error"] is None:
+        try:
+            layer = whole_number(question.get("layer", 0), "layer", 0, 10_000)
+        except InputError as error:
+            answer["error"] = str(error)
+    if answer["error"]:
+        return {"rev": answer["rev"], "error": answer["error"]}
+    layer = min(layer, answer["steps"] + 1)
+    return {
+        "rev": answer["rev"],
+        "error": None,
+        "kind": "file",
+        "name": f"cloze-meaning.{what}",
+        "type": FILE_TYPES[str(what)],
+        "text": _csv(answer) if what == "csv" else _svg(answer, question, str(way), layer),
+    }
+
+
+def layer_name(number: int) -> str:
+    """What a layer is called in files: 0 is the static embedding, 1 the input."""
+    return {0: "embedding", 1: "input"}.get(number, f"layer {number - 1}")
+
+
+def _svg(answer: Mapping[str, Any], question: Mapping[str, Any], way: str, layer: int) -> str:
+    found = answer["ways"][way]
+    paths = [
+        Path(
+            label=f"{used['number'] + 1}. {question['sentences'][used['number']]}",
+            points=[(x, y) for x, y in points],
+        )
+        for used, points in zip(answer["used"], found["points"], strict=True)
+    ]
+    return paths_svg(
+        paths,
+        layer=layer,
+        title=f"{answer['model']}: “{answer['word']}”, {layer_name(layer)}",
+        shares=(found["shares"][0], found["shares"][1]),
+    )
+
+
+def _csv(answer: Mapping[str, Any]) -> str:
+    rows = []
+    for n, used in enumerate(answer["used"]):
+        for layer in range(answer["steps"] + 2):
+            rows.append(
+                [
+                    used["number"] + 1,
+                    layer_name(layer),
+                    *answer["ways"]["raw"]["points"][n][layer],
+                    *answer["ways"]["centred"]["points"][n][layer],
+                    *answer["cosines"]["raw"][layer][n],
+                    *answer["cosines"]["centred"][layer][n],
+                ]
+            )
+    numbers = [used["number"] + 1 for used in answer["used"]]
+    header = ["sentence", "layer", "x", "y", "x_centred", "y_centred"]
+    header += [f"cosine_{number}" for number in numbers]
+    header += [f"cosine_centred_{number}" for number in numbers]
+    return records_csv(header, rows)

@@ -1,0 +1,150 @@
+"""The Meaning tab in Chromium: paths, layers, edits, neighbours, files, languages."""
+
+import csv
+import json
+from urllib.parse import quote
+from xml.etree import ElementTree
+
+import pytest
+
+from core_models import meaning
+
+ROOT = ".view-meaning"
+READY = """() => {
+  const view = document.querySelector('.view-meaning').dataset;
+  return view.state === 'ready' && view.rev === view.asked;
+}"""
+NEAR = """() => {
+  const near = document.querySelector('#mn-near .mn-scroll').dataset;
+  return near.rev && near.rev === near.asked;
+}"""
+TEXT = "#text=The+old+bank+was+closed.&model=bert-mini&tab=meaning"
+
+
+def settle(page):
+    page.wait_for_function(READY)
+
+
+@pytest.fixture
+def tab(visit):
+    cloze = visit(link=TEXT)
+    settle(cloze.page)
+    return cloze
+
+
+def marks(page):
+    return page.locator(f"{ROOT} .mn-paths .mark").evaluate_all(
+        "marks => marks.map(mark => mark.getAttribute('transform'))"
+    )
+
+
+def test_layers_move_the_marks_and_not_the_axes(tab, session):
+    page = tab.page
+    whole = page.locator(f"{ROOT} .mn-paths .whole").first.get_attribute("d")
+    last = marks(page)
+    assert len(set(last)) == 4
+    page.locator("#mn-layer").focus()
+    page.keyboard.press("Home")
+    assert page.inner_text(f"{ROOT} .mn-layer") == "Static embedding"
+    assert len(set(marks(page))) == 1  # the common start
+    assert "one vector for all" in page.inner_text("#mn-alike .summary")
+    assert page.locator(f"{ROOT} .mn-paths .whole").first.get_attribute("d") == whole
+    page.keyboard.press("End")
+    assert marks(page) == last
+    model = session.model("bert-mini")
+    texts = page.locator(f"{ROOT} .mn-rows input").evaluate_all("all => all.map(e => e.value)")
+    encodings = model.encode(texts)
+    places = [
+        (row, meaning.pieces_at(encoding, *meaning.find_word(text, "bank")))
+        for row, (text, encoding) in enumerate(zip(texts, encodings, strict=True))
+    ]
+    at = meaning.word_vectors(model, encodings, places)[:, -1]
+    table = meaning.cosines(at, at)
+    cells = page.locator("#mn-alike .mn-cosines tbody td")
+    assert cells.count() == 16
+    shown = cells.evaluate_all("cells => cells.map(cell => Number(cell.dataset.raw))")
+    assert shown == pytest.approx(table.flatten().tolist(), abs=1e-3)
+
+
+def test_edits_neighbours_and_files(tab):
+    page = tab.page
+    page.wait_for_function(NEAR, timeout=60_000)
+    assert page.locator("#mn-near tbody tr").count() == 12
+    page.click("#mn-others")
+    page.wait_for_function(NEAR)
+    assert page.locator("#mn-near tr.same").count() == 0
+    page.click("#mn-take")
+    page.wait_for_function(
+        "() => document.querySelectorAll('.view-meaning .mn-paths .mark').length === 5"
+    )
+    page.locator(f"{ROOT} .mn-rows input").nth(0).fill("<img src=x onerror=alert(1)> ${1}")
+    page.wait_for_function(
+        "() => document.querySelectorAll('.view-meaning .mn-paths .mark').length === 4"
+    )
+    assert "does not hold" in page.locator(f"{ROOT} .mn-missing").nth(0).inner_text()
+    assert page.locator(f"{ROOT} img").count() == 0
+    for what in ("csv", "svg", "png"):
+        with page.expect_download() as download:
+            page.click(f'{ROOT} [data-save="{what}"]')
+        path = download.value.path()
+        if what == "csv":
+            with path.open(encoding="utf-8") as file:
+                assert len(list(csv.DictReader(file))) == 4 * 6
+        elif what == "svg":
+            ElementTree.parse(path)
+        else:
+            assert path.read_bytes()[:4] == b"\x89PNG"
+    page.fill("#mn-word", "zebra")
+    page.wait_for_selector(f'{ROOT}[data-state="error"]')
+    assert "“zebra” stands in 0" in page.inner_text(f"{ROOT} .problem")
+    page.click(f'{ROOT} [data-try="spring"]')
+    settle(page)
+    assert page.locator(f"{ROOT} .problem").is_hidden()
+
+
+def test_a_link_restores_the_lab(tab, visit):
+    page = tab.page
+    page.click(f'{ROOT} [data-try="light"]')
+    settle(page)
+    page.click('[data-value="raw"]')
+    page.locator("#mn-layer").focus()
+    page.keyboard.press("Home")
+    page.keyboard.press("ArrowRight")
+    page.click(f'{ROOT} .mn-row [data-value="2"]')
+    address = page.evaluate("location.hash")
+    other = visit(link=address).page
+    settle(other)
+    assert other.input_value("#mn-word") == "light"
+    assert other.input_value("#mn-layer") == "1"
+    assert other.get_attribute('[data-value="raw"]', "aria-checked") == "true"
+    assert other.get_attribute(f'{ROOT} .mn-row [data-value="2"]', "aria-checked") == "true"
+    assert marks(other) == marks(page)
+
+
+def test_strange_links_open_the_lab_as_it_is(visit):
+    state = {
+        "word": 3,
+        "sentences": [{}],
+        "layer": "x",
+        "way": [],
+        "which": -1,
+        "example": "__proto__",
+    }
+    page = visit(link=f"{TEXT}&lab-meaning={quote(json.dumps(state))}").page
+    settle(page)
+    assert page.input_value("#mn-word") == "bank"
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_narrow_in_chinese_nothing_sticks_out_or_stays_english(visit, dark):
+    cloze = visit(width=390, dark=dark, link=f"?lang=zh{TEXT}")
+    settle(cloze.page)
+    cloze.page.wait_for_function(NEAR, timeout=60_000)
+    cloze.page.evaluate(
+        "document.querySelectorAll('.view-meaning details').forEach(d => d.open = true)"
+    )
+    cloze.page.fill("#mn-word", "zebra")
+    cloze.page.wait_for_selector(f'{ROOT}[data-state="error"]')
+    assert cloze.overflow() <= 0
+    missing = set(cloze.page.evaluate("[...ClozeLanguage.missing]"))
+    assert {text for text in missing if text.isascii()} == set()
