@@ -28,7 +28,7 @@ PARTS = {
     "projection": "Projection",
     "attention": "Attention",
     "feed_forward": "Feed-forward",
-    "norms": "Norms",
+    "norms": "Norm layers",
     "relative": "Relative terms",
     "other": "Convolution, query start",
     "head": "Pooler and heads",

@@ -275,11 +275,11 @@ def chances(judged: DetectResult) -> list[float]:
 # --- words ----------------------------------------------------------------------------------------
 
 
-def summarise(answer: Mapping[str, Any]) -> str:
-    """What happened, in words."""
+def summarise(answer: Mapping[str, Any]) -> list[str]:
+    """What happened, in sentences."""
     after, gaps = answer["after"], [gap for gap in answer["gaps"] if not gap["written"]]
     if after is None or not gaps:
-        return ""
+        return []
     forged = [gap for gap in gaps if not gap["lucky"]]
     caught = [gap for gap in forged if after[gap["position"]] >= THRESHOLD]
     places = {gap["position"] for gap in answer["gaps"]} - {
@@ -304,7 +304,7 @@ def summarise(answer: Mapping[str, Any]) -> str:
         if accused
         else "No real word is accused."
     )
-    return " ".join(parts)
+    return parts
 
 
 def _count(number: int, word: str) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch.nn.functional as F
+from torch import Tensor
 
 import core_models as cm
 from app.ask import clean_text
@@ -123,17 +124,24 @@ def similarity(model: cm.Model, first: str, second: str) -> dict[str, float | No
     from left to right). ``mean``: of the means over all tokens, special ones too, as the
     similarity head of :mod:`core_models.heads_task` pools them.
     """
-    states = []
-    for text in (first, second):
-        (encoding,) = model.encode([text])
-        hidden = model.encoder(model.collate([encoding])).hidden[0].float()
-        states.append((hidden[_whole(model, encoding)], hidden.mean(0)))
-    (cls_a, mean_a), (cls_b, mean_b) = states
+    return _cosines(model, _vectors(model, first), _vectors(model, second))
+
+
+def _vectors(model: cm.Model, text: str) -> tuple[Tensor, Tensor]:
+    """The [CLS] state [D] and the mean of all states [D] of a text read alone."""
+    (encoding,) = model.encode([text])
+    hidden = model.encoder(model.collate([encoding])).hidden[0].float()
+    return hidden[_whole(model, encoding)], hidden.mean(0)
+
+
+def _cosines(
+    model: cm.Model, first: tuple[Tensor, Tensor], second: tuple[Tensor, Tensor]
+) -> dict[str, float | None]:
     blind = model.config.attention.direction == "left"
-    return {
-        "cls": None if blind else float(F.cosine_similarity(cls_a, cls_b, dim=0)),
-        "mean": float(F.cosine_similarity(mean_a, mean_b, dim=0)),
-    }
+    cls, mean = (
+        float(F.cosine_similarity(a, b, dim=0)) for a, b in zip(first, second, strict=True)
+    )
+    return {"cls": None if blind else cls, "mean": mean}
 
 
 def _whole(model: cm.Model, encoding: Encoding) -> int:
@@ -198,11 +206,41 @@ def look(
     }
 
 
-def answers(readers: Mapping[str, cm.Model], found: Example) -> dict[str, dict[str, bool]]:
-    """Whether each head says yes ("next", "in order") to each kind of pair of an example."""
-    return {
-        head: {k: judge_pair(reader, *found.pair(k)).probabilities[0] >= YES for k in KINDS}
+def scores(
+    model: cm.Model, readers: Mapping[str, cm.Model], found: Example
+) -> dict[str, dict[str, float]]:
+    """What each judge gives each kind of pair of an example.
+
+    The heads, which read both texts at once, give the probability of "next" or "in order"; ``cls``
+    and ``mean`` are cosines of texts that ``model`` has read alone (`similarity`).
+    """
+    judged = {
+        head: {k: judge_pair(reader, *found.pair(k)).probabilities[0] for k in KINDS}
         for head, reader in readers.items()
+    }
+    vectors = {text: _vectors(model, text) for text in found}
+    for kind in KINDS:
+        # In one order for both directions: a cosine is symmetric, but its last bit need not be.
+        first, second = sorted(found.pair(kind))
+        for name, value in _cosines(model, vectors[first], vectors[second]).items():
+            if value is not None:
+                judged.setdefault(name, {})[kind] = value
+    return judged
+
+
+def wins(found: Sequence[Mapping[str, float]]) -> dict[str, dict[str, int]]:
+    """How often a judge scores the true pair above each other kind of the same example, and ties.
+
+    Args:
+        found: Score of each kind of pair, by example.
+    """
+    return {
+        kind: {
+            "won": sum(each["next"] > each[kind] for each in found),
+            "tied": sum(each["next"] == each[kind] for each in found),
+        }
+        for kind in KINDS
+        if kind != "next"
     }
 
 

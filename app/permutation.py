@@ -177,7 +177,13 @@ def other_orders(sentence: Cut, setting: Setting) -> dict[str, tuple[int, ...]]:
 
 
 def describe(sentence: Cut, setting: Setting, remembered: int = 0) -> dict[str, Any]:
-    """Order, targets and both masks; a row of a mask is a string of 0 and 1."""
+    """Order, targets and both masks; a row of a mask is a string of 0 and 1.
+
+    Args:
+        sentence: The pieces.
+        setting: What the visitor chose.
+        remembered: Pieces of the sentence before, which everyone sees.
+    """
     found = ordering(sentence, setting, setting.order)
     if setting.leak:
         found = leaking(found)
@@ -192,66 +198,15 @@ def describe(sentence: Cut, setting: Setting, remembered: int = 0) -> dict[str, 
         ],
         "order": list(setting.order),
         "targets": targets,
-        "content": [
-            {
-                "position": row,
-                "seen": _bits(seen),
-                "said": content_sentence(row, seen, names, remembered),
-            }
-            for row, seen in enumerate(content)
-        ],
-        "query": [
-            {
-                "position": row,
-                "seen": _bits(query[n]),
-                "said": query_sentence(row, query[n], names, remembered),
-            }
-            for n, row in enumerate(targets)
-        ],
+        "content": [{"position": row, "seen": _bits(seen)} for row, seen in enumerate(content)],
+        "query": [{"position": row, "seen": _bits(query[n])} for n, row in enumerate(targets)],
+        "remembered": remembered,
         "truncated": sentence.encoding.truncated,
     }
 
 
 def _bits(seen: Sequence[bool]) -> str:
     return "".join("1" if flag else "0" for flag in seen)
-
-
-def query_sentence(row: int, seen: Sequence[bool], names: Sequence[str], remembered: int) -> str:
-    """A row of the query mask in words."""
-    others = [n for n, flag in enumerate(seen) if flag and n != row]
-    start = f"To predict position {row}, the query "
-    if seen[row]:
-        return (
-            f"{start}sees {row} “{names[row]}” itself. That is wrong: the answer stands in the "
-            "question."
-        )
-    if not others:
-        text = f"{start}may see nothing of this text: it knows only that it stands at {row}"
-    elif len(others) == len(names) - 1:
-        text = f"{start}may see every other piece"
-    else:
-        text = f"{start}may see only {_listed(others, names)}"
-    return f"{text}{_memory(remembered)}."
-
-
-def content_sentence(row: int, seen: Sequence[bool], names: Sequence[str], remembered: int) -> str:
-    """A row of the content mask in words."""
-    others = [n for n, flag in enumerate(seen) if flag and n != row]
-    sees = "itself"
-    if len(others) == len(names) - 1:
-        sees = "every piece"
-    elif others:
-        sees = f"itself and {_listed(others, names)}"
-    return f"The content of position {row} “{names[row]}” sees {sees}{_memory(remembered)}."
-
-
-def _listed(positions: Sequence[int], names: Sequence[str]) -> str:
-    parts = [f"{n} “{names[n]}”" for n in positions]
-    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
-
-
-def _memory(remembered: int) -> str:
-    return f", and the {remembered} remembered pieces before the text" if remembered else ""
 
 
 def code_lines(model: str | None, text: str, sentence: Cut, setting: Setting) -> str:

@@ -79,6 +79,7 @@ def judge(model: cm.Model, sentence: Cut, setting: Setting) -> dict[str, Any]:
 
     ``bits`` holds -log2 of the probability of all targets together, by the chain rule; with the
     paper's variant ``whole`` holds that of the whole sentence, as then every piece is predicted.
+    With a memory ``forgotten`` holds the same without it, in the visitor's order.
     """
     memory = remember(model, remembered(model, setting))
     own = ordering(sentence, setting, setting.order)
@@ -98,6 +99,9 @@ def judge(model: cm.Model, sentence: Cut, setting: Setting) -> dict[str, Any]:
         wrong = batch_of(model, sentence, [leaking(own)], memory)
         wrong_logs, wrong_true = chances(model, wrong)
         rows, leak = wrong_logs[0], wrong_true[0].exp().tolist()
+    forgotten = None
+    if memory:
+        forgotten = chances(model, batch_of(model, sentence, [own], ()))[1][0].tolist()
     best = rows.topk(GUESSES, -1)
     display = model.tokenizer.display
     return {
@@ -107,6 +111,7 @@ def judge(model: cm.Model, sentence: Cut, setting: Setting) -> dict[str, Any]:
                 "position": position,
                 "chances": {name: math.exp(found[position]) for name, found in by_order.items()},
                 "leak": None if leak is None else leak[n],
+                "forgotten": None if forgotten is None else math.exp(forgotten[n]),
                 "guesses": [
                     {"text": display(index), "chance": math.exp(value)}
                     for index, value in zip(
@@ -119,7 +124,8 @@ def judge(model: cm.Model, sentence: Cut, setting: Setting) -> dict[str, Any]:
         "bits": {
             name: -sum(found[position] for position in targets) / math.log(2)
             for name, found in by_order.items()
-        },
+        }
+        | ({} if forgotten is None else {"forgotten": -sum(forgotten) / math.log(2)}),
         "whole": {name: -sum(found.values()) / math.log(2) for name, found in by_order.items()}
         if setting.variant == "paper"
         else None,

@@ -18,7 +18,11 @@ from app.sentence import Shared
 from app.session import Session
 from app.views import payload, view
 from core_models import InputError
+from viz.pairs import Square, squares_svg
 from viz.records import records_csv
+
+FILE_TYPES = {"svg": "image/svg+xml", "csv": "text/csv;charset=utf-8"}
+CELLS = ("same_right", "same_wrong", "other_right", "other_wrong")
 
 
 class Controls(NamedTuple):
@@ -99,15 +103,15 @@ async def measure(session: Session, question: Mapping[str, Any]) -> dict[str, An
     """How often each head says yes to each kind of pair, over many examples of the Primer."""
     revision = read_revision(question)
     try:
-        _, answering, readers = await _readers(session, clean_name(question.get("model")))
-        counts = {head: dict.fromkeys(pairs.KINDS, 0) for head in readers}
+        name = clean_name(question.get("model"))
+        model, answering, readers = await _readers(session, name)
+        said: dict[str, list[dict[str, float]]] = {}
         for number in range(pairs.MEASURED):
             found = pairs.example(number)
             # One example at a time, so that other visitors are answered in between.
-            said = await session.compute(lambda found=found: pairs.answers(readers, found))
-            for head, kinds in said.items():
-                for kind, yes in kinds.items():
-                    counts[head][kind] += yes
+            given = await session.compute(lambda found=found: pairs.scores(model, readers, found))
+            for judge, kinds in given.items():
+                said.setdefault(judge, []).append(kinds)
     except InputError as error:
         return {"rev": revision, "error": str(error)}
     return {
@@ -115,16 +119,62 @@ async def measure(session: Session, question: Mapping[str, Any]) -> dict[str, An
         "error": None,
         "kind": "measured",
         "answering": answering,
+        "model": name,
         "examples": pairs.MEASURED,
-        "counts": counts,
+        "counts": {
+            head: {
+                kind: sum(each[kind] >= pairs.YES for each in said[head]) for kind in pairs.KINDS
+            }
+            for head in readers
+        },
+        "wins": {judge: pairs.wins(each) for judge, each in said.items()},
     }
 
 
 async def export(session: Session, question: Mapping[str, Any]) -> dict[str, Any]:
-    """The verdicts of the pair and of the 2 x 2 as a table."""
+    """A file: ``what`` "svg" (each head's 2 x 2) or "csv" (verdicts and cosines)."""
     answer = await show(session, question)
+    what = question.get("what")
+    if answer["error"] is None and what not in tuple(FILE_TYPES):
+        answer["error"] = f"The kind of file is {str(what)[:40]!r}; it must be svg or csv."
+    if answer["error"] is None and what == "svg" and not answer["heads"]:
+        answer["error"] = "No model judges pairs here, so there is nothing to draw."
     if answer["error"]:
-        return answer
+        return {"rev": answer["rev"], "error": answer["error"]}
+    return {
+        "rev": answer["rev"],
+        "error": None,
+        "kind": "file",
+        "name": f"cloze-pairs.{what}",
+        "type": FILE_TYPES[what],
+        "text": _svg(answer) if what == "svg" else _csv(answer, question),
+    }
+
+
+def _svg(answer: Mapping[str, Any]) -> str:
+    return squares_svg(
+        [
+            Square(
+                title=f"{said['model']}: probability “{said['now']['labels'][0]}”",
+                chances=[said["cells"][name] for name in CELLS],
+            )
+            for said in answer["heads"].values()
+        ],
+        rows=("Same topic", "Other topic"),
+        columns=("first → second", "second → first"),
+        title="Topic or order?",
+        notes=[
+            f"{label}: {text}"
+            for label, text in zip(
+                ("First", "Second", "Other topic"),
+                (*answer["cells"]["same_right"], answer["cells"]["other_right"][1]),
+                strict=True,
+            )
+        ],
+    )
+
+
+def _csv(answer: Mapping[str, Any], question: Mapping[str, Any]) -> str:
     first, second = question["text"], question["second"]
     rows: list[list[str | float | None]] = []
     for head, said in answer["heads"].items():
@@ -138,14 +188,7 @@ async def export(session: Session, question: Mapping[str, Any]) -> dict[str, Any
     for kind, cosine in answer["similarity"]["pair"].items():
         rows.append([f"cosine_{kind}", answer["model"], "pair", first, second, cosine, "cosine"])
     header = ("head", "model", "case", "first", "second", "value", "meaning")
-    return {
-        "rev": answer["rev"],
-        "error": None,
-        "kind": "file",
-        "name": "cloze-pairs.csv",
-        "type": "text/csv;charset=utf-8",
-        "text": records_csv(header, rows),
-    }
+    return records_csv(header, rows)
 
 
 async def _readers(

@@ -158,7 +158,7 @@ def _csv(masks: Mapping[str, Any], judged: Mapping[str, Any] | None) -> str:
     """What each target sees, and its probability under each order where a model answers."""
     orders = [] if judged is None else [entry["name"] for entry in judged["orders"]]
     header = ["position", "piece", "sees", *(f"probability_{name}" for name in orders)]
-    header += ["probability_leak"] if judged else []
+    header += ["probability_leak", "probability_without_memory"] if judged else []
     rows: list[list[str | float | None]] = []
     for n, row in enumerate(masks["query"]):
         position = row["position"]
@@ -166,7 +166,11 @@ def _csv(masks: Mapping[str, Any], judged: Mapping[str, Any] | None) -> str:
         cells = [position, masks["pieces"][position]["text"], " ".join(seen)]
         if judged:
             found = judged["rows"][n]
-            cells += [*(found["chances"][name] for name in orders), found["leak"]]
+            cells += [
+                *(found["chances"][name] for name in orders),
+                found["leak"],
+                found["forgotten"],
+            ]
         rows.append(cells)
     return records_csv(header, rows)
 

@@ -1,5 +1,5 @@
 // Budget: stacked bars, and what narrow tables save.
-const { element, format } = window.Cloze;
+const { element, format, t, message } = window.Cloze;
 const SVG = 'http://www.w3.org/2000/svg';
 
 /** 109482240 -> "109.5 M". */
@@ -15,12 +15,15 @@ export function bytes(value) {
   return value >= 2 ** 30 ? `${(value / 2 ** 30).toFixed(2)} GiB` : `${(value / 2 ** 20).toFixed(value < 1e7 ? 1 : 0)} MiB`;
 }
 
-const share = (part, whole) => (part < whole / 1000 ? 'less than 0.1 %' : `${((100 * part) / whole).toFixed(1)} %`);
+const share = (part, whole) => (part < whole / 1000 ? '< 0.1 %' : `${((100 * part) / whole).toFixed(1)} %`);
+
+/** A published size is called as it is, the visitor's own one in the language of the page. */
+export const nameOf = ({ name }) => (name === 'own size' ? message(name) : name);
 
 /** Bars that arrow keys walk through; `tell` gets what stands under the pointer in words. */
 export function makeBars(tell) {
   const root = element('div', {
-    class: 'budget-bars', role: 'group', tabindex: '0', 'aria-label': 'Parameters by part; arrow keys walk through them',
+    class: 'budget-bars', role: 'group', tabindex: '0', 'aria-label': t`Parameters by part; arrow keys walk through them`,
   });
   let cells = [];
   let at = null;
@@ -57,7 +60,7 @@ export function makeBars(tell) {
         for (const [part, size] of Object.entries(row.parts)) {
           if (!size) continue;
           const wide = size / whole;
-          const words = `${row.name}: ${names[part]} ${format.count(size)}, ${share(size, row.pretraining)} of it`;
+          const words = t`${nameOf(row)}: ${names[part]} ${format.count(size)}, ${share(size, row.pretraining)} of it`;
           const node = element('span', { class: `budget-part part-${part}`, title: words });
           node.style.width = `${100 * wide}%`;
           const cell = { node, words };
@@ -67,7 +70,7 @@ export function makeBars(tell) {
           bar.append(node);
         }
         return element('div', { class: 'budget-row' },
-          element('span', { class: 'budget-name', text: row.name }),
+          element('span', { class: 'budget-name', text: nameOf(row) }),
           bar,
           element('span', { class: 'budget-total', text: short(row.pretraining) }));
       }));
@@ -109,7 +112,7 @@ export function drawFactor(svg, row, width) {
     ...levels.map((n) => shape('line', { class: 'grid', x1: left, x2: width - right, y1: y(n), y2: y(n) })),
     ...levels.map((n) => shape('text', { x: left - 8, y: y(n) + 4, 'text-anchor': 'end' }, short(n))),
     ...ticks.map((e) => shape('text', { x: x(e), y: height - 14, 'text-anchor': 'middle' }, e)),
-    shape('text', { class: 'axis', x: width - right, y: height - 1, 'text-anchor': 'end' }, 'E, width of the tables'),
+    shape('text', { class: 'axis', x: width - right, y: height - 1, 'text-anchor': 'end' }, t`E, width of the tables`),
     shape('line', { class: 'full', x1: x(0), x2: x(most), y1: y(full), y2: y(full) }),
     shape('line', { class: 'narrow', x1: x(0), x2: x(most), y1: y(0), y2: y(slope * most) }),
     shape('text', { class: 'full-name', x: x(0) + 8, y: y(full) - 7 }, 'V × H'),

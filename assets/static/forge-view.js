@@ -1,21 +1,31 @@
 // The Forge tab: a generator fills gaps, a discriminator judges every token, the visitor forges too.
-import { strip, gapCard, lossPicture, scoreBoard, count, percent } from './forge-parts.js';
+import { strip, gapCard, lossPicture, scoreBoard, count, percent, restored, MOST_FAKES, MOST_SEED } from './forge-parts.js';
+import { makeCode, makeSaver } from './lab-files.js';
 
-const { element, sentence, change, onSentence, question, asker, write } = window.Cloze;
-const TEXT = {
+const { element, sentence, change, onSentence, question, asker, write, t, texts, message, language } = window.Cloze;
+const TEXT = texts({
   title: 'Who wrote this word?',
   intro: 'ELECTRA and DeBERTa v3 learn as detectives: a small generator fills hidden words with samples of its own, and the discriminator '
     + 'says for every token whether it was replaced. The generator is kept small on purpose: a perfect forger would leave nothing to learn from.',
   silent: 'The server does not answer. Is it still running?',
   missing: 'No model that judges tokens is installed here.',
   how: 'A discriminator and its generator come from one training run: open the Train tab and choose ELECTRA, or run',
-  command: 'python -m core_models.zoo build electra-mini',
   after: 'Both are then offered here: a discriminator NAME belongs to the generator NAME-generator.',
-};
+  caption: 'Probability “replaced” of every token',
+  columns: ['Token', 'Untouched', 'Drawn', 'Forged', 'With your words'],
+  judges: 'Discriminator', redraw: 'Other positions', roll: 'Roll again', fake: 'your fake word', every: 'Every token', table: 'The table',
+  try: 'Try to fool it', tries: 'What to try', trying: 'Try',
+  first: '1. The generator forges', heat: 'Temperature', second: '2. The discriminator judges every token',
+  bars: 'Bars show the probability “replaced”; the dashed line is 50 %, where it would accuse.',
+  third: '3. Your turn', turn: 'Choose a word of the true sentence, type another one and see whether it is noticed.',
+  losses: 'How many positions teach', forged: 'The forged sentence', own: 'Your sentence: choose a word', choose: 'Choose a word above',
+  lucky: 'lucky: real', gap: 'gap', undo: 'Undo', marked: 'Hidden: the words you marked above the tabs.',
+});
+const COMMAND = 'python -m core_models.zoo build electra-mini';
 const TRIES = [
-  { name: 'Fool it', text: 'The capital of France is Paris .', hide: 'paris', fake: 'london', temperature: 1 },
-  { name: 'A hot generator', text: 'The heart pumps blood through the body.', hide: 'blood', temperature: 2.5 },
-  { name: 'Lucky draws', text: 'In winter the lake is covered with snow.', hide: 'is', temperature: 0.3 },
+  { name: t`Fool it`, text: 'The capital of France is Paris .', hide: 'paris', fake: 'london', temperature: 1 },
+  { name: t`A hot generator`, text: 'The heart pumps blood through the body.', hide: 'blood', temperature: 2.5 },
+  { name: t`Lucky draws`, text: 'In winter the lake is covered with snow.', hide: 'is', temperature: 0.3 },
 ];
 const FIRST_CARDS = 12;
 const FLAT = 0.02; // verdicts this close together say nothing about single words
@@ -32,23 +42,22 @@ function missing() {
   return element('div', { class: 'card fd-missing' },
     element('h3', { text: TEXT.missing }),
     element('p', { text: TEXT.how }),
-    element('pre', { class: 'code', tabindex: '0', text: TEXT.command }),
+    element('pre', { class: 'code', tabindex: '0', text: COMMAND }),
     element('p', { text: TEXT.after }));
 }
 
 function flatNote(chances) {
   const [least, most] = [Math.min(...chances), Math.max(...chances)];
   if (chances.length < 3 || most - least >= FLAT) return null;
-  return element('p', { class: 'fd-flat', text: `It says nearly the same of every token (${(least * 100).toFixed(1)} % to `
-    + `${(most * 100).toFixed(1)} %): this model cannot yet tell one word from another.` });
+  return element('p', { class: 'fd-flat', text: t`It says nearly the same of every token (${(least * 100).toFixed(1)} % to ${(most * 100).toFixed(1)} %): this model cannot yet tell one word from another.` });
 }
 
 function twin(answer) {
   const gaps = new Map(answer.gaps.map((gap) => [gap.position, gap]));
   const cell = (value) => element('td', { text: value === undefined || value === null ? '–' : percent(value) });
   return element('table', {},
-    element('caption', { text: 'Probability “replaced” of every token' }),
-    element('thead', {}, element('tr', {}, ...['Token', 'Untouched', 'Drawn', 'Forged', 'With your words'].map((text) => element('th', { scope: 'col', text })))),
+    element('caption', { text: TEXT.caption }),
+    element('thead', {}, element('tr', {}, ...TEXT.columns.map((text) => element('th', { scope: 'col', text })))),
     element('tbody', {}, ...answer.tokens.map(({ position, text }) => element('tr', {},
       element('th', { scope: 'row', text }), cell(answer.before[position]),
       element('td', { text: gaps.get(position)?.sample.display ?? '' }),
@@ -57,75 +66,84 @@ function twin(answer) {
 
 export async function mount(view) {
   await loadStyle();
-  const state = { roll: 1, seed: 1, temperature: 1, fakes: new Map(), picked: null, detective: null, counting: null, pending: null };
+  const state = { ...restored(), picked: null, counting: null, pending: null };
+  let linked = state.fakes.size ? new URLSearchParams(location.hash.slice(1)).get('text') : null; // what the words of the link belong to
   let asked = { rev: 0, key: '' };
   let answered = null;
 
   const problem = element('p', { class: 'problem', role: 'status', hidden: true });
   const none = element('div', { hidden: true });
-  const who = element('div', { class: 'fd-row fd-who', role: 'radiogroup', 'aria-label': 'Discriminator' });
+  const who = element('div', { class: 'fd-row fd-who', role: 'radiogroup', 'aria-label': TEXT.judges });
   const source = element('span', { class: 'fd-small' });
-  const redrawButton = element('button', { type: 'button', class: 'quiet outlined', id: 'fd-draw', text: 'Other positions' });
-  const rollButton = element('button', { type: 'button', class: 'primary', id: 'fd-roll', text: 'Roll again' });
+  const redrawButton = element('button', { type: 'button', class: 'quiet outlined', id: 'fd-draw', text: TEXT.redraw });
+  const rollButton = element('button', { type: 'button', class: 'primary', id: 'fd-roll', text: TEXT.roll });
   const rollNumber = element('span', { class: 'fd-small fd-mono' });
-  const heat = element('input', { type: 'range', id: 'fd-heat', min: '0.1', max: '3', step: '0.1', value: '1' });
-  const heatShown = element('output', { class: 'fd-mono', for: 'fd-heat', text: '1.0' });
+  const heat = element('input', { type: 'range', id: 'fd-heat', min: '0.1', max: '3', step: '0.1', value: state.temperature });
+  const heatShown = element('output', { class: 'fd-mono', for: 'fd-heat', text: state.temperature.toFixed(1) });
   const gaps = element('div', { class: 'guesses fd-gaps' });
   const moreGaps = element('p', { class: 'fd-small' });
   const summary = element('p', { class: 'summary', role: 'status' });
   const forged = element('div');
   const own = element('div');
   const input = element('input', {
-    type: 'text', class: 'fd-input', id: 'fd-word', maxlength: '64', autocomplete: 'off', autocapitalize: 'off', spellcheck: 'false', placeholder: 'your fake word',
+    type: 'text', class: 'fd-input', id: 'fd-word', maxlength: '64', autocomplete: 'off', autocapitalize: 'off', spellcheck: 'false', placeholder: TEXT.fake,
   });
   const place = element('label', { class: 'fd-place', for: 'fd-word' });
   const notes = element('div', { class: 'fd-notes', role: 'status' });
   const board = element('div');
   const losses = element('div');
-  const twinBox = element('div', { class: 'fd-scroll', tabindex: '0', role: 'region', 'aria-label': 'Every token' });
-  const details = element('details', {}, element('summary', { text: 'The table' }), twinBox);
-  const code = element('pre', { class: 'code', tabindex: '0' });
-  const copy = element('button', { type: 'button', class: 'quiet outlined', text: 'Copy' });
-  const save = (what, text) => element('button', {
-    type: 'button', class: 'quiet outlined', 'data-save': what, text, onclick: () => view.send('save', question({ ...values(), what })),
-  });
+  const twinBox = element('div', { class: 'fd-scroll', tabindex: '0', role: 'region', 'aria-label': TEXT.every });
+  const details = element('details', {}, element('summary', { text: TEXT.table }), twinBox);
+  const code = makeCode();
+  const files = makeSaver((what) => {
+    const data = question({ ...values(), what });
+    view.send('save', data);
+    return data.rev;
+  }, (text) => fail(text));
   const form = element('form', { class: 'fd-row fd-form' }, place, input,
-    element('button', { type: 'submit', class: 'primary', id: 'fd-try', text: 'Try to fool it' }));
+    element('button', { type: 'submit', class: 'primary', id: 'fd-try', text: TEXT.try }));
 
   const machine = element('section', { class: 'card' },
-    element('h3', { text: '1. The generator forges' }),
+    element('h3', { text: TEXT.first }),
     element('div', { class: 'fd-row' }, rollButton, rollNumber,
-      element('label', { class: 'fd-heat', for: 'fd-heat' }, 'Temperature', heat, heatShown), redrawButton, source),
+      element('label', { class: 'fd-heat', for: 'fd-heat' }, TEXT.heat, heat, heatShown), redrawButton, source),
     gaps, moreGaps);
   const judge = element('section', { class: 'card' },
-    element('h3', { text: '2. The discriminator judges every token' }), summary, forged,
-    element('p', { class: 'fd-small', text: 'Bars show the probability “replaced”; the dashed line is 50 %, where it would accuse.' }));
+    element('h3', { text: TEXT.second }), summary, forged,
+    element('p', { class: 'fd-small', text: TEXT.bars }));
   const body = element('div', { class: 'fd-body' }, who, machine, judge,
     element('section', { class: 'card' },
-      element('h3', { text: '3. Your turn' }),
-      element('p', { class: 'fd-small', text: 'Choose a word of the true sentence, type another one and see whether it is noticed.' }),
+      element('h3', { text: TEXT.third }),
+      element('p', { class: 'fd-small', text: TEXT.turn }),
       own, form, notes, board),
     element('section', { class: 'card', id: 'fd-loss' },
-      element('h3', { text: 'How many positions teach' }), losses),
-    element('div', { class: 'fd-save' }, save('svg', 'Save as SVG'), save('csv', 'Save as CSV'), details,
-      element('details', {}, element('summary', { text: 'The code that recomputes this' }), code, copy)));
-  const tries = element('div', { class: 'fd-row', role: 'group', 'aria-label': 'What to try' },
-      element('span', { class: 'fd-small', text: 'Try' }),
+      element('h3', { text: TEXT.losses }), losses),
+    element('div', { class: 'fd-save' }, ...files.buttons, details, code.root));
+  const tries = element('div', { class: 'fd-row', role: 'group', 'aria-label': TEXT.tries },
+      element('span', { class: 'fd-small', text: TEXT.trying }),
       ...TRIES.map((entry) => element('button', { type: 'button', class: 'quiet outlined', text: entry.name, onclick: () => attempt(entry) })));
   view.root.replaceChildren(element('div', { class: 'fd' },
     element('h2', { text: TEXT.title }), element('p', { class: 'fd-intro', text: TEXT.intro }),
     tries, problem, none, body));
 
-  const fail = (message) => {
-    problem.hidden = !message;
-    problem.textContent = message ?? '';
-    if (message) view.root.dataset.state = 'error';
+  const fail = (text) => {
+    problem.hidden = !text;
+    problem.textContent = text ?? '';
+    if (text) view.root.dataset.state = 'error';
   };
   const send = asker(view, 'ask', () => fail(TEXT.silent));
   const values = () => ({
     roll: state.roll, seed: state.seed, temperature: state.temperature, detective: state.detective,
     fakes: [...state.fakes].map(([position, word]) => ({ position, word })),
   });
+
+  function keep() {
+    const { roll, seed, temperature, detective, fakes } = state;
+    window.Cloze.keep('forge', {
+      ...(roll !== 1 && { roll }), ...(seed !== 1 && { seed }), ...(temperature !== 1 && { temperature }),
+      ...(detective && { detective }), ...(fakes.size && { fakes: [...fakes] }),
+    });
+  }
 
   function ask(counting = null) {
     const data = question(values());
@@ -140,6 +158,7 @@ export async function mount(view) {
 
   function attempt(entry) {
     state.temperature = entry.temperature;
+    keep();
     heat.value = entry.temperature;
     heatShown.textContent = entry.temperature.toFixed(1);
     state.pending = entry;
@@ -157,25 +176,22 @@ export async function mount(view) {
     if (entry.fake) { input.value = entry.fake; state.wish = entry.hide; }
   }
 
-  rollButton.addEventListener('click', () => { state.roll += 1; ask('generator'); });
-  redrawButton.addEventListener('click', () => { state.seed += 1; ask(); });
+  rollButton.addEventListener('click', () => { state.roll = (state.roll + 1) % MOST_SEED; keep(); ask('generator'); });
+  redrawButton.addEventListener('click', () => { state.seed = (state.seed + 1) % MOST_SEED; keep(); ask(); });
   heat.addEventListener('input', () => {
     state.temperature = Number(heat.value);
     heatShown.textContent = state.temperature.toFixed(1);
+    keep();
     ask();
   });
   form.addEventListener('submit', (event) => {
     event.preventDefault();
     const word = input.value.trim();
     if (!word || state.picked === null) return;
-    if (!state.fakes.has(state.picked) && state.fakes.size >= 16) return;
+    if (!state.fakes.has(state.picked) && state.fakes.size >= MOST_FAKES) return;
     state.fakes.set(state.picked, word);
+    keep();
     ask('human');
-  });
-  copy.addEventListener('click', async () => {
-    const { copyText } = await import('./attention-export.js');
-    copy.textContent = await copyText(code.textContent, code) ? 'Copied' : 'Press Ctrl+C';
-    setTimeout(() => { copy.textContent = 'Copy'; }, 2000);
   });
 
   function pick(position) {
@@ -197,30 +213,30 @@ export async function mount(view) {
   function drawForged() {
     const changes = new Map(answered.gaps.map((gap) => [gap.position, {
       text: gap.sample.display, kind: gap.lucky ? 'lucky' : 'forged',
-      note: gap.lucky ? 'lucky: real' : gap.written ? 'gap' : `was ${answered.tokens[gap.position].text}`,
+      note: gap.lucky ? TEXT.lucky : gap.written ? TEXT.gap : t`was ${answered.tokens[gap.position].text}`,
     }]));
-    forged.replaceChildren(strip(facesOf(changes), answered.after, answered.threshold, 'The forged sentence'),
+    forged.replaceChildren(strip(facesOf(changes), answered.after, answered.threshold, TEXT.forged),
       flatNote(answered.after) ?? '');
   }
 
   function drawOwn() {
     const { mine, tokens, before, threshold } = answered;
     const changes = new Map((mine?.fakes ?? []).filter((fake) => fake.id !== null).map((fake) => [fake.position, {
-      text: fake.word, kind: 'mine', note: `was ${tokens[fake.position].text}`,
+      text: fake.word, kind: 'mine', note: t`was ${tokens[fake.position].text}`,
     }]));
-    own.replaceChildren(strip(facesOf(changes), mine?.verdicts ?? before, threshold, 'Your sentence: choose a word', pick),
+    own.replaceChildren(strip(facesOf(changes), mine?.verdicts ?? before, threshold, TEXT.own, pick),
       mine ? flatNote(mine.verdicts) ?? '' : '');
     const chosen = tokens[state.picked];
     own.querySelector(`[data-position="${state.picked}"]`)?.classList.add('picked');
-    place.replaceChildren(...(chosen ? ['Instead of “', element('bdi', { text: chosen.text }), '”'] : ['Choose a word above']));
+    place.textContent = chosen ? t`Instead of “${chosen.text}”` : TEXT.choose;
     notes.replaceChildren(...(mine?.fakes ?? []).map((fake) => {
       const chance = mine.verdicts[fake.position];
-      const said = fake.note ?? (chance < threshold
-        ? `“${fake.word}” fools it (${percent(chance)}).` : `“${fake.word}” is noticed (${percent(chance)}).`);
+      const said = message(fake.note) ?? (chance < threshold
+        ? t`“${fake.word}” fools it (${percent(chance)}).` : t`“${fake.word}” is noticed (${percent(chance)}).`);
       return element('p', { 'data-fooled': fake.id === null ? '' : String(chance < threshold) }, element('span', { text: said }),
         element('button', {
-          type: 'button', class: 'quiet', text: 'Undo', 'aria-label': `Undo ${fake.word}`,
-          onclick: () => { state.fakes.delete(fake.position); ask(); },
+          type: 'button', class: 'quiet', text: TEXT.undo, 'aria-label': t`Undo ${fake.word}`,
+          onclick: () => { state.fakes.delete(fake.position); keep(); ask(); },
         }));
     }));
   }
@@ -248,10 +264,10 @@ export async function mount(view) {
   function drawWho() {
     const { detectives, chosen, generator } = answered;
     const label = element('span', { class: 'fd-small', text: generator
-      ? `${chosen.title} judges, ${generator} forges.` : `${chosen.title} judges. Its generator is not installed, so only you can forge.` });
+      ? t`${chosen.title} judges, ${generator} forges.` : t`${chosen.title} judges. Its generator is not installed, so only you can forge.` });
     who.replaceChildren(...(detectives.length > 1 ? detectives.map(({ name, title }) => element('button', {
       type: 'button', class: 'quiet outlined', role: 'radio', 'aria-checked': String(name === chosen.name), text: title,
-      onclick: () => { state.detective = name; state.fakes.clear(); ask(); },
+      onclick: () => { state.detective = name; state.fakes.clear(); keep(); ask(); },
     })) : []), label);
   }
 
@@ -260,15 +276,15 @@ export async function mount(view) {
     drawWho();
     machine.hidden = judge.hidden = answered.after === null;
     rollButton.disabled = !some;
-    rollNumber.textContent = `roll ${state.roll}`;
+    rollNumber.textContent = t`roll ${state.roll}`;
     redrawButton.hidden = !answered.drawn;
     source.textContent = answered.drawn
-      ? `${answered.gaps.length} of ${answered.tokens.filter((token) => !token.special).length} words hidden by a draw of 15 % (seed ${state.seed}). Click words above the tabs to hide others.`
-      : 'Hidden: the words you marked above the tabs.';
+      ? t`${answered.gaps.length} of ${answered.tokens.filter((token) => !token.special).length} words hidden by a draw of 15 % (seed ${state.seed}). Click words above the tabs to hide others.`
+      : TEXT.marked;
     gaps.replaceChildren(...answered.gaps.slice(0, FIRST_CARDS).map((gap) => gapCard(gap, answered.tokens[gap.position])));
     gaps.hidden = !some;
-    moreGaps.textContent = answered.gaps.length > FIRST_CARDS ? `The first ${FIRST_CARDS} of ${answered.gaps.length} gaps are shown.` : '';
-    summary.textContent = answered.summary;
+    moreGaps.textContent = answered.gaps.length > FIRST_CARDS ? t`The first ${FIRST_CARDS} of ${answered.gaps.length} gaps are shown.` : '';
+    summary.textContent = answered.summary.map(message).join(language === 'zh' ? '' : ' ');
     if (answered.after) drawForged();
     losses.closest('.card').hidden = !answered.loss;
     if (answered.loss) losses.replaceChildren(lossPicture(answered));
@@ -280,7 +296,7 @@ export async function mount(view) {
     drawOwn();
     drawBoard();
     drawTwin();
-    code.textContent = answered.code;
+    code.show(answered.code);
   }
 
   onSentence(view, () => {
@@ -288,9 +304,13 @@ export async function mount(view) {
     const marks = [...sentence.marks.keys()].sort((a, b) => a - b);
     const key = JSON.stringify([sentence.text, sentence.model, marks]);
     if (!sentence.text || key === asked.key) return;
-    if (sentence.error) { fail(sentence.error); body.hidden = true; asked = { rev: 0, key }; return; }
-    if (answered && sentence.text !== answered.text) {
+    if (sentence.error) { fail(message(sentence.error)); body.hidden = true; asked = { rev: 0, key }; return; }
+    if (linked && sentence.text === linked) linked = null;
+    else if (!linked && answered && sentence.text !== answered.text && state.fakes.size) {
       state.fakes.clear();
+      keep();
+    }
+    if (answered && sentence.text !== answered.text) {
       state.picked = null;
       if (!state.wish) input.value = '';
     }
@@ -298,16 +318,10 @@ export async function mount(view) {
     ask();
   });
 
-  view.onValue(async () => {
+  view.onValue(() => {
     const answer = view.value;
-    if (!answer) return;
-    if (answer.kind === 'file') {
-      const { download } = await import('./attention-export.js');
-      download(answer.name, answer.text, answer.type);
-      return;
-    }
-    if (answer.rev !== asked.rev) return;
-    fail(answer.error);
+    if (!answer || files.take(answer) || answer.rev !== asked.rev) return;
+    fail(message(answer.error));
     view.root.dataset.rev = answer.rev;
     none.hidden = answer.kind !== 'missing';
     tries.hidden = !none.hidden;

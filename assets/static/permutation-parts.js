@@ -1,5 +1,12 @@
 // Permutation: the chips of the order, and the matrices.
-const { element, format } = window.Cloze;
+const { element, format, t, texts } = window.Cloze;
+const TEXT = texts({
+  names: { own: 'Your order', left: 'Left to right', right: 'Right to left', next: 'Next seed', after: 'Seed after', leak: 'Your order, with the leak (wrong)', forgotten: 'Your order, without the memory' },
+  step: 'step', position: 'position', wanted: 'to be predicted',
+  predict: 'To predict', guesses: 'Its best guesses', leaking: 'Best guesses, with the leak', together: 'Bits, these together', whole: 'Bits, whole sentence',
+});
+
+const spoken = (text) => element('span', { class: 'pm-spoken', text });
 
 /**
  * Chips in the order of prediction, moved by dragging or by the arrow keys.
@@ -16,10 +23,10 @@ export function chips(list, live, changed) {
       const name = next.pieces[position].text;
       return element('li', {}, element('button', {
         type: 'button', class: `pm-chip${wanted ? ' target' : ''}${step === first && wanted ? ' first' : ''}`, 'data-position': position,
-        'aria-label': `${name}, position ${position}, step ${step + 1} of ${next.order.length}${wanted ? ', predicted' : ''}`,
         'aria-keyshortcuts': 'ArrowLeft ArrowRight Home End',
       },
-      element('small', { text: `${step + 1}.` }), element('bdi', { text: name }), element('small', { class: 'pm-at', text: position })));
+      spoken(TEXT.step), element('small', { text: `${step + 1}.` }), element('bdi', { text: name }),
+      spoken(TEXT.position), element('small', { class: 'pm-at', text: position }), wanted ? spoken(TEXT.wanted) : null));
     }));
     if (focused !== null) list.querySelector(`[data-position="${focused}"]`)?.focus();
   }
@@ -29,7 +36,7 @@ export function chips(list, live, changed) {
     order.splice(to, 0, position);
     if (order.join() === shown.order.join()) return;
     draw({ ...shown, order }, position);
-    live.textContent = `${shown.pieces[position].text}: step ${to + 1} of ${order.length}`;
+    live.textContent = t`${shown.pieces[position].text}: step ${to + 1} of ${order.length}`;
     changed(order);
   }
 
@@ -98,7 +105,7 @@ export function matrix({ title, note, rows, columns, offset, pieces, kind, choos
   }
   return element('figure', { class: 'pm-figure' },
     element('figcaption', {}, element('b', { text: title }), element('span', { text: note })),
-    element('div', { class: 'pm-scroll', tabindex: '0', role: 'region', 'aria-label': title }, table));
+    element('div', { class: 'pm-scroll', tabindex: '0', role: 'region', 'aria-label': `${title}: ${note}` }, table));
 }
 
 /** Mark the row that is being read. */
@@ -106,8 +113,6 @@ export function mark(table, row) {
   for (const line of table.querySelectorAll('tr.read')) line.classList.remove('read');
   table.querySelector(`tr[data-row="${row}"]`)?.classList.add('read');
 }
-
-const NAMES = { own: 'Your order', left: 'Left to right', right: 'Right to left', next: 'Next seed', after: 'Seed after' };
 
 function chance(value, kind = '') {
   const fill = element('span', { class: 'pm-fill' });
@@ -120,18 +125,19 @@ function chance(value, kind = '') {
 export function chances(answer, pieces) {
   const leaking = answer.rows.some((row) => row.leak !== null);
   const names = answer.orders.map(({ name }) => name);
-  const heads = ['own', ...(leaking ? ['leak'] : []), ...names.filter((name) => name !== 'own')];
-  const label = (name) => (name === 'leak' ? 'Your order, with the leak (wrong)' : NAMES[name]);
+  const extra = [...(leaking ? ['leak'] : []), ...(answer.rows[0].forgotten === null ? [] : ['forgotten'])];
+  const heads = ['own', ...extra, ...names.filter((name) => name !== 'own')];
+  const value = (row, name) => (extra.includes(name) ? row[name] : row.chances[name]);
   const foot = (text, bits) => element('tr', {}, element('th', { scope: 'row', text }),
-    ...heads.map((name) => element('td', { text: name === 'leak' ? '–' : bits[name].toFixed(1) })), element('td', { text: '' }));
+    ...heads.map((name) => element('td', { text: bits[name] === undefined ? '–' : bits[name].toFixed(1) })), element('td', { text: '' }));
   return element('table', { class: 'pm-chances' },
-    element('thead', {}, element('tr', {}, ...['To predict', ...heads.map(label), leaking ? 'Best guesses, with the leak' : 'Its best guesses'].map((text, n) => element('th', {
+    element('thead', {}, element('tr', {}, ...[TEXT.predict, ...heads.map((name) => TEXT.names[name]), leaking ? TEXT.leaking : TEXT.guesses].map((text, n) => element('th', {
       scope: 'col', text, class: heads[n - 1] === 'leak' ? 'leak' : '',
     })))),
     element('tbody', {}, ...answer.rows.map((row) => element('tr', { 'data-position': row.position },
       element('th', { scope: 'row' }, element('bdi', { text: pieces[row.position].text }), element('small', { text: ` ${row.position}` })),
-      ...heads.map((name) => chance(name === 'leak' ? row.leak : row.chances[name], name)),
+      ...heads.map((name) => chance(value(row, name), name)),
       element('td', { class: 'pm-guesses' }, ...row.guesses.map((guess) => element('span', { title: format.exact(guess.chance) },
         element('bdi', { text: guess.text }), element('small', { text: format.percent(guess.chance) }))))))),
-    element('tfoot', {}, foot('Bits, these together', answer.bits), answer.whole ? foot('Bits, whole sentence', answer.whole) : null));
+    element('tfoot', {}, foot(TEXT.together, answer.bits), answer.whole ? foot(TEXT.whole, answer.whole) : null));
 }

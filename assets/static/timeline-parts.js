@@ -1,9 +1,14 @@
 // Timeline: the grid of epochs, the growth of contexts, lengths, and the input formats.
-const { element, format } = window.Cloze;
+const { element, format, t, texts } = window.Cloze;
 
-const CASES = { M: 'the model sees [MASK]', R: 'it sees another piece', K: 'it sees the piece itself' };
-export const REGIMES = { static: 'Static', copies: 'Copies', dynamic: 'Dynamic' };
-const LABELS = { 0: 'next', 1: 'random' };
+const CASES = texts({ M: 'the model sees [MASK]', R: 'it sees another piece', K: 'it sees the piece itself' });
+export const REGIMES = texts({ static: 'Static', copies: 'Copies', dynamic: 'Dynamic' });
+const LABELS = { 0: t`next`, 1: t`random` };
+const TEXT = texts({
+  epoch: 'epoch', again: 'this mask was seen before', fresh: 'a new mask', asked: 'asked', contexts: 'contexts', longer: 'longer', mean: 'mean', words: 'Words',
+  published: 'Published share', axis: 'contexts per piece, mean', chart: 'Mean contexts per piece over the epochs; the table above has the last values',
+  compared: ['Regime', 'Different masked inputs', 'Pieces ever asked', 'Times asked, mean', 'Contexts per piece, mean'],
+});
 const SVG = 'http://www.w3.org/2000/svg';
 
 function svg(tag, attributes, ...children) {
@@ -18,28 +23,28 @@ export function grid(answer, regime) {
   const { tokens, draws, regimes } = answer;
   const { visits, asked, contexts } = regimes[regime];
   const seen = new Set();
-  const head = element('tr', {}, element('th', { scope: 'col', class: 'tl-corner', text: 'epoch' }),
+  const head = element('tr', {}, element('th', { scope: 'col', class: 'tl-corner', text: TEXT.epoch }),
     ...tokens.map((token) => element('th', { scope: 'col', class: token.special ? 'special' : '' }, element('span', {}, element('bdi', { text: token.text })))));
   const rows = visits.map((number, epoch) => {
     const draw = draws[number];
     const again = seen.has(number);
     seen.add(number);
     return element('tr', { class: again ? 'again' : '', 'data-epoch': epoch + 1, 'data-draw': number, 'data-cases': draw.cases },
-      element('th', { scope: 'row', title: again ? 'this mask was seen before' : 'a new mask' }, element('span', { text: epoch + 1 }), again ? element('small', { text: ` = ${number + 1}` }) : null),
+      element('th', { scope: 'row', title: again ? TEXT.again : TEXT.fresh }, element('span', { text: epoch + 1 }), again ? element('small', { text: ` = ${number + 1}` }) : null),
       ...tokens.map((token, at) => {
         const letter = draw.cases[at];
         if (letter === '.') return element('td', { class: token.special ? 'special' : '' });
         const other = draw.random[at];
         const times = draw.times?.[at];
         return element('td', {
-          class: `case-${letter}`, title: `epoch ${epoch + 1}, ${token.text}: ${CASES[letter]}${other ? ` (${other})` : ''}${times ? `, drawn ${times} times` : ''}`,
+          class: `case-${letter}`, title: [t`epoch ${epoch + 1}`, token.text, CASES[letter], other, times && t`drawn ${times} times`].filter(Boolean).join(' · '),
         }, letter, times ? element('sup', { text: times }) : null);
       }));
   });
   const count = (text, values) => element('tr', {}, element('th', { scope: 'row', text }),
     ...values.map((value, at) => element('td', { class: tokens[at].special ? 'special' : '', text: tokens[at].special ? '' : value })));
   return element('table', { class: 'tl-grid' }, element('thead', {}, head), element('tbody', {}, ...rows),
-    element('tfoot', {}, count('asked', asked), count('contexts', contexts)));
+    element('tfoot', {}, count(TEXT.asked, asked), count(TEXT.contexts, contexts)));
 }
 
 /** What the three regimes come to. */
@@ -47,11 +52,11 @@ export function comparison(answer) {
   const plain = answer.tokens.filter((token) => !token.special).map((token) => token.position);
   const mean = (values) => plain.reduce((sum, at) => sum + values[at], 0) / plain.length;
   return element('table', { class: 'tl-table' },
-    element('thead', {}, element('tr', {}, ...['Regime', 'Different masked inputs', 'Pieces ever asked', 'Times asked, mean', 'Contexts per piece, mean'].map((text) => element('th', { scope: 'col', text })))),
+    element('thead', {}, element('tr', {}, ...TEXT.compared.map((text) => element('th', { scope: 'col', text })))),
     element('tbody', {}, ...Object.entries(answer.regimes).map(([name, found]) => element('tr', { 'data-regime': name },
       element('th', { scope: 'row' }, element('span', { class: `tl-key ${name}`, 'aria-hidden': 'true' }), REGIMES[name]),
       element('td', { text: found.inputs }),
-      element('td', { text: `${plain.filter((at) => found.asked[at]).length} of ${plain.length}` }),
+      element('td', { text: t`${plain.filter((at) => found.asked[at]).length} of ${plain.length}` }),
       element('td', { text: mean(found.asked).toFixed(2) }), element('td', { 'data-number': 'contexts', text: mean(found.contexts).toFixed(2) })))));
 }
 
@@ -71,10 +76,10 @@ export function growth(answer) {
     ends.push(up);
     return text(x(epochs - 1) + 8, up, REGIMES[name]);
   });
-  return svg('svg', { viewBox: `0 0 ${width} ${height + 18}`, class: 'tl-growth', role: 'img', 'aria-label': 'Mean contexts per piece over the epochs; the table above has the last values' },
+  return svg('svg', { viewBox: `0 0 ${width} ${height + 18}`, class: 'tl-growth', role: 'img', 'aria-label': TEXT.chart },
     svg('path', { class: 'axis', d: `M${left} 10V${height - bottom}H${x(epochs - 1)}` }),
-    text(left + 8, 16, 'contexts per piece, mean'), text(left - 6, 16, most.toFixed(1), 'end'), text(left - 6, height - bottom, '0', 'end'),
-    text(left, height - 6, '1'), text(x(epochs - 1), height - 6, `epoch ${epochs}`, 'end'),
+    text(left + 8, 16, TEXT.axis), text(left - 6, 16, most.toFixed(1), 'end'), text(left - 6, height - bottom, '0', 'end'),
+    text(left, height - 6, '1'), text(x(epochs - 1), height - 6, t`epoch ${epochs}`, 'end'),
     ...lines.map(([name, { growth: values }]) => svg('path', { class: `line ${name}`, d: values.map((value, n) => `${n ? 'L' : 'M'}${x(n).toFixed(1)} ${y(value).toFixed(1)}`).join('') })),
     ...names);
 }
@@ -89,24 +94,24 @@ export function histogram({ published, drawn, found, longer, means, counts }) {
   };
   const none = () => element('td', { text: '–' });
   return element('table', { class: 'tl-table tl-lengths' },
-    element('thead', {}, element('tr', {}, ...['Words', 'Published share', `Drawn (${format.count(counts.drawn)})`, `Runs found (${format.count(counts.found)})`].map((text) => element('th', { scope: 'col', text })))),
+    element('thead', {}, element('tr', {}, ...[TEXT.words, TEXT.published, t`Drawn (${format.count(counts.drawn)})`, t`Runs found (${format.count(counts.found)})`].map((text) => element('th', { scope: 'col', text })))),
     element('tbody', {}, ...published.map((share, n) => element('tr', {}, element('th', { scope: 'row', text: n + 1 }), bar(share, 'published'), bar(drawn[n], 'drawn'), bar(found[n], 'found'))),
-      element('tr', {}, element('th', { scope: 'row', text: 'longer' }), none(), none(), bar(longer, 'found'))),
-    element('tfoot', {}, element('tr', {}, element('th', { scope: 'row', text: 'mean' }), ...['published', 'drawn', 'found'].map((name) => element('td', { text: means[name].toFixed(3) })))));
+      element('tr', {}, element('th', { scope: 'row', text: TEXT.longer }), none(), none(), bar(longer, 'found'))),
+    element('tfoot', {}, element('tr', {}, element('th', { scope: 'row', text: TEXT.mean }), ...['published', 'drawn', 'found'].map((name) => element('td', { text: means[name].toFixed(3) })))));
 }
 
 /** One format: a bar per example, a block per run of a document. */
 export function formatCard(entry, length) {
-  const facts = [`${entry.examples} examples`, `${entry.mean.toFixed(1)} pieces each`, `${format.percent(entry.filled)} of the length used`];
-  if (entry.random !== null) facts.push(`${format.percent(entry.random)} random pairs`);
-  if (entry.name === 'full_sentences') facts.push(`${entry.crossing} cross the end of a document`);
+  const facts = [t`${entry.examples} examples`, t`${entry.mean.toFixed(1)} pieces each`, t`${format.percent(entry.filled)} of the length used`];
+  if (entry.random !== null) facts.push(t`${format.percent(entry.random)} random pairs`);
+  if (entry.name === 'full_sentences') facts.push(t`${entry.crossing} cross the end of a document`);
   return element('section', { class: 'tl-format', 'data-format': entry.name },
-    element('h4', { text: entry.title }), element('p', { class: 'tl-note', text: facts.join(', ') }),
+    element('h4', { text: entry.title }), element('p', { class: 'tl-note', text: facts.join(' · ') }),
     element('ol', { 'aria-label': entry.title }, ...entry.shown.map((example) => {
       const blocks = example.parts.map((part) => {
         const block = element('span', {
           class: `tl-run doc-${part.document % 6}${part.segment ? ' second' : ''}`, 'data-document': part.document + 1, 'data-pieces': part.pieces,
-          title: `document ${part.document + 1}, ${part.pieces} pieces: ${part.text}`,
+          title: [t`document ${part.document + 1}`, t`${part.pieces} pieces`, part.text].join(' · '),
         }, element('b', { text: part.document + 1 }), element('bdi', { text: part.text }));
         block.style.width = `${(100 * part.pieces) / length}%`;
         return block;
@@ -114,5 +119,5 @@ export function formatCard(entry, length) {
       return element('li', {}, element('span', { class: 'tl-strip' }, ...blocks),
         element('span', { class: `tl-label${example.label === 1 ? ' random' : ''}`, text: `${example.length}${example.label === null ? '' : ` ${LABELS[example.label]}`}` }));
     })),
-    entry.examples > entry.shown.length ? element('p', { class: 'tl-note', text: `and ${entry.examples - entry.shown.length} more` }) : null);
+    entry.examples > entry.shown.length ? element('p', { class: 'tl-note', text: t`and ${entry.examples - entry.shown.length} more` }) : null);
 }

@@ -1,14 +1,18 @@
 // The Timeline tab: one text masked epoch by epoch, lengths of spans, and the input formats.
+import { makeCode, makeSaver, wholeOr } from './lab-files.js';
 import { REGIMES, comparison, formatCard, grid, growth, histogram } from './timeline-parts.js';
 
-const { element, format, sentence, onSentence, question, asker } = window.Cloze;
-const times = (least, most) => (least === most ? `${least} times` : `${least} to ${most} times`);
-const TEXT = {
+const { element, format, sentence, onSentence, question, asker, t, texts, message } = window.Cloze;
+const TEXT = texts({
   title: 'What is hidden, epoch by epoch?',
   intro: 'BERT drew its masks once, when the data were written: ten copies of each text, the same ones in every epoch. '
     + 'RoBERTa draws afresh at each visit, so a piece is asked in ever new contexts.',
-  copies: (copies, epochs) => `A copy comes round again every ${copies} epochs. `
-    + (epochs > copies ? `In ${epochs} epochs each mask is seen ${times(Math.floor(epochs / copies), Math.ceil(epochs / copies))}.` : 'So far no mask has come twice.'),
+  copies(copies, epochs) {
+    if (epochs <= copies) return t`A copy comes round again every ${copies} epochs. So far no mask has come twice.`;
+    const [least, most] = [Math.floor(epochs / copies), Math.ceil(epochs / copies)];
+    if (least === most) return t`A copy comes round again every ${copies} epochs. In ${epochs} epochs each mask is seen ${least} times.`;
+    return t`A copy comes round again every ${copies} epochs. In ${epochs} epochs each mask is seen ${least} to ${most} times.`;
+  },
   static: 'One copy: every epoch asks the same pieces, and the others are never asked.',
   dynamic: 'A new draw at each visit. On a short text two draws may be alike by chance.',
   counts: 'asked: in how many epochs the piece is to be predicted. contexts: in how many different inputs it is.',
@@ -17,18 +21,27 @@ const TEXT = {
   formats: 'Six documents of the Primer, cut as RoBERTa’s authors compared it. A number and a colour stand for a document, the width for pieces; '
     + 'what is left of a bar is special pieces and padding. Behind each bar: pieces, special ones included, and the label of a pair.',
   silent: 'The server does not answer. Is it still running?',
-};
+  side: 'Side by side', epochs: 'Epochs', copyCount: 'Copies', next: 'Next seed', seed: 'Seed', masking: 'The masking', kinds: 'Masking', regime: 'Regime',
+  howLong: 'How long are the spans?', longest: 'Longest example', tries: 'What to try', attempt: 'Try', compared: 'Regimes compared', lengthTable: 'Lengths',
+  howMany: 'How many contexts does a piece get?', ways: 'Four ways to cut documents',
+});
 const KINDS = [
-  ['uniform', 'Pieces', 'BERT, RoBERTa'], ['whole_word', 'Whole words', 'BERT'], ['ngram', 'n-grams', 'ALBERT'],
-  ['windowed_ngram', 'n-grams in windows', 'DeBERTa'], ['span', 'Spans', 'SpanBERT'], ['with_replacement', 'With replacement', 'ELECTRA'],
+  ['uniform', t`Pieces`, 'BERT, RoBERTa'], ['whole_word', t`Whole words`, 'BERT'], ['ngram', t`n-grams`, 'ALBERT'],
+  ['windowed_ngram', t`n-grams in windows`, 'DeBERTa'], ['span', t`Spans`, 'SpanBERT'], ['with_replacement', t`With replacement`, 'ELECTRA'],
 ];
 const TRY = [
-  ['BERT: ten copies, 40 epochs', { kind: 'uniform', copies: 10, epochs: 40, regime: 'copies' }],
-  ['RoBERTa: afresh', { kind: 'uniform', epochs: 40, regime: 'dynamic' }],
-  ['One mask for ever', { kind: 'uniform', epochs: 20, regime: 'static' }],
-  ['SpanBERT’s spans', { kind: 'span', epochs: 20, regime: 'dynamic' }],
+  [t`BERT: ten copies, 40 epochs`, { kind: 'uniform', copies: 10, epochs: 40, regime: 'copies' }],
+  [t`RoBERTa: afresh`, { kind: 'uniform', epochs: 40, regime: 'dynamic' }],
+  [t`One mask for ever`, { kind: 'uniform', epochs: 20, regime: 'static' }],
+  [t`SpanBERT’s spans`, { kind: 'span', epochs: 20, regime: 'dynamic' }],
 ];
-const LEGEND = [['M', '[MASK]'], ['R', 'another piece'], ['K', 'kept']];
+const LEGEND = [
+  ['M', (n, total, share) => t`[MASK]: ${n} of ${total} (${share} %)`],
+  ['R', (n, total, share) => t`another piece: ${n} of ${total} (${share} %)`],
+  ['K', (n, total, share) => t`kept: ${n} of ${total} (${share} %)`],
+];
+const PLAIN = { kind: 'uniform', epochs: 20, copies: 10, seed: 1, length: 96 };
+const MOST_SEED = 2147483646;
 
 function loadStyle() {
   if (document.querySelector('link[href="/cloze/timeline.css"]')) return null;
@@ -46,9 +59,23 @@ function slider(id, text, { min, max, step = 1 }, changed) {
   return { label, show: (value) => { input.value = value; output.textContent = value; } };
 }
 
+// The setting that the address holds; whatever does not fit is left out.
+function kept() {
+  const found = window.Cloze.kept('timeline') ?? {};
+  const setting = {
+    kind: KINDS.some(([name]) => name === found.kind) ? found.kind : PLAIN.kind,
+    epochs: wholeOr(found.epochs, 1, 40, PLAIN.epochs),
+    copies: wholeOr(found.copies, 1, 20, PLAIN.copies),
+    seed: wholeOr(found.seed, 0, MOST_SEED, PLAIN.seed),
+    length: wholeOr(found.length, 32, 256, PLAIN.length),
+  };
+  if (found.regime === 'all' || Object.hasOwn(REGIMES, found.regime ?? '')) setting.regime = found.regime;
+  return setting;
+}
+
 export async function mount(view) {
   await loadStyle();
-  const state = { kind: 'uniform', regime: view.root.clientWidth > 700 ? 'all' : 'copies', epochs: 20, copies: 10, seed: 1, length: 96 };
+  const state = { ...PLAIN, regime: view.root.clientWidth > 700 ? 'all' : 'copies', ...kept() };
   let asked = { rev: 0, key: '' };
   let cutAsked = { rev: 0, key: '' };
   let answered = null;
@@ -57,51 +84,53 @@ export async function mount(view) {
   const kinds = new Map(KINDS.map(([name, text, family]) => [name, element('button', {
     type: 'button', class: 'quiet outlined', 'data-kind': name, onclick: () => set({ kind: name }),
   }, element('span', { text }), element('small', { text: family }))]));
-  const regimes = new Map([['all', 'Side by side'], ...Object.entries(REGIMES)].map(([name, text]) => [name, element('button', {
-    type: 'button', class: 'quiet outlined', 'data-regime': name, text, onclick: () => { state.regime = name; controls(); draw(); },
+  const regimes = new Map([['all', TEXT.side], ...Object.entries(REGIMES)].map(([name, text]) => [name, element('button', {
+    type: 'button', class: 'quiet outlined', 'data-regime': name, text, onclick: () => { state.regime = name; controls(); keep(); draw(); },
   })]));
-  const epochs = slider('tl-epochs', 'Epochs', { min: 1, max: 40 }, (value) => set({ epochs: value }));
-  const copies = slider('tl-copies', 'Copies', { min: 1, max: 20 }, (value) => set({ copies: value, regime: state.regime === 'all' ? 'all' : 'copies' }));
+  const epochs = slider('tl-epochs', TEXT.epochs, { min: 1, max: 40 }, (value) => set({ epochs: value }));
+  const copies = slider('tl-copies', TEXT.copyCount, { min: 1, max: 20 }, (value) => set({ copies: value, regime: state.regime === 'all' ? 'all' : 'copies' }));
   const seed = element('input', { type: 'number', min: 0, max: 2147483646, id: 'tl-seed', class: 'tl-number' });
-  const next = element('button', { type: 'button', class: 'primary', id: 'tl-next', text: 'Next seed' });
+  const next = element('button', { type: 'button', class: 'primary', id: 'tl-next', text: TEXT.next });
   const note = element('p', { class: 'tl-note' });
   const gridBox = element('div', { class: 'tl-grids' });
   const legend = element('ul', { class: 'tl-legend' });
-  const compareBox = element('div', { class: 'tl-scroll', tabindex: '0', role: 'region', 'aria-label': 'Regimes compared' });
+  const compareBox = element('div', { class: 'tl-scroll', tabindex: '0', role: 'region', 'aria-label': TEXT.compared });
   const growthBox = element('div', { class: 'tl-chart' });
   const said = element('p', { class: 'summary' });
-  const lengthBox = element('div', { class: 'tl-scroll', tabindex: '0', role: 'region', 'aria-label': 'Lengths' });
-  const lengthCard = element('section', { class: 'card', hidden: true }, element('h3', { text: 'How long are the spans?' }), element('p', { class: 'tl-note', text: TEXT.lengths }), lengthBox);
-  const length = slider('tl-length', 'Longest example', { min: 32, max: 256, step: 16 }, (value) => { state.length = value; controls(); askFormats(); });
+  const lengthBox = element('div', { class: 'tl-scroll', tabindex: '0', role: 'region', 'aria-label': TEXT.lengthTable });
+  const lengthCard = element('section', { class: 'card', hidden: true }, element('h3', { text: TEXT.howLong }), element('p', { class: 'tl-note', text: TEXT.lengths }), lengthBox);
+  const length = slider('tl-length', TEXT.longest, { min: 32, max: 256, step: 16 }, (value) => { state.length = value; controls(); keep(); askFormats(); });
   const formatBox = element('div', { class: 'tl-formats' });
-  const code = element('pre', { class: 'code', tabindex: '0' });
-  const copy = element('button', { type: 'button', class: 'quiet outlined', text: 'Copy' });
-  const save = (what, text) => element('button', { type: 'button', class: 'quiet outlined', 'data-save': what, text, onclick: () => view.send('save', ours({ what, regime: state.regime === 'all' ? 'dynamic' : state.regime })) });
+  const code = makeCode();
+  const saver = makeSaver((what) => {
+    const data = ours({ what, regime: state.regime === 'all' ? 'dynamic' : state.regime });
+    view.send('save', data);
+    return data.rev;
+  }, (text) => fail(text, true));
   const results = element('div', { class: 'tl-body' },
     element('section', { class: 'card' },
-      element('div', { class: 'tl-row', role: 'group', 'aria-label': 'Regime' }, ...regimes.values()), legend, gridBox, element('p', { class: 'tl-note', text: TEXT.counts })),
-    element('section', { class: 'card' }, element('h3', { text: 'How many contexts does a piece get?' }), compareBox, growthBox, said),
+      element('div', { class: 'tl-row', role: 'group', 'aria-label': TEXT.regime }, ...regimes.values()), legend, gridBox, element('p', { class: 'tl-note', text: TEXT.counts })),
+    element('section', { class: 'card' }, element('h3', { text: TEXT.howMany }), compareBox, growthBox, said),
     lengthCard);
   view.root.replaceChildren(element('div', { class: 'tl' },
     element('h2', { text: TEXT.title }), element('p', { class: 'tl-intro', text: TEXT.intro }),
-    element('div', { class: 'tl-row', role: 'group', 'aria-label': 'What to try' }, element('span', { class: 'tl-note', text: 'Try' }),
+    element('div', { class: 'tl-row', role: 'group', 'aria-label': TEXT.tries }, element('span', { class: 'tl-note', text: TEXT.attempt }),
       ...TRY.map(([text, patch]) => element('button', { type: 'button', class: 'quiet outlined', text, onclick: () => set(patch) }))),
     element('section', { class: 'card' },
-      element('h3', { text: 'The masking' }),
-      element('div', { class: 'tl-row tl-kinds', role: 'group', 'aria-label': 'Masking' }, ...kinds.values()),
+      element('h3', { text: TEXT.masking }),
+      element('div', { class: 'tl-row tl-kinds', role: 'group', 'aria-label': TEXT.kinds }, ...kinds.values()),
       note,
-      element('div', { class: 'tl-row tl-sliders' }, epochs.label, copies.label, element('label', { class: 'tl-slider' }, 'Seed', seed), next)),
+      element('div', { class: 'tl-row tl-sliders' }, epochs.label, copies.label, element('label', { class: 'tl-slider' }, TEXT.seed, seed), next)),
     problem, results,
-    element('section', { class: 'card' }, element('h3', { text: 'Four ways to cut documents' }), element('p', { class: 'tl-note', text: TEXT.formats }),
+    element('section', { class: 'card' }, element('h3', { text: TEXT.ways }), element('p', { class: 'tl-note', text: TEXT.formats }),
       element('div', { class: 'tl-row' }, length.label), formatBox),
-    element('div', { class: 'tl-save' }, save('svg', 'Save the epochs as SVG'), save('csv', 'Save every mask as CSV'),
-      element('details', {}, element('summary', { text: 'The code that recomputes this' }), code, copy))));
+    element('div', { class: 'tl-save' }, ...saver.buttons, code.root)));
 
-  function fail(message) {
-    problem.hidden = !message;
-    problem.textContent = message ?? '';
-    results.hidden = Boolean(message);
-    if (message) view.root.dataset.state = 'error';
+  function fail(words, stay = false) {
+    problem.hidden = !words;
+    problem.textContent = words ?? '';
+    results.hidden = Boolean(words) && !stay;
+    if (words) view.root.dataset.state = 'error';
   }
   const silent = () => fail(TEXT.silent);
   const send = asker(view, 'ask', silent);
@@ -112,7 +141,7 @@ export async function mount(view) {
     const { kind, epochs: e, copies: c, seed: s } = state;
     const key = JSON.stringify([sentence.text, sentence.model, sentence.error, kind, e, c, s]);
     if (!sentence.text || key === asked.key) return;
-    if (sentence.error) { fail(sentence.error); asked = { rev: 0, key }; return; }
+    if (sentence.error) { fail(message(sentence.error)); asked = { rev: 0, key }; return; }
     const data = ours();
     asked = { rev: data.rev, key };
     view.root.dataset.asked = data.rev;
@@ -131,9 +160,15 @@ export async function mount(view) {
   function set(patch) {
     Object.assign(state, patch);
     controls();
+    keep();
     if (answered && patch.regime) draw();
     ask();
     if ('seed' in patch) askFormats();
+  }
+
+  function keep() {
+    const changed = Object.entries(PLAIN).filter(([name, value]) => state[name] !== value).map(([name]) => [name, state[name]]);
+    window.Cloze.keep('timeline', { ...Object.fromEntries(changed), regime: state.regime });
   }
 
   function controls() {
@@ -152,48 +187,44 @@ export async function mount(view) {
     gridBox.replaceChildren(...names.map((name) => element('figure', { class: 'tl-figure', 'data-regime': name },
       element('figcaption', {}, element('b', { text: REGIMES[name] }),
         element('span', { text: name === 'copies' ? TEXT.copies(Math.max(...visits) + 1, visits.length) : TEXT[name] })),
-      element('div', { class: 'tl-scroll', tabindex: '0', role: 'region', 'aria-label': `Epochs, ${REGIMES[name]}` }, grid(answered, name)))));
+      element('div', { class: 'tl-scroll', tabindex: '0', role: 'region', 'aria-label': t`Epochs, ${REGIMES[name]}` }, grid(answered, name)))));
     view.root.dataset.regime = state.regime;
   }
 
   function drawAll() {
     const { cases, regimes: found } = answered;
     const total = Object.values(cases).reduce((sum, n) => sum + n, 0) || 1;
-    note.textContent = `${answered.kind_note}; ${format.percent(answered.rate)} of the input. ${answered.truncated ? `The text is long: this tab uses its first ${answered.tokens.length} pieces.` : ''}`;
-    legend.replaceChildren(...LEGEND.map(([letter, text]) => element('li', {}, element('span', { class: `tl-swatch case-${letter}`, text: letter }),
-      element('span', { text: `${text}: ${cases[letter]} of ${total} (${Math.round((100 * cases[letter]) / total)} %)` }))));
+    const rate = t`${format.percent(answered.rate)} of the input are asked.`;
+    const cut = answered.truncated ? t`The text is long: this tab uses its first ${answered.tokens.length} pieces.` : null;
+    note.textContent = [message(answered.kind_note), rate, cut].filter(Boolean).join(' · ');
+    legend.replaceChildren(...LEGEND.map(([letter, words]) => element('li', {}, element('span', { class: `tl-swatch case-${letter}`, text: letter }),
+      element('span', { text: words(cases[letter], total, Math.round((100 * cases[letter]) / total)) }))));
     draw();
     compareBox.replaceChildren(comparison(answered));
     growthBox.replaceChildren(growth(answered));
-    const last = (name) => found[name].growth.at(-1);
-    said.textContent = `After ${answered.draws.length} ${answered.draws.length === 1 ? 'epoch' : 'epochs'} a piece has been asked in ${last('dynamic').toFixed(1)} different contexts with dynamic masking, `
-      + `${last('copies').toFixed(1)} with copies, ${last('static').toFixed(1)} with one mask.`;
+    const count = answered.draws.length;
+    const [fresh, copied, one] = ['dynamic', 'copies', 'static'].map((name) => found[name].growth.at(-1).toFixed(1));
+    said.textContent = count === 1
+      ? t`After 1 epoch a piece has been asked in ${fresh} different contexts with dynamic masking, ${copied} with copies, ${one} with one mask.`
+      : t`After ${count} epochs a piece has been asked in ${fresh} different contexts with dynamic masking, ${copied} with copies, ${one} with one mask.`;
     lengthCard.hidden = !answered.lengths;
     if (answered.lengths) lengthBox.replaceChildren(histogram(answered.lengths));
-    code.textContent = answered.code;
+    code.show(answered.code);
   }
 
-  next.addEventListener('click', () => set({ seed: (state.seed + 1) % 2147483646 }));
-  seed.addEventListener('change', () => set({ seed: Math.max(0, Math.min(2147483646, Math.trunc(Number(seed.value)) || 0)) }));
-  copy.addEventListener('click', async () => {
-    const { copyText } = await import('./attention-export.js');
-    copy.textContent = await copyText(code.textContent, code) ? 'Copied' : 'Press Ctrl+C';
-    setTimeout(() => { copy.textContent = 'Copy'; }, 2000);
-  });
+  next.addEventListener('click', () => set({ seed: (state.seed + 1) % MOST_SEED }));
+  seed.addEventListener('change', () => set({ seed: Math.max(0, Math.min(MOST_SEED, Math.trunc(Number(seed.value)) || 0)) }));
   onSentence(view, () => { ask(); askFormats(); });
 
-  view.onValue(async () => {
+  view.onValue(() => {
     const answer = view.value;
-    if (!answer) return;
-    if (answer.kind === 'file') {
-      const { download } = await import('./attention-export.js');
-      download(answer.name, answer.text, answer.type);
-    } else if (answer.rev === cutAsked.rev) {
+    if (!answer || saver.take(answer)) return;
+    if (answer.rev === cutAsked.rev) {
       view.root.dataset.cut = answer.rev;
-      formatBox.replaceChildren(...(answer.error ? [element('p', { class: 'problem', text: answer.error })] : answer.formats.map((entry) => formatCard(entry, answer.length))));
+      formatBox.replaceChildren(...(answer.error ? [element('p', { class: 'problem', text: message(answer.error) })] : answer.formats.map((entry) => formatCard(entry, answer.length))));
     } else if (answer.rev === asked.rev) {
       view.root.dataset.rev = answer.rev;
-      fail(answer.error);
+      fail(message(answer.error));
       if (answer.error) return;
       answered = answer;
       drawAll();

@@ -1,6 +1,8 @@
 // The Tokenizers tab: the sentence of the page, cut by each kind of vocabulary.
-const { element, format, sentence, onSentence, question, asker, write } = window.Cloze;
-const TEXT = {
+import { makeCode, makeSaver } from './lab-files.js';
+
+const { element, format, sentence, onSentence, question, asker, write, t, texts, message } = window.Cloze;
+const TEXT = texts({
   title: 'One line, cut four ways',
   intro: 'A model never sees words, only pieces of its vocabulary. The kind of vocabulary decides where the cuts are, '
     + 'what is unknown, and what counts as a whole word.',
@@ -11,15 +13,19 @@ const TEXT = {
   special: 'Special pieces',
   silent: 'The server does not answer. Is it still running?',
   words: 'Pieces of one word stand in one box; neighbours change colour.',
-};
+  unknown: 'unknown', pieces: 'pieces', wordCount: 'words', perWord: 'per word', perCharacter: 'per character',
+  cut: 'Cut off after 256 pieces.', wholeWord: 'Whole word', unknownRule: 'Unknown', every: 'Every piece', table: 'The table',
+  columns: ['Vocabulary', 'Piece', 'Id', 'UTF-8 bytes', 'Word'], tries: 'What to try', attempt: 'Try', lower: 'lower case', keeps: 'keeps case',
+});
 const EXAMPLES = [
-  ['A long word', 'Unbelievable! They reopened the antislavery museum.'],
-  ['An accent', 'The café’s crème brûlée wasn’t re-heated.'],
-  ['Chinese', '北京是中国的首都，位于华北平原的北部。'],
-  ['Both', 'In Chinese, Beijing is written 北京 .'],
-  ['Unknown signs', 'I like 龘 and 😀 very much.'],
+  [t`A long word`, 'Unbelievable! They reopened the antislavery museum.'],
+  [t`An accent`, 'The café’s crème brûlée wasn’t re-heated.'],
+  [t`Chinese`, '北京是中国的首都，位于华北平原的北部。'],
+  [t`Both`, 'In Chinese, Beijing is written 北京 .'],
+  [t`Unknown signs`, 'I like 龘 and 😀 very much.'],
 ];
-const SEGMENTS = { table: 'segment table', scores: 'segments in the scores', none: 'no segments' };
+const SEGMENTS = texts({ table: 'segment table', scores: 'segments in the scores', none: 'no segments' });
+const SHOWN = ['ids', 'bytes', 'special'];
 
 function loadStyle() {
   if (document.querySelector('link[href="/cloze/tokenizers.css"]')) return null;
@@ -45,10 +51,10 @@ function pieceOf(piece) {
   const face = element('span', { class: 'tok-face' },
     piece.prefix ? element('span', { class: 'tok-prefix', text: piece.prefix }) : null,
     element('span', { text: piece.text }),
-    piece.unknown ? element('span', { class: 'tok-flag', text: 'unknown' }) : null);
+    piece.unknown ? element('span', { class: 'tok-flag', text: TEXT.unknown }) : null);
   return element('span', {
     class: `tok-piece ${kind}`, 'data-id': piece.id, 'data-piece': piece.piece,
-    title: `${piece.piece}, id ${piece.id}${piece.bytes ? `, ${piece.bytes.split(' ').length} bytes` : ''}`,
+    title: [piece.piece, `id ${piece.id}`, piece.bytes && t`bytes: ${piece.bytes.split(' ').length}`].filter(Boolean).join(' · '),
   },
   face,
   element('span', { class: 'tok-id', text: piece.id }),
@@ -78,28 +84,28 @@ const ratio = (value) => (value === null ? '–' : value.toFixed(2));
 // The rules of a kind stand in its last row only.
 function rowOf(row, most, rules) {
   const numbers = [
-    ['pieces', row.content], ['words', row.words], ['per word', ratio(row.per_word)],
-    ['per character', ratio(row.per_character)], ['unknown', row.unknown],
+    ['pieces', TEXT.pieces, row.content], ['words', TEXT.wordCount, row.words], ['per word', TEXT.perWord, ratio(row.per_word)],
+    ['per character', TEXT.perCharacter, ratio(row.per_character)], ['unknown', TEXT.unknown, row.unknown],
   ];
   const bar = element('span', { class: 'tok-fill' });
   bar.style.width = `${(100 * row.content) / most}%`;
   return element('section', { class: 'card tok-row', 'data-kind': row.kind, 'data-title': row.title },
     element('header', {},
       element('h3', { text: row.title }),
-      element('span', { class: 'tok-note', text: `${row.title === row.kind_title ? '' : `${row.kind_title}, `}${row.source}, ${format.count(row.vocabulary)} pieces` })),
-    element('dl', { class: 'tok-numbers' }, ...numbers.map(([name, value]) => element('div', { 'data-number': name },
-      element('dt', { text: name }), element('dd', { class: name === 'unknown' && value ? 'some' : '', text: value })))),
+      element('span', { class: 'tok-note', text: [row.title === row.kind_title ? null : row.kind_title, message(row.source), t`${format.count(row.vocabulary)} pieces`].filter(Boolean).join(' · ') })),
+    element('dl', { class: 'tok-numbers' }, ...numbers.map(([name, label, value]) => element('div', { 'data-number': name },
+      element('dt', { text: label }), element('dd', { class: name === 'unknown' && value ? 'some' : '', text: value })))),
     element('span', { class: 'tok-bar', 'aria-hidden': 'true' }, bar),
-    element('ol', { class: 'tok-words', 'aria-label': `Pieces, ${row.title}` }, ...wordsOf(row)),
-    row.truncated ? element('p', { class: 'tok-note', text: 'Cut off after 256 pieces.' }) : null,
-    rules ? element('p', { class: 'tok-rule' }, element('b', { text: 'Whole word. ' }), row.whole_word) : null,
-    rules ? element('p', { class: 'tok-rule' }, element('b', { text: 'Unknown. ' }), row.unknown_rule) : null);
+    element('ol', { class: 'tok-words', 'aria-label': t`Pieces, ${row.title}` }, ...wordsOf(row)),
+    row.truncated ? element('p', { class: 'tok-note', text: TEXT.cut }) : null,
+    rules ? element('p', { class: 'tok-rule' }, element('b', { text: TEXT.wholeWord }), ' ', message(row.whole_word)) : null,
+    rules ? element('p', { class: 'tok-rule' }, element('b', { text: TEXT.unknownRule }), ' ', message(row.unknown_rule)) : null);
 }
 
 function twin(rows) {
   return element('table', {},
-    element('caption', { text: 'Every piece' }),
-    element('thead', {}, element('tr', {}, ...['Vocabulary', 'Piece', 'Id', 'UTF-8 bytes', 'Word'].map((text) => element('th', { scope: 'col', text })))),
+    element('caption', { text: TEXT.every }),
+    element('thead', {}, element('tr', {}, ...TEXT.columns.map((text) => element('th', { scope: 'col', text })))),
     element('tbody', {}, ...rows.flatMap((row) => row.pieces.map((piece) => element('tr', {},
       element('th', { scope: 'row', text: row.title }),
       element('td', { class: 'tok-raw', text: piece.piece }),
@@ -117,10 +123,10 @@ function slots(list) {
 function templates(list) {
   return list.map((entry) => element('div', { class: 'tok-template' },
     element('div', { class: 'tok-shapes' }, slots(entry.single), slots(entry.pair),
-      element('span', { class: 'tok-note', text: `padding on the ${entry.padding}, gap ${entry.mask}` })),
+      element('span', { class: 'tok-note', text: entry.padding === 'left' ? t`padding on the left, gap ${entry.mask}` : t`padding on the right, gap ${entry.mask}` })),
     element('ul', { class: 'tok-families' }, ...entry.families.map((family) => element('li', {},
       element('b', { text: family.title }),
-      element('span', { text: ` ${family.kind}, ${family.lowercase ? 'lower case' : 'keeps case'}, ${SEGMENTS[family.segments]}` }))))));
+      ' ', element('span', { text: [family.kind, family.lowercase ? TEXT.lower : TEXT.keeps, SEGMENTS[family.segments]].join(' · ') }))))));
 }
 
 export async function mount(view) {
@@ -130,49 +136,54 @@ export async function mount(view) {
   let answered = null;
   const problem = element('p', { class: 'problem', role: 'status', hidden: true });
   const summary = element('p', { class: 'summary', role: 'status' });
-  const list = element('div', { class: 'tok-list show-ids show-bytes show-special' });
-  const flag = (name) => (on) => list.classList.toggle(`show-${name}`, on);
-  const templateBox = element('div', { class: 'tok-templates' });
-  const twinBox = element('div', { class: 'tok-scroll', tabindex: '0', role: 'region', 'aria-label': 'Every piece' });
-  const details = element('details', {}, element('summary', { text: 'The table' }), twinBox);
-  const code = element('pre', { class: 'code', tabindex: '0' });
-  const copy = element('button', { type: 'button', class: 'quiet outlined', text: 'Copy' });
-  const save = (what, text) => element('button', {
-    type: 'button', class: 'quiet outlined', 'data-save': what, text, onclick: () => view.send('save', question({ what })),
+  // The address holds which switches are off.
+  const given = window.Cloze.kept('tokenizers')?.off;
+  const off = new Set(Array.isArray(given) ? given.filter((name) => SHOWN.includes(name)) : []);
+  const list = element('div', { class: ['tok-list', ...SHOWN.filter((name) => !off.has(name)).map((name) => `show-${name}`)].join(' ') });
+  const flag = (name) => makeSwitch(`tok-${name}`, TEXT[name], !off.has(name), (on) => {
+    list.classList.toggle(`show-${name}`, on);
+    if (on) off.delete(name); else off.add(name);
+    window.Cloze.keep('tokenizers', off.size ? { off: [...off] } : {});
   });
+  const templateBox = element('div', { class: 'tok-templates' });
+  const twinBox = element('div', { class: 'tok-scroll', tabindex: '0', role: 'region', 'aria-label': TEXT.every });
+  const details = element('details', {}, element('summary', { text: TEXT.table }), twinBox);
+  const code = makeCode();
+  const saver = makeSaver((what) => {
+    const data = question({ what });
+    view.send('save', data);
+    return data.rev;
+  }, (text) => fail(text));
   view.root.replaceChildren(element('div', { class: 'tok' },
     element('h2', { text: TEXT.title }),
     element('p', { class: 'tok-intro', text: TEXT.intro }),
-    element('div', { class: 'tok-presets', role: 'group', 'aria-label': 'What to try' },
-      element('span', { class: 'tok-note', text: 'Try' }),
+    element('div', { class: 'tok-presets', role: 'group', 'aria-label': TEXT.tries },
+      element('span', { class: 'tok-note', text: TEXT.attempt }),
       ...EXAMPLES.map(([text, line]) => element('button', {
         type: 'button', class: 'quiet outlined', text, onclick: () => write('sentence-text', line),
       }))),
     problem, summary,
     element('div', { class: 'tok-switches' },
-      makeSwitch('tok-ids', TEXT.ids, true, flag('ids')),
-      makeSwitch('tok-bytes', TEXT.bytes, true, flag('bytes')),
-      makeSwitch('tok-special', TEXT.special, true, flag('special')),
+      ...SHOWN.map(flag),
       element('span', { class: 'tok-note', text: TEXT.words })),
     list,
     element('section', { class: 'card' },
       element('h3', { text: TEXT.templates }),
       element('p', { class: 'tok-note', text: TEXT.templatesIntro }), templateBox),
     element('div', { class: 'tok-save' },
-      save('svg', 'Save as SVG'), save('csv', 'Save as CSV'), details,
-      element('details', {}, element('summary', { text: 'The code that recomputes this' }), code, copy))));
+      ...saver.buttons, details, code.root)));
 
-  const fail = (message) => {
-    problem.hidden = !message;
-    problem.textContent = message ?? '';
-    if (message) view.root.dataset.state = 'error';
+  const fail = (words) => {
+    problem.hidden = !words;
+    problem.textContent = words ?? '';
+    if (words) view.root.dataset.state = 'error';
   };
   const send = asker(view, 'ask', () => fail(TEXT.silent));
 
   onSentence(view, () => {
     const key = `${sentence.model}\n${sentence.text}`;
     if (!sentence.text || key === asked.key) return;
-    if (sentence.error) { fail(sentence.error); asked = { rev: 0, key }; return; }
+    if (sentence.error) { fail(message(sentence.error)); asked = { rev: 0, key }; return; }
     const data = question({ whole: !known });
     asked = { rev: data.rev, key };
     view.root.dataset.asked = data.rev;
@@ -185,33 +196,22 @@ export async function mount(view) {
   };
   details.addEventListener('toggle', drawTwin);
 
-  view.onValue(async () => {
+  view.onValue(() => {
     const answer = view.value;
-    if (!answer) return;
-    if (answer.kind === 'file') {
-      const { download } = await import('./attention-export.js');
-      download(answer.name, answer.text, answer.type);
-      return;
-    }
-    if (answer.rev !== asked.rev) return;
-    fail(answer.error);
+    if (!answer || saver.take(answer) || answer.rev !== asked.rev) return;
+    fail(message(answer.error));
     view.root.dataset.rev = answer.rev;
     list.hidden = summary.hidden = Boolean(answer.error);
     if (answer.error) return;
     answered = answer;
     known = known || Boolean(answer.templates);
     if (answer.templates) templateBox.replaceChildren(...templates(answer.templates));
-    summary.textContent = answer.summary;
+    summary.textContent = message(answer.summary);
     const most = Math.max(1, ...answer.rows.map((row) => row.content));
     const last = new Map(answer.rows.map((row, n) => [row.kind, n]));
     list.replaceChildren(...answer.rows.map((row, n) => rowOf(row, most, last.get(row.kind) === n)));
-    code.textContent = answer.code;
+    code.show(answer.code);
     drawTwin();
     view.root.dataset.state = 'ready';
-  });
-  copy.addEventListener('click', async () => {
-    const { copyText } = await import('./attention-export.js');
-    copy.textContent = await copyText(code.textContent, code) ? 'Copied' : 'Press Ctrl+C';
-    setTimeout(() => { copy.textContent = 'Copy'; }, 2000);
   });
 }

@@ -1,6 +1,8 @@
 """The Budget tab in Chromium: what is shown against the core, keys, own size, times, files."""
 
 import csv
+import json
+from urllib.parse import quote
 from xml.etree import ElementTree
 
 import pytest
@@ -141,3 +143,30 @@ def test_narrow_and_dark_nothing_sticks_out(visit):
     tab.page.click("#budget-own")
     tab.settle()
     assert tab.cloze.overflow() <= 0
+
+
+def test_a_link_restores_the_choice_and_saves_a_picture(visit):
+    own = {"base": "bert-base-uncased", "vocabulary": 1000, "embedding": 64, "width": 64}
+    own |= {"layers": 4, "heads": 2, "inner": 128, "sharing": "groups", "groups": 2}
+    state = json.dumps({"sizes": ["bert-2x128"], "own": own, "length": 9, "shares": True})
+    page = visit(link=f"#text=Paris&model=bert-mini&tab=budget&lab-budget={quote(state)}").page
+    page.wait_for_selector(f'{ROOT}[data-state="ready"]')
+    assert page.locator(f"{ROOT} .budget-name").all_inner_texts() == ["bert-2x128", "own size"]
+    assert page.input_value("#budget-groups") == "2"
+    assert page.input_value("#budget-length") == "9"
+    assert page.get_attribute("#budget-shares", "aria-checked") == "true"
+    with page.expect_download() as download:
+        page.click(f'{ROOT} [data-save="png"]')
+    assert download.value.path().read_bytes()[:4] == b"\x89PNG"
+    strange = json.dumps({"sizes": ["nothing", 5, "<b>"], "own": {"base": "x"}, "length": "9"})
+    other = visit(link=f"#text=Paris&model=bert-mini&tab=budget&lab-budget={quote(strange)}").page
+    other.wait_for_selector(f'{ROOT}[data-state="error"]')
+    other.evaluate("location.hash = '#text=Paris&model=bert-mini&tab=budget'")
+    other.wait_for_selector(f'{ROOT}[data-state="ready"]')
+
+
+def test_everything_is_said_in_chinese(visit):
+    page = visit(link="?lang=zh#text=Paris&model=bert-mini&tab=budget").page
+    page.wait_for_selector(f'{ROOT}[data-state="ready"][data-claims="ready"]')
+    assert "代价" in page.inner_text(f"{ROOT} h2")
+    assert [text for text in page.evaluate("[...ClozeLanguage.missing]") if text.isascii()] == []

@@ -100,9 +100,9 @@ def test_a_lucky_draw_counts_as_real(session, monkeypatch):
     assert answer["gaps"][0]["lucky"]
     assert answer["after"] == answer["before"]
     assert "1 draw hit the word of the text and counts as real." in answer["summary"]
-    assert "catches" not in answer["summary"]
+    assert not any("catches" in said for said in answer["summary"])
     both = ask(session, marks=hide(2, 6))
-    assert "of 1 forged word." in both["summary"]
+    assert any(said.endswith("of 1 forged word.") for said in both["summary"])
 
 
 def test_losses_are_means_over_gaps_and_over_every_token(session):
@@ -163,7 +163,8 @@ def test_a_gap_in_the_text_is_filled_and_has_no_truth(session):
     answer = ask(session, text="The capital of [MASK] is Paris .", marks=hide(6))
     gap = answer["gaps"][0]
     assert (gap["position"], gap["written"], gap["original"]) == (4, True, None)
-    assert "1 forged word" in answer["summary"] or "hit the word" in answer["summary"]
+    said = " ".join(answer["summary"])
+    assert "1 forged word" in said or "hit the word" in said
 
 
 def test_which_pair_answers(session):

@@ -9,6 +9,8 @@ import core_models as cm
 from core_models.prediction import detect
 
 ROOT = ".view-forge"
+# Names of tabs are translated before anything asks for them, so Chinese ones may be looked up, too.
+MISSING = "[...ClozeLanguage.missing].filter((key) => /[a-z]/i.test(key))"
 SETTLED = """() => {
   const view = document.querySelector('.view-forge').dataset;
   return view.state === 'ready' && view.rev === view.asked;
@@ -109,3 +111,30 @@ def test_without_a_detective_the_tab_says_how_to_train_one(cloze, session):
     shown = page.inner_text(ROOT)
     assert "core_models.zoo build electra-mini" in shown
     assert page.locator(".fd-strip").count() == 0
+
+
+def test_a_link_restores_the_round_in_chinese_and_pictures_open(visit, detective):
+    first = visit(link="#text=The+capital+of+France+is+Paris+.&model=zz-detective&marks=6")
+    page = open_tab(first)
+    page.fill("#fd-heat", "2.5")
+    page.wait_for_function(SETTLED)
+    page.click("#fd-roll")
+    page.wait_for_function(SETTLED)
+    page.click('.fd-strip button[data-position="4"]')
+    page.fill("#fd-word", "spain")
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".fd-notes p")
+    with page.expect_download() as download:
+        page.click(f'{ROOT} [data-save="png"]')
+    assert download.value.path().read_bytes()[:4] == b"\x89PNG"
+    link = page.evaluate("location.hash")
+    assert "lab-forge" in link
+    other = visit(link=f"?lang=zh{link}").page
+    other.wait_for_selector(f"{ROOT} .fd-notes p")
+    other.wait_for_function("Cloze.sentence.marks.size === 1")
+    other.wait_for_function(SETTLED)
+    for strip in (0, 1):
+        assert chances(other, strip) == chances(page, strip)
+    assert other.input_value("#fd-heat") == "2.5"
+    assert other.evaluate(MISSING) == []
+    assert "生成器" in other.inner_text(f"{ROOT} h3")

@@ -4,6 +4,7 @@ import asyncio
 import csv
 import io
 from dataclasses import replace
+from xml.etree import ElementTree
 
 import pytest
 import torch
@@ -15,6 +16,7 @@ from app.session import Session
 from app.tabs import pairs as tab
 from core_models.data import documents
 from core_models.prediction import judge_pair
+from viz.words import percent
 
 FIRST, SECOND, OTHER = "Bees make honey .", "The bees fly .", "Paris is the capital of France ."
 BASE = {"first": FIRST, "next": SECOND, "other": OTHER}
@@ -144,6 +146,37 @@ def test_measuring_counts_what_judge_pair_says(session, monkeypatch):
             assert answer["counts"][head][kind] == sum(chance >= 0.5 for chance in chances)
 
 
+def test_the_true_pair_against_the_others_by_both_kinds_of_encoder(session, monkeypatch):
+    monkeypatch.setattr(pairs, "MEASURED", 4)
+    answer = asyncio.run(tab.measure(session, {"rev": 2, "model": "follows"}))
+    assert set(answer["wins"]) == {"next_sentence", "sentence_order", "cls", "mean"}
+    model, reader = session.model("follows"), session.model(answer["answering"]["next_sentence"])
+    for kind in ("swapped", "same", "other"):
+        heads, means = 0, 0
+        for number in range(4):
+            found = pairs.example(number)
+            yes = [judge_pair(reader, *found.pair(k)).probabilities[0] for k in ("next", kind)]
+            with torch.inference_mode():
+                alike = [pairs.similarity(model, *found.pair(k))["mean"] for k in ("next", kind)]
+            heads += yes[0] > yes[1]
+            means += kind != "swapped" and alike[0] > alike[1]
+        assert answer["wins"]["next_sentence"][kind] == {"won": heads, "tied": 0}
+        # A cosine is symmetric: against the swapped pair there is nothing to win.
+        assert answer["wins"]["mean"][kind] == {"won": means, "tied": 4 * (kind == "swapped")}
+
+
+def test_wins_and_ties_are_counted():
+    found = [
+        {"next": 0.9, "swapped": 0.9, "same": 0.1, "other": 0.95},
+        {"next": 0.5, "swapped": 0.4, "same": 0.5, "other": 0.1},
+    ]
+    assert pairs.wins(found) == {
+        "swapped": {"won": 1, "tied": 1},
+        "same": {"won": 1, "tied": 1},
+        "other": {"won": 1, "tied": 0},
+    }
+
+
 @pytest.mark.parametrize(
     ("values", "word"),
     [
@@ -189,10 +222,20 @@ def test_the_code_shown_recomputes_the_numbers(session):
 
 
 def test_the_csv_holds_the_verdicts(session):
-    file = ask(session, tab.export)
+    file = ask(session, tab.export, what="csv")
     rows = list(csv.DictReader(io.StringIO(file["text"])))
     assert [row["case"] for row in rows[:5]] == ["pair", *pairs.grid(BASE)]
     said = ask(session)["heads"]["sentence_order"]
     order = [float(row["value"]) for row in rows if row["head"] == "sentence_order"]
     assert order == pytest.approx([said["now"]["probabilities"][0], *said["cells"].values()])
     assert {row["meaning"] for row in rows} == {"next", "in order", "cosine"}
+
+
+def test_the_svg_holds_each_square_and_other_files_are_refused(session):
+    svg = ask(session, tab.export, what="svg", second="<b> & 北京")["text"]
+    texts = [node.text for node in ElementTree.fromstring(svg).iter() if node.text]
+    shown = ask(session, second="<b> & 北京")["heads"]
+    chances = [percent(said["cells"][name]) for said in shown.values() for name in pairs.grid(BASE)]
+    assert [text for text in texts if text.endswith("%")] == chances
+    for what in (None, "exe", ["csv"]):
+        assert "svg or csv" in ask(session, tab.export, what=what)["error"]

@@ -6,6 +6,8 @@ from app import pairs
 from core_models.prediction import judge_pair
 
 ROOT = ".view-pairs"
+# Names of tabs are translated before anything asks for them, so Chinese ones may be looked up, too.
+MISSING = "[...ClozeLanguage.missing].filter((key) => /[a-z]/i.test(key))"
 SETTLED = """([first, second]) => {
   const view = document.querySelector('.view-pairs').dataset;
   return Cloze.sentence.text === first && document.querySelector('#pr-second').value === second
@@ -63,3 +65,36 @@ def test_narrow_and_dark_nothing_sticks_out(visit):
     assert tab.cloze.overflow() <= 0
     shown = tab.page.inner_text(ROOT)
     assert "not trained for similarity" in shown
+
+
+def test_a_link_restores_the_pair_in_chinese_and_many_examples_are_asked(visit, monkeypatch):
+    monkeypatch.setattr(pairs, "MEASURED", 3)
+    tab = Tab(visit())
+    tab.page.click("#pr-another")
+    tab.settle(*pairs.example(0).pair("next"))
+    tab.page.click("#pr-another")
+    found = pairs.example(1)
+    tab.settle(*found.pair("next"))
+    tab.page.click(f'{ROOT} button[data-kind="swapped"]')
+    tab.settle(*found.pair("swapped"))
+    link = tab.page.evaluate("location.hash")
+    other = Tab(visit(link=f"?lang=zh{link}"))
+    other.settle(*found.pair("swapped"))
+    pressed = other.page.locator(f'{ROOT} button[aria-pressed="true"]')
+    assert pressed.get_attribute("data-kind") == "swapped"
+    cells = ".pr-square td[data-cell] .pr-chance"
+    assert other.page.locator(cells).all_inner_texts() == tab.page.locator(cells).all_inner_texts()
+    if other.page.locator("#pr-measure").is_visible():
+        other.page.click("#pr-measure")
+        ties = other.page.locator('tr[data-judge="mean"] td[data-against="swapped"]')
+        ties.wait_for()
+        assert ties.get_attribute("data-tied") == "3"
+        with other.page.expect_download() as download:
+            other.page.click(f'{ROOT} [data-save="png"]')
+        assert download.value.path().read_bytes()[:4] == b"\x89PNG"
+    assert other.page.evaluate(MISSING) == []
+    own = "Snow fell all night ."
+    tab.page.fill("#pr-second", own)
+    tab.settle(found.next, own)
+    again = Tab(visit(link=tab.page.evaluate("location.hash")))
+    again.settle(found.next, own)

@@ -12,6 +12,8 @@ from core_models.orderings import paper
 from tests.app.test_permutation_tab import NAME, TEXT, tiny
 
 ROOT = ".view-permutation"
+# Names of tabs are translated before anything asks for them, so Chinese ones may be looked up, too.
+MISSING = "[...ClozeLanguage.missing].filter((key) => /[a-z]/i.test(key))"
 SETTLED = """() => {
   const view = document.querySelector('.view-permutation').dataset;
   return view.state === 'ready' && view.rev === view.asked;
@@ -117,7 +119,7 @@ def test_chances_and_attention_come_from_the_other_model(tab, session):
     rows = tab.page.locator(f"{ROOT} .pm-chances tbody tr")
     assert rows.count() == tab.page.locator(f"{ROOT} .pm-chip.target").count()
     assert NAME in tab.page.locator(f"{ROOT} .pm-note").all_inner_texts()[3]
-    tab.page.get_by_label("Layer").last.select_option("2")
+    tab.page.get_by_label("Layer", exact=True).select_option("2")
     tab.settle()
     assert "layer 3, head 1" in tab.page.locator(f"{ROOT} figcaption").last.inner_text()
     tab.page.click("#pm-memory")
@@ -150,6 +152,43 @@ def test_bad_text_is_explained_and_the_next_one_works(tab):
     tab.cloze.write("<img src=x onerror=alert(1)> ${alert(2)} {{value}}")
     tab.settle()
     assert tab.page.locator(f"{ROOT} img").count() == 0
+
+
+def test_a_link_restores_order_and_settings_in_chinese(tab, visit):
+    tab.page.locator(f"{ROOT} .pm-chip").first.focus()
+    tab.page.keyboard.press("End")
+    tab.settle()
+    tab.page.click("#pm-memory")
+    tab.settle()
+    tab.page.get_by_label("Layer", exact=True).select_option("1")
+    tab.settle()
+    with tab.page.expect_download() as download:
+        tab.page.click(f'{ROOT} [data-save="png"]')
+    assert download.value.path().read_bytes()[:4] == b"\x89PNG"
+    link = tab.page.evaluate("location.hash")
+    other = visit(link=f"?lang=zh{link}").page
+    other.wait_for_selector(f'{ROOT}[data-state="ready"]')
+    other.wait_for_function("text => Cloze.sentence.text === text", arg=TEXT)
+    other.wait_for_function(SETTLED)
+    shown = f"{ROOT} .pm-chip"
+    places = "chips => chips.map(chip => Number(chip.dataset.position))"
+    assert other.locator(shown).evaluate_all(places) == tab.order()
+    chances = f"{ROOT} .pm-chances td[data-chance]"
+    values = "cells => cells.map(cell => cell.dataset.chance)"
+    assert other.locator(chances).evaluate_all(values) == tab.page.locator(chances).evaluate_all(
+        values
+    )
+    assert other.locator(f"{ROOT} td.forgotten").count() > 0
+    for row in other.locator(".pm-matrix:not(.weights) button").all():
+        row.focus()
+        assert "位置" in other.locator(f"{ROOT} .summary").first.inner_text()
+    assert other.evaluate(MISSING) == []
+    # An order that does not fit is dropped, not shown as an error.
+    wrong = visit(
+        link=f'#text={TEXT}&tab=permutation&lab-permutation={{"order":[0,0],"k":99}}'
+    ).page
+    wrong.wait_for_selector(f'{ROOT}[data-state="ready"]')
+    assert wrong.locator(shown).count() == len(tab.order())
 
 
 def test_narrow_and_dark_nothing_sticks_out(visit):

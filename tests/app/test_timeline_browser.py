@@ -1,6 +1,8 @@
 """The Timeline tab in Chromium: rows against the core, regimes, files, narrow and dark."""
 
 import csv
+import json
+from urllib.parse import quote
 
 import pytest
 
@@ -98,3 +100,27 @@ def test_narrow_and_dark_nothing_sticks_out(visit):
     tab.cloze.write("word " * 100)
     tab.settle()
     assert tab.cloze.overflow() <= 0
+
+
+def test_a_link_restores_the_setting_and_saves_a_picture(visit):
+    state = json.dumps({"kind": "span", "epochs": 7, "copies": 3, "seed": 5, "regime": "copies"})
+    link = f"#text={quote(TEXT)}&model=bert-mini&tab=timeline&lab-timeline={quote(state)}"
+    page = visit(link=link).page
+    page.wait_for_selector(f'{ROOT}[data-state="ready"]')
+    assert page.locator(f"{ROOT} .tl-grid").count() == 1
+    assert page.locator(f"{ROOT} .tl-grid tbody tr").count() == 7
+    assert page.locator(f'{ROOT} [data-kind="span"]').get_attribute("aria-pressed") == "true"
+    with page.expect_download() as download:
+        page.click(f'{ROOT} [data-save="png"]')
+    assert download.value.path().read_bytes()[:4] == b"\x89PNG"
+    strange = json.dumps({"kind": ["x"], "epochs": 1e9, "seed": "1", "regime": "toString"})
+    other = visit(link=link.split("&lab")[0] + f"&lab-timeline={quote(strange)}").page
+    other.wait_for_selector(f'{ROOT}[data-state="ready"]')
+    assert other.locator(f"{ROOT} .tl-grid").first.locator("tbody tr").count() == 20
+
+
+def test_everything_is_said_in_chinese(visit):
+    page = visit(link=f"?lang=zh#text={quote(TEXT)}&model=bert-mini&tab=timeline").page
+    page.wait_for_selector(f'{ROOT}[data-state="ready"][data-cut]')
+    assert "一轮又一轮" in page.inner_text(f"{ROOT} h2")
+    assert [text for text in page.evaluate("[...ClozeLanguage.missing]") if text.isascii()] == []

@@ -108,3 +108,17 @@ def test_narrow_and_dark_nothing_sticks_out(visit):
     tab = Tab(visit(width=390, dark=True))
     tab.write("x" * 300)
     assert tab.cloze.overflow() <= 0
+
+
+def test_a_link_restores_the_switches_in_chinese_and_saves_a_picture(visit):
+    state = "%7B%22off%22%3A%5B%22bytes%22%2C%22x%22%5D%7D"  # {"off": ["bytes", "x"]}
+    link = f"?lang=zh#text=Paris&model=bert-mini&tab=tokenizers&lab-tokenizers={state}"
+    page = visit(link=link).page
+    page.wait_for_selector(f'{ROOT}[data-state="ready"]')
+    assert page.get_attribute("#tok-bytes", "aria-checked") == "false"
+    assert page.get_attribute("#tok-ids", "aria-checked") == "true"
+    assert not page.locator(".tok-bytes").nth(1).is_visible()
+    with page.expect_download() as download:
+        page.click(f'{ROOT} [data-save="png"]')
+    assert download.value.path().read_bytes()[:4] == b"\x89PNG"
+    assert [text for text in page.evaluate("[...ClozeLanguage.missing]") if text.isascii()] == []
