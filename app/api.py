@@ -83,11 +83,11 @@ class Endpoints:
         model: str = "bert-mini",
         seed: int = 1,
         rate: float = 0.15,
-        whole_word: bool = False,
+        kind: str = "uniform",
     ) -> dict[str, Any]:
         """A random masking as in pretraining; its marks can be passed to fill and attention."""
         drawn = await self.session.random_mask(
-            text, clean_name(model), seed=seed, rate=rate, whole_word=whole_word
+            text, clean_name(model), seed=seed, rate=rate, kind=kind
         )
         return {**describe_draw(drawn), "tokens": [asdict(t) for t in drawn.sentence.tokens]}
 

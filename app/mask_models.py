@@ -7,7 +7,9 @@ from functools import partial
 from typing import Any
 
 import core_models as cm
+from app.mask_pictures import models_svg
 from app.mask_scene import Gap, Scene, in_other_pieces, per_word, read, words_of
+from app.mask_sight import sight
 from app.session import Session
 from core_models import InputError
 from core_models.prediction import Filling, fill_jointly, score, score_filling
@@ -41,19 +43,27 @@ async def models(session: Session, question: Mapping[str, Any]) -> dict[str, Any
         **(scene.chooser(gap) if gap else {"gaps": [], "at": None}),
         "choices": [{"name": name, "title": title} for title, name in choices],
         "most": MOST_MODELS,
+        "causal": any("causal" in info.heads for info in session.models()),
         "models": found,
         "words": shown,
         "csv": _models_csv(found, shown),
+        "svg": models_svg(found, scene.ask.text),
         "code": _models_code(scene, found),
     }
 
 
 def _chosen(session: Session, wanted: Any, current: str) -> list[str]:
-    """The models asked for; at first the bar's own and the next one that predicts pieces."""
+    """The models asked for; at first the bar's own and one that reads another way."""
     known = [name for _, name in session.choices()]
     if wanted is None:
-        able = [info.name for info in session.models() if set(info.heads) & KINDS.keys()]
-        return list(dict.fromkeys([current, *able]))[:2]
+        kinds = {
+            info.name: next((kind for head, kind in KINDS.items() if head in info.heads), None)
+            for info in session.models()
+        }
+        able = [name for name, kind in kinds.items() if kind and name != current]
+        order = ["causal", "masked", "order"]
+        able.sort(key=lambda name: (kinds[name] == kinds.get(current), order.index(kinds[name])))
+        return [current, *able[:1]]
     if not isinstance(wanted, list) or len(wanted) > MOST_MODELS:
         raise InputError(f"Choose at most {MOST_MODELS} models.")
     return [name for name in dict.fromkeys(map(str, wanted)) if name in known]
@@ -85,6 +95,7 @@ def _fill_gap(model: cm.Model, scene: Scene, gap: Gap) -> dict[str, Any]:
         "gap": {"text": text, "positions": mine, "hidden": others},
         "fillings": [{"word": readable(filling), "total": filling.total} for filling in found],
         "own": own,
+        "sight": sight(model, text, mine, others),
     }
 
 

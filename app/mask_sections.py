@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 from app.ask import clean_words, read_revision
+from app.mask_pictures import together_svg, word_svg
 from app.mask_scene import Scene, read
 from app.session import Session
 from core_models import InputError
@@ -63,6 +64,7 @@ async def together(session: Session, question: Mapping[str, Any]) -> dict[str, A
         "ways": [[filling.to_json() for filling in found] for found in ways],
         "own": own.to_json() if own else None,
         "csv": _together_csv(fillings),
+        "svg": together_svg(fillings, scene.ask.text),
         "code": scene.code(
             ["from core_models.prediction import fill_jointly, score_filling"],
             [
@@ -135,6 +137,7 @@ async def word(session: Session, question: Mapping[str, Any]) -> dict[str, Any]:
         "own": own[0] if own else None,
         "words": [entry.to_json() for entry in found],
         "csv": records_csv(header, rows),
+        "svg": word_svg(found, own[0] if own else None, scene.ask.text),
         "code": scene.code(
             ["from core_models.prediction import score_words"],
             [f"for word in score_words({call}):", "    print(word)"],

@@ -10,8 +10,10 @@ from typing import Any, NamedTuple
 
 import gradio as gr
 
-from app.ask import clean_name, read_revision, whole_number
-from app.session import Draw, Sentence, Session
+from app.ask import clean_name, clean_rate, read_revision, whole_number
+from app.draws import LAWS, Draw
+from app.pieces import Sentence
+from app.session import Session
 from app.settings import Settings
 from app.views import payload, view
 from core_models import InputError
@@ -164,7 +166,8 @@ async def draw(session: Session, question: Any) -> dict[str, Any]:
             question.get("text"),
             clean_name(question.get("model")),
             seed=whole_number(question.get("seed"), "seed", 0, 2**31 - 1),
-            whole_word=question.get("whole_word") is True,
+            rate=clean_rate(question.get("rate", 0.15)),
+            kind=question.get("kind", "uniform"),
         )
     except InputError as error:
         return {"rev": revision, "error": str(error)}
@@ -177,4 +180,12 @@ def describe_draw(drawn: Draw) -> dict[str, Any]:
         {"position": mark.position, "case": mark.case, "piece": mark.piece, "shown": shown}
         for mark, shown in zip(drawn.marks, drawn.shown, strict=True)
     ]
-    return {"text": drawn.sentence.text, "model": drawn.sentence.model, "marks": marks}
+    return {
+        "text": drawn.sentence.text,
+        "model": drawn.sentence.model,
+        "marks": marks,
+        "kind": drawn.kind,
+        "seed": drawn.seed,
+        "lengths": list(drawn.lengths),
+        "law": list(LAWS.get(drawn.kind, ())),
+    }

@@ -20,12 +20,13 @@ import torch
 from numpy.typing import NDArray
 
 import core_models as cm
-from app.ask import MOST_SEED, Ask, Case, Mark, clean_rate, clean_text, whole_number
+from app import draws
+from app.ask import MOST_SEED, Ask, clean_rate, clean_text, whole_number
 from app.batcher import Batcher
 from app.cache import Cache
+from app.draws import Draw
 from app.pieces import Sentence, SentenceToken, check_marks, sentence_tokens
-from core_models import InputError, masking, prediction
-from core_models.prediction.passes import KINDS
+from core_models import InputError, prediction
 
 CACHE_BYTES = 256 << 20
 RUN_PREFIX = "run/"
@@ -43,7 +44,6 @@ HEADS = {
 """What a head answers, for the list of models."""
 MOST_RUN_MODELS = 12
 """Models of runs in memory at a time; they are small, but a run may have a dozen snapshots."""
-_CASES: dict[int, Case] = {masking.MASK: "mask", masking.RANDOM: "random", masking.KEPT: "kept"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,16 +55,6 @@ class AttentionResult:
     """The pieces that the model saw, marks applied, as people read them."""
     probabilities: NDArray[np.float32]
     """[layers, heads, L, L]; each row sums to 1."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Draw:
-    """A random masking of a sentence."""
-
-    sentence: Sentence
-    marks: tuple[Mark, ...]
-    shown: tuple[str, ...]
-    """For each mark, the piece the model sees, as people read it."""
 
 
 class Library(Protocol):
@@ -189,16 +179,14 @@ class Session:
         return await asyncio.to_thread(self.sentence, text, model)
 
     async def random_mask(
-        self, text: str, model: str, *, seed: int, rate: float = 0.15, whole_word: bool = False
+        self, text: str, model: str, *, seed: int, rate: float = 0.15, kind: str = "uniform"
     ) -> Draw:
-        """Draw positions as in pretraining: of those, 80 % masked, 10 % random, 10 % kept.
-
-        For a model that predicts in an order, never from what stands at the place, all are masked.
-        """
+        """A random masking as in pretraining (see :func:`app.draws.draw`)."""
         text = clean_text(text)
         seed = whole_number(seed, "seed", 0, MOST_SEED)
         rate = clean_rate(rate)
-        return await asyncio.to_thread(self._draw, text, model, seed, rate, bool(whole_word))
+        kind = draws.clean_kind(kind)
+        return await asyncio.to_thread(self._draw, text, model, seed, rate, kind)
 
     async def fill(self, ask: Ask) -> prediction.FillResult:
         """The model's candidates for every marked position and every [MASK] in the text."""
@@ -264,36 +252,9 @@ class Session:
         tokens = sentence_tokens(encoding, loaded.tokenizer)
         return Sentence(text=text, model=model, tokens=tokens, truncated=encoding.truncated)
 
-    def _draw(self, text: str, model: str, seed: int, rate: float, whole_word: bool) -> Draw:
-        loaded = self.model(model)
-        sentence, tokenizer = self.sentence(text, model), loaded.tokenizer
-        tokens = sentence.tokens
-        ids = torch.tensor([token.id for token in tokens])
-        open_ = torch.tensor([not token.special and not token.masked for token in tokens])
-        words = torch.tensor([-1 if token.word is None else token.word for token in tokens])
-        draw = partial(masking.whole_word, words=words) if whole_word else masking.uniform
-        in_order = any(KINDS.get(name) == "order" for name in loaded.heads)
-        masked = draw(
-            ids,
-            open_,
-            generator=torch.Generator().manual_seed(seed),
-            mask_id=tokenizer.mask_id,
-            vocabulary=tokenizer.vocabulary,
-            rate=rate,
-            split=(1.0, 0.0, 0.0) if in_order else (0.8, 0.1, 0.1),
-        )
-        inputs, cases = masked.inputs.tolist(), masked.cases.tolist()
-        marks = tuple(
-            Mark(
-                position=position,
-                case=_CASES[case],
-                piece=inputs[position] if case == masking.RANDOM else None,
-            )
-            for position, case in enumerate(cases)
-            if case != masking.UNTOUCHED
-        )
-        shown = tuple(tokenizer.display(inputs[mark.position]) for mark in marks)
-        return Draw(sentence=sentence, marks=marks, shown=shown)
+    def _draw(self, text: str, model: str, seed: int, rate: float, kind: str) -> Draw:
+        sentence = self.sentence(text, model)
+        return draws.draw(self.model(model), sentence, seed=seed, rate=rate, kind=kind)
 
 
 def _title(info: cm.ModelInfo) -> str:

@@ -85,18 +85,25 @@ def summary(
         special: L flags; special tokens are left out when ``hide`` is set, without re-normalising.
         hide: see ``special``.
     """
+    return " ".join(sentences(weights, labels, special, hide=hide))
+
+
+def sentences(
+    weights: Weights, labels: Sequence[str], special: Sequence[bool], *, hide: bool = False
+) -> list[str]:
+    """The sentences of :func:`summary`, one by one."""
     keep = without_special(special) if hide else list(range(len(labels)))
     if not keep:
-        return "Every token of this sentence is a special one; there is nothing left to show."
+        return ["Every token of this sentence is a special one; there is nothing left to show."]
     part = weights[np.ix_(keep, keep)]
-    sentences = [_pattern(part, [labels[position] for position in keep], hide)]
+    found = [_pattern(part, [labels[position] for position in keep], hide)]
     link = strongest(weights, 1, keep=keep)[0]
     ends = f"{quote(labels[link.source])} looks at {quote(labels[link.target])}"
-    sentences.append(f"Strongest link: {ends}, {percent(link.weight)}.")
+    found.append(f"Strongest link: {ends}, {percent(link.weight)}.")
     if hide:
         rest = 1 - float(part.sum()) / len(keep)
-        sentences.append(f"{percent(max(rest, 0.0))} of their attention goes to the hidden tokens.")
-    return " ".join(sentence for sentence in sentences if sentence)
+        found.append(f"{percent(max(rest, 0.0))} of their attention goes to the hidden tokens.")
+    return [sentence for sentence in found if sentence]
 
 
 def _pattern(part: Weights, labels: Sequence[str], hide: bool) -> str:

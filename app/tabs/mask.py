@@ -7,6 +7,8 @@ import gradio as gr
 
 from app import mask_models, mask_sections
 from app.ask import read_ask, read_revision
+from app.mask_pictures import predictions_svg
+from app.mask_scene import scene
 from app.sentence import Shared
 from app.session import Session
 from app.views import payload, view
@@ -25,14 +27,14 @@ class Controls(NamedTuple):
     """What the tab consists of."""
 
     predictions: gr.HTML
-    """Asks with ``ask``; drawn by predictions.js."""
+    """Asks with ``ask``, and for its picture with ``picture``; drawn by predictions.js."""
     sections: dict[str, gr.HTML]
     """Each asks with ``ask``."""
 
 
 def build(shared: Shared) -> Controls:
     """Lay the tab out."""
-    predictions = view("predictions", events=["ask"])
+    predictions = view("predictions", events=["ask", "picture"])
     return Controls(predictions, {name: view(f"mask-{name}", events=["ask"]) for name in SECTIONS})
 
 
@@ -42,15 +44,22 @@ def wire(controls: Controls, shared: Shared, session: Session) -> None:
     async def on_ask(event: gr.EventData) -> dict[str, Any]:
         return await predict(session, payload(event))
 
-    controls.predictions.ask(
-        on_ask,
-        None,
-        controls.predictions,
-        show_progress="hidden",
-        trigger_mode="multiple",
-        concurrency_limit=None,
-        api_visibility="private",
-    )
+    async def on_picture(event: gr.EventData) -> dict[str, Any]:
+        return await picture(session, payload(event))
+
+    for listen, answer in (
+        (controls.predictions.ask, on_ask),
+        (controls.predictions.picture, on_picture),
+    ):
+        listen(
+            answer,
+            None,
+            controls.predictions,
+            show_progress="hidden",
+            trigger_mode="multiple",
+            concurrency_limit=None,
+            api_visibility="private",
+        )
     for name, component in controls.sections.items():
         component.ask(
             _answerer(session, SECTIONS[name]),
@@ -93,3 +102,15 @@ async def predict(session: Session, question: Mapping[str, Any]) -> dict[str, An
             if mark.piece is not None
         },
     }
+
+
+async def picture(session: Session, question: Mapping[str, Any]) -> dict[str, Any]:
+    """The candidates of every gap as an SVG document, with the revision of the question."""
+    revision = read_revision(question)
+    try:
+        ask = read_ask(question)
+        result = await session.fill(ask)
+        svg = predictions_svg(result, scene(ask, session.model(ask.model)))
+    except InputError as error:
+        return {"rev": revision, "error": str(error)}
+    return {"rev": revision, "error": None, "svg": svg}

@@ -1,7 +1,7 @@
 // The sentence as chips. Click, Enter or Space hides or shows a piece; drag or shift for several.
 (() => {
   'use strict';
-  const { element, register, sentence, change, t, texts, message } = window.Cloze;
+  const { element, register, sentence, change, t, texts, message, listed } = window.Cloze;
 
   // --- marks ------------------------------------------------------------------------------
 
@@ -80,8 +80,7 @@
   const SPOKEN = texts({ mask: 'hidden', random: 'replaced', kept: 'to be predicted' });
   function spoken(token, mark) {
     if (token.masked) return t`in the text`;
-    return [token.unknown && t`unknown to the model`, mark && SPOKEN[mark.case]]
-      .filter(Boolean).join(', ');
+    return listed([token.unknown && t`unknown to the model`, mark && SPOKEN[mark.case]].filter(Boolean));
   }
 
   function dress(chip, token) {

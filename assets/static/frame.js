@@ -37,5 +37,6 @@
         element('p', {
           text: t`An encoder reads a sentence from both sides at once. Click any word below to hide it and the model says what it would put there.`,
         })));
+    document.dispatchEvent(new CustomEvent('cloze:header', { detail: view.root.querySelector('.brand') }));
   });
 })();

@@ -4,6 +4,8 @@
 //   t`Hide ${n} words`           a text with values; the key is "Hide {0} words"
 //   texts({ title: 'Forge' })    the same object with every text in it translated (keys, numbers, functions stay)
 //   message(text)                a text that came from Python, values filled in: found by its pattern
+//   modelTitle(title)            a title of the list of models: its name stays, what it can do is translated
+//   listed(['a', 'b'])           "a, b" with the comma of the language
 //   setLanguage('zh')            remembers the choice and opens the same page again
 //
 // Never pass what a visitor typed to texts or message: it would be translated where it happens to be a key.
@@ -18,7 +20,11 @@
   const stored = () => { try { return localStorage.getItem(KEY); } catch { return null; } };
   const preferred = () => (navigator.languages ?? []).map((tag) => known(tag.slice(0, 2))).find(Boolean);
   const language = known(new URLSearchParams(location.search).get('lang')) ?? known(stored()) ?? preferred() ?? 'en';
-  document.documentElement.lang = TAGS[language];
+  const page = document.documentElement;
+  const setTag = () => { if (page.lang !== TAGS[language]) page.lang = TAGS[language]; };
+  setTag();
+  // Gradio writes its own language there when it mounts.
+  new MutationObserver(setTag).observe(page, { attributes: true, attributeFilter: ['lang'] });
   // Written into the page, so that it is read before the scripts below it.
   if (language !== 'en') document.write(`<script src="/cloze/locales/${language}.js"></script>`);
 
@@ -83,14 +89,27 @@
     if (address.href === location.href) location.reload();
   }
 
+  const listed = (parts) => parts.join(language === 'zh' ? '、' : ', ');
+
+  // Python's titles: "name · what it does, what else", or of a training run "name (run)" and so on.
+  function modelTitle(title) {
+    const [name, does] = title.split(' · ');
+    if (does) return `${name} · ${listed(does.split(', ').map(translate))}`;
+    const [, run, step, race] = /^(.*?)(?: \(run\)|, step ([\d,]+)| \(of (.*)\))$/.exec(title) ?? [];
+    if (!run) return title;
+    if (step) return t`${run}, step ${step}`;
+    return race ? t`${run} (of ${race})` : t`${run} (run)`;
+  }
+
   // What Gradio itself draws: labels, placeholders, the names of tabs. Before it has drawn them.
   const LABELS = ['label', 'placeholder', 'info'];
   window.ClozeLabels = () => {
     if (language === 'en') return;
     for (const { props } of window.gradio_config?.components ?? []) {
+      if (props?.elem_id === 'sentence-model') props.choices = props.choices.map(([title, name]) => [modelTitle(title), name]);
       for (const name of LABELS) if (typeof props?.[name] === 'string') props[name] = catalogue()[props[name]] ?? props[name];
     }
   };
 
-  window.ClozeLanguage = { language, names: NAMES, tag: TAGS[language], t, texts, message, setLanguage, missing };
+  window.ClozeLanguage = { language, names: NAMES, tag: TAGS[language], t, texts, message, modelTitle, listed, setLanguage, missing };
 })();

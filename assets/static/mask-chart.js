@@ -1,4 +1,6 @@
 // Ranks on a logarithmic scale, 1 at the top, one line for each word.
+const { t } = window.Cloze;
+
 const SVG = 'http://www.w3.org/2000/svg';
 const COLOURS = { best: '--model', own: '--hidden-mark', second: '--kept-mark', rival: '--random-mark' };
 const DASHES = ['', '6 4', '2 3', '9 3 2 3', '1 4', '12 4'];
@@ -44,7 +46,7 @@ export function chart({ names, lines, vocabulary, width }) {
   const y = (rank) => TOP + (Math.log(rank) / Math.log(vocabulary)) * (HEIGHT - TOP - BOTTOM);
   const picture = node('svg', {
     class: 'lab-chart', viewBox: `0 0 ${wide} ${HEIGHT}`, width: wide, height: HEIGHT, role: 'img',
-    'aria-label': 'Rank of each word after every layer; the table below has the numbers.',
+    'aria-label': t`Rank of each word after every layer; the table below has the numbers.`,
   });
   for (let rank = 1; rank < vocabulary; rank *= 10) {
     picture.append(

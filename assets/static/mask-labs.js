@@ -2,14 +2,14 @@
 // Python is asked, only once it is opened.
 (() => {
   'use strict';
-  const { element, register } = window.Cloze;
+  const { element, register, kept, texts } = window.Cloze;
 
-  const LABS = {
+  const LABS = texts({
     together: ['Several gaps together', 'each alone, one after another, the surest first, or the best of several beginnings'],
     word: ['A word of several pieces', 'a long word gets a probability, piece by piece'],
     layers: ['Layer by layer', 'when the answer appears on the way through the model'],
     models: ['Several models on this sentence', 'the same gap read from both sides, in an order, or from the left'],
-  };
+  });
 
   for (const [name, [title, line]] of Object.entries(LABS)) {
     register(`mask-${name}`, (view) => {
@@ -21,6 +21,7 @@
         mount(view, lab, body, name);
       }, { once: true });
       view.root.replaceChildren(lab);
+      if (kept(`mask-${name}`)?.open === true) lab.open = true;
     });
   }
 })();

@@ -1,10 +1,10 @@
 // The frame of the Mask tab's sections: asks while open, chooses gaps and words, exports.
-import { copyText, download } from './attention-export.js';
+import { copyText, download, downloadPicture } from './export.js';
 import { LABS } from './mask-draw.js';
 
-const { element, sentence, change, onSentence, question, asker, write } = window.Cloze;
+const { element, sentence, change, onSentence, question, asker, write, keep, kept, t, message: say } = window.Cloze;
 const PAUSE = 250;
-const MIXED = 'Here every marked word is hidden, also those that were replaced or kept above.';
+const MIXED = t`Here every marked word is hidden, also those that were replaced or kept above.`;
 
 let style = null;
 function loadStyle() {
@@ -20,27 +20,40 @@ const split = (text) => [...new Set(text.split(/[,，;、\n]/).map((word) => wor
 
 function makeFoot(name, state, output) {
   const lines = element('pre', { class: 'code', tabindex: '0' });
-  const copy = element('button', { type: 'button', class: 'quiet outlined', text: 'Copy' });
+  const copy = element('button', { type: 'button', class: 'quiet outlined', text: t`Copy` });
   copy.addEventListener('click', async () => {
-    copy.textContent = await copyText(lines.textContent, lines) ? 'Copied' : 'Press Ctrl+C';
-    setTimeout(() => { copy.textContent = 'Copy'; }, 2000);
+    copy.textContent = await copyText(lines.textContent, lines) ? t`Copied` : t`Press Ctrl+C`;
+    setTimeout(() => { copy.textContent = t`Copy`; }, 2000);
   });
+  const picture = () => (LABS[name].picture ? LABS[name].picture(output) : state.answer.svg);
   const csv = element('button', {
-    type: 'button', class: 'quiet outlined save-csv', text: 'Save as CSV',
+    type: 'button', class: 'quiet outlined save-csv', text: t`Save as CSV`,
     onclick: () => download(`cloze-${name}.csv`, state.answer.csv, 'text/csv;charset=utf-8'),
   });
   const svg = element('button', {
-    type: 'button', class: 'quiet outlined save-svg', text: 'Save as SVG', hidden: !LABS[name].picture,
-    onclick: () => download(`cloze-${name}.svg`, LABS[name].picture(output), 'image/svg+xml'),
+    type: 'button', class: 'quiet outlined save-svg', text: t`Save as SVG`,
+    onclick: () => download(`cloze-${name}.svg`, picture(), 'image/svg+xml'),
+  });
+  const png = element('button', {
+    type: 'button', class: 'quiet outlined save-png', text: t`Save as PNG`,
+    onclick: () => downloadPicture(`cloze-${name}.png`, picture()),
   });
   const root = element('div', { class: 'lab-foot', hidden: true },
-    element('details', {}, element('summary', { text: 'The code that recomputes this' }), lines, copy), csv, svg);
-  return { root, update(answer) { root.hidden = false; lines.textContent = answer.code; } };
+    element('details', {}, element('summary', { text: t`The code that recomputes this` }), lines, copy), svg, png, csv);
+  return {
+    root,
+    update(answer) {
+      root.hidden = false;
+      lines.textContent = answer.code;
+      svg.hidden = !LABS[name].picture && !answer.svg;
+      png.hidden = svg.hidden;
+    },
+  };
 }
 
 function makeChooser(ask, state) {
   const select = element('select', { class: 'lab-select', onchange: () => { state.at = Number(select.value); ask(); } });
-  const root = element('label', { class: 'lab-field', hidden: true }, 'Gap ', select);
+  const root = element('label', { class: 'lab-field', hidden: true }, `${t`Gap`} `, select);
   return {
     root,
     update({ gaps, at }) {
@@ -52,10 +65,21 @@ function makeChooser(ask, state) {
   };
 }
 
+/** What the address says of a section, whoever wrote it. */
+function readKept(name) {
+  const { words, at, models } = kept(`mask-${name}`) ?? {};
+  return {
+    at: Number.isInteger(at) && at >= 0 && at < 1024 ? at : null,
+    models: Array.isArray(models) && models.length <= 4 && models.every((each) => typeof each === 'string') ? models : null,
+    words: typeof words === 'string' ? words.slice(0, 400) : '',
+  };
+}
+
 export async function mount(view, lab, body, name) {
   await loadStyle();
   const kind = LABS[name];
-  const state = { at: null, models: null, answer: null };
+  const { words, ...choice } = readKept(name);
+  const state = { ...choice, answer: null };
   let asked = 0;
   let last = '';
   let pending = null;
@@ -66,8 +90,15 @@ export async function mount(view, lab, body, name) {
   const output = element('div', { class: 'lab-output' });
   const input = element('input', {
     type: 'text', class: 'lab-words', autocomplete: 'off', autocapitalize: 'off', spellcheck: 'false', maxlength: '400',
-    placeholder: 'words, with commas between', oninput: () => { clearTimeout(timer); timer = setTimeout(ask, PAUSE); },
+    placeholder: t`words, with commas between`, oninput: () => { clearTimeout(timer); timer = setTimeout(ask, PAUSE); },
   });
+  input.value = words;
+  const remember = () => keep(`mask-${name}`, lab.open ? {
+    open: true,
+    ...(input.value.trim() && kind.words ? { words: input.value.trim() } : {}),
+    ...(state.at === null ? {} : { at: state.at }),
+    ...(state.models === null ? {} : { models: state.models }),
+  } : {});
   const chooser = makeChooser(() => ask(), state);
   const foot = makeFoot(name, state, output);
   const tries = kind.tries.map((entry) => element('button', {
@@ -78,18 +109,19 @@ export async function mount(view, lab, body, name) {
     element('div', { class: 'lab-row' },
       chooser.root,
       kind.words ? element('label', { class: 'lab-field' }, `${kind.words} `, input) : null,
-      element('span', { class: 'lab-tries' }, element('span', { class: 'lab-small', text: 'What to try:' }), ...tries)),
+      element('span', { class: 'lab-tries' }, element('span', { class: 'lab-small', text: t`What to try:` }), ...tries)),
     problem, empty, output, foot.root);
 
   const fail = (message) => {
     problem.hidden = false;
-    problem.textContent = message;
+    problem.textContent = say(message);
     view.root.dataset.state = 'error';
   };
-  const send = asker(view, 'ask', () => fail('No answer yet: a large model may take longer, or the server has stopped.'));
+  const send = asker(view, 'ask', () => fail(t`No answer yet: a large model may take longer, or the server has stopped.`));
   const openGaps = () => sentence.marks.size > 0 || sentence.tokens.some((token) => token.masked);
 
   function ask() {
+    remember();
     if (!lab.open) return;
     if (!sentence.tokens.length || (kind.needsGap && !openGaps())) {
       [asked, problem.hidden, empty.hidden, output.hidden, foot.root.hidden] = [0, true, false, true, true];
@@ -167,7 +199,7 @@ export async function mount(view, lab, body, name) {
       draw();
     }).observe(output);
   }
-  lab.addEventListener('toggle', look);
+  lab.addEventListener('toggle', () => { remember(); look(); });
   onSentence(view, look);
   look();
 }

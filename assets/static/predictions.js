@@ -65,16 +65,21 @@
     return rows.map((row) => row.map(cell).join(',')).join('\r\n');
   }
 
-  function makeGuide(answer) {
+  function makeGuide(answer, ask) {
     const counted = element('span');
     const lines = element('pre', { class: 'code', tabindex: '0' });
     const copy = element('button', { type: 'button', class: 'quiet outlined', text: t`Copy` });
+    const pictures = {
+      svg: element('button', { type: 'button', class: 'quiet outlined', id: 'save-svg', text: t`Save as SVG` }),
+      png: element('button', { type: 'button', class: 'quiet outlined', id: 'save-png', text: t`Save as PNG` }),
+    };
     const save = element('button', { type: 'button', class: 'quiet outlined', text: t`Save as CSV` });
     copy.addEventListener('click', async () => {
       const { copyText } = await import('./attention-export.js');
       copy.textContent = await copyText(lines.textContent, lines) ? t`Copied` : t`Press Ctrl+C`;
       setTimeout(() => { copy.textContent = t`Copy`; }, 2000);
     });
+    for (const [kind, button] of Object.entries(pictures)) button.addEventListener('click', () => ask(kind));
     save.addEventListener('click', async () => {
       const { download } = await import('./attention-export.js');
       download('cloze-predictions.csv', table(answer().predictions), 'text/csv;charset=utf-8');
@@ -86,7 +91,7 @@
       element('p', { text: t`Click a word to put it into the sentence, or type one of your own to see where it ranks.` }),
       element('details', {}, element('summary', { text: t`The code that recomputes this` }),
         lines, copy),
-      save);
+      element('div', { class: 'guide-files' }, pictures.svg, pictures.png, save));
     return {
       root,
       update(vocabulary) {
@@ -131,7 +136,8 @@
     let answered = null;
     let asked = 0;
     let all = false;
-    const guide = makeGuide(() => answered);
+    let wanted = null; // the picture that was asked for: {rev, kind}
+    const guide = makeGuide(() => answered, askPicture);
     view.root.replaceChildren(
       element('h2', { text: t`What fits the gap?` }), head, empty, problem, grid, more);
     more.addEventListener('click', () => { all = true; draw(); fillCards(); });
@@ -153,6 +159,21 @@
       view.root.dataset.asked = asked;
       view.root.dataset.state = 'waiting';
       send(data);
+    }
+
+    function askPicture(kind) {
+      const data = question({ top_k: guess.TOP });
+      wanted = { rev: data.rev, kind };
+      view.send('picture', data);
+    }
+
+    async function savePicture({ error, svg }) {
+      const { kind } = wanted;
+      wanted = null;
+      if (error) { fail(error); return; }
+      const { download, downloadPicture } = await import('./export.js');
+      if (kind === 'svg') download('cloze-predictions.svg', svg, 'image/svg+xml');
+      else await downloadPicture('cloze-predictions.png', svg);
     }
 
     function cardFor(token) {
@@ -205,6 +226,7 @@
 
     view.onValue(() => {
       const answer = view.value;
+      if (answer?.rev === wanted?.rev && wanted) savePicture(answer);
       if (!answer || answer.rev !== asked) return;
       view.root.dataset.rev = answer.rev;
       if (answer.error) {

@@ -2,7 +2,8 @@
 (() => {
   'use strict';
   const {
-    element, icon, register, sentence, change, onSentence, question, asker, field, write, t, message,
+    element, icon, register, sentence, change, onSentence, question, asker, field, write, format,
+    t, texts, message, keep, kept,
   } = window.Cloze;
 
   const DICE = [
@@ -48,6 +49,61 @@
     ['kept', t`kept`, t`10 %: it sees the word itself`],
   ];
 
+  // --- what is drawn ----------------------------------------------------------------------
+
+  const KINDS = texts({ uniform: 'single pieces', whole_word: 'whole words', ngram: 'n-grams', span: 'spans' });
+  const ABOUT = texts({
+    uniform: 'BERT and RoBERTa: every piece is as likely as any other.',
+    whole_word: 'All pieces of a word or none.',
+    ngram: 'ALBERT: one, two or three words on end, n of them with weight 1/n.',
+    span: 'SpanBERT: up to ten words on end, short ones more often; one draw of the case for the whole span.',
+  });
+  const RATES = [5, 10, 15, 20, 30, 40, 50];
+  const FIRST = { kind: 'uniform', rate: 15 };
+
+  /** The choice in the address, whoever wrote it. */
+  function keptChoice() {
+    const { kind, rate, seed, whole, pieces } = kept('mask-draw') ?? {};
+    return {
+      kind: Object.hasOwn(KINDS, kind) ? kind : FIRST.kind,
+      rate: RATES.includes(rate) ? rate : FIRST.rate,
+      seed: Number.isInteger(seed) && seed >= 0 && seed < 2 ** 31 ? seed : null,
+      switches: { whole: whole === true, pieces: pieces === true },
+    };
+  }
+
+  function chooser(id, name, options, value, choose) {
+    return element('select', { class: 'choice', id, 'aria-label': name, onchange: (event) => choose(event.target.value) },
+      ...options.map(([key, text]) => element('option', { value: key, text, selected: String(key) === String(value) })));
+  }
+
+  /** How long the drawn runs are (bars) beside the law they are drawn from (outlines). */
+  function histogram({ lengths, law, kind }) {
+    const most = Math.max(law.length, ...lengths);
+    const drawn = Array.from({ length: most }, (_, n) => lengths.filter((length) => length === n + 1).length);
+    const tallest = Math.max(...law, ...drawn.map((count) => count / lengths.length));
+    const height = (share) => `${(share / tallest) * 100}%`;
+    const columns = drawn.map((count, n) => {
+      const expected = law[n] ?? 0;
+      const bar = element('span', { class: 'drawn' });
+      const outline = element('span', { class: 'law' });
+      bar.style.height = height(count / lengths.length);
+      outline.style.height = height(expected);
+      return element('span', {
+        class: 'column', 'data-count': count,
+        title: t`Length ${n + 1}: ${count} of ${lengths.length} drawn; the law gives ${format.percent(expected)}.`,
+      }, element('span', { class: 'field' }, bar, outline), element('span', { class: 'length', text: n + 1 }));
+    });
+    const mean = (lengths.reduce((sum, length) => sum + length, 0) / lengths.length).toFixed(1);
+    const expected = law.reduce((sum, share, n) => sum + share * (n + 1), 0).toFixed(1);
+    const heading = kind === 'span' ? t`Span lengths in words` : t`n-gram lengths in words`;
+    const told = t`Lengths drawn: ${lengths.join(', ')}. Mean ${mean}, by the law ${expected}.`;
+    return element('figure', { class: 'lengths', id: 'draw-lengths' },
+      element('figcaption', {}, element('b', { text: heading }), element('span', { text: told }),
+        element('span', { class: 'soft', text: t`Bars: this draw. Outlines: the law. Runs that touch are one, and the last ends where the share is reached, so a short text seldom follows the law.` })),
+      element('div', { class: 'columns', role: 'img', 'aria-label': `${heading}. ${told}` }, ...columns));
+  }
+
   function toggle(name, text, title) {
     const button = element('button', {
       type: 'button', class: 'switch', role: 'switch', title, id: `switch-${name}`,
@@ -57,10 +113,15 @@
   }
 
   register('tools', (view) => {
+    const choice = keptChoice();
     const roll = element('button', {
       type: 'button', class: 'primary', id: 'draw',
       title: t`Draw positions as in pretraining. Each press takes the next seed.`,
-    }, icon(...DICE), element('span', { text: t`Hide 15 % at random` }));
+    }, icon(...DICE), element('span', { text: t`Hide at random` }));
+    const kinds = chooser('draw-kind', t`What is drawn`, Object.entries(KINDS), choice.kind, (kind) => choose({ kind }));
+    const rates = chooser('draw-rate', t`Share that is drawn`, RATES.map((rate) => [rate, `${rate} %`]), choice.rate,
+      (rate) => choose({ rate: Number(rate) }));
+    const lengths = element('div', { class: 'lengths-box', hidden: true });
     const clear = element('button', { type: 'button', class: 'quiet', id: 'clear', text: t`Show all` });
     const whole = toggle('whole', t`Whole words`, t`Hide all pieces of a word together`);
     const pieces = toggle('pieces', t`Show pieces`, t`Show how the model cuts words into pieces`);
@@ -71,11 +132,48 @@
         element('b', { text: name }), element('span', { text: meaning }))));
     const notes = element('div', { class: 'notes', role: 'status' });
     view.root.replaceChildren(
-      element('div', { class: 'tools' }, roll, clear, whole, pieces, count), legend, notes);
+      element('div', { class: 'tools' }, roll, rates, kinds, clear, whole, pieces, count), legend, lengths, notes);
 
     let drawn = null; // the seed of the last draw
     let asked = 0;
+    let shown = ''; // the marks whose lengths are shown
+    let restore = choice.seed; // a link names the draw behind its marks: its lengths are asked for again
+    let restoring = false;
     const ask = asker(view, 'draw');
+
+    function remember(seed) {
+      const { kind, rate } = choice;
+      keep('mask-draw', {
+        ...(kind === FIRST.kind ? {} : { kind }), ...(rate === FIRST.rate ? {} : { rate }), ...(seed === null ? {} : { seed }),
+        ...(sentence.whole ? { whole: true } : {}), ...(sentence.pieces ? { pieces: true } : {}),
+      });
+    }
+
+    function choose(change) {
+      Object.assign(choice, change);
+      kinds.value = choice.kind;
+      kinds.title = ABOUT[choice.kind];
+      drawn = null; // the same seed draws something else now
+      remember(null);
+    }
+    kinds.title = ABOUT[choice.kind];
+
+    const marked = (marks) => JSON.stringify([...marks].map(({ position, case: kind }) => [position, kind]).sort((a, b) => a[0] - b[0]));
+
+    function draw(seed) {
+      const data = question({ seed, kind: choice.kind, rate: choice.rate / 100 });
+      asked = data.rev;
+      ask(data);
+    }
+
+    function showLengths(answer) {
+      const [first, again] = [marked(answer.marks), marked(sentence.marks.values())];
+      if (!answer.lengths.length || first !== again) return;
+      shown = again;
+      lengths.replaceChildren(histogram(answer));
+      lengths.hidden = false;
+      remember(answer.seed);
+    }
     roll.addEventListener('click', () => {
       const input = field('sentence-seed');
       let seed = Math.trunc(Number(input?.value || 0));
@@ -84,11 +182,16 @@
         write('sentence-seed', String(seed));
       }
       drawn = seed;
-      const data = question({ seed, whole_word: sentence.whole });
-      asked = data.rev;
-      ask(data);
+      draw(seed);
     });
     clear.addEventListener('click', () => change({ marks: new Map() }));
+    // After the switch's own click: a draw of single pieces would go against it.
+    whole.addEventListener('click', () => {
+      if (sentence.whole && choice.kind === 'uniform') choose({ kind: 'whole_word' });
+      if (!sentence.whole && choice.kind === 'whole_word') choose({ kind: 'uniform' });
+    });
+    for (const button of [whole, pieces]) button.addEventListener('click', () => remember(lengths.hidden ? null : drawn));
+    change(choice.switches);
 
     view.onValue(() => {
       const answer = view.value;
@@ -96,7 +199,9 @@
       view.root.dataset.rev = answer.rev;
       if (answer.error) change({ notes: [answer.error] });
       else if (answer.text === sentence.text && answer.model === sentence.model) {
-        change({ marks: new Map(answer.marks.map((mark) => [mark.position, mark])), drawn: true });
+        if (!restoring) change({ marks: new Map(answer.marks.map((mark) => [mark.position, mark])), drawn: true });
+        restoring = false;
+        showLengths(answer);
       }
     });
 
@@ -105,6 +210,15 @@
       const hidden = sentence.marks.size;
       const cases = new Set([...sentence.marks.values()].map((mark) => mark.case));
       if (!hidden) sentence.drawn = false;
+      if (restore !== null && hidden && sentence.tokens.length) {
+        [drawn, restore, restoring] = [restore, null, true];
+        write('sentence-seed', String(drawn));
+        draw(drawn);
+      }
+      if (!lengths.hidden && marked(sentence.marks.values()) !== shown) {
+        lengths.hidden = true;
+        remember(null);
+      }
       whole.setAttribute('aria-checked', String(sentence.whole));
       pieces.setAttribute('aria-checked', String(sentence.pieces));
       roll.disabled = !usable;

@@ -1,8 +1,11 @@
 """The sections of the Mask tab in Chromium: closed and silent, opened, tried, chosen, saved."""
 
 import math
+from urllib.parse import quote
 
 import pytest
+
+from app import draws
 
 READY = """name => {
   const view = document.querySelector(`.view-mask-${name}`).dataset;
@@ -43,8 +46,11 @@ def test_each_section_opens_tries_and_fits(visit, width, dark):
         assert lab(cloze, name).locator(".lab-output").inner_text().strip()
         assert cloze.overflow() <= 0
         assert lab(cloze, name).locator(".problem").is_hidden()
-    assert saved(cloze, "together", ".save-csv").startswith("way,filling")
-    assert saved(cloze, "layers", ".save-svg").startswith("<svg")
+        assert "," in saved(cloze, name, ".save-csv")
+        assert saved(cloze, name, ".save-svg").startswith("<svg")
+    with cloze.page.expect_download() as download:
+        lab(cloze, "models").locator(".save-png").click()
+    assert download.value.path().read_bytes().startswith(b"\x89PNG")
 
 
 def test_nothing_is_asked_while_closed(cloze):
@@ -128,3 +134,107 @@ def test_the_code_is_there_to_copy(cloze):
     section.locator(".lab-foot summary").click()
     code = section.locator(".lab-foot .code").inner_text()
     assert "fill_jointly(model, text, masks=[1, 6]" in code
+
+
+def test_the_predictions_are_saved_as_a_picture(cloze):
+    cloze.at(6).click()
+    cloze.settle()
+    rows = cloze.rows(6)
+    with cloze.page.expect_download() as download:
+        cloze.page.click("#save-svg")
+    text = download.value.path().read_text("utf-8")
+    assert text.startswith("<svg")
+    assert f"1  {rows[0][0]}" in text
+    with cloze.page.expect_download() as download:
+        cloze.page.click("#save-png")
+    assert download.value.path().read_bytes().startswith(b"\x89PNG")
+    cloze.settle()
+
+
+def test_who_looks_at_whom_is_drawn(cloze):
+    open_lab(cloze, "models")
+    grid = lab(cloze, "models").locator("[data-model='bert-mini'] .lab-sight")
+    assert grid.locator(".seen").count() == 49
+    assert grid.locator(".read").count() == 1
+    assert "“capital”" in grid.get_attribute("aria-label")
+
+
+def test_a_link_restores_the_sections(cloze, visit):
+    open_lab(cloze, "word")
+    lab(cloze, "word").locator(".lab-words").fill("lake, desert")
+    lab(cloze, "word").locator("tr[data-word='lake']").wait_for()
+    cloze.at(6).click()
+    ready(cloze, "word")
+    lab(cloze, "word").locator("select").select_option("6")
+    lab(cloze, "word").locator("tr.own[data-word='mountain']").wait_for()
+    link = cloze.page.evaluate("location.hash")
+    other = visit(link=link)
+    lab(other, "word").locator("tr.own[data-word='mountain']").wait_for()
+    assert other.page.input_value("#lab-word .lab-words") == "lake, desert"
+    assert other.page.input_value("#lab-word select") == "6"
+    assert not lab(other, "layers").evaluate("lab => lab.open")
+
+
+STRANGE = (
+    '{"open":true,"at":-3,"models":["bert-mini",7],"words":{"a":1}}',
+    '{"open":true,"at":1e9,"models":"x","words":"' + "a," * 999 + '"}',
+    '{"open":"yes","at":null}',
+    "[1]",
+    "{",
+)
+
+
+@pytest.mark.parametrize("state", STRANGE, ids=range(len(STRANGE)))
+def test_a_strange_link_leaves_the_page_usable(visit, state):
+    text = quote("Madrid is the capital of Spain.")
+    names = "".join(f"&lab-mask-{name}={quote(state)}" for name in ("word", "models", "draw"))
+    cloze = visit(link=f"#text={text}&marks=1{names}")
+    cloze.page.wait_for_function("Cloze.sentence.marks.size === 1")
+    cloze.settle()
+    assert cloze.page.input_value("#draw-kind") == "uniform"
+    if "true" in state:
+        ready(cloze, "models")
+    cloze.at(6).click()
+    cloze.settle()
+    assert cloze.marked() == [1, 6]
+
+
+LONG = "The moon goes round the earth, and the earth goes round the sun in a year. " * 3
+
+
+def lengths(cloze) -> list[int]:
+    """Runs of each length as drawn."""
+    columns = cloze.page.locator("#draw-lengths .column").all()
+    return [int(column.get_attribute("data-count")) for column in columns]
+
+
+def test_spans_are_drawn_with_their_lengths(cloze, session, visit):
+    cloze.write(LONG)
+    cloze.page.select_option("#draw-kind", "span")
+    cloze.page.select_option("#draw-rate", "30")
+    cloze.page.fill("#sentence-seed input", "7")
+    cloze.page.click("#draw")
+    cloze.page.wait_for_selector("#draw-lengths")
+    cloze.settle()
+    sentence = session.sentence(LONG, "bert-mini")
+    model = session.model("bert-mini")
+    expected = draws.draw(model, sentence, seed=7, rate=0.3, kind="span")
+    assert cloze.marked() == [mark.position for mark in expected.marks]
+    counts = [expected.lengths.count(n) for n in range(1, 11)]
+    assert lengths(cloze) == counts
+    law = cloze.page.locator("#draw-lengths .law").first.evaluate("bar => bar.offsetHeight")
+    second = cloze.page.locator("#draw-lengths .law").nth(1).evaluate("bar => bar.offsetHeight")
+    assert second / law == pytest.approx(0.8, abs=0.1)
+    other = visit(link=cloze.page.evaluate("location.hash"))
+    other.page.wait_for_selector("#draw-lengths")
+    assert lengths(other) == counts
+    assert other.marked() == cloze.marked()
+    assert other.page.input_value("#sentence-seed input") == "7"
+    other.settle()
+    cloze.at(1 if 1 not in cloze.marked() else 2).click()
+    cloze.page.wait_for_selector("#draw-lengths", state="hidden")
+    cloze.page.select_option("#draw-kind", "uniform")
+    cloze.page.click("#draw")
+    cloze.page.wait_for_function("Cloze.sentence.marks.size > 5")
+    assert cloze.page.locator("#draw-lengths").is_hidden()
+    cloze.settle()

@@ -12,9 +12,10 @@ import core_models as cm
 from app.ask import Ask, Mark
 from app.batcher import Batcher
 from app.cache import Cache
+from app.draws import LAWS
 from app.session import Session
 from app.tabs import mask
-from core_models import InputError
+from core_models import InputError, span_masking
 from core_models.prediction import fill
 
 TEXT = "The capital of France is Paris ."
@@ -251,13 +252,61 @@ def test_a_draw_can_be_replayed(session):
 def test_a_draw_hides_whole_words_and_never_the_special_pieces(session):
     for seed in range(20):
         (drawn,) = together(
-            session.random_mask(TEXT * 5, "tiny", seed=seed, rate=0.4, whole_word=True)
+            session.random_mask(TEXT * 5, "tiny", seed=seed, rate=0.4, kind="whole_word")
         )
         tokens = drawn.sentence.tokens
         marked = {mark.position for mark in drawn.marks}
         assert not any(tokens[position].special for position in marked)
         words = {tokens[position].word for position in marked}
         assert marked == {t.position for t in tokens if t.word in words}
+
+
+def test_a_draw_of_spans_is_the_cores_own(session):
+    text = TEXT * 8
+    (drawn,) = together(session.random_mask(text, "tiny", seed=5, rate=0.3, kind="span"))
+    tokens, tokenizer = drawn.sentence.tokens, session.model("tiny").tokenizer
+    expected = span_masking.spans(
+        torch.tensor([token.id for token in tokens]),
+        torch.tensor([not token.special for token in tokens]),
+        torch.tensor([-1 if token.word is None else token.word for token in tokens]),
+        generator=torch.Generator().manual_seed(5),
+        mask_id=tokenizer.mask_id,
+        vocabulary=tokenizer.vocabulary,
+        rate=0.3,
+    )
+    cases = ["untouched", "mask", "random", "kept"]
+    found = {mark.position: mark.case for mark in drawn.marks}
+    assert found == {n: cases[case] for n, case in enumerate(expected.cases.tolist()) if case}
+    assert len(drawn.lengths) == len(expected.spans)
+    words = {tokens[position].word for position in found}
+    assert sum(drawn.lengths) >= len(words)
+    for (_, first, after), length in zip(expected.spans.tolist(), drawn.lengths, strict=True):
+        assert length == len({tokens[n].word for n in range(first, after)})
+        assert len({found[n] for n in range(first, after)}) == 1
+
+
+def test_drawn_lengths_follow_their_law(session):
+    """n-grams of a long text at a low share seldom touch, so their mean is near that of the law."""
+    lengths = []
+    for seed in range(30):
+        (drawn,) = together(
+            session.random_mask(TEXT * 17, "tiny", seed=seed, rate=0.08, kind="ngram")
+        )
+        lengths += drawn.lengths
+    law = LAWS["ngram"]
+    assert law == pytest.approx((6 / 11, 3 / 11, 2 / 11))
+    mean = sum(n * share for n, share in enumerate(law, start=1))
+    assert sum(lengths) / len(lengths) == pytest.approx(mean, rel=0.15)
+    assert sum(LAWS["span"]) == pytest.approx(1)
+    (single,) = together(session.random_mask(TEXT, "tiny", seed=1))
+    assert single.lengths == ()
+
+
+@pytest.mark.parametrize("kind", ["spans", None, "", 3, ["span"]])
+def test_only_known_maskings_are_drawn(session, kind):
+    (problem,) = together(session.random_mask(TEXT, "tiny", seed=1, kind=kind))
+    assert isinstance(problem, InputError)
+    assert "uniform, whole_word, ngram, span" in str(problem)
 
 
 def test_the_shown_pieces_of_a_draw_are_what_the_model_sees(session):

@@ -1,0 +1,120 @@
+"""Pictures of what the Mask tab shows, as SVG: bars as long as the probabilities they stand for."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from app.mask_scene import NOTHING, Scene
+from core_models import InputError
+from core_models.prediction import Filling, FillResult, WordScore
+from viz.bars import Bar, Group, bars_svg, stacked_svg
+from viz.permutation import Mask, masks_svg
+from viz.words import percent
+
+LEAST = math.log(1e-5)
+"""Below this a probability is shown as a power of ten."""
+
+
+def share(log: float) -> float:
+    """A probability from its natural logarithm."""
+    return math.exp(min(log, 0.0))
+
+
+def chance(log: float) -> str:
+    """A probability as people read it, however small."""
+    return percent(share(log)) if log > LEAST else f"{share(log):.1e}"
+
+
+def predictions_svg(result: FillResult, scene: Scene) -> str:
+    """The candidates of every gap; InputError where nothing is hidden."""
+    if not result.predictions:
+        raise InputError(NOTHING)
+    groups = []
+    for prediction in result.predictions:
+        own = prediction.original
+        best = list(prediction.candidates)
+        if own and own.id not in [candidate.id for candidate in best]:
+            best.append(own)
+        bars = [
+            Bar(
+                label=f"{candidate.rank:,}  {candidate.display}",
+                share=candidate.probability,
+                shown=percent(candidate.probability),
+                loud=bool(own) and candidate.id == own.id,
+            )
+            for candidate in best
+        ]
+        groups.append(Group(title=scene.tokens[prediction.position].text, bars=bars))
+    return bars_svg(groups, title=scene.ask.text)
+
+
+def together_svg(fillings: Sequence[Filling], text: str) -> str:
+    """Fillings of several gaps, beside the best of them."""
+    best = max(filling.chained for filling in fillings)
+    bars = [
+        Bar(
+            label=" … ".join(
+                choice.display for choice in sorted(filling.choices, key=lambda c: c.position)
+            ),
+            share=share(filling.chained - best),
+            shown=f"{chance(filling.chained)}  {filling.way.replace('_', ' ')}",
+            loud=filling.way == "given",
+        )
+        for filling in fillings
+    ]
+    return bars_svg([Group(title="Filled together", bars=bars)], title=text)
+
+
+def word_svg(found: Sequence[WordScore], own: str | None, text: str) -> str | None:
+    """Words of any length in one gap, beside the best of them; None where none is known."""
+    known = [entry for entry in found if entry.log_probability is not None]
+    if not known:
+        return None
+    best = max(entry.log_probability for entry in known)
+    bars = [
+        Bar(
+            label=" · ".join(entry.pieces) if len(entry.pieces) > 1 else entry.word,
+            share=share(entry.log_probability - best),
+            shown=chance(entry.log_probability),
+            loud=entry.word == own,
+        )
+        for entry in known
+    ]
+    return bars_svg([Group(title="Words in the gap", bars=bars)], title=text)
+
+
+def models_svg(found: Sequence[Mapping[str, Any]], text: str) -> str | None:
+    """The answers as bars, and below them who looks at whom; None without a gap."""
+    groups = [
+        Group(
+            title=entry["name"],
+            bars=[
+                Bar(
+                    label=filling["word"],
+                    share=share(filling["total"]),
+                    shown=chance(filling["total"]),
+                )
+                for filling in entry["fillings"]
+            ],
+        )
+        for entry in found
+        if entry.get("fillings")
+    ]
+    if not groups:
+        return None
+    looks = [entry for entry in found if entry.get("sight")]
+    masks = [
+        masks_svg(
+            [
+                Mask(
+                    title=entry["name"],
+                    rows=range(len(entry["sight"]["names"])),
+                    seen=entry["sight"]["seen"],
+                )
+            ],
+            entry["sight"]["names"],
+            title="Who looks at whom",
+        )
+        for entry in looks
+    ]
+    return stacked_svg([bars_svg(groups, title=text), *masks])

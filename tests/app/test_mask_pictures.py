@@ -1,0 +1,153 @@
+"""Who looks at whom and the pictures of the Mask tab, without a browser."""
+
+import asyncio
+import xml.etree.ElementTree as ElementTree
+from dataclasses import replace
+
+import pytest
+import torch
+
+import core_models as cm
+from app import mask_models, mask_sections
+from app.mask_sight import MOST_WORDS, sight
+from app.session import Session
+from app.tabs import mask
+from core_models.prediction import fill
+from viz.bars import FULL
+
+TEXT = "Madrid is the capital of Spain."
+LINES = [TEXT, "The capital of Spain is Madrid, and the lake is cold in winter."] * 4
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def small(name: str, head: str, direction: str = "both", kind: str = "wordpiece") -> cm.Model:
+    tokenizer = cm.Tokenizer.train(LINES, vocabulary=120, kind=kind)
+    config = cm.size(name).with_vocabulary(tokenizer.vocabulary, pad_id=tokenizer.pad_id)
+    config = replace(
+        config,
+        width=32,
+        embeddings=replace(config.embeddings, width=32),
+        attention=replace(config.attention, heads=2, head_width=16, direction=direction),
+        feed_forward=replace(config.feed_forward, width=64),
+        schedule=(0, 1),
+    )
+    generator = torch.Generator().manual_seed(4)
+    return cm.Model.new(config, tokenizer, heads=[head], generator=generator).eval()
+
+
+@pytest.fixture(scope="module")
+def masked():
+    return small("bert-tiny", "masked_token")
+
+
+@pytest.fixture(scope="module")
+def causal():
+    return small("bert-tiny", "causal", "left")
+
+
+@pytest.fixture(scope="module")
+def order():
+    return small("xlnet-base-cased", "permutation", kind="unigram")
+
+
+def positions(model: cm.Model, text: str, word: str) -> list[int]:
+    start = text.index(word)
+    encoding = model.encode([text])[0]
+    return [
+        n
+        for n, (first, after) in enumerate(encoding.offsets)
+        if not encoding.special[n] and first < start + len(word) and after > start
+    ]
+
+
+def test_a_masked_model_looks_everywhere(masked):
+    found = sight(masked, TEXT, positions(masked, TEXT, "capital"), [])
+    assert found["names"] == ["Madrid", "is", "the", "capital", "of", "Spain", "."]
+    assert found["gap"] == found["read"] == 3
+    assert all(all(row) for row in found["seen"])
+
+
+def test_a_causal_model_sees_a_triangle_and_reads_before_the_gap(causal):
+    found = sight(causal, TEXT, positions(causal, TEXT, "capital"), [])
+    assert (found["gap"], found["read"]) == (3, 2)
+    # The gap's own column is closed: what is hidden is hidden from every other place.
+    assert found["seen"] == [[x <= y and (x != 3 or y == 3) for x in range(7)] for y in range(7)]
+    assert sight(causal, TEXT, positions(causal, TEXT, "Madrid"), [])["read"] is None
+
+
+def test_a_query_sees_what_is_not_hidden(order):
+    gap, other = positions(order, TEXT, "capital"), positions(order, TEXT, "Spain")
+    found = sight(order, TEXT, gap[:1], [*gap[1:], *other])
+    assert found["gap"] == found["read"] == 3
+    assert found["seen"][3] == [x not in (3, 5) for x in range(7)]
+    assert not any(row[5] for y, row in enumerate(found["seen"]) if y != 5)
+
+
+def test_long_sentences_are_cut_around_the_gap(masked):
+    text = "The lake is cold. " * 8
+    place = masked.encode([text])[0].words.index(20)
+    found = sight(masked, text, [place], [])
+    assert len(found["names"]) == len(found["seen"]) == len(found["seen"][0]) == MOST_WORDS
+    assert found["words"][found["gap"]] == 20
+    assert found["words"] == list(range(found["words"][0], found["words"][0] + MOST_WORDS))
+
+
+def test_a_gap_written_in_the_text_has_its_name(masked):
+    text = "Madrid is the [MASK] of Spain."
+    place = masked.encode([text])[0].ids.index(masked.tokenizer.mask_id)
+    found = sight(masked, text, [place], [])
+    assert found["names"] == ["Madrid", "is", "the", "[MASK]", "of", "Spain", "."]
+    assert found["gap"] == 3
+
+
+@pytest.fixture(scope="module")
+def shown(tmp_path_factory, masked, causal):
+    folder = tmp_path_factory.mktemp("models")
+    masked.save(folder / "tiny-masked")
+    causal.save(folder / "tiny-causal")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CLOZE_MODELS", str(folder))
+        session = Session()
+        session.models()
+        yield session
+        session.close()
+
+
+def ask(*hidden, **extra):
+    marks = [{"position": position} for position in hidden]
+    return {"rev": 3, "text": TEXT, "model": "tiny-masked", "marks": marks, **extra}
+
+
+def bars(svg: str) -> list[float]:
+    boxes = [box for box in ElementTree.fromstring(svg).iter(f"{SVG}rect") if box.get("rx") == "3"]
+    widths = [float(box.get("width")) for box in boxes if box.get("x") == "250"]
+    return widths[1::2]
+
+
+def test_the_picture_of_the_predictions_has_their_probabilities(shown):
+    answer = asyncio.run(mask.picture(shown, ask(1, 2)))
+    result = fill(shown.model("tiny-masked"), TEXT, masks=[1, 2], top_k=5)
+    expected = []
+    for prediction in result.predictions:
+        best = [c.probability for c in prediction.candidates]
+        if prediction.original.id not in [c.id for c in prediction.candidates]:
+            best.append(prediction.original.probability)
+        expected += best
+    assert bars(answer["svg"]) == pytest.approx([FULL * p for p in expected], abs=0.01)
+    assert asyncio.run(mask.picture(shown, ask()))["error"]
+    assert asyncio.run(mask.picture(shown, ask(99)))["error"]
+
+
+def test_the_sections_have_pictures(shown):
+    for section in (mask_sections.together, mask_sections.word):
+        answer = asyncio.run(mask_sections.answer(section, shown, ask(1, 4)))
+        assert max(bars(answer["svg"])) == pytest.approx(FULL)
+
+
+def test_models_begin_with_one_that_reads_another_way(shown):
+    answer = asyncio.run(mask_sections.answer(mask_models.models, shown, ask(1)))
+    assert [entry["name"] for entry in answer["models"]] == ["tiny-masked", "tiny-causal"]
+    assert [entry["kind"] for entry in answer["models"]] == ["masked", "causal"]
+    assert answer["causal"]
+    assert answer["svg"].count("Who looks at whom") == 4  # heading and title of each
+    assert asyncio.run(mask_sections.answer(mask_models.models, shown, ask()))["svg"] is None

@@ -1,0 +1,149 @@
+"""Groups of horizontal bars with their numbers, as a self-contained SVG."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from viz.lines import clean
+from viz.tokenizers import text_width
+
+WIDTH = 720
+MARGIN = 16
+LABEL = 250
+"""Where the bars begin."""
+FULL = 320
+"""Length of a bar of 1."""
+ROW = 24
+GAP = 22
+LETTERS = 26
+SANS, MONO = "Helvetica, Arial, sans-serif", "Menlo, Consolas, monospace"
+PAPER, INK, SOFT, TRACK = "#ffffff", "#1d232a", "#5c646d", "#e9ebe6"
+QUIET, LOUD = "#0f5c63", "#c4500a"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bar:
+    """One line: a text, a bar and a number."""
+
+    label: str
+    share: float
+    """0 to 1 of the full length."""
+    shown: str
+    """The number as people read it."""
+    loud: bool = False
+    """The word of the text, not one that a model chose."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Group:
+    """Bars under one heading."""
+
+    title: str
+    bars: Sequence[Bar]
+
+
+def bars_svg(groups: Sequence[Group], *, title: str) -> str:
+    """Draw groups of bars one under the other.
+
+    Args:
+        groups: from top to bottom; texts may hold anything, they are escaped, long ones are cut.
+        title: the line above the picture.
+
+    Returns:
+        An SVG document.
+
+    Raises:
+        ValueError: when there is no bar, or a share is not within 0 to 1.
+    """
+    if not any(group.bars for group in groups):
+        raise ValueError("there is nothing to draw")
+    parts = [_text(MARGIN, 26, _short(title, 80), size=15)]
+    y = 44.0
+    for group in groups:
+        parts.append(_text(MARGIN, y + 14, _short(group.title, 86), fill=SOFT))
+        y += 24
+        for bar in group.bars:
+            if not 0 <= bar.share <= 1:
+                raise ValueError(f"the bar of {bar.label!r} is {bar.share}, not within 0 to 1")
+            parts += _line(bar, y)
+            y += ROW
+        y += GAP
+    height = round(y)
+    return "\n".join(
+        [
+            f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height}" '
+            f'viewBox="0 0 {WIDTH} {height}" role="img">',
+            f"<title>{clean(title)}</title>",
+            f'<rect width="{WIDTH}" height="{height}" fill="{PAPER}"/>',
+            *parts,
+            "</svg>",
+        ]
+    )
+
+
+def stacked_svg(pictures: Sequence[str]) -> str:
+    """Several SVG documents of this package as one, from top to bottom."""
+    sizes = [
+        tuple(int(number) for number in re.findall(r'(?:width|height)="(\d+)"', picture)[:2])
+        for picture in pictures
+    ]
+    width, height = max(w for w, _ in sizes), sum(h for _, h in sizes)
+    inner, y = [], 0
+    for picture, (_, tall) in zip(pictures, sizes, strict=True):
+        inner.append(picture.replace("<svg ", f'<svg y="{y}" ', 1))
+        y += tall
+    return "\n".join(
+        [
+            f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
+            f'viewBox="0 0 {width} {height}" role="img">',
+            f'<rect width="{width}" height="{height}" fill="{PAPER}"/>',
+            *inner,
+            "</svg>",
+        ]
+    )
+
+
+def _line(bar: Bar, y: float) -> list[str]:
+    colour = LOUD if bar.loud else QUIET
+    middle = y + ROW / 2 + 4
+    return [
+        _text(LABEL - 12, middle, _short(bar.label, LETTERS), anchor="end", fill=INK, size=14),
+        _box(FULL, y, TRACK),
+        _box(FULL * bar.share, y, colour),
+        _text(LABEL + FULL + 12, middle, bar.shown, family=MONO),
+    ]
+
+
+def _box(width: float, y: float, fill: str) -> str:
+    return (
+        f'<rect x="{LABEL}" y="{y + 6:.1f}" width="{width:.2f}" height="{ROW - 12}" rx="3" '
+        f'fill="{fill}"/>'
+    )
+
+
+def _short(text: str, letters: int) -> str:
+    """The beginning of a long text, as wide as so many letters."""
+    room = text_width("n" * letters)
+    if text_width(text) <= room:
+        return text
+    while text and text_width(text + "…") > room:
+        text = text[:-1]
+    return text + "…"
+
+
+def _text(
+    x: float,
+    y: float,
+    text: str,
+    *,
+    anchor: str = "start",
+    family: str = SANS,
+    size: float = 13,
+    fill: str = INK,
+) -> str:
+    return (
+        f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" font-family="{family}" '
+        f'font-size="{size:g}" fill="{fill}" xml:space="preserve">{clean(text)}</text>'
+    )
