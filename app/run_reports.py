@@ -114,11 +114,19 @@ class Reports:
             if run_config.is_task(config)
             else [kept.step for kept in folder.checkpoints("snapshots")],
             "detects": "replaced_token" in (status.get("losses") or {}),
+            "validated": _changed(folder.path / "validation.json"),
             "task": status.get("task"),
             "evaluated": run_config.is_task(config) and (folder.path / "evaluation.json").exists(),
             "model": f"run/{run}" if folder.model_path.is_dir() or folder.checkpoints() else None,
             "command": run_process.command(folder.path),
         }
+
+    def examples(self, run: str) -> dict[str, Any]:
+        """The held-out examples that the newest validation found hardest and easiest."""
+        found = run_process.read_json(self.runs.folder(run).path / "validation.json")
+        if not found:
+            raise InputError("This run has not been validated yet.")
+        return found
 
     def generation(self, run: str) -> int:
         """How often reports of a run were taken back."""
@@ -207,6 +215,14 @@ def _seconds_left(status: dict[str, Any], records: list[dict[str, Any]]) -> floa
         return None
     since = max(0.0, time.time() - float(status.get("updated") or time.time()))
     return max(0.0, float((steps - step) * took / made - min(since, took)))
+
+
+def _changed(path: Path) -> int | None:
+    """When a file was written, in milliseconds; None where there is none."""
+    try:
+        return path.stat().st_mtime_ns // 1_000_000
+    except OSError:
+        return None
 
 
 def _repeated(folder: RunFolder) -> float:

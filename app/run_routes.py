@@ -80,6 +80,10 @@ class RunRoutes:
         """What a finished fine-tuning was measured at."""
         return await asyncio.to_thread(run_tasks.result, self.runs, request.path_params["run"])
 
+    async def examples(self, request: Request) -> Any:
+        """Held-out examples of a pretraining run, hardest and easiest."""
+        return await asyncio.to_thread(self.reports.examples, request.path_params["run"])
+
     async def try_out(self, request: Request) -> Any:
         """What a fine-tuned model says about a text."""
         values = await _object(request)
@@ -195,6 +199,7 @@ class RunRoutes:
             Route(f"{PREFIX}/runs", _guarded(self.create), methods=post),
             Route(f"{run}/race", _guarded(self.race), methods=get),
             Route(f"{run}/result", _guarded(self.result), methods=get),
+            Route(f"{run}/examples", _guarded(self.examples), methods=get),
             Route(f"{run}/try", _guarded(self.try_out), methods=post),
             Route(f"{PREFIX}/look", _guarded(self.look), methods=post),
             Route(f"{run}/guess", _guarded(self.guess), methods=post),

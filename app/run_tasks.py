@@ -238,8 +238,8 @@ async def try_out(session: Session, runs: Runs, run: str, values: Mapping[str, A
 
 def _texts(values: Mapping[str, Any], task: Mapping[str, Any]) -> tuple[str, str | None]:
     text = clean_text(values.get("text"))
-    if not values.get("pair"):
-        if task["kind"] in ("pair", "answer"):
-            raise InputError("This model reads two texts: write the second one, too.")
-        return text, None
-    return text, clean_text(values.get("pair"))
+    # Of a run from before this was noted, a score may be one of a text or of two.
+    paired = task.get("paired", task["kind"] in ("pair", "answer") or None)
+    if paired and not values.get("pair"):
+        raise InputError("This model reads two texts: write the second one, too.")
+    return text, clean_text(values["pair"]) if values.get("pair") and paired is not False else None

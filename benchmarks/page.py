@@ -1,29 +1,36 @@
 """The page in a real browser: first load, and a click on a word until its predictions are painted.
 
 Starts ``app.py`` on a free port and drives Chromium. Run with ``python -m benchmarks.page``
-(``CHROMIUM=/path/to/browser`` where it is not found by itself).
+(``CHROMIUM=/path/to/browser`` where it is not found by itself). With ``--during-run`` a run of the
+classroom recipe trains meanwhile, started as the page starts one, and a second page watches it.
 """
 
 import argparse
+import json
 import os
 import shutil
 import socket
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.error import URLError
 from urllib.parse import urlsplit
 from urllib.request import urlopen
 
+from app.runs import Runs
 from benchmarks.measure import Report, Table, environment, percentile, run_main
+from core_models.training.folder import RunFolder
 
 ROOT = Path(__file__).resolve().parent.parent
 START_SECONDS = 120
+ENDLESS = 10**6
+"""Steps of the run that trains meanwhile; it is stopped, not finished."""
 ANSWER_MS = 20_000
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
@@ -61,13 +68,22 @@ def measure(arguments: argparse.Namespace) -> Report:
     """Load the page a few times, then click."""
     from playwright.sync_api import sync_playwright
 
-    with server() as address, sync_playwright() as playwright:
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="cloze-page-")))
+        address = stack.enter_context(server(folder))
+        playwright = stack.enter_context(sync_playwright())
         browser = playwright.chromium.launch(
             executable_path=chromium(), args=["--no-sandbox", "--disable-background-networking"]
         )
         load(browser, address)  # the server's own first time is not the visitor's
+        speed = None
+        if arguments.during_run:
+            run = stack.enter_context(training(folder))
+            watch(browser, address, run)
         loads = [load(browser, address) for _ in range(arguments.loads)]
         clicks = click(browser, address, arguments.clicks)
+        if arguments.during_run:
+            speed = statistics.median(tokens_per_second(folder / run))
         name = f"Chromium {browser.version}"
         browser.close()
     first, size = (statistics.median(item[key] for item in loads) for key in ("ms", "bytes"))
@@ -84,9 +100,17 @@ def measure(arguments: argparse.Namespace) -> Report:
         ("first load, requests", f"{requests:.0f}"),
         ("requests to other hosts", f"{foreign:.0f}"),
     ]
+    title, command = "The page with bert-mini", "python -m benchmarks.page"
+    during = ""
+    if speed is not None:
+        title, command = f"{title}, while a run trains", f"{command} --during-run"
+        during = (
+            f" A run of classroom.json trains meanwhile ({speed:,.0f} tokens/s, all but one of the "
+            "cores, low priority), and a second page watches it."
+        )
     note = (
         f"{len(clicks)} clicks, each with a set of hidden words that was not asked before; "
-        f"medians of {len(loads)} loads. Server and browser share the machine."
+        f"medians of {len(loads)} loads. Server and browser share the machine." + during
     )
     figure: dict[str, float | int | str] = {
         "click_p50_ms": percentile(clicks, 0.5),
@@ -96,8 +120,10 @@ def measure(arguments: argparse.Namespace) -> Report:
         "load_requests": requests,
         "foreign_requests": foreign,
     }
-    table = Table("The page with bert-mini", ("what", "figure"), rows, note)
-    return Report("python -m benchmarks.page", [table], [*environment("gradio"), name], [figure])
+    if speed is not None:
+        figure["training_tokens_per_second"] = speed
+    table = Table(title, ("what", "figure"), rows, note)
+    return Report(command, [table], [*environment("gradio"), name], [figure])
 
 
 def load(browser: Any, address: str) -> dict[str, float]:
@@ -143,8 +169,44 @@ def click(browser: Any, address: str, number: int) -> list[float]:
 
 
 @contextmanager
-def server() -> Iterator[str]:
-    """The page on a free port of this machine; gives its address."""
+def training(folder: Path) -> Iterator[str]:
+    """A run of the classroom recipe that trains as long as this lasts; gives its id."""
+    config = json.loads((ROOT / "assets/recipes/classroom.json").read_text("utf-8"))
+    runs = Runs(folder, seconds=0.2)
+    run = runs.create(config | {"name": "benchmark", "steps": ENDLESS})
+    runs.start(run)
+    try:
+        end = time.monotonic() + START_SECONDS
+        while not runs.folder(run).metrics():
+            if runs.state(run) not in ("queued", "starting", "running"):
+                raise RuntimeError(f"the run is {runs.state(run)}: {runs.folder(run).status()}")
+            if time.monotonic() > end:
+                raise RuntimeError(f"the run did not train within {START_SECONDS} seconds")
+            time.sleep(0.2)
+        yield run
+    finally:
+        if runs.state(run) in ("queued", "starting", "running"):
+            runs.stop(run)
+        while runs.state(run) in ("starting", "running", "stopping"):
+            time.sleep(0.2)
+        runs.close()
+
+
+def watch(browser: Any, address: str, run: str) -> None:
+    """Open a page that polls the run, as its owner's does."""
+    page = browser.new_page(viewport={"width": 1280, "height": 900})
+    page.goto(f"{address}/#run={run}")
+    page.wait_for_selector(".train-run[data-state=running] .train-svg", timeout=ANSWER_MS)
+
+
+def tokens_per_second(run: Path) -> list[float]:
+    """Of every report of a run."""
+    return [record["tokens_per_second"] for record in RunFolder(run).metrics()]
+
+
+@contextmanager
+def server(runs: Path) -> Iterator[str]:
+    """The page on a free port of this machine, over a folder of runs; gives its address."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -152,7 +214,7 @@ def server() -> Iterator[str]:
     process = subprocess.Popen(
         [sys.executable, "app.py"],
         cwd=ROOT,
-        env=os.environ | {"PORT": str(port)},
+        env=os.environ | {"PORT": str(port), "CLOZE_RUNS": str(runs)},
         stdout=subprocess.DEVNULL,
     )
     try:
@@ -189,6 +251,7 @@ def build_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.page", description=__doc__)
     parser.add_argument("--clicks", type=int, default=40)
     parser.add_argument("--loads", type=int, default=5)
+    parser.add_argument("--during-run", action="store_true", help="while a run trains")
     return parser
 
 

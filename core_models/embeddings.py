@@ -55,7 +55,7 @@ class Embeddings(nn.Module):
 
         Waves of Attention Is All You Need (arXiv 1706.03762, 3.5), where a distance is one rotation
         for all positions: a head that looks at a neighbour is learnt sooner than from drawn rows.
-        The rows before the first position stay zero. A model without a table is unchanged.
+        The rows before the first position stay as they were. A model without a table is unchanged.
         """
         if self.positions is None:
             return

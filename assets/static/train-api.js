@@ -1,6 +1,7 @@
 // Training: the routes of the server. Every failure becomes an Error with a message for people.
 
-const SILENT = 'The server does not answer. Is it still running? Your runs go on without it.';
+const { message, t } = window.Cloze;
+const SILENT = t`The server does not answer. Is it still running? Your runs go on without it.`;
 
 /** A secret of this browser: only with it can the runs that are made here be stopped and deleted. */
 function secret() {
@@ -19,6 +20,9 @@ function own() {
   return owner;
 }
 
+/** Python's words in the visitor's language; a list of errors has one on each line. */
+export const said = (text) => text.split('\n').map((line) => message(line)).join('\n');
+
 async function ask(path, options = {}) {
   let answer;
   try {
@@ -30,7 +34,7 @@ async function ask(path, options = {}) {
   }
   const values = await answer.json().catch(() => null);
   if (answer.ok && values !== null && !values.error) return values;
-  throw Object.assign(new Error(values?.error ?? `The server answers with ${answer.status}.`),
+  throw Object.assign(new Error(values?.error ? said(values.error) : t`The server answers with ${answer.status}.`),
     { silent: values === null });
 }
 

@@ -1,28 +1,32 @@
 // Training: what the form for a new run says, and what it starts from without a recipe.
-export const TEXT = {
+const { t, texts } = window.Cloze;
+
+export const TEXT = texts({
   title: 'New run', preset: 'Begin with a recipe', texts: 'What it reads', model: 'What it is', training: 'How it learns',
-  paste: 'Paste a text', placeholder: 'One sentence on each line, a blank line between documents.',
-  file: 'Send a file: text (.txt) or a table (.csv, .tsv, .jsonl, .parquet)', column: 'Column of the text, in a table',
-  columnHint: 'text, or the only one', family: 'Family', shape: 'Layers × width', other: 'other …', layers: 'Layers', width: 'Width',
+  name: 'Name', precision: 'Precision', vocabulary: 'Vocabulary', family: 'Family', shape: 'Layers × width', other: 'other …', layers: 'Layers', width: 'Width',
   from: 'Start from', scratch: 'a fresh model', json: 'All settings as config.json', apply: 'Use these settings',
   jsonHint: 'Every field the trainer knows; the fields above are part of it.',
   start: 'Start training', batch: 'Show the first batch', time: 'How long will it take?', command: 'The same from the command line',
-  save: 'Save the settings as a file', sending: 'Sending the text …', measuring: 'Trying it for two seconds …', none: 'No recipes are shipped.',
-  copied: (id) => `These are the settings of ${id}.`, remove: 'Remove',
-};
-export const FORMATS = {
+  save: 'Save the settings as a file', measuring: 'Trying it for two seconds …', none: 'No recipes are shipped.',
+  copied: (id) => t`These are the settings of ${id}.`,
+});
+export const FORMATS = texts({
   next_sentence: 'pairs of segments, half of them neighbours', sentence_order: 'two segments, half of them swapped',
   sentence_pair: 'pairs of sentences', full_sentences: 'full sentences up to the longest length', doc_sentences: 'full sentences of one document',
   single: 'single segments', recurrent: 'a stream that goes on from batch to batch',
-};
-export const MASKINGS = {
+});
+export const MASKINGS = texts({
   uniform: 'single pieces', whole_word: 'whole words', ngram: 'runs of words', windowed_ngram: 'runs of words in windows', span: 'spans',
   with_replacement: 'single pieces, drawn with replacement', similar_word: 'words, replaced by similar ones', ordering: 'an order of prediction',
-};
+});
+export const OBJECTIVES = texts({
+  masked_token: 'masked tokens', next_sentence: 'next sentence', sentence_order: 'sentence order', span_boundary: 'span boundary',
+  permutation: 'permutation', replaced_token: 'replaced tokens', causal: 'next token', distillation: 'distillation',
+});
 // Path in config.json, label, step of the number field.
 export const NUMBERS = [
-  ['steps', 'Steps'], ['batch_size', 'Batch size'], ['data.max_length', 'Longest example'],
-  ['optimizer.learning_rate', 'Learning rate', 'any'], ['schedule.warmup', 'Warm-up steps'], ['seed', 'Seed'],
+  ['steps', t`Steps`], ['batch_size', t`Batch size`], ['data.max_length', t`Longest example`],
+  ['optimizer.learning_rate', t`Learning rate`, 'any'], ['schedule.warmup', t`Warm-up steps`], ['seed', t`Seed`],
 ];
 export const FOLLOWS_FAMILY = ['objectives', 'masking', 'generator', 'distillation'];
 export const FALLBACK = {

@@ -1,11 +1,13 @@
 // Training: the form for a new run. It edits one config.json; presets fill it, the schema explains it.
-import { get, post, sendText } from './train-api.js';
+import { get, post } from './train-api.js';
+import { code } from './train-areas.js';
 import { makeBatch } from './train-batch.js';
-import { FALLBACK, FOLLOWS_FAMILY, FORMATS, MASKINGS, NUMBERS, TEXT } from './train-form-text.js';
+import { FALLBACK, FOLLOWS_FAMILY, FORMATS, MASKINGS, NUMBERS, OBJECTIVES, TEXT } from './train-form-text.js';
 import { copyButton } from './train-parts.js';
-import { duration, many, size } from './train-words.js';
+import { forgetOwn, makeTexts } from './train-texts.js';
+import { duration, many, sentences } from './train-words.js';
 
-const { element, format } = window.Cloze;
+const { element, format, message, t } = window.Cloze;
 const read = (config, path) => path.split('.').reduce((part, key) => part?.[key], config);
 function put(config, path, value) {
   const keys = path.split('.');
@@ -18,7 +20,6 @@ export function makeForm({ onStarted }) {
   let offer = null; // what the server offers
   let config = structuredClone(FALLBACK);
   let source = null; // run that the settings were copied from
-  let sent = []; // texts that were sent: {id, name, lines, bytes}
   let checked = 0;
   let preset = null;
   const inputs = new Map();
@@ -27,11 +28,18 @@ export function makeForm({ onStarted }) {
   const problem = element('p', { class: 'problem', role: 'alert', hidden: true });
   const note = element('p', { class: 'train-note', hidden: true });
   const presets = element('div', { class: 'train-presets', role: 'group', 'aria-label': TEXT.preset });
-  const texts = element('div', { class: 'train-texts' });
-  const sentList = element('ul', { class: 'train-sent' });
-  const paste = element('textarea', { id: 'train-paste', rows: '3', placeholder: TEXT.placeholder });
-  const file = element('input', { type: 'file', id: 'train-file', accept: '.txt,.csv,.tsv,.jsonl,.parquet,text/plain' });
-  const column = element('input', { type: 'text', id: 'train-column', maxlength: '200', autocomplete: 'off', placeholder: TEXT.columnHint });
+  const reads = makeTexts({
+    prefix: 'train',
+    chosen: () => [...config.data.texts, ...(config.data.training_only ?? [])],
+    choose: (pattern, on) => {
+      const others = (list) => list.filter((each) => each !== pattern);
+      config.data.texts = [...others(config.data.texts), ...(on ? [pattern] : [])];
+      if (config.data.training_only) config.data.training_only = others(config.data.training_only);
+    },
+    onColumn: (column) => put(config, 'data.column', column),
+    onChange: () => { fill(); changed(); },
+    onProblem: (error) => { unsent = error; fail(null); },
+  });
   const family = element('select', { id: 'train-family' });
   const shape = element('select', { id: 'train-shape' });
   const from = element('select', { id: 'train-from' });
@@ -41,7 +49,7 @@ export function makeForm({ onStarted }) {
   const summary = element('p', { class: 'train-sum', role: 'status' });
   const defaults = element('p', { class: 'train-note' });
   const time = element('p', { class: 'train-note', role: 'status' });
-  const command = element('pre', { class: 'code', tabindex: '0' });
+  const command = code(TEXT.command);
   const json = element('textarea', { class: 'train-json', rows: '16', spellcheck: 'false', 'aria-label': TEXT.json });
   const batch = makeBatch();
 
@@ -62,22 +70,21 @@ export function makeForm({ onStarted }) {
     time.textContent = TEXT.measuring;
     try {
       const found = await post('estimate', await form());
-      time.textContent = `At most about ${duration(found.seconds)} on this machine as busy as it is now, at ${format.count(Math.round(found.tokens_per_second))} tokens per second.`;
+      time.textContent = t`At most about ${duration(found.seconds)} on this machine as busy as it is now, at ${format.count(Math.round(found.tokens_per_second))} tokens per second.`;
     } catch (error) { time.textContent = ''; throw error; }
   }));
   const custom = element('span', { class: 'train-row' }, number('model.overrides.layers', TEXT.layers), number('model.overrides.width', TEXT.width));
-  fresh.append(field(TEXT.family, family), field(TEXT.shape, shape), custom, number('tokenizer.vocabulary', 'Vocabulary'));
+  fresh.append(field(TEXT.family, family), field(TEXT.shape, shape), custom, number('tokenizer.vocabulary', TEXT.vocabulary));
 
   const section = (title, ...children) => element('section', {}, element('h4', { text: title }), ...children);
   const root = element('div', { class: 'train-form' },
     element('div', { class: 'card' },
       element('h3', { text: TEXT.title }), off, note,
       section(TEXT.preset, presets),
-      section(TEXT.texts, texts, sentList, field(TEXT.paste, paste),
-        element('div', { class: 'train-row train-send' }, field(TEXT.file, file), field(TEXT.column, column))),
+      section(TEXT.texts, reads.root),
       section(TEXT.model, element('div', { class: 'train-row' }, field(TEXT.from, from)), fresh, defaults),
-      section(TEXT.training, element('div', { class: 'train-row' }, ...NUMBERS.map((each) => number(...each)), field('Precision', precision)),
-        field('Name', name)),
+      section(TEXT.training, element('div', { class: 'train-row' }, ...NUMBERS.map((each) => number(...each)), field(TEXT.precision, precision)),
+        field(TEXT.name, name)),
       element('details', { class: 'train-all' }, element('summary', { text: TEXT.json }),
         element('p', { class: 'train-note', text: TEXT.jsonHint }), json, button(TEXT.apply, 'train-apply', () => useJson())),
       element('div', { class: 'train-end' }, summary, time, problem,
@@ -86,7 +93,12 @@ export function makeForm({ onStarted }) {
           element('p', { class: 'train-actions' }, copyButton(command), button(TEXT.save, 'train-save', () => save()))))),
     batch.root);
 
-  const fail = (error) => { problem.hidden = !error; problem.textContent = error?.message ?? error ?? ''; };
+  let unsent = null; // why a text could not be sent: no later check makes that good
+  const fail = (error) => {
+    const told = unsent ?? error;
+    problem.hidden = !told;
+    problem.textContent = told?.message ?? told ?? '';
+  };
 
   async function tryOut(control, act) {
     control.disabled = true;
@@ -104,17 +116,13 @@ export function makeForm({ onStarted }) {
       input.placeholder = about.default ?? '';
       if (about.least !== null && about.least !== undefined) input.min = about.least;
       if (about.most !== null && about.most !== undefined) input.max = about.most;
-      input.closest('label').title = about.text ?? '';
+      input.closest('label').title = message(about.text ?? '');
     }
     if (document.activeElement !== name) name.value = config.name ?? '';
     precision.value = config.precision ?? offer.fields.precision?.default ?? 'fp32';
     from.value = config.model.checkpoint ?? '';
     fresh.hidden = Boolean(config.model.checkpoint);
-    for (const box of texts.querySelectorAll('input')) box.checked = [...config.data.texts, ...(config.data.training_only ?? [])].includes(box.value);
-    sentList.replaceChildren(...sent.map((text) => element('li', {},
-      element('span', { text: `${text.name}: ${text.column ? `column “${text.column}”` : `${format.count(text.lines)} lines`}, ${size(text.bytes)}` }),
-      text.sample?.length ? element('span', { class: 'train-note', text: `begins “${text.sample[0].slice(0, 90)}”` }) : null,
-      button(TEXT.remove, '', () => { sent = sent.filter((each) => each !== text); fill(); changed(); }, 'quiet'))));
+    reads.fill();
     for (const card of presets.children) card.setAttribute('aria-pressed', String(card.dataset.name === preset));
     json.value = JSON.stringify(config, null, 2);
     json.dataset.old = json.value;
@@ -135,22 +143,24 @@ export function makeForm({ onStarted }) {
   }
 
   function describe(found) {
-    summary.textContent = `${many(found.parameters)} parameters: ${found.layers} layers of width ${found.width}, ${found.heads} heads. `
-      + `It will read at most ${many(found.tokens)} tokens.`;
+    summary.textContent = t`${many(found.parameters)} parameters: ${found.layers} layers of width ${found.width}, ${found.heads} heads. It will read at most ${many(found.tokens)} tokens.`;
     const { masking } = found;
-    const goals = Object.entries(found.objectives).map(([key, weight]) => `${key.replaceAll('_', ' ')}${weight === 1 ? '' : ` (× ${weight})`}`);
+    const goals = Object.entries(found.objectives).map(([key, weight]) => `${OBJECTIVES[key] ?? key}${weight === 1 ? '' : ` (× ${weight})`}`);
     const split = masking.split.map((share) => Math.round(share * 100)).join('/');
-    defaults.textContent = `Learns: ${goals.join(', ')}. Examples: ${FORMATS[found.format] ?? found.format}. `
-      + `Hides ${Math.round(masking.rate * 100)} %: ${MASKINGS[masking.kind] ?? masking.kind} (${split} hidden/random/kept)`
-      + `${masking.dynamic ? ', drawn anew each time' : ', drawn once'}. Change this under “${TEXT.json}”.`;
+    const how = `${Math.round(masking.rate * 100)} %`;
+    defaults.textContent = sentences(
+      t`Learns: ${goals.join(', ')}. Examples: ${FORMATS[found.format] ?? found.format}.`,
+      masking.dynamic ? t`Hides ${how}, drawn anew each time: ${MASKINGS[masking.kind] ?? masking.kind} (${split} hidden/random/kept).`
+        : t`Hides ${how}, drawn once: ${MASKINGS[masking.kind] ?? masking.kind} (${split} hidden/random/kept).`,
+      t`Change this under “${TEXT.json}”.`);
   }
 
   // --- asking -----------------------------------------------------------------------------
 
   let timer = 0;
-  let pasted = null; // the pasted text that was sent last, and its entry
   function changed() {
     clearTimeout(timer);
+    unsent = null;
     time.textContent = '';
     batch.hide();
     json.value = JSON.stringify(config, null, 2);
@@ -158,12 +168,7 @@ export function makeForm({ onStarted }) {
   }
 
   /** What is sent: the config, the texts (the pasted one is sent now), where it was copied from. */
-  async function form() {
-    const text = paste.value.trim() ? paste.value : '';
-    if (text && pasted?.text !== text) pasted = { text, entry: await sendText('pasted.txt', new Blob([text])) };
-    if (!text) pasted = null;
-    return { config, texts: [...sent.map(({ id }) => id), ...(pasted ? [pasted.entry.id] : [])], source };
-  }
+  const form = async () => ({ config, texts: await reads.ids(), source });
 
   async function check() {
     checked += 1;
@@ -188,14 +193,16 @@ export function makeForm({ onStarted }) {
   const fileName = () => (config.name ?? '').toLowerCase().replace(/[^a-z0-9]+/g, '-').replace(/^-|-$/g, '') || 'my-run';
 
   async function save() {
-    const { download } = await import('./attention-export.js');
+    const { download } = await import('./export.js');
     download(`${fileName()}.json`, `${JSON.stringify(config, null, 2)}\n`, 'application/json');
   }
 
   async function begin() {
     await tryOut(start, async () => {
       const { id } = await post('runs', await form());
-      [sent, pasted, source, paste.value] = [[], null, null, ''];
+      forgetOwn(config);
+      source = null;
+      reads.clear();
       onStarted(id);
     });
   }
@@ -219,7 +226,7 @@ export function makeForm({ onStarted }) {
       const kept = source;
       use(values);
       source = kept;
-    } catch (error) { fail(`This is not JSON: ${error.message}`); }
+    } catch (error) { fail(t`This is not JSON: ${error.message}`); }
   }
 
   family.addEventListener('change', () => {
@@ -253,22 +260,6 @@ export function makeForm({ onStarted }) {
   });
   precision.addEventListener('change', () => { put(config, 'precision', precision.value); changed(); });
   name.addEventListener('input', () => { put(config, 'name', name.value || undefined); changed(); });
-  paste.addEventListener('change', changed);
-  file.addEventListener('change', async () => {
-    const chosen = file.files[0];
-    if (!chosen) return;
-    fail(null);
-    if (chosen.size > offer.most_bytes) { fail(`${chosen.name} has ${size(chosen.size)}; up to ${size(offer.most_bytes)} go.`); file.value = ''; return; }
-    summary.textContent = TEXT.sending;
-    try {
-      const text = await sendText(chosen.name, chosen, column.value.trim());
-      if (text.column) put(config, 'data.column', text.column);
-      sent = [...sent.filter((each) => each.id !== text.id), text];
-      fill();
-      changed();
-    } catch (error) { summary.textContent = ''; fail(error); }
-    file.value = '';
-  });
 
   // --- opening ----------------------------------------------------------------------------
 
@@ -277,7 +268,7 @@ export function makeForm({ onStarted }) {
       const first = !offer;
       offer = await get('form');
       off.hidden = offer.enabled;
-      off.textContent = offer.off ?? '';
+      off.textContent = message(offer.off ?? '');
       for (const control of [start, showBatch, measure]) control.disabled = !offer.enabled;
       if (first) build();
       const kept = from.value;
@@ -293,21 +284,10 @@ export function makeForm({ onStarted }) {
     presets.replaceChildren(...offer.presets.map((each) => element('button', {
       type: 'button', class: 'train-preset', 'data-name': each.name, 'aria-pressed': 'false',
       onclick: () => use(each.config, each.name),
-    }, element('b', { text: each.title }), element('span', { text: each.config.description ?? '' }),
-    element('span', { class: 'train-meta', text: `${format.count(each.config.steps)} steps × ${each.config.batch_size ?? 32} examples` }))));
+    }, element('b', { text: message(each.title) }), element('span', { text: message(each.config.description ?? '') }),
+    element('span', { class: 'train-meta', text: t`${format.count(each.config.steps)} steps × ${each.config.batch_size ?? 32} examples` }))));
     if (!offer.presets.length) presets.textContent = TEXT.none;
-    texts.replaceChildren(...offer.texts.map((text) => {
-      const box = element('input', { type: 'checkbox', value: text.pattern });
-      box.addEventListener('change', () => {
-        const others = (list) => list.filter((each) => each !== text.pattern);
-        config.data.texts = [...others(config.data.texts), ...(box.checked ? [text.pattern] : [])];
-        if (config.data.training_only) config.data.training_only = others(config.data.training_only);
-        fill();
-        changed();
-      });
-      return element('label', { class: 'train-check' }, box, element('span', { text: text.title }),
-        element('span', { class: 'train-note', text: size(text.bytes) }));
-    }));
+    reads.build(offer.texts, offer.most_bytes);
     family.replaceChildren(...offer.families.map((each) => element('option', { value: each.name, text: each.title })));
     shape.replaceChildren(...offer.shapes.map(([layers, width]) => element('option', { value: `${layers}x${width}`, text: `${layers} × ${width}` })),
       element('option', { value: 'other', text: TEXT.other }));

@@ -4,27 +4,29 @@ import { makeRaceForm } from './train-race-form.js';
 import { makeTaskForm } from './train-task.js';
 import { get } from './train-api.js';
 
-const { element } = window.Cloze;
+const { element, t } = window.Cloze;
 const KINDS = [
-  ['pretraining', 'Pretrain', 'A model learns a language from plain text.'],
-  ['task', 'Fine-tune', 'A pretrained model learns a task from labelled examples.'],
-  ['race', 'Race', 'Several ways of learning, the same text and budget.'],
+  ['pretraining', t`Pretrain`, t`A model learns a language from plain text.`],
+  ['task', t`Fine-tune`, t`A pretrained model learns a task from labelled examples.`],
+  ['race', t`Race`, t`Several ways of learning, the same text and budget.`],
 ];
 
-export function makeNew({ onStarted }) {
+/** kind: the form to begin with; onKind(kind) is told which one is shown. */
+export function makeNew({ onStarted, kind: first, onKind }) {
   const forms = {
     pretraining: makeForm({ onStarted }), task: makeTaskForm({ onStarted }), race: makeRaceForm({ onStarted }),
   };
-  let kind = 'pretraining';
+  let kind = KINDS.some(([name]) => name === first) ? first : 'pretraining';
   const host = element('div');
   const buttons = new Map(KINDS.map(([name, title, text]) => [name, element('button', {
     type: 'button', class: 'train-kind', id: `train-kind-${name}`, 'aria-pressed': 'false', onclick: () => show(name),
   }, element('b', { text: title }), element('span', { text }))]));
   const root = element('div', { class: 'train-new' },
-    element('div', { class: 'train-kinds', role: 'group', 'aria-label': 'Kind of run' }, ...buttons.values()), host);
+    element('div', { class: 'train-kinds', role: 'group', 'aria-label': t`Kind of run` }, ...buttons.values()), host);
 
   function show(name) {
     kind = name;
+    onKind(kind);
     for (const [each, button] of buttons) button.setAttribute('aria-pressed', String(each === kind));
     host.replaceChildren(forms[kind].root);
     forms[kind].refresh();

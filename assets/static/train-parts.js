@@ -1,29 +1,52 @@
 // Training: the numbers as a table, and what a run was asked to do.
 import { get } from './train-api.js';
-import { figure, figureName } from './train-words.js';
+import { code, scroll } from './train-areas.js';
+import { figure, figureName, heldOutName } from './train-words.js';
 
-const { element, format } = window.Cloze;
-const TEXT = {
+const { element, format, t, texts } = window.Cloze;
+const TEXT = texts({
   table: 'The numbers as a table', log: 'Log', config: 'Settings (config.json)', command: 'The command that starts or continues this run',
-  copy: 'Copy', copied: 'Copied', select: 'Press Ctrl+C', diff: 'What differs from', same: 'The settings are the same.', unset: 'not set',
-};
+  copy: 'Copy', copied: 'Copied', select: 'Press Ctrl+C', diff: (name) => t`What differs from ${name}`, same: 'The settings are the same.', unset: 'not set',
+  csv: 'Save as CSV', svg: 'Save as SVG', png: 'Save as PNG', step: 'Step', tokens: 'Tokens', seconds: 'Seconds', setting: 'Setting',
+});
 const MOST_ROWS = 200;
 
 export function copyButton(target) {
   const button = element('button', { type: 'button', class: 'quiet outlined', text: TEXT.copy });
   button.addEventListener('click', async () => {
-    const { copyText } = await import('./attention-export.js');
+    const { copyText } = await import('./export.js');
     button.textContent = await copyText(target.textContent, target) ? TEXT.copied : TEXT.select;
     setTimeout(() => { button.textContent = TEXT.copy; }, 2000);
   });
   return button;
 }
 
+/** Buttons for files. csv() gives rows of cells, svg() a drawing as text or null; name(kind) what a file is called. */
+export function makeFiles(prefix, { csv, svg, name }) {
+  const button = (text, id, act) => element('button', { type: 'button', class: 'quiet outlined', id: `${prefix}-${id}`, text, onclick: act });
+  const cell = (value) => (/[",\r\n]/.test(value) ? `"${String(value).replaceAll('"', '""')}"` : value);
+  return element('p', { class: 'train-files' },
+    button(TEXT.csv, 'csv', async () => {
+      const { download } = await import('./export.js');
+      download(`${name('csv')}.csv`, csv().map((row) => row.map(cell).join(',')).join('\r\n'), 'text/csv;charset=utf-8');
+    }),
+    button(TEXT.svg, 'svg-file', async () => {
+      const { download } = await import('./export.js');
+      const drawn = svg();
+      if (drawn) download(`${name('svg')}.svg`, drawn, 'image/svg+xml');
+    }),
+    button(TEXT.png, 'png-file', async () => {
+      const { downloadPicture } = await import('./export.js');
+      const drawn = svg();
+      if (drawn) await downloadPicture(`${name('png')}.png`, drawn);
+    }));
+}
+
 /** The table twin of the charts; filled only while it is open. */
 export function makeRecord() {
   const table = element('table');
   const root = element('details', { class: 'train-table' }, element('summary', { text: TEXT.table }),
-    element('div', { class: 'train-scroll', tabindex: '0' }, table));
+    scroll(TEXT.table, table));
   let latest = null;
   const columns = (records, keys) => [
     'step', 'tokens', 'seconds',
@@ -33,7 +56,7 @@ export function makeRecord() {
     if (!root.open || !latest) return;
     const [records, keys] = latest;
     const names = columns(records, keys);
-    const head = (name) => (name.startsWith('validation_') ? `Held-out ${figureName(name.slice(11)).toLowerCase()}` : figureName(name));
+    const head = (name) => (name.startsWith('validation_') ? heldOutName(name.slice(11)) : TEXT[name] ?? figureName(name));
     const rows = records.slice(-MOST_ROWS).reverse();
     table.replaceChildren(
       element('thead', {}, element('tr', {}, ...names.map((name) => element('th', { scope: 'col', text: head(name) })))),
@@ -48,8 +71,7 @@ export function makeRecord() {
     fill(records, keys) { latest = [records, keys]; draw(); },
     csv(records) {
       const names = [...new Set(records.flatMap((record) => Object.keys(record)))];
-      return [names, ...records.map((record) => names.map((name) => record[name] ?? ''))]
-        .map((row) => row.join(',')).join('\r\n');
+      return [names, ...records.map((record) => names.map((name) => record[name] ?? ''))];
     },
   };
 }
@@ -68,9 +90,9 @@ export function difference(left, right) {
 }
 
 export function makeSettings() {
-  const log = element('pre', { class: 'code train-log', tabindex: '0' });
-  const config = element('pre', { class: 'code', tabindex: '0' });
-  const command = element('pre', { class: 'code', tabindex: '0' });
+  const log = code(TEXT.log, 'train-log');
+  const config = code(TEXT.config);
+  const command = code(TEXT.command);
   const diffs = element('div');
   const logs = element('details', {}, element('summary', { text: TEXT.log }), log);
   const configs = new Map();
@@ -100,9 +122,9 @@ export function makeSettings() {
     if (key !== drawn) return;
     config.textContent = JSON.stringify(own, null, 2);
     diffs.replaceChildren(...found.map(([other, rows]) => element('div', { class: 'train-diff' },
-      element('h3', { text: `${TEXT.diff} ${other}` }),
-      rows.length ? element('div', { class: 'train-scroll', tabindex: '0' }, element('table', {},
-        element('thead', {}, element('tr', {}, ...['', id, other].map((text) => element('th', { scope: 'col', text })))),
+      element('h3', { text: TEXT.diff(other) }),
+      rows.length ? scroll(TEXT.diff(other), element('table', {},
+        element('thead', {}, element('tr', {}, ...[TEXT.setting, id, other].map((text) => element('th', { scope: 'col', text })))),
         element('tbody', {}, ...rows.map(([path, left, right]) => element('tr', {},
           element('th', { scope: 'row', text: path }), element('td', { text: left }), element('td', { text: right }))))))
         : element('p', { class: 'train-note', text: TEXT.same }))));

@@ -1,21 +1,21 @@
 // Training: the form for an objective race.
 import { get, post } from './train-api.js';
+import { code } from './train-areas.js';
 import { copyButton } from './train-parts.js';
-import { size } from './train-words.js';
+import { forgetOwn, makeTexts } from './train-texts.js';
 
-const { element, format } = window.Cloze;
-const TEXT = {
+const { element, format, message, t, texts } = window.Cloze;
+const TEXT = texts({
   title: 'Race objectives', entrants: 'Who takes part', texts: 'What they read', shared: 'What all share', probe: 'What is measured at the end',
-  intro: 'Each trains on the same text, with the same vocabulary, size, seed and number of steps, one after the other. '
-    + 'At the end a linear model reads each one’s frozen states.',
+  intro: 'Each trains on the same text, with the same vocabulary, size, seed and number of steps, one after the other. At the end a linear model reads each one’s frozen states.',
   start: 'Start the race', json: 'All settings as experiment.json', apply: 'Use these settings', words: 'Hidden words to guess',
-  command: 'The same from the command line',
-};
+  command: 'The same from the command line', name: 'Name', probeOf: (name) => t`linear probe: ${name}`,
+});
 // Path, label, step of the number field.
 const NUMBERS = [
-  ['budget.steps', 'Steps of each'], ['overrides.layers', 'Layers'], ['overrides.width', 'Width'], ['tokenizer.vocabulary', 'Vocabulary'],
-  ['data.max_length', 'Longest example'], ['batch_size', 'Batch size'], ['optimizer.learning_rate', 'Learning rate', 'any'],
-  ['schedule.warmup', 'Warm-up steps'], ['seed', 'Seed'],
+  ['budget.steps', t`Steps of each`], ['overrides.layers', t`Layers`], ['overrides.width', t`Width`], ['tokenizer.vocabulary', t`Vocabulary`],
+  ['data.max_length', t`Longest example`], ['batch_size', t`Batch size`], ['optimizer.learning_rate', t`Learning rate`, 'any'],
+  ['schedule.warmup', t`Warm-up steps`], ['seed', t`Seed`],
 ];
 const FIRST = ['masked', 'replaced', 'causal'];
 const read = (config, path) => path.split('.').reduce((part, key) => part?.[key], config);
@@ -36,14 +36,27 @@ export function makeRaceForm({ onStarted }) {
 
   const off = element('p', { class: 'problem', role: 'status', hidden: true });
   const problem = element('p', { class: 'problem', role: 'alert', hidden: true });
-  const fail = (error) => { problem.hidden = !error; problem.textContent = error?.message ?? error ?? ''; };
+  let unsent = null; // why a text could not be sent: no later check makes that good
+  const fail = (error) => {
+    const told = unsent ?? error;
+    problem.hidden = !told;
+    problem.textContent = told?.message ?? told ?? '';
+  };
   const entrants = element('div', { class: 'train-entrants' });
-  const texts = element('div', { class: 'train-texts' });
+  const reads = makeTexts({
+    prefix: 'train-race',
+    chosen: () => config.data.texts,
+    choose: (pattern, on) => { config.data.texts = toggled(config.data.texts, pattern, on); },
+    onColumn: (column) => put(config, 'data.column', column),
+    onChange: () => { fill(); changed(); },
+    onProblem: (error) => { unsent = error; fail(null); },
+  });
   const probes = element('div', { class: 'train-texts' });
   const name = element('input', { type: 'text', id: 'train-race-name', maxlength: '60', autocomplete: 'off' });
   const summary = element('p', { class: 'train-sum', role: 'status' });
   const json = element('textarea', { class: 'train-json', rows: '16', spellcheck: 'false', 'aria-label': TEXT.json });
-  const command = element('pre', { class: 'code', tabindex: '0', text: 'python -m core_models.training.race race.json --runs runs/race' });
+  const command = code(TEXT.command);
+  command.textContent = 'python -m core_models.training.race race.json --runs runs/race';
   const field = (label, input) => element('label', { class: 'train-field' }, element('span', { text: label }), input);
   const numbers = NUMBERS.map(([path, label, step]) => {
     const input = element('input', { type: 'number', id: `train-race-${path.replaceAll('.', '-')}`, step: step ?? '1', inputmode: 'decimal' });
@@ -55,18 +68,18 @@ export function makeRaceForm({ onStarted }) {
   const section = (title, ...children) => element('section', {}, element('h4', { text: title }), ...children);
   const root = element('div', { class: 'train-form train-race-form' },
     element('div', { class: 'card' }, element('h3', { text: TEXT.title }), element('p', { class: 'train-note', text: TEXT.intro }), off,
-      section(TEXT.entrants, entrants), section(TEXT.texts, texts),
-      section(TEXT.shared, element('div', { class: 'train-row' }, ...numbers), field('Name', name)), section(TEXT.probe, probes),
+      section(TEXT.entrants, entrants), section(TEXT.texts, reads.root),
+      section(TEXT.shared, element('div', { class: 'train-row' }, ...numbers), field(TEXT.name, name)), section(TEXT.probe, probes),
       element('details', { class: 'train-all' }, element('summary', { text: TEXT.json }), json,
         element('button', { type: 'button', class: 'quiet outlined', id: 'train-race-apply', text: TEXT.apply, onclick: () => useJson() })),
       element('div', { class: 'train-end' }, summary, problem, element('p', { class: 'train-actions' }, start),
         element('details', {}, element('summary', { text: TEXT.command }), command, copyButton(command)))));
 
-  function box(value, text, on, toggle, note) {
+  function box(value, text, on, toggle) {
     const input = element('input', { type: 'checkbox', value });
     input.checked = on;
     input.addEventListener('change', () => { toggle(input.checked); fill(); changed(); });
-    return element('label', { class: 'train-check' }, input, element('span', { text }), note ? element('span', { class: 'train-note', text: note }) : null);
+    return element('label', { class: 'train-check' }, input, element('span', { text }));
   }
   const toggled = (list, value, on) => [...(list ?? []).filter((each) => each !== value), ...(on ? [value] : [])];
 
@@ -75,15 +88,14 @@ export function makeRaceForm({ onStarted }) {
     if (document.activeElement !== name) name.value = config.name ?? '';
     const taking = new Set(config.entrants.map((each) => each.name));
     const offered = new Set(offer.entrants.map((each) => each.config.name));
-    entrants.replaceChildren(...offer.entrants.map((each) => box(each.config.name, each.title, taking.has(each.config.name), (on) => {
+    entrants.replaceChildren(...offer.entrants.map((each) => box(each.config.name, message(each.title), taking.has(each.config.name), (on) => {
       config.entrants = [...config.entrants.filter((one) => one.name !== each.config.name), ...(on ? [each.config] : [])];
     })), ...config.entrants.filter((each) => !offered.has(each.name)).map((each) => box(each.name, each.name, true, () => {
       config.entrants = config.entrants.filter((one) => one !== each);
     })));
-    texts.replaceChildren(...offer.texts.map((text) => box(text.pattern, text.title, config.data.texts.includes(text.pattern),
-      (on) => { config.data.texts = toggled(config.data.texts, text.pattern, on); }, size(text.bytes))));
+    reads.fill();
     config.measures ??= {};
-    probes.replaceChildren(...offer.probes.map((probe) => box(probe, `linear probe: ${probe}`, (config.measures.probes ?? []).includes(probe),
+    probes.replaceChildren(...offer.probes.map((probe) => box(probe, TEXT.probeOf(probe), (config.measures.probes ?? []).includes(probe),
       (on) => { config.measures.probes = toggled(config.measures.probes, probe, on); })),
     box('words', TEXT.words, config.measures.words !== 0, (on) => { config.measures.words = on ? 200 : 0; }));
     json.value = JSON.stringify(config, null, 2);
@@ -91,17 +103,22 @@ export function makeRaceForm({ onStarted }) {
 
   function changed() {
     clearTimeout(timer);
+    unsent = null;
     json.value = JSON.stringify(config, null, 2);
     timer = setTimeout(check, 300);
   }
+
+  const sent = async () => ({ config, texts: await reads.ids(), source });
 
   async function check() {
     checked += 1;
     const mine = checked;
     try {
-      const found = await post('check', { config, texts: [], source });
+      const found = await post('check', await sent());
       if (mine !== checked) return;
-      summary.textContent = `${found.entrants} models, ${found.steps ? `${format.count(found.steps)} steps each, ${format.count(found.steps * found.entrants)} in all` : 'the same number of operations each'}.`;
+      summary.textContent = found.steps
+        ? t`${found.entrants} models, ${format.count(found.steps)} steps each, ${format.count(found.steps * found.entrants)} in all.`
+        : t`${found.entrants} models, the same number of operations each.`;
       fail(null);
       root.dataset.state = 'ready';
     } catch (error) {
@@ -115,7 +132,10 @@ export function makeRaceForm({ onStarted }) {
   async function begin() {
     start.disabled = true;
     try {
-      const { id } = await post('runs', { config, texts: [], source });
+      const { id } = await post('runs', await sent());
+      forgetOwn(config);
+      source = null;
+      reads.clear();
       onStarted(id);
     } catch (error) { fail(error); }
     start.disabled = !offer.enabled;
@@ -131,7 +151,7 @@ export function makeRaceForm({ onStarted }) {
   }
 
   function useJson() {
-    try { use(JSON.parse(json.value)); } catch (error) { fail(`This is not JSON: ${error.message}`); }
+    try { use(JSON.parse(json.value)); } catch (error) { fail(t`This is not JSON: ${error.message}`); }
   }
 
   name.addEventListener('input', () => { put(config, 'name', name.value || undefined); changed(); });
@@ -141,7 +161,8 @@ export function makeRaceForm({ onStarted }) {
       const form = await get('form');
       offer = { ...form.race, enabled: form.enabled };
       off.hidden = form.enabled;
-      off.textContent = form.off ?? '';
+      off.textContent = message(form.off ?? '');
+      reads.build(form.texts, form.most_bytes);
       start.disabled = !form.enabled;
       if (!config) use({ ...offer.config, entrants: offer.entrants.map((each) => each.config).filter((each) => FIRST.includes(each.name)) });
       else check();

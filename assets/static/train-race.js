@@ -1,19 +1,23 @@
 // Training: a race. All curves in one chart, and a table of what each model reached.
-import { get, post } from './train-api.js';
-import { TONES, drawChart } from './train-chart.js';
+import { get, post, said as heard } from './train-api.js';
+import { code, scroll } from './train-areas.js';
+import { TONES, chartFile, drawChart } from './train-chart.js';
+import { makeFiles } from './train-parts.js';
 import { STATES, axisText, duration, figure, figureName, many } from './train-words.js';
 
-const { element, asker, format, openTab } = window.Cloze;
-const TEXT = {
+const { element, asker, format, openTab, t, texts } = window.Cloze;
+const TEXT = texts({
   stop: 'Stop', resume: 'Continue', start: 'Start', again: 'New race from this one', remove: 'Delete', sure: 'Delete it for good?', keep: 'Keep it',
   chart: 'All runs', table: 'What each model reached', shown: 'Show', by: 'by', none: 'The curves start with the first reports. The text is prepared for each run first.',
   axes: { step: 'steps', tokens: 'tokens', flops: 'operations', seconds: 'time' },
-  waiting: { waiting: 'waiting', measuring: 'measuring', ...STATES }, probe: (name) => `probe: ${name}`, words: 'hidden words', pairs: 'minimal pairs',
+  waiting: { waiting: 'waiting', measuring: 'measuring' }, probe: (name) => t`probe: ${name}`, words: 'hidden words', pairs: 'minimal pairs',
   yard: 'without any model', note: 'Losses of different objectives cannot be compared with each other; the probes can. Dots are held-out text.',
-  open: 'Open',
-};
+  open: 'Open', every: 'The model is then chosen in every tab.', log: 'Log', command: 'The command that starts or continues this race',
+  columns: { name: 'Model', state: 'State', parameters: 'Parameters', tokens: 'Tokens', losses: 'Held-out loss' },
+  majority: (value) => t`majority ${value}`, bag_of_words: (value) => t`bag of words ${value}`, guest: 'started from another browser',
+});
 const GOALS = ['permutation', 'causal', 'replaced_token', 'masked_token'];
-const OWN = { own_loss: 'Loss of its own goal', own_accuracy: 'Accuracy at its own goal' };
+const OWN = texts({ own_loss: 'Loss of its own goal', own_accuracy: 'Accuracy at its own goal' });
 const pick = (label, id, change) => {
   const select = element('select', { id, onchange: change });
   return { select, root: element('label', { class: 'train-pick' }, element('span', { text: label }), select) };
@@ -31,8 +35,8 @@ export function makeRace(view, { onAgain, onGone, onChange }) {
   const bar = element('span', { class: 'train-fill' });
   const reason = element('p', { class: 'problem', role: 'status', hidden: true });
   const said = element('p', { class: 'problem', role: 'alert', hidden: true });
-  const log = element('pre', { class: 'code train-log', tabindex: '0' });
-  const command = element('pre', { class: 'code', tabindex: '0' });
+  const log = code(TEXT.log, 'train-log');
+  const command = code(TEXT.command);
   const button = (text, id, act, kind = 'quiet outlined') => element('button', { type: 'button', class: kind, id, text, onclick: act });
   const act = async (action, values = {}) => {
     said.hidden = true;
@@ -54,29 +58,42 @@ export function makeRace(view, { onAgain, onGone, onChange }) {
   const axis = pick(TEXT.by, 'train-race-axis', redraw);
   axis.select.replaceChildren(...Object.entries(TEXT.axes).map(([value, text]) => element('option', { value, text })));
   axis.select.value = 'tokens';
-  const big = element('div', { class: 'train-chart', tabindex: '0' });
+  const big = element('div', { class: 'train-chart', tabindex: '0', role: 'group', 'aria-label': TEXT.chart });
   const legend = element('ul', { class: 'train-legend' });
   const early = element('p', { class: 'train-note', text: TEXT.none });
   const table = element('table', { class: 'train-results' });
+  let chart = null;
+  const files = makeFiles('train-race', { csv: () => cells(), svg: () => chart && chartFile(chart.svg), name: () => current });
   const root = element('div', { class: 'train-run train-race' },
     element('section', { class: 'card train-head' }, element('header', {}, name, badge), facts,
       element('span', { class: 'train-bar', 'aria-hidden': 'true' }, bar), reason, said,
       element('p', { class: 'train-actions' }, stop, resume, again, remove, sure)),
     element('section', { class: 'card train-curves' }, element('header', {}, element('h3', { text: TEXT.chart }), shown.root, axis.root),
-      early, big, legend, element('p', { class: 'train-note', text: TEXT.note })),
-    element('section', { class: 'card' }, element('h3', { text: TEXT.table }), element('div', { class: 'train-scroll', tabindex: '0' }, table)),
-    element('section', { class: 'card train-settings' }, element('details', {}, element('summary', { text: 'Log' }), log),
-      element('details', {}, element('summary', { text: 'The command that starts or continues this race' }), command)));
+      early, big, legend, element('p', { class: 'train-note', text: TEXT.note }), files),
+    element('section', { class: 'card' }, element('h3', { text: TEXT.table }), scroll(TEXT.table, table)),
+    element('section', { class: 'card train-settings' }, element('details', {}, element('summary', { text: TEXT.log }), log),
+      element('details', {}, element('summary', { text: TEXT.command }), command)));
   new ResizeObserver(() => { if (root.isConnected) redraw(); }).observe(big);
 
+  let goTo = 'Mask';
   let revision = 0;
   const send = asker(view, 'open');
   view.onValue(() => {
     if (!revision || view.value?.rev !== revision || !root.isConnected) return;
-    if (view.value.error) { said.hidden = false; said.textContent = view.value.error; return; }
-    openTab('Attention');
+    if (view.value.error) { said.hidden = false; said.textContent = heard(view.value.error); return; }
+    openTab(goTo);
   });
-  const openModel = (model) => { revision = Date.now() % 2 ** 31; send({ rev: revision, name: model }); };
+  const openModel = (row) => {
+    goTo = 'replaced_token' in row.objectives ? 'Forge' : 'Mask'; // a discriminator has no head that fills gaps
+    revision = Date.now() % 2 ** 31;
+    send({ rev: revision, name: `run/${current}/${row.name}` });
+  };
+
+  function opener(row) {
+    const made = button(TEXT.open, '', () => openModel(row));
+    made.title = TEXT.every;
+    return made;
+  }
 
   const place = (row, record) => (axis.select.value === 'flops' ? record.step * row.flops_per_step : record[axis.select.value]);
   // The goal by which an entrant is drawn when each is shown by its own.
@@ -105,16 +122,25 @@ export function makeRace(view, { onAgain, onGone, onChange }) {
     const lines = found.rows.flatMap((row, tone) => [{ run: row.name, tone, points: points(row, what) },
       { run: row.name, tone, points: points(row, `validation_${what}`), dots: true }]).filter((line) => line.points.length);
     const baselines = /^(masked_token|own)_loss$/.test(what) && found.baselines.unigram_entropy
-      ? [{ name: `knows only how frequent pieces are: ${found.baselines.unigram_entropy.toFixed(2)}`, y: found.baselines.unigram_entropy }] : [];
+      ? [{ name: `${t`knows only how frequent pieces are`}: ${found.baselines.unigram_entropy.toFixed(2)}`, y: found.baselines.unigram_entropy }] : [];
     const showX = (value) => (axis.select.value === 'seconds' ? (value ? duration(value) : '0') : axis.select.value === 'flops' ? (value ? value.toExponential(0) : '0')
       : value >= 1e6 ? `${Number((value / 1e6).toPrecision(3))} M` : format.count(value));
-    drawChart(big, {
+    chart = drawChart(big, {
       series: lines, baselines, showX, showY: (value) => axisText(what, value), height: big.clientWidth < 460 ? 260 : 340,
-      label: `${OWN[what] ?? figureName(what)} of ${found.rows.length} runs. The table below has what each reached.`,
+      label: t`${OWN[what] ?? figureName(what)} of ${found.rows.length} runs. The table below has what each reached.`,
     });
     legend.replaceChildren(...found.rows.map((row, tone) => element('li', {},
       element('span', { class: 'key', style: `background: var(${TONES[tone % TONES.length]})` }),
       element('span', { text: `${row.name} (${row.title})` }))));
+  }
+
+  /** The table as rows of plain values, the figures unrounded. */
+  function cells() {
+    const flat = (value, path) => (value !== null && typeof value === 'object' ? Object.entries(value).flatMap(([key, child]) => flat(child, path ? `${path}.${key}` : key))
+      : [[path, value]]);
+    const rows = found.rows.map((row) => new Map(flat(row, '')));
+    const names = [...new Set(rows.flatMap((row) => [...row.keys()]))];
+    return [names, ...rows.map((row) => names.map((key) => row.get(key) ?? ''))];
   }
 
   function fillTable() {
@@ -125,21 +151,22 @@ export function makeRace(view, { onAgain, onGone, onChange }) {
       .map(([key, value]) => `${figureName(key).replace(' loss', '').toLowerCase()} ${figure(key, value)}`);
     const best = (value) => Math.max(...found.rows.map(value).filter(Number.isFinite));
     const cell = (value, top) => element('td', { class: Number.isFinite(value) && value === top ? 'best' : null, text: share(value) });
-    const heads = ['', 'State', 'Parameters', 'Tokens', ...probes.map(TEXT.probe), ...(words ? [TEXT.words] : []), ...(pairs ? [TEXT.pairs] : []), 'Held-out loss'];
+    const { columns } = TEXT;
+    const heads = [columns.name, columns.state, columns.parameters, columns.tokens, ...probes.map(TEXT.probe), ...(words ? [TEXT.words] : []), ...(pairs ? [TEXT.pairs] : []), columns.losses];
     const tops = probes.map((probe) => best((row) => row.probes?.[probe]?.value));
     const topWords = best((row) => row.words?.accuracy);
     table.replaceChildren(element('thead', {}, element('tr', {}, ...heads.map((text) => element('th', { scope: 'col', text })))),
       element('tbody', {}, ...found.rows.map((row, tone) => element('tr', { 'data-entrant': row.name, 'data-state': row.state },
         element('th', { scope: 'row' }, element('span', { class: 'key', style: `background: var(${TONES[tone % TONES.length]})` }), element('span', { text: row.name })),
-        element('td', { title: row.reason ?? null }, found.models.includes(`run/${current}/${row.name}`) && row.state === 'finished'
-          ? button(TEXT.open, '', () => openModel(`run/${current}/${row.name}`), 'quiet outlined')
-          : element('span', { text: row.state === 'running' ? `${format.count(row.step)} of ${format.count(row.steps)}` : TEXT.waiting[row.state] ?? row.state })),
+        element('td', { title: row.reason ? heard(row.reason) : null }, found.models.includes(`run/${current}/${row.name}`) && row.state === 'finished'
+          ? opener(row)
+          : element('span', { text: row.state === 'running' ? t`${format.count(row.step)} of ${format.count(row.steps)}` : TEXT.waiting[row.state] ?? STATES[row.state] ?? row.state })),
         element('td', { text: many(row.parameters + row.generator_parameters) }), element('td', { text: row.tokens ? many(row.tokens) : '' }),
         ...probes.map((probe, n) => cell(row.probes?.[probe]?.value, tops[n])), ...(words ? [cell(row.words?.accuracy, topWords)] : []),
         ...(pairs ? [cell(row.minimal_pairs?.accuracy, best((each) => each.minimal_pairs?.accuracy))] : []), element('td', { class: 'losses' }, ...losses(row).map((text) => element('div', { text }))))),
       probes.length ? element('tr', { class: 'train-yard' }, element('th', { scope: 'row', text: TEXT.yard }), element('td'), element('td'), element('td'),
         ...probes.map((probe) => element('td', {}, ...['majority', 'bag_of_words'].filter((kind) => found.probe_baselines[probe]?.[kind] !== undefined)
-          .map((kind) => element('div', { text: `${kind.replaceAll('_', ' ')} ${share(found.probe_baselines[probe][kind])}` })))),
+          .map((kind) => element('div', { text: TEXT[kind](share(found.probe_baselines[probe][kind])) })))),
         ...(words ? [element('td')] : []), ...(pairs ? [element('td')] : []), element('td')) : null));
   }
 
@@ -153,10 +180,10 @@ export function makeRace(view, { onAgain, onGone, onChange }) {
     root.dataset.step = summary.step;
     root.classList.toggle('read-only', !live.mine);
     bar.style.transform = `scaleX(${summary.steps ? summary.step / summary.steps : 0})`;
-    facts.textContent = [`${summary.model.race} models`, summary.steps ? `step ${format.count(summary.step)} of ${format.count(summary.steps)} in all` : null,
-      summary.place ? `place ${summary.place} in the queue` : null, live.owned ? null : 'started from another browser'].filter(Boolean).join(' · ');
+    facts.textContent = [t`${summary.model.race} models`, summary.steps ? t`step ${format.count(summary.step)} of ${format.count(summary.steps)} in all` : null,
+      summary.place ? t`place ${summary.place} in the queue` : null, live.owned ? null : TEXT.guest].filter(Boolean).join(' · ');
     reason.hidden = !summary.reason;
-    reason.textContent = summary.reason ?? '';
+    reason.textContent = heard(summary.reason ?? '');
     stop.hidden = !['queued', 'starting', 'running', 'stopping'].includes(summary.state);
     stop.disabled = summary.state === 'stopping';
     resume.hidden = !['new', 'stopped', 'failed', 'crashed'].includes(summary.state);

@@ -1,18 +1,22 @@
 // Training: what a fine-tuned model reached: beside baselines, its confusions, its mistakes, how sure it is.
 import { get } from './train-api.js';
+import { scroll } from './train-areas.js';
 import { drawChart } from './train-chart.js';
 import { figure, metricName } from './train-words.js';
 
-const { element, format } = window.Cloze;
-const TEXT = {
+const { element, format, message, t, texts } = window.Cloze;
+const TEXT = texts({
   title: 'What it reached', confusion: 'What it takes for what', confusionNote: 'Rows: what is right. Columns: what the model says.',
   labels: 'Label by label', calibration: 'Does it know how sure it may be?', worst: 'Its worst mistakes', best: 'What it is surest of',
-  noWorst: 'Every row to measure on was answered rightly.', said: 'the model says', right: 'right', model: 'this model', nothing: 'no answer',
-};
+  noWorst: 'Every row to measure on was answered rightly.', said: 'the model says:', right: 'right:', model: 'this model', nothing: 'no answer',
+  all: 'All figures', undefined: 'undefined', columns: ['Label', 'Precision', 'Recall', 'F1', 'Rows'], method: 'Method',
+  sure: 'Share of right answers by how sure the model was',
+});
 
-export function metricRows(task, own, wanted) {
-  return [{ name: 'model', title: TEXT.model, metrics: own }, ...(task.baselines ?? [])].filter((each) => each.metrics[wanted] !== undefined);
-}
+const allRows = (task, own) => [{ name: 'model', title: TEXT.model, metrics: own },
+  ...(task.baselines ?? []).map((each) => ({ ...each, title: message(each.title) }))];
+
+export const metricRows = (task, own, wanted) => allRows(task, own).filter((each) => each.metrics[wanted] !== undefined);
 
 /** Bars of one metric: the model, then what can be had without one. */
 export function makeBars(task, own, wanted) {
@@ -21,27 +25,27 @@ export function makeBars(task, own, wanted) {
     const value = each.metrics[wanted];
     fill.style.transform = `scaleX(${Math.max(0, Math.min(1, value ?? 0))})`;
     return element('li', { 'data-name': each.name }, element('span', { text: each.title }),
-      element('span', { class: 'train-bar', 'aria-hidden': 'true' }, fill), element('b', { text: value === null ? 'undefined' : figure(wanted, value) }));
+      element('span', { class: 'train-bar', 'aria-hidden': 'true' }, fill), element('b', { text: value === null ? TEXT.undefined : figure(wanted, value) }));
   }));
 }
 
 function metricTable(task, own) {
-  const rows = [{ name: 'model', title: TEXT.model, metrics: own }, ...(task.baselines ?? [])];
+  const rows = allRows(task, own);
   const names = Object.keys(own);
-  return element('div', { class: 'train-scroll', tabindex: '0' }, element('table', {},
-    element('thead', {}, element('tr', {}, ...['', ...names.map(metricName)].map((text) => element('th', { scope: 'col', text })))),
+  return scroll(TEXT.all, element('table', {},
+    element('thead', {}, element('tr', {}, ...[TEXT.method, ...names.map(metricName)].map((text) => element('th', { scope: 'col', text })))),
     element('tbody', {}, ...rows.map((row) => element('tr', {}, element('th', { scope: 'row', text: row.title }),
       ...names.map((key) => element('td', { text: row.metrics[key] === undefined ? '' : figure(key, row.metrics[key]) })))))));
 }
 
 function confusion(result, labels) {
   const root = element('figure', { class: 'train-confusion' }, element('figcaption', {}, element('span', { text: TEXT.confusionNote })));
-  root.append(element('div', { class: 'train-scroll', tabindex: '0' }, element('table', {},
-    element('thead', {}, element('tr', {}, element('th'), ...labels.map((text) => element('th', { scope: 'col' }, element('bdi', { text }))))),
+  root.append(scroll(TEXT.confusion, element('table', {},
+    element('thead', {}, element('tr', {}, element('td'), ...labels.map((text) => element('th', { scope: 'col' }, element('bdi', { text }))))),
     element('tbody', {}, ...result.confusion.map((row, n) => {
       const sum = row.reduce((a, b) => a + b, 0) || 1;
       return element('tr', {}, element('th', { scope: 'row' }, element('bdi', { text: labels[n] })), ...row.map((count, m) => {
-        const cell = element('td', { class: n === m ? 'right' : 'wrong', text: format.count(count), title: `${Math.round((100 * count) / sum)} % of ${labels[n]}` });
+        const cell = element('td', { class: n === m ? 'right' : 'wrong', text: format.count(count), title: t`${Math.round((100 * count) / sum)} % of ${labels[n]}` });
         cell.style.setProperty('--share', `${Math.round((70 * count) / sum)}%`);
         return cell;
       }));
@@ -51,8 +55,8 @@ function confusion(result, labels) {
 
 function labelTable(labels) {
   const part = (value) => `${(value * 100).toFixed(1)} %`;
-  return element('div', { class: 'train-scroll', tabindex: '0' }, element('table', {},
-    element('thead', {}, element('tr', {}, ...['', 'Precision', 'Recall', 'F1', 'Rows'].map((text) => element('th', { scope: 'col', text })))),
+  return scroll(TEXT.labels, element('table', {},
+    element('thead', {}, element('tr', {}, ...TEXT.columns.map((text) => element('th', { scope: 'col', text })))),
     element('tbody', {}, ...Object.entries(labels).map(([name, each]) => element('tr', {}, element('th', { scope: 'row' }, element('bdi', { text: name })),
       ...[part(each.precision), part(each.recall), part(each.f1), format.count(each.support)].map((text) => element('td', { text })))))));
 }
@@ -60,8 +64,8 @@ function labelTable(labels) {
 function examples(rows, wrong) {
   return element('ul', { class: 'train-examples' }, ...rows.map((row) => element('li', {},
     element('p', {}, element('bdi', { text: row.text }), row.pair ? element('span', { class: 'train-pair' }, element('bdi', { text: row.pair })) : null),
-    element('p', { class: 'train-note' }, element('span', { text: `${TEXT.said}: ` }), element('b', { class: wrong ? 'wrong' : 'right', text: plain(row.said) }),
-      wrong ? element('span', { text: ` · ${TEXT.right}: ` }) : null, wrong ? element('b', { text: plain(row.expected) }) : null))));
+    element('p', { class: 'train-note' }, element('span', { text: `${TEXT.said} ` }), element('b', { class: wrong ? 'wrong' : 'right', text: plain(row.said) }),
+      wrong ? element('span', { text: ` · ${TEXT.right} ` }) : null, wrong ? element('b', { text: plain(row.expected) }) : null))));
 }
 const plain = (said) => (Array.isArray(said) ? said.join(' ') : typeof said === 'number' ? said.toFixed(2) : said || TEXT.nothing);
 
@@ -73,12 +77,12 @@ export function makeResult() {
     const main = result.main;
     const value = result.metrics[main];
     const chart = element('div', { class: 'train-chart' });
-    const parts = [element('h3', { text: TEXT.title }), element('p', { class: 'train-sum', text: `${metricName(main)} ${figure(main, value)} on ${format.count(task.dev.rows)} rows it has not learned from, after epoch ${result.best_epoch}, its best.` }),
-      makeBars(task, result.metrics, main), element('details', {}, element('summary', { text: 'All figures' }), metricTable(task, result.metrics))];
+    const parts = [element('h3', { text: TEXT.title }), element('p', { class: 'train-sum', text: t`${metricName(main)} ${figure(main, value)} on ${format.count(task.dev.rows)} rows it has not learned from, after epoch ${result.best_epoch}, its best.` }),
+      makeBars(task, result.metrics, main), element('details', {}, element('summary', { text: TEXT.all }), metricTable(task, result.metrics))];
     if (result.confusion.length && task.labels.length <= 30) parts.push(element('h4', { text: TEXT.confusion }), confusion(result, task.labels));
     if (Object.keys(result.labels).length) parts.push(element('details', {}, element('summary', { text: TEXT.labels }), labelTable(result.labels)));
     const bins = result.calibration?.bins ?? [];
-    if (bins.length) parts.push(element('h4', { text: TEXT.calibration }), element('p', { class: 'train-note', text: `Each dot: predictions of about one probability, and how many of them are right. On the dashed line both agree; the mean distance is ${(result.calibration.error * 100).toFixed(1)} %.` }), chart);
+    if (bins.length) parts.push(element('h4', { text: TEXT.calibration }), element('p', { class: 'train-note', text: t`Each dot: predictions of about one probability, and how many of them are right. On the dashed line both agree; the mean distance is ${(result.calibration.error * 100).toFixed(1)} %.` }), chart);
     parts.push(element('h4', { text: TEXT.worst }), result.worst.length ? examples(result.worst.slice(0, 8), true) : element('p', { class: 'train-note', text: TEXT.noWorst }));
     if (result.best.length) parts.push(element('details', {}, element('summary', { text: TEXT.best }), examples(result.best.slice(0, 8), false)));
     root.replaceChildren(...parts);
@@ -88,7 +92,7 @@ export function makeResult() {
       const low = Math.min(...bins.map((bin) => bin.probability), 0.5);
       drawChart(chart, {
         series: [{ tone: 4, points: [[low, low], [1, 1]] }, { tone: 0, dots: true, points: bins.map((bin) => [bin.probability, bin.accuracy]) }],
-        showX: percent, showY: percent, height: 220, small: true, fromX: low, label: 'Share of right answers by how sure the model was',
+        showX: percent, showY: percent, height: 220, small: true, fromX: low, label: TEXT.sure,
       });
     }
   }

@@ -1,16 +1,17 @@
 // Training: one run, live. Charts, what is wrong with it, its snapshots, log, config and files.
-import { get, post } from './train-api.js';
+import { get, post, said as heard } from './train-api.js';
 import { TONES, chartFile, drawChart } from './train-chart.js';
+import { makeExtremes } from './train-extremes.js';
 import { makeScrub } from './train-scrub.js';
-import { makeRecord, makeSettings } from './train-parts.js';
+import { makeFiles, makeRecord, makeSettings } from './train-parts.js';
 import { makeResult } from './train-result.js';
 import { makeTry } from './train-try.js';
 import { STATES, axisText, duration, figure, figureName, many, modelName } from './train-words.js';
 
-const { element, asker, format, openTab } = window.Cloze;
-const TEXT = {
+const { element, asker, format, message, openTab, t, texts } = window.Cloze;
+const TEXT = texts({
   guest: 'started from another browser', tune: 'Fine-tune it', stop: 'Stop', resume: 'Continue', start: 'Start', again: 'New run from this one', remove: 'Delete',
-  sure: 'Delete it for good?', keep: 'Keep it', open: 'Open in the Mask tab', attention: 'Attention tab', openAttention: 'Open in the Attention tab',
+  sure: 'Delete it for good?', keep: 'Keep it', open: 'Open in the Mask tab', forge: 'Open in the Forge tab', attention: 'Attention tab', openAttention: 'Open in the Attention tab',
   chart: 'Loss over the run', doctor: 'What the curve says', shown: 'Show', by: 'by',
   axes: { step: 'steps', tokens: 'tokens', seconds: 'time' },
   baseline: { uniform: 'knows nothing', unigram_entropy: 'knows only how frequent pieces are' },
@@ -19,8 +20,8 @@ const TEXT = {
   early: 'The curve starts with the first report. Preparing the text and the vocabulary comes first.',
   levels: { problem: 'Problem', hint: 'Hint', good: 'Good' },
   calm: 'Nothing conspicuous so far.',
-  save: { csv: 'Save as CSV', svg: 'Save as SVG' },
-};
+  every: 'The model is then chosen in every tab.',
+});
 const SMALL = ['masked_token_accuracy', 'learning_rate', 'gradient_norm', 'tokens_per_second'];
 const ASIDE = new Set(['step', 'seconds', 'tokens', 'epoch']);
 const PRETRAINING = ['masked_token_loss', 'permutation_loss', 'replaced_token_loss', 'loss'];
@@ -104,11 +105,14 @@ export function makeRun(view, { onAgain, onTune, onGone, onChange }) {
   };
   view.onValue(() => {
     if (view.value?.rev !== revision || !revision) return;
-    if (view.value.error) { said.hidden = false; said.textContent = view.value.error; return; }
+    if (view.value.error) { said.hidden = false; said.textContent = heard(view.value.error); return; }
     openTab(goTo);
     document.querySelector('#sentence')?.scrollIntoView({ block: 'start' });
   });
-  const openMask = button(TEXT.open, 'train-open', () => openModel(feeds.get(current).live.model));
+  const openMask = button(TEXT.open, 'train-open', () => {
+    const { model, detects } = feeds.get(current).live;
+    openModel(model, detects ? 'Forge' : 'Mask'); // a discriminator has no head that fills gaps
+  });
   const openAttention = button(TEXT.attention, 'train-open-attention',
     () => openModel(feeds.get(current).live.model, 'Attention'));
 
@@ -120,7 +124,7 @@ export function makeRun(view, { onAgain, onTune, onGone, onChange }) {
   const shown = choice(TEXT.shown, 'train-figure', () => { chosen = true; redraw(); });
   const axis = choice(TEXT.by, 'train-axis', redraw);
   options(axis.select, Object.entries(TEXT.axes));
-  const big = element('div', { class: 'train-chart', tabindex: '0' });
+  const big = element('div', { class: 'train-chart', tabindex: '0', role: 'group', 'aria-label': TEXT.chart });
   const readout = element('p', { class: 'train-readout', 'aria-live': 'polite' });
   const legend = element('ul', { class: 'train-legend' });
   const small = element('div', { class: 'train-small' });
@@ -134,18 +138,15 @@ export function makeRun(view, { onAgain, onTune, onGone, onChange }) {
   const record = makeRecord();
   let chart = null;
   let picked = null;
-  const files = element('p', { class: 'train-files' },
-    button(TEXT.save.csv, 'train-csv', async () => {
-      const { download } = await import('./attention-export.js');
-      download(`${current}.csv`, record.csv(feeds.get(current).records), 'text/csv;charset=utf-8');
-    }),
-    button(TEXT.save.svg, 'train-svg-file', async () => {
-      const { download } = await import('./attention-export.js');
-      if (chart) download(`${current}-${shown.select.value}.svg`, chartFile(chart.svg), 'image/svg+xml');
-    }));
+  const files = makeFiles('train', {
+    csv: () => record.csv(feeds.get(current).records), svg: () => chart && chartFile(chart.svg),
+    name: (kind) => (kind === 'csv' ? current : `${current}-${shown.select.value}`),
+  });
 
   // --- below ------------------------------------------------------------------------------
   const findings = element('ul', { class: 'train-findings' });
+  for (const each of [openMask, openAttention]) each.title = TEXT.every;
+  const extremes = makeExtremes();
   const scrub = makeScrub(openModel);
   const settings = makeSettings();
   const result = makeResult();
@@ -162,7 +163,7 @@ export function makeRun(view, { onAgain, onTune, onGone, onChange }) {
       element('header', {}, name, badge), facts,
       element('span', { class: 'train-bar', 'aria-hidden': 'true' }, bar), reason, said,
       element('p', { class: 'train-actions' }, stop, resume, openMask, openAttention, tune, again, remove, sure)),
-    early, result.root, tryBox.root, chartCard, doctor, scrub.root, settings.root);
+    early, result.root, tryBox.root, chartCard, doctor, scrub.root, extremes.root, settings.root);
 
   big.addEventListener('pointermove', (event) => { if (chart) { picked = chart.pick(event.clientX); tellPoint(); } });
   const unpick = () => { picked = null; chart?.mark(null); tellPoint(); };
@@ -195,13 +196,13 @@ export function makeRun(view, { onAgain, onTune, onGone, onChange }) {
     if (!at) { readout.textContent = ''; return; }
     const held = picked === null
       ? feed.records.findLast((each) => each[`validation_${key}`] !== undefined) : at;
-    const trained = at[key] === undefined ? null : `${figure(key, at[key])} in training`;
-    const parts = [trained].filter(Boolean);
+    const parts = at[key] === undefined ? [] : [t`${figure(key, at[key])} in training`];
     if (held?.[`validation_${key}`] !== undefined) {
-      const when = held.step === at.step ? '' : ` (step ${format.count(held.step)})`;
-      parts.push(`${figure(key, held[`validation_${key}`])} on ${feed.live.task ? 'rows to measure on' : 'held-out text'}${when}`);
+      const measured = figure(key, held[`validation_${key}`]);
+      const told = feed.live.task ? t`${measured} on rows to measure on` : t`${measured} on held-out text`;
+      parts.push(held.step === at.step ? told : t`${told} (step ${format.count(held.step)})`);
     }
-    readout.textContent = parts.length ? `Step ${format.count(at.step)}: ${parts.join(', ')}.` : '';
+    readout.textContent = parts.length ? t`Step ${format.count(at.step)}: ${parts.join(', ')}.` : '';
   }
 
   function draw() {
@@ -228,11 +229,12 @@ export function makeRun(view, { onAgain, onTune, onGone, onChange }) {
       { run: id, tone, points: feeds.get(id).points(`validation_${what}`, by), dots: true },
     ]).filter((line) => line.points.length);
     const baselines = task ? (task.baselines ?? []).filter((each) => Number.isFinite(each.metrics[what])).map((each) => (
-      { name: `${each.title}: ${figure(what, each.metrics[what])}`, y: each.metrics[what] })) : /masked_token_loss|permutation_loss|causal_loss/.test(what)
+      { name: `${message(each.title)}: ${figure(what, each.metrics[what])}`, y: each.metrics[what] })) : /masked_token_loss|permutation_loss|causal_loss/.test(what)
       ? Object.entries(feed.live.baselines).map(([kind, y]) => ({ name: `${TEXT.baseline[kind] ?? kind}: ${y.toFixed(2)}`, y })) : [];
     chart = drawChart(big, {
       series: lines, baselines, showX, showY: (value) => axisText(what, value), height: big.clientWidth < 460 ? 260 : 330,
-      label: `${figureName(what)} of ${ids.length} run${ids.length > 1 ? 's' : ''}. The table below has the numbers.`,
+      label: ids.length > 1 ? t`${figureName(what)} of ${ids.length} runs. The table below has the numbers.`
+        : t`${figureName(what)} of 1 run. The table below has the numbers.`,
     });
     if (picked !== null) chart?.mark(picked);
     legend.hidden = ids.length < 2;
@@ -246,7 +248,7 @@ export function makeRun(view, { onAgain, onTune, onGone, onChange }) {
       each.value.textContent = figure(each.key, points[0].points.at(-1)[1]);
       drawChart(each.host, {
         series: points.filter((line) => line.points.length), showX, showY: (value) => axisText(each.key, value),
-        height: 130, small: true, zero: each.key !== 'gradient_norm', label: `${figureName(each.key)} over the run`,
+        height: 130, small: true, zero: each.key !== 'gradient_norm', label: t`${figureName(each.key)} over the run`,
       });
     }
     record.fill(feed.records, keys);
@@ -268,17 +270,17 @@ export function makeRun(view, { onAgain, onTune, onGone, onChange }) {
     const speed = summary.last.tokens_per_second;
     facts.textContent = [
       task ? `${task.set}, ${modelName(summary.model)}` : modelName(summary.model),
-      summary.parameters ? `${many(summary.parameters)} parameters` : null,
-      `step ${format.count(summary.step)} of ${format.count(summary.steps)}`,
-      summary.state === 'running' && speed ? `${format.count(Math.round(speed))} tokens/s` : null,
-      summary.seconds_left !== null ? `about ${duration(summary.seconds_left)} left` : null,
-      summary.place ? `place ${summary.place} in the queue` : null,
+      summary.parameters ? t`${many(summary.parameters)} parameters` : null,
+      t`step ${format.count(summary.step)} of ${format.count(summary.steps)}`,
+      summary.state === 'running' && speed ? t`${format.count(Math.round(speed))} tokens/s` : null,
+      summary.seconds_left !== null ? t`about ${duration(summary.seconds_left)} left` : null,
+      summary.place ? t`place ${summary.place} in the queue` : null,
       live.mine ? null : TEXT.guest,
-      data.tokens ? `${format.count(data.tokens)} pieces of text, vocabulary ${format.count(data.vocabulary)}` : null,
-      environment.device ? `on ${environment.device.replace(/^cpu$/, 'CPU')}` : null,
+      data.tokens ? t`${format.count(data.tokens)} pieces of text, vocabulary ${format.count(data.vocabulary)}` : null,
+      environment.device ? t`on ${environment.device.replace(/^cpu$/, 'CPU')}` : null,
     ].filter(Boolean).join(' · ');
     reason.hidden = !summary.reason;
-    reason.textContent = summary.reason ?? '';
+    reason.textContent = heard(summary.reason ?? '');
     stop.hidden = !['queued', 'starting', 'running', 'stopping'].includes(summary.state);
     stop.disabled = summary.state === 'stopping';
     resume.hidden = !['new', 'stopped', 'failed', 'crashed'].includes(summary.state);
@@ -287,6 +289,7 @@ export function makeRun(view, { onAgain, onTune, onGone, onChange }) {
     if (remove.hidden) sure.hidden = true;
     const { model } = live;
     openMask.hidden = !model || summary.kind === 'task'; // no head of it fills gaps
+    openMask.textContent = live.detects ? TEXT.forge : TEXT.open;
     openAttention.textContent = openMask.hidden ? TEXT.openAttention : TEXT.attention;
     tune.hidden = !model || summary.kind === 'task' || root.classList.contains('switched-off');
     openAttention.hidden = !model;
@@ -294,11 +297,12 @@ export function makeRun(view, { onAgain, onTune, onGone, onChange }) {
     findings.replaceChildren(...(found.length ? found : [{ level: 'good', title: TEXT.calm, text: '', cure: '' }]).map(
       (each) => element('li', { 'data-level': each.level, 'data-kind': each.kind },
         element('span', { class: 'train-level', text: TEXT.levels[each.level] }),
-        element('b', { text: each.title }), element('span', { text: ` ${each.text}` }),
-        each.cure ? element('span', { class: 'train-cure', text: each.cure }) : null)));
+        element('b', { text: message(each.title) }), element('span', { text: ` ${message(each.text)}` }),
+        each.cure ? element('span', { class: 'train-cure', text: message(each.cure) }) : null)));
     result.fill(current, live);
     tryBox.fill(current, live);
     scrub.fill(current, live.snapshots, live.detects);
+    extremes.fill(current, live.validated);
     settings.fill(current, feeds.get(current).live, others);
   }
 

@@ -2,14 +2,14 @@
 import { post } from './train-api.js';
 import { drawChart } from './train-chart.js';
 
-const { element, sentence, format } = window.Cloze;
-const TEXT = {
+const { element, sentence, format, t, texts } = window.Cloze;
+const TEXT = texts({
   title: 'The same sentence at every snapshot', text: 'Sentence with [MASK]', word: 'Word to follow',
   hint: 'A snapshot is kept at steps 1, 2, 4, 8 and so on. Drag to see the model learn.',
-  gap: 'Write [MASK] where the model should guess.', open: 'Open this snapshot in the Mask tab', openAttention: 'Open this snapshot in the Attention tab',
+  gap: 'Write [MASK] where the model should guess.', open: 'Open this snapshot in the Mask tab', openAttention: 'Open this snapshot in the Attention tab', slider: 'Snapshot',
   verdicts: 'Sentence to judge', detectHint: 'A snapshot is kept at steps 1, 2, 4, 8 and so on. The darker a piece, the surer the model is that somebody else put it there.',
-  suspicion: (word) => `How sure the model is that “${word}” was put there`, chart: (word) => `How likely “${word}” is in the first gap`, one: 'The word to follow must be one piece of this vocabulary.',
-};
+  suspicion: (word) => t`How sure the model is that “${word}” was put there`, chart: (word) => t`How likely “${word}” is in the first gap`, one: 'The word to follow must be one piece of this vocabulary.',
+});
 const MASK = '[MASK]';
 
 /** The sentence of the page with its hidden words as gaps, and the first hidden word. */
@@ -30,7 +30,7 @@ function fromPage() {
 }
 
 export function makeScrub(openModel) {
-  const slider = element('input', { type: 'range', min: '0', step: '1', id: 'train-slider', 'aria-label': 'Snapshot' });
+  const slider = element('input', { type: 'range', min: '0', step: '1', id: 'train-slider', 'aria-label': TEXT.slider });
   const at = element('output', { for: 'train-slider' });
   const text = element('input', { type: 'text', id: 'train-sentence', maxlength: '2000', autocomplete: 'off' });
   const word = element('input', { type: 'text', id: 'train-word', maxlength: '64', autocomplete: 'off' });
@@ -57,7 +57,7 @@ export function makeScrub(openModel) {
   const step = () => steps[Number(slider.value)];
 
   function drawGaps() {
-    at.textContent = `step ${format.count(step() ?? 0)}`;
+    at.textContent = t`step ${format.count(step() ?? 0)}`;
     root.dataset.step = step() ?? '';
     const found = answers.get(key(step()));
     if (!found) return;

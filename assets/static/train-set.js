@@ -1,22 +1,24 @@
 // Training: a labelled set is chosen or sent, and shown: columns, labels, first rows, warnings.
-import { post, sendLabelled } from './train-api.js';
-import { size } from './train-words.js';
+import { post, said, sendLabelled } from './train-api.js';
+import { scroll } from './train-areas.js';
+import { sentences, size } from './train-words.js';
 
-const { element, format } = window.Cloze;
-const TEXT = {
+const { element, format, message, t, texts } = window.Cloze;
+const TEXT = texts({
   set: 'Labelled set', own: 'my own table …', file: 'Send a table (.csv, .tsv, .jsonl)', dev: 'Rows to measure on (optional)',
   paste: 'Or paste one, with a first row of column names',
-  placeholder: 'text,label\nThe film was a joy.,positive\nI left after an hour.,negative',
-  kind: 'What it asks', guessed: 'as the columns suggest', column: (role) => `Column: ${role}`, none: 'none',
+  kind: 'What it asks', guessed: 'as the columns suggest', column: (role) => t`Column: ${role}`, none: 'none',
   held: 'Without a second table 15 % of the rows are kept to measure on.',
-};
-export const KINDS = {
+  rows: 'First rows', raw: 'The table as it was read',
+});
+const PLACEHOLDER = 'text,label\nThe film was a joy.,positive\nI left after an hour.,negative';
+export const KINDS = texts({
   classify: 'a label of a text', pair: 'a label of two texts', regress: 'a score', tag: 'a tag for each word', answer: 'an answer in a text',
-};
-const ROLES = {
+});
+const ROLES = texts({
   text: 'text', text_b: 'second text', label: 'label', score: 'score', tokens: 'words', tags: 'tags', context: 'text',
   question: 'question', answers: 'answers', start: 'first character',
-};
+});
 
 function labelBars(labels) {
   const most = Math.max(...Object.values(labels));
@@ -29,7 +31,7 @@ function labelBars(labels) {
 }
 
 function rowTable(rows) {
-  return element('div', { class: 'train-scroll', tabindex: '0' }, element('table', { class: 'train-rows-table' },
+  return scroll(TEXT.rows, element('table', { class: 'train-rows-table' },
     element('tbody', {}, ...rows.map((row) => element('tr', {},
       element('td', {}, element('bdi', { text: row.text }), row.pair ? element('small', {}, element('bdi', { text: row.pair })) : null),
       element('td', {}, element('bdi', { text: row.said || '—' })))))));
@@ -47,7 +49,7 @@ export function makeSet({ onChange, onProblem }) {
   const choice = element('select', { id: 'train-set' });
   const file = element('input', { type: 'file', id: 'train-set-file', accept: '.csv,.tsv,.jsonl' });
   const dev = element('input', { type: 'file', id: 'train-set-dev', accept: '.csv,.tsv,.jsonl' });
-  const paste = element('textarea', { id: 'train-set-paste', rows: '4', placeholder: TEXT.placeholder, spellcheck: 'false' });
+  const paste = element('textarea', { id: 'train-set-paste', rows: '4', placeholder: PLACEHOLDER, spellcheck: 'false' });
   const kind = element('select', { id: 'train-set-kind' });
   const roles = element('div', { class: 'train-row' });
   const map = element('div', { class: 'train-map', hidden: true }, field(TEXT.kind, kind), roles);
@@ -79,19 +81,19 @@ export function makeSet({ onChange, onProblem }) {
   function fillAbout() {
     if (!facts?.train) { about.replaceChildren(...(facts?.cells ? [rawTable()] : [])); return; }
     const { train, dev: measured } = facts;
-    const words = facts.chinese ? 'characters' : 'words';
-    const lines = [`${format.count(train.rows)} rows to learn from and ${format.count(measured.rows)} to measure on, `
-      + `${train.mean_length.toFixed(0)} ${words} on average: ${KINDS[facts.kind]}.`];
-    if (train.scores) lines.push(`Scores from ${train.scores[0]} to ${train.scores[1]}.`);
-    if (train.unanswered) lines.push(`${train.unanswered} questions have no answer.`);
+    const [learned, kept, length] = [format.count(train.rows), format.count(measured.rows), train.mean_length.toFixed(0)];
+    const lines = [facts.chinese ? t`${learned} rows to learn from and ${kept} to measure on, ${length} characters on average: ${KINDS[facts.kind]}.`
+      : t`${learned} rows to learn from and ${kept} to measure on, ${length} words on average: ${KINDS[facts.kind]}.`];
+    if (train.scores) lines.push(t`Scores from ${train.scores[0]} to ${train.scores[1]}.`);
+    if (train.unanswered) lines.push(t`${train.unanswered} questions have no answer.`);
     about.replaceChildren(...[
-      element('p', { class: 'train-sum', text: lines.join(' ') }),
+      element('p', { class: 'train-sum', text: sentences(...lines) }),
       Object.keys(train.labels).length ? labelBars(train.labels) : null,
-      facts.warnings.length ? element('ul', { class: 'train-warnings' }, ...facts.warnings.map((text) => element('li', { text }))) : null,
+      facts.warnings.length ? element('ul', { class: 'train-warnings' }, ...facts.warnings.map((text) => element('li', { text: message(text) }))) : null,
       rowTable(facts.rows)].filter(Boolean));
   }
 
-  const rawTable = () => element('div', { class: 'train-scroll', tabindex: '0' }, element('table', {},
+  const rawTable = () => scroll(TEXT.raw, element('table', {},
     element('thead', {}, element('tr', {}, ...facts.columns.map((text) => element('th', { scope: 'col', text })))),
     element('tbody', {}, ...facts.cells.map((row) => element('tr', {}, ...facts.columns.map((name) => element('td', { text: row[name] ?? '' })))))));
 
@@ -109,7 +111,7 @@ export function makeSet({ onChange, onProblem }) {
       fillMap();
       fillAbout();
       root.dataset.state = facts.problem ? 'error' : 'ready';
-      onProblem(facts.problem);
+      onProblem(facts.problem ? said(facts.problem) : null);
       if (!facts.problem) onChange(byVisitor);
     } catch (error) {
       if (mine === asked) onProblem(error.message);
@@ -118,7 +120,7 @@ export function makeSet({ onChange, onProblem }) {
 
   async function send(part, name, content) {
     try {
-      if (content.size > offer.most_bytes) throw new Error(`${name} has ${size(content.size)}; up to ${size(offer.most_bytes)} go.`);
+      if (content.size > offer.most_bytes) throw new Error(t`${name} has ${size(content.size)}; up to ${size(offer.most_bytes)} go.`);
       sent[part] = await sendLabelled(name, content);
       if (part === 'set') mapping = { kind: null, columns: {} };
       await look();
@@ -140,7 +142,7 @@ export function makeSet({ onChange, onProblem }) {
     build(offered) {
       if (offer) return;
       offer = offered;
-      choice.replaceChildren(...offer.sets.map((each) => element('option', { value: each.name, text: each.title })),
+      choice.replaceChildren(...offer.sets.map((each) => element('option', { value: each.name, text: message(each.title) })),
         element('option', { value: '', text: TEXT.own }));
       choice.value = offer.sets.some((each) => each.name === 'sentiment') ? 'sentiment' : offer.sets[0]?.name ?? '';
       look(false);

@@ -1,22 +1,23 @@
 // Training: the form for a fine-tuning.
 import { get, post } from './train-api.js';
+import { code } from './train-areas.js';
 import { makeBatch } from './train-batch.js';
 import { copyButton } from './train-parts.js';
 import { makeSet } from './train-set.js';
-import { duration, many } from './train-words.js';
+import { duration, many, sentences } from './train-words.js';
 
-const { element, format } = window.Cloze;
-const TEXT = {
+const { element, format, message, t, texts } = window.Cloze;
+const TEXT = texts({
   title: 'Fine-tune a model', set: 'What it learns', model: 'What it starts from', training: 'How it learns',
   from: 'Checkpoint', scratch: 'Compare with the same model without pretraining (takes as long again)',
   apart: 'Encode the two texts apart and compare them (bi-encoder)', mix: 'Read the tags from a learnt mix of all layers',
   start: 'Start fine-tuning', batch: 'Show the first batch', time: 'How long will it take?', measuring: 'Trying it for two seconds …',
-  command: 'The same from the command line', save: 'Save the settings as a file', copied: (id) => `These are the settings of ${id}.`,
-  resend: 'Its labelled file goes with it.',
-};
+  command: 'The same from the command line', save: 'Save the settings as a file', copied: (id) => t`These are the settings of ${id}.`,
+  resend: 'Its labelled file goes with it.', name: 'Name',
+});
 const NUMBERS = [
-  ['learning_rate', 'Learning rate', 'any'], ['epochs', 'Epochs'], ['batch_size', 'Batch size'], ['max_length', 'Longest input'],
-  ['layer_decay', 'Layer-wise decay', 'any'], ['frozen_layers', 'Frozen layers'], ['warmup', 'Warm-up (share)', 'any'], ['seed', 'Seed'],
+  ['learning_rate', t`Learning rate`, 'any'], ['epochs', t`Epochs`], ['batch_size', t`Batch size`], ['max_length', t`Longest input`],
+  ['layer_decay', t`Layer-wise decay`, 'any'], ['frozen_layers', t`Frozen layers`], ['warmup', t`Warm-up (share)`, 'any'], ['seed', t`Seed`],
 ];
 
 export function makeTaskForm({ onStarted }) {
@@ -52,7 +53,7 @@ export function makeTaskForm({ onStarted }) {
   const mix = tick('train-task-mix', TEXT.mix);
   const summary = element('p', { class: 'train-sum', role: 'status' });
   const time = element('p', { class: 'train-note', role: 'status' });
-  const command = element('pre', { class: 'code', tabindex: '0' });
+  const command = code(TEXT.command);
   const batch = makeBatch();
   const button = (text, id, act, kind = 'quiet outlined') => element('button', { type: 'button', class: kind, id, text, onclick: act });
   const start = button(TEXT.start, 'train-task-start', () => tryOut(start, async () => {
@@ -64,7 +65,7 @@ export function makeTaskForm({ onStarted }) {
     time.textContent = TEXT.measuring;
     try {
       const found = await post('estimate', form());
-      time.textContent = `About ${duration(found.seconds)} on this machine as busy as it is now.`;
+      time.textContent = t`About ${duration(found.seconds)} on this machine as busy as it is now.`;
     } catch (error) { time.textContent = ''; throw error; }
   }));
   const numbers = NUMBERS.map(([path, label, step]) => {
@@ -81,7 +82,7 @@ export function makeTaskForm({ onStarted }) {
     element('div', { class: 'card' }, element('h3', { text: TEXT.title }), off, note,
       section(TEXT.set, set.root),
       section(TEXT.model, field(TEXT.from, from), apart.root, mix.root),
-      section(TEXT.training, element('div', { class: 'train-row' }, ...numbers), scratch.root, field('Name', name)),
+      section(TEXT.training, element('div', { class: 'train-row' }, ...numbers), scratch.root, field(TEXT.name, name)),
       element('div', { class: 'train-end' }, summary, time, problem,
         element('p', { class: 'train-actions' }, start, showBatch, measure),
         element('details', {}, element('summary', { text: TEXT.command }), command,
@@ -103,7 +104,7 @@ export function makeTaskForm({ onStarted }) {
     if (apart.root.hidden) apart.box.checked = false;
     if (mix.root.hidden) mix.box.checked = false;
     if (!name.value || name.dataset.auto === name.value) {
-      name.value = facts ? `${(facts.name ?? '').replace(/\.\w+$/, '')} with ${from.value.split('/').at(-1)}`.slice(0, 60) : '';
+      name.value = facts ? t`${(facts.name ?? '').replace(/\.\w+$/, '')} with ${from.value.split('/').at(-1)}`.slice(0, 60) : '';
       name.dataset.auto = name.value;
     }
   }
@@ -115,7 +116,7 @@ export function makeTaskForm({ onStarted }) {
       input.placeholder = about.default ?? '';
       if (about.least !== null && about.least !== undefined) input.min = about.least;
       if (about.most !== null && about.most !== undefined) input.max = about.most;
-      input.closest('label').title = about.text ?? '';
+      input.closest('label').title = message(about.text ?? '');
     }
   }
 
@@ -134,8 +135,7 @@ export function makeTaskForm({ onStarted }) {
     try {
       const found = await post('check', form());
       if (mine !== checked) return;
-      summary.textContent = `${format.count(found.steps)} steps over ${format.count(found.rows[0])} rows, with a model of ${many(found.parameters)} parameters `
-        + `(${found.layers} layers of width ${found.width}).`;
+      summary.textContent = t`${format.count(found.steps)} steps over ${format.count(found.rows[0])} rows, with a model of ${many(found.parameters)} parameters (${found.layers} layers of width ${found.width}).`;
       inputs.get('learning_rate').placeholder = found.learning_rate;
       fail(null);
       root.dataset.state = 'ready';
@@ -152,7 +152,7 @@ export function makeTaskForm({ onStarted }) {
   const fileName = () => name.value.toLowerCase().replace(/[^a-z0-9]+/g, '-').replace(/^-|-$/g, '') || 'my-task';
 
   async function save() {
-    const { download } = await import('./attention-export.js');
+    const { download } = await import('./export.js');
     download(`${fileName()}.json`, `${JSON.stringify(form().config, null, 2)}\n`, 'application/json');
   }
 
@@ -170,7 +170,7 @@ export function makeTaskForm({ onStarted }) {
     try {
       offer = await get('form');
       off.hidden = offer.enabled;
-      off.textContent = offer.off ?? '';
+      off.textContent = message(offer.off ?? '');
       for (const control of [start, showBatch, measure]) control.disabled = !offer.enabled;
       const kept = from.value;
       from.replaceChildren(...offer.models.map((model) => element('option', { value: model.name, text: model.title })));
@@ -201,7 +201,7 @@ export function makeTaskForm({ onStarted }) {
         [apart.box.checked, mix.box.checked, name.value] = [Boolean(task.apart), Boolean(task.every_step), called ?? ''];
         if (!set.choose(task.set)) [source, copiedTask] = [id, task];
         note.hidden = false;
-        note.textContent = `${TEXT.copied(id)}${copiedTask ? ` ${TEXT.resend}` : ''}`;
+        note.textContent = sentences(TEXT.copied(id), copiedTask ? TEXT.resend : null);
         fill();
         changed();
       } catch (error) { fail(error); }

@@ -1,11 +1,11 @@
 // Training: a box to try a fine-tuned model in: labels with their probability, names marked, the answer found.
 import { post } from './train-api.js';
 
-const { element, format } = window.Cloze;
-const TEXT = {
+const { element, format, t, texts } = window.Cloze;
+const TEXT = texts({
   title: 'Try it', ask: 'Ask the model', text: 'A sentence', answer: 'A text that holds the answer', second: 'A second sentence', question: 'A question about it',
-  none: 'It finds no name here.', no: (share) => `It says that the text does not answer this (${share}).`, curve: 'Where the answer begins (upper bar) and ends (lower bar), piece by piece',
-};
+  none: 'It finds no name here.', no: (share) => t`It says that the text does not answer this (${share}).`, curve: 'Where the answer begins (upper bar) and ends (lower bar), piece by piece',
+});
 const EXAMPLES = {
   classify: ['The evening was a delight from the first song to the last.'],
   pair: ['A man is playing a guitar on the street.', 'Somebody makes music.'],
@@ -52,7 +52,7 @@ function curve({ places, starts, ends }, text) {
   };
   return element('figure', {}, element('figcaption', {}, element('span', { text: TEXT.curve })),
     element('div', { class: 'train-curve' }, ...places.slice(0, 200).map(([from, to], n) => element('span', {
-      title: `begins ${format.percent(starts[n])}, ends ${format.percent(ends[n])}`,
+      title: t`begins ${format.percent(starts[n])}, ends ${format.percent(ends[n])}`,
     }, bar(starts[n], 'begin'), element('bdi', { text: letters.slice(from, to).join('') || '·' }), bar(ends[n], 'end')))));
 }
 
@@ -61,7 +61,7 @@ function answerOf(found) {
     const [low, high] = found.scale;
     const fill = element('span', { class: 'train-fill' });
     fill.style.transform = `scaleX(${Math.max(0, Math.min(1, (found.score - low) / (high - low || 1)))})`;
-    return [element('p', { class: 'train-sum', text: `${found.score.toFixed(2)} on a scale from ${low} to ${high}` }),
+    return [element('p', { class: 'train-sum', text: t`${found.score.toFixed(2)} on a scale from ${low} to ${high}` }),
       element('span', { class: 'train-bar', 'aria-hidden': 'true' }, fill)];
   }
   if (found.kind === 'tag') {
@@ -117,10 +117,10 @@ export function makeTry() {
       root.hidden = !live.task || !live.model;
       if (root.hidden || id === run) return;
       run = id;
-      const { kind, chinese } = live.task;
+      const { kind, chinese, paired } = live.task;
       names[0].textContent = kind === 'answer' ? TEXT.answer : TEXT.text;
       names[1].textContent = kind === 'answer' ? TEXT.question : TEXT.second;
-      second.hidden = !['pair', 'regress', 'answer'].includes(kind);
+      second.hidden = !(paired ?? ['pair', 'regress', 'answer'].includes(kind));
       [text.value, pair.value] = [...(chinese ? CHINESE : EXAMPLES)[kind] ?? [], '', ''];
       text.rows = kind === 'answer' ? 4 : 2;
       answer.replaceChildren();

@@ -5,17 +5,17 @@ import { makeRace } from './train-race.js';
 import { makeRun } from './train-run.js';
 import { ACTIVE, STATES, figure, metricName, modelName } from './train-words.js';
 
-const { element, setPlace, place } = window.Cloze;
-const TEXT = {
+const { element, keep, kept, place, setPlace, t, texts } = window.Cloze;
+const TEXT = texts({
   title: 'Train a model of your own',
-  intro: 'A run is a process of its own: close the page, come back, open it on another computer; it goes on, '
-    + 'and this page finds it again.',
+  intro: 'A run is a process of its own: close the page, come back, open it on another computer; it goes on, and this page finds it again.',
   fresh: 'New run',
   none: 'No runs yet.',
   list: 'Training runs',
   compare: 'Compare',
-  waiting: (place) => `place ${place} in the queue`,
-};
+  waiting: (number) => t`place ${number} in the queue`,
+});
+const MOST_COMPARED = 8;
 const PERIOD = 1500;
 const PATIENT = 5000;
 
@@ -57,9 +57,9 @@ function makeCard(choose, toggle) {
       const { masked_token_loss: masked, loss } = run.last;
       const shown = masked ?? loss;
       if (Number.isFinite(run.main?.value)) parts.loss.textContent = `${metricName(run.main.name).toLowerCase()} ${figure(run.main.name, run.main.value)}`;
-      else parts.loss.textContent = shown === undefined || shown === null ? '' : `loss ${shown.toFixed(2)}`;
+      else parts.loss.textContent = shown === undefined || shown === null ? '' : t`loss ${shown.toFixed(2)}`;
       box.checked = compared;
-      box.setAttribute('aria-label', `${TEXT.compare} ${run.name}`);
+      box.setAttribute('aria-label', t`Compare ${run.name}`);
       compare.hidden = current || !Number.isFinite(run.last.loss) || !comparable;
     },
   };
@@ -67,7 +67,13 @@ function makeCard(choose, toggle) {
 
 export async function mount(view) {
   await loadStyle();
-  const state = { runs: [], current: place.run ?? null, compared: new Set(), failed: 0 };
+  const before = kept('train') ?? {}; // as a stranger may have written it
+  const overlaid = Array.isArray(before.with) ? before.with.filter((id) => typeof id === 'string') : [];
+  const state = { runs: [], current: place.run ?? null, compared: new Set(overlaid.slice(0, MOST_COMPARED)), failed: 0 };
+  let kind = null; // of the form, where it is not the first one
+  const remember = () => keep('train', {
+    ...(kind ? { form: kind } : {}), ...(state.current && state.compared.size ? { with: [...state.compared] } : {}),
+  });
   const cards = new Map();
   const list = element('ul', { class: 'train-runs', 'aria-label': TEXT.list });
   const none = element('p', { class: 'train-note', text: TEXT.none, hidden: true });
@@ -81,9 +87,9 @@ export async function mount(view) {
     element('div', { class: 'train-body' },
       element('nav', { class: 'train-side', 'aria-label': TEXT.list }, fresh, none, list), main)));
 
-  const tell = (message) => {
-    problem.hidden = !message;
-    problem.textContent = message ?? '';
+  const tell = (text) => {
+    problem.hidden = !text;
+    problem.textContent = text ?? '';
   };
   const acts = {
     onAgain: async (id) => { show(null); await form.copy(id); },
@@ -93,7 +99,11 @@ export async function mount(view) {
   };
   const run = makeRun(view, acts);
   const race = makeRace(view, acts);
-  const form = makeNew({ onStarted: (id) => { show(id); poll(); } });
+  const form = makeNew({
+    onStarted: (id) => { show(id); poll(); },
+    kind: before.form,
+    onKind: (shown) => { kind = shown === 'pretraining' ? null : shown; remember(); },
+  });
   const kindOf = (id) => state.runs.find((each) => each.id === id)?.kind;
   const panelOf = (id) => (kindOf(id) === 'race' ? race : run);
 
@@ -106,6 +116,7 @@ export async function mount(view) {
     main.replaceChildren(id ? panel.root : form.root);
     panel.show(id, [...state.compared]);
     if (!id) form.refresh();
+    remember();
     drawList();
   }
 
@@ -119,6 +130,7 @@ export async function mount(view) {
         card = makeCard(() => show(each.id), (on) => {
           if (on) state.compared.add(each.id); else state.compared.delete(each.id);
           run.show(state.current, [...state.compared]);
+          remember();
           poll();
         });
         cards.set(each.id, card);
@@ -143,7 +155,7 @@ export async function mount(view) {
     state.runs = runs;
     fresh.disabled = !enabled && !state.current;
     const known = new Map(runs.map((run) => [run.id, run]));
-    for (const id of state.compared) if (!known.has(id)) state.compared.delete(id);
+    for (const id of state.compared) if (known.get(id)?.kind !== known.get(state.current)?.kind) state.compared.delete(id);
     if (state.current && known.has(state.current)) {
       const panel = panelOf(state.current);
       if (!panel.root.isConnected) show(state.current); // a link to a race, whose kind is known only now
@@ -152,7 +164,7 @@ export async function mount(view) {
     if (state.current && !known.has(state.current)) {
       const gone = state.current;
       show(null);
-      tell(`There is no run “${gone}” here any more.`);
+      tell(t`There is no run “${gone}” here any more.`);
       return;
     }
     drawList();

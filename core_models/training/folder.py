@@ -11,6 +11,7 @@
     model/           the trained model, once the run has finished
     generator/       the model that filled masks for it, where there was one
     evaluation.json  its figures on the held-out documents
+    validation.json  the held-out examples that the last validation found hardest and easiest
 
 Neither PyTorch nor Gradio is imported here, so a supervisor can watch many runs cheaply.
 """
@@ -210,6 +211,11 @@ class RunFolder:
     def write_evaluation(self, values: Mapping[str, Any]) -> None:
         """Write ``evaluation.json``."""
         durable.write_text(self.path / "evaluation.json", json.dumps(values, indent=2) + "\n")
+
+    def write_validation(self, values: Mapping[str, Any]) -> None:
+        """Replace ``validation.json`` in one step."""
+        text = json.dumps(values, ensure_ascii=False, allow_nan=False)
+        durable.write_text(self.path / "validation.json", text + "\n")
 
     def last_checkpoint(self) -> Checkpoint | None:
         """The newest checkpoint whose files match their manifest; damaged ones are logged."""

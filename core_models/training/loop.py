@@ -28,6 +28,7 @@ from core_models.objectives import Losses, Objective
 from core_models.training import checkpoint, optimizer
 from core_models.training.checkpoint import Progress
 from core_models.training.examples import rows
+from core_models.training.extremes import Extremes
 from core_models.training.feed import Feed, Stream
 from core_models.training.folder import RunFolder
 from core_models.training.guard import Guard, divergence
@@ -35,7 +36,7 @@ from core_models.training.memory import Memory, part_of_memory, whole_memory
 from core_models.training.meter import Meter, add, line, means
 from core_models.training.plan import Plan
 from core_models.training.settings import Settings
-from core_models.training.validation import Validation
+from core_models.training.validation import Validation, measure
 
 
 class Pretraining(nn.Module):
@@ -73,6 +74,7 @@ class Trainer:
         self.run, self.settings, self.plan = run, settings, plan
         self.accelerator, self.model, self.objective = accelerator, model, objective
         self.validation = validation
+        self._extremes = Extremes(objective, model.tokenizer)
         self.say = say
         self.progress = Progress()
         self.status: dict[str, Any] = {}
@@ -285,21 +287,23 @@ class Trainer:
     # -- looking ----------------------------------------------------------------------------------
 
     def validate(self) -> dict[str, float]:
-        """Means on the held-out documents, with the same hidden tokens each time."""
+        """Means on the held-out documents, with the same hidden tokens each time.
+
+        The hardest and the easiest examples are written to ``validation.json``.
+        """
         assert self.validation is not None
-        self._module.eval()
-        meter = Meter(self._device)
-        memory: Memory = ()
-        for drawn in self.validation:
-            batch = drawn.batch.to(self._device, non_blocking=True)
-            if self.plan.memory:
-                known = () if drawn.fresh else memory
-                batch = replace(batch, memory=known, remember=self.plan.memory)
-            with torch.no_grad():
-                losses = self._module(batch)
-            memory = losses.memory
-            meter.add(meter.of(losses))
-        return means(meter.sums(), self.objective.loss_weights())
+        watched = self._extremes if self.accelerator.is_main_process else None
+        found = measure(
+            self._module,
+            self.validation,
+            weights=self.objective.loss_weights(),
+            device=self._device,
+            remember=self.plan.memory,
+            extremes=watched,
+        )
+        if watched and (examples := watched.found()):
+            self.run.write_validation({"step": self.progress.step} | examples)
+        return found
 
     def _report(self, validation: dict[str, float]) -> None:
         tokens, seconds = self._speed

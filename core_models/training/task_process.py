@@ -41,7 +41,10 @@ def fine_tune(
         DivergenceError: loss or gradient became infinite or NaN.
     """
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
-        raise InputError("Fine-tuning runs in one process; start it without a launcher.")
+        raise InputError(
+            "Fine-tuning runs in one process: labelled sets are small, and several would only wait "
+            "for each other. Start it without torchrun or accelerate launch."
+        )
     settings = task_settings.read(run.config_path)
     last = run.last_checkpoint()
     saved = None if last is None else Saved(last.path)

@@ -26,6 +26,7 @@ def facts(task: TaskSet, baselines: Sequence[Baseline]) -> dict[str, Any]:
         "entities": task.entities,
         "scale": list(task.scale),
         "chinese": task.chinese,
+        "paired": all(row.pair is not None for row in task.train),
         "train": asdict(task.statistics()),
         "dev": asdict(task.statistics(task.dev)),
         "warnings": list(task.warnings),

@@ -1,12 +1,18 @@
 """Held-out batches: the same text with the same tokens hidden, each time they are asked for."""
 
-from collections.abc import Iterator
+import contextlib
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 import torch
+from torch import nn
 
 from core_models.data.recurrent import Recurrent
 from core_models.training.examples import Examples
+from core_models.training.extremes import Extremes
 from core_models.training.feed import Drawn
+from core_models.training.memory import Memory
+from core_models.training.meter import Meter, means
 
 # Constant, so that every validation of every run hides the same tokens of the same text.
 _SEED = 20181011
@@ -46,3 +52,40 @@ class Validation:
             raw = self._segments.batch(0, step)
             batch = self._examples.masker(raw, generator)
             yield Drawn(batch, int(raw.lengths.sum()), fresh=step == 0)
+
+
+@torch.no_grad()
+def measure(
+    module: nn.Module,
+    validation: Validation,
+    *,
+    weights: Mapping[str, float],
+    device: torch.device,
+    remember: int = 0,
+    extremes: Extremes | None = None,
+) -> dict[str, float]:
+    """Means over the held-out batches.
+
+    Args:
+        module: takes a batch and gives its losses; set to measuring, not to training.
+        validation: what to measure on.
+        weights: of the losses in their total.
+        device: where the module is.
+        remember: tokens of earlier segments that the model sees; 0 = none.
+        extremes: notes the hardest and easiest examples.
+    """
+    module.eval()
+    meter = Meter(device)
+    memory: Memory = ()
+    with extremes.listening() if extremes else contextlib.nullcontext():
+        for drawn in validation:
+            batch = drawn.batch.to(device, non_blocking=True)
+            if remember:
+                known = () if drawn.fresh else memory
+                batch = replace(batch, memory=known, remember=remember)
+            losses = module(batch)
+            memory = losses.memory
+            meter.add(meter.of(losses))
+            if extremes:
+                extremes.note(batch)
+    return means(meter.sums(), weights)

@@ -194,6 +194,9 @@ def test_the_chart_its_table_and_its_files_hold_the_reports(visit, runs, finishe
         page.click("#train-svg-file")
     drawn = ElementTree.parse(file.value.path()).getroot()
     assert drawn.tag == "{http://www.w3.org/2000/svg}svg"
+    with page.expect_download() as file:
+        page.click("#train-png-file")
+    assert file.value.path().read_bytes().startswith(b"\x89PNG")
     page.select_option("#train-figure", "masked_token_accuracy")
     assert "30.0 %" in page.inner_text(".train-readout")
 

@@ -1,5 +1,6 @@
 """Fine-tuning and a race in Chromium: from the form to the figures, and a model to try."""
 
+import csv
 import json
 import math
 from dataclasses import replace
@@ -8,6 +9,7 @@ import pytest
 import torch
 
 import core_models as cm
+from core_models.tasks.objectives import OBJECTIVES
 from core_models.tokenizer import Tokenizer
 
 NOUNS = ("film", "meal", "room", "song", "walk", "book", "trip", "play", "soup", "game")
@@ -18,6 +20,14 @@ ROWS = "sentence,mood\n" + "".join(
     for noun in NOUNS
     for label, group in (("good", GOOD), ("bad", BAD))
     for word in group
+)
+
+
+SENTENCES = "\n".join(
+    f"The {noun} was {one} and the {other} was {two} .\n" * (1 + (noun == other))
+    for noun in NOUNS
+    for other in NOUNS
+    for one, two in zip(GOOD, BAD, strict=True)
 )
 
 
@@ -122,6 +132,41 @@ def test_a_table_of_ones_own_becomes_a_model_that_is_tried(visit, runs, tiny):
     assert run not in runs.ids()
 
 
+@pytest.mark.parametrize("apart", [False, True])
+def test_a_similarity_is_tried_with_two_sentences(visit, runs, tiny, apart):
+    train = Train(visit(), "task")
+    page = train.page
+    train.ready()
+    page.select_option("#train-set", "similarity")
+    page.select_option("#train-task-from", tiny)
+    page.fill("#train-task-epochs", "1")
+    page.locator("#train-task-apart").set_checked(apart)
+    train.ready()
+    page.click("#train-task-start")
+    page.wait_for_selector(".train-run[data-state=finished]")
+    run = page.get_attribute(".train-run", "data-run")
+    assert runs.folder(run).status()["task"]["paired"] is True
+    page.wait_for_selector(".train-result .train-bars")
+    page.fill("#train-try-text", "The song was superb .")
+    page.fill("#train-try-pair", "The song was lovely .")
+    page.click("#train-try-ask")
+    page.wait_for_selector(".train-answer .train-sum")
+    model = cm.load(runs.folder(run).model_path)
+    (head,) = [model.heads[name] for name in model.heads if name in OBJECTIVES]
+    texts = ["The song was superb .", "The song was lovely ."]
+    with torch.no_grad():
+        if apart:
+            outputs = [model.encoder(batch) for batch in map(model.batch, ([texts[0]], [texts[1]]))]
+            means = [output.hidden[0].mean(0) for output in outputs]
+            share = float(torch.cosine_similarity(*means, dim=0))
+        else:
+            share = float(head(model.encoder(model.batch([tuple(texts)])).hidden))
+    assert page.inner_text(".train-answer .train-sum") == f"{5 * share:.2f} on a scale from 0 to 5"
+    page.fill("#train-try-pair", "")
+    page.click("#train-try-ask")
+    page.locator(".train-try .problem", has_text="write the second one").wait_for()
+
+
 def test_a_race_of_two_ends_with_one_chart_and_a_table(visit, runs):
     train = Train(visit(), "race")
     page = train.page
@@ -135,7 +180,7 @@ def test_a_race_of_two_ends_with_one_chart_and_a_table(visit, runs):
         "budget": {"steps": 12},
         "overrides": {"layers": 1, "width": 32, "heads": 2},
         "tokenizer": {"vocabulary": 300},
-        "data": {"texts": ["atlas/english-atlas.txt"], "max_length": 16, "held_out": 0.1},
+        "data": {"texts": [], "max_length": 16, "held_out": 0.1},
         "batch_size": 4,
         "schedule": {"warmup": 2},
         "report_every": 3,
@@ -144,17 +189,27 @@ def test_a_race_of_two_ends_with_one_chart_and_a_table(visit, runs):
     }
     page.fill(".train-race-form .train-json", json.dumps(config))
     page.click("#train-race-apply")
+    page.locator(".train-race-form .problem", has_text="nothing to read").wait_for()
+    page.fill("#train-race-paste", SENTENCES)
+    page.locator("#train-race-paste").blur()
     page.locator(".train-race-form .train-sum", has_text="2 models, 12 steps each").wait_for()
     page.click("#train-race-start")
     page.wait_for_selector(".train-race[data-state=finished]")
     run = page.get_attribute(".train-race", "data-run")
     page.wait_for_selector('.train-results tr[data-entrant="causal"][data-state="finished"]')
+    assert runs.config(run)["data"]["texts"] == ["texts/pasted.txt"]
     rows = runs.folder(run).table()
     for row in rows:
         text = page.inner_text(f'.train-results tr[data-entrant="{row["name"]}"]')
         assert f"{row['probes']['sentiment']['value'] * 100:.1f} %" in text
     assert "majority 50.0 %" in page.inner_text(".train-yard")
     assert page.locator(".train-race .train-svg path.line:not(.held-out)").count() == 2
+    with page.expect_download() as file:
+        page.click("#train-race-csv")
+    table = list(csv.DictReader(file.value.path().read_text().splitlines()))
+    assert [row["name"] for row in table] == ["masked", "causal"]
+    saved = [float(row["probes.sentiment.value"]) for row in table]
+    assert saved == [row["probes"]["sentiment"]["value"] for row in rows]
     page.select_option("#train-race-axis", "flops")
     # A link finds the race again, and its models can be opened.
     again = Train(visit(link=f"#run={run}")).page

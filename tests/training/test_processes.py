@@ -17,6 +17,25 @@ from tests.training.test_resume import SMALL
 Toy = Callable[..., dict[str, Any]]
 
 
+@pytest.mark.slow
+def test_a_fine_tuning_refuses_a_launcher_with_the_reason(tmp_path: Path) -> None:
+    config = tmp_path / "config.json"
+    config.write_text('{"model": {"checkpoint": "bert-mini"}, "task": {"set": "sentiment"}}')
+    launch = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node=2", "--module"]
+    done = subprocess.run(
+        [*launch, "core_models.training", str(config)],
+        cwd=Path(__file__).parents[2],
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        timeout=200,
+        check=False,
+    )
+    assert done.returncode != 0
+    assert "Fine-tuning runs in one process" in done.stderr
+    assert RunFolder(tmp_path).status()["state"] == "failed"
+
+
 @pytest.mark.parametrize("kind", ["pairs", "memory"])
 def test_two_processes_give_the_losses_of_one(tmp_path: Path, toy: Toy, kind: str) -> None:
     (tmp_path / "text.txt").write_text(text(40))

@@ -373,8 +373,11 @@ def test_several_processes_are_refused(
 ) -> None:
     run = make_task()
     monkeypatch.setenv("WORLD_SIZE", "2")
-    with pytest.raises(InputError, match="one process"):
+    with pytest.raises(InputError, match="one process: labelled sets are small"):
         train(run.config_path, quiet)
+    assert run.state() == "failed"
+    assert "torchrun" in run.status()["reason"]
+    assert not run.data_path.exists()
 
 
 def test_a_recipe_beside_its_files(make_task: MakeTask, tmp_path: Path, base: Path) -> None:

@@ -1,5 +1,6 @@
 """Runs that differ from the usual one: other sources, teachers, generators, compilation."""
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -62,6 +63,9 @@ def test_a_student_learns_from_a_teacher_and_keeps_its_words(make_run: MakeRun, 
     train(student.config_path, quiet)
     record = student.metrics()[-1]
     assert {"distillation_loss", "masked_token_loss", "hidden_cosine_loss"} <= record.keys()
+    noted = json.loads((student.path / "validation.json").read_text())
+    assert noted["kind"] == "masked_token"
+    assert noted["worst"]
     made = cm.load(student.model_path)
     assert made.config.steps == 1
     assert made.tokenizer.fingerprint == cm.load(teacher.model_path).tokenizer.fingerprint

@@ -1,0 +1,165 @@
+"""The Train tab in Chromium: held-out examples, tabs that a run opens, address, Chinese."""
+
+import json
+from urllib.parse import unquote
+
+import pytest
+
+from app.run_texts import SHIPPED
+from tests.app.test_train_browser import CONFIG, Train
+from tests.core.tiny_models import new, tiny
+
+DATA = CONFIG["data"] | {"texts": list(SHIPPED)[:1]}
+
+
+def asked(place, right, **more):
+    common = {"place": place, "right": right, "shown": "[MASK]", "loss": 2.5, "chance": 0.25}
+    return common | {"wrong": False} | more
+
+
+def example(loss, *questions, pieces="[CLS] the cat sle ep s . [SEP]"):
+    glued = ("ep", "s")
+    return {
+        "loss": loss,
+        "questions": max(1, len(questions)),
+        "pieces": [[piece, piece not in glued] for piece in pieces.split()],
+        "asked": list(questions),
+    }
+
+
+MASKED = {
+    "step": 40,
+    "kind": "masked_token",
+    "examples": 30,
+    "worst": [
+        example(4.25, asked(2, "cat", said="<b>dog</b>", wrong=True), asked(4, "ep", said="ep"))
+    ],
+    "best": [example(0.5, asked(6, ".", said="."))],
+}
+REPLACED = {
+    "step": 40,
+    "kind": "replaced_token",
+    "examples": 30,
+    "worst": [
+        example(
+            1.5,
+            asked(2, "cat", shown="house", replaced=True, wrong=True, chance=0.125),
+            asked(6, ".", shown=".", replaced=False, wrong=True, chance=0.75),
+        )
+    ],
+    "best": [],
+}
+
+
+@pytest.fixture
+def make(runs):
+    """Makes finished runs that are only files."""
+    made = []
+
+    def make(name, **status):
+        run = runs.create(CONFIG | {"name": name, "data": DATA})
+        folder = runs.folder(run)
+        for step in (20, 40):
+            folder.append_metrics(
+                {
+                    "step": step,
+                    "tokens": step,
+                    "seconds": 1.0,
+                    "loss": 6.0,
+                    "masked_token_loss": 6.0,
+                }
+            )
+        folder.write_status({"state": "finished", "step": 40, "steps": 40} | status)
+        made.append(run)
+        return folder
+
+    yield make
+    for run in made:
+        runs.delete(run)
+
+
+def test_held_out_examples_show_what_was_hidden_and_what_was_said(visit, make):
+    folder = make("Examples")
+    folder.write_validation(MASKED)
+    page = Train(visit(link=f"#run={folder.path.name}")).page
+    page.wait_for_selector(".train-held-out:not([hidden])")
+    assert "After step 40, of 30 examples" in page.inner_text(".train-held-out")
+    passage = page.locator(".train-extremes").first.locator(".train-passage")
+    words = passage.evaluate("p => p.textContent")
+    assert words == "the cat<b>dog</b> sleep✓s."  # under "cat" what was said, under "ep" a tick
+    first = passage.locator(".train-asked").first
+    assert first.get_attribute("data-wrong") == "yes"
+    assert "25.0 %" in first.get_attribute("title")
+    assert "right is “cat”; loss 2.50" in first.get_attribute("title")
+    assert "Loss 4.25 nats for each of 2 tokens" in page.inner_text(".train-extremes li")
+    page.click(".train-held-out summary")
+    # The next validation replaces it, and what was open stays open.
+    folder.write_validation(MASKED | {"step": 60})
+    page.wait_for_selector('.train-held-out[data-step="60"]')
+    assert page.evaluate("document.querySelector('.train-held-out details').open")
+
+
+def test_a_discriminator_opens_in_the_forge_tab(visit, make):
+    folder = make("Detective", losses={"masked_token": 1.0, "replaced_token": 50.0})
+    folder.write_validation(REPLACED)
+    new(tiny("electra-small-discriminator")).save(folder.model_path)
+    generator = tiny("electra-small-generator")
+    new(generator, seed=2).save(folder.path / "generator")
+    name = f"run/{folder.path.name}"
+    page = Train(visit(width=390, link=f"#run={folder.path.name}")).page
+    page.wait_for_selector(".train-held-out:not([hidden])")
+    fakes = page.locator(".train-asked").all_inner_texts()
+    assert [text.split("\n") for text in fakes] == [["house", "✗ cat"], [".", "✗ the original"]]
+    assert page.evaluate("document.documentElement.scrollWidth - window.innerWidth") <= 0
+    assert page.inner_text("#train-open") == "Open in the Forge tab"
+    page.click("#train-open")
+    page.wait_for_function("name => Cloze.sentence.model === name", arg=name)
+    page.wait_for_selector(".view-forge:visible")
+    page.wait_for_function("document.querySelector('#tab-forge')?.offsetParent !== null")
+
+
+def test_the_address_keeps_the_form_and_the_runs_compared(visit, make):
+    first, second = make("First").path.name, make("Second").path.name
+    page = Train(visit(link=f"#run={first}")).page
+    page.get_by_role("checkbox", name="Compare Second").check()
+    page.wait_for_selector(".train-legend li:nth-child(2)")
+    link = page.url[page.url.index("#") :]
+    assert json.loads(unquote(link).split("lab-train=")[1].split("&")[0]) == {"with": [second]}
+    again = Train(visit(link=link)).page
+    again.wait_for_selector(".train-legend li:nth-child(2)")
+    again.click("#train-new")
+    again.click("#train-kind-race")
+    again.wait_for_selector(".train-race-form[data-state=ready]")
+    again.reload()
+    again.wait_for_selector(".train-race-form")
+    # Whatever a stranger writes there, the form opens.
+    for broken in ('{"form":5,"with":7}', '{"form":"nothing","with":[null,"x/../y",3]}'):
+        page = visit(link=f"#text=A+cat.&tab=train&lab-train={broken}").page
+        page.wait_for_selector(".train-form[data-state=ready]")
+
+
+def test_the_tab_speaks_chinese(visit, make):
+    folder = make("Chinese", baselines={"uniform": 8.7, "unigram_entropy": 6.3})
+    folder.write_validation(MASKED)
+    page = visit(link=f"?lang=zh#run={folder.path.name}").page
+    page.set_default_timeout(60_000)
+    page.wait_for_selector(".train-held-out:not([hidden])")
+    assert page.inner_text(".train-head .train-state") == "已完成"
+    assert "1.000" not in page.inner_text(".train-readout")
+    for details in page.locator(".view-train details").all():
+        details.evaluate("each => { each.open = true; }")
+    page.wait_for_selector(".train-table tbody tr")
+    page.click("#train-new")
+    forms = {"pretraining": ".train-form", "task": ".train-task", "race": ".train-race-form"}
+    for kind, form in forms.items():
+        page.click(f"#train-kind-{kind}")
+        page.wait_for_selector(f"{form}[data-state=ready]")
+    assert "3个模型" in page.inner_text(".train-race-form .train-sum")
+    page.fill("#train-race-batch_size", "-3")
+    page.locator(
+        ".train-race-form .problem", has_text="batch_size = -3：必须大于或等于1。"
+    ).wait_for()
+    own = page.evaluate(
+        "[...ClozeLanguage.missing].filter((key) => !/[\\u4e00-\\u9fff]/.test(key))"
+    )
+    assert own == []
