@@ -8,13 +8,17 @@ never run the model again.
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Protocol
 
 import gradio as gr
 import numpy as np
 
 import viz
-from app.ask import Ask, read_ask, read_revision, whole_number
+from app import attention_compare, attention_lab, attention_prediction
+from app.ask import Ask, read_revision, whole_number
+from app.attention_code import one_head
+from app.attention_lab import Figure
+from app.attention_scene import Lab, describe, filtered, read_filter, read_scene, second_of
 from app.sentence import Shared
 from app.session import AttentionResult, Session
 from app.views import payload, view
@@ -25,6 +29,27 @@ Place = int | None | Literal["auto"]
 
 MOST_PLACES = 1_000
 FILE_TYPES = {"svg": "image/svg+xml", "csv": "text/csv;charset=utf-8"}
+MODES: dict[str, Callable[[Lab, Ask, Mapping[str, Any]], Awaitable[Figure]]] = {
+    "combined": attention_lab.combined,
+    "rollout": attention_lab.rolled,
+    "norms": attention_lab.norms,
+    "off": attention_prediction.switched,
+    "damage": attention_prediction.damaged,
+    "products": attention_prediction.multiplied,
+    "compare": attention_compare.compared,
+}
+"""What each mode beside single heads computes; "damage" is one layer of the sweep of "off"."""
+FILES = MODES | {"off": attention_prediction.written}
+
+
+class Source(Protocol):
+    """Where maps come from: a :class:`~app.attention_scene.Lab`, or a session for one sentence."""
+
+    async def attention(self, ask: Ask) -> AttentionResult:
+        """Every head's map."""
+
+    async def segments(self, ask: Ask) -> dict[str, Any]:
+        """The segment of each token of a pair; asked for where there is a second sentence."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,16 +61,19 @@ class Selection:
     layer: Place
     head: Place
     hide: bool
+    part: str
+    """Which links of a pair are shown."""
 
 
 def read_selection(data: Mapping[str, Any]) -> Selection:
     """The selection in an event of the page; InputError for anything that is not one."""
     return Selection(
-        ask=read_ask({key: data.get(key, ()) for key in ("text", "model", "marks")}),
+        ask=read_scene(data),
         revision=read_revision(data),
         layer=_read_place(data.get("layer", "auto"), "layer"),
         head=_read_place(data.get("head", "auto"), "head"),
         hide=data.get("hide") is True,
+        part=read_filter(data),
     )
 
 
@@ -58,15 +86,19 @@ def _read_place(value: Any, name: str) -> Place:
 # --- answers: plain values in, plain values out ---------------------------------------------------
 
 
-async def show(session: Session, data: Mapping[str, Any]) -> dict[str, Any]:
+async def show(session: Source, data: Mapping[str, Any]) -> dict[str, Any]:
     """The selected head and, when ``whole`` is set, the tokens and the overview of all heads."""
     selection = read_selection(data)
     result = await session.attention(selection.ask)
+    whole = data.get("whole") is True
     # Shrinking 144 heads of 512 tokens takes a quarter of a second: not on the event loop.
-    return await asyncio.to_thread(describe, selection, result, whole=data.get("whole") is True)
+    found = await asyncio.to_thread(answer, selection, result, whole=whole)
+    if whole and second_of(selection.ask):
+        found["segments"] = await session.segments(selection.ask)
+    return found
 
 
-async def export(session: Session, data: Mapping[str, Any]) -> dict[str, Any]:
+async def export(session: Source, data: Mapping[str, Any]) -> dict[str, Any]:
     """A file of one head: ``kind`` "svg" (the lines, as on the page) or "csv" (the numbers)."""
     kind = data.get("kind")
     if kind not in FILE_TYPES:
@@ -77,10 +109,10 @@ async def export(session: Session, data: Mapping[str, Any]) -> dict[str, Any]:
     return await asyncio.to_thread(write_file, selection, result, kind, focus)
 
 
-def describe(selection: Selection, result: AttentionResult, *, whole: bool) -> dict[str, Any]:
+def answer(selection: Selection, result: AttentionResult, *, whole: bool) -> dict[str, Any]:
     """The answer to the page: one head, and when ``whole`` is set the tokens and all heads."""
-    tokens = describe_tokens(result, selection.ask)
-    answer: dict[str, Any] = {
+    tokens = describe(result.tokens, result.seen, selection.ask)
+    found: dict[str, Any] = {
         "rev": selection.revision,
         "error": None,
         "head": describe_head(selection, result, tokens),
@@ -88,17 +120,23 @@ def describe(selection: Selection, result: AttentionResult, *, whole: bool) -> d
     if whole:
         special = [token["special"] for token in tokens]
         small = viz.overview(result.probabilities, special, hide=selection.hide)
-        answer |= {"model": selection.ask.model, "tokens": tokens, "overview": small.to_json()}
-    return answer
+        found |= {
+            "model": selection.ask.model,
+            "second": second_of(selection.ask),
+            "tokens": tokens,
+            "overview": small.to_json(),
+        }
+    return found
 
 
 def write_file(
     selection: Selection, result: AttentionResult, kind: str, focus: viz.Focus | None
 ) -> dict[str, Any]:
     """The lines of one head as SVG, or its numbers as CSV: name, media type and text."""
-    tokens = describe_tokens(result, selection.ask)
+    tokens = describe(result.tokens, result.seen, selection.ask)
     layer, head = choose(selection, result, tokens)
     weights = viz.head_weights(result.probabilities, layer, head)
+    weights = filtered(weights, tokens, selection.part)
     keep = [token["position"] for token in tokens if not (selection.hide and token["special"])]
     labels = [token["label"] for token in tokens]
     if focus is not None and focus.position not in keep:
@@ -134,41 +172,22 @@ def _read_focus(data: Mapping[str, Any]) -> viz.Focus | None:
     return viz.Focus(position=whole_number(data["position"], "position", 0, 2**31), side=side)
 
 
-def describe_tokens(result: AttentionResult, ask: Ask) -> list[dict[str, Any]]:
-    """The tokens: the visitor's spelling, or at marked positions what the model saw instead."""
-    marked = {mark.position for mark in ask.marks}
-    tokens = []
-    for token, seen in zip(result.tokens, result.seen, strict=True):
-        label = seen if token.position in marked else token.text
-        title = label if label == token.text else f"{label} in place of {viz.quote(token.text)}"
-        tokens.append(
-            {
-                "position": token.position,
-                "label": label,
-                "title": f"{title}, token {token.position}",
-                "special": token.special,
-                "word": token.word,
-                "masked": token.masked or token.position in marked,
-            }
-        )
-    return tokens
-
-
 def describe_head(
     selection: Selection, result: AttentionResult, tokens: list[dict[str, Any]]
 ) -> dict[str, Any]:
     """One head: its numbers, what it does in words, and the code that recomputes it."""
     layer, head = choose(selection, result, tokens)
     weights = viz.head_weights(result.probabilities, layer, head)
+    weights = filtered(weights, tokens, selection.part)
     labels = [token["label"] for token in tokens]
     special = [token["special"] for token in tokens]
     return {
         "layer": layer,
         "head": head,
         "numbers": viz.head_numbers(weights),
-        "summary": viz.summary(weights, labels, special),
-        "summary_plain": viz.summary(weights, labels, special, hide=True),
-        "code": code_lines(selection.ask, layer, head),
+        "summary": viz.sentences(weights, labels, special),
+        "summary_plain": viz.sentences(weights, labels, special, hide=True),
+        "code": one_head(selection.ask, layer, head),
     }
 
 
@@ -196,35 +215,40 @@ def place_name(layer: int | None, head: int | None) -> str:
     return f"Layer {layer + 1}, mean" if head is None else f"Layer {layer + 1}, head {head + 1}"
 
 
-def code_lines(ask: Ask, layer: int | None, head: int | None) -> str:
-    """Python that computes the numbers of one head again."""
-    lines = [
-        "import core_models as cm",
-        "",
-        f"model = cm.load({ask.model!r})",
-        f"batch = model.batch([{ask.text!r}])",
-    ]
-    masked = [mark.position for mark in ask.marks if mark.case == "mask"]
-    if masked:
-        lines.append(f"batch.input_ids[0, {masked}] = model.tokenizer.mask_id")
-    lines += [
-        f"batch.input_ids[0, {mark.position}] = {mark.piece}"
-        for mark in ask.marks
-        if mark.case == "random"
-    ]
-    lines += ['trace = cm.Trace(sites=["probabilities"])', "model.encoder(batch, trace=trace)"]
-    if layer is None:
-        lines.append(
-            'weights = trace.stack("probabilities")[:, 0].mean((0, 1))  # [L, L], all heads'
-        )
-    elif head is None:
-        lines.append(
-            f'weights = trace["probabilities", {layer}][0].mean(0)  # [L, L], layer {layer + 1}'
-        )
-    else:
-        comment = f"# [L, L], layer {layer + 1}, head {head + 1}"
-        lines.append(f'weights = trace["probabilities", {layer}][0, {head}]  {comment}')
-    return "\n".join(lines) + "\n"
+# --- the other modes ------------------------------------------------------------------------------
+
+
+async def compute(lab: Lab, data: Mapping[str, Any]) -> dict[str, Any]:
+    """The answer of a mode: ``lab`` names it, the other values are its own (see MODES)."""
+    kind = read_kind(data)
+    figure = await MODES[kind](lab, read_scene(data), data)
+    return {"rev": read_revision(data), "error": None, "lab": kind, **figure.to_json()}
+
+
+async def save(lab: Lab, data: Mapping[str, Any]) -> dict[str, Any]:
+    """A file of a mode: ``kind`` "svg" (its maps, or lines) or "csv" (its numbers)."""
+    kind, what = data.get("kind"), read_kind(data)
+    if kind not in FILE_TYPES:
+        raise InputError(f"The kind of file is {str(kind)[:40]!r}; it must be svg or csv.")
+    figure = await FILES[what](lab, read_scene(data), data)
+    if not figure.grids:
+        raise InputError("There is nothing to save yet.")
+    text = await asyncio.to_thread(figure.svg if kind == "svg" else figure.csv)
+    return {
+        "rev": read_revision(data),
+        "error": None,
+        "name": f"attention-{what}.{kind}",
+        "type": FILE_TYPES[kind],
+        "text": text,
+    }
+
+
+def read_kind(data: Mapping[str, Any]) -> str:
+    """The mode that an event is about."""
+    kind = data.get("lab")
+    if not isinstance(kind, str) or kind not in MODES:
+        raise InputError(f"lab is {str(kind)[:40]!r}; it must be one of {', '.join(MODES)}.")
+    return kind
 
 
 # --- the tab --------------------------------------------------------------------------------------
@@ -235,6 +259,8 @@ class Controls(NamedTuple):
 
     main: gr.HTML
     file: gr.HTML
+    lab: gr.HTML
+    """Asks for the other modes and their files; the main view shows the answers."""
 
 
 def build(shared: Shared) -> Controls:
@@ -242,17 +268,25 @@ def build(shared: Shared) -> Controls:
     return Controls(
         main=view("attention", events=("ask", "export")),
         file=view("attention-file"),
+        lab=view("attention-lab", events=("ask", "save")),
     )
 
 
 def wire(controls: Controls, shared: Shared, session: Session) -> None:
     """Connect the events of the view to the session."""
+    lab = Lab(session)
 
     async def on_ask(event: gr.EventData) -> dict[str, Any]:
-        return await answer_or_refuse(show, session, payload(event))
+        return await answer_or_refuse(show, lab, payload(event))
 
     async def on_export(event: gr.EventData) -> dict[str, Any]:
-        return await answer_or_refuse(export, session, payload(event))
+        return await answer_or_refuse(export, lab, payload(event))
+
+    async def on_compute(event: gr.EventData) -> dict[str, Any]:
+        return await answer_or_refuse(compute, lab, payload(event))
+
+    async def on_save(event: gr.EventData) -> dict[str, Any]:
+        return await answer_or_refuse(save, lab, payload(event))
 
     settings: dict[str, Any] = {
         "show_progress": "hidden",
@@ -263,15 +297,17 @@ def wire(controls: Controls, shared: Shared, session: Session) -> None:
     }
     controls.main.ask(on_ask, None, controls.main, **settings)
     controls.main.export(on_export, None, controls.file, **settings)
+    controls.lab.ask(on_compute, None, controls.lab, **settings)
+    controls.lab.save(on_save, None, controls.lab, **settings)
 
 
 async def answer_or_refuse(
-    answer: Callable[[Session, Mapping[str, Any]], Awaitable[dict[str, Any]]],
-    session: Session,
+    work: Callable[[Any, Mapping[str, Any]], Awaitable[dict[str, Any]]],
+    source: Any,
     data: Mapping[str, Any],
 ) -> dict[str, Any]:
     """The answer, or the message of an InputError in its place."""
     try:
-        return await answer(session, data)
+        return await work(source, data)
     except InputError as error:
         return {"rev": read_revision(data), "error": str(error)}

@@ -1,5 +1,7 @@
 // Attention: numbers and words shared by the views. No DOM in here.
 
+const { t } = window.Cloze;
+
 export const MEAN = null; // "the mean over" in place of a layer or head number
 
 const SPACE = '\u00a0';
@@ -26,7 +28,8 @@ export function decodeHead(numbers) {
 /** A share in [0, 1] as people read it; the same words as viz.percent. */
 export function percent(weight) {
   const value = weight * 100;
-  let text = weight <= 0 ? '0' : 'under 0.01';
+  if (weight > 0 && value < 0.005) return t`under ${`0.01${SPACE}%`}`;
+  let text = '0';
   if (value >= 99.95) text = '100';
   else if (value >= 99.5) text = Math.min(value, 99.9).toFixed(1);
   else if (value >= 9.95) text = value.toFixed(0);
@@ -39,8 +42,8 @@ export const quote = (text) => `\u201c${text}\u201d`;
 
 /** "Layer 3 · Head 2", counted from 1 as people do. */
 export function cellName(layer, head) {
-  if (layer === MEAN) return 'Mean over all heads';
-  return head === MEAN ? `Layer ${layer + 1} · Mean` : `Layer ${layer + 1} · Head ${head + 1}`;
+  if (layer === MEAN) return t`Mean over all heads`;
+  return head === MEAN ? t`Layer ${layer + 1} · Mean` : t`Layer ${layer + 1} · Head ${head + 1}`;
 }
 
 /** The number of a cell in the overview's order (see viz/attention.py). */
@@ -75,8 +78,12 @@ export function tokenSentence(tokens, head, position, side, shown) {
   const plain = (label) => (/[\p{L}\p{N}]/u.test(label) ? label : quote(label));
   const parts = top.map((link) => `${plain(tokens[link.other].label)} ${percent(link.weight)}`);
   const who = quote(tokens[position].label);
-  const verb = side === 'from' ? 'looks at' : 'is looked at by';
-  return `${who} ${verb} ${parts.join(', ')}.`;
+  return side === 'from' ? t`${who} looks at ${parts.join(', ')}.` : t`${who} is looked at by ${parts.join(', ')}.`;
+}
+
+/** What a token's label stands for, for its tooltip. */
+export function tokenTitle({ label, original, position }) {
+  return original === null ? t`${label}, token ${position}` : t`${label} in place of ${quote(original)}, token ${position}`;
 }
 
 /** The links of at least `least`, strongest first, at most `most`; and how many there were. */

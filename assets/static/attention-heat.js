@@ -3,6 +3,9 @@
 import { percent, quote, strongestLinks } from './attention-data.js';
 import { FOR_FILES, bitmap, codeOf, fit, prepare, screenRatio, widest } from './attention-paint.js';
 
+const { t, texts } = window.Cloze;
+const TEXT = texts({ from: 'from', to: 'to', attention: 'attention' });
+
 export const MOST_NUMBERS = 16; // cells carry printed numbers up to this many tokens
 const MOST_LABELS = 48; // rows and columns carry their words up to this many tokens
 const MOST_TABLE = 32; // the table twin is the whole matrix up to this many tokens
@@ -135,7 +138,8 @@ export function createHeat(host, { onCell }) {
     moveCursor();
     if (!at) return onCell(null, null);
     const [from, to] = [view.shown[at.row], view.shown[at.column]];
-    const words_ = `${quote(view.tokens[from].label)} looks at ${quote(view.tokens[to].label)}: ${percent(weightAt(at.row, at.column))}`;
+    const [who, whom] = [quote(view.tokens[from].label), quote(view.tokens[to].label)];
+    const words_ = t`${who} looks at ${whom}: ${percent(weightAt(at.row, at.column))}`;
     return onCell(words_, { position: from, side: 'from' });
   }
 
@@ -192,12 +196,12 @@ export function fillTable(table, { head, tokens, shown }, title) {
   const whole = shown.length <= MOST_TABLE;
   const caption = table.createCaption();
   caption.textContent = whole
-    ? `${title}: share of attention in percent; rows look at columns.`
-    : `${title}: the ${STRONGEST} strongest links of ${shown.length} \u00d7 ${shown.length}. The CSV file has all numbers.`;
+    ? t`${title}: share of attention in percent; rows look at columns.`
+    : t`${title}: the ${STRONGEST} strongest links of ${shown.length} × ${shown.length}. The CSV file has all numbers.`;
   const top = table.createTHead().insertRow();
   const body = table.createTBody();
   if (!whole) {
-    ['from', 'to', 'attention'].forEach((text) => cell('th', text, top, { scope: 'col' }));
+    [TEXT.from, TEXT.to, TEXT.attention].forEach((text) => cell('th', text, top, { scope: 'col' }));
     for (const { source, target, weight } of strongestLinks(head, shown, 0, STRONGEST).links) {
       const row = body.insertRow();
       cell('td', `${tokens[source].label} (${source})`, row);
@@ -206,7 +210,7 @@ export function fillTable(table, { head, tokens, shown }, title) {
     }
     return;
   }
-  cell('th', 'from \\ to', top, { scope: 'col' });
+  cell('th', `${TEXT.from} \\ ${TEXT.to}`, top, { scope: 'col' });
   shown.forEach((position) => cell('th', tokens[position].label, top, { scope: 'col' }));
   shown.forEach((from) => {
     const row = body.insertRow();

@@ -1,9 +1,11 @@
 // Attention: one head as lines from token to token. Pointing at a token, or focusing it, leaves only its own
 // links; a click holds it.
 
-import { linksOf, percent, quote, strongestLinks, tokenSentence } from './attention-data.js';
+import { linksOf, percent, quote, strongestLinks, tokenSentence, tokenTitle } from './attention-data.js';
 import { fit, widest } from './attention-paint.js';
 
+const { t, texts } = window.Cloze;
+const TEXT = texts({ from: 'from', to: 'to', looking: 'Tokens that look', lookedAt: 'Tokens looked at' });
 const SVG = 'http://www.w3.org/2000/svg';
 const MOST_LINES = 600;
 const MOST_ALONE = 120;
@@ -69,8 +71,8 @@ export function createLines(host, { onToken }) {
     svg.setAttribute('height', place.height);
     make('g', { class: 'attn-links', 'aria-hidden': 'true' }, svg);
     make('g', { class: 'attn-links attn-links-alone', 'aria-hidden': 'true' }, svg);
-    caption('from', place.left - 8, 'end');
-    caption('to', place.right + 8, 'start');
+    caption(TEXT.from, place.left - 8, 'end');
+    caption(TEXT.to, place.right + 8, 'start');
     const { links, count } = strongestLinks(view.head, view.shown, LEAST, MOST_LINES);
     // The strongest come last, on top.
     for (const link of links.reverse()) path(svg.firstChild, link.source, link.target, link.weight);
@@ -90,18 +92,18 @@ export function createLines(host, { onToken }) {
   function column(side) {
     const found = new Map();
     const isFrom = side === 'from';
-    const parent = make('g', { class: `attn-column-${side}`, role: 'group', 'aria-label': isFrom ? 'Tokens that look' : 'Tokens looked at' }, svg);
+    const parent = make('g', { class: `attn-column-${side}`, role: 'group', 'aria-label': isFrom ? TEXT.looking : TEXT.lookedAt }, svg);
     const x = isFrom ? place.left - 8 : place.right + 8;
     view.shown.forEach((position, i) => {
       const token = view.tokens[position];
       const node = make('g', { class: 'attn-token', role: 'button', tabindex: -1, 'aria-pressed': 'false', 'data-side': side, 'data-position': position }, parent);
-      node.setAttribute('aria-label', `${quote(token.label)}, ${isFrom ? 'from' : 'to'}`);
+      node.setAttribute('aria-label', isFrom ? t`${quote(token.label)}, looking` : t`${quote(token.label)}, looked at`);
       if (token.masked) node.classList.add('attn-masked');
       if (token.special) node.classList.add('attn-special');
       make('rect', { x: isFrom ? 0 : place.right, y: place.y(i) - place.row / 2, width: place.column, height: place.row, rx: 4 }, node);
       const text = make('text', { x, y: place.y(i), 'text-anchor': isFrom ? 'end' : 'start', 'dominant-baseline': 'central', 'font-size': place.size }, node);
       text.textContent = fit(token.label, place.column - 12, place.font);
-      make('title', {}, node).textContent = token.title;
+      make('title', {}, node).textContent = tokenTitle(token);
       joint(parent, i, isFrom ? place.left - 3 : place.right + 3);
       found.set(position, node);
     });

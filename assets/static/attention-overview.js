@@ -4,6 +4,8 @@
 import { MEAN, cellIndex, cellName, percent, quote, shownPositions } from './attention-data.js';
 import { FOR_FILES, bitmap, prepare, screenRatio } from './attention-paint.js';
 
+const { t, texts } = window.Cloze;
+const TEXT = texts({ mean: 'mean', all: 'all heads' });
 const LARGEST = 84;
 const LEFT = 30;
 const TOP = 22;
@@ -107,11 +109,11 @@ export function createOverview(host, { onSelect }) {
     context.textAlign = 'center';
     const every = place.cell < 14 ? 2 : 1;
     for (let head = 0; head < heads; head += every) context.fillText(head + 1, place.x(head) + place.cell / 2, TOP - 9);
-    if (place.cell >= 26) context.fillText('mean', place.x(heads) + place.cell / 2, TOP - 9);
+    if (place.cell >= 26) context.fillText(TEXT.mean, place.x(heads) + place.cell / 2, TOP - 9);
     else context.fillText('\u2300', place.x(heads) + place.cell / 2, TOP - 9);
     context.textAlign = 'right';
     for (let layer = 0; layer < layers; layer += 1) context.fillText(layer + 1, LEFT - 8, place.y(layer) + place.cell / 2);
-    context.fillText('all heads', place.x(heads) - 8, place.y(layers) + place.cell / 2);
+    context.fillText(TEXT.all, place.x(heads) - 8, place.y(layers) + place.cell / 2);
   }
 
   /** The buttons: rebuilt when the model's shape changes, else only moved. */
@@ -165,8 +167,18 @@ export function createOverview(host, { onSelect }) {
     const pair = (view.hide ? plain : strongest)[cellIndex(layer, head, layers, heads)];
     if (!pair) return cellName(layer, head);
     const [source, target, weight] = pair;
-    const link = `${quote(view.tokens[source].label)} looks at ${quote(view.tokens[target].label)} ${percent(weight)}`;
-    return `${cellName(layer, head)}. Strongest link: ${link}`;
+    const [who, whom] = [quote(view.tokens[source].label), quote(view.tokens[target].label)];
+    return t`${cellName(layer, head)}. Strongest link: ${who} looks at ${whom} ${percent(weight)}`;
+  }
+
+  /** Mark several heads ("layer.head") instead of the selected one; `kind` is "picked" or "off". */
+  function choose(heads, kind) {
+    grid.setAttribute('aria-multiselectable', 'true');
+    for (const button of grid.querySelectorAll('button')) {
+      const on = heads.has(`${button.dataset.layer}.${button.dataset.head}`);
+      button.setAttribute('aria-selected', String(on));
+      button.classList.toggle('off', on && kind === 'off');
+    }
   }
 
   const buttonOf = (layer, head) => (layer === MEAN ? [buttons.length - 1, 0] : [layer, head ?? buttons[0].length - 1]);
@@ -174,7 +186,11 @@ export function createOverview(host, { onSelect }) {
   function select(layer, head) {
     view.layer = layer;
     view.head = head;
-    grid.querySelectorAll('[aria-selected="true"]').forEach((button) => button.setAttribute('aria-selected', 'false'));
+    grid.removeAttribute('aria-multiselectable');
+    grid.querySelectorAll('[aria-selected="true"]').forEach((button) => {
+      button.setAttribute('aria-selected', 'false');
+      button.classList.remove('off');
+    });
     const [row, column] = buttonOf(layer, head);
     buttons[row][column].setAttribute('aria-selected', 'true');
     // Who moves by keyboard meanwhile is left where they are.
@@ -238,5 +254,5 @@ export function createOverview(host, { onSelect }) {
   });
 
   const picture = () => paint(document.createElement('canvas'), layout(host.clientWidth), FOR_FILES);
-  return { draw, select, picture };
+  return { draw, select, choose, picture };
 }

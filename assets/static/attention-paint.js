@@ -28,12 +28,22 @@ export function readPalette(element) {
     ramp[code] = (255 << 24) | (b << 16) | (g << 8) | r; // ImageData is little-endian RGBA
     bright[code] = 0.2126 * r + 0.7152 * g + 0.0722 * b > 140 ? 1 : 0;
   }
+  const strong = channels(value('--hidden-mark'), context);
+  const below = new Uint32Array(STEPS); // for values under zero
+  const brightBelow = new Uint8Array(STEPS);
+  for (let code = 0; code < STEPS; code += 1) {
+    const [r, g, b] = stops[0].map((c, k) => Math.round(c + (strong[k] - c) * (code / (STEPS - 1))));
+    below[code] = (255 << 24) | (b << 16) | (g << 8) | r;
+    brightBelow[code] = 0.2126 * r + 0.7152 * g + 0.0722 * b > 140 ? 1 : 0;
+  }
   const ends = [channels(value('--ink'), context), channels(value('--paper'), context)];
   const light = ends.map(([r, g, b]) => r + g + b);
   const [dark, pale] = light[0] < light[1] ? ['--ink', '--paper'] : ['--paper', '--ink'];
   return {
     ramp,
+    below,
     onCell: (code) => value(bright[code] ? dark : pale),
+    onBelow: (code) => value(brightBelow[code] ? dark : pale),
     ink: value('--ink'),
     soft: value('--ink-soft'),
     line: value('--line'),

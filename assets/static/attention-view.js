@@ -3,95 +3,116 @@
 // Asks Python by the event `ask` and draws its answer (view.value): the tokens, the overview and the selected
 // head, or another head of the same sentence alone. `export` asks for a file. Every question carries `rev`;
 // answers to older ones are dropped. What visitors wrote reaches the page as textContent only.
+// The other modes (attention-lab.js) ask for themselves, after the overview of the sentence is there.
 
 import { MEAN, cellIndex, cellName, decodeHead, largest, percent, shownPositions, toBytes } from './attention-data.js';
 import { copyText, download, downloadCanvas } from './attention-export.js';
 import { MOST_NUMBERS, createHeat, fillTable } from './attention-heat.js';
 import { createLines } from './attention-lines.js';
+import { createControls } from './attention-modes.js';
 import { createOverview } from './attention-overview.js';
 import { readPalette } from './attention-paint.js';
 import { build } from './attention-skeleton.js';
+import { keep, restore, state } from './attention-state.js';
+import { downloadPicture } from './export.js';
 
 const { Cloze } = window;
+const { t, texts, message } = Cloze;
 const PATIENCE = 250; // milliseconds before the page says that it waits
-const REST = 'Rows look at columns.'; // under the heat map when nothing is pointed at
+const WIDE = ['rollout', 'compare']; // modes without the overview
+const TEXT = texts({
+  rest: 'Rows look at columns.', // under the heat map when nothing is pointed at
+  silent: 'No answer has come yet. It will appear here when it does; the machine may be busy.',
+  noText: 'There is no text yet. Type a sentence or pick an example.',
+  strongest: 'strongest',
+  ownScale: 'Square-root scale; each map runs to its own strongest link, so maps cannot be compared.',
+  oneScale: 'Square-root scale, the same for all maps.',
+  lines: 'Lines from 1 % up. Point at a token for its own numbers, click to hold it.',
+  printed: 'Printed numbers are percent.',
+  rounded: 'Numbers of long sentences are rounded to 0.002 %.',
+  copied: 'Code copied', selected: 'The code is selected; copy it with your keyboard',
+});
 
 export function mount(view) {
   const { root } = view;
+  restore();
   build(root);
   const part = (role) => root.querySelector(`[data-role="${role}"]`);
-  const state = {
+  const now = {
     rev: 0, // of the last question
     asked: '', // the sentence of the last question
     drawn: '', // the sentence on the screen
     answer: null, // its tokens and overview
     head: null, // the numbers on the screen
-    layer: 'auto',
-    headNumber: 'auto',
-    hide: false,
-    own: false,
     width: 0,
   };
   let palette = null;
   let waiting = 0;
+  let lab = null; // the other modes, loaded when one is first opened
+  state.fixed = state.layer !== 'auto';
 
   const overview = createOverview(part('overview'), { onSelect: (cell) => pick(cell.layer, cell.head) });
   const lines = createLines(part('lines'), { onToken: showSentence });
   const heat = createHeat(part('heat'), {
     onCell: (words, token) => {
-      part('cell').textContent = words ?? REST;
+      part('cell').textContent = words ?? TEXT.rest;
       lines.isolate(token ?? lines.held());
     },
   });
+  const controls = createControls(root, { onMode: openMode, onPair: (whole) => { ask(whole); if (!whole) lab?.refresh(); } });
 
   // ---- asking ----------------------------------------------------------------------------------
 
   const visible = () => root.getClientRects().length > 0;
-  const selection = () => ({ layer: state.layer, head: state.headNumber, hide: state.hide });
+  const selection = () => ({
+    layer: state.layer, head: state.headNumber, hide: state.hide, second: state.second, part: state.second ? state.part : 'all',
+  });
 
-  const sendAsk = Cloze.asker(view, 'ask', () => (
-    fail('No answer has come yet. It will appear here when it does; the machine may be busy.')));
-  const keyOf = ({ text, model, marks }) => JSON.stringify([text, model, marks]);
+  const sendAsk = Cloze.asker(view, 'ask', () => fail(TEXT.silent));
+  const keyOf = ({ text, model, marks }) => JSON.stringify([text, model, marks, state.second]);
 
   /** Ask for the sentence. `whole` also when only the head changed. */
   function ask(whole) {
+    if (!Cloze.sentence.tokens.length) return;
     const question = Cloze.question(selection());
-    state.rev = question.rev;
-    state.asked = keyOf(question);
+    now.rev = question.rev;
+    now.asked = keyOf(question);
     clearTimeout(waiting);
     root.setAttribute('aria-busy', 'true');
     waiting = setTimeout(() => root.classList.add('attn-waiting'), PATIENCE);
-    sendAsk({ ...question, whole: whole || state.asked !== state.drawn });
+    sendAsk({ ...question, whole: whole || now.asked !== now.drawn });
   }
 
   function onSentence(sentence) {
     if (!sentence.tokens.length) {
-      state.rev = null; // the answer to an earlier sentence must not replace the message
-      state.asked = '';
-      fail(sentence.error ?? 'There is no text yet. Type a sentence or pick an example.');
+      now.rev = null; // the answer to an earlier sentence must not replace the message
+      now.asked = '';
+      fail(message(sentence.error) ?? TEXT.noText);
       return;
     }
-    if (keyOf(Cloze.question()) === state.asked) return; // only the look of the chips changed
-    if (state.answer && sentence.model !== state.answer.model) {
-      state.layer = 'auto';
-      state.headNumber = 'auto';
-    }
+    if (keyOf(Cloze.question()) === now.asked) return; // only the look of the chips changed
+    if (now.answer && sentence.model !== now.answer.model) forgetHead();
     ask(true);
+  }
+
+  function forgetHead() {
+    Object.assign(state, { layer: 'auto', headNumber: 'auto', fixed: false });
   }
 
   function pick(layer, head) {
     // The heads on the screen may be those of the model before.
-    if (state.answer?.model !== Cloze.sentence.model) return;
-    state.layer = layer;
-    state.headNumber = head;
+    if (now.answer?.model !== Cloze.sentence.model) return;
+    if (state.mode !== 'heads' && lab) { lab.onCell({ layer, head }); return; }
+    Object.assign(state, { layer, headNumber: head, fixed: true });
+    keep();
     overview.select(layer, head);
     ask(false);
   }
 
-  function save(kind) {
+  function save(kind, picture = false) {
     const token = lines.current();
     const question = Cloze.question(selection());
-    state.fileRev = question.rev;
+    Object.assign(now, { fileRev: question.rev, picture });
     view.send('export', { ...question, kind, position: token?.position ?? null, side: token?.side ?? null });
   }
 
@@ -103,92 +124,115 @@ export function mount(view) {
     root.classList.remove('attn-waiting');
   }
 
-  function fail(message) {
+  function fail(words) {
     done();
-    part('error').hidden = !message;
-    part('error').textContent = message ?? '';
-    root.classList.toggle('attn-failed', Boolean(message));
+    part('error').hidden = !words;
+    part('error').textContent = words ?? '';
+    root.classList.toggle('attn-failed', Boolean(words));
   }
 
   function receive(answer) {
-    if (!answer || answer.rev !== state.rev) return;
-    fail(answer.error);
+    if (!answer || answer.rev !== now.rev) return;
+    if (answer.error && state.fixed && !now.head) { forgetHead(); ask(true); return; } // a link to a head of another model
+    fail(message(answer.error));
     if (answer.error) return;
     if (answer.overview) {
-      state.answer = answer;
-      state.maps = toBytes(answer.overview.maps);
-      state.drawn = state.asked;
+      now.answer = answer;
+      now.maps = toBytes(answer.overview.maps);
+      now.drawn = now.asked;
       lines.release();
+      controls.drawSegments(answer.segments, answer.tokens);
     }
-    state.head = { ...answer.head, ...decodeHead(answer.head.numbers) };
+    now.head = { ...answer.head, ...decodeHead(answer.head.numbers) };
     state.layer = answer.head.layer;
     state.headNumber = answer.head.head;
     if (answer.overview) drawAll();
     else drawHead();
+    if (answer.overview && state.mode !== 'heads') openMode();
     root.dataset.rev = answer.rev;
   }
 
   function receiveFile(file) {
-    if (!file || file.rev !== state.fileRev) return;
-    state.fileRev = null;
-    if (!file.error) download(file.name, file.text, file.type);
-    part('status').textContent = file.error ?? `Saved ${file.name}`;
+    if (!file || file.rev !== now.fileRev) return;
+    now.fileRev = null;
+    if (file.error) part('status').textContent = message(file.error);
+    else if (now.picture) downloadPicture(file.name.replace(/svg$/, 'png'), file.text);
+    else download(file.name, file.text, file.type);
+    if (!file.error) part('status').textContent = t`Saved ${now.picture ? file.name.replace(/svg$/, 'png') : file.name}`;
+  }
+
+  // ---- modes -----------------------------------------------------------------------------------
+
+  async function openMode() {
+    const heads = state.mode === 'heads';
+    if (!heads && !lab) {
+      const { createLab } = await import('./attention-lab.js');
+      lab ??= createLab(part('lab'), { overview, main: now, redraw: drawAll, renew: () => controls.show(), ask });
+    }
+    controls.show();
+    part('one').hidden = state.mode !== 'heads';
+    part('lab').hidden = state.mode === 'heads';
+    part('body').classList.toggle('attn-wide', WIDE.includes(state.mode));
+    drawAll();
+    if (state.mode !== 'heads' && now.answer) lab.open();
   }
 
   // ---- drawing ---------------------------------------------------------------------------------
 
   function drawAll() {
-    if (!state.answer || !visible()) return;
+    if (!now.answer || !visible()) return;
     const started = performance.now();
     palette = readPalette(root);
-    const { answer } = state;
+    now.palette = palette;
+    const { answer } = now;
     root.classList.add('attn-full');
     part('shape').textContent = shapeWords(answer);
-    overview.draw({ ...answer, maps: state.maps, hide: state.hide, own: state.own, layer: state.layer, head: state.headNumber }, palette);
-    part('tick-top').textContent = state.own ? 'strongest' : percent(1);
+    if (!WIDE.includes(state.mode)) {
+      overview.draw({ ...answer, maps: now.maps, hide: state.hide, own: state.own, layer: state.layer, head: state.headNumber }, palette);
+    }
+    part('tick-top').textContent = state.own ? TEXT.strongest : percent(1);
     root.classList.toggle('attn-own', state.own);
-    part('scale').textContent = state.own
-      ? 'Square-root scale; each map runs to its own strongest link, so maps cannot be compared.'
-      : 'Square-root scale, the same for all maps.';
+    for (const name of ['hide', 'own']) root.querySelector(`[data-switch="${name}"]`).setAttribute('aria-checked', String(state[name]));
+    part('scale').textContent = state.own ? TEXT.ownScale : TEXT.oneScale;
     part('hidden-note').hidden = !state.hide;
-    drawHead();
+    if (state.mode === 'heads') drawHead();
+    else lab?.draw();
     root.dataset.ms = (performance.now() - started).toFixed(1);
   }
 
   function shapeWords({ overview: shape }) {
-    const size = shape.hidden || shape.side < shape.length
-      ? ` ${shape.length} tokens are shrunk to ${shape.side} \u00d7 ${shape.side} by the largest weight of each block; the numbers of a chosen head are complete.`
-      : '';
-    return `${shape.layers} layers \u00d7 ${shape.heads} heads, one small map each.${size}`;
+    const size = t`${shape.layers} layers × ${shape.heads} heads, one small map each.`;
+    if (!shape.hidden && shape.side >= shape.length) return size;
+    return `${size} ${t`${shape.length} tokens are shrunk to ${shape.side} × ${shape.side} by the largest weight of each block; the numbers of a chosen head are complete.`}`;
   }
 
   function drawHead() {
-    if (!state.head || !visible()) return;
-    const { tokens } = state.answer;
+    if (!now.head || !visible() || state.mode !== 'heads') return;
+    const { tokens } = now.answer;
     const shown = shownPositions(tokens, state.hide);
     const title = cellName(state.layer, state.headNumber);
     part('title').textContent = title;
     part('empty').hidden = shown.length > 0;
     part('views').hidden = shown.length === 0;
     overview.select(state.layer, state.headNumber);
-    part('code').textContent = state.head.code;
-    rest(state.hide ? state.head.summary_plain : state.head.summary);
+    part('code').textContent = now.head.code;
+    rest((state.hide ? now.head.summary_plain : now.head.summary).map(message).join(' '));
     if (!shown.length) return;
-    const top = state.own ? Math.max(largest(state.head, shown), 1e-6) : 1;
-    const view = { head: state.head, tokens, shown, top, palette };
-    const leftOut = lines.draw(view);
+    const top = state.own ? Math.max(largest(now.head, shown), 1e-6) : 1;
+    const drawn = { head: now.head, tokens, shown, top, palette };
+    const leftOut = lines.draw(drawn);
     part('lines-note').textContent = leftOut
-      ? `Lines from 1\u00a0% up; ${leftOut} of the weaker ones are left out. Point at a token for all of its own.`
-      : 'Lines from 1\u00a0% up. Point at a token for its own numbers, click to hold it.';
-    heat.draw(view);
+      ? t`Lines from 1 % up; ${leftOut} of the weaker ones are left out. Point at a token for all of its own.`
+      : TEXT.lines;
+    heat.draw(drawn);
     part('heat-note').textContent = heatNote(shown.length);
-    part('cell').textContent = REST;
-    if (part('table-box').open) fillTable(part('table'), view, title);
+    part('cell').textContent = TEXT.rest;
+    if (part('table-box').open) fillTable(part('table'), drawn, title);
   }
 
   function heatNote(count) {
-    if (count <= MOST_NUMBERS) return 'Printed numbers are percent.';
-    return state.head.kind === 'sqrt16' ? 'Numbers of long sentences are rounded to 0.002\u00a0%.' : '';
+    if (count <= MOST_NUMBERS) return TEXT.printed;
+    return now.head.kind === 'sqrt16' ? TEXT.rounded : '';
   }
 
   function rest(words) {
@@ -204,8 +248,8 @@ export function mount(view) {
 
   /** The cell before or after the selected one, in reading order. */
   function step(by) {
-    if (!state.answer) return;
-    const { layers, heads } = state.answer.overview;
+    if (!now.answer) return;
+    const { layers, heads } = now.answer.overview;
     const cells = layers * (heads + 1) + 1;
     const next = (cellIndex(state.layer, state.headNumber, layers, heads) + by + cells) % cells;
     const layer = Math.floor(next / (heads + 1));
@@ -213,45 +257,46 @@ export function mount(view) {
     else pick(layer, next % (heads + 1) === heads ? MEAN : next % (heads + 1));
   }
 
-  const fileName = () => `attention-${cellName(state.layer, state.headNumber).toLowerCase().replace(/[^a-z0-9]+/g, '-')}`;
+  const fileName = () => (state.layer === MEAN ? 'attention-mean'
+    : `attention-layer-${state.layer + 1}-${state.headNumber === MEAN ? 'mean' : `head-${state.headNumber + 1}`}`);
 
   const actions = {
     previous: () => step(-1),
     next: () => step(1),
     svg: () => save('svg'),
     csv: () => save('csv'),
+    'png-lines': () => save('svg', true),
     'png-heat': () => downloadCanvas(`${fileName()}.png`, heat.picture(), palette.card),
     'png-overview': () => downloadCanvas('attention-all-heads.png', overview.picture(), palette.card),
     copy: async () => {
-      const copied = await copyText(state.head.code, part('code'));
-      part('status').textContent = copied ? 'Code copied' : 'The code is selected; copy it with your keyboard';
+      part('status').textContent = await copyText(now.head.code, part('code')) ? TEXT.copied : TEXT.selected;
     },
   };
   root.addEventListener('click', (event) => {
     const action = event.target.closest('[data-action]')?.dataset.action;
-    if (action && state.head) actions[action]();
+    if (action && now.head) actions[action]?.();
   });
   root.addEventListener('click', (event) => {
-    const button = event.target.closest('[data-switch]');
-    if (!button) return;
-    const name = button.dataset.switch;
+    const name = event.target.closest('[data-switch]')?.dataset.switch;
+    if (name !== 'hide' && name !== 'own') return;
     state[name] = !state[name];
-    button.setAttribute('aria-checked', String(state[name]));
+    keep();
     if (name === 'hide') {
       lines.release();
       // A shrunk map has special tokens inside its blocks: only the server can leave them out.
-      const shape = state.answer?.overview;
+      const shape = now.answer?.overview;
       if (shape && (shape.hidden || shape.side < shape.length)) ask(true);
+      lab?.refresh();
     }
     drawAll();
   });
-  part('table-box').addEventListener('toggle', () => state.head && drawHead());
+  part('table-box').addEventListener('toggle', () => now.head && drawHead());
 
   // ---- life ------------------------------------------------------------------------------------
 
   new ResizeObserver(() => {
-    if (root.clientWidth === state.width) return;
-    state.width = root.clientWidth;
+    if (root.clientWidth === now.width) return;
+    now.width = root.clientWidth;
     drawAll();
   }).observe(root);
   new MutationObserver(drawAll).observe(document.body, { attributes: true, attributeFilter: ['class'] });
@@ -259,4 +304,5 @@ export function mount(view) {
   document.addEventListener('cloze:attention-file', (event) => receiveFile(event.detail));
   view.onValue(() => receive(view.value));
   Cloze.onSentence(view, onSentence);
+  if (state.mode !== 'heads') openMode();
 }

@@ -9,3 +9,9 @@ window.Cloze.register('attention-file', (view) => {
   view.root.hidden = true;
   view.onValue(() => document.dispatchEvent(new CustomEvent('cloze:attention-file', { detail: view.value })));
 });
+
+// Asks for the other modes; the main view draws the answers (attention-lab.js).
+window.Cloze.register('attention-lab', (view) => {
+  view.root.hidden = true;
+  window.Cloze.attentionLab = view;
+});
