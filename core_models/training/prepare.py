@@ -26,7 +26,7 @@ from core_models.tokenizer.training import RECIPES
 from core_models.training import durable
 from core_models.training.folder import RunFolder
 from core_models.training.plan import Plan
-from core_models.training.settings import Settings, resolve_folder, resolve_texts
+from core_models.training.settings import ASSETS, Settings, resolve_folder, resolve_texts
 
 TRAIN, HELD_OUT = "train", "held_out"
 _FACTS = "prepared.json"
@@ -175,7 +175,9 @@ def _read(settings: Settings, texts: list[str], beside: Path) -> Iterator[list[s
 def _tokenizer(settings: Settings, plan: Plan, beside: Path, texts: list[list[str]]) -> Tokenizer:
     options = settings.tokenizer
     if options.folder is not None:
-        return Tokenizer.from_folder(resolve_folder(options.folder, beside))
+        folder = Path(resolve_folder(options.folder, beside))
+        shipped = ASSETS / "models" / options.folder
+        return Tokenizer.from_folder(folder if folder.is_dir() or not shipped.is_dir() else shipped)
     return Tokenizer.train(
         [sentence for text in texts for sentence in text],
         vocabulary=options.vocabulary,

@@ -275,7 +275,11 @@ def new_run(recipe: Path, folder: Path) -> Path:
         return RunFolder.create(folder, task_settings.named_in_full(values, beside)).config_path
     settings.read(recipe)
     values["data"] = settings.texts_in_full(values["data"], beside)
-    for part, name in (("tokenizer", "folder"), ("model", "checkpoint")):
+    for part, name in (
+        ("tokenizer", "folder"),
+        ("model", "checkpoint"),
+        ("model", "encoder_from"),
+    ):
         given = values.get(part, {}).get(name)
         if given is not None and (beside / given).is_dir():
             values[part][name] = str(beside / given)

@@ -93,6 +93,9 @@ class ModelSettings(Part):
     position_waves: Annotated[float, Field(gt=0, le=1)] | None = None
     """Standard deviation of the sine waves that a fresh table of positions begins with; null =
     drawn as published. Families without such a table take no notice."""
+    encoder_from: str | None = None
+    """A shipped name or a model folder, of any family, whose encoder's weights a fresh model begins
+    with; null = drawn. Tables and layers must have the same shapes, so name its tokenizer, too."""
 
     @model_validator(mode="after")
     def _one_source(self) -> Self:
@@ -102,6 +105,8 @@ class ModelSettings(Part):
             raise ValueError("model.overrides belongs to model.size; a checkpoint has its own size")
         if self.checkpoint is not None and self.position_waves is not None:
             raise ValueError("model.position_waves belongs to model.size; a checkpoint has a table")
+        if self.checkpoint is not None and self.encoder_from is not None:
+            raise ValueError("give either model.encoder_from or model.checkpoint, not both")
         return self
 
 

@@ -61,7 +61,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _build(options: argparse.Namespace) -> None:
-    zoo = recipe.read(options.recipe or recipe.RECIPE)
+    zoo = recipe.read(options.recipe or recipe.RECIPE).at(options.budget)
     for name in options.names or zoo.models:
         zoo.run_settings(name, options.budget)  # refuse a wrong name before any work
     for name in options.names or zoo.models:

@@ -47,7 +47,7 @@ def train(
     """Train one model unless it is trained; a run that was interrupted goes on.
 
     Args:
-        zoo: The recipe.
+        zoo: The recipe under the budget (:meth:`Zoo.at`).
         name: Of the model.
         budget: Name of the budget.
         work: Folder for texts and runs.
@@ -57,8 +57,8 @@ def train(
     Raises:
         InputError: the recipe does not fit, or the run failed; its reason is given.
     """
-    recipe = zoo.models[name]
-    texts = text.build(work / "texts" / recipe.text, zoo.texts[recipe.text], data)
+    chosen = zoo.models[name].text
+    texts = text.build(work / "texts" / chosen, zoo.texts[chosen], data)
     run = RunFolder(work / "runs" / name)
     if not run.config_path.exists():
         settings = zoo.run_settings(name, budget)
@@ -66,7 +66,7 @@ def train(
             "texts": [str(texts.train.resolve())],
             "held_out_texts": [str(texts.held_out.resolve())],
         }
-        _create(run, settings, zoo.budgets[budget].tokens)
+        _create(run, settings, zoo.tokens(name, budget))
     say(f"{name}: {run.path}")
     if run.state() == "finished":
         return run

@@ -97,6 +97,7 @@ def _write(
             "|---|---|",
             *(f"| {key} | {value} |" for key, value in rows),
             "",
+            *([zoo.models[name].note, ""] if zoo.models[name].note else []),
             "## Text",
             "",
             *text_lines(zoo, zoo.models[name].text),
@@ -121,7 +122,9 @@ def _run_facts(zoo: Zoo, name: str, results: dict[str, Any], generator: bool) ->
     """What docs/models.md tells about the training, and the held-out figures of its own heads."""
     run = results["run"]
     own = _heads(results, generator)
+    note = zoo.models[name].note
     return {
+        **({"note": note} if note else {}),
         "text": zoo.models[name].text,
         "documents": run["data"]["documents"],
         "text_tokens": run["data"]["tokens"],

@@ -1,6 +1,7 @@
 """What the set is made of: one JSON file, checked before anything is trained."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -57,6 +58,19 @@ class Budget(Part):
     """Real tokens that each model reads."""
     settings: dict[str, Any] = {}
     """Merged into the settings of every run."""
+    texts: dict[str, str] = {}
+    """Other text recipes that this budget reads in place of the models' own."""
+
+
+class Special(Part):
+    """What one model does otherwise under one budget."""
+
+    note: str
+    """In place of the model's."""
+    tokens: Annotated[int, Field(ge=1)] | None = None
+    """In place of the budget's."""
+    settings: dict[str, Any] = {}
+    """Merged last."""
 
 
 class ModelRecipe(Part):
@@ -68,6 +82,22 @@ class ModelRecipe(Part):
     """Name of its text recipe."""
     settings: dict[str, Any]
     """Merged into the common settings; later ones win."""
+    tokens: Annotated[int, Field(ge=1)] | None = None
+    """Real tokens to read in place of the budget's."""
+    note: str = ""
+    """What sets it apart from the rest of the set; its card says so."""
+    budgets: dict[str, Special] = {}
+    """What a budget changes for this model alone."""
+
+    def at(self, budget: str, texts: Mapping[str, str]) -> "ModelRecipe":
+        """The recipe under one budget, which reads ``texts`` in place of others."""
+        values: dict[str, Any] = {"text": texts.get(self.text, self.text), "budgets": {}}
+        special = self.budgets.get(budget)
+        if special is not None:
+            values["settings"] = merge(self.settings, special.settings)
+            values["note"] = special.note
+            values["tokens"] = special.tokens or self.tokens
+        return self.model_copy(update=values)
 
 
 class Zoo(Part):
@@ -93,6 +123,18 @@ class Zoo(Part):
         for part in (self.budgets[budget].settings, self.models[name].settings):
             merged = merge(merged, part)
         return merged | {"name": name, "description": self.models[name].title}
+
+    def tokens(self, name: str, budget: str) -> int:
+        """Real tokens that a model reads."""
+        return self.models[name].tokens or self.budgets[budget].tokens
+
+    def at(self, budget: str) -> "Zoo":
+        """The recipe under one budget, with what the budget changes put in place."""
+        if budget not in self.budgets:
+            raise InputError(f"No budget {budget!r}; known are {', '.join(self.budgets)}.")
+        texts = self.budgets[budget].texts
+        models = {name: model.at(budget, texts) for name, model in self.models.items()}
+        return self.model_copy(update={"models": models})
 
 
 def merge(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:

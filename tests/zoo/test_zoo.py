@@ -67,6 +67,24 @@ def test_every_model_has_valid_settings_in_every_budget(name: str, budget: str) 
     assert parsed.name == name
 
 
+def test_a_budget_may_change_text_tokens_and_start_of_a_model() -> None:
+    cpu = ZOO.at("cpu")
+    assert cpu.models["deberta-mini"].text == "primer"
+    assert ZOO.at("gpu").models["deberta-mini"].text == "english"
+    assert cpu.tokens("deberta-mini", "cpu") == ZOO.budgets["cpu"].tokens
+    assert cpu.tokens("electra-mini", "cpu") == 3_000_000
+    assert cpu.run_settings("electra-mini", "cpu")["model"]["encoder_from"] == "bert-mini"
+    assert "bert-mini" in cpu.models["electra-mini"].note
+    gpu = ZOO.at("gpu")
+    assert "encoder_from" not in gpu.run_settings("electra-mini", "gpu")["model"]
+    assert gpu.models["electra-mini"].note == ""
+    for name in ZOO.models:
+        settings = cpu.run_settings(name, "cpu")
+        parse(settings | {"data": settings["data"] | {"texts": ["a.txt"]}, "steps": 10_000})
+    with pytest.raises(InputError, match="No budget 'tpu'"):
+        ZOO.at("tpu")
+
+
 def test_models_differ_in_family_and_objective_only() -> None:
     """Depth, width, inner width, vocabulary size, optimizer and seed are the same for all."""
     shared = set()
