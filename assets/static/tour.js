@@ -3,23 +3,24 @@ const { element, sentence, change, write, openTab, onChange, t, texts } = window
 
 // hide: words of the sentence, in the spelling of the text.
 const STEPS = texts([
-  { tab: 'Mask', title: 'A gap is filled from both sides',
+  { title: 'A gap is filled from both sides',
     look: 'The word before the full stop is hidden. The model gives every piece of its vocabulary a probability, from the words on the left and on the right. Click another word to hide it, too.' },
-  { tab: 'Attention', title: 'Where it looks',
+  { title: 'Where it looks',
     look: 'Every small square is one attention head: rows look at columns. Find a head in which the hidden word looks at the name of the country.' },
-  { tab: 'Timeline', title: 'What training hides',
+  { title: 'What training hides',
     look: 'Pretraining hides 15 % of the tokens, and not all behind [MASK]. Compare masks that are drawn once with masks that are drawn at each visit, and count the contexts a word is seen in.' },
-  { tab: 'Forge', title: 'A forger and a detective',
+  { title: 'A forger and a detective',
     look: 'ELECTRA learns from every token: a small generator fills the gaps, and the discriminator says which words are not original. Try to fool it with a word of your own.' },
-  { tab: 'Permutation', title: 'Another order of reading',
+  { title: 'Another order of reading',
     look: 'XLNet predicts the words one after another, in an order that is drawn; the words stay where they are. Drag the order and see who may see whom.' },
-  { tab: 'Terms', title: 'What and where, kept apart',
+  { title: 'What and where, kept apart',
     look: 'DeBERTa scores a pair of words three times: content to content, content to position, position to content. Switch one off and watch the prediction.' },
-  { tab: 'Budget', title: 'Where the parameters are',
+  { title: 'Where the parameters are',
     look: 'Move the sliders: a table of pieces costs V times E. ALBERT makes E small and uses one layer again and again: far fewer parameters, about the same time.' },
-  { tab: 'Train', title: 'Watch one learn',
+  { title: 'Watch one learn',
     look: 'Start the classroom recipe: in two minutes a small DeBERTa leaves the line of word frequencies. Then open it in all the labs you have just seen.' },
 ]);
+const TABS = ['mask', 'attention', 'timeline', 'forge', 'permutation', 'terms', 'budget', 'train'];
 // What a visitor reads is not translated: the models of the page read English.
 const SCENES = [
   ['The capital of France is Paris .', 'Paris'], ['The capital of France is Paris .', 'Paris'], ['In winter the lake is covered with snow.', ''],
@@ -53,15 +54,21 @@ function whenReady(then) {
   else requestAnimationFrame(() => whenReady(then));
 }
 
+// A tab that has just been drawn may not listen yet: press until it is open.
+function reach(name, tries = 25) {
+  const panel = document.getElementById(`tab-${name}`);
+  if (panel?.offsetParent || !tries) return;
+  openTab(window.gradio_config.components.find((part) => part.props?.elem_id === `tab-${name}`)?.props.label);
+  setTimeout(() => { if (TABS[current] === name) reach(name, tries - 1); }, 150);
+}
+
 function setScene(step) {
   const [text, hide] = SCENES[step];
   wanted = { text, hide };
   change({ marks: new Map() });
   if (sentence.text === text) hideWanted();
   else write('sentence-text', text);
-  const label = window.gradio_config.components.find(
-    (part) => part.props?.elem_id === `tab-${STEPS[step].tab.toLowerCase()}`)?.props.label;
-  openTab(label);
+  reach(TABS[step]);
   document.getElementById('cloze-chips').scrollIntoView({ block: 'start', behavior: 'smooth' });
 }
 
