@@ -1,0 +1,144 @@
+"""Every lab in a real browser: from a click until its view stands still again.
+
+Starts ``app.py`` on a free port and drives Chromium: in each lab words are hidden and shown one
+after another, or its own control is moved. A time ends with the last change of the open tab before
+it stays as it is for a while, and with the frame that shows it. Run with ``python -m
+benchmarks.labs`` (``CHROMIUM=/path/to/browser`` where it is not found by itself).
+"""
+
+import argparse
+import tempfile
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import core_models as cm
+from benchmarks.measure import Report, Table, environment, percentile, run_main
+from benchmarks.page import ANSWER_MS, chromium, server
+
+TEXT = "The capital of France is Paris ."
+STILL_MS = 500
+"""A view that does not change for so long has been drawn."""
+
+WATCH = """(stillFor) => {
+const panels = [...document.querySelectorAll('#tabs [role=tabpanel]')];
+let start = null;
+let last = null;
+const begin = (event) => { start ??= event.timeStamp; };
+for (const kind of ['click', 'input']) document.addEventListener(kind, begin, { capture: true });
+new MutationObserver(() => {
+  if (start === null) return;
+  requestAnimationFrame(() => setTimeout(() => { last = performance.now(); }));
+}).observe(panels.find((panel) => panel.offsetParent), {
+  subtree: true, childList: true, attributes: true, characterData: true,
+});
+window.settled = async () => {
+  while (last === null || performance.now() - last < stillFor) {
+    if (last === null && start !== null && performance.now() - start > 10000) return null;
+    await new Promise((done) => setTimeout(done, 50));
+  }
+  const took = last - start;
+  start = null;
+  last = null;
+  return took;
+};
+}"""
+
+
+class Lab(NamedTuple):
+    """What is done in a tab."""
+
+    tab: str
+    what: str
+    models: tuple[str, ...]
+    """The first one installed is asked; none: the page's own default."""
+    control: str | None = None
+    """A range input that is moved instead of hiding words."""
+
+
+LABS = (
+    Lab("mask", "hide or show a word", ("bert-mini",)),
+    Lab("attention", "hide or show a word", ("bert-mini",)),
+    Lab("forge", "hide or show a word", ("electra-mini", "deberta-v3-mini")),
+    Lab("permutation", "hide or show a word", ("xlnet-mini",)),
+    Lab("terms", "hide or show a word", ("deberta-mini", "deberta-v3-mini", "xlnet-mini")),
+    Lab("spans", "hide or show a word", ("spanbert-mini",)),
+    Lab("why", "hide or show a word, all four methods", ("bert-mini",)),
+    Lab("meaning", "step through the layers", ("bert-mini",), "input[type=range]"),
+    Lab("budget", "move a slider", ("bert-mini",), "input[type=range]"),
+)
+
+
+def measure(arguments: argparse.Namespace) -> Report:
+    """Use one lab after the other."""
+    from playwright.sync_api import sync_playwright
+
+    installed = {info.name for info in cm.models()}
+    rows: list[tuple[str, ...]] = []
+    figures: list[dict[str, float | int | str]] = []
+    with (
+        tempfile.TemporaryDirectory(prefix="cloze-labs-") as folder,
+        server(Path(folder)) as address,
+        sync_playwright() as playwright,
+    ):
+        browser = playwright.chromium.launch(
+            executable_path=chromium(), args=["--no-sandbox", "--disable-background-networking"]
+        )
+        for lab in LABS:
+            model = next((name for name in lab.models if name in installed), None)
+            if model is None:
+                rows.append((lab.tab, lab.what, "-", f"no {lab.models[0]}", ""))
+                continue
+            times = use(browser, address, lab, model, arguments.clicks)
+            middle, worst = percentile(times, 0.5), percentile(times, 0.95)
+            rows.append((lab.tab, lab.what, model, f"{middle:.0f} ms", f"{worst:.0f} ms"))
+            figures.append({"lab": lab.tab, "model": model, "p50_ms": middle, "p95_ms": worst})
+        name = f"Chromium {browser.version}"
+        browser.close()
+    table = Table(
+        "From a click until the lab stands still",
+        ("lab", "what is done", "model", "p50", "p95"),
+        rows,
+        f"{arguments.clicks} times each. Server and browser share the machine.",
+    )
+    return Report("python -m benchmarks.labs", [table], [*environment("gradio"), name], figures)
+
+
+def use(browser: Any, address: str, lab: Lab, model: str, number: int) -> list[float]:
+    """Milliseconds from each click, or step of the control, until the view stands still."""
+    page = browser.new_page(viewport={"width": 1280, "height": 900})
+    page.goto(f"{address}/#text={TEXT.replace(' ', '+')}&model={model}&marks=6&tab={lab.tab}")
+    page.wait_for_function("Cloze.sentence?.marks?.size === 1", timeout=ANSWER_MS)
+    page.wait_for_function(
+        "tab => document.getElementById(`tab-${tab}`)?.offsetParent", arg=lab.tab, timeout=ANSWER_MS
+    )
+    page.wait_for_timeout(4000)  # modules, styles and the first answer
+    page.evaluate(WATCH, STILL_MS)
+    chips = page.locator(".view-chips .chip[aria-pressed]:visible")
+    words = min(5, chips.count())
+    times = []
+    for turn in range(1, number + 1):
+        if lab.control is None:
+            # A Gray code over all words but the one that stays hidden: no set comes twice soon.
+            chips.nth((turn & -turn).bit_length() % words).click()
+        else:
+            control = page.locator(f"#tab-{lab.tab} {lab.control}").first
+            control.focus()
+            page.keyboard.press("ArrowLeft" if turn % 8 < 4 else "ArrowRight")
+        took = page.evaluate("window.settled()")
+        if took is not None:
+            times.append(took)
+    page.close()
+    if not times:
+        raise RuntimeError(f"{lab.tab} never answered")
+    return times
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """Arguments of the benchmark."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.labs", description=__doc__)
+    parser.add_argument("--clicks", type=int, default=20)
+    return parser
+
+
+if __name__ == "__main__":
+    run_main(measure, build_parser())
