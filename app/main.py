@@ -56,6 +56,7 @@ SCRIPTS = (
     "share.js",
     "link.js",
     "chips.js",
+    "model-card.js",
     "tools.js",
     "guess.js",
     "predictions.js",

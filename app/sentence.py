@@ -94,6 +94,7 @@ def build(session: Session, settings: Settings) -> Shared:
                 min_width=80,
                 interactive=True,
             )
+        view("model-card")
     return Shared(text, model, seed, chips, tools)
 
 
@@ -131,7 +132,8 @@ def wire(shared: Shared, session: Session) -> None:
 def read(session: Session, text: str, model: str | None) -> dict[str, Any]:
     """The chips of a text, or the reason why there are none."""
     try:
-        return describe(session.sentence(text, clean_name(model)))
+        found = session.sentence(text, clean_name(model))
+        return {**describe(found), "card": session.card(found.model)}
     except InputError as error:
         return {"text": str(text)[:200], "model": model, "tokens": [], "error": str(error)}
 

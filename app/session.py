@@ -25,6 +25,7 @@ from app.ask import MOST_SEED, Ask, clean_rate, clean_text, whole_number
 from app.batcher import Batcher
 from app.cache import Cache
 from app.draws import Draw
+from app.model_card import card
 from app.pieces import Sentence, SentenceToken, check_marks, sentence_tokens
 from core_models import InputError, prediction
 
@@ -88,6 +89,7 @@ class Session:
         self.library = library
         self._infos: dict[str, cm.ModelInfo] = {}
         self._loaded: dict[str, cm.Model] = {}
+        self._cards: dict[Path, dict[str, Any]] = {}
         self._of_runs: OrderedDict[Path, cm.Model] = OrderedDict()
         self._loading = Lock()
         self._cache = Cache(cache_bytes)
@@ -129,6 +131,16 @@ class Session:
         shipped = [(_title(info), info.name) for info in self.models()]
         runs = self.library.models() if self.library else []
         return [*shipped, *((title, name) for name, title in runs)]
+
+    def card(self, name: str) -> dict[str, Any]:
+        """What the page says about a model (:mod:`app.model_card`), read once for each folder."""
+        model = self.model(name)
+        place = self._place(name)
+        info = self._infos.get(name)
+        folder = place if place is not None else info.folder if info else Path()
+        if folder not in self._cards:
+            self._cards[folder] = card(model, folder, info.description if info else "")
+        return self._cards[folder]
 
     def has_generator(self, name: str) -> bool:
         """Whether a generator lies beside the model of this name."""

@@ -58,9 +58,9 @@
 
   function adopt(answer) {
     if (!answer) return;
-    const { text, model, tokens, error, notes } = answer;
+    const { text, model, tokens, error, notes, card = null } = answer;
     if (error) change({ text, model, tokens: [], marks: new Map(), error, notes: [] });
-    else change({ text, model, tokens, marks: carryMarks(answer), error: null, notes });
+    else change({ text, model, tokens, marks: carryMarks(answer), error: null, notes, card });
   }
 
   // --- drawing ----------------------------------------------------------------------------

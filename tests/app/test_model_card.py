@@ -1,0 +1,60 @@
+"""What the page says about a model."""
+
+import json
+import shutil
+
+import core_models as cm
+from app.model_card import card
+from app.sentence import read
+
+
+def test_the_shipped_model(session, model):
+    found = session.card("bert-mini")
+    heads = {badge["head"]: badge["state"] for badge in found["heads"]}
+    assert heads == {"masked_token": "trained", "next_sentence": "trained"}
+    assert found["parameters"] == sum(p.numel() for p in model.parameters())
+    assert (found["layers"], found["width"], found["longest"]) == (4, 256, 128)
+    assert read(session, "The sky is blue.", "bert-mini")["card"] == found
+    assert "card" not in read(session, "The sky is blue.", "nobody")
+    json.dumps(found)
+
+
+def test_figures_notes_and_missing_heads(model, tmp_path):
+    folder = tmp_path / "other"
+    model.save(folder)
+    plain = card(model, folder, "")
+    assert {badge["state"] for badge in plain["heads"]} == {"converted"}
+    assert (plain["tokens"], plain["figures"]) == (None, [])
+
+    (folder / "evaluation.json").write_text(
+        json.dumps({"run": {"tokens": 12, "note": "Short."}, "words": {"accuracy": 0.25}})
+    )
+    known = card(model, folder, "A model.")
+    assert (known["tokens"], known["note"]) == (12, "Short.")
+    assert known["figures"] == [["hidden words right", 0.25]]
+
+    (folder / "evaluation.json").write_text("{")
+    assert card(model, folder, "")["figures"] == []
+
+    bare = tmp_path / "bare"
+    cm.Model.new(model.config, model.tokenizer, heads=["masked_token"]).save(bare)
+    missing = {badge["head"]: badge["state"] for badge in card(cm.load(bare), bare, "")["heads"]}
+    assert missing == {"masked_token": "converted", "next_sentence": "missing"}
+    shutil.rmtree(bare)
+
+
+def test_the_page_names_heads_and_opens_the_rest(cloze):
+    page = cloze.page
+    badges = page.locator(".model-card .badge")
+    page.wait_for_function("() => document.querySelectorAll('.model-card .badge').length === 2")
+    assert badges.all_inner_texts() == ["masked token\ntrained here", "next sentence\ntrained here"]
+    page.click(".model-card summary")
+    facts = dict(
+        zip(
+            page.locator(".model-card dt").all_inner_texts(),
+            page.locator(".model-card dd").all_inner_texts(),
+            strict=True,
+        )
+    )
+    assert facts["Layers × width"] == "4 × 256"
+    assert facts["Parameters"] == f"{sum(p.numel() for p in cm.load('bert-mini').parameters()):,}"
