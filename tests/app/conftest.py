@@ -16,6 +16,7 @@ import torch
 from playwright.sync_api import Page, sync_playwright
 
 import core_models as cm
+import core_models.model as shipped
 from app.main import start
 from app.runs import Runs
 from app.session import Session
@@ -37,6 +38,16 @@ SETTLED = """() => {
   const view = document.querySelector('.view-predictions').dataset;
   return view.state === 'empty' || (view.state === 'ready' && view.rev === view.asked);
 }"""
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_shipped_model(tmp_path_factory):
+    """The default model alone, so that what the page says of absent families stays to be tested."""
+    folder = tmp_path_factory.mktemp("shipped")
+    (folder / MODEL).symlink_to(shipped.SHIPPED / MODEL, target_is_directory=True)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(shipped, "SHIPPED", folder)
+        yield
 
 
 @pytest.fixture(scope="session")
