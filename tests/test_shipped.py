@@ -11,7 +11,7 @@ from core_models.model import SHIPPED
 NAMES = sorted(path.parent.name for path in SHIPPED.glob("*/config.json"))
 DETECTIVES = [name for name in NAMES if f"{name}-generator" in NAMES]
 BEGINNERS = {"xlnet-mini"}
-"""Read 1.6 million tokens, as its card says: it fills gaps with fitting words, but knows no facts."""
+"""Read 1.6 million tokens, as the card says: fills gaps with fitting words and knows no facts."""
 FILLERS = [name for name in NAMES if name not in DETECTIVES and name not in BEGINNERS]
 
 
