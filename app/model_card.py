@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import core_models as cm
+from app.examples import examples_of
+from core_models.evaluation.language import language_of
 from core_models.zoo.badges import badges
 
 FIGURES = "evaluation.json"
@@ -28,6 +30,8 @@ def card(model: cm.Model, folder: Path, description: str) -> dict[str, Any]:
         "vocabulary": model.tokenizer.vocabulary,
         "longest": model.longest,
         "description": description,
+        "language": language_of(model.tokenizer),
+        "examples": examples_of(model),
         "heads": [asdict(badge) for badge in badges(folder)],
         **_figures(folder),
     }

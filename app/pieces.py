@@ -17,7 +17,8 @@ class SentenceToken:
     piece: str
     """Raw piece of the vocabulary ("##ing")."""
     text: str
-    """What stands in the sentence there, in the visitor's own spelling."""
+    """What stands in the sentence there, in the visitor's own spelling, without blanks around it
+    (byte-level pieces begin with one)."""
     start: int
     end: int
     """Characters (code points) of the text: [start, end)."""
@@ -52,7 +53,7 @@ def sentence_tokens(encoding: Encoding, tokenizer: Tokenizer) -> tuple[SentenceT
                 position=position,
                 id=index,
                 piece=encoding.pieces[position],
-                text=written if written.strip() else tokenizer.display(index),
+                text=written.strip() or tokenizer.display(index),
                 start=start,
                 end=end,
                 word=encoding.words[position],

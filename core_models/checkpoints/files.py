@@ -276,7 +276,7 @@ def save_checkpoint(module: nn.Module, form: Format, config: Config, folder: Pat
     values |= complete(plain, config, values)
     folder.mkdir(parents=True, exist_ok=True)
     _write_text(folder / CONFIG, json.dumps(values, indent=2, sort_keys=True) + "\n")
-    _write_shards(tensors, folder)
+    write_shards(tensors, folder)
 
 
 def to_their_tensors(form: Format, ours: Mapping[str, Tensor], config: Config) -> dict[str, Tensor]:
@@ -293,7 +293,8 @@ def to_their_tensors(form: Format, ours: Mapping[str, Tensor], config: Config) -
     return {name: tensor.contiguous().clone() for name, tensor in packed.items()}
 
 
-def _write_shards(tensors: Mapping[str, Tensor], folder: Path) -> None:
+def write_shards(tensors: Mapping[str, Tensor], folder: Path) -> None:
+    """One safetensors file, or several below :data:`SHARD_BYTES` with their index."""
     shards: list[dict[str, Tensor]] = [{}]
     room = SHARD_BYTES
     for name, tensor in tensors.items():

@@ -18,6 +18,7 @@ from core_models.tokenizer import Tokenizer
 from core_models.training.plan import Plan
 from core_models.training.settings import Settings, resolve_folder
 from core_models.training.shape import build_config
+from core_models.training.warm import take_encoder
 
 GENERATOR = "generator"
 
@@ -89,27 +90,8 @@ def build_model(
     if settings.model.position_waves is not None:
         model.encoder.embeddings.start_positions(settings.model.position_waves)
     if settings.model.encoder_from is not None:
-        _take_encoder(model, settings.model.encoder_from)
+        take_encoder(model, settings.model.encoder_from)
     return model
-
-
-def _take_encoder(model: Model, name: str) -> None:
-    """Begin with the encoder of another model, whose parts must all be there and fit."""
-    own, given = model.encoder.state_dict(), load(name).encoder.state_dict()
-    odd = [
-        key
-        for key in sorted({*own, *given})
-        if key not in own or key not in given or own[key].shape != given[key].shape
-    ]
-    if odd:
-        key = odd[0]
-        here, there = (list(t[key].shape) if key in t else "missing" for t in (own, given))
-        raise InputError(
-            f"model.encoder_from: the encoder of {name} does not fit: {key} is {here} here and "
-            f"{there} there ({len(odd)} parts differ). Choose the same layers, width, positions "
-            "and tokenizer."
-        )
-    model.encoder.load_state_dict(given)
 
 
 def _heads(plan: Plan) -> tuple[str, ...]:

@@ -95,7 +95,7 @@ class ModelSettings(Part):
     drawn as published. Families without such a table take no notice."""
     encoder_from: str | None = None
     """A shipped name or a model folder, of any family, whose encoder's weights a fresh model begins
-    with; null = drawn. Tables and layers must have the same shapes, so name its tokenizer, too."""
+    with; null = drawn. Layers must fit; of the vocabulary, pieces that read the same are taken."""
 
     @model_validator(mode="after")
     def _one_source(self) -> Self:

@@ -1,15 +1,17 @@
-"""``python -m core_models.zoo``: train, evaluate, export and score the shipped set."""
+"""``python -m core_models.zoo``: train, measure, ship and score the shipped set."""
 
 import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from core_models.cli.arguments import positive
 from core_models.errors import InputError
 from core_models.model import SHIPPED
-from core_models.zoo import build, recipe, score, score_recipe, text
+from core_models.zoo import build, recipe, score, score_recipe, ship, text
 from core_models.zoo.cards import GENERATOR
+from core_models.zoo.measure import Questions, measure, rounding
 from core_models.zoo.report import report
 
 DOCUMENT = SHIPPED.parents[1] / "docs" / "models.md"
@@ -32,14 +34,26 @@ def _parser() -> argparse.ArgumentParser:
     making = verbs.add_parser(
         "build", help="train, evaluate and export models; goes on where it was"
     )
-    making.add_argument("names", nargs="*", help="models of the recipe (default: all)")
-    making.add_argument("--recipe", type=Path, help="another recipe than assets/recipes/zoo.json")
-    making.add_argument("--budget", default="cpu", help="a budget of the recipe (default: cpu)")
-    making.add_argument("--data", type=Path, help="folder of the text that the recipe samples")
-    making.add_argument("--work", type=Path, default=Path("runs/zoo"), help="(default: runs/zoo)")
+    _add_recipe(making, "models of the recipe (default: all)", nargs="*")
     making.add_argument("--models", type=Path, default=SHIPPED, help="where the models go")
-    making.add_argument("--words", type=int, default=2000, help="hidden words of the evaluation")
     making.set_defaults(run=_build)
+    shipping = verbs.add_parser(
+        "ship", help="copy measured models in half precision, if all of them take at most 130 MB"
+    )
+    shipping.add_argument("names", nargs="+", help="models, with the generators beside them")
+    shipping.add_argument("--from", dest="source", type=Path, required=True, help="their folder")
+    shipping.add_argument("--models", type=Path, default=SHIPPED, help="where the models go")
+    shipping.set_defaults(run=_ship)
+    measuring = verbs.add_parser("measure", help="measure models anew, whoever trained them")
+    _add_recipe(measuring, "models of the folder", nargs="+")
+    measuring.add_argument("--models", type=Path, default=SHIPPED, help="where the models lie")
+    measuring.add_argument("--text", type=Path, help="another held-out text than the recipe's")
+    measuring.add_argument(
+        "--rounding",
+        action="store_true",
+        help="keep nothing, say what half precision changes of models with float32 weights",
+    )
+    measuring.set_defaults(run=_measure)
     scoring = verbs.add_parser(
         "score", help="fine-tune models on labelled sets over seeds; goes on where it was"
     )
@@ -60,6 +74,16 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _add_recipe(parser: argparse.ArgumentParser, names: str, *, nargs: str) -> None:
+    """What says which text a model reads, and how it is asked."""
+    parser.add_argument("names", nargs=nargs, help=names)
+    parser.add_argument("--recipe", type=Path, help="another recipe than assets/recipes/zoo.json")
+    parser.add_argument("--budget", default="cpu", help="a budget of the recipe (default: cpu)")
+    parser.add_argument("--data", type=Path, help="folder of the text that the recipe samples")
+    parser.add_argument("--work", type=Path, default=Path("runs/zoo"), help="(default: runs/zoo)")
+    parser.add_argument("--words", type=int, default=2000, help="hidden words of the evaluation")
+
+
 def _build(options: argparse.Namespace) -> None:
     zoo = recipe.read(options.recipe or recipe.RECIPE).at(options.budget)
     for name in options.names or zoo.models:
@@ -76,6 +100,44 @@ def _build(options: argparse.Namespace) -> None:
         held_out = options.work / "texts" / zoo.models[name].text / text.HELD_OUT
         results = build.evaluate(run, held_out, words=options.words)
         build.export(zoo, name, run, results, options.models)
+
+
+def _ship(options: argparse.Namespace) -> None:
+    ship.ship(options.names, options.source, options.models, _say)
+
+
+def _measure(options: argparse.Namespace) -> None:
+    zoo = recipe.read(options.recipe or recipe.RECIPE).at(options.budget)
+    for name in options.names:
+        questions = Questions.of(_held_out(zoo, name, options), words=options.words)
+        if not options.rounding:
+            found = measure(options.models / name, questions)
+            _say(f"{name}: {_told(found)}")
+            continue
+        change, whole, half = rounding(options.models / name, questions)
+        _say(f"{name}: largest difference of a probability {change:.2g}")
+        _say(f"  float32: {_told(whole)}\n  float16: {_told(half)}")
+
+
+def _held_out(zoo: recipe.Zoo, name: str, options: argparse.Namespace) -> Path:
+    """The text that a model is measured on: one that is named, or what its recipe holds out."""
+    if options.text is not None:
+        return Path(options.text)
+    whose = name.removesuffix(GENERATOR)
+    zoo.run_settings(whose, options.budget)
+    chosen = zoo.models[whose].text
+    return text.build(options.work / "texts" / chosen, zoo.texts[chosen], options.data).held_out
+
+
+def _told(figures: dict[str, Any]) -> str:
+    """The numbers of a model in one line."""
+    shown = [
+        f"{name} {value:.4f}" if isinstance(value, float) else f"{name} {value}"
+        for part in figures.values()
+        for name, value in part.items()
+        if not isinstance(value, dict)
+    ]
+    return ", ".join(shown)
 
 
 def _score(options: argparse.Namespace) -> None:

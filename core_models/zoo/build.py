@@ -1,42 +1,28 @@
 """Train, evaluate and export the models of the set, one after the other; resumable at any point."""
 
-import contextlib
 import json
 import math
 import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import core_models as cm
-from core_models.data import documents
+from core_models.checkpoints.half import round_to_half
 from core_models.errors import InputError
-from core_models.evaluation import (
-    evaluate_capitals,
-    evaluate_forgeries,
-    evaluate_minimal_pairs,
-    evaluate_words,
-)
-from core_models.evaluation.minimal_pairs import Pair, read_pairs
-from core_models.evaluation.words import Word, choose_words
+from core_models.evaluation.minimal_pairs import Pair
 from core_models.model import Model
-from core_models.prediction.passes import KINDS
-from core_models.tasks.words import is_chinese
-from core_models.training import durable
 from core_models.training.folder import RunFolder
 from core_models.training.plan import plan_for
 from core_models.training.prepare import prepare
 from core_models.training.settings import parse
-from core_models.zoo import cards, text
+from core_models.zoo import cards, ship, text
+from core_models.zoo.measure import Questions
 from core_models.zoo.recipe import Zoo
-from core_models.zoo.weights import SCORES, kept_scores
 
 RESULTS = "evaluation.json"
-_FORGERY_SENTENCES = 400
-_LARGEST_FILE = 10_000_000
 
 Say = Callable[[str], None]
 
@@ -102,7 +88,7 @@ def _create(run: RunFolder, settings: dict[str, Any], tokens: int) -> None:
 def evaluate(
     run: RunFolder, held_out: Path, *, words: int = 2000, pairs: Sequence[Pair] | None = None
 ) -> dict[str, Any]:
-    """Figures of a finished run, kept in its folder.
+    """Figures of a finished run, kept in its folder; its models answer as they are exported.
 
     Args:
         run: With ``model``, and ``generator`` where one was trained beside it.
@@ -114,69 +100,39 @@ def evaluate(
     if path.exists():
         found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         return found
-    sentences = [s for document in documents.read([held_out]) for s in document]
-    model = cm.load(run.model_path)
-    asked = choose_words(sentences, most=words)
-    chosen = read_pairs() if pairs is None else pairs
-    english = not is_chinese(sentences)
-    results = {"model": _figures(model, asked, chosen, english=english)}
-    generator = _generator(run)
+    questions = Questions.of(held_out, words=words, pairs=pairs)
+    folder = _generator(run)
+    generator = None if folder is None else _rounded(folder)
+    results = {"model": questions.figures(_rounded(run.model_path), generator)}
     if generator is not None:
-        forger = cm.load(generator)
-        results["generator"] = _figures(forger, asked, chosen, english=english)
-        some = sentences[:: max(1, len(sentences) // _FORGERY_SENTENCES)]
-        results["model"]["forgeries"] = asdict(evaluate_forgeries(forger, model, some))
+        results["generator"] = questions.figures(generator)
     evaluation = json.loads((run.path / RESULTS).read_text(encoding="utf-8"))
     found = {"run": evaluation, "environment": run.status().get("environment", {}), **results}
     path.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
     return found
 
 
-def _figures(
-    model: Model, words: Sequence[Word], pairs: Sequence[Pair], *, english: bool
-) -> dict[str, Any]:
-    """Minimal pairs and capitals are English sentences; other models are not asked."""
-    if not set(KINDS) & set(model.heads):
-        return {}
-    found: dict[str, Any] = {"words": asdict(evaluate_words(model, words))}
-    if not english:
-        return found
-    found["minimal_pairs"] = asdict(evaluate_minimal_pairs(model, pairs))
-    # A small vocabulary may hold no capital as one piece.
-    with contextlib.suppress(InputError):
-        found["capitals"] = asdict(evaluate_capitals(model))
-    return found
+def _rounded(folder: Path) -> Model:
+    """A run's model with the weights that its export will have."""
+    model = cm.load(folder)
+    round_to_half(model)
+    return model
 
 
 def export(zoo: Zoo, name: str, run: RunFolder, results: dict[str, Any], target: Path) -> None:
-    """Copy model and generator to ``target/NAME`` with card, title and figures.
+    """Write model and generator to ``target/NAME``, in half precision, with card and figures.
 
     Raises:
         InputError: a file is larger than 10 MB.
     """
-    _copy(run.model_path, target / name)
+    ship.export(run.model_path, target / name)
     cards.write(target / name, zoo, name, run, results)
     generator = _generator(run)
     if generator is not None:
-        _copy(generator, target / f"{name}{cards.GENERATOR}")
+        ship.export(generator, target / f"{name}{cards.GENERATOR}")
         cards.write_generator(target / f"{name}{cards.GENERATOR}", zoo, name, run, results)
 
 
 def _generator(run: RunFolder) -> Path | None:
     path = run.path / "generator"
     return path if path.is_dir() else None
-
-
-def _copy(source: Path, target: Path) -> None:
-    """Replace a folder; the scores of the same weights stay."""
-    scores = kept_scores(target, like=source)
-    files = [path for path in source.iterdir() if path.name != "manifest.json"]
-    large = [path.name for path in files if path.stat().st_size > _LARGEST_FILE]
-    if large:
-        raise InputError(f"{source}: {', '.join(large)} is larger than 10 MB.")
-    shutil.rmtree(target, ignore_errors=True)
-    target.mkdir(parents=True)
-    for path in files:
-        shutil.copyfile(path, target / path.name)
-    if scores:
-        durable.write_text(target / SCORES, json.dumps(scores, indent=2) + "\n")

@@ -75,12 +75,13 @@ def _write(
         ("vocabulary", f"{data['vocabulary']:,} pieces, learnt from the training text"),
         ("training text", f"{data['documents']:,} documents, {data['tokens']:,} tokens"),
         ("held out", f"{data['held_out_documents']:,} documents, read by no part of the training"),
+        ("files", "float16, which loading widens to float32"),
     ]
     text = "\n".join(
         [
             "---",
             "license: apache-2.0",
-            f"language: {'zh' if zoo.models[name].text == 'chinese' else 'en'}",
+            f"language: {'zh' if zoo.is_chinese(name) else 'en'}",
             "library_name: transformers",
             "---",
             "",

@@ -124,6 +124,10 @@ class Zoo(Part):
             merged = merge(merged, part)
         return merged | {"name": name, "description": self.models[name].title}
 
+    def is_chinese(self, name: str) -> bool:
+        """Whether a model reads Chinese: texts are named after their language."""
+        return self.models[name].text.startswith("chinese")
+
     def tokens(self, name: str, budget: str) -> int:
         """Real tokens that a model reads."""
         return self.models[name].tokens or self.budgets[budget].tokens

@@ -47,7 +47,8 @@ _BASELINES = {
 }
 _RULES = ("tag_of_word", "overlap", "nearest_sentence")
 _CLAIMS = """What the papers found at their size, beside the difference that came out here: 4 to 6
-layers of width 256, a few million to a few hundred million tokens.
+layers of width 256, a few million to a few hundred million tokens. No verdict knows that some
+models were trained otherwise than the rest (see the first section).
 
 {rule}
 """
@@ -70,6 +71,7 @@ def report(folder: Path) -> str:
     lines = [
         _HEADER,
         *_section("Training", "", found.values(), _training(zoo), words=4),
+        *_apart(found.values()),
         *_texts(zoo, found.values()),
         *_section("Predicting words", _WORDS.format(words=words), found.values(), _PREDICTING),
         *_section("Facts", _FACTS, found.values(), _CAPITALS),
@@ -158,6 +160,16 @@ def _training(zoo: recipe.Zoo) -> dict[str, Column]:
         "tokens read": _of("run", "tokens", show=_whole),
         "minutes": _of("run", "seconds", show=lambda seconds: _whole(seconds / 60)),
     }
+
+
+def _apart(found: Iterable[Entry]) -> list[str]:
+    """What sets some models apart from the rest, as their cards say it."""
+    notes: dict[str, list[str]] = {}
+    for entry in found:
+        if note := entry.training.get("note"):
+            notes.setdefault(note, []).append(entry.name)
+    lines = [f"- {', '.join(names)}: {note}" for note, names in notes.items()]
+    return ["Trained otherwise than the rest:", "", *lines, ""] if lines else []
 
 
 def _texts(zoo: recipe.Zoo, found: Iterable[Entry]) -> list[str]:
@@ -277,7 +289,8 @@ def _unscored(tasks: Sequence[str], scores: Scores, models: Sequence[Entry]) -> 
     zh = _zh(scores.tasks[tasks[0]])
     for entry in models:
         lacking = [t for t in tasks if not all(entry.values(t, k) for k in ("pretrained", "fresh"))]
-        chinese = entry.training.get("text") == "chinese" or entry.name.endswith("-chinese")
+        text = str(entry.training.get("text", ""))
+        chinese = text.startswith("chinese") or entry.name.endswith("-chinese")
         if lacking and chinese and not zh:
             lines.append(f"- {entry.name}: these sets are English; the model is not.")
         if chinese != zh:

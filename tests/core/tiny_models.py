@@ -45,6 +45,20 @@ def new(config: cm.Config, *, seed: int = 1, heads: tuple[str, ...] | None = Non
     return cm.Model.new(config, tokenizer(), heads=heads, generator=generator)
 
 
+def small_bert(words: cm.Tokenizer) -> cm.Model:
+    """A random BERT of width 32 that reads 64 pieces; with dropout, so that training draws."""
+    size = cm.size("bert-tiny").with_vocabulary(words.vocabulary, pad_id=words.pad_id)
+    config = replace(
+        size,
+        width=32,
+        initial_std=0.1,
+        embeddings=replace(size.embeddings, width=32, positions=64),
+        attention=replace(size.attention, heads=2, head_width=16),
+        feed_forward=replace(size.feed_forward, width=64),
+    )
+    return cm.Model.new(config, words, generator=torch.Generator().manual_seed(5))
+
+
 def masked_batch(rows: int = 5, length: int = 9, *, seed: int = 3, padded: bool = True) -> Batch:
     """Pieces of which some are hidden, with what every objective but permutation needs."""
     source = torch.Generator().manual_seed(seed)

@@ -1,13 +1,14 @@
-"""A tiny run that trains in about a second."""
+"""Tiny runs that train in about a second: one on plain text, one on labelled sentences."""
 
-import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from core_models.tokenizer import Tokenizer
 from core_models.training.folder import RunFolder
+from tests.core.tiny_models import small_bert
 
 WORDS = "the a cat dog bird fish sees hears likes finds red old small big house tree".split()  # noqa: SIM905
 
@@ -54,6 +55,11 @@ def settings(**changes: Any) -> dict[str, Any]:
     } | changes
 
 
+def quiet(line: str) -> None:
+    """Say nothing: the place of what would print a report."""
+    del line
+
+
 @pytest.fixture
 def toy() -> Callable[..., dict[str, Any]]:
     """``toy(**changes)``: the config of the tiny run as plain values."""
@@ -79,19 +85,47 @@ def forget_accelerator() -> None:
     AcceleratorState._reset_state(reset_partial_state=True)
 
 
-@pytest.fixture
-def in_process() -> Iterator[None]:
-    """Put back what a training process takes for itself: signals, threads, random state."""
-    import torch
-    from accelerate.state import AcceleratorState, PartialState
+SENTENCES = [line for line in text(60).split("\n") if line]
 
-    threads, random = torch.get_num_threads(), torch.get_rng_state()
-    handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
-    AcceleratorState._reset_state(reset_partial_state=True)
-    yield
-    AcceleratorState._reset_state(reset_partial_state=True)
-    PartialState._reset_state()
-    torch.set_num_threads(threads)
-    torch.set_rng_state(random)
-    for number, handler in handlers.items():
-        signal.signal(number, handler)
+
+def labelled(count: int = 48) -> str:
+    """Sentences as CSV with the label that their first word gives them."""
+    rows = [
+        f"{s},{'animal' if s.split()[0] in ['cat', 'dog', 'bird', 'fish'] else 'other'}"
+        for s in SENTENCES
+    ]
+    return "\n".join(["text,label", *rows[:count]]) + "\n"
+
+
+@pytest.fixture(scope="session")
+def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model folder of a tiny BERT with dropout."""
+    tokenizer = Tokenizer.train(SENTENCES, vocabulary=120)
+    model = small_bert(tokenizer)
+    folder = tmp_path_factory.mktemp("base") / "model"
+    model.save(folder)
+    return folder
+
+
+@pytest.fixture
+def make_task(tmp_path: Path, base: Path) -> Callable[..., RunFolder]:
+    """Make a run folder with a labelled file: ``make_task(name, **changed_settings)``."""
+
+    def make(name: str = "run", content: str | None = None, **changes: Any) -> RunFolder:
+        values = {
+            "model": {"checkpoint": str(base)},
+            "task": {"set": "rows.csv"},
+            "learning_rate": 5e-3,
+            "epochs": 4,
+            "batch_size": 8,
+            "max_length": 24,
+            "threads": 1,
+            "report_every": 2,
+            "validate_every": 3,
+            "checkpoints": {"every": 3, "keep": 2},
+        }
+        run = RunFolder.create(tmp_path / name, values | changes)
+        (run.path / "rows.csv").write_text(labelled() if content is None else content)
+        return run
+
+    return make

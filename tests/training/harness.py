@@ -53,8 +53,9 @@ def await_checkpoint(run: RunFolder) -> None:
 def main(folder: Path, kills: int) -> None:
     """Reference run, then kills, then the rest."""
     task = is_task(read_values(folder / "reference" / "config.json"))
+    import_module("torch._dynamo")  # once, not in every child: optimizers import it when made
     if task:
-        import_module("core_models.training.task_process")  # once, not in every child
+        import_module("core_models.training.task_process")
     whole = finish(folder / "reference" / "config.json")
     run = RunFolder(folder / "killed")
     moments = random.Random(7)

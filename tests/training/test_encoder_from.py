@@ -9,6 +9,7 @@ import torch
 
 import core_models as cm
 from core_models.errors import InputError
+from core_models.joint import new_generator
 from core_models.training.folder import RunFolder
 from core_models.training.models import build_model
 from core_models.training.plan import plan_for
@@ -20,14 +21,24 @@ WORDS = cm.Tokenizer.train(["the red fox sees a small dog in the old house"] * 5
 SHAPE = {"layers": 2, "width": 32, "heads": 2, "inner": 64, "positions": 30}
 
 
-def made(toy: Callable[..., dict[str, Any]], size: str, seed: int = 1, **model: Any) -> cm.Model:
+LINES = ["See The red fox and the small cat, The fox reads the old house."] * 9
+BYTES = cm.Tokenizer.train(LINES, kind="byte_bpe", vocabulary=340)
+
+
+def made(
+    toy: Callable[..., dict[str, Any]],
+    size: str,
+    seed: int = 1,
+    words: cm.Tokenizer = WORDS,
+    **model: Any,
+) -> cm.Model:
     overrides = SHAPE | ({"embedding_width": 32} if size.startswith("electra") else {})
     values = toy(
         seed=seed, model={"size": size, "overrides": overrides | model.pop("over", {})} | model
     )
     settings = parse(values)
-    config = build_config(settings, WORDS.vocabulary, WORDS.pad_id)
-    return build_model(settings, plan_for(settings, cm.size(size)), config, WORDS, None)
+    config = build_config(settings, words.vocabulary, words.pad_id)
+    return build_model(settings, plan_for(settings, cm.size(size)), config, words, None)
 
 
 @pytest.fixture
@@ -56,6 +67,39 @@ def test_the_encoder_is_taken_and_the_heads_are_fresh(
     assert torch.allclose(warm.eval().encoder(batch).hidden, same, atol=1e-6)
 
 
+def test_another_vocabulary_takes_the_pieces_that_read_the_same(
+    toy: Callable[..., dict[str, Any]], known: tuple[cm.Model, str]
+) -> None:
+    bert, folder = known
+    fresh, warm = (
+        made(toy, "roberta-base", words=BYTES, **more) for more in ({}, {"encoder_from": folder})
+    )
+    own, drawn, given = (model.encoder.embeddings.pieces.weight for model in (warm, fresh, bert))
+
+    def of(model: cm.Model, word: str) -> int:
+        (found,) = model.tokenizer.pieces_of(word)
+        return found
+
+    for word in ("fox", "the", "The"):
+        assert torch.equal(own[of(warm, word)], given[of(bert, word.lower())]), word
+    same = ("mask_id", "pad_id", "cls_id", "sep_id", "unknown_id")
+    for name in same:
+        there = getattr(WORDS, name)
+        assert torch.equal(own[getattr(BYTES, name)], given[there]), name
+    # "reads" is in no line of the other vocabulary.
+    assert torch.equal(own[of(warm, "reads")], drawn[of(fresh, "reads")])
+    places = warm.encoder.embeddings.positions.weight
+    first = warm.config.embeddings.first_position
+    assert first > bert.config.embeddings.first_position
+    assert torch.equal(places[first:], bert.encoder.embeddings.positions.weight)
+    assert torch.equal(places[:first], fresh.encoder.embeddings.positions.weight[:first])
+    assert torch.equal(
+        warm.encoder.embeddings.segments.weight, bert.encoder.embeddings.segments.weight[:1]
+    )
+    for name, tensor in bert.encoder.blocks.state_dict().items():
+        assert torch.equal(warm.encoder.blocks.state_dict()[name], tensor), name
+
+
 @pytest.mark.parametrize(
     ("over", "named"),
     [
@@ -75,6 +119,47 @@ def test_other_shapes_are_refused_by_name(
     ) as caught:
         made(toy, "bert-base-uncased", encoder_from=known[1], over=over)
     assert named in str(caught.value)
+
+
+def test_a_deeper_discriminator_takes_the_layers_of_a_generator_again_and_again(
+    toy: Callable[..., dict[str, Any]], tmp_path: Path
+) -> None:
+    disc = made(toy, "deberta-v3-base", seed=7, over={"layers": 4})
+    generator = new_generator(disc)
+    assert generator.config.steps == 2
+    generator.save(tmp_path / "generator")
+    warm = made(
+        toy, "deberta-v3-base", over={"layers": 4}, encoder_from=str(tmp_path / "generator")
+    )
+    given = generator.encoder.state_dict()
+    for name, tensor in warm.encoder.state_dict().items():
+        parts = name.split(".")
+        if parts[0] == "blocks":
+            parts[1] = str(int(parts[1]) % 2)
+        assert torch.equal(tensor, given[".".join(parts)]), name
+    with pytest.raises(InputError, match=r"does not fit.*missing"):
+        made(toy, "deberta-v3-base", over={"layers": 3}, encoder_from=str(tmp_path / "generator"))
+
+
+def test_one_shared_block_and_narrow_tables_begin_near_the_other_encoder(
+    toy: Callable[..., dict[str, Any]], known: tuple[cm.Model, str]
+) -> None:
+    """Almost as many columns as the layers are wide hold almost everything."""
+    bert, folder = known
+    torch.nn.init.normal_(bert.encoder.embeddings.norm.weight, 1.0, 0.2)
+    torch.nn.init.normal_(bert.encoder.embeddings.norm.bias, 0.0, 0.2)
+    bert.save(folder)
+    near = []
+    for width in (8, 31):
+        warm = made(toy, "albert-base", encoder_from=folder, over={"embedding_width": width})
+        batch = warm.batch(["the red fox sees a dog"])
+        found, wanted = (m.eval().encoder.embeddings(batch).detach() for m in (warm, bert))
+        near.append(float(torch.cosine_similarity(found, wanted, dim=-1).mean()))
+    assert near[0] < 0.98 < near[1]
+    taken, given = warm.encoder.blocks.state_dict(), bert.encoder.blocks.state_dict()
+    assert len(given) == 2 * len(taken)
+    for name, tensor in taken.items():
+        assert torch.equal(tensor, given[name.replace("0.", "1.", 1)]), name
 
 
 def test_a_checkpoint_brings_its_own_encoder(toy: Callable[..., dict[str, Any]]) -> None:

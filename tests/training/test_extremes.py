@@ -11,7 +11,7 @@ import core_models as cm
 from core_models.training import extremes
 from core_models.training.folder import RunFolder
 from core_models.training.process import train
-from tests.training.conftest import forget_accelerator
+from tests.training.conftest import forget_accelerator, quiet
 from tests.training.test_resume import SMALL, assert_same
 
 pytestmark = pytest.mark.usefixtures("in_process")
@@ -33,10 +33,6 @@ KINDS: dict[str, dict[str, Any]] = {
         "data": {"texts": ["text.txt"], "held_out": 0.1, "max_length": 24},
     },
 }
-
-
-def quiet(line: str) -> None:
-    del line
 
 
 def noted(run: RunFolder) -> dict[str, Any]:

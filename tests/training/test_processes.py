@@ -11,19 +11,18 @@ from typing import Any
 import pytest
 
 from core_models.training.folder import RunFolder
-from tests.training.conftest import text
+from core_models.training.process import train
+from tests.training.conftest import quiet, text
 from tests.training.test_resume import SMALL
 
 Toy = Callable[..., dict[str, Any]]
 
 
-@pytest.mark.slow
-def test_a_fine_tuning_refuses_a_launcher_with_the_reason(tmp_path: Path) -> None:
-    config = tmp_path / "config.json"
-    config.write_text('{"model": {"checkpoint": "bert-mini"}, "task": {"set": "sentiment"}}')
-    launch = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node=2", "--module"]
-    done = subprocess.run(
-        [*launch, "core_models.training", str(config)],
+def launch(config: Path) -> subprocess.CompletedProcess[str]:
+    """Train in two processes."""
+    torchrun = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node=2", "--module"]
+    return subprocess.run(
+        [*torchrun, "core_models.training", str(config)],
         cwd=Path(__file__).parents[2],
         env=os.environ | {"OMP_NUM_THREADS": "1"},
         capture_output=True,
@@ -31,11 +30,19 @@ def test_a_fine_tuning_refuses_a_launcher_with_the_reason(tmp_path: Path) -> Non
         timeout=200,
         check=False,
     )
+
+
+@pytest.mark.slow
+def test_a_fine_tuning_refuses_a_launcher_with_the_reason(tmp_path: Path) -> None:
+    config = tmp_path / "config.json"
+    config.write_text('{"model": {"checkpoint": "bert-mini"}, "task": {"set": "sentiment"}}')
+    done = launch(config)
     assert done.returncode != 0
     assert "Fine-tuning runs in one process" in done.stderr
     assert RunFolder(tmp_path).status()["state"] == "failed"
 
 
+@pytest.mark.usefixtures("in_process")
 @pytest.mark.parametrize("kind", ["pairs", "memory"])
 def test_two_processes_give_the_losses_of_one(tmp_path: Path, toy: Toy, kind: str) -> None:
     (tmp_path / "text.txt").write_text(text(40))
@@ -51,19 +58,11 @@ def test_two_processes_give_the_losses_of_one(tmp_path: Path, toy: Toy, kind: st
         run = RunFolder(tmp_path / f"processes-{processes}")
         run.path.mkdir()
         run.config_path.write_text(json.dumps(values))
-        launch = [sys.executable, "-m"]
-        if processes > 1:
-            launch += ["torch.distributed.run", f"--nproc_per_node={processes}", "--module"]
-        done = subprocess.run(
-            [*launch, "core_models.training", str(run.config_path)],
-            cwd=Path(__file__).parents[2],
-            env=os.environ | {"OMP_NUM_THREADS": "1"},
-            capture_output=True,
-            text=True,
-            timeout=200,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr
+        if processes == 1:
+            train(run.config_path, quiet)
+        else:
+            done = launch(run.config_path)
+            assert done.returncode == 0, done.stderr
         assert json.loads((run.path / "status.json").read_text())["processes"] == processes
         runs.append(run.metrics())
     assert len(runs[0]) == len(runs[1])

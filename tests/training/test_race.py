@@ -23,15 +23,11 @@ from core_models.training.folder import RunFolder, runs
 from core_models.training.process import train
 from core_models.training.race import main, new_race, run_race
 from core_models.training.race_folder import RaceFolder, races
-from tests.training.conftest import forget_accelerator, text
+from tests.training.conftest import forget_accelerator, quiet, text
 
 pytestmark = pytest.mark.usefixtures("in_process")
 ROOT = Path(__file__).parents[2]
 TIMING = {"seconds", "updated", "process", "tokens_per_second"}
-
-
-def quiet(line: str) -> None:
-    del line
 
 
 def values(**changes: Any) -> dict[str, Any]:

@@ -15,15 +15,12 @@ from core_models.errors import InputError
 from core_models.training import checkpoint
 from core_models.training.folder import RunFolder
 from core_models.training.process import train
+from tests.training.conftest import quiet
 
 pytestmark = pytest.mark.usefixtures("in_process")
 MakeRun = Callable[..., RunFolder]
 TIMING = {"seconds", "tokens_per_second"}
 SMALL = {"layers": 2, "width": 32, "heads": 2, "inner": 64}
-
-
-def quiet(line: str) -> None:
-    del line
 
 
 def assert_same(run: RunFolder, reference: RunFolder) -> None:

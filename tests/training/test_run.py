@@ -19,15 +19,11 @@ from core_models.training import loop
 from core_models.training.folder import RunFolder
 from core_models.training.guard import DivergenceError, Guard
 from core_models.training.process import explain, new_run, train
-from tests.training.conftest import forget_accelerator
+from tests.training.conftest import forget_accelerator, quiet
 
 pytestmark = pytest.mark.usefixtures("in_process")
 MakeRun = Callable[..., RunFolder]
 Toy = Callable[..., dict[str, Any]]
-
-
-def quiet(line: str) -> None:
-    del line
 
 
 def test_a_run_leaves_metrics_baselines_and_a_model(make_run: MakeRun) -> None:

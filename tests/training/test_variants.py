@@ -11,15 +11,11 @@ import core_models as cm
 from core_models.errors import InputError
 from core_models.training.folder import RunFolder
 from core_models.training.process import train
-from tests.training.conftest import forget_accelerator
+from tests.training.conftest import forget_accelerator, quiet
 
 pytestmark = pytest.mark.usefixtures("in_process")
 MakeRun = Callable[..., RunFolder]
 Toy = Callable[..., dict[str, Any]]
-
-
-def quiet(line: str) -> None:
-    del line
 
 
 def test_similar_words_are_found_in_the_runs_own_text(make_run: MakeRun, toy: Toy) -> None:

@@ -25,6 +25,7 @@ RUN = {
     "steps": 700,
     "seconds": 3600.0,
     "machine": "1 CPU thread",
+    "note": "It read less.",
     "held_out": {"masked_token_accuracy": 0.4321, "next_sentence_accuracy": 0.75},
 }
 FIGURES = {
@@ -109,6 +110,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> str:
         "- bert-mini (sentiment-hard, topic, nli, similarity, ner, qa): not scored yet; "
         "`python -m core_models.zoo score bert-mini` does it.",
         "- bert-mini: it has no head for replaced tokens.",
+        "- bert-mini: It read less.",
         "- electra-mini: it predicts no pieces, it judges them.",
         "- electra-mini: exported before these figures were kept; "
         "`python -m core_models.zoo build NAME` exports it again.",

@@ -14,9 +14,10 @@ import core_models as cm
 from core_models.errors import InputError
 from core_models.tasks.finetune import finetune
 from core_models.tasks.metrics import classification
-from core_models.zoo import build, score, score_recipe
+from core_models.zoo import score, score_recipe
 from core_models.zoo.__main__ import main
 from core_models.zoo.entries import entries, spread
+from core_models.zoo.ship import place_folder
 from core_models.zoo.weights import fingerprint, kept_scores
 from tests.core.tiny_models import new, tiny
 
@@ -137,12 +138,12 @@ def test_scores_belong_to_weights(folder: Path, tmp_path: Path) -> None:
     model = tmp_path / "models" / "bert-mini"
     shutil.copytree(source, model)
     assert kept_scores(model)
-    build._copy(source, model)  # an export of the same weights keeps them
+    place_folder(source, model)  # an export of the same weights keeps them
     assert kept_scores(model) == kept_scores(source)
     other = tmp_path / "other"
     new(tiny("bert-mini"), seed=2).save(other)
     assert fingerprint(other) != fingerprint(source)
-    build._copy(other, model)
+    place_folder(other, model)
     assert not (model / "scores.json").exists()
     shutil.copyfile(source / "scores.json", model / "scores.json")
     assert kept_scores(model) == {}
