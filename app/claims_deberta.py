@@ -13,12 +13,18 @@ _SIZE = "deberta-base"
 _SITES = ("content_score", "term:*", "scores", "probabilities")
 
 
-def _terms(bench: Bench) -> Sequence[Number]:
-    """Every summand of one layer's scores, and what is left of the score without them."""
+def _first_layer(bench: Bench) -> cm.Trace:
+    """The scores of the first layer of a narrow random model on random texts."""
     model = random_model(shrunk(_SIZE), bench.seed, heads=())
     trace = cm.Trace(sites=_SITES, steps=[0])
     with torch.inference_mode():
         model.encoder(Batch(input_ids=bench.ids(2, 16)), trace)
+    return trace
+
+
+def _terms(bench: Bench) -> Sequence[Number]:
+    """Every summand of one layer's scores, and what is left of the score without them."""
+    trace = _first_layer(bench)
     terms = {site: record for (site, _, _), record in trace.records.items() if "term:" in site}
     content, scores = trace["content_score", 0], trace["scores", 0]
     whole = content + sum(terms.values())
@@ -60,10 +66,7 @@ def _four(values: Values) -> Verdict:
 
 def _softmaxes(bench: Bench) -> Sequence[Number]:
     """The traced weights against one softmax of the sum and against two softmaxes added."""
-    model = random_model(shrunk(_SIZE), bench.seed, heads=())
-    trace = cm.Trace(sites=_SITES, steps=[0])
-    with torch.inference_mode():
-        model.encoder(Batch(input_ids=bench.ids(2, 16)), trace)
+    trace = _first_layer(bench)
     terms = [record for (site, _, _), record in trace.records.items() if "term:" in site]
     content, found = trace["content_score", 0], trace["probabilities", 0]
     position = sum(terms[1:], terms[0])

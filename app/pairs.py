@@ -25,6 +25,7 @@ MOST_EXAMPLES = 10_000
 MEASURED = 24
 YES = 0.5
 _LEAST_SENTENCES = 5
+_FILES = {"en": "english", "zh": "chinese"}
 
 
 class Example(NamedTuple):
@@ -36,7 +37,7 @@ class Example(NamedTuple):
     same: str
     """From the same passage, but no neighbour of the first."""
     other: str
-    """From another file, so about something else."""
+    """From another file (Chinese: passage), so about something else."""
 
     def pair(self, kind: str) -> tuple[str, str]:
         """Two of the sentences: next, swapped (next, first), same or other."""
@@ -47,22 +48,27 @@ class Example(NamedTuple):
 
 
 @cache
-def passages() -> tuple[tuple[tuple[str, ...], ...], ...]:
-    """The Primer's English files, their passages and sentences; InputError where they are not."""
-    files = sorted(PRIMER.glob("english-*.txt"))
+def passages(language: str = "en") -> tuple[tuple[tuple[str, ...], ...], ...]:
+    """The Primer's files, their passages and sentences; InputError where they are not.
+
+    Chinese, of which there is one file: each passage for itself.
+    """
+    files = sorted(PRIMER.glob(f"{_FILES[language]}-*.txt"))
     found = tuple(
         tuple(tuple(p) for p in documents.read([file]) if len(p) >= _LEAST_SENTENCES)
         for file in files
     )
+    if language == "zh":
+        found = tuple((passage,) for file in found for passage in file)
     if len([file for file in found if file]) < 2:
-        raise InputError("The Primer's English files are not installed, so there are no examples.")
+        raise InputError("The Primer's files are not installed, so there are no examples.")
     return found
 
 
-def example(number: int) -> Example:
-    """The example of a number, always the same one."""
+def example(number: int, language: str = "en") -> Example:
+    """The example of a number, always the same one; ``language``: en or zh."""
     draw = random.Random(number)
-    files = [file for file in passages() if file]
+    files = [file for file in passages(language) if file]
     mine, others = draw.sample(range(len(files)), 2)
     passage = draw.choice(files[mine])
     at = draw.randrange(len(passage) - 1)

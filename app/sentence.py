@@ -6,41 +6,19 @@ Python with all of it in the event, so no handler needs anything from an earlier
 
 import asyncio
 from dataclasses import asdict
+from functools import partial
 from typing import Any, NamedTuple
 
 import gradio as gr
 
 from app.ask import clean_name, clean_rate, read_revision, whole_number
 from app.draws import LAWS, Draw
+from app.examples import DEFAULT, EXAMPLES
 from app.pieces import Sentence
 from app.session import Session
 from app.settings import Settings
-from app.views import payload, view
+from app.views import listen, view
 from core_models import InputError
-
-DEFAULT = "The capital of France is Paris ."
-
-EXAMPLES = (
-    {"name": "Paris", "text": DEFAULT, "hide": "paris"},
-    {"name": "Heart", "text": "The heart pumps blood through the body.", "hide": "blood"},
-    {"name": "Egypt", "text": "The pyramids of Egypt were built for kings.", "hide": "pyramids"},
-    {"name": "Winter", "text": "In winter the lake is covered with snow.", "hide": "snow"},
-    {"name": "Madrid", "text": "Madrid is the capital of Spain.", "hide": "spain"},
-    {"name": "Doctor", "text": "The doctor told him to stay in bed and rest.", "hide": "bed"},
-    {
-        "name": "Sky",
-        "text": "The moon goes round the earth, and the earth goes round the sun.",
-        "hide": "sun",
-    },
-    {
-        "name": "A paragraph",
-        "text": "Spain lies in the south of Europe. Its capital is Madrid, and most people there "
-        "speak Spanish. In summer the days are hot, so many people eat dinner late in the "
-        "evening.",
-        "hide": "spanish",
-    },
-)
-"""Sentences near to what the shipped model read; ``hide`` is the word that an example hides."""
 
 
 class Shared(NamedTuple):
@@ -104,9 +82,6 @@ def wire(shared: Shared, session: Session) -> None:
     async def on_read(text: str, model: str) -> dict[str, Any]:
         return await asyncio.to_thread(read, session, text, model)
 
-    async def on_draw(event: gr.EventData) -> dict[str, Any]:
-        return await draw(session, payload(event))
-
     # Not `input`: the text box sends that on key presses only, so pasting would go unnoticed.
     gr.on(
         [shared.text.change, shared.model.change],
@@ -118,15 +93,7 @@ def wire(shared: Shared, session: Session) -> None:
         concurrency_limit=None,
         api_visibility="private",
     )
-    shared.tools.draw(
-        on_draw,
-        None,
-        shared.tools,
-        show_progress="hidden",
-        trigger_mode="multiple",
-        concurrency_limit=None,
-        api_visibility="private",
-    )
+    listen(shared.tools, {"draw": partial(draw, session)})
 
 
 def read(session: Session, text: str, model: str | None) -> dict[str, Any]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from viz.encoding import to_base64
-from viz.lines import INK, MONO, PAPER, SANS, SOFT, clean
+from viz.svg import INK, MONO, PAPER, SANS, SERIF, SOFT, document, write
 from viz.table import csv_text
 
 Values = NDArray[np.floating]
@@ -25,6 +26,7 @@ LARGEST_FLOATS = 65_536
 NUMBERED = 400
 """Most cells whose numbers are printed."""
 CELL, LETTER, MARGIN, GAP = 26, 7.4, 20, 34
+_text = partial(write, size=12, family=MONO)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,17 +135,8 @@ def grids_svg(grids: Sequence[Grid], *, title: str) -> str:
         width = max(width, right)
         y += GAP
     width, height = round(width + MARGIN), round(y - GAP + MARGIN)
-    return "\n".join(
-        [
-            f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
-            f'viewBox="0 0 {width} {height}" role="img">',
-            f"<title>{clean(title)}</title>",
-            f'<rect width="{width}" height="{height}" fill="{PAPER}"/>',
-            _text(MARGIN, 26, title, size=15, family="Georgia, serif"),
-            *parts,
-            "</svg>",
-        ]
-    )
+    title_line = _text(MARGIN, 26, title, size=15, family=SERIF)
+    return document(width, height, title, [title_line, *parts])
 
 
 def _map(grid: Grid, y: float) -> tuple[list[str], float, float]:
@@ -191,22 +184,6 @@ def _number(value: float, grid: Grid) -> str:
 
 def _cut(text: str) -> str:
     return text if len(text) <= 14 else f"{text[:13]}\N{HORIZONTAL ELLIPSIS}"
-
-
-def _text(
-    x: float,
-    y: float,
-    text: str,
-    *,
-    anchor: str = "start",
-    size: float = 12,
-    family: str = MONO,
-    fill: str = INK,
-) -> str:
-    return (
-        f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" font-family="{family}" '
-        f'font-size="{size:g}" fill="{fill}" xml:space="preserve">{clean(text)}</text>'
-    )
 
 
 def grids_csv(grids: Sequence[Grid]) -> str:

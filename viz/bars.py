@@ -6,8 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from viz.lines import clean
-from viz.tokenizers import text_width
+from viz.svg import INK, MONO, PAPER, SOFT, TRACK, document, text_width, write
 
 WIDTH = 720
 MARGIN = 16
@@ -18,8 +17,6 @@ FULL = 320
 ROW = 24
 GAP = 22
 LETTERS = 26
-SANS, MONO = "Helvetica, Arial, sans-serif", "Menlo, Consolas, monospace"
-PAPER, INK, SOFT, TRACK = "#ffffff", "#1d232a", "#5c646d", "#e9ebe6"
 QUIET, LOUD = "#0f5c63", "#c4500a"
 
 
@@ -59,10 +56,10 @@ def bars_svg(groups: Sequence[Group], *, title: str) -> str:
     """
     if not any(group.bars for group in groups):
         raise ValueError("there is nothing to draw")
-    parts = [_text(MARGIN, 26, _short(title, 80), size=15)]
+    parts = [write(MARGIN, 26, _short(title, 80), size=15)]
     y = 44.0
     for group in groups:
-        parts.append(_text(MARGIN, y + 14, _short(group.title, 86), fill=SOFT))
+        parts.append(write(MARGIN, y + 14, _short(group.title, 86), fill=SOFT))
         y += 24
         for bar in group.bars:
             if not 0 <= bar.share <= 1:
@@ -71,16 +68,7 @@ def bars_svg(groups: Sequence[Group], *, title: str) -> str:
             y += ROW
         y += GAP
     height = round(y)
-    return "\n".join(
-        [
-            f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height}" '
-            f'viewBox="0 0 {WIDTH} {height}" role="img">',
-            f"<title>{clean(title)}</title>",
-            f'<rect width="{WIDTH}" height="{height}" fill="{PAPER}"/>',
-            *parts,
-            "</svg>",
-        ]
-    )
+    return document(WIDTH, height, title, parts)
 
 
 def stacked_svg(pictures: Sequence[str]) -> str:
@@ -109,10 +97,10 @@ def _line(bar: Bar, y: float) -> list[str]:
     colour = LOUD if bar.loud else QUIET
     middle = y + ROW / 2 + 4
     return [
-        _text(LABEL - 12, middle, _short(bar.label, LETTERS), anchor="end", fill=INK, size=14),
+        write(LABEL - 12, middle, _short(bar.label, LETTERS), anchor="end", fill=INK, size=14),
         _box(FULL, y, TRACK),
         _box(FULL * bar.share, y, colour),
-        _text(LABEL + FULL + 12, middle, bar.shown, family=MONO),
+        write(LABEL + FULL + 12, middle, bar.shown, family=MONO),
     ]
 
 
@@ -131,19 +119,3 @@ def _short(text: str, letters: int) -> str:
     while text and text_width(text + "…") > room:
         text = text[:-1]
     return text + "…"
-
-
-def _text(
-    x: float,
-    y: float,
-    text: str,
-    *,
-    anchor: str = "start",
-    family: str = SANS,
-    size: float = 13,
-    fill: str = INK,
-) -> str:
-    return (
-        f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" font-family="{family}" '
-        f'font-size="{size:g}" fill="{fill}" xml:space="preserve">{clean(text)}</text>'
-    )

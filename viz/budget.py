@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from viz.lines import clean
+from viz.svg import SOFT, clean, document, write
 
 WIDTH = 760
 LABEL = 210
@@ -14,7 +14,6 @@ ROW = 34
 BAR = 20
 TOP = 48
 FONT = "Helvetica, Arial, sans-serif"
-PAPER, INK, SOFT = "#ffffff", "#1d232a", "#5c646d"
 COLOURS = (
     "#0f5c63",
     "#56a3a6",
@@ -78,27 +77,21 @@ def bars_svg(
     used = [name for name in names if any(bar.parts.get(name) for bar in bars)]
     legend_rows = -(-len(used) // 4)
     height = TOP + ROW * len(bars) + 24 + 22 * legend_rows
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height}" '
-        f'viewBox="0 0 {WIDTH} {height}" role="img">',
-        f"<title>{clean(title)}</title>",
-        f'<rect width="{WIDTH}" height="{height}" fill="{PAPER}"/>',
-        _text(16, 26, title, size=15),
-    ]
+    parts = [write(16, 26, title, size=15)]
     for row, bar in enumerate(bars):
         parts += _bar(bar, names, colours, TOP + ROW * row, bar.total if shares else longest)
     for n, name in enumerate(used):
         x, y = 16 + 184 * (n % 4), TOP + ROW * len(bars) + 22 + 22 * (n // 4)
         parts.append(f'<rect x="{x}" y="{y - 10}" width="12" height="12" fill="{colours[name]}"/>')
-        parts.append(_text(x + 18, y, names[name], size=12))
-    return "\n".join([*parts, "</svg>"])
+        parts.append(write(x + 18, y, names[name], size=12))
+    return document(WIDTH, height, title, parts)
 
 
 def _bar(
     bar: Bar, names: Mapping[str, str], colours: Mapping[str, str], top: float, longest: int
 ) -> list[str]:
     room = WIDTH - LABEL - NUMBER - 16
-    parts = [_text(LABEL - 8, top + 15, bar.label, anchor="end")]
+    parts = [write(LABEL - 8, top + 15, bar.label, anchor="end")]
     x = float(LABEL)
     for name in names:
         size = bar.parts.get(name, 0)
@@ -110,13 +103,4 @@ def _bar(
             f'fill="{colours[name]}"><title>{clean(names[name])}: {size:,}</title></rect>'
         )
         x += width
-    return [*parts, _text(x + 8, top + 15, short_number(bar.total), fill=SOFT)]
-
-
-def _text(
-    x: float, y: float, text: str, *, anchor: str = "start", size: float = 13, fill: str = INK
-) -> str:
-    return (
-        f'<text x="{x:g}" y="{y:g}" text-anchor="{anchor}" font-family="{FONT}" '
-        f'font-size="{size:g}" fill="{fill}">{clean(text)}</text>'
-    )
+    return [*parts, write(x + 8, top + 15, short_number(bar.total), fill=SOFT)]

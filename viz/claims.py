@@ -7,12 +7,11 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from viz.lines import clean
+from viz.svg import INK, SOFT, document, write
 
 WIDTH, MARGIN, LINE, BAR = 760, 20, 20, 12
 LABEL, NUMBER = 400, 110
-SANS = "Helvetica, Arial, sans-serif"
-PAPER, INK, SOFT, TEAL, EMPTY = "#ffffff", "#1d232a", "#5c646d", "#0f5c63", "#eceae4"
+TEAL, EMPTY = "#0f5c63", "#eceae4"
 INKS = {"right": "#0f5c63", "wrong": "#a23f05", "half": "#7a5200", "depends": "#7a5200"}
 LETTERS = 92
 """Letters of a line of a statement; an East Asian one counts twice."""
@@ -74,22 +73,13 @@ def claims_svg(cards: Sequence[Card], *, title: str) -> str:
     """
     if not cards:
         raise ValueError("there is no card to draw")
-    parts = [_text(MARGIN, 30, title, size=16)]
+    parts = [write(MARGIN, 30, title, size=16)]
     y = 52.0
     for card in cards:
         drawn, y = _card(card, y)
         parts += drawn
     height = round(y)
-    return "\n".join(
-        [
-            f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height}" '
-            f'viewBox="0 0 {WIDTH} {height}" role="img">',
-            f"<title>{clean(title)}</title>",
-            f'<rect width="{WIDTH}" height="{height}" fill="{PAPER}"/>',
-            *parts,
-            "</svg>",
-        ]
-    )
+    return document(WIDTH, height, title, parts)
 
 
 def _card(card: Card, y: float) -> tuple[list[str], float]:
@@ -97,14 +87,14 @@ def _card(card: Card, y: float) -> tuple[list[str], float]:
     parts = [f'<path d="M{MARGIN} {y:.1f}H{WIDTH - MARGIN}" stroke="{EMPTY}"/>']
     y += 24
     for line in lines(card.statement):
-        parts.append(_text(MARGIN, y, line, size=15))
+        parts.append(write(MARGIN, y, line, size=15))
         y += LINE
-    parts.append(_text(MARGIN, y, card.said, size=14, fill=INKS.get(card.verdict, INK), bold=True))
+    parts.append(write(MARGIN, y, card.said, size=14, fill=INKS.get(card.verdict, INK), bold=True))
     y += LINE
     room = WIDTH - 2 * MARGIN - LABEL - NUMBER
     for row in card.rows:
-        parts.append(_text(MARGIN, y, row.label, fill=SOFT))
-        parts.append(_text(MARGIN + LABEL + NUMBER - 10, y, row.shown, anchor="end"))
+        parts.append(write(MARGIN, y, row.label, fill=SOFT))
+        parts.append(write(MARGIN + LABEL + NUMBER - 10, y, row.shown, anchor="end"))
         if row.share is not None:
             left, width = MARGIN + LABEL + NUMBER, room * min(1.0, max(0.0, row.share))
             for wide, fill in ((float(room), EMPTY), (width, TEAL)):
@@ -129,20 +119,3 @@ def lines(text: str, letters: int = LETTERS) -> list[str]:
         found[-1] += character
         width += wide
     return found
-
-
-def _text(
-    x: float,
-    y: float,
-    text: str,
-    *,
-    anchor: str = "start",
-    size: float = 13,
-    fill: str = INK,
-    bold: bool = False,
-) -> str:
-    weight = ' font-weight="600"' if bold else ""
-    return (
-        f'<text x="{x:g}" y="{y:g}" text-anchor="{anchor}" font-family="{SANS}" '
-        f'font-size="{size:g}" fill="{fill}"{weight}>{clean(text)}</text>'
-    )

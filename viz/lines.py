@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from xml.sax.saxutils import escape
+from functools import partial
 
 import numpy as np
 
 from viz.attention import Pair, strongest
 from viz.encoding import Weights, check_weights
+from viz.svg import INK, MONO, SERIF, SOFT, document, write
 from viz.words import percent
 
 MOST_LINES = 600
 LEAST_WEIGHT = 0.01
-SANS, MONO = "Helvetica, Arial, sans-serif", "Menlo, Consolas, monospace"
 ROW = 22
 COLUMN = 150
 MIDDLE = 200
 TOP = 56
-# The light paper of the page: a figure for print cannot read the page's style sheet.
-PAPER, INK, SOFT, MODEL, HIDDEN = "#ffffff", "#1d232a", "#5c646d", "#0f5c63", "#a23f05"
-# XML 1.0 allows no control characters but tab, line feed and carriage return, no lone surrogates.
-ILLEGAL = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+MODEL, HIDDEN = "#0f5c63", "#a23f05"
+_text = partial(write, size=11)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,11 +30,6 @@ class Focus:
     position: int
     side: str
     """"from": what this token looks at; "to": which tokens look at it."""
-
-
-def clean(text: str) -> str:
-    """Text that is safe inside an XML element or attribute."""
-    return escape(ILLEGAL.sub("\N{REPLACEMENT CHARACTER}", text), {'"': "&quot;", "'": "&apos;"})
 
 
 def head_svg(
@@ -77,19 +69,14 @@ def head_svg(
     links, left_out = _links(weights, shown, focus)
     width, height = 2 * COLUMN + MIDDLE, TOP + ROW * len(shown) + 30
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
-        f'viewBox="0 0 {width} {height}" role="img">',
-        f"<title>{clean(title)}</title>",
-        f'<rect width="{width}" height="{height}" fill="{PAPER}"/>',
-        _text(width / 2, 22, title, anchor="middle", family="Georgia, serif", size=15),
+        _text(width / 2, 22, title, anchor="middle", family=SERIF, size=15),
         _text(COLUMN, TOP - 10, "from", anchor="end", fill=SOFT),
         _text(COLUMN + MIDDLE, TOP - 10, "to", fill=SOFT),
         *(_curve(link, rows, focus) for link in reversed(links)),
         *_labels(labels, rows, set(marked), links, focus),
         _text(width / 2, height - 10, _note(left_out), anchor="middle", size=10.5, fill=SOFT),
-        "</svg>",
     ]
-    return "\n".join(parts)
+    return document(width, height, title, parts)
 
 
 def _links(weights: Weights, shown: list[int], focus: Focus | None) -> tuple[list[Pair], int]:
@@ -112,24 +99,6 @@ def _links(weights: Weights, shown: list[int], focus: Focus | None) -> tuple[lis
 
 def _middle_of(row: int) -> float:
     return TOP + ROW * (row + 0.5)
-
-
-def _text(
-    x: float,
-    y: float,
-    text: str,
-    *,
-    anchor: str = "start",
-    family: str = SANS,
-    size: float = 11,
-    fill: str = INK,
-    bold: bool = False,
-) -> str:
-    weight = ' font-weight="bold"' if bold else ""
-    return (
-        f'<text x="{x:g}" y="{y:g}" text-anchor="{anchor}" font-family="{family}" '
-        f'font-size="{size:g}" fill="{fill}"{weight}>{clean(text)}</text>'
-    )
 
 
 def _curve(link: Pair, rows: dict[int, int], focus: Focus | None) -> str:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from viz.lines import clean
+from viz.svg import PAPER, SOFT, document, write
 
 WIDTH, SIDE, MARGIN, TOP = 760, 520, 24, 48
 LINE = 20
-SANS = "Helvetica, Arial, sans-serif"
-PAPER, INK, SOFT, GRID = "#ffffff", "#1d232a", "#5c646d", "#e2dcd0"
+GRID = "#e2dcd0"
 COLOURS = (
     "#0072b2",
     "#d55e00",
@@ -56,10 +55,10 @@ def paths_svg(paths: Sequence[Path], *, layer: int, title: str, shares: tuple[fl
     height = TOP + SIDE + 40 + LINE * len(paths)
     note = f"Across: {shares[0]:.0%} of the variance; up: {shares[1]:.0%}."
     parts = [
-        _text(MARGIN, 28, title, size=15),
+        write(MARGIN, 28, title, size=15),
         f'<rect x="{MARGIN}" y="{TOP}" width="{WIDTH - 2 * MARGIN}" height="{SIDE}" fill="none" '
         f'stroke="{GRID}"/>',
-        _text(MARGIN, TOP + SIDE + 18, note, size=12, fill=SOFT),
+        write(MARGIN, TOP + SIDE + 18, note, size=12, fill=SOFT),
     ]
     for number, path in enumerate(paths):
         colour = COLOURS[number % len(COLOURS)]
@@ -69,20 +68,11 @@ def paths_svg(paths: Sequence[Path], *, layer: int, title: str, shares: tuple[fl
         x, y = points[layer]
         parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="9" fill="{colour}"/>')
         digit = path.label.split(".", 1)[0][:2]
-        parts.append(_text(x, y + 4, digit, size=11, fill=PAPER, anchor="middle"))
+        parts.append(write(x, y + 4, digit, size=11, fill=PAPER, anchor="middle"))
         at = TOP + SIDE + 40 + LINE * number
         parts.append(f'<circle cx="{MARGIN + 6}" cy="{at - 4}" r="5" fill="{colour}"/>')
-        parts.append(_text(MARGIN + 18, at, path.label, size=13))
-    return "\n".join(
-        [
-            f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height}" '
-            f'viewBox="0 0 {WIDTH} {height}" role="img">',
-            f"<title>{clean(title)}</title>",
-            f'<rect width="{WIDTH}" height="{height}" fill="{PAPER}"/>',
-            *parts,
-            "</svg>",
-        ]
-    )
+        parts.append(write(MARGIN + 18, at, path.label, size=13))
+    return document(WIDTH, height, title, parts)
 
 
 class _Scale:
@@ -107,13 +97,4 @@ def _line(points: Sequence[tuple[float, float]], colour: str, opacity: float) ->
     return (
         f'<path d="M{route}" fill="none" stroke="{colour}" stroke-width="2" '
         f'stroke-opacity="{opacity:g}" stroke-linejoin="round"/>'
-    )
-
-
-def _text(
-    x: float, y: float, text: str, *, size: float, fill: str = INK, anchor: str = "start"
-) -> str:
-    return (
-        f'<text x="{x:.1f}" y="{y:.1f}" font-family="{SANS}" font-size="{size:g}" fill="{fill}" '
-        f'text-anchor="{anchor}" xml:space="preserve">{clean(text)}</text>'
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from viz.lines import clean
+from viz.svg import LINE, MONO, SOFT, TRACK, document, write
 from viz.words import percent
 
 WIDTH = 620
@@ -17,8 +17,6 @@ HEAD = 62
 NOTE = 20
 LETTERS = 92
 """Characters of a note that fit on its line."""
-SANS, MONO = "Helvetica, Arial, sans-serif", "Menlo, Consolas, monospace"
-PAPER, INK, SOFT, TRACK, LINE = "#ffffff", "#1d232a", "#5c646d", "#e9ebe6", "#e2dcd0"
 QUIET, LOUD = "#0f5c63", "#c4500a"
 
 
@@ -56,36 +54,27 @@ def squares_svg(
     """
     if not squares:
         raise ValueError("there is nothing to draw")
-    parts = [_text(MARGIN, 28, title, size=16)]
+    parts = [write(MARGIN, 28, title, size=16)]
     y = 46.0
     for square in squares:
         if len(square.chances) != 4 or not all(0 <= chance <= 1 for chance in square.chances):
             raise ValueError(f"{square.title!r} needs four probabilities within 0 to 1")
-        parts.append(_text(MARGIN, y + 20, square.title, size=14))
+        parts.append(write(MARGIN, y + 20, square.title, size=14))
         for n, name in enumerate(columns):
-            parts.append(_text(MARGIN + LABEL + n * CELL + 12, y + 50, name, fill=SOFT))
+            parts.append(write(MARGIN + LABEL + n * CELL + 12, y + 50, name, fill=SOFT))
         y += HEAD
         for n, name in enumerate(rows):
-            parts.append(_text(MARGIN, y + 30, name))
+            parts.append(write(MARGIN, y + 30, name))
             for m in range(2):
                 parts += _cell(square.chances[2 * n + m], MARGIN + LABEL + m * CELL, y)
             y += TALL
         y += 18
     for note in notes:
         short = note if len(note) <= LETTERS else note[: LETTERS - 1] + "…"
-        parts.append(_text(MARGIN, y + 12, short, size=12, fill=SOFT))
+        parts.append(write(MARGIN, y + 12, short, size=12, fill=SOFT))
         y += NOTE
     height = round(y + MARGIN)
-    return "\n".join(
-        [
-            f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height}" '
-            f'viewBox="0 0 {WIDTH} {height}" role="img">',
-            f"<title>{clean(title)}</title>",
-            f'<rect width="{WIDTH}" height="{height}" fill="{PAPER}"/>',
-            *parts,
-            "</svg>",
-        ]
-    )
+    return document(WIDTH, height, title, parts)
 
 
 def _cell(chance: float, x: float, y: float) -> list[str]:
@@ -93,7 +82,7 @@ def _cell(chance: float, x: float, y: float) -> list[str]:
     return [
         f'<rect x="{x:.1f}" y="{y:.1f}" width="{CELL}" height="{TALL}" fill="none" '
         f'stroke="{LINE}"/>',
-        _text(x + 12, y + 30, percent(chance), family=MONO, size=16),
+        write(x + 12, y + 30, percent(chance), family=MONO, size=16),
         f'<rect x="{x + 12:.1f}" y="{y + 44:.1f}" width="{BAR}" height="12" rx="3" '
         f'fill="{TRACK}"/>',
         f'<rect x="{x + 12:.1f}" y="{y + 44:.1f}" width="{BAR * chance:.2f}" height="12" rx="3" '
@@ -101,12 +90,3 @@ def _cell(chance: float, x: float, y: float) -> list[str]:
         f'<path d="M{x + 12 + BAR / 2:.1f} {y + 41:.1f}v18" stroke="{SOFT}" '
         'stroke-dasharray="3 2"/>',
     ]
-
-
-def _text(
-    x: float, y: float, text: str, *, family: str = SANS, size: float = 13, fill: str = INK
-) -> str:
-    return (
-        f'<text x="{x:.1f}" y="{y:.1f}" font-family="{family}" font-size="{size:g}" '
-        f'fill="{fill}" xml:space="preserve">{clean(text)}</text>'
-    )

@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from viz.lines import clean
-from viz.tokenizers import text_width
+from viz.svg import LINE, MONO, PAPER, SOFT, document, text_width, write
 
 CELL = 22
 MARGIN = 16
 GAP = 44
 HEAD = 30
-SANS, MONO = "Helvetica, Arial, sans-serif", "Menlo, Consolas, monospace"
-PAPER, INK, SOFT, LINE = "#ffffff", "#1d232a", "#5c646d", "#e2dcd0"
 SEEN = "#0f5c63"
 
 
@@ -46,35 +43,26 @@ def masks_svg(masks: Sequence[Mask], names: Sequence[str], *, title: str) -> str
         raise ValueError("every row needs one cell per piece, and there must be a mask")
     label = 40 + max(text_width(name) for name in names)
     width = round(2 * MARGIN + label + CELL * len(names))
-    parts = [_text(MARGIN, 26, title, size=15)]
+    parts = [write(MARGIN, 26, title, size=15)]
     y = 46.0
     for mask in masks:
-        parts.append(_text(MARGIN, y + 16, mask.title, fill=SOFT))
+        parts.append(write(MARGIN, y + 16, mask.title, fill=SOFT))
         y += HEAD + 14
         parts += _matrix(mask, names, MARGIN + label, y)
         y += CELL * len(mask.rows) + GAP
     height = round(y)
-    return "\n".join(
-        [
-            f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
-            f'viewBox="0 0 {width} {height}" role="img">',
-            f"<title>{clean(title)}</title>",
-            f'<rect width="{width}" height="{height}" fill="{PAPER}"/>',
-            *parts,
-            "</svg>",
-        ]
-    )
+    return document(width, height, title, parts)
 
 
 def _matrix(mask: Mask, names: Sequence[str], x: float, y: float) -> list[str]:
     parts = [
-        _text(x + CELL * (n + 0.5), y - 6, str(n), anchor="middle", size=11, fill=SOFT)
+        write(x + CELL * (n + 0.5), y - 6, str(n), anchor="middle", size=11, fill=SOFT)
         for n in range(len(names))
     ]
     for n, (row, seen) in enumerate(zip(mask.rows, mask.seen, strict=True)):
         top = y + CELL * n
         name = f"{row} {names[row]}"
-        parts.append(_text(x - 8, top + 16, name, anchor="end", family=MONO))
+        parts.append(write(x - 8, top + 16, name, anchor="end", family=MONO))
         for column, flag in enumerate(seen):
             left = x + CELL * column
             parts.append(
@@ -87,19 +75,3 @@ def _matrix(mask: Mask, names: Sequence[str], x: float, y: float) -> list[str]:
                     f'<circle {middle} r="5" fill="none" stroke="{PAPER}" stroke-width="2"/>'
                 )
     return parts
-
-
-def _text(
-    x: float,
-    y: float,
-    text: str,
-    *,
-    anchor: str = "start",
-    family: str = SANS,
-    size: float = 13,
-    fill: str = INK,
-) -> str:
-    return (
-        f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" font-family="{family}" '
-        f'font-size="{size:g}" fill="{fill}" xml:space="preserve">{clean(text)}</text>'
-    )

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
-from viz.lines import clean
-from viz.tokenizers import text_width
+from viz.svg import LINE, MONO, PAPER, SOFT, TRACK, document, text_width, write
 from viz.words import percent
 
 MARGIN = 16
@@ -16,9 +16,8 @@ BOX_TOP, BOX = 58, 30
 PLACE_TOP = 168
 BAR_TOP, BAR, TALL = 204, 18, 70
 HEIGHT = 334
-SANS, MONO = "Helvetica, Arial, sans-serif", "Menlo, Consolas, monospace"
-PAPER, INK, SOFT, TRACK, LINE = "#ffffff", "#1d232a", "#5c646d", "#e9ebe6", "#e2dcd0"
 EDGE, HIDDEN, HIDDEN_SOFT, EDGE_SOFT = "#0f5c63", "#c4500a", "#fdeadd", "#dbeae8"
+_text = partial(write, anchor="middle")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,16 +81,7 @@ def span_svg(columns: Sequence[SpanColumn], *, title: str) -> str:
             anchor="start",
         )
     )
-    return "\n".join(
-        [
-            f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{HEIGHT}" '
-            f'viewBox="0 0 {width} {HEIGHT}" role="img">',
-            f"<title>{clean(title)}</title>",
-            f'<rect width="{width}" height="{HEIGHT}" fill="{PAPER}"/>',
-            *parts,
-            "</svg>",
-        ]
-    )
+    return document(width, HEIGHT, title, parts)
 
 
 def _token(column: SpanColumn, middle: float, width: float) -> list[str]:
@@ -136,20 +126,4 @@ def _box(middle: float, y: float, height: float, fill: str) -> str:
     return (
         f'<rect x="{middle - BAR / 2:.1f}" y="{y:.1f}" width="{BAR}" height="{height:.2f}" rx="3" '
         f'fill="{fill}"/>'
-    )
-
-
-def _text(
-    x: float,
-    y: float,
-    text: str,
-    *,
-    anchor: str = "middle",
-    family: str = SANS,
-    size: float = 13,
-    fill: str = INK,
-) -> str:
-    return (
-        f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" font-family="{family}" '
-        f'font-size="{size:g}" fill="{fill}" xml:space="preserve">{clean(text)}</text>'
     )

@@ -6,8 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from viz.lines import clean
-from viz.tokenizers import text_width
+from viz.svg import LINE, MONO, SOFT, clean, document, text_width, write
 
 CELL = 18
 MARGIN = 16
@@ -15,8 +14,6 @@ GAP = 28
 PER_LINE = 3
 MOST_LABEL = 110.0
 LABEL_SIZE = 11
-SANS, MONO = "Helvetica, Arial, sans-serif", "Menlo, Consolas, monospace"
-PAPER, INK, SOFT, LINE = "#ffffff", "#1d232a", "#5c646d", "#e2dcd0"
 NEGATIVE, ZERO, POSITIVE = (196, 80, 10), (250, 248, 244), (15, 92, 99)
 NOT_SEEN = "#d8d3c8"
 
@@ -69,26 +66,17 @@ def maps_svg(
     for each in maps:
         if (len(each.values), *{len(row) for row in each.values}) != shape:
             raise ValueError(f"the map {each.title!r} has not one value per row and column")
-    label = min(MOST_LABEL, 8 + max(_width(text) for text in (*rows, *columns)))
+    label = min(MOST_LABEL, 8 + max(text_width(text) for text in (*rows, *columns)))
     wide, high = label + CELL * shape[1], label + CELL * shape[0] + 24
     width = round(2 * MARGIN + min(PER_LINE, len(maps)) * (wide + GAP) - GAP)
     width = max(width, round(2 * MARGIN + 1.3 * text_width(title)))
-    parts = [_text(MARGIN, 26, title, size=15)]
+    parts = [write(MARGIN, 26, title, size=15)]
     for number, each in enumerate(maps):
         x = MARGIN + (number % PER_LINE) * (wide + GAP)
         y = 44 + (number // PER_LINE) * (high + GAP)
         parts += _map(each, rows, columns, x, y, label)
     height = round(44 + math.ceil(len(maps) / PER_LINE) * (high + GAP))
-    return "\n".join(
-        [
-            f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
-            f'viewBox="0 0 {width} {height}" role="img">',
-            f"<title>{clean(title)}</title>",
-            f'<rect width="{width}" height="{height}" fill="{PAPER}"/>',
-            *parts,
-            "</svg>",
-        ]
-    )
+    return document(width, height, title, parts)
 
 
 def _map(
@@ -100,14 +88,14 @@ def _map(
     label: float,
 ) -> list[str]:
     left, top = x + label, y + 24 + label
-    parts = [_text(x, y + 12, each.title, size=13)]
+    parts = [write(x, y + 12, each.title, size=13)]
     for c, name in enumerate(columns):
         at = left + CELL * (c + 0.5) + 4
-        text = _text(at, top - 5, _cut(name), size=LABEL_SIZE, family=MONO, fill=SOFT)
+        text = write(at, top - 5, _cut(name), size=LABEL_SIZE, family=MONO, fill=SOFT)
         parts.append(f'<g transform="rotate(-90 {at:.1f} {top - 5:.1f})">{text}</g>')
     for r, name in enumerate(rows):
         middle = top + CELL * (r + 0.5) + 4
-        text = _text(
+        text = write(
             left - 5, middle, _cut(name), size=LABEL_SIZE, family=MONO, fill=SOFT, anchor="end"
         )
         parts.append(text)
@@ -125,25 +113,5 @@ def _map(
     return parts
 
 
-def _width(text: str) -> float:
-    return text_width(_cut(text)) * LABEL_SIZE / 13
-
-
 def _cut(text: str) -> str:
     return text if len(text) <= 14 else text[:13] + "…"
-
-
-def _text(
-    x: float,
-    y: float,
-    text: str,
-    *,
-    size: float,
-    family: str = SANS,
-    fill: str = INK,
-    anchor: str = "start",
-) -> str:
-    return (
-        f'<text x="{x:.1f}" y="{y:.1f}" font-family="{family}" font-size="{size:g}" '
-        f'fill="{fill}" text-anchor="{anchor}" xml:space="preserve">{clean(text)}</text>'
-    )

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from viz.lines import clean
-from viz.tokenizers import text_width
+from viz.svg import INK, MONO, SANS, SOFT, clean, document, text_width
 
 CELL, MARGIN, LEFT = 22, 16, 44
-SANS, MONO = "Helvetica, Arial, sans-serif", "Menlo, Consolas, monospace"
-PAPER, INK, SOFT, EMPTY = "#ffffff", "#1d232a", "#5c646d", "#f0eee9"
+EMPTY = "#f0eee9"
 FILLS = {"M": "#fdeadd", "R": "#f7e7f0", "K": "#e2eef7"}
 INKS = {"M": "#a23f05", "R": "#8a3468", "K": "#0b5a8c"}
 
@@ -58,13 +56,4 @@ def timeline_svg(epochs: Sequence[str], names: Sequence[str], *, title: str) -> 
                     f'<text x="{x + CELL / 2}" y="{y + 15:.1f}" text-anchor="middle" '
                     f'font-family="{MONO}" font-size="12" fill="{INKS[case]}">{case}</text>'
                 )
-    return "\n".join(
-        [
-            f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
-            f'viewBox="0 0 {width} {height}" role="img">',
-            f"<title>{clean(title)}</title>",
-            f'<rect width="{width}" height="{height}" fill="{PAPER}"/>',
-            *parts,
-            "</svg>",
-        ]
-    )
+    return document(width, height, title, parts)

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from viz.lines import clean
+from viz.svg import MONO, SOFT, document, text_width, write
 
 WIDTH = 860
 MARGIN = 16
-LETTER = 8.4
 PAD = 6
 GAP = 3
 WORD_GAP = 9
 BOX = 26
 LINE = 46
 HEAD = 34
-MONO, SANS = "Menlo, Consolas, monospace", "Helvetica, Arial, sans-serif"
-PAPER, INK, SOFT = "#ffffff", "#1d232a", "#5c646d"
 TINTS = ("#dbeae8", "#f7e7f0")
 SPECIAL, UNKNOWN = "#eceae4", "#c4500a"
 
@@ -42,12 +38,6 @@ class Line:
     pieces: Sequence[Piece]
 
 
-def text_width(text: str) -> float:
-    """Pixels of a text in the boxes' font; East Asian characters are wide."""
-    wide = sum(unicodedata.east_asian_width(c) in "WF" for c in text)
-    return LETTER * (len(text) + 0.75 * wide)
-
-
 def pieces_svg(lines: Sequence[Line], *, title: str) -> str:
     """Draw boxes with ids beneath; the boxes of a word stand together in one tint.
 
@@ -63,24 +53,15 @@ def pieces_svg(lines: Sequence[Line], *, title: str) -> str:
     """
     if not lines:
         raise ValueError("there is nothing to draw")
-    parts: list[str] = [_text(MARGIN, 26, title, size=15)]
+    parts: list[str] = [write(MARGIN, 26, title, size=15)]
     y = 46.0
     for line in lines:
-        parts.append(_text(MARGIN, y + 16, line.title, fill=SOFT))
+        parts.append(write(MARGIN, y + 16, line.title, fill=SOFT))
         boxes, bottom = _boxes(line.pieces, y + HEAD - 8)
         parts += boxes
         y = bottom + LINE
     height = round(y)
-    return "\n".join(
-        [
-            f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height}" '
-            f'viewBox="0 0 {WIDTH} {height}" role="img">',
-            f"<title>{clean(title)}</title>",
-            f'<rect width="{WIDTH}" height="{height}" fill="{PAPER}"/>',
-            *parts,
-            "</svg>",
-        ]
-    )
+    return document(WIDTH, height, title, parts)
 
 
 def _boxes(pieces: Sequence[Piece], y: float) -> tuple[list[str], float]:
@@ -101,25 +82,9 @@ def _boxes(pieces: Sequence[Piece], y: float) -> tuple[list[str], float]:
             f'fill="{fill}"{stroke}/>'
         )
         middle = x + width / 2
-        parts.append(_text(middle, y + 18, piece.text, anchor="middle", family=MONO, size=14))
+        parts.append(write(middle, y + 18, piece.text, anchor="middle", family=MONO, size=14))
         number = str(piece.number)
-        parts.append(_text(middle, y + BOX + 13, number, anchor="middle", size=10, fill=SOFT))
+        parts.append(write(middle, y + BOX + 13, number, anchor="middle", size=10, fill=SOFT))
         x += width
         before = piece.word
     return parts, y
-
-
-def _text(
-    x: float,
-    y: float,
-    text: str,
-    *,
-    anchor: str = "start",
-    family: str = SANS,
-    size: float = 13,
-    fill: str = INK,
-) -> str:
-    return (
-        f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" font-family="{family}" '
-        f'font-size="{size:g}" fill="{fill}" xml:space="preserve">{clean(text)}</text>'
-    )

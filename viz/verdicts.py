@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
-from viz.lines import clean
+from viz.svg import MONO, SOFT, TRACK, document, text_width, write
 
 WIDTH = 860
 MARGIN = 16
-LETTER = 8.6
 LEAST = 46
 GAP = 6
 BAR = 22
 TALL = 64
 LINE = 134
-MONO, SANS = "Menlo, Consolas, monospace", "Helvetica, Arial, sans-serif"
-PAPER, INK, SOFT, TRACK = "#ffffff", "#1d232a", "#5c646d", "#e9ebe6"
 QUIET, LOUD, CHANGED = "#0f5c63", "#c4500a", "#f7e7f0"
+_text = partial(write, anchor="middle")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,22 +51,13 @@ def verdicts_svg(tokens: Sequence[Judged], *, title: str, threshold: float = 0.5
     for token in tokens:
         if not 0 <= token.chance <= 1:
             raise ValueError(f"the chance of {token.text!r} is {token.chance}, not within 0 to 1")
-        width = max(LEAST, _width(token.text), 0.8 * _width(token.note)) + 8
+        width = max(LEAST, text_width(token.text), 0.8 * text_width(token.note)) + 8
         if x + width > WIDTH - MARGIN and x > MARGIN:
             x, y = float(MARGIN), y + LINE
         parts += _column(token, x, y, width, threshold)
         x += width + GAP
     height = round(y + LINE)
-    return "\n".join(
-        [
-            f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height}" '
-            f'viewBox="0 0 {WIDTH} {height}" role="img">',
-            f"<title>{clean(title)}</title>",
-            f'<rect width="{WIDTH}" height="{height}" fill="{PAPER}"/>',
-            *parts,
-            "</svg>",
-        ]
-    )
+    return document(WIDTH, height, title, parts)
 
 
 def _column(token: Judged, x: float, y: float, width: float, threshold: float) -> list[str]:
@@ -96,29 +85,8 @@ def _column(token: Judged, x: float, y: float, width: float, threshold: float) -
     ]
 
 
-def _width(text: str) -> float:
-    """Pixels of a text; East Asian characters are wide."""
-    return LETTER * sum(1.75 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
-
-
 def _box(x: float, y: float, width: float, height: float, fill: str) -> str:
     return (
         f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.2f}" rx="3" '
         f'fill="{fill}"/>'
-    )
-
-
-def _text(
-    x: float,
-    y: float,
-    text: str,
-    *,
-    anchor: str = "middle",
-    family: str = SANS,
-    size: float = 13,
-    fill: str = INK,
-) -> str:
-    return (
-        f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" font-family="{family}" '
-        f'font-size="{size:g}" fill="{fill}" xml:space="preserve">{clean(text)}</text>'
     )

@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import math
-import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
-from viz.lines import clean
+from viz.svg import MONO, SOFT, document, text_width, write
 
 WIDTH = 860
 MARGIN = 16
-LETTER = 8.6
 LEAST = 50
 GAP = 6
 BAR = 22
 HALF = 40
 """Height of the longest bar, upwards or downwards."""
 LINE = 138
-MONO, SANS = "Menlo, Consolas, monospace", "Helvetica, Arial, sans-serif"
-PAPER, INK, SOFT, RULE = "#ffffff", "#1d232a", "#5c646d", "#b9b5ab"
+RULE = "#b9b5ab"
 FOR, AGAINST, ASKED = "#0f5c63", "#c4500a", "#f7e7f0"
+_text = partial(write, anchor="middle")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,22 +66,13 @@ def attributions_svg(tokens: Sequence[Attributed], *, title: str, method: str) -
     ]
     x, y = float(MARGIN), 58.0
     for token in tokens:
-        width = max(LEAST, _width(token.text)) + 8
+        width = max(LEAST, text_width(token.text)) + 8
         if x + width > WIDTH - MARGIN and x > MARGIN:
             x, y = float(MARGIN), y + LINE
         parts += _column(token, x, y, width, most)
         x += width + GAP
     height = round(y + LINE)
-    return "\n".join(
-        [
-            f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height}" '
-            f'viewBox="0 0 {WIDTH} {height}" role="img">',
-            f"<title>{clean(title)}</title>",
-            f'<rect width="{WIDTH}" height="{height}" fill="{PAPER}"/>',
-            *parts,
-            "</svg>",
-        ]
-    )
+    return document(WIDTH, height, title, parts)
 
 
 def _column(token: Attributed, x: float, y: float, width: float, most: float) -> list[str]:
@@ -102,28 +92,7 @@ def _column(token: Attributed, x: float, y: float, width: float, most: float) ->
     ]
 
 
-def _width(text: str) -> float:
-    """Pixels of a text; East Asian characters are wide."""
-    return LETTER * sum(1.75 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
-
-
 def _box(x: float, y: float, width: float, height: float, fill: str) -> str:
     return (
         f'<rect x="{x:.1f}" y="{y:.2f}" width="{width:.1f}" height="{height:.2f}" fill="{fill}"/>'
-    )
-
-
-def _text(
-    x: float,
-    y: float,
-    text: str,
-    *,
-    anchor: str = "middle",
-    family: str = SANS,
-    size: float = 13,
-    fill: str = INK,
-) -> str:
-    return (
-        f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" font-family="{family}" '
-        f'font-size="{size:g}" fill="{fill}" xml:space="preserve">{clean(text)}</text>'
     )

@@ -8,6 +8,7 @@ never run the model again.
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal, NamedTuple, Protocol
 
 import gradio as gr
@@ -19,16 +20,16 @@ from app.ask import Ask, read_revision, whole_number
 from app.attention_code import one_head
 from app.attention_lab import Figure
 from app.attention_scene import Lab, describe, filtered, read_filter, read_scene, second_of
+from app.files import FILE_TYPES, file_answer, read_file_kind
 from app.sentence import Shared
 from app.session import AttentionResult, Session
-from app.views import payload, view
+from app.views import listen, view
 from core_models import InputError
 
 Place = int | None | Literal["auto"]
 """A layer or head: its number from 0, None for the mean, "auto" for the page's own choice."""
 
 MOST_PLACES = 1_000
-FILE_TYPES = {"svg": "image/svg+xml", "csv": "text/csv;charset=utf-8"}
 MODES: dict[str, Callable[[Lab, Ask, Mapping[str, Any]], Awaitable[Figure]]] = {
     "combined": attention_lab.combined,
     "rollout": attention_lab.rolled,
@@ -100,9 +101,7 @@ async def show(session: Source, data: Mapping[str, Any]) -> dict[str, Any]:
 
 async def export(session: Source, data: Mapping[str, Any]) -> dict[str, Any]:
     """A file of one head: ``kind`` "svg" (the lines, as on the page) or "csv" (the numbers)."""
-    kind = data.get("kind")
-    if kind not in FILE_TYPES:
-        raise InputError(f"The kind of file is {str(kind)[:40]!r}; it must be svg or csv.")
+    kind = read_file_kind(data.get("kind"))
     selection = read_selection(data)
     focus = _read_focus(data)
     result = await session.attention(selection.ask)
@@ -227,20 +226,12 @@ async def compute(lab: Lab, data: Mapping[str, Any]) -> dict[str, Any]:
 
 async def save(lab: Lab, data: Mapping[str, Any]) -> dict[str, Any]:
     """A file of a mode: ``kind`` "svg" (its maps, or lines) or "csv" (its numbers)."""
-    kind, what = data.get("kind"), read_kind(data)
-    if kind not in FILE_TYPES:
-        raise InputError(f"The kind of file is {str(kind)[:40]!r}; it must be svg or csv.")
+    kind, what = read_file_kind(data.get("kind")), read_kind(data)
     figure = await FILES[what](lab, read_scene(data), data)
     if not figure.grids:
         raise InputError("There is nothing to save yet.")
     text = await asyncio.to_thread(figure.svg if kind == "svg" else figure.csv)
-    return {
-        "rev": read_revision(data),
-        "error": None,
-        "name": f"attention-{what}.{kind}",
-        "type": FILE_TYPES[kind],
-        "text": text,
-    }
+    return file_answer(data, f"attention-{what}", kind, text)
 
 
 def read_kind(data: Mapping[str, Any]) -> str:
@@ -273,41 +264,8 @@ def build(shared: Shared) -> Controls:
 
 
 def wire(controls: Controls, shared: Shared, session: Session) -> None:
-    """Connect the events of the view to the session."""
+    """Answer each event of the views; the file comes through a view of its own."""
     lab = Lab(session)
-
-    async def on_ask(event: gr.EventData) -> dict[str, Any]:
-        return await answer_or_refuse(show, lab, payload(event))
-
-    async def on_export(event: gr.EventData) -> dict[str, Any]:
-        return await answer_or_refuse(export, lab, payload(event))
-
-    async def on_compute(event: gr.EventData) -> dict[str, Any]:
-        return await answer_or_refuse(compute, lab, payload(event))
-
-    async def on_save(event: gr.EventData) -> dict[str, Any]:
-        return await answer_or_refuse(save, lab, payload(event))
-
-    settings: dict[str, Any] = {
-        "show_progress": "hidden",
-        # The view has one question in flight and then sends the newest (Cloze.asker in shell.js).
-        "trigger_mode": "multiple",
-        "concurrency_limit": None,
-        "api_visibility": "private",
-    }
-    controls.main.ask(on_ask, None, controls.main, **settings)
-    controls.main.export(on_export, None, controls.file, **settings)
-    controls.lab.ask(on_compute, None, controls.lab, **settings)
-    controls.lab.save(on_save, None, controls.lab, **settings)
-
-
-async def answer_or_refuse(
-    work: Callable[[Any, Mapping[str, Any]], Awaitable[dict[str, Any]]],
-    source: Any,
-    data: Mapping[str, Any],
-) -> dict[str, Any]:
-    """The answer, or the message of an InputError in its place."""
-    try:
-        return await work(source, data)
-    except InputError as error:
-        return {"rev": read_revision(data), "error": str(error)}
+    listen(controls.main, {"ask": partial(show, lab)})
+    listen(controls.main, {"export": partial(export, lab)}, into=controls.file)
+    listen(controls.lab, {"ask": partial(compute, lab), "save": partial(save, lab)})

@@ -4,8 +4,7 @@ The view is drawn by budget.js. It needs no sentence: the question names publish
 the visitor sets one, a size of their own.
 """
 
-import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any, NamedTuple
 
@@ -13,15 +12,14 @@ import gradio as gr
 
 import core_models as cm
 from app import budget, budget_claims, budget_time
-from app.ask import read_revision
+from app.files import file_answer, read_file_kind
 from app.sentence import Shared
 from app.session import Session
-from app.views import payload, view
+from app.views import listen, view
 from core_models import Config, InputError
 from viz.budget import Bar, bars_svg
 from viz.records import records_csv
 
-FILE_TYPES = {"svg": "image/svg+xml", "csv": "text/csv;charset=utf-8"}
 COLUMNS = (
     "vocabulary",
     "embedding",
@@ -54,36 +52,8 @@ def build(shared: Shared) -> Controls:
 
 def wire(controls: Controls, shared: Shared, session: Session) -> None:
     """Answer each event of the view; measurements queue up, one at a time for all visitors."""
-    handlers = {"ask": show, "claims": claims, "time": measure, "save": export}
-    for name, answer in handlers.items():
-        getattr(controls.budget, name)(
-            _handler(answer),
-            None,
-            controls.budget,
-            show_progress="hidden",
-            trigger_mode="multiple",
-            concurrency_limit=1 if name == "time" else None,
-            api_visibility="private",
-        )
-
-
-Answer = Callable[[Mapping[str, Any]], dict[str, Any]]
-
-
-def _handler(answer: Answer) -> Callable[[gr.EventData], Awaitable[dict[str, Any]]]:
-    async def on_event(event: gr.EventData) -> dict[str, Any]:
-        return await asyncio.to_thread(reply, answer, payload(event))
-
-    return on_event
-
-
-def reply(answer: Answer, question: Mapping[str, Any]) -> dict[str, Any]:
-    """An answer with the revision of its question, or what is wrong with the question."""
-    revision = read_revision(question)
-    try:
-        return {"rev": revision, "error": None, **answer(question)}
-    except InputError as error:
-        return {"rev": revision, "error": str(error)}
+    replies = {"ask": show, "claims": claims, "time": measure, "save": export}
+    listen(controls.budget, replies, one_at_a_time=["time"])
 
 
 # --- answers: plain values in, plain values out ---------------------------------------------------
@@ -135,13 +105,11 @@ def measure(question: Mapping[str, Any]) -> dict[str, Any]:
 
 def export(question: Mapping[str, Any]) -> dict[str, Any]:
     """A file: ``what`` "svg" (the bars) or "csv" (every number of the table)."""
-    what = question.get("what")
-    if what not in FILE_TYPES:
-        raise InputError(f"The kind of file is {str(what)[:40]!r}; it must be svg or csv.")
+    kind = read_file_kind(question.get("what"))
     rows = show(question)["rows"]
     if not rows:
         raise InputError("No size is chosen yet.")
-    if what == "csv":
+    if kind == "csv":
         header = ("name", *COLUMNS, *budget.PARTS)
         text = records_csv(
             header,
@@ -155,4 +123,4 @@ def export(question: Mapping[str, Any]) -> dict[str, Any]:
         text = bars_svg(
             bars, budget.PARTS, title="Parameters by part", shares=question.get("shares") is True
         )
-    return {"kind": "file", "name": f"budget.{what}", "type": FILE_TYPES[what], "text": text}
+    return file_answer(question, "budget", kind, text)

@@ -4,8 +4,8 @@ The view is drawn by claims.js. It needs no sentence; the model of the sentence 
 measurement needs a trained one and that one can.
 """
 
-import asyncio
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 import gradio as gr
@@ -13,14 +13,14 @@ import gradio as gr
 from app import claims
 from app.ask import read_revision
 from app.claims import Desk, Result
+from app.files import file_answer, read_file_kind
 from app.sentence import Shared
 from app.session import Session
-from app.views import payload, view
+from app.views import listen, listen_to_visitors, view
 from core_models import InputError
 from viz.claims import Card, Row, bars, claims_svg
 from viz.records import records_csv
 
-FILE_TYPES = {"svg": "image/svg+xml", "csv": "text/csv;charset=utf-8"}
 MOST_LETTERS = 400
 SMALL = 0.001
 HEADER = (
@@ -54,30 +54,8 @@ def build(shared: Shared) -> Controls:
 def wire(controls: Controls, shared: Shared, session: Session) -> None:
     """Answer each event of the view; a visitor has one measurement at a time."""
     desk = Desk(session)
-
-    async def on_ask(event: gr.EventData) -> dict[str, Any]:
-        return await asyncio.to_thread(show, session, payload(event))
-
-    async def on_run(event: gr.EventData, request: gr.Request) -> dict[str, Any]:
-        return await run(desk, str(request.session_hash), payload(event))
-
-    async def on_save(event: gr.EventData) -> dict[str, Any]:
-        return await asyncio.to_thread(export, desk, payload(event))
-
-    for listen, answer in (
-        (controls.claims.ask, on_ask),
-        (controls.claims.run, on_run),
-        (controls.claims.save, on_save),
-    ):
-        listen(
-            answer,
-            None,
-            controls.claims,
-            show_progress="hidden",
-            trigger_mode="multiple",
-            concurrency_limit=None,
-            api_visibility="private",
-        )
+    listen(controls.claims, {"ask": partial(show, session), "save": partial(export, desk)})
+    listen_to_visitors(controls.claims, {"run": partial(run, desk)})
 
 
 def show(session: Session, question: Mapping[str, Any]) -> dict[str, Any]:
@@ -91,7 +69,7 @@ def show(session: Session, question: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-async def run(desk: Desk, visitor: str, question: Mapping[str, Any]) -> dict[str, Any]:
+async def run(desk: Desk, question: Mapping[str, Any], visitor: str) -> dict[str, Any]:
     """One card's numbers and verdict, with the revision of the question."""
     revision = read_revision(question)
     try:
@@ -116,25 +94,12 @@ def export(desk: Desk, question: Mapping[str, Any]) -> dict[str, Any]:
     ``words`` may hold texts of the page in its language: ``title``, and by card ``statement``,
     ``said`` and ``labels``.
     """
-    revision = read_revision(question)
-    what = question.get("what")
-    try:
-        if what not in FILE_TYPES:
-            raise InputError(f"The kind of file is {str(what)[:40]!r}; it must be svg or csv.")
-        asked = claims.read_list(question)
-        results = [found for entry in asked if (found := desk.known(*entry))]
-        if not results:
-            raise InputError("Nothing has been measured yet. Press a card's button first.")
-    except InputError as error:
-        return {"rev": revision, "error": str(error)}
-    return {
-        "rev": revision,
-        "error": None,
-        "kind": "file",
-        "name": f"cloze-claims.{what}",
-        "type": FILE_TYPES[what],
-        "text": _csv(results) if what == "csv" else _svg(results, question.get("words")),
-    }
+    kind = read_file_kind(question.get("what"))
+    results = [found for entry in claims.read_list(question) if (found := desk.known(*entry))]
+    if not results:
+        raise InputError("Nothing has been measured yet. Press a card's button first.")
+    text = _csv(results) if kind == "csv" else _svg(results, question.get("words"))
+    return file_answer(question, "cloze-claims", kind, text)
 
 
 def _csv(results: list[Result]) -> str:

@@ -6,6 +6,7 @@ of models is the bar's own where it is a discriminator or a generator, else the 
 
 import asyncio
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,15 +14,14 @@ import gradio as gr
 
 from app import forge
 from app.ask import clean_marks, clean_name, read_revision
+from app.files import file_answer, read_file_kind
 from app.forge import loadable
 from app.sentence import Shared
 from app.session import GENERATOR, RUN_PREFIX, Session
-from app.views import payload, view
+from app.views import listen, view
 from core_models import InputError
 from viz.records import records_csv
 from viz.verdicts import Judged, verdicts_svg
-
-FILE_TYPES = {"svg": "image/svg+xml", "csv": "text/csv;charset=utf-8"}
 
 
 class Controls(NamedTuple):
@@ -47,23 +47,7 @@ def build(shared: Shared) -> Controls:
 
 def wire(controls: Controls, shared: Shared, session: Session) -> None:
     """Answer each event of the view."""
-
-    async def on_ask(event: gr.EventData) -> dict[str, Any]:
-        return await show(session, payload(event))
-
-    async def on_save(event: gr.EventData) -> dict[str, Any]:
-        return await export(session, payload(event))
-
-    for listen, answer in ((controls.forge.ask, on_ask), (controls.forge.save, on_save)):
-        listen(
-            answer,
-            None,
-            controls.forge,
-            show_progress="hidden",
-            trigger_mode="multiple",
-            concurrency_limit=None,
-            api_visibility="private",
-        )
+    listen(controls.forge, {"ask": partial(show, session), "save": partial(export, session)})
 
 
 async def show(session: Session, question: Mapping[str, Any]) -> dict[str, Any]:
@@ -77,22 +61,14 @@ async def show(session: Session, question: Mapping[str, Any]) -> dict[str, Any]:
 
 async def export(session: Session, question: Mapping[str, Any]) -> dict[str, Any]:
     """The round as a file: ``what`` "svg" (the judged sentence) or "csv" (a row per token)."""
-    what = question.get("what")
+    kind = read_file_kind(question.get("what"))
     answer = await show(session, question)
-    if answer["error"] is None and what not in FILE_TYPES:
-        answer["error"] = f"The kind of file is {str(what)[:40]!r}; it must be svg or csv."
-    if answer["error"] is None and answer["kind"] != "game":
-        answer["error"] = "There is nothing to save yet."
     if answer["error"]:
-        return {"rev": answer["rev"], "error": answer["error"]}
-    return {
-        "rev": answer["rev"],
-        "error": None,
-        "kind": "file",
-        "name": f"cloze-forge.{what}",
-        "type": FILE_TYPES[what],
-        "text": _csv(answer) if what == "csv" else _svg(answer),
-    }
+        return answer
+    if answer["kind"] != "game":
+        raise InputError("There is nothing to save yet.")
+    text = _csv(answer) if kind == "csv" else _svg(answer)
+    return file_answer(question, "cloze-forge", kind, text)
 
 
 def _csv(answer: Mapping[str, Any]) -> str:

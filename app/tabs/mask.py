@@ -1,6 +1,7 @@
 """The Mask tab: what the model expects at every marked position, and four closer looks at it."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 import gradio as gr
@@ -11,7 +12,7 @@ from app.mask_pictures import predictions_svg
 from app.mask_scene import scene
 from app.sentence import Shared
 from app.session import Session
-from app.views import payload, view
+from app.views import listen, view
 from core_models import InputError
 
 SECTIONS = {
@@ -39,46 +40,13 @@ def build(shared: Shared) -> Controls:
 
 
 def wire(controls: Controls, shared: Shared, session: Session) -> None:
-    """Answer each question of the view."""
-
-    async def on_ask(event: gr.EventData) -> dict[str, Any]:
-        return await predict(session, payload(event))
-
-    async def on_picture(event: gr.EventData) -> dict[str, Any]:
-        return await picture(session, payload(event))
-
-    for listen, answer in (
-        (controls.predictions.ask, on_ask),
-        (controls.predictions.picture, on_picture),
-    ):
-        listen(
-            answer,
-            None,
-            controls.predictions,
-            show_progress="hidden",
-            trigger_mode="multiple",
-            concurrency_limit=None,
-            api_visibility="private",
-        )
+    """Answer each question of the views."""
+    listen(
+        controls.predictions,
+        {"ask": partial(predict, session), "picture": partial(picture, session)},
+    )
     for name, component in controls.sections.items():
-        component.ask(
-            _answerer(session, SECTIONS[name]),
-            None,
-            component,
-            show_progress="hidden",
-            trigger_mode="multiple",
-            concurrency_limit=None,
-            api_visibility="private",
-        )
-
-
-def _answerer(
-    session: Session, section: mask_sections.Section
-) -> Callable[..., Awaitable[dict[str, Any]]]:
-    async def on_ask(event: gr.EventData) -> dict[str, Any]:
-        return await mask_sections.answer(section, session, payload(event))
-
-    return on_ask
+        listen(component, {"ask": partial(mask_sections.answer, SECTIONS[name], session)})
 
 
 async def predict(session: Session, question: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,22 +6,23 @@ own.
 
 import asyncio
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 import gradio as gr
 
 from app import meaning
 from app.ask import clean_name, read_revision, whole_number
+from app.files import file_answer, read_file_kind
 from app.forge import loadable
 from app.meaning_corpus import Corpus
 from app.sentence import Shared
 from app.session import Session
-from app.views import payload, view
+from app.views import listen, view
 from core_models import InputError
 from viz.meaning import Path, paths_svg
 from viz.records import records_csv
 
-FILE_TYPES = {"svg": "image/svg+xml", "csv": "text/csv;charset=utf-8"}
 WAYS = ("raw", "centred")
 
 
@@ -40,26 +41,11 @@ def build(shared: Shared) -> Controls:
 def wire(controls: Controls, shared: Shared, session: Session) -> None:
     """Answer each event of the view."""
     corpus = Corpus(session)
-
-    async def on_ask(event: gr.EventData) -> dict[str, Any]:
-        return await show(session, corpus, payload(event))
-
-    async def on_near(event: gr.EventData) -> dict[str, Any]:
-        return await near(session, corpus, payload(event))
-
-    async def on_save(event: gr.EventData) -> dict[str, Any]:
-        return await export(session, corpus, payload(event))
-
-    for name, answer in {"ask": on_ask, "near": on_near, "save": on_save}.items():
-        getattr(controls.meaning, name)(
-            answer,
-            None,
-            controls.meaning,
-            show_progress="hidden",
-            trigger_mode="multiple",
-            concurrency_limit=None,
-            api_visibility="private",
-        )
+    replies = {
+        name: partial(reply, session, corpus)
+        for name, reply in (("ask", show), ("near", near), ("save", export))
+    }
+    listen(controls.meaning, replies)
 
 
 async def show(session: Session, corpus: Corpus, question: Mapping[str, Any]) -> dict[str, Any]:
@@ -102,27 +88,16 @@ async def near(session: Session, corpus: Corpus, question: Mapping[str, Any]) ->
 
 async def export(session: Session, corpus: Corpus, question: Mapping[str, Any]) -> dict[str, Any]:
     """A file: ``what`` "svg" (the paths) or "csv" (a row for each sentence and layer)."""
-    what, way = question.get("what"), question.get("way", "centred")
+    kind, way = read_file_kind(question.get("what")), question.get("way", "centred")
+    if way not in tuple(WAYS):
+        raise InputError(f"way is {str(way)[:40]!r}; it must be one of {', '.join(WAYS)}.")
+    layer = whole_number(question.get("layer", 0), "layer", 0, 10_000)
     answer = await show(session, corpus, question)
-    if answer["error"] is None and (what not in tuple(FILE_TYPES) or way not in WAYS):
-        answer["error"] = f"The kind of file is {str(what)[:40]!r}; it must be svg or csv."
-    layer = 0
-    if answer["error"] is None:
-        try:
-            layer = whole_number(question.get("layer", 0), "layer", 0, 10_000)
-        except InputError as error:
-            answer["error"] = str(error)
     if answer["error"]:
-        return {"rev": answer["rev"], "error": answer["error"]}
+        return answer
     layer = min(layer, answer["steps"] + 1)
-    return {
-        "rev": answer["rev"],
-        "error": None,
-        "kind": "file",
-        "name": f"cloze-meaning.{what}",
-        "type": FILE_TYPES[str(what)],
-        "text": _csv(answer) if what == "csv" else _svg(answer, question, str(way), layer),
-    }
+    text = _csv(answer) if kind == "csv" else _svg(answer, question, way, layer)
+    return file_answer(question, "cloze-meaning", kind, text)
 
 
 def layer_name(number: int) -> str:

@@ -6,6 +6,7 @@ answers by the bar's model where that has it, else by the first installed model 
 
 import asyncio
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 import gradio as gr
@@ -13,15 +14,16 @@ import gradio as gr
 import core_models as cm
 from app import pairs
 from app.ask import clean_name, read_revision, whole_number
+from app.files import file_answer, read_file_kind
 from app.forge import loadable
 from app.sentence import Shared
 from app.session import Session
-from app.views import payload, view
+from app.views import listen, view
 from core_models import InputError
+from core_models.evaluation.language import language_of
 from viz.pairs import Square, squares_svg
 from viz.records import records_csv
 
-FILE_TYPES = {"svg": "image/svg+xml", "csv": "text/csv;charset=utf-8"}
 CELLS = ("same_right", "same_wrong", "other_right", "other_wrong")
 
 
@@ -39,30 +41,13 @@ def build(shared: Shared) -> Controls:
 
 def wire(controls: Controls, shared: Shared, session: Session) -> None:
     """Answer each event of the view; measurements queue up, one at a time for all visitors."""
-
-    async def on_ask(event: gr.EventData) -> dict[str, Any]:
-        return await show(session, payload(event))
-
-    async def on_example(event: gr.EventData) -> dict[str, Any]:
-        return await asyncio.to_thread(example, payload(event))
-
-    async def on_measure(event: gr.EventData) -> dict[str, Any]:
-        return await measure(session, payload(event))
-
-    async def on_save(event: gr.EventData) -> dict[str, Any]:
-        return await export(session, payload(event))
-
-    handlers = {"ask": on_ask, "example": on_example, "measure": on_measure, "save": on_save}
-    for name, answer in handlers.items():
-        getattr(controls.pairs, name)(
-            answer,
-            None,
-            controls.pairs,
-            show_progress="hidden",
-            trigger_mode="multiple",
-            concurrency_limit=1 if name == "measure" else None,
-            api_visibility="private",
-        )
+    replies = {
+        "ask": partial(show, session),
+        "example": partial(example, session),
+        "measure": partial(measure, session),
+        "save": partial(export, session),
+    }
+    listen(controls.pairs, replies, one_at_a_time=["measure"])
 
 
 async def show(session: Session, question: Mapping[str, Any]) -> dict[str, Any]:
@@ -88,15 +73,23 @@ async def show(session: Session, question: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def example(question: Mapping[str, Any]) -> dict[str, Any]:
-    """Sentences of the Primer that stand in every relation."""
+async def example(session: Session, question: Mapping[str, Any]) -> dict[str, Any]:
+    """Sentences of the Primer that stand in every relation, in the language of the bar's model."""
     revision = read_revision(question)
     try:
         number = whole_number(question.get("number"), "number", 0, pairs.MOST_EXAMPLES)
-        found = pairs.example(number)
+        model = await asyncio.to_thread(session.model, clean_name(question.get("model")))
+        language = language_of(model.tokenizer)
+        found = pairs.example(number, language)
     except InputError as error:
         return {"rev": revision, "error": str(error)}
-    return {"rev": revision, "error": None, "kind": "example", **found._asdict()}
+    return {
+        "rev": revision,
+        "error": None,
+        "kind": "example",
+        "language": language,
+        **found._asdict(),
+    }
 
 
 async def measure(session: Session, question: Mapping[str, Any]) -> dict[str, Any]:
@@ -107,7 +100,7 @@ async def measure(session: Session, question: Mapping[str, Any]) -> dict[str, An
         model, answering, readers = await _readers(session, name)
         said: dict[str, list[dict[str, float]]] = {}
         for number in range(pairs.MEASURED):
-            found = pairs.example(number)
+            found = pairs.example(number, language_of(model.tokenizer))
             # One example at a time, so that other visitors are answered in between.
             given = await session.compute(lambda found=found: pairs.scores(model, readers, found))
             for judge, kinds in given.items():
@@ -133,22 +126,14 @@ async def measure(session: Session, question: Mapping[str, Any]) -> dict[str, An
 
 async def export(session: Session, question: Mapping[str, Any]) -> dict[str, Any]:
     """A file: ``what`` "svg" (each head's 2 x 2) or "csv" (verdicts and cosines)."""
+    kind = read_file_kind(question.get("what"))
     answer = await show(session, question)
-    what = question.get("what")
-    if answer["error"] is None and what not in tuple(FILE_TYPES):
-        answer["error"] = f"The kind of file is {str(what)[:40]!r}; it must be svg or csv."
-    if answer["error"] is None and what == "svg" and not answer["heads"]:
-        answer["error"] = "No model judges pairs here, so there is nothing to draw."
     if answer["error"]:
-        return {"rev": answer["rev"], "error": answer["error"]}
-    return {
-        "rev": answer["rev"],
-        "error": None,
-        "kind": "file",
-        "name": f"cloze-pairs.{what}",
-        "type": FILE_TYPES[what],
-        "text": _svg(answer) if what == "svg" else _csv(answer, question),
-    }
+        return answer
+    if kind == "svg" and not answer["heads"]:
+        raise InputError("No model judges pairs here, so there is nothing to draw.")
+    text = _svg(answer) if kind == "svg" else _csv(answer, question)
+    return file_answer(question, "cloze-pairs", kind, text)
 
 
 def _svg(answer: Mapping[str, Any]) -> str:
@@ -194,7 +179,10 @@ def _csv(answer: Mapping[str, Any], question: Mapping[str, Any]) -> str:
 async def _readers(
     session: Session, name: str
 ) -> tuple[cm.Model, dict[str, str | None], dict[str, cm.Model]]:
-    """The bar's model, the name of the model that answers for each head, and those models."""
+    """The bar's model, the name of the model that answers for each head, and those models.
+
+    A model of another language does not stand in.
+    """
     model = await asyncio.to_thread(session.model, name)
     answering = pairs.judges(session.models(), name, list(model.heads))
     readers = {
@@ -202,4 +190,9 @@ async def _readers(
         for head, reader in answering.items()
         if reader is not None
     }
+    language = language_of(model.tokenizer)
+    for head, reader in list(readers.items()):
+        if language_of(reader.tokenizer) != language:
+            answering[head] = None
+            del readers[head]
     return model, answering, readers

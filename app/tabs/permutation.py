@@ -6,6 +6,7 @@ that model has one stream only, the first installed one with two answers; the ma
 
 import asyncio
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 import gradio as gr
@@ -13,15 +14,14 @@ import gradio as gr
 import core_models as cm
 from app import permutation, permutation_chances
 from app.ask import clean_name, clean_text, read_revision, whole_number
+from app.files import file_answer, read_file_kind
 from app.permutation import Cut, Setting
 from app.sentence import Shared
 from app.session import Session
-from app.views import payload, view
+from app.views import listen, view
 from core_models import InputError
 from viz.permutation import Mask, masks_svg
 from viz.records import records_csv
-
-FILE_TYPES = {"svg": "image/svg+xml", "csv": "text/csv;charset=utf-8"}
 
 
 class Controls(NamedTuple):
@@ -38,26 +38,14 @@ def build(shared: Shared) -> Controls:
 
 def wire(controls: Controls, shared: Shared, session: Session) -> None:
     """Answer each event of the view."""
-
-    async def on_ask(event: gr.EventData) -> dict[str, Any]:
-        return await asyncio.to_thread(show, session, payload(event))
-
-    async def on_judge(event: gr.EventData) -> dict[str, Any]:
-        return await judge(session, payload(event))
-
-    async def on_save(event: gr.EventData) -> dict[str, Any]:
-        return await export(session, payload(event))
-
-    for name, answer in {"ask": on_ask, "judge": on_judge, "save": on_save}.items():
-        getattr(controls.permutation, name)(
-            answer,
-            None,
-            controls.permutation,
-            show_progress="hidden",
-            trigger_mode="multiple",
-            concurrency_limit=None,
-            api_visibility="private",
-        )
+    listen(
+        controls.permutation,
+        {
+            "ask": partial(show, session),
+            "judge": partial(judge, session),
+            "save": partial(export, session),
+        },
+    )
 
 
 class Asked(NamedTuple):
@@ -130,28 +118,17 @@ async def judge(session: Session, question: Mapping[str, Any]) -> dict[str, Any]
 
 async def export(session: Session, question: Mapping[str, Any]) -> dict[str, Any]:
     """A file: ``what`` "svg" (both masks) or "csv" (a row for each target)."""
-    what = question.get("what")
-    if what not in tuple(FILE_TYPES):
-        shown = str(what)[:40]
-        message = f"The kind of file is {shown!r}; it must be svg or csv."
-        return {"rev": read_revision(question), "error": message}
+    kind = read_file_kind(question.get("what"))
     masks = await asyncio.to_thread(show, session, question)
     if masks["error"]:
         return masks
     judged = None
-    if what == "csv" and masks["reader"] is not None:
+    if kind == "csv" and masks["reader"] is not None:
         judged = await judge(session, question)
         if judged["error"]:
             return judged
-    text = _svg(masks) if what == "svg" else _csv(masks, judged)
-    return {
-        "rev": masks["rev"],
-        "error": None,
-        "kind": "file",
-        "name": f"cloze-permutation.{what}",
-        "type": FILE_TYPES[what],
-        "text": text,
-    }
+    text = _svg(masks) if kind == "svg" else _csv(masks, judged)
+    return file_answer(question, "cloze-permutation", kind, text)
 
 
 def _csv(masks: Mapping[str, Any], judged: Mapping[str, Any] | None) -> str:

@@ -6,6 +6,7 @@ is the bar's own where it has both heads of SpanBERT, else the first installed o
 
 import asyncio
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 import gradio as gr
@@ -13,15 +14,15 @@ import gradio as gr
 import core_models as cm
 from app import spans
 from app.ask import MOST_SEED, clean_marks, clean_name, clean_text, read_revision, whole_number
+from app.files import file_answer, read_file_kind
 from app.forge import loadable
 from app.sentence import Shared
 from app.session import Session
-from app.views import payload, view
+from app.views import listen, view
 from core_models import InputError
 from viz.records import records_csv
 from viz.spans import SpanColumn, span_svg
 
-FILE_TYPES = {"svg": "image/svg+xml", "csv": "text/csv;charset=utf-8"}
 AROUND = 4
 """Pieces on either side of the span in the picture."""
 
@@ -40,26 +41,14 @@ def build(shared: Shared) -> Controls:
 
 def wire(controls: Controls, shared: Shared, session: Session) -> None:
     """Answer each event of the view."""
-
-    async def on_ask(event: gr.EventData) -> dict[str, Any]:
-        return await show(session, payload(event))
-
-    async def on_draw(event: gr.EventData) -> dict[str, Any]:
-        return await asyncio.to_thread(draw, session, payload(event))
-
-    async def on_save(event: gr.EventData) -> dict[str, Any]:
-        return await export(session, payload(event))
-
-    for name, answer in {"ask": on_ask, "draw": on_draw, "save": on_save}.items():
-        getattr(controls.spans, name)(
-            answer,
-            None,
-            controls.spans,
-            show_progress="hidden",
-            trigger_mode="multiple",
-            concurrency_limit=None,
-            api_visibility="private",
-        )
+    listen(
+        controls.spans,
+        {
+            "ask": partial(show, session),
+            "draw": partial(draw, session),
+            "save": partial(export, session),
+        },
+    )
 
 
 def readers(session: Session) -> list[cm.ModelInfo]:
@@ -169,20 +158,12 @@ def draw(session: Session, question: Mapping[str, Any]) -> dict[str, Any]:
 
 async def export(session: Session, question: Mapping[str, Any]) -> dict[str, Any]:
     """A file: ``what`` "svg" (the picture) or "csv" (a row for each hidden piece)."""
-    what = question.get("what")
+    kind = read_file_kind(question.get("what"))
     answer = await show(session, question)
-    if answer["error"] is None and what not in tuple(FILE_TYPES):
-        answer["error"] = f"The kind of file is {str(what)[:40]!r}; it must be svg or csv."
     if answer["error"]:
-        return {"rev": answer["rev"], "error": answer["error"]}
-    return {
-        "rev": answer["rev"],
-        "error": None,
-        "kind": "file",
-        "name": f"cloze-spans.{what}",
-        "type": FILE_TYPES[what],
-        "text": _svg(answer) if what == "svg" else _csv(answer),
-    }
+        return answer
+    text = _svg(answer) if kind == "svg" else _csv(answer)
+    return file_answer(question, "cloze-spans", kind, text)
 
 
 def _told(answer: Mapping[str, Any]) -> dict[int, Mapping[str, Any]]:

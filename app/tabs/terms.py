@@ -6,6 +6,7 @@ bar. Another installed model whose scores have several terms can be looked at in
 
 import asyncio
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 import gradio as gr
@@ -13,15 +14,15 @@ import gradio as gr
 import core_models as cm
 from app import terms, terms_tables
 from app.ask import clean_marks, clean_name, clean_text, read_revision
+from app.files import file_answer, read_file_kind
 from app.forge import loadable
 from app.sentence import Shared
 from app.session import Session
-from app.views import payload, view
+from app.views import listen, view
 from core_models import InputError
 from viz.records import records_csv
 from viz.terms import TermMap, maps_svg
 
-FILE_TYPES = {"svg": "image/svg+xml", "csv": "text/csv;charset=utf-8"}
 LABELS = {
     "content": "content to content",
     "c2p": "content to position",
@@ -46,26 +47,14 @@ def build(shared: Shared) -> Controls:
 
 def wire(controls: Controls, shared: Shared, session: Session) -> None:
     """Answer each event of the view."""
-
-    async def on_ask(event: gr.EventData) -> dict[str, Any]:
-        return await show(session, payload(event))
-
-    async def on_table(event: gr.EventData) -> dict[str, Any]:
-        return await distance_table(session, payload(event))
-
-    async def on_save(event: gr.EventData) -> dict[str, Any]:
-        return await export(session, payload(event))
-
-    for name, answer in {"ask": on_ask, "table": on_table, "save": on_save}.items():
-        getattr(controls.terms, name)(
-            answer,
-            None,
-            controls.terms,
-            show_progress="hidden",
-            trigger_mode="multiple",
-            concurrency_limit=None,
-            api_visibility="private",
-        )
+    listen(
+        controls.terms,
+        {
+            "ask": partial(show, session),
+            "table": partial(distance_table, session),
+            "save": partial(export, session),
+        },
+    )
 
 
 async def show(session: Session, question: Mapping[str, Any]) -> dict[str, Any]:
@@ -142,20 +131,12 @@ async def distance_table(session: Session, question: Mapping[str, Any]) -> dict[
 
 async def export(session: Session, question: Mapping[str, Any]) -> dict[str, Any]:
     """The maps that are shown as a file: ``what`` "svg" or "csv" (a row for each pair)."""
-    what = question.get("what")
+    kind = read_file_kind(question.get("what"))
     answer = await show(session, question)
-    if answer["error"] is None and what not in tuple(FILE_TYPES):
-        answer["error"] = f"The kind of file is {str(what)[:40]!r}; it must be svg or csv."
     if answer["error"]:
-        return {"rev": answer["rev"], "error": answer["error"]}
-    return {
-        "rev": answer["rev"],
-        "error": None,
-        "kind": "file",
-        "name": f"cloze-terms.{what}",
-        "type": FILE_TYPES[str(what)],
-        "text": _svg(answer) if what == "svg" else _csv(answer),
-    }
+        return answer
+    text = _svg(answer) if kind == "svg" else _csv(answer)
+    return file_answer(question, "cloze-terms", kind, text)
 
 
 def _csv(answer: Mapping[str, Any]) -> str:

@@ -3,22 +3,21 @@
 The view is drawn by timeline.js; the text and the vocabulary come from the sentence bar.
 """
 
-import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 import gradio as gr
 
 from app import timeline, timeline_formats
 from app.ask import clean_name, clean_text, read_revision
+from app.files import file_answer, read_file_kind
 from app.sentence import Shared
 from app.session import Session
-from app.views import payload, view
+from app.views import listen, view
 from core_models import InputError
 from viz.records import records_csv
 from viz.timeline import timeline_svg
-
-FILE_TYPES = {"svg": "image/svg+xml", "csv": "text/csv;charset=utf-8"}
 
 
 class Controls(NamedTuple):
@@ -35,26 +34,14 @@ def build(shared: Shared) -> Controls:
 
 def wire(controls: Controls, shared: Shared, session: Session) -> None:
     """Answer each event of the view."""
-
-    def handler(answer: Answer) -> Callable[..., Any]:
-        async def on_event(event: gr.EventData) -> dict[str, Any]:
-            return await asyncio.to_thread(answer, session, payload(event))
-
-        return on_event
-
-    for name, answer in {"ask": show, "formats": formats, "save": export}.items():
-        getattr(controls.timeline, name)(
-            handler(answer),
-            None,
-            controls.timeline,
-            show_progress="hidden",
-            trigger_mode="multiple",
-            concurrency_limit=None,
-            api_visibility="private",
-        )
-
-
-Answer = Callable[[Session, Mapping[str, Any]], dict[str, Any]]
+    listen(
+        controls.timeline,
+        {
+            "ask": partial(show, session),
+            "formats": partial(formats, session),
+            "save": partial(export, session),
+        },
+    )
 
 
 def show(session: Session, question: Mapping[str, Any]) -> dict[str, Any]:
@@ -93,14 +80,14 @@ def formats(session: Session, question: Mapping[str, Any]) -> dict[str, Any]:
 
 def export(session: Session, question: Mapping[str, Any]) -> dict[str, Any]:
     """A file: ``what`` "svg" (one regime) or "csv" (a row per regime, epoch and chosen piece)."""
-    what, regime = question.get("what"), question.get("regime", "dynamic")
+    kind, regime = read_file_kind(question.get("what")), question.get("regime", "dynamic")
+    if regime not in tuple(timeline.REGIMES):
+        allowed = ", ".join(timeline.REGIMES)
+        raise InputError(f"regime is {str(regime)[:40]!r}; it must be one of {allowed}.")
     answer = show(session, question)
     if answer["error"]:
         return answer
-    if what not in tuple(FILE_TYPES) or regime not in timeline.REGIMES:
-        message = "what must be svg or csv, and regime static, copies or dynamic."
-        return {"rev": answer["rev"], "error": message}
-    if what == "csv":
+    if kind == "csv":
         text = _csv(answer)
     else:
         text = timeline_svg(
@@ -108,14 +95,7 @@ def export(session: Session, question: Mapping[str, Any]) -> dict[str, Any]:
             [token["text"] for token in answer["tokens"]],
             title=f"{answer['kind_title']}, {regime} masking",
         )
-    return {
-        "rev": answer["rev"],
-        "error": None,
-        "kind": "file",
-        "name": f"cloze-timeline.{what}",
-        "type": FILE_TYPES[what],
-        "text": text,
-    }
+    return file_answer(question, "cloze-timeline", kind, text)
 
 
 def _csv(answer: Mapping[str, Any]) -> str:

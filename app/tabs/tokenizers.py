@@ -3,22 +3,21 @@
 The view is drawn by tokenizers.js; the sentence and the model come from the sentence bar.
 """
 
-import asyncio
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 import gradio as gr
 
 from app import tokenizers
 from app.ask import clean_name, clean_text, read_revision
+from app.files import file_answer, read_file_kind
 from app.sentence import Shared
 from app.session import Session
-from app.views import payload, view
+from app.views import listen, view
 from core_models import InputError
 from viz.records import records_csv
 from viz.tokenizers import Line, Piece, pieces_svg
-
-FILE_TYPES = {"svg": "image/svg+xml", "csv": "text/csv;charset=utf-8"}
 
 
 class Controls(NamedTuple):
@@ -35,26 +34,7 @@ def build(shared: Shared) -> Controls:
 
 def wire(controls: Controls, shared: Shared, session: Session) -> None:
     """Answer each event of the view."""
-
-    async def on_ask(event: gr.EventData) -> dict[str, Any]:
-        return await asyncio.to_thread(show, session, payload(event))
-
-    async def on_save(event: gr.EventData) -> dict[str, Any]:
-        return await asyncio.to_thread(export, session, payload(event))
-
-    for listen, answer in (
-        (controls.tokenizers.ask, on_ask),
-        (controls.tokenizers.save, on_save),
-    ):
-        listen(
-            answer,
-            None,
-            controls.tokenizers,
-            show_progress="hidden",
-            trigger_mode="multiple",
-            concurrency_limit=None,
-            api_visibility="private",
-        )
+    listen(controls.tokenizers, {"ask": partial(show, session), "save": partial(export, session)})
 
 
 def show(session: Session, question: Mapping[str, Any]) -> dict[str, Any]:
@@ -79,23 +59,10 @@ def show(session: Session, question: Mapping[str, Any]) -> dict[str, Any]:
 
 def export(session: Session, question: Mapping[str, Any]) -> dict[str, Any]:
     """A file: ``what`` "svg" (the boxes) or "csv" (a row for each piece)."""
-    revision = read_revision(question)
-    what = question.get("what")
-    try:
-        if what not in FILE_TYPES:
-            raise InputError(f"The kind of file is {str(what)[:40]!r}; it must be svg or csv.")
-        _, _, rows = _rows(session, question)
-    except InputError as error:
-        return {"rev": revision, "error": str(error)}
-    text = _csv(rows) if what == "csv" else _svg(rows)
-    return {
-        "rev": revision,
-        "error": None,
-        "kind": "file",
-        "name": f"tokenizers.{what}",
-        "type": FILE_TYPES[what],
-        "text": text,
-    }
+    kind = read_file_kind(question.get("what"))
+    _, _, rows = _rows(session, question)
+    text = _csv(rows) if kind == "csv" else _svg(rows)
+    return file_answer(question, "tokenizers", kind, text)
 
 
 def _rows(session: Session, question: Mapping[str, Any]) -> tuple[str, str, list[dict[str, Any]]]:

@@ -5,20 +5,22 @@ then asks again, which also says that somebody still waits.
 """
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 import gradio as gr
 
 from app.ask import read_revision
+from app.files import file_answer, read_file_kind
 from app.sentence import Shared
 from app.session import Session
-from app.views import payload, view
+from app.views import listen_to_visitors, view
 from app.why_methods import METHODS
 from app.why_service import NOTHING, Explainer
+from core_models import InputError
 from viz.records import records_csv
 from viz.why import Attributed, attributions_svg
 
-FILE_TYPES = {"svg": "image/svg+xml", "csv": "text/csv;charset=utf-8"}
 TITLES = {
     "integrated": "Integrated gradients",
     "gradient": "Input x gradient",
@@ -42,40 +44,17 @@ def build(shared: Shared) -> Controls:
 def wire(controls: Controls, shared: Shared, session: Session) -> None:
     """Answer each event of the view."""
     explainer = Explainer(session)
-
-    async def on_ask(event: gr.EventData, request: gr.Request) -> dict[str, Any]:
-        return await show(explainer, payload(event), _visitor(request))
-
-    async def on_check(event: gr.EventData, request: gr.Request) -> dict[str, Any]:
-        return await check(explainer, payload(event), _visitor(request))
-
-    async def on_stop(event: gr.EventData, request: gr.Request) -> dict[str, Any]:
-        revision = read_revision(payload(event))
-        return {"rev": revision, "what": "stop", **explainer.leave(_visitor(request))}
-
-    async def on_save(event: gr.EventData, request: gr.Request) -> dict[str, Any]:
-        return await export(explainer, payload(event), _visitor(request))
-
-    events = controls.why
-    for listen, answer in (
-        (events.ask, on_ask),
-        (events.check, on_check),
-        (events.stop, on_stop),
-        (events.save, on_save),
-    ):
-        listen(
-            answer,
-            None,
-            controls.why,
-            show_progress="hidden",
-            trigger_mode="multiple",
-            concurrency_limit=None,
-            api_visibility="private",
-        )
+    replies = {"ask": show, "check": check, "stop": stop, "save": export}
+    listen_to_visitors(
+        controls.why, {name: partial(reply, explainer) for name, reply in replies.items()}
+    )
 
 
-def _visitor(request: gr.Request) -> str:
-    return str(request.session_hash or "")
+async def stop(
+    explainer: Explainer, question: Mapping[str, Any], visitor: str = ""
+) -> dict[str, Any]:
+    """Leave the work that this visitor asked for."""
+    return {"rev": read_revision(question), "what": "stop", **explainer.leave(visitor)}
 
 
 async def show(
@@ -98,24 +77,15 @@ async def export(
     explainer: Explainer, question: Mapping[str, Any], visitor: str = ""
 ) -> dict[str, Any]:
     """The explanation as a file: ``what`` "svg" (one method) or "csv" (all of them)."""
-    found = {"rev": read_revision(question), "what": "file"}
-    what, method = question.get("what"), question.get("method", METHODS[0])
-    if what not in FILE_TYPES:
-        error = f"The kind of file is {str(what)[:40]!r}; it must be svg or csv."
-        return found | {"error": error}
-    if method not in METHODS:
-        error = f"The method is {str(method)[:40]!r}; it must be one of {', '.join(METHODS)}."
-        return found | {"error": error}
+    kind, method = read_file_kind(question.get("what")), question.get("method", METHODS[0])
+    if method not in tuple(METHODS):
+        allowed = ", ".join(METHODS)
+        raise InputError(f"The method is {str(method)[:40]!r}; it must be one of {allowed}.")
     answer = await explainer.explain(question, visitor)
     if answer["error"] or answer["state"] != "done":
-        return found | {"error": answer["error"] or NOTHING}
-    text = _csv(answer) if what == "csv" else _svg(answer, method)
-    return found | {
-        "error": None,
-        "name": f"cloze-why.{what}",
-        "type": FILE_TYPES[what],
-        "text": text,
-    }
+        raise InputError(answer["error"] or NOTHING)
+    text = _csv(answer) if kind == "csv" else _svg(answer, method)
+    return {**file_answer(question, "cloze-why", kind, text), "what": "file"}
 
 
 def _csv(answer: Mapping[str, Any]) -> str:

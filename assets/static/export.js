@@ -24,3 +24,22 @@ export async function downloadPicture(name, svg) {
     URL.revokeObjectURL(address);
   }
 }
+
+const STYLED = ['fill', 'stroke', 'stroke-width', 'stroke-dasharray', 'stroke-linejoin', 'opacity', 'font-family', 'font-size', 'font-weight'];
+
+/** A drawing of the page as a file of its own: what style sheets and variables make of it now is written into it. */
+export function drawnSvg(svg) {
+  const copy = svg.cloneNode(true);
+  const originals = [svg, ...svg.querySelectorAll('*')];
+  [copy, ...copy.querySelectorAll('*')].forEach((part, n) => {
+    const style = getComputedStyle(originals[n]);
+    part.setAttribute('style', STYLED.map((name) => `${name}: ${style.getPropertyValue(name)}`).join('; '));
+    part.removeAttribute('class');
+  });
+  copy.querySelector('[visibility="hidden"]')?.remove();
+  const paper = document.createElementNS('http://www.w3.org/2000/svg', 'rect');
+  const background = getComputedStyle(document.body).getPropertyValue('--card');
+  for (const [name, value] of Object.entries({ width: '100%', height: '100%', fill: background })) paper.setAttribute(name, value);
+  copy.prepend(paper);
+  return new XMLSerializer().serializeToString(copy);
+}

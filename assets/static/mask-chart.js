@@ -1,4 +1,6 @@
 // Ranks on a logarithmic scale, 1 at the top, one line for each word.
+import { drawnSvg } from './export.js';
+
 const { t } = window.Cloze;
 
 const SVG = 'http://www.w3.org/2000/svg';
@@ -75,17 +77,5 @@ export function chart({ names, lines, vocabulary, width }) {
   return picture;
 }
 
-/** The chart as a file of its own: what the page's style says is written into it. */
-export function chartFile(output) {
-  const shown = output.querySelector('.lab-chart');
-  const copy = shown.cloneNode(true);
-  const parts = ['fill', 'stroke', 'stroke-width', 'stroke-linejoin', 'font-family', 'font-size', 'font-weight'];
-  const targets = [...copy.querySelectorAll('*')];
-  [...shown.querySelectorAll('*')].forEach((from, n) => {
-    const style = getComputedStyle(from);
-    targets[n].setAttribute('style', parts.map((part) => `${part}: ${style.getPropertyValue(part)}`).join('; '));
-  });
-  copy.setAttribute('xmlns', SVG);
-  copy.prepend(node('rect', { width: '100%', height: '100%', fill: getComputedStyle(document.body).getPropertyValue('--card') }));
-  return new XMLSerializer().serializeToString(copy);
-}
+/** The chart as a file of its own. */
+export const chartFile = (output) => drawnSvg(output.querySelector('.lab-chart'));

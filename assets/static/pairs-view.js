@@ -31,8 +31,11 @@ const TEXT = texts({
 const TRAINED = { next_sentence: ['same_right', 'other_right', 'other_wrong'], sentence_order: ['same_right', 'same_wrong'] };
 const MOST_KEPT = 1_500; // characters of a second text in the address
 const MOST_EXAMPLE = 10_000;
-const SECOND = 'Most people there speak French.';
-const OWN = 'Farmers feed their hens with corn.'; // the other topic until an example is taken
+// Until an example is taken, in the language of the model.
+const OWN = {
+  en: { second: 'Most people there speak French.', other: 'Farmers feed their hens with corn.' },
+  zh: { second: '那里的大多数人说法语。', other: '农民用玉米喂鸡。' },
+};
 
 function loadStyle() {
   if (document.querySelector('link[href="/cloze/pairs.css"]')) return null;
@@ -121,7 +124,7 @@ function inputRow({ pieces }) {
 export async function mount(view) {
   await loadStyle();
   const kept = window.Cloze.kept('pairs') ?? {}; // anything may stand there
-  const state = { number: 0, shown: null, example: null, kind: 'own', wanted: null };
+  const state = { number: 0, shown: null, example: null, kind: 'own', wanted: null, own: OWN.en };
   let asked = { rev: 0, key: '' };
   let exampleRev = 0;
   let measureRev = 0;
@@ -129,7 +132,7 @@ export async function mount(view) {
 
   const problem = element('p', { class: 'problem', role: 'status', hidden: true });
   const second = element('textarea', { id: 'pr-second', class: 'pr-text', rows: '1', spellcheck: 'false', autocomplete: 'off' });
-  second.value = typeof kept.second === 'string' && kept.second.trim() ? kept.second.slice(0, MOST_KEPT) : SECOND;
+  second.value = typeof kept.second === 'string' && kept.second.trim() ? kept.second.slice(0, MOST_KEPT) : OWN.en.second;
   const kinds = new Map(Object.entries(KINDS).map(([kind, [text, title]]) => [kind, element('button', {
     type: 'button', class: 'quiet outlined', 'data-kind': kind, title, text, 'aria-pressed': 'false', onclick: () => choose(kind),
   })]));
@@ -180,7 +183,7 @@ export async function mount(view) {
   function base() {
     const { example, kind } = state;
     if (example && kind !== 'own') return { first: example.first, next: example.next, other: example.other };
-    return { first: sentence.text, next: second.value, other: example?.other ?? OWN };
+    return { first: sentence.text, next: second.value, other: example?.other ?? state.own.other };
   }
 
   function ask() {
@@ -196,7 +199,7 @@ export async function mount(view) {
 
   function keep() {
     const { kind, shown } = state;
-    const own = kind === 'own' && second.value !== SECOND && second.value.length <= MOST_KEPT;
+    const own = kind === 'own' && second.value !== state.own.second && second.value.length <= MOST_KEPT;
     window.Cloze.keep('pairs', {
       ...(shown !== null && { example: shown }), ...(kind !== 'own' && { kind }), ...(own && { second: second.value }),
     });
@@ -261,7 +264,18 @@ export async function mount(view) {
     measureButton.hidden = !Object.keys(heads).length;
   }
 
+  /** A model of another language gets texts that it can read. */
+  function speak() {
+    const own = OWN[sentence.card?.language] ?? state.own;
+    if (own === state.own) return;
+    if (second.value === state.own.second) { second.value = own.second; fit(); }
+    if (state.example && OWN[state.example.language] !== own) Object.assign(state, { example: null, shown: null, kind: 'own' });
+    state.own = own;
+    showKind();
+  }
+
   onSentence(view, () => {
+    speak();
     // Text that no example wrote is the visitor's own.
     if (state.example && state.kind !== 'own') {
       const expected = state.kind === 'swapped' ? state.example.next : state.example.first;

@@ -28,10 +28,11 @@ const TEXT = texts({
   tableRegion: 'Every hidden place', changeRegion: 'What changed',
 });
 const COMMAND = 'python -m core_models.zoo build spanbert-mini';
+// Telling with spanbert-mini: it has both heads' first choices right on most places.
 const TRIES = [
-  { name: t`Three words`, text: 'In winter the lake is covered with snow and ice.', hide: 'is covered with' },
-  { name: t`A name`, text: 'The capital of Spain is the city of Madrid and it is very old.', hide: 'the city of Madrid' },
-  { name: t`Other words inside`, text: 'Bees make honey and carry it home to the hive.', hide: 'carry it home', inside: 'random' },
+  { name: t`Three words`, text: 'Madrid is the capital of Spain.', hide: 'the capital of' },
+  { name: t`A name`, text: 'Most people in Thailand speak Thai.', hide: 'people in Thailand' },
+  { name: t`Other words inside`, text: 'The government of Turkey meets in Ankara, the capital.', hide: 'meets in Ankara', inside: 'random' },
   { name: t`At the edge`, text: 'The heart pumps blood through the body.', hide: 'The heart' },
 ];
 const KINDS = ['mask', 'random', 'kept'];

@@ -44,11 +44,13 @@ export const TEXT = texts({
   means: 'Means by distance', chancesRegion: 'Predictions', mapsRegion: 'Row of the maps', decoderRegion: 'Predictions of the decoder', familiesRegion: 'Families',
 });
 const COMMAND = 'python -m core_models.zoo build deberta-mini';
-const PARIS = 'The capital of France is Paris .';
+// Telling with deberta-mini: without positions "America" falls from 93 % to nothing; without contents it no longer knows which language.
+const MEXICO = 'Mexico lies in North America.';
+const SPANISH = 'The language of Argentina is Spanish.';
 export const TRY = [
-  { name: t`Without positions`, text: PARIS, hide: 'paris', patch: { off: ['c2p', 'p2c', 'position'], scope: 'model' } },
-  { name: t`Without contents`, text: PARIS, hide: 'paris', patch: { off: ['content'], scope: 'model' } },
-  { name: t`One term in one head`, text: PARIS, hide: 'paris', patch: { off: ['p2c', 'segment'], scope: 'head' } },
+  { name: t`Without positions`, text: MEXICO, hide: 'america', patch: { off: ['c2p', 'p2c', 'position'], scope: 'model' } },
+  { name: t`Without contents`, text: SPANISH, hide: 'spanish', patch: { off: ['content'], scope: 'model' } },
+  { name: t`One term in one head`, text: SPANISH, hide: 'spanish', patch: { off: ['p2c', 'segment'], scope: 'head' } },
   { name: t`Two equal places`, text: 'The old [MASK] stands behind the old [MASK].', patch: { stream: 'mask_decoder' } },
   { name: t`Far away`, patch: { reach: 640 } },
 ];
@@ -115,6 +117,7 @@ export async function buildPage(root, { set, attempt, switchOff }) {
     edges: note(), far: note(TEXT.far), means: region(TEXT.means), sizes: sizes.select, distancePick, tableBox: chartBox(TEXT.tableChart),
     tableSaid: element('p', { class: 'ts-cell', role: 'status' }), formula: element('pre', { class: 'code', tabindex: '0' }),
     decoder: region(TEXT.decoderRegion), decoderNote: note(), decoderWarn: note(TEXT.decoderWarn), files: element('div', { class: 'ts-save' }),
+    distanceFiles: element('div'), tableFiles: element('div'),
   };
   part.plain = element('section', { class: 'card', id: 'ts-plain' }, part.plainText, part.offers, part.noneText);
   part.otherRow = element('div', { class: 'ts-row', id: 'ts-other' }, part.otherText, part.back);
@@ -123,7 +126,7 @@ export async function buildPage(root, { set, attempt, switchOff }) {
   part.meansDetails = element('details', { id: 'ts-means' }, element('summary', { text: TEXT.meansTable }), part.means);
   part.table = card('ts-table', TEXT.table, note(TEXT.tableNote),
     element('div', { class: 'ts-row' }, sizes.label, element('label', { class: 'ts-label', for: 'ts-distance' }, element('span', { text: TEXT.distancePick }), distancePick)),
-    part.tableBox, part.tableSaid, part.formula);
+    part.tableBox, part.tableSaid, part.formula, part.tableFiles);
   part.table.hidden = true;
   const switches = element('div', { class: 'ts-row', role: 'group', 'aria-label': TEXT.terms });
   const scopes = element('div', { class: 'ts-row', role: 'radiogroup', 'aria-label': TEXT.where });
@@ -133,7 +136,7 @@ export async function buildPage(root, { set, attempt, switchOff }) {
   part.results.append(part.otherRow, part.plain,
     card('ts-parts', TEXT.parts, element('div', { class: 'ts-row' }, layer.label, head.label, stream.label), switchRow, part.maps, part.cell, part.windowRow, part.scale, part.unseen, part.check, part.rowDetails),
     card('ts-prediction', TEXT.prediction, gap.label, part.said, part.prediction),
-    card('ts-distances', TEXT.distance, note(TEXT.distanceNote), reach.label, part.legend, part.distance, part.distanceSaid, part.edges, part.far, part.meansDetails),
+    card('ts-distances', TEXT.distance, note(TEXT.distanceNote), reach.label, part.legend, part.distance, part.distanceSaid, part.edges, part.far, part.meansDetails, part.distanceFiles),
     card('ts-decoder', TEXT.decoder, part.decoderNote, part.decoder, part.decoderWarn), part.files);
   root.replaceChildren(element('div', { class: 'ts' },
     element('h2', { text: TEXT.title }), element('p', { class: 'ts-intro', text: TEXT.intro }),

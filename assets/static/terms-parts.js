@@ -84,3 +84,17 @@ export function familyTable() {
     element('tbody', {}, ...TEXT.families.map((rest, n) => element('tr', {}, element('th', { scope: 'row', text: FAMILIES[n] }),
       ...rest.map((text) => element('td', { text }))))));
 }
+
+/** The distances as rows of a file: means of the pairs of this text, then what the tables would give. */
+export function distanceRows({ names, distances, curves }, reach) {
+  const known = new Map(distances.map((row) => [row[0], row.slice(1)]));
+  const drawn = ['c2p', 'p2c'].filter((name) => curves?.[name]);
+  const all = drawn.length ? Array.from({ length: 2 * reach + 1 }, (_, n) => n - reach) : [...known.keys()].sort((a, b) => a - b);
+  return [
+    ['distance', 'pairs', ...names.map((name) => `mean_${name}`), ...drawn.map((name) => `table_${name}`)],
+    ...all.map((distance) => [distance, ...(known.get(distance) ?? [0, ...names.map(() => '')]), ...drawn.map((name) => curves[name][distance + reach])]),
+  ];
+}
+
+/** The row of the table for every distance, as rows of a file. */
+export const tableRows = ({ rows, reach }) => [['distance', 'row'], ...rows.map((row, n) => [n - reach, row])];

@@ -1,8 +1,9 @@
 // The Terms tab: a head's score taken apart, terms switched off, distances, the mask decoder.
-import { makeCode, makeSaver, wholeOr } from './lab-files.js';
+import { drawnSvg } from './export.js';
+import { makeCode, makeFiles, makeSaver, wholeOr } from './lab-files.js';
 import { distanceChart, legend, sayRow, tableChart } from './terms-chart.js';
 import { createMaps, numbers } from './terms-maps.js';
-import { NAMES, chances, meansTable, nameOf, number, rowTable, verdicts } from './terms-parts.js';
+import { NAMES, chances, distanceRows, meansTable, nameOf, number, rowTable, tableRows, verdicts } from './terms-parts.js';
 import { TEXT, TRY, buildPage, sumOf } from './terms-page.js';
 
 const { element, format, sentence, change, onSentence, question, asker, write, t, message } = window.Cloze;
@@ -37,6 +38,7 @@ export async function mount(view) {
   let tableRev = 0;
   let answer = null;
   let maps = null;
+  let table = null;
   let wish = null; // of a "what to try" whose text is being cut into pieces
   let row = 0;
   const part = await buildPage(view.root, { set, attempt, switchOff });
@@ -50,6 +52,9 @@ export async function mount(view) {
     return data.rev;
   }, (text) => fail(text));
   part.files.append(...saver.buttons, code.root);
+  const drawn = (box) => () => box.firstElementChild && drawnSvg(box.firstElementChild);
+  part.distanceFiles.replaceChildren(makeFiles('ts-distance', { csv: () => distanceRows(answer, state.reach), svg: drawn(part.distance), name: () => 'cloze-terms-distances' }));
+  part.tableFiles.replaceChildren(makeFiles('ts-table', { csv: () => tableRows(table), svg: drawn(part.tableBox), name: () => 'cloze-terms-table' }));
 
   function fail(text, stop = false) {
     part.problem.hidden = !text;
@@ -255,6 +260,7 @@ export async function mount(view) {
     if (!found || saver.take(found)) return;
     if (found.rev === tableRev) {
       if (found.error) { part.tableSaid.textContent = message(found.error); return; }
+      table = found;
       part.table.hidden = false;
       part.sizes.replaceChildren(...found.sizes.map((name) => element('option', { value: name, text: name })));
       part.sizes.value = found.size;

@@ -15,30 +15,39 @@
 
   let wanted = null; // the word to hide once Python has cut the example into pieces
 
+  // Words are looked for in the text: other vocabularies cut them into other pieces.
   function hideWanted() {
     if (!wanted || sentence.text !== wanted.text) return;
-    const { hide } = wanted;
+    const text = wanted.text.toLowerCase();
+    const places = wanted.hide.map((word) => [text.indexOf(word), text.indexOf(word) + word.length]);
     wanted = null;
-    const tokens = sentence.tokens.filter((token) => token.text.toLowerCase() === hide);
-    const whole = sentence.tokens.filter((token) => tokens.some((t) => t.word === token.word));
+    const hit = ({ start, end }) => places.some(([from, to]) => start < to && end > from);
+    const whole = sentence.tokens.filter((token) => !token.special && hit(token));
     if (whole.length) window.Cloze.setHidden(whole, true);
   }
 
   register('examples', (view) => {
+    let drawn = '';
     const choose = (example) => {
       wanted = example;
       change({ marks: new Map() });
       if (sentence.text === example.text) hideWanted();
       else write('sentence-text', example.text);
     };
-    view.root.replaceChildren(
-      element('div', { class: 'examples', role: 'group', 'aria-label': t`Example sentences` },
-        element('span', { class: 'lead', text: t`Try` }),
-        ...view.value.map((example) => element('button', {
-          type: 'button', class: 'example', title: example.text, text: message(example.name),
-          onclick: () => choose(example),
-        }))));
-    onSentence(view, hideWanted);
+    const draw = () => {
+      const examples = sentence.card?.examples ?? view.value;
+      if (drawn === JSON.stringify(examples)) return;
+      drawn = JSON.stringify(examples);
+      view.root.replaceChildren(
+        element('div', { class: 'examples', role: 'group', 'aria-label': t`Example sentences` },
+          element('span', { class: 'lead', text: t`Try` }),
+          ...examples.map((example) => element('button', {
+            type: 'button', class: 'example', title: example.text, text: message(example.name),
+            onclick: () => choose(example),
+          }))));
+    };
+    draw();
+    onSentence(view, () => { draw(); hideWanted(); });
   });
 
   // --- tools ------------------------------------------------------------------------------

@@ -117,19 +117,3 @@ export function drawChart(host, { series, baselines = [], showX, showY, height =
     },
   };
 }
-
-/** The chart as a file of its own: variables replaced by the colours they have now. */
-export function chartFile(svg) {
-  const copy = svg.cloneNode(true);
-  const originals = [svg, ...svg.querySelectorAll('*')];
-  [copy, ...copy.querySelectorAll('*')].forEach((part, n) => {
-    const style = getComputedStyle(originals[n]);
-    const kept = ['stroke', 'fill', 'stroke-width', 'stroke-dasharray', 'opacity', 'font-size', 'font-family'];
-    part.setAttribute('style', kept.map((name) => `${name}: ${style.getPropertyValue(name)}`).join('; '));
-    part.removeAttribute('class');
-  });
-  copy.querySelector('[visibility="hidden"]')?.remove();
-  const paper = node('rect', { width: '100%', height: '100%', fill: getComputedStyle(svg.closest('.card') ?? svg).backgroundColor });
-  copy.prepend(paper);
-  return new XMLSerializer().serializeToString(copy);
-}

@@ -7,7 +7,7 @@ const { element, format, t, texts } = window.Cloze;
 const TEXT = texts({
   table: 'The numbers as a table', log: 'Log', config: 'Settings (config.json)', command: 'The command that starts or continues this run',
   copy: 'Copy', copied: 'Copied', select: 'Press Ctrl+C', diff: (name) => t`What differs from ${name}`, same: 'The settings are the same.', unset: 'not set',
-  csv: 'Save as CSV', svg: 'Save as SVG', png: 'Save as PNG', step: 'Step', tokens: 'Tokens', seconds: 'Seconds', setting: 'Setting',
+  step: 'Step', tokens: 'Tokens', seconds: 'Seconds', setting: 'Setting',
 });
 const MOST_ROWS = 200;
 
@@ -19,27 +19,6 @@ export function copyButton(target) {
     setTimeout(() => { button.textContent = TEXT.copy; }, 2000);
   });
   return button;
-}
-
-/** Buttons for files. csv() gives rows of cells, svg() a drawing as text or null; name(kind) what a file is called. */
-export function makeFiles(prefix, { csv, svg, name }) {
-  const button = (text, id, act) => element('button', { type: 'button', class: 'quiet outlined', id: `${prefix}-${id}`, text, onclick: act });
-  const cell = (value) => (/[",\r\n]/.test(value) ? `"${String(value).replaceAll('"', '""')}"` : value);
-  return element('p', { class: 'train-files' },
-    button(TEXT.csv, 'csv', async () => {
-      const { download } = await import('./export.js');
-      download(`${name('csv')}.csv`, csv().map((row) => row.map(cell).join(',')).join('\r\n'), 'text/csv;charset=utf-8');
-    }),
-    button(TEXT.svg, 'svg-file', async () => {
-      const { download } = await import('./export.js');
-      const drawn = svg();
-      if (drawn) download(`${name('svg')}.svg`, drawn, 'image/svg+xml');
-    }),
-    button(TEXT.png, 'png-file', async () => {
-      const { downloadPicture } = await import('./export.js');
-      const drawn = svg();
-      if (drawn) await downloadPicture(`${name('png')}.png`, drawn);
-    }));
 }
 
 /** The table twin of the charts; filled only while it is open. */

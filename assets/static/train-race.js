@@ -1,8 +1,9 @@
 // Training: a race. All curves in one chart, and a table of what each model reached.
 import { get, post, said as heard } from './train-api.js';
 import { code, scroll } from './train-areas.js';
-import { TONES, chartFile, drawChart } from './train-chart.js';
-import { makeFiles } from './train-parts.js';
+import { drawnSvg } from './export.js';
+import { makeFiles } from './lab-files.js';
+import { TONES, drawChart } from './train-chart.js';
 import { STATES, axisText, duration, figure, figureName, many } from './train-words.js';
 
 const { element, asker, format, openTab, t, texts } = window.Cloze;
@@ -63,7 +64,7 @@ export function makeRace(view, { onAgain, onGone, onChange }) {
   const early = element('p', { class: 'train-note', text: TEXT.none });
   const table = element('table', { class: 'train-results' });
   let chart = null;
-  const files = makeFiles('train-race', { csv: () => cells(), svg: () => chart && chartFile(chart.svg), name: () => current });
+  const files = makeFiles('train-race', { csv: () => cells(), svg: () => chart && drawnSvg(chart.svg), name: () => current });
   const root = element('div', { class: 'train-run train-race' },
     element('section', { class: 'card train-head' }, element('header', {}, name, badge), facts,
       element('span', { class: 'train-bar', 'aria-hidden': 'true' }, bar), reason, said,

@@ -1,9 +1,11 @@
 // Training: one run, live. Charts, what is wrong with it, its snapshots, log, config and files.
 import { get, post, said as heard } from './train-api.js';
-import { TONES, chartFile, drawChart } from './train-chart.js';
+import { drawnSvg } from './export.js';
+import { makeFiles } from './lab-files.js';
+import { TONES, drawChart } from './train-chart.js';
 import { makeExtremes } from './train-extremes.js';
 import { makeScrub } from './train-scrub.js';
-import { makeFiles, makeRecord, makeSettings } from './train-parts.js';
+import { makeRecord, makeSettings } from './train-parts.js';
 import { makeResult } from './train-result.js';
 import { makeTry } from './train-try.js';
 import { STATES, axisText, duration, figure, figureName, many, modelName } from './train-words.js';
@@ -139,7 +141,7 @@ export function makeRun(view, { onAgain, onTune, onGone, onChange }) {
   let chart = null;
   let picked = null;
   const files = makeFiles('train', {
-    csv: () => record.csv(feeds.get(current).records), svg: () => chart && chartFile(chart.svg),
+    csv: () => record.csv(feeds.get(current).records), svg: () => chart && drawnSvg(chart.svg),
     name: (kind) => (kind === 'csv' ? current : `${current}-${shown.select.value}`),
   });
 

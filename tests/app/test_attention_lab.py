@@ -1,86 +1,17 @@
 """The modes of the Attention tab without a browser: their numbers are those of the core."""
 
 import asyncio
-import csv
-import io
-import json
-import os
-from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-import torch
 
-import core_models as cm
 import viz
-from app.attention_scene import Lab, Scene, filtered, parts, read_scene
-from app.session import Session
+from app.attention_scene import Scene, filtered, parts, read_scene
 from app.tabs import attention
 from core_models import ablation, attention_flow
 from core_models.prediction.passes import seen_with
-from tests.core.tiny_models import WORDS, new, tiny
-
-TEXT = "red fox sees small dog"
-SECOND = "birds sing in the tree"
-HEADS = {
-    "t-bert": ("bert-base", ("masked_token",)),
-    "t-albert": ("albert-base", ("masked_token",)),
-    "t-deberta": ("deberta-base", ("masked_token",)),
-    "t-xlnet": ("xlnet-base", ("permutation",)),
-    "t-judge": ("electra-base", ("replaced_token",)),
-}
-
-
-@pytest.fixture(scope="module")
-def lab(tmp_path_factory):
-    """The lab over a folder of tiny random models."""
-    folder = tmp_path_factory.mktemp("models")
-    for name, (size, heads) in HEADS.items():
-        new(tiny(size, layers=3), heads=heads).save(folder / name)
-    before = os.environ.get("CLOZE_MODELS")
-    os.environ["CLOZE_MODELS"] = str(folder)
-    session = Session()
-    yield Lab(session)
-    session.close()
-    if before is None:
-        del os.environ["CLOZE_MODELS"]
-    else:
-        os.environ["CLOZE_MODELS"] = before
-
-
-def ask(lab, kind, model="t-bert", **values):
-    data = {"rev": 5, "text": TEXT, "model": model, "marks": [], "lab": kind, **values}
-    answer = asyncio.run(attention.answer_or_refuse(attention.compute, lab, data))
-    json.dumps(answer, allow_nan=False)
-    assert answer["rev"] == 5
-    return answer
-
-
-def save(lab, kind, what, model="t-bert", **values):
-    data = {"rev": 6, "text": TEXT, "model": model, "lab": kind, "kind": what, **values}
-    return asyncio.run(attention.answer_or_refuse(attention.save, lab, data))
-
-
-def grid(answer, n=0):
-    sent = answer["grids"][n]
-    return viz.from_bytes(sent["data"], "<f4").reshape(len(sent["rows"]), len(sent["columns"]))
-
-
-def traced(lab, model="t-bert", sites=("probabilities",), masks=(), second=None):
-    loaded = lab.session.model(model)
-    (encoding,) = loaded.encode([(TEXT, second) if second else TEXT])
-    encoding = seen_with(encoding, dict.fromkeys(masks, loaded.tokenizer.mask_id))
-    trace = cm.Trace(sites)
-    with torch.no_grad():
-        loaded.encoder(loaded.collate([encoding]), trace)
-    return loaded, encoding, trace
-
-
-def maps(lab, **values):
-    return traced(lab, **values)[2].stack("probabilities")[:, 0].numpy()
-
-
-HIDDEN = [{"position": 4, "case": "mask"}]
+from tests.app.attention_lab import HIDDEN, SECOND, TEXT, ask, grid, maps, traced
+from tests.core.tiny_models import WORDS
 
 
 def test_combined_heads_are_those_chosen(lab):
@@ -266,75 +197,6 @@ def test_two_models_with_the_hidden_word_carried_over(lab):
     np.testing.assert_allclose(grid(heads, 1), maps(lab, model="t-albert")[0, 0], atol=1e-6)
     for values in ({"other": "nothing"}, {"what": "all"}, {"places": [1]}, {"places": [[0], 1]}):
         assert ask(lab, "compare", **values)["error"]
-
-
-QUESTIONS = {
-    "combined": {"picks": [[0, 0], [1, 1]]},
-    "rollout": {},
-    "norms": {"layer": 0, "head": 0},
-    "off": {"off": [[0, 1]], "marks": HIDDEN, "sweep": True},
-    "products": {"layer": 0, "head": 0},
-    "compare": {"other": "t-albert"},
-}
-
-
-@pytest.mark.parametrize("kind", QUESTIONS)
-def test_files_open_and_hold_the_numbers(lab, kind):
-    drawing = save(lab, kind, "svg", **QUESTIONS[kind])
-    assert drawing["name"] == f"attention-{kind}.svg"
-    assert "dog" in "".join(ElementTree.fromstring(drawing["text"]).itertext()) or kind == "off"
-    rows = list(csv.reader(io.StringIO(save(lab, kind, "csv", **QUESTIONS[kind])["text"])))
-    shown = grid(ask(lab, kind, **QUESTIONS[kind]))
-    again = [[float(cell) for cell in row[1:]] for row in rows[2 : 2 + len(shown)]]
-    np.testing.assert_allclose(again, np.nan_to_num(shown), rtol=1e-4, atol=1e-6)
-    if kind == "off":
-        assert len([row for row in rows if row and row[0].startswith("layer ")]) == 4  # corner too
-    assert save(lab, kind, "exe", **QUESTIONS[kind])["error"]
-
-
-@pytest.mark.parametrize("kind", [kind for kind in QUESTIONS if kind != "compare"])
-def test_the_code_shown_recomputes_the_numbers(lab, kind, monkeypatch):
-    values = {key: value for key, value in QUESTIONS[kind].items() if key != "sweep"}
-    answer = ask(lab, kind, second=SECOND, **values)
-    lines = answer["code"].splitlines()
-    names: dict[str, object] = {}
-    expressions = []
-    for line in lines:  # lines that are values, as a console would show them
-        try:
-            compile(line, "", "eval")
-        except SyntaxError:
-            exec(line, names)
-        else:
-            expressions.append(eval(line, names))
-    if kind in ("combined", "norms"):
-        found = names["weights" if kind == "combined" else "norms"]
-        np.testing.assert_allclose(grid(answer, 0 if kind == "combined" else 1), found, atol=1e-5)
-    if kind == "rollout":
-        np.testing.assert_allclose(grid(answer, 1), expressions[-2], atol=1e-6)
-        np.testing.assert_allclose(grid(answer)[2], expressions[-1], atol=1e-6)
-    if kind == "off":
-        before, after = (float(value) for value in expressions[-2])
-        assert before == pytest.approx(np.exp(answer["target"]["before"]), rel=1e-4)
-        assert after == pytest.approx(np.exp(answer["target"]["after"]), rel=1e-4)
-        row = ask(lab, "damage", second=SECOND, layer=0, marks=HIDDEN)["row"]
-        np.testing.assert_allclose(expressions[-1][0].numpy(), row, atol=1e-5)
-    if kind == "products":
-        products = expressions[1].detach().numpy()[answer["keys"]]
-        np.testing.assert_allclose(grid(answer), products, atol=1e-5)
-
-
-@pytest.mark.parametrize("what", ["mean", "head", "rollout"])
-def test_the_code_of_a_comparison_is_that_of_both(lab, what):
-    answer = ask(lab, "compare", other="t-albert", what=what, marks=HIDDEN)
-    first = answer["code"][: answer["code"].rindex("import core_models as cm")]
-    if what == "rollout":
-        first = answer["code"][: answer["code"].rindex("from core_models")]
-    for n, code in enumerate((first, answer["code"])):  # run whole, the second model's is left
-        names: dict[str, object] = {}
-        exec(code, names)
-        weights = names["weights"]
-        found = weights if isinstance(weights, np.ndarray) else weights.detach().numpy()
-        np.testing.assert_allclose(grid(answer, n), found, atol=1e-6)
 
 
 def test_equal_questions_run_the_model_once(lab, monkeypatch):

@@ -4,6 +4,7 @@ import asyncio
 import csv
 import io
 from dataclasses import replace
+from functools import partial
 from xml.etree import ElementTree
 
 import numpy as np
@@ -16,6 +17,7 @@ from app.ask import Ask, Mark
 from app.attention_code import one_head
 from app.session import AttentionResult, SentenceToken, Session
 from app.tabs import attention
+from app.views import answered
 from core_models import InputError
 
 WORDS = ["[CLS]", "The", "capital", "of", "=cmd", "<b>", "[SEP]"]
@@ -112,7 +114,7 @@ def test_places_that_do_not_exist_are_refused(layer, head):
 
 def test_a_refusal_is_told_to_the_page():
     answer = asyncio.run(
-        attention.answer_or_refuse(attention.show, FakeSession(), question(layer=99, head=0))
+        answered(partial(attention.show, FakeSession()), question(layer=99, head=0))
     )
     assert answer["rev"] == 7
     assert "0 to 1" in answer["error"]
@@ -120,9 +122,7 @@ def test_a_refusal_is_told_to_the_page():
 
 @pytest.mark.parametrize("text", ["", "   ", None, 3, "x" * 100_000])
 def test_texts_that_cannot_be_read(text):
-    answer = asyncio.run(
-        attention.answer_or_refuse(attention.show, FakeSession(), question(text=text))
-    )
+    answer = asyncio.run(answered(partial(attention.show, FakeSession()), question(text=text)))
     assert answer["error"]
 
 

@@ -1,5 +1,6 @@
 """The Budget tab without a browser: counts, claims, own sizes, times, files, bad input."""
 
+import asyncio
 import csv
 import io
 from dataclasses import replace
@@ -10,6 +11,7 @@ import pytest
 import core_models as cm
 from app import budget, budget_claims, budget_time
 from app.tabs import budget as tab
+from app.views import answered
 from core_models.counts import count
 
 OWN = {
@@ -26,7 +28,7 @@ OWN = {
 
 
 def ask(answer=tab.show, **question):
-    return tab.reply(answer, {"rev": 7, "length": 64, "sizes": [], **question})
+    return asyncio.run(answered(answer, {"rev": 7, "length": 64, "sizes": [], **question}))
 
 
 @pytest.mark.parametrize(

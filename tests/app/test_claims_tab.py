@@ -119,7 +119,7 @@ def test_an_error_is_told_and_not_kept(session, monkeypatch):
 
     claim = slow_claim(monkeypatch, work)
     desk = Desk(session)
-    answer = asyncio.run(tab.run(desk, "a", {"rev": 4, "name": "slow", "seed": 0, "model": MODEL}))
+    answer = asyncio.run(tab.run(desk, {"rev": 4, "name": "slow", "seed": 0, "model": MODEL}, "a"))
     assert answer == {"rev": 4, "error": "no luck", "kind": "result", "name": "slow"}
     assert desk.known(claim, 0, MODEL) is None
 
@@ -137,7 +137,7 @@ def test_an_error_is_told_and_not_kept(session, monkeypatch):
     ],
 )
 def test_bad_questions_are_answered(session, question):
-    answer = asyncio.run(tab.run(Desk(session), "a", {"rev": 1, "seed": 0, **question}))
+    answer = asyncio.run(tab.run(Desk(session), {"rev": 1, "seed": 0, **question}, "a"))
     assert answer["rev"] == 1
     assert answer["error"]
 
@@ -150,7 +150,7 @@ def test_files_hold_the_measured_cards(session):
     names = ("bert-always-mask", "electra-twice")
     for name in names:
         answer = asyncio.run(
-            tab.run(desk, "a", {"rev": 1, "name": name, "seed": 0, "model": MODEL})
+            tab.run(desk, {"rev": 1, "name": name, "seed": 0, "model": MODEL}, "a")
         )
         assert answer["error"] is None
         assert len(answer["bars"]) == len(answer["numbers"])
@@ -183,7 +183,8 @@ def test_files_hold_the_measured_cards(session):
         {"what": "csv", "cards": [1]},
         {"what": "csv", "cards": []},
     ):
-        assert tab.export(desk, {**asked, **bad})["error"]
+        with pytest.raises(InputError):
+            tab.export(desk, {**asked, **bad})
 
 
 def test_bars_share_a_scale_by_unit():

@@ -6,6 +6,7 @@ import io
 import math
 import shutil
 from dataclasses import replace
+from functools import partial
 from xml.etree import ElementTree
 
 import pytest
@@ -16,6 +17,7 @@ from app import forge
 from app.session import Session
 from app.tabs import forge as tab
 from app.tabs import mask
+from app.views import answered
 from core_models.prediction import detect, fill
 from core_models.prediction import forge as core_forge
 from viz import verdicts
@@ -52,7 +54,7 @@ def session(models, monkeypatch):
 
 def ask(session, answer=tab.show, **values):
     question = {"rev": 7, "text": TEXT, "model": "sleuth", "roll": 3, **values}
-    return asyncio.run(answer(session, question))
+    return asyncio.run(answered(partial(answer, session), question))
 
 
 def hide(*positions):

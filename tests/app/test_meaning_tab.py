@@ -14,7 +14,7 @@ from app import meaning as lab
 from app.meaning_corpus import Corpus
 from app.session import Session
 from app.tabs import meaning as tab
-from core_models import meaning
+from core_models import InputError, meaning
 from viz.meaning import Path, paths_svg
 
 MODEL = "bert-mini"
@@ -172,8 +172,8 @@ def test_odd_numbers_are_refused_or_bounded(session, corpus):
     assert near(session, corpus, layer=10_000)[0]["layer"] == session.model(MODEL).config.steps + 1
     assert near(session, corpus, which=2)[0]["which"] == 0  # a sentence without the word
     assert "layer is" in near(session, corpus, layer="x")[0]["error"]
-    bad = asyncio.run(tab.export(session, corpus, {**QUESTION, "what": "svg", "layer": {}}))
-    assert "layer is" in bad["error"]
+    with pytest.raises(InputError, match="layer is"):
+        asyncio.run(tab.export(session, corpus, {**QUESTION, "what": "svg", "layer": {}}))
 
 
 def test_files_hold_what_is_shown(session, corpus):
@@ -187,7 +187,9 @@ def test_files_hold_what_is_shown(session, corpus):
         question = {**QUESTION, "what": "svg", "way": way}
         picture = asyncio.run(tab.export(session, corpus, question))
         ElementTree.fromstring(picture["text"])
-    assert asyncio.run(tab.export(session, corpus, {**QUESTION, "what": "gif"}))["error"]
+    for bad in ({"what": "gif"}, {"what": "csv", "way": "up"}, {"what": "csv", "way": [1]}):
+        with pytest.raises(InputError, match="must be"):
+            asyncio.run(tab.export(session, corpus, {**QUESTION, **bad}))
 
 
 def test_the_code_runs_and_gives_the_numbers(session, corpus, capsys):

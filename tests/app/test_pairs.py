@@ -4,6 +4,7 @@ import asyncio
 import csv
 import io
 from dataclasses import replace
+from functools import partial
 from xml.etree import ElementTree
 
 import pytest
@@ -14,6 +15,7 @@ import core_models as cm
 from app import pairs
 from app.session import Session
 from app.tabs import pairs as tab
+from app.views import answered
 from core_models.data import documents
 from core_models.prediction import judge_pair
 from viz.words import percent
@@ -50,7 +52,7 @@ def session(models, monkeypatch):
 
 def ask(session, answer=tab.show, **values):
     question = {"rev": 9, "text": FIRST, "second": SECOND, "model": "follows", "base": BASE}
-    return asyncio.run(answer(session, question | values))
+    return asyncio.run(answered(partial(answer, session), question | values))
 
 
 def test_verdicts_are_those_of_judge_pair(session):
@@ -196,10 +198,30 @@ def test_bad_questions_get_a_sentence_and_their_revision(session, values, word):
     assert word in answer["error"]
 
 
-def test_only_whole_numbers_name_examples():
+def test_only_whole_numbers_name_examples(session):
+    def example(number):
+        question = {"rev": 1, "model": "follows", "number": number}
+        return asyncio.run(tab.example(session, question))
+
     for number in (-1, 1.5, "1", None, 10**9):
-        assert "number" in tab.example({"rev": 1, "number": number})["error"]
-    assert tab.example({"rev": 1, "number": 4})["first"] == pairs.example(4).first
+        assert "number" in example(number)["error"]
+    assert example(4)["first"] == pairs.example(4).first
+    assert example(4)["language"] == "en"
+
+
+def test_a_chinese_model_gets_chinese_examples_and_no_english_stand_in(session, monkeypatch):
+    passages = list(documents.read(sorted(pairs.PRIMER.glob("chinese-*.txt"))))
+    for number in range(20):
+        found = pairs.example(number, "zh")
+        (mine,) = [p for p in passages if found.first in p and found.next in p]
+        assert mine[mine.index(found.first) + 1] == found.next
+        assert found.other not in mine
+    chinese = session.model("follows").tokenizer
+    monkeypatch.setattr(tab, "language_of", lambda read: "zh" if read is chinese else "en")
+    question = {"rev": 1, "model": "follows", "number": 4}
+    answer = asyncio.run(tab.example(session, question))
+    assert (answer["language"], answer["first"]) == ("zh", pairs.example(4, "zh").first)
+    assert list(ask(session)["answering"].values()) == ["follows", None]
 
 
 def test_long_texts_are_cut_and_say_so(session):

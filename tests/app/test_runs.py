@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from app import run_process, run_texts
+from app import run_process
 from app.run_reports import Reports
 from app.runs import Runs
 from core_models import InputError
@@ -266,68 +266,6 @@ def test_continuing_from_a_run_names_it_and_not_its_place(service):
     assert runs.config(second)["model"]["checkpoint"] == str(runs.root / first / "model")
     assert runs.as_form(second)["model"]["checkpoint"] == name
     assert runs.models() == [(name, f"{first} (run)")]
-
-
-@pytest.mark.parametrize(
-    ("content", "words"),
-    [
-        (b"", "empty"),
-        (b"  \n ", "empty"),
-        (b"one line only", "one line"),
-        ("gr\u00fc\u00dfe\nund mehr".encode("latin-1"), "not UTF-8"),
-        ("two\nlines".encode("utf-16"), "UTF-16"),
-        (b"a\0b\nc", "control characters"),
-        (b"PK\x03\x04 zip", "packed file"),
-        (b"%PDF-1.7\n", "PDF"),
-        (b"a" * (run_texts.MOST_BYTES + 1), "20 MB"),
-    ],
-)
-def test_what_is_no_text_is_refused_in_plain_words(service, content, words):
-    with pytest.raises(InputError, match=words):
-        service().inbox.save("x.txt", content)
-
-
-@pytest.mark.parametrize(
-    ("name", "content"),
-    [
-        ("my.csv", "id,text\n1,A cat sees a dog.\n2,A dog hears a bird.\n"),
-        ("my.tsv", "id\ttext\n1\tA cat sees a dog.\n2\tA dog hears a bird.\n"),
-        ("my.jsonl", '{"text": "A cat sees a dog."}\n{"text": "A dog hears a bird."}\n'),
-    ],
-)
-def test_a_table_is_kept_with_its_column_and_its_first_rows(service, name, content):
-    runs = service()
-    text = runs.inbox.save(name, content.encode())
-    assert (text.name, text.column) == (name, "text")
-    assert text.sample == ("A cat sees a dog.", "A dog hears a bird.")
-    run = runs.create(CONFIG | {"data": {"texts": [], "column": "text"}}, texts=[text.id])
-    assert (runs.root / run / "texts" / name).read_text() == content
-
-
-def test_a_table_without_the_named_column_is_refused_by_its_own_name(service):
-    inbox = service().inbox
-    with pytest.raises(InputError, match=r"my\.csv") as refused:
-        inbox.save("my.csv", b"id,label\n1,a\n2,b\n", "body")
-    assert "body" in str(refused.value)
-    assert str(inbox.folder) not in str(refused.value)
-    with pytest.raises(InputError, match="Parquet"):
-        inbox.save("my.parquet", b"not one")
-
-
-@pytest.mark.parametrize(
-    ("given", "clean"),
-    [
-        ("../../etc/passwd", "passwd.txt"),
-        ("C:\\books\\one.txt", "one.txt"),
-        ("", "text.txt"),
-        (None, "text.txt"),
-        ("文本.txt", "文本.txt"),
-        ("...", "text.txt"),
-        ("../a.CSV", "a.csv"),
-    ],
-)
-def test_file_names_of_visitors_become_harmless(given, clean):
-    assert run_texts.clean_name(given) == clean
 
 
 def test_polling_gives_each_report_once_and_starts_over_when_some_are_taken_back(service):

@@ -5,6 +5,7 @@ import csv
 import io
 import math
 from dataclasses import replace
+from functools import partial
 from xml.etree import ElementTree
 
 import pytest
@@ -14,6 +15,7 @@ import core_models as cm
 from app import spans
 from app.session import Session
 from app.tabs import spans as tab
+from app.views import answered
 from core_models import span_masking
 from core_models.prediction import fill_spans, shift
 from core_models.prediction.spans import loss_of
@@ -66,7 +68,7 @@ def without(monkeypatch):
 
 def ask(session, answer=tab.show, **values):
     question = {"rev": 6, "text": TEXT, "model": NAME, **values}
-    return asyncio.run(answer(session, question))
+    return asyncio.run(answered(partial(answer, session), question))
 
 
 def hide(session, *words, model=NAME):

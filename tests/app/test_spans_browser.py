@@ -116,7 +116,7 @@ def test_a_link_restores_the_view(cloze, visit, session):
     tab = Tab(cloze)
     tab.page.get_by_role("button", name="Other words inside").first.click()
     tab.page.wait_for_function(
-        "Cloze.sentence.text.startsWith('Bees') && Cloze.sentence.marks.size"
+        "Cloze.sentence.text.startsWith('The government') && Cloze.sentence.marks.size"
     )
     tab.settle()
     tab.page.click("#sp-roll")
@@ -125,7 +125,7 @@ def test_a_link_restores_the_view(cloze, visit, session):
     link = tab.page.evaluate("location.hash")
     other = Tab(visit(link=link))
     other.page.wait_for_function(
-        "Cloze.sentence.text.startsWith('Bees') && Cloze.sentence.marks.size"
+        "Cloze.sentence.text.startsWith('The government') && Cloze.sentence.marks.size"
     )
     other.settle()
     assert (other.losses(), other.page.locator(f"{ROOT} .sp-token").all_inner_texts()) == before

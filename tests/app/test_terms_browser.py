@@ -104,7 +104,7 @@ def test_switching_terms_changes_map_and_prediction(open_tab, session):
     assert page.get_attribute('[data-switch="c2p"]', "aria-checked") == "false"
     assert page.get_attribute('[data-scope="model"]', "aria-checked") == "true"
     model = session.model("deberta-tiny")
-    (encoding,) = model.encode([SENTENCE])
+    (encoding,) = model.encode([page.evaluate("Cloze.sentence.text")])
     gaps = page.evaluate("[...Cloze.sentence.marks.keys()].sort((a, b) => a - b)")
     seen = seen_with(encoding, dict.fromkeys(gaps, model.tokenizer.mask_id))
     chances = []
@@ -208,6 +208,42 @@ def test_a_link_restores_the_lab_and_files_open(open_tab, visit):
     assert other.get_attribute('[data-switch="p2c"]', "aria-checked") == "false"
     assert other.get_attribute('[data-scope="layer"]', "aria-checked") == "true"
     assert other.inner_text("#ts-prediction") == page.inner_text("#ts-prediction")
+
+
+def test_the_charts_of_distances_and_of_the_table_are_files(open_tab):
+    page = open_tab("deberta-tiny", "&marks=6").page
+    page.wait_for_selector("#ts-table:not([hidden]) svg .curve")
+    files = {}
+    for chart in ("distance", "table"):
+        for kind in ("csv", "svg-file", "png-file"):
+            with page.expect_download() as download:
+                page.click(f"#ts-{chart}-{kind}")
+            files[chart, kind] = download.value.path().read_bytes()
+        drawn = ElementTree.fromstring(files[chart, "svg-file"])
+        curves = [path for path in drawn.iter() if path.tag.endswith("path")]
+        assert curves
+        assert all("var(" not in path.get("style", "") for path in curves)
+        assert files[chart, "png-file"][:4] == b"\x89PNG"
+    rows = list(csv.DictReader(files["distance", "csv"].decode().splitlines()))
+    reach = int(page.input_value("#ts-reach"))
+    assert [int(row["distance"]) for row in rows] == list(range(-reach, reach + 1))
+    page.click("#ts-means summary")
+    page.wait_for_selector("#ts-means tbody tr")
+    shown = page.locator("#ts-means tbody tr").evaluate_all(
+        "rows => rows.map(row => [...row.cells].slice(0, 3).map(cell => cell.textContent))"
+    )
+    found = {row["distance"]: row for row in rows}
+    assert shown
+    for distance, pairs, content in shown:
+        row = found[distance.replace("\u2212", "-")]
+        assert row["pairs"] == pairs
+        assert float(row["mean_content"]) == pytest.approx(
+            float(content.replace("\u2212", "-")), abs=0.006
+        )
+    table = list(csv.DictReader(files["table", "csv"].decode().splitlines()))
+    terms = cm.size(page.input_value("#ts-size")).attention.terms
+    distances = torch.tensor([int(row["distance"]) for row in table])
+    assert [int(row["row"]) for row in table] == rows_of(terms, distances).tolist()
 
 
 def test_strange_links_and_long_texts_are_answered(open_tab):

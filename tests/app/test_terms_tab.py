@@ -14,6 +14,7 @@ import core_models as cm
 from app import terms, terms_tables
 from app.session import Session
 from app.tabs import terms as tab
+from core_models import InputError
 from core_models.prediction import fill, terms_view
 from core_models.terms.buckets import rows_of
 from tests.app.terms_models import save_tiny_models
@@ -220,8 +221,8 @@ def test_files_hold_what_is_shown(session):
         assert row["score"] == "" or float(row["score"]) == pytest.approx(total, abs=1e-5)
     picture = asyncio.run(tab.export(session, {**question, "what": "svg"}))
     ElementTree.fromstring(picture["text"])
-    bad = asyncio.run(tab.export(session, {**question, "what": ["pdf"]}))
-    assert "must be svg or csv" in bad["error"]
+    with pytest.raises(InputError, match="must be svg or csv"):
+        asyncio.run(tab.export(session, {**question, "what": ["pdf"]}))
 
 
 def test_the_code_runs_and_gives_the_numbers(session, capsys):

@@ -1,10 +1,12 @@
 """The Timeline tab without a browser: draws, contexts, lengths and formats against the core."""
 
+import asyncio
 import csv
 import io
 import itertools
 import random
 from collections import Counter
+from functools import partial
 from xml.etree import ElementTree
 
 import pytest
@@ -12,6 +14,7 @@ import torch
 
 from app import timeline, timeline_formats
 from app.tabs import timeline as tab
+from app.views import answered
 from core_models import masking, span_masking
 from core_models.data import documents
 from core_models.data.corpus import Corpus
@@ -26,7 +29,7 @@ TEXT = "The capital of France is Paris , and its unbelievable museums are there 
 
 def ask(session, answer=tab.show, **values):
     question = {"rev": 7, "text": TEXT, "model": "bert-mini", **values}
-    found = answer(session, question)
+    found = asyncio.run(answered(partial(answer, session), question))
     assert found["rev"] == 7
     return found
 
@@ -164,7 +167,7 @@ def test_formats_are_those_of_the_core(session, model, name):
         (tab.formats, {"length": 8}, "whole number from 32 to 256"),
         (tab.export, {"what": "exe"}, "svg or csv"),
         (tab.export, {"what": ["svg"]}, "svg or csv"),
-        (tab.export, {"what": "svg", "regime": "x"}, "regime static, copies or dynamic"),
+        (tab.export, {"what": "svg", "regime": "x"}, "one of static, copies, dynamic"),
     ],
 )
 def test_bad_input_is_explained(session, answer, values, match):

@@ -1,7 +1,9 @@
 """The Tokenizers tab without a browser: cuts, bytes, word groups, templates, files, bad input."""
 
+import asyncio
 import csv
 import io
+from functools import partial
 from xml.etree import ElementTree
 
 import pytest
@@ -9,6 +11,7 @@ import pytest
 import core_models as cm
 from app import tokenizers
 from app.tabs import tokenizers as tab
+from app.views import answered
 
 ENGLISH = "Unbelievable! The café's 3 pyramids weren't re-built."
 CHINESE = "北京是中国的首都，位于华北平原的北部。"
@@ -16,7 +19,8 @@ LINES = (ENGLISH, CHINESE, "I love 北京 😀 龘 .", " two  blanks and a\ttab 
 
 
 def ask(session, answer=tab.show, **question):
-    return answer(session, {"rev": 5, "model": "bert-mini", "text": ENGLISH, **question})
+    asked = {"rev": 5, "model": "bert-mini", "text": ENGLISH, **question}
+    return asyncio.run(answered(partial(answer, session), asked))
 
 
 @pytest.mark.parametrize("kind", tokenizers.KINDS)

@@ -3,7 +3,6 @@
 import csv
 import json
 import math
-from dataclasses import replace
 
 import pytest
 import torch
@@ -11,6 +10,7 @@ import torch
 import core_models as cm
 from core_models.tasks.objectives import OBJECTIVES
 from core_models.tokenizer import Tokenizer
+from tests.core.tiny_models import small_bert
 
 NOUNS = ("film", "meal", "room", "song", "walk", "book", "trip", "play", "soup", "game")
 GOOD = ("great", "lovely", "superb", "charming")
@@ -35,16 +35,7 @@ SENTENCES = "\n".join(
 def tiny(runs):
     """A finished run that is only a tiny random model; its name in the pickers."""
     tokenizer = Tokenizer.train(ROWS.replace(",", " ").split("\n"), vocabulary=120)
-    size = cm.size("bert-tiny").with_vocabulary(tokenizer.vocabulary, pad_id=tokenizer.pad_id)
-    config = replace(
-        size,
-        width=32,
-        initial_std=0.1,
-        embeddings=replace(size.embeddings, width=32, positions=64),
-        attention=replace(size.attention, heads=2, head_width=16),
-        feed_forward=replace(size.feed_forward, width=64),
-    )
-    model = cm.Model.new(config, tokenizer, generator=torch.Generator().manual_seed(5))
+    model = small_bert(tokenizer)
     run = runs.create({"model": {"checkpoint": "bert-mini"}, "task": {"set": "sentiment"}})
     model.save(runs.root / run / "model")
     return f"run/{run}"
@@ -223,8 +214,8 @@ def test_bert_mini_learns_sentiment_better_than_the_majority(visit, runs):
     page = train.page
     page.set_default_timeout(240_000)
     train.ready()
-    page.fill("#train-task-epochs", "3")
-    page.locator(".train-end .train-sum", has_text="129 steps").wait_for()
+    page.fill("#train-task-epochs", "2")
+    page.locator(".train-end .train-sum", has_text="86 steps").wait_for()
     train.ready()
     page.click("#train-task-start")
     page.wait_for_selector(".train-run[data-state=finished]")

@@ -6,7 +6,6 @@ import time
 import pytest
 
 from app import run_models, run_process, run_races, run_tasks
-from app.doctor import Case, examine
 from app.run_limits import Limits
 from app.run_reports import Reports
 from app.runs import Runs
@@ -33,32 +32,18 @@ RACE = {
 OWN, OTHER = "a" * 32, "b" * 32
 
 
-@pytest.fixture
-def make(tmp_path):
-    """Makes services over one folder that start nothing."""
-    made = []
-
-    def make(**options):
-        made.append(Runs(tmp_path / "runs", seconds=60, **options))
-        return made[-1]
-
-    yield make
-    for each in made:
-        each.close()
-
-
 # --- labelled sets --------------------------------------------------------------------------
 
 
-def test_a_shipped_set_is_described_by_its_labels_and_first_rows(make):
-    found = run_tasks.look(make().inbox, {"set": "sentiment"})
+def test_a_shipped_set_is_described_by_its_labels_and_first_rows(make_runs):
+    found = run_tasks.look(make_runs().inbox, {"set": "sentiment"})
     assert found["kind"] == "classify"
     assert sum(found["train"]["labels"].values()) == found["train"]["rows"]
     assert found["rows"][0]["said"] in found["labels"]
 
 
-def test_a_sent_table_is_guessed_and_may_be_mapped_otherwise(make):
-    inbox = make().inbox
+def test_a_sent_table_is_guessed_and_may_be_mapped_otherwise(make_runs):
+    inbox = make_runs().inbox
     sent = inbox.save_labelled("moods.csv", ROWS.encode())
     found = run_tasks.look(inbox, {"set": sent["id"]})
     assert found["problem"] is None
@@ -84,8 +69,8 @@ def test_a_sent_table_is_guessed_and_may_be_mapped_otherwise(make):
         ("../rows.TSV", "text\tlabel\na\tx\n", ".tsv"),
     ],
 )
-def test_what_is_pasted_is_told_apart_by_its_first_line(make, name, content, ending):
-    assert make().inbox.save_labelled(name, content.encode())["name"].endswith(ending)
+def test_what_is_pasted_is_told_apart_by_its_first_line(make_runs, name, content, ending):
+    assert make_runs().inbox.save_labelled(name, content.encode())["name"].endswith(ending)
 
 
 @pytest.mark.parametrize(
@@ -98,8 +83,8 @@ def test_what_is_pasted_is_told_apart_by_its_first_line(make, name, content, end
         ("context,question,answers\nA b c.,What?,zebra\nB c d.,Who?,B\n", "does not stand"),
     ],
 )
-def test_a_table_that_cannot_be_learned_from_says_why(make, content, words):
-    inbox = make().inbox
+def test_a_table_that_cannot_be_learned_from_says_why(make_runs, content, words):
+    inbox = make_runs().inbox
     sent = inbox.save_labelled("rows.csv", content.encode())
     try:
         problem = run_tasks.look(inbox, {"set": sent["id"]})["problem"]
@@ -109,8 +94,8 @@ def test_a_table_that_cannot_be_learned_from_says_why(make, content, words):
 
 
 @pytest.mark.parametrize("name", ["/etc/passwd", "../x", "nothing", "", None, 3, "a" * 16])
-def test_a_page_names_shipped_and_sent_sets_only(make, name):
-    runs = make()
+def test_a_page_names_shipped_and_sent_sets_only(make_runs, name):
+    runs = make_runs()
     with pytest.raises(InputError):
         run_tasks.look(runs.inbox, {"set": name})
     with pytest.raises(InputError):
@@ -118,8 +103,8 @@ def test_a_page_names_shipped_and_sent_sets_only(make, name):
     assert runs.ids() == []
 
 
-def test_a_sent_set_lies_in_the_run_and_goes_with_a_copy(make):
-    runs = make()
+def test_a_sent_set_lies_in_the_run_and_goes_with_a_copy(make_runs):
+    runs = make_runs()
     sent = runs.inbox.save_labelled("moods.csv", ROWS.encode())
     columns = {"text": "body", "label": "mood"}
     config = TASK | {"task": {"kind": "classify", "columns": columns}}
@@ -131,8 +116,8 @@ def test_a_sent_set_lies_in_the_run_and_goes_with_a_copy(make):
     assert Reports(runs).summary(run)["kind"] == "task"
 
 
-def test_a_set_without_the_named_column_makes_no_run(make):
-    runs = make()
+def test_a_set_without_the_named_column_makes_no_run(make_runs):
+    runs = make_runs()
     sent = runs.inbox.save_labelled("moods.csv", ROWS.encode())
     config = TASK | {"task": {"columns": {"text": "title"}}}
     with pytest.raises(InputError, match="title"):
@@ -140,28 +125,28 @@ def test_a_set_without_the_named_column_makes_no_run(make):
     assert runs.ids() == []
 
 
-def test_what_a_form_comes_to_counts_steps_and_parameters(make, session):
-    found = run_tasks.check(make(), session, TASK, [], None)
+def test_what_a_form_comes_to_counts_steps_and_parameters(make_runs, session):
+    found = run_tasks.check(make_runs(), session, TASK, [], None)
     rows = found["rows"][0]
     assert found["steps"] == 2 * -(-rows // 16)
     assert found["parameters"] == sum(p.numel() for p in session.model("bert-mini").parameters())
     with pytest.raises(InputError, match="frozen_layers"):
-        run_tasks.check(make(), session, TASK | {"frozen_layers": 9}, [], None)
+        run_tasks.check(make_runs(), session, TASK | {"frozen_layers": 9}, [], None)
 
 
 # --- races ----------------------------------------------------------------------------------
 
 
-def test_every_entrant_of_the_form_can_take_part(make):
+def test_every_entrant_of_the_form_can_take_part(make_runs):
     offer = run_races.describe()
     entrants = [each["config"] for each in offer["entrants"]]
-    runs = make()
+    runs = make_runs()
     found = run_races.check(runs, offer["config"] | {"entrants": entrants}, [], None)
     assert found == {"entrants": len(entrants), "steps": 400}
 
 
-def test_a_race_is_one_run_of_the_list_with_models_of_its_entrants(make):
-    runs = make()
+def test_a_race_is_one_run_of_the_list_with_models_of_its_entrants(make_runs):
+    runs = make_runs()
     run = runs.create(RACE)
     folder = runs.folder(run)
     assert isinstance(folder, RaceFolder)
@@ -204,8 +189,8 @@ def test_a_race_is_one_run_of_the_list_with_models_of_its_entrants(make):
         {"measures": {"probes": ["/etc"]}},
     ],
 )
-def test_a_race_from_a_page_is_checked(make, change):
-    runs = make()
+def test_a_race_from_a_page_is_checked(make_runs, change):
+    runs = make_runs()
     with pytest.raises(InputError):
         runs.create(RACE | change)
     assert runs.ids() == []
@@ -226,8 +211,8 @@ def test_names_of_models_do_not_tell_where_they_lie(tmp_path):
 # --- owners and limits ----------------------------------------------------------------------
 
 
-def test_only_the_browser_that_made_a_run_may_change_it(make):
-    runs = make()
+def test_only_the_browser_that_made_a_run_may_change_it(make_runs):
+    runs = make_runs()
     run = runs.create(TASK, owner=OWN)
     kept = (runs.root / run / "owner").read_text()
     assert OWN not in kept
@@ -240,13 +225,13 @@ def test_only_the_browser_that_made_a_run_may_change_it(make):
     assert not any(runs.may_change(nobodys, token) for token in (OWN, "", None))
 
 
-def test_in_a_classroom_everybody_may_change_every_run(make):
-    run = make().create(TASK, owner=OWN)
-    runs = make(shared=True)
+def test_in_a_classroom_everybody_may_change_every_run(make_runs):
+    run = make_runs().create(TASK, owner=OWN)
+    runs = make_runs(shared=True)
     assert runs.may_change(run, OTHER)
     runs.check_owner(run, None)
     with pytest.raises(InputError, match="switched off"):
-        make(shared=True, enabled=False).check_owner(run, OWN)
+        make_runs(shared=True, enabled=False).check_owner(run, OWN)
 
 
 PRETRAINING = {
@@ -278,15 +263,15 @@ PRETRAINING = {
         ),
     ],
 )
-def test_what_is_larger_than_the_server_allows_is_refused(make, limits, config, words):
-    runs = make(limits=Limits(**limits))
+def test_what_is_larger_than_the_server_allows_is_refused(make_runs, limits, config, words):
+    runs = make_runs(limits=Limits(**limits))
     with pytest.raises(InputError, match=words):
         runs.create(config)
     assert runs.ids() == []
 
 
-def test_what_is_as_large_as_allowed_is_made(make):
-    runs = make(limits=Limits(steps=100, parameters=1_000_000))
+def test_what_is_as_large_as_allowed_is_made(make_runs):
+    runs = make_runs(limits=Limits(steps=100, parameters=1_000_000))
     for config in (PRETRAINING, TASK):
         runs.create(config)
     assert len(runs.ids()) == 2
@@ -320,50 +305,3 @@ def test_limits_and_sharing_come_from_the_environment():
     assert Settings.from_environment({}).limits == Limits()
     with pytest.raises(InputError, match="CLOZE_TRAIN_STEPS"):
         Settings.from_environment({"CLOZE_TRAIN_STEPS": "many"})
-
-
-# --- the doctor -----------------------------------------------------------------------------
-
-STATUS = {
-    "state": "running",
-    "steps": 100,
-    "task": {
-        "kind": "classify",
-        "main": "accuracy",
-        "train": {"labels": {"good": 50, "bad": 50}},
-        "baselines": [
-            {"name": "majority", "title": "commonest", "metrics": {"accuracy": 0.5}},
-            {"name": "bag_of_words", "title": "bag of words", "metrics": {"accuracy": 0.8}},
-        ],
-    },
-}
-
-
-def kinds(accuracy, losses=(), labels=None, training=()):
-    status = STATUS | {"task": STATUS["task"] | ({"train": {"labels": labels}} if labels else {})}
-    records = [
-        {"step": 10 * (n + 1), "validation_accuracy": value} for n, value in enumerate(accuracy)
-    ]
-    for name, values in (("validation_loss", losses), ("loss", training)):
-        for record, value in zip(records, values, strict=False):
-            record[name] = value
-    found = examine(Case(records=records, status=status, config={}))
-    return [finding.kind for finding in found]
-
-
-def test_the_doctor_compares_a_fine_tuning_with_its_baselines():
-    assert kinds([0.6] * 4) == []  # too early to say
-    assert kinds([0.6] * 6) == ["below_baseline"]
-    assert kinds([0.6] * 5 + [0.9]) == ["above_baseline"]
-    assert kinds([0.8] * 6) == []
-
-
-def test_the_doctor_sees_unbalanced_labels():
-    assert kinds([0.6], labels={"good": 90, "bad": 30}) == ["unbalanced"]
-    assert kinds([0.6], labels={"good": 89, "bad": 30}) == []
-
-
-def test_the_doctor_sees_rows_learned_by_heart():
-    falling = [0.7, 0.5, 0.3, 0.2, 0.1, 0.05]
-    assert kinds([0.8] * 6, [0.6, 0.5, 0.5, 0.6, 0.7, 0.8], training=falling) == ["memorised"]
-    assert kinds([0.8] * 6, [0.6, 0.5, 0.5, 0.5, 0.5, 0.5], training=falling) == []

@@ -7,13 +7,7 @@ import pytest
 
 from app.why_desk import MOST_WAITING, Desk, StoppedError
 from core_models import InputError
-
-
-def finish(desk):
-    limit = time.monotonic() + 20
-    while desk.busy():
-        assert time.monotonic() < limit
-        time.sleep(0.005)
+from tests.app.why_questions import finish
 
 
 def slow(gate, log, name):

@@ -8,7 +8,8 @@ import pytest
 
 from viz.budget import Bar, bars_svg, short_number
 from viz.records import records_csv
-from viz.tokenizers import WIDTH, Line, Piece, pieces_svg, text_width
+from viz.svg import text_width
+from viz.tokenizers import WIDTH, Line, Piece, pieces_svg
 
 NAMESPACE = {"svg": "http://www.w3.org/2000/svg"}
 NAMES = {"tables": "Tables", "blocks": "Blocks", "head": "Head"}

@@ -1,0 +1,113 @@
+"""What waits is run in batches, and what was answered is kept."""
+
+import threading
+from concurrent.futures import CancelledError
+
+import pytest
+
+from app.batcher import Batcher
+from app.cache import Cache
+
+
+class Recorder:
+    """A model to the batcher: doubles numbers, notes batches, waits until it may go on."""
+
+    def __init__(self):
+        self.batches = []
+        self.free = threading.Event()
+
+    def __call__(self, key, items):
+        self.free.wait(10)
+        self.batches.append((key, list(items)))
+        return [ValueError(item) if item < 0 else item * 2 for item in items]
+
+
+@pytest.fixture
+def recorder():
+    return Recorder()
+
+
+@pytest.fixture
+def batcher(recorder):
+    batcher = Batcher(recorder, most=4, budget=100)
+    yield batcher
+    recorder.free.set()
+    batcher.close()
+
+
+def test_what_waits_is_run_as_one_batch_of_equal_keys(batcher, recorder):
+    futures = [batcher.submit(key, n) for n, key in enumerate("aabab")]
+    recorder.free.set()
+    assert [future.result(5) for future in futures] == [0, 2, 4, 6, 8]
+    sizes = [len(items) for _, items in recorder.batches]
+    assert sum(sizes) == 5
+    assert len(sizes) <= 3
+    assert all(len({key}) == 1 for key, _ in recorder.batches)
+
+
+def test_batches_keep_to_their_most_and_to_their_budget(batcher, recorder):
+    first = batcher.submit("a", 0)
+    many = [batcher.submit("a", n) for n in range(1, 7)]
+    long = [batcher.submit("b", n, size=60) for n in range(3)]
+    recorder.free.set()
+    for future in (first, *many, *long):
+        future.result(5)
+    assert max(len(items) for _, items in recorder.batches) <= 4
+    assert [items for key, items in recorder.batches if key == "b"] == [[0], [1], [2]]
+
+
+def test_an_error_reaches_its_own_request_only(batcher, recorder):
+    good, bad = batcher.submit("a", 1), batcher.submit("a", -1)
+    recorder.free.set()
+    assert good.result(5) == 2
+    with pytest.raises(ValueError, match="-1"):
+        bad.result(5)
+
+
+def test_a_failing_batch_does_not_end_the_thread():
+    def run(key, items):
+        if key == "bad":
+            raise MemoryError("no room")
+        return items
+
+    batcher = Batcher(run)
+    with pytest.raises(MemoryError):
+        batcher.submit("bad", 1).result(5)
+    assert batcher.submit("good", 1).result(5) == 1
+    batcher.close()
+    with pytest.raises(RuntimeError):
+        batcher.submit("good", 1)
+
+
+def test_a_cancelled_request_is_not_run(batcher, recorder):
+    first = batcher.submit("a", 1)
+    gone = batcher.submit("b", 2)
+    assert gone.cancel()
+    recorder.free.set()
+    first.result(5)
+    assert batcher.submit("c", 3).result(5) == 6
+    assert "b" not in [key for key, _ in recorder.batches]
+
+
+def test_closing_cancels_what_waits(recorder):
+    batcher = Batcher(recorder)
+    futures = [batcher.submit(key, 1) for key in "abc"]
+    threading.Timer(0.1, recorder.free.set).start()
+    batcher.close()
+    with pytest.raises(CancelledError):
+        futures[-1].result(5)
+
+
+def test_the_cache_drops_what_was_used_longest_ago():
+    cache = Cache(3)
+    for key in "abc":
+        cache.put(key, key.upper(), 1)
+    assert cache.get("a") == "A"
+    cache.put("d", "D", 1)
+    assert [cache.get(key) for key in "abcd"] == ["A", None, "C", "D"]
+    cache.put("e", "E", 4)
+    assert cache.get("e") is None
+    assert (len(cache), cache.cost) == (3, 3)
+    cache.put("d", "again", 2)
+    assert cache.cost <= 3
+    assert cache.get("d") == "again"

@@ -1,0 +1,57 @@
+"""What a view gets back for what it sent."""
+
+import asyncio
+import threading
+from functools import partial
+
+from app.files import FILE_TYPES, file_answer, read_file_kind
+from app.views import answered
+from core_models import InputError
+
+
+async def waits(extra, question):
+    return {"thread": threading.get_ident(), "said": question["said"], "extra": extra}
+
+
+def works(extra, question):
+    return {"thread": threading.get_ident(), "said": question["said"], "extra": extra}
+
+
+def refuses(question):
+    raise InputError("The number is 3; it must be 4.")
+
+
+async def refuses_later(question):
+    raise InputError("The number is 3; it must be 4.")
+
+
+def test_a_coroutine_answers_on_the_loop_and_a_function_in_a_thread():
+    async def both():
+        question = {"rev": 4, "said": "a"}
+        return [await answered(partial(reply, 1), question) for reply in (waits, works)]
+
+    loop, thread = asyncio.run(both())
+    here = threading.get_ident()
+    assert loop == {"rev": 4, "error": None, "thread": here, "said": "a", "extra": 1}
+    assert thread["thread"] != here
+    assert {**thread, "thread": here} == loop
+
+
+def test_a_reply_keeps_its_own_error():
+    found = asyncio.run(answered(lambda question: {"error": "none"}, {"rev": 2}))
+    assert found == {"rev": 2, "error": "none"}
+
+
+def test_a_refusal_is_a_message():
+    for reply in (refuses, refuses_later):
+        found = asyncio.run(answered(reply, {"rev": 9}))
+        assert found == {"rev": 9, "error": "The number is 3; it must be 4."}
+
+
+def test_files_say_their_name_and_kind():
+    assert [read_file_kind(kind) for kind in FILE_TYPES] == ["svg", "csv"]
+    found = file_answer({"rev": 3}, "cloze-x", "csv", "a,b")
+    assert (found["name"], found["text"], found["rev"]) == ("cloze-x.csv", "a,b", 3)
+    for bad in ("pdf", None, ["svg"], {"svg": 1}, 3):
+        found = asyncio.run(answered(lambda question, bad=bad: read_file_kind(bad), {}))
+        assert "must be svg or csv" in found["error"]
