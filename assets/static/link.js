@@ -82,9 +82,12 @@
     if (short || place.run) history.replaceState(null, '', short ? next : alone);
   }
 
-  // Called once when the page has mounted: the text and the model to open with.
+  // Called once when the page has mounted: the text and the model to open with. Without a link both stay what they are
+  // when the answer arrives, and not what they were when it was asked for: a visitor may be quicker.
+  const AS_IT_IS = { __type__: 'update' };
   window.Cloze.opening = (text, model) => {
-    if (!opened) return [text, model];
+    window.Cloze.mounted = true;
+    if (!opened) return [AS_IT_IS, AS_IT_IS];
     const picker = window.gradio_config.components.find(
       (part) => part.props?.elem_id === 'sentence-model');
     const models = picker.props.choices.map(([, name]) => name);

@@ -1,5 +1,5 @@
 // The guided tour: eight steps over the labs. Each sets up a sentence, hides words, opens a lab and says what to look at.
-const { element, sentence, change, write, openTab, onChange, t, texts } = window.Cloze;
+const { element, sentence, change, field, write, openTab, onChange, t, texts } = window.Cloze;
 
 // hide: words of the sentence, in the spelling of the text.
 const STEPS = texts([
@@ -50,7 +50,7 @@ onChange(() => queueMicrotask(hideWanted));
 
 // The first step of a lesson's link is wanted before the page has mounted.
 function whenReady(then) {
-  if (sentence.tokens.length && document.querySelector('#tabs [role="tab"]')) then();
+  if (window.Cloze.mounted && sentence.tokens.length && document.querySelector('#tabs [role="tab"]')) then();
   else requestAnimationFrame(() => whenReady(then));
 }
 
@@ -62,12 +62,19 @@ function reach(name, tries = 25) {
   setTimeout(() => { if (TABS[current] === name) reach(name, tries - 1); }, 150);
 }
 
+// Nor may the text box: what it does not keep is written again.
+function put(text, tries = 25) {
+  if (!tries || wanted?.text !== text) return;
+  if (field('sentence-text')?.value !== text) write('sentence-text', text);
+  setTimeout(() => put(text, tries - 1), 150);
+}
+
 function setScene(step) {
   const [text, hide] = SCENES[step];
   wanted = { text, hide };
   change({ marks: new Map() });
   if (sentence.text === text) hideWanted();
-  else write('sentence-text', text);
+  else put(text);
   reach(TABS[step]);
   document.getElementById('cloze-chips').scrollIntoView({ block: 'start', behavior: 'smooth' });
 }

@@ -21,6 +21,9 @@ from app.main import start
 from app.runs import Runs
 from app.session import Session
 from app.settings import Settings
+from app.why_service import Explainer
+from tests.app.attention_lab import open_lab
+from tests.app.why_questions import open_session
 
 MODEL = "bert-mini"
 SENTENCE = "The capital of France is Paris ."
@@ -33,6 +36,10 @@ FLAGS = (
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
+    # In place of Playwright's own list. The popups of the address bar are pages, too: half of what
+    # opening a window costs.
+    "--disable-features=HttpsUpgrades,MediaRouter,OptimizationHints,PaintHolding,"
+    "WebUIOmniboxAimPopup,WebUIOmniboxPopup",
 )
 SETTLED = """() => {
   const view = document.querySelector('.view-predictions').dataset;
@@ -61,6 +68,20 @@ def runs(tmp_path_factory):
             runs.folder(run).request_stop()
 
 
+@pytest.fixture
+def make_runs(tmp_path):
+    """Makes services over one folder that start nothing: ``make_runs(**options)``."""
+    made = []
+
+    def make(**options):
+        made.append(Runs(tmp_path / "runs", seconds=60, **options))
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.close()
+
+
 @pytest.fixture(scope="session")
 def session(runs):
     """The service behind the page, over the shipped models."""
@@ -71,6 +92,26 @@ def session(runs):
     yield session
     session.close()
     torch.set_num_threads(threads)
+
+
+@pytest.fixture(scope="module", name="lab")
+def attention_lab(tmp_path_factory):
+    """The modes of the Attention tab over tiny random models."""
+    with open_lab(tmp_path_factory.mktemp("attention")) as lab:
+        yield lab
+
+
+@pytest.fixture(scope="module")
+def why_session(tmp_path_factory):
+    """The service behind the Why tab over tiny random models of every head."""
+    with open_session(tmp_path_factory.mktemp("why")) as session:
+        yield session
+
+
+@pytest.fixture
+def explainer(why_session):
+    """The Why tab without its page."""
+    return Explainer(why_session)
 
 
 @pytest.fixture(scope="session")
@@ -121,6 +162,7 @@ class Cloze:
         # The tabs mount a moment after the sentence bar.
         for view in ("tools", "predictions"):
             self.page.wait_for_selector(f".view-{view}[data-mounted]", state="attached")
+        self.page.wait_for_function("() => Cloze.mounted")
 
     def write(self, text: str) -> None:
         """Put a text into the sentence bar and wait until its chips or its error are there."""

@@ -73,7 +73,7 @@ def test_the_tour_walks_its_steps_and_gives_the_page_back(visit):
     titles = set()
     for step, tab in enumerate(TOUR, start=1):
         page.wait_for_function(
-            "count => document.querySelector('.tour-count').textContent === count",
+            "count => document.querySelector('.tour-count')?.textContent === count",
             arg=f"Step {step} of {len(TOUR)}",
         )
         wait_open(page, tab)
@@ -96,3 +96,34 @@ def test_a_lesson_opens_at_its_step_in_chinese(visit):
     )
     assert hidden == ["blood"]
     assert re.search("第4步", page.locator(".tour-count").inner_text())
+
+
+LATE = """
+let cloze;
+Object.defineProperty(window, 'Cloze', { configurable: true, get: () => cloze, set: (made) => {
+  cloze = made;
+  let opening;
+  Object.defineProperty(cloze, 'opening', {
+    get: () => async (...given) => {
+      const answer = opening(...given);
+      Cloze.write('sentence-text', 'The heart pumps blood .');
+      await new Promise((done) => setTimeout(done, 300));
+      window.opened = true;
+      return answer;
+    },
+    set: (made) => { opening = made; },
+  });
+} });
+"""
+
+
+def test_what_is_written_while_the_page_opens_stays(browser, server):
+    with browser.new_context() as context:
+        context.add_init_script(LATE)
+        page = context.new_page()
+        page.goto(server)
+        page.wait_for_function("() => window.opened")
+        page.wait_for_function("() => Cloze.sentence.text === 'The heart pumps blood .'")
+        page.wait_for_timeout(300)
+        assert page.evaluate("Cloze.sentence.text") == "The heart pumps blood ."
+        assert page.input_value("#sentence-text textarea") == "The heart pumps blood ."
