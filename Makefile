@@ -39,9 +39,10 @@ types: $(TEST_STAMP) ## Mypy, strict, on core_models and viz
 imports: $(TEST_STAMP) ## The import rules between app, core_models and viz
 	$(BIN)/lint-imports
 
-# A file's tests stay in one process, because they share servers and models. `make pytest WORKERS=0` shows prints and takes --pdb.
+# A file's tests stay in one process, because they share servers and models; the long files come first (tests/conftest.py).
+# `make pytest WORKERS=0` shows prints and takes --pdb.
 pytest: $(TEST_STAMP) ## The whole suite in two processes; ARGS= goes to pytest: make pytest ARGS="tests/core -k trace"
-	CHROMIUM="$$(.ci/chromium)" && export CHROMIUM && $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile $(ARGS)
+	CHROMIUM="$$(.ci/chromium)" && export CHROMIUM && $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(ARGS)
 
 bench: $(TEST_STAMP) ## Measure, and write the figures into docs/benchmarks.md (about ten minutes, quiet machine)
 	CHROMIUM="$$(.ci/chromium)" && export CHROMIUM && $(BIN)/python -m benchmarks.report

@@ -12,7 +12,14 @@ from pathlib import Path
 
 from benchmarks.measure import Report
 
-NAMES = ("forward", "page", "training")
+BENCHMARKS: dict[str, tuple[str, list[str]]] = {
+    "forward": ("forward", []),
+    "page": ("page", []),
+    "page-during-run": ("page", ["--during-run"]),
+    "labs": ("labs", []),
+    "training": ("training", ["--bf16"]),
+}
+"""Name of a part of the document -> module and arguments."""
 DOCUMENT = Path(__file__).resolve().parent.parent / "docs" / "benchmarks.md"
 
 
@@ -29,14 +36,15 @@ def insert(document: str, name: str, report: Report, day: str) -> str:
 def main() -> None:
     """Measure one benchmark after the other; each result is written at once."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.report", description=__doc__)
-    parser.add_argument("names", nargs="*", default=list(NAMES), metavar="NAME")
+    parser.add_argument("names", nargs="*", default=list(BENCHMARKS), metavar="NAME")
     names = parser.parse_args().names
-    if unknown := sorted(set(names) - set(NAMES)):
-        parser.error(f"no benchmark {unknown[0]!r}; there are {', '.join(NAMES)}")
+    if unknown := sorted(set(names) - set(BENCHMARKS)):
+        parser.error(f"no benchmark {unknown[0]!r}; there are {', '.join(BENCHMARKS)}")
     day = datetime.date.today().isoformat()
     for name in names:
-        module = importlib.import_module(f"benchmarks.{name}")
-        report = module.measure(module.build_parser().parse_args([]))
+        module_name, options = BENCHMARKS[name]
+        module = importlib.import_module(f"benchmarks.{module_name}")
+        report = module.measure(module.build_parser().parse_args(options))
         sys.stdout.write(report.to_markdown() + "\n")
         DOCUMENT.write_text(insert(DOCUMENT.read_text("utf-8"), name, report, day), "utf-8")
 

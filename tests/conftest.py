@@ -1,6 +1,10 @@
 """What every test shares: the marks' conditions, and an environment without surprises."""
 
 import os
+import shutil
+import signal
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -12,9 +16,20 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 if os.environ.get("CLOZE_NETWORK") != "1":
     os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
+MEMORY = Path("/dev/shm")
+ROOM = 2 * 2**30
+# Runs wait for the disk after every file they write, and those of the tests write thousands. In
+# memory that takes no time.
+if MEMORY.is_dir() and os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > ROOM:
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
+
+LONG = ("_browser.py", "accessibility.py", "test_zoo.py", "test_project.py", "/training/")
+"""Parts of the names of files that take long: begun last, one of them would end alone."""
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip tests whose condition does not hold here, with the reason."""
+    """Put the long files first; skip tests whose condition does not hold here, with the reason."""
+    items.sort(key=lambda item: not any(part in item.path.as_posix() for part in LONG))
     for item in items:
         if item.get_closest_marker("network") and os.environ.get("CLOZE_NETWORK") != "1":
             item.add_marker(pytest.mark.skip(reason="needs the network: set CLOZE_NETWORK=1"))
@@ -26,3 +41,21 @@ def _has_gpu() -> bool:
     import torch
 
     return torch.cuda.is_available()
+
+
+@pytest.fixture
+def in_process() -> Iterator[None]:
+    """Put back what a training process takes for itself: signals, threads, random state."""
+    import torch
+    from accelerate.state import AcceleratorState, PartialState
+
+    threads, random = torch.get_num_threads(), torch.get_rng_state()
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    AcceleratorState._reset_state(reset_partial_state=True)
+    yield
+    AcceleratorState._reset_state(reset_partial_state=True)
+    PartialState._reset_state()
+    torch.set_num_threads(threads)
+    torch.set_rng_state(random)
+    for number, handler in handlers.items():
+        signal.signal(number, handler)
