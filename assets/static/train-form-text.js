@@ -10,6 +10,7 @@ export const TEXT = texts({
   save: 'Save the settings as a file', measuring: 'Trying it for two seconds …', none: 'No recipes are shipped.',
   copied: (id) => t`These are the settings of ${id}.`,
 });
+export const PRECISIONS = texts({ auto: 'the faster one here' });
 export const FORMATS = texts({
   next_sentence: 'pairs of segments, half of them neighbours', sentence_order: 'two segments, half of them swapped',
   sentence_pair: 'pairs of sentences', full_sentences: 'full sentences up to the longest length', doc_sentences: 'full sentences of one document',

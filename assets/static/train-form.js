@@ -2,7 +2,7 @@
 import { get, post } from './train-api.js';
 import { code } from './train-areas.js';
 import { makeBatch } from './train-batch.js';
-import { FALLBACK, FOLLOWS_FAMILY, FORMATS, MASKINGS, NUMBERS, OBJECTIVES, TEXT } from './train-form-text.js';
+import { FALLBACK, FOLLOWS_FAMILY, FORMATS, MASKINGS, NUMBERS, OBJECTIVES, PRECISIONS, TEXT } from './train-form-text.js';
 import { copyButton } from './train-parts.js';
 import { forgetOwn, makeTexts } from './train-texts.js';
 import { duration, many, sentences } from './train-words.js';
@@ -291,7 +291,7 @@ export function makeForm({ onStarted }) {
     family.replaceChildren(...offer.families.map((each) => element('option', { value: each.name, text: each.title })));
     shape.replaceChildren(...offer.shapes.map(([layers, width]) => element('option', { value: `${layers}x${width}`, text: `${layers} × ${width}` })),
       element('option', { value: 'other', text: TEXT.other }));
-    precision.replaceChildren(...(offer.fields.precision?.choices ?? ['fp32']).map((each) => element('option', { value: each, text: each })));
+    precision.replaceChildren(...(offer.fields.precision?.choices ?? ['fp32']).map((each) => element('option', { value: each, text: PRECISIONS[each] ?? each })));
   }
 
   return {

@@ -15,6 +15,7 @@ from core_models.training import models, optimizer
 from core_models.training.examples import Masker
 from core_models.training.loop import Pretraining
 from core_models.training.plan import Plan, plan_for
+from core_models.training.precision import settled
 from core_models.training.settings import Settings, resolve_folder
 
 _ROWS = 8
@@ -108,6 +109,7 @@ def _time(
         plan = replace(plan, masking=replace(plan.masking, kind="ngram"))
     raw = _made_up(rows, settings.data.max_length, config, plan)
     batch = Masker(plan, config, words)(raw, torch.Generator().manual_seed(0)).to(device)
+    chosen = settled(settings.precision)
     memory: tuple[Tensor, ...] = ()
     passes: list[float] = []
     updates: list[float] = []
@@ -116,7 +118,7 @@ def _time(
         began = time.perf_counter()
         if plan.memory:
             batch = replace(batch, memory=memory, remember=plan.memory)
-        with torch.autocast(device.type, torch.bfloat16, enabled=settings.precision == "bf16"):
+        with torch.autocast(device.type, torch.bfloat16, enabled=chosen == "bf16"):
             losses: Losses = module(batch)
         losses.total.backward()
         memory = losses.memory

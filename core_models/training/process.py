@@ -10,11 +10,19 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from accelerate import Accelerator
+from accelerate import Accelerator, PartialState
+from accelerate.utils import broadcast_object_list
 
 from core_models.errors import InputError
 from core_models.model import Model
-from core_models.training import checkpoint, durable, models, settings, task_settings
+from core_models.training import (
+    checkpoint,
+    durable,
+    models,
+    precision,
+    settings,
+    task_settings,
+)
 from core_models.training.checkpoint import Saved
 from core_models.training.examples import Masker
 from core_models.training.folder import RunFolder, State, remember_process
@@ -81,14 +89,15 @@ def _train(run: RunFolder, say: Say) -> State:
 
         return task_process.fine_tune(run, status, stop, say)
     options = settings.read(run.config_path)
-    accelerator = Accelerator(
-        mixed_precision="bf16" if options.precision == "bf16" else "no",
-        cpu=not torch.accelerator.is_available(),  # else several CPU processes stay strangers
-    )
     last = run.last_checkpoint()
     saved = None if last is None else checkpoint.read(last.path)
     before = None if saved is None else int(saved.environment["threads"])
     torch.set_num_threads(threads(options.threads, before))
+    alone = not torch.accelerator.is_available()  # else several CPU processes stay strangers
+    options = _with_precision(options, saved, PartialState(cpu=alone))
+    accelerator = Accelerator(
+        mixed_precision="bf16" if options.precision == "bf16" else "no", cpu=alone
+    )
     exact = saved is None or _check_resume(run, options, saved)
     if saved is None:
         base = models.base_of(options, run.path)
@@ -119,6 +128,14 @@ def _train(run: RunFolder, say: Say) -> State:
     trainer.write_status(state="finished")
     trainer.log("finished")
     return "finished"
+
+
+def _with_precision(options: Settings, saved: Saved | None, state: PartialState) -> Settings:
+    """The settings with the precision that they leave open; the first process decides for all."""
+    before = None if saved is None else saved.settings["precision"]
+    chosen = [precision.settled(options.precision, before) if state.is_main_process else ""]
+    broadcast_object_list(chosen)
+    return options.model_copy(update={"precision": chosen[0]})
 
 
 def _trainer(

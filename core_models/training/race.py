@@ -22,6 +22,7 @@ from core_models.training import durable, race_measure, race_schema, settings
 from core_models.training.folder import RunFolder, State, read_json, remember_process
 from core_models.training.guard import DivergenceError
 from core_models.training.host import Stop, on_accelerator, threads
+from core_models.training.precision import settled
 from core_models.training.process import explain, train
 from core_models.training.race_folder import RaceFolder
 from core_models.training.race_schema import Entrant, Race
@@ -88,7 +89,7 @@ class _Runner:
         before = folder.status()
         self.status: dict[str, Any] = {
             "name": folder.path.name,
-            **{k: before[k] for k in ("table", "probe_baselines") if k in before},
+            **{k: before[k] for k in ("table", "probe_baselines", "precision") if k in before},
             "state": "running",
             "process": remember_process(),
         }
@@ -100,9 +101,11 @@ class _Runner:
         self.words: list[Word] = []
 
     def run(self) -> State:
-        race = self.race
+        chosen = settled(self.race.precision, self.status.get("precision"))
+        race = self.race = self.race.model_copy(update={"precision": chosen})
         self.status |= {
             "name": race.name or self.folder.path.name,
+            "precision": chosen,
             "budget": race.budget.model_dump(),
         }
         self._prepare()

@@ -111,8 +111,8 @@ class Race(Part):
     schedule: ScheduleSettings = ScheduleSettings()
     batch_size: Annotated[int, Field(ge=1, le=65_536)] = 32
     """Examples for one update."""
-    precision: Literal["fp32", "bf16"] = "fp32"
-    """Arithmetic of the matrix products."""
+    precision: Literal["fp32", "bf16", "auto"] = "fp32"
+    """Arithmetic of the matrix products; ``auto``: the faster of the two, the same for all runs."""
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
     """Seed of every run."""
     threads: Annotated[int, Field(ge=1, le=1024)] | None = None

@@ -302,8 +302,9 @@ class Settings(Part):
     """Parts into which the batch of one process is cut to save memory."""
     steps: Count
     """Updates in the whole run."""
-    precision: Literal["fp32", "bf16"] = "fp32"
-    """Arithmetic of the matrix products; weights, norms and losses stay in fp32."""
+    precision: Literal["fp32", "bf16", "auto"] = "fp32"
+    """Arithmetic of the matrix products; weights, norms and losses stay in fp32. ``auto``: the
+    faster of the two on the machine that the run begins on."""
     compile: bool = False
     """Whether the encoder is compiled (torch.compile): the first steps take minutes, the others
     less time than before on a GPU."""

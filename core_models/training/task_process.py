@@ -17,6 +17,7 @@ from core_models.tasks.sets import TaskSet
 from core_models.training import checkpoint, task_report, task_settings
 from core_models.training.folder import RunFolder, State
 from core_models.training.host import Stop, on_accelerator, threads
+from core_models.training.precision import settled
 from core_models.training.settings import changes, resolve_folder
 from core_models.training.task_data import prepare
 from core_models.training.task_loop import Saved, TaskTrainer
@@ -50,6 +51,8 @@ def fine_tune(
     saved = None if last is None else Saved(last.path)
     before = None if saved is None else int(saved.environment["threads"])
     torch.set_num_threads(threads(settings.threads, before))
+    chosen = settled(settings.precision, None if saved is None else saved.settings["precision"])
+    settings = settings.model_copy(update={"precision": chosen})
     exact = saved is None or _check_resume(run, settings, saved)
     task, baselines = prepare(run, settings)
     model = on_accelerator(load(resolve_folder(settings.model.checkpoint, run.path)))

@@ -100,8 +100,9 @@ class TaskSettings(Part):
     compare_from_scratch: bool = False
     """Whether the same fine-tuning is done once more from random weights at the end, as a mark to
     beat."""
-    precision: Literal["fp32", "bf16"] = "fp32"
-    """Arithmetic of the matrix products; weights, norms and losses stay in fp32."""
+    precision: Literal["fp32", "bf16", "auto"] = "fp32"
+    """Arithmetic of the matrix products; weights, norms and losses stay in fp32. ``auto``: the
+    faster of the two on the machine that the run begins on."""
     threads: Annotated[int, Field(ge=1, le=1024)] | None = None
     """CPU threads; null = one for each core this process may use."""
     report_every: Count | None = None

@@ -53,7 +53,7 @@ def test_the_form_offers_recipes_sizes_texts_and_every_field(ask):
     assert form["fields"]["steps"]["least"] == 1
     assert form["fields"]["data.held_out"]["most"] == 0.5
     assert "warm-up" in form["fields"]["schedule.warmup"]["text"]
-    assert form["fields"]["precision"]["choices"] == ["fp32", "bf16"]
+    assert form["fields"]["precision"]["choices"] == ["fp32", "bf16", "auto"]
 
 
 def test_every_recipe_of_the_form_can_be_started(ask):

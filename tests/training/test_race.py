@@ -43,6 +43,7 @@ def values(**changes: Any) -> dict[str, Any]:
         "tokenizer": {"vocabulary": 120},
         "data": {"texts": ["text.txt"], "held_out": 0.1, "max_length": 24, "duplicates": 1},
         "batch_size": 8,
+        "precision": "auto",
         "threads": 1,
         "report_every": 2,
         "validate_every": 5,
@@ -101,6 +102,7 @@ def test_a_race_of_two_objectives(recipe: Path, tmp_path: Path) -> None:
         assert row["parameters"] == status["parameters"]
         assert row["flops"] == 10 * row["flops_per_step"]
         assert row["seconds"] > 0
+        assert status["precision"] == folder.status()["precision"] != "auto"
     assert masked["generator_parameters"] == 0 < replaced["generator_parameters"]
     assert masked["objectives"] == {"masked_token": 1.0}
     assert replaced["objectives"] == {"replaced_token": 1.0}
