@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from threading import Condition, Thread
 from typing import Any
 
+from core_models import InputError
+
 Run = Callable[[Hashable, list[Any]], Sequence[Any]]
 
 
@@ -29,12 +31,14 @@ class Batcher:
     alone. An exception raised by ``run`` itself is raised for every item of the batch.
     """
 
-    def __init__(self, run: Run, *, most: int = 16, budget: int = 4096) -> None:
+    def __init__(self, run: Run, *, most: int = 16, budget: int = 4096, waiting: int = 256) -> None:
         self.run = run
         self.most = most
         """Most items in one batch."""
         self.budget = budget
         """Most padded units (items x largest size); one item may exceed it alone."""
+        self.waiting = waiting
+        """Most items that wait for the thread."""
         self._jobs: deque[_Job] = deque()
         self._changed = Condition()
         self._closed = False
@@ -42,11 +46,24 @@ class Batcher:
         self._thread.start()
 
     def submit(self, key: Hashable, item: Any, size: int = 1) -> Future[Any]:
-        """Queue an item; ``size`` is its length (tokens), so that batches stay within budget."""
+        """Queue an item.
+
+        Args:
+            key: Items that share it may go into one batch.
+            item: What ``run`` takes.
+            size: Its length (tokens), so that batches stay within budget.
+
+        Raises:
+            InputError: too many wait.
+        """
         job = _Job(key, item, size, Future())
         with self._changed:
             if self._closed:
                 raise RuntimeError("The batcher is closed.")
+            if len(self._jobs) >= self.waiting:
+                raise InputError(
+                    f"{self.waiting} other questions wait for an answer. Try again in a moment."
+                )
             self._jobs.append(job)
             self._changed.notify()
         return job.future

@@ -15,12 +15,10 @@ from app.session import Session
 from core_models import InputError
 from core_models.prediction import (
     Filling,
-    fill_jointly,
     lens,
-    score_filling,
     score_words,
 )
-from core_models.prediction.joint import WAYS
+from core_models.prediction.joint import WAYS, Gaps
 from viz.records import records_csv
 
 WIDTH = 5
@@ -54,9 +52,10 @@ async def together(session: Session, question: Mapping[str, Any]) -> dict[str, A
             "reads the whole text again. Hide fewer words or use a shorter text."
         )
     # One way at a time, so that other visitors are answered between them.
-    ways = [await session.compute(partial(_way, scene, way)) for way in WAYS]
+    gaps = await session.compute(partial(Gaps, scene.model, scene.ask.text, scene.hidden))
+    ways = [await session.compute(partial(gaps.fill, way, width=WIDTH)) for way in WAYS]
     written = any(gap.written for gap in scene.gaps)
-    own = None if written else await session.compute(partial(_own, scene))
+    own = None if written else await session.compute(partial(gaps.score, _own_ids(scene)))
     fillings = [*(filling for found in ways for filling in found), *([own] if own else [])]
     call = f"model, text, masks={scene.hidden}, way=way, width={WIDTH}"
     return {
@@ -78,16 +77,8 @@ async def together(session: Session, question: Mapping[str, Any]) -> dict[str, A
     }
 
 
-def _way(scene: Scene, way: str) -> list[Filling]:
-    return fill_jointly(scene.model, scene.ask.text, masks=scene.hidden, way=way, width=WIDTH)
-
-
 def _own_ids(scene: Scene) -> dict[int, int]:
     return {position: scene.encoding.ids[position] for position in scene.hidden}
-
-
-def _own(scene: Scene) -> Filling:
-    return score_filling(scene.model, scene.ask.text, _own_ids(scene))
 
 
 def _together_csv(fillings: Sequence[Filling]) -> str:

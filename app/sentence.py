@@ -91,6 +91,7 @@ def wire(shared: Shared, session: Session) -> None:
         show_progress="hidden",
         trigger_mode="always_last",
         concurrency_limit=None,
+        queue=False,
         api_visibility="private",
     )
     listen(shared.tools, {"draw": partial(draw, session)})

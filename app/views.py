@@ -111,5 +111,8 @@ def _connect(
         show_progress="hidden",
         trigger_mode="multiple",
         concurrency_limit=1 if alone else None,
+        # Answered in the response itself. The queue costs two requests and up to 40 ms, and what
+        # it orders has an order already: the model thread's own (app/batcher.py).
+        queue=alone,
         api_visibility="private",
     )

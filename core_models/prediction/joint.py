@@ -70,19 +70,7 @@ def fill_jointly(
     Raises:
         InputError: A value is out of range, there is no gap, or the model predicts no pieces.
     """
-    if way not in WAYS:
-        raise InputError(f"way is {str(way)[:40]!r}; it must be one of {', '.join(WAYS)}.")
-    _check_width(width)
-    gaps = _Gaps(model, text, masks, hidden)
-    if way == "beam":
-        found = gaps.beam(width)
-    elif way == "left_to_right":
-        found = gaps.beam(1)
-    elif way == "most_confident":
-        found = [gaps.most_confident()]
-    else:
-        found = [gaps.independent()]
-    return [gaps.filling(way, path) for path in found]
+    return Gaps(model, text, masks, hidden).fill(way, width=width)
 
 
 def score_filling(
@@ -105,15 +93,7 @@ def score_filling(
     Raises:
         InputError: As `fill_jointly`; also an order that does not name each gap once.
     """
-    for index in pieces.values():
-        model.tokenizer.piece(index)
-    gaps = _Gaps(model, text, list(pieces), hidden, every=False)
-    chosen = gaps.positions if order is None else list(order)
-    if sorted(chosen) != gaps.positions:
-        raise InputError(
-            f"order is {chosen}; it must name each of the gaps {gaps.positions} exactly once."
-        )
-    return gaps.filling("given", {position: pieces[position] for position in chosen})
+    return Gaps(model, text, list(pieces), hidden, every=False).score(pieces, order=order)
 
 
 def score_words(
@@ -181,18 +161,26 @@ def _check_width(width: object) -> None:
         raise InputError(f"width is {shown}; it must be a whole number from 1 to {MAX_WIDTH}.")
 
 
-class _Gaps:
-    """The open places of one sentence, and one forward pass for several states of them."""
+class Gaps:
+    """The open places of one sentence, to be filled in several ways.
+
+    The ways ask about many of the same beginnings; each is read by the model once, and all that one
+    question needs in one forward pass.
+    """
 
     def __init__(
         self,
         model: Model,
         text: str,
-        masks: Sequence[int],
-        hidden: Sequence[int],
+        masks: Sequence[int] = (),
+        hidden: Sequence[int] = (),
         *,
         every: bool = True,
     ) -> None:
+        """Open the places; arguments and errors are those of `fill_jointly`.
+
+        ``every``: whether a [MASK] in the text is a gap, too.
+        """
         self.model, self.head = model, head_of(model)
         question = Question(model, FillRequest(text, [*masks, *hidden]))
         self.seen = question.seen
@@ -206,9 +194,58 @@ class _Gaps:
             )
         tokenizer = model.tokenizer
         self.barred = [*tokenizer.special_ids, tokenizer.mask_id, tokenizer.unknown_id]
+        self._known: dict[tuple[frozenset[tuple[int, int]], int], Tensor] = {}
 
-    def logs(self, states: Sequence[_Filled], places: Sequence[tuple[int, int]]) -> Tensor:
-        """Log-probabilities [N, V] at (state, position) places."""
+    def fill(self, way: str = "left_to_right", *, width: int = 4) -> list[Filling]:
+        """As `fill_jointly`."""
+        if way not in WAYS:
+            raise InputError(f"way is {str(way)[:40]!r}; it must be one of {', '.join(WAYS)}.")
+        _check_width(width)
+        if way == "beam":
+            found = self.beam(width)
+        elif way == "left_to_right":
+            found = self.beam(1)
+        elif way == "most_confident":
+            found = [self.most_confident()]
+        else:
+            found = [self.independent()]
+        self._read([pair for path in found for pair in self._beginnings(self._ordered(path))])
+        return [self.filling(way, path) for path in found]
+
+    def score(self, pieces: _Filled, *, order: Sequence[int] | None = None) -> Filling:
+        """As `score_filling`."""
+        for index in pieces.values():
+            self.model.tokenizer.piece(index)
+        chosen = self.positions if order is None else list(order)
+        if sorted(chosen) != self.positions or pieces.keys() != set(chosen):
+            raise InputError(
+                f"order is {chosen}; it must name each of the gaps {self.positions} exactly once."
+            )
+        return self.filling("given", {position: pieces[position] for position in chosen})
+
+    def logs(self, asked: Sequence[tuple[_Filled, int]]) -> Tensor:
+        """Log-probabilities [N, V] at a position of each state."""
+        self._read(asked)
+        return torch.stack([self._known[_key(state, place)] for state, place in asked])
+
+    def _read(self, asked: Sequence[tuple[_Filled, int]]) -> None:
+        """Let the model read those of the states that it has not read yet."""
+        new: dict[frozenset[tuple[int, int]], tuple[_Filled, list[int]]] = {}
+        every = [] if self._known else [(dict[int, int](), place) for place in self.positions]
+        for state, place in [*every, *asked]:
+            key = _key(state, place)
+            if key not in self._known:
+                places = new.setdefault(key[0], (state, []))[1]
+                places += [place] * (place not in places)
+        if not new:
+            return
+        states = [state for state, _ in new.values()]
+        pairs = [(row, place) for row, (_, places) in enumerate(new.values()) for place in places]
+        keys = [(key, place) for key, (_, places) in new.items() for place in places]
+        self._known.update(zip(keys, self._computed(states, pairs), strict=True))
+
+    def _computed(self, states: Sequence[_Filled], places: Sequence[tuple[int, int]]) -> Tensor:
+        """Log-probabilities [N, V] at (state, position) places, the states in order."""
         encodings = [seen_with(self.seen, state) for state in states]
         rows = max(1, _PADDED_TOKENS // len(self.seen))
         parts = []
@@ -228,7 +265,7 @@ class _Gaps:
     @cached_property
     def open(self) -> Tensor:
         """Log-probabilities [n, V] of every gap while all are open."""
-        return self.logs([{}], [(0, p) for p in self.positions])
+        return self.logs([({}, p) for p in self.positions])
 
     def independent(self) -> dict[int, int]:
         """Every gap by itself."""
@@ -240,7 +277,7 @@ class _Gaps:
         filled: dict[int, int] = {}
         while len(filled) < len(self.positions):
             left = [p for p in self.positions if p not in filled]
-            logs = self.logs([filled], [(0, p) for p in left]) if filled else self.open
+            logs = self.logs([(filled, p) for p in left])
             best = self.choosable(logs).max(1)
             row = int(best.values.argmax())
             filled[left[row]] = int(best.indices[row])
@@ -251,10 +288,7 @@ class _Gaps:
         states: list[dict[int, int]] = [{}]
         totals = torch.zeros(1, dtype=torch.float64)
         for position in self.positions:
-            if states == [{}]:
-                logs = self.open[:1]
-            else:
-                logs = self.logs(states, [(row, position) for row in range(len(states))])
+            logs = self.logs([(state, position) for state in states])
             sums = totals[:, None] + self.choosable(logs).double().cpu()
             best = sums.flatten().topk(min(width, int(sums.isfinite().sum())))
             rows, pieces = best.indices // sums.shape[1], best.indices % sums.shape[1]
@@ -267,17 +301,21 @@ class _Gaps:
 
     def chain(self, path: _Filled) -> list[float]:
         """Log-probability of each piece, given those before it on the path."""
+        logs = self.logs(self._beginnings(path))
+        return [float(row[index]) for row, index in zip(logs, path.values(), strict=True)]
+
+    def _beginnings(self, path: _Filled) -> list[tuple[_Filled, int]]:
+        """What has been filled before each position of a path, and the position."""
         order = list(path)
-        first = float(self.open[self.positions.index(order[0]), path[order[0]]])
-        if len(order) == 1:
-            return [first]
-        states = [{p: path[p] for p in order[:done]} for done in range(1, len(order))]
-        logs = self.logs(states, list(enumerate(order[1:])))
-        return [first, *(float(row[path[p]]) for row, p in zip(logs, order[1:], strict=True))]
+        return [({p: path[p] for p in order[:done]}, order[done]) for done in range(len(order))]
+
+    def _ordered(self, path: _Filled) -> dict[int, int]:
+        """The same pieces from left to right."""
+        return {position: path[position] for position in self.positions}
 
     def filling(self, way: str, path: _Filled) -> Filling:
         """A filling, given in the order in which it was made, with its three sums."""
-        ordered = {position: path[position] for position in self.positions}
+        ordered = self._ordered(path)
         alone = [float(row[i]) for row, i in zip(self.open, ordered.values(), strict=True)]
         chained = self.chain(ordered)
         if way == "independent":
@@ -297,6 +335,10 @@ class _Gaps:
             for (position, index), step in zip(path.items(), steps, strict=True)
         ]
         return Filling(way, choices, math.fsum(steps), math.fsum(alone), math.fsum(chained))
+
+
+def _key(state: _Filled, place: int) -> tuple[frozenset[tuple[int, int]], int]:
+    return frozenset(state.items()), place
 
 
 def _stretched(

@@ -7,6 +7,7 @@ import pytest
 
 from app.batcher import Batcher
 from app.cache import Cache
+from core_models import InputError
 
 
 class Recorder:
@@ -96,6 +97,20 @@ def test_closing_cancels_what_waits(recorder):
     batcher.close()
     with pytest.raises(CancelledError):
         futures[-1].result(5)
+
+
+def test_a_question_too_many_is_refused_and_harms_no_other(recorder):
+    batcher = Batcher(recorder, waiting=2)
+    first = batcher.submit("a", 1)
+    while batcher._jobs:  # until the thread has taken it
+        pass
+    others = [batcher.submit("a", n) for n in (2, 3)]
+    with pytest.raises(InputError, match="2 other questions wait"):
+        batcher.submit("a", 4)
+    recorder.free.set()
+    assert [future.result(5) for future in (first, *others)] == [2, 4, 6]
+    assert batcher.submit("a", 5).result(5) == 10
+    batcher.close()
 
 
 def test_the_cache_drops_what_was_used_longest_ago():

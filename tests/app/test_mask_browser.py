@@ -58,7 +58,8 @@ def test_nothing_is_asked_while_closed(cloze):
     cloze.page.on("request", lambda request: events.append(request.url))
     cloze.at(6).click()
     cloze.settle()
-    assert sum("queue/join" in url for url in events) == 1
+    assert sum("/gradio_api/run/" in url for url in events) == 1
+    assert not [url for url in events if "/queue/" in url], "answers need no queue"
     assert not [url for url in events if "mask-sections" in url]
     for name in NAMES:
         assert cloze.page.locator(f".view-mask-{name}").get_attribute("data-asked") is None

@@ -1,7 +1,5 @@
 import json
 import math
-import subprocess
-import sys
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -209,14 +207,22 @@ def test_a_chinese_model_is_asked_for_characters_only(
     assert "give a held-out --text" in capsys.readouterr().err
 
 
-@pytest.mark.slow
-def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    some = read_pairs()[::20]
+    monkeypatch.setattr("core_models.evaluation.minimal_pairs.read_pairs", lambda path: some)
+    words = Tokenizer.train([*SENTENCES, "paris paris rome rome"], vocabulary=100)
+    config = replace(cm.size("bert-tiny"), schedule=(0,)).with_vocabulary(words.vocabulary)
+    model = cm.Model.new(config, words, generator=torch.Generator().manual_seed(1)).eval()
+    model.save(tmp_path / "m")
     text = tmp_path / "held-out.txt"
     text.write_text("\n".join(SENTENCES), encoding="utf-8")
-    command = [sys.executable, "-m", "core_models", "evaluate", "--text", str(text), "--json"]
-    done = subprocess.run([*command, "--words", "9"], capture_output=True, text=True, check=True)
-    found = json.loads(done.stdout)
+    command = ["evaluate", "--model", str(tmp_path / "m"), "--text", str(text), "--json"]
+    assert main([*command, "--words", "9"]) == 0
+    found = json.loads(capsys.readouterr().out)
     assert found["words"]["words"] == 9
-    assert 0.6 < found["minimal_pairs"]["accuracy"] < 1
+    by_hand = evaluate_minimal_pairs(model, some)
+    assert found["minimal_pairs"]["accuracy"] == pytest.approx(by_hand.accuracy)
     assert main(["evaluate", "--generator", "bert-mini"]) == 2
     assert "needs --text" in capsys.readouterr().err

@@ -10,7 +10,7 @@ from torch import Tensor
 import core_models as cm
 from core_models.errors import InputError
 from core_models.prediction import fill, fill_jointly, score, score_filling, score_words
-from core_models.prediction.joint import WAYS
+from core_models.prediction.joint import WAYS, Gaps
 from core_models.tokenizer import Tokenizer
 
 TEXT = "The river was very cold in the morning."
@@ -206,3 +206,29 @@ def test_bad_input_is_refused(model: cm.Model) -> None:
     ):
         with pytest.raises(InputError):
             call()
+
+
+def test_all_ways_together_read_each_beginning_once(model: cm.Model, monkeypatch) -> None:
+    asked: list[tuple[frozenset[tuple[int, int]], int]] = []
+    computed = Gaps._computed
+
+    def watched(self, states, places):
+        asked.extend((frozenset(states[row].items()), place) for row, place in places)
+        return computed(self, states, places)
+
+    monkeypatch.setattr(Gaps, "_computed", watched)
+    gaps = Gaps(model, TEXT, GAPS)
+    found = {way: gaps.fill(way, width=3) for way in WAYS}
+    own = gaps.score({position: model.encode([TEXT])[0].ids[position] for position in GAPS})
+    assert len(asked) == len(set(asked))
+    for way in WAYS:
+        alone = fill_jointly(model, TEXT, masks=GAPS, way=way, width=3)
+        for mine, other in zip(found[way], alone, strict=True):
+            assert [c.id for c in mine.choices] == [c.id for c in other.choices]
+            assert mine.total == pytest.approx(other.total, abs=1e-5)
+            assert mine.apart == pytest.approx(other.apart, abs=1e-5)
+            assert mine.chained == pytest.approx(other.chained, abs=1e-5)
+    ids = {choice.position: choice.id for choice in own.choices}
+    assert own.total == pytest.approx(score_filling(model, TEXT, ids).total, abs=1e-5)
+    with pytest.raises(InputError, match="exactly once"):
+        gaps.score({GAPS[0]: 7})

@@ -1,8 +1,6 @@
 """What can be seen before a run is started: its first batch, its size and its time."""
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,6 +8,7 @@ from typing import Any
 import pytest
 import torch
 
+from core_models.cli.main import main
 from core_models.errors import InputError
 from core_models.training import settings
 from core_models.training.estimate import estimate
@@ -130,18 +129,19 @@ def test_an_estimate_counts_what_the_run_will_have(make_run: MakeRun, size: str)
     assert found.companions.keys() == status["companions"].keys()
 
 
-def test_the_commands(make_run: MakeRun, tmp_path: Path, toy: Callable[..., Any]) -> None:
+def test_the_commands(
+    make_run: MakeRun,
+    tmp_path: Path,
+    toy: Callable[..., Any],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     text = (make_run().path / "text.txt").read_text()
     (tmp_path / "text.txt").write_text(text)
     recipe = tmp_path / "recipe.json"
     recipe.write_text(json.dumps(toy(steps=6)))
     before = sorted(tmp_path.iterdir())
-    command = [sys.executable, "-m", "core_models", "train", str(recipe), "--preview", "--estimate"]
-    done = subprocess.run(
-        command, cwd=Path(__file__).parents[2], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    values = json.loads(done.stdout)
+    assert main(["train", str(recipe), "--preview", "--estimate"]) == 0
+    values = json.loads(capsys.readouterr().out)
     assert values["estimate"]["steps"] == 6
     assert len(values["first_batch"]) == 8
     assert sorted(tmp_path.iterdir()) == before, "nothing is left behind"
