@@ -14,7 +14,7 @@ from app.ask import clean_text
 from core_models import InputError
 from core_models.config import TransformerXL
 from core_models.data import documents
-from core_models.prediction import judge_pair
+from core_models.prediction import judge_pairs
 from core_models.tokenizer import Encoding
 
 PRIMER = Path(__file__).resolve().parent.parent / "assets" / "primer"
@@ -100,8 +100,10 @@ def judges(
 
 
 def judge(model: cm.Model, pairs: Sequence[tuple[str, str]]) -> list[dict[str, Any]]:
-    """The model's answers to several pairs as plain values."""
-    return [judge_pair(model, *pair).to_json() for pair in pairs]
+    """The model's answers to several pairs as plain values; equal pairs are asked once."""
+    once = list(dict.fromkeys(pairs))
+    found = dict(zip(once, judge_pairs(model, once), strict=True))
+    return [found[pair].to_json() for pair in pairs]
 
 
 def grid(base: Mapping[str, str]) -> dict[str, tuple[str, str]]:
@@ -123,26 +125,22 @@ def effects(yes: Mapping[str, float]) -> dict[str, float]:
     }
 
 
-def similarity(model: cm.Model, first: str, second: str) -> dict[str, float | None]:
-    """Cosine of two texts that the model reads one at a time.
-
-    ``cls``: of its [CLS] states; None where that token sees nothing of the text (a model that reads
-    from left to right). ``mean``: of the means over all tokens, special ones too, as the
-    similarity head of :mod:`core_models.heads_task` pools them.
-    """
-    return _cosines(model, _vectors(model, first), _vectors(model, second))
-
-
-def _vectors(model: cm.Model, text: str) -> tuple[Tensor, Tensor]:
+def read_alone(model: cm.Model, text: str) -> tuple[Tensor, Tensor]:
     """The [CLS] state [D] and the mean of all states [D] of a text read alone."""
     (encoding,) = model.encode([text])
     hidden = model.encoder(model.collate([encoding])).hidden[0].float()
     return hidden[_whole(model, encoding)], hidden.mean(0)
 
 
-def _cosines(
+def cosines(
     model: cm.Model, first: tuple[Tensor, Tensor], second: tuple[Tensor, Tensor]
 ) -> dict[str, float | None]:
+    """Cosine of two texts that the model has read one at a time (`read_alone`).
+
+    ``cls``: of its [CLS] states; None where that token sees nothing of the text (a model that reads
+    from left to right). ``mean``: of the means over all tokens, special ones too, as the
+    similarity head of :mod:`core_models.heads_task` pools them.
+    """
     blind = model.config.attention.direction == "left"
     cls, mean = (
         float(F.cosine_similarity(a, b, dim=0)) for a, b in zip(first, second, strict=True)
@@ -201,12 +199,13 @@ def look(
         now, *rest = judge(reader, [pair, *cells.values()])
         yes = {name: found["probabilities"][0] for name, found in zip(cells, rest, strict=True)}
         heads[head] = {"model": reader.name, "now": now, "cells": yes, "effects": effects(yes)}
+    vectors = {text: read_alone(model, text) for text in {*pair, base["other"]}}
     return {
         "heads": heads,
         "cells": {name: list(texts) for name, texts in cells.items()},
         "similarity": {
-            "pair": similarity(model, *pair),
-            "other": similarity(model, pair[0], base["other"]),
+            name: cosines(model, vectors[pair[0]], vectors[second])
+            for name, second in (("pair", pair[1]), ("other", base["other"]))
         },
         "input": drawn(model, *pair),
     }
@@ -218,17 +217,22 @@ def scores(
     """What each judge gives each kind of pair of an example.
 
     The heads, which read both texts at once, give the probability of "next" or "in order"; ``cls``
-    and ``mean`` are cosines of texts that ``model`` has read alone (`similarity`).
+    and ``mean`` are cosines of texts that ``model`` has read alone (`cosines`).
     """
     judged = {
-        head: {k: judge_pair(reader, *found.pair(k)).probabilities[0] for k in KINDS}
+        head: {
+            kind: said.probabilities[0]
+            for kind, said in zip(
+                KINDS, judge_pairs(reader, [found.pair(k) for k in KINDS]), strict=True
+            )
+        }
         for head, reader in readers.items()
     }
-    vectors = {text: _vectors(model, text) for text in found}
+    vectors = {text: read_alone(model, text) for text in found}
     for kind in KINDS:
         # In one order for both directions: a cosine is symmetric, but its last bit need not be.
         first, second = sorted(found.pair(kind))
-        for name, value in _cosines(model, vectors[first], vectors[second]).items():
+        for name, value in cosines(model, vectors[first], vectors[second]).items():
             if value is not None:
                 judged.setdefault(name, {})[kind] = value
     return judged

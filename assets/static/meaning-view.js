@@ -179,7 +179,8 @@ export async function mount(view) {
     keep(state);
     drawLayer();
     clearTimeout(waiting);
-    waiting = setTimeout(askNear, playing ? STEP : 120);
+    if (playing) waiting = setTimeout(askNear, STEP);
+    else askNear(); // one question at a time: a drag asks for where it is by then
   }
 
   function stop() {

@@ -9,7 +9,7 @@ Fill gaps, alone or together, look at them layer by layer and score sentences an
 from core_models.prediction.fill import fill, fill_many
 from core_models.prediction.forge import forge
 from core_models.prediction.joint import fill_jointly, score_filling, score_words
-from core_models.prediction.judge import detect, judge_pair
+from core_models.prediction.judge import detect, judge_pair, judge_pairs
 from core_models.prediction.lens import lens
 from core_models.prediction.results import (
     Candidate,
@@ -63,6 +63,7 @@ __all__ = [
     "fill_spans",
     "forge",
     "judge_pair",
+    "judge_pairs",
     "lens",
     "score",
     "score_filling",

@@ -1,6 +1,6 @@
 """What a model judges: which tokens were replaced, whether two texts belong in this order."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import torch
 
@@ -73,22 +73,32 @@ def judge_pair(model: Model, first: str, second: str) -> PairResult:
     Raises:
         InputError: The model has neither head, or a text is blank.
     """
+    return judge_pairs(model, [(first, second)])[0]
+
+
+def judge_pairs(model: Model, pairs: Sequence[tuple[str, str]]) -> list[PairResult]:
+    """The same for several pairs in one forward pass; errors as `judge_pair`."""
+    if not pairs:
+        return []
     ready(model)
     name = next((name for name in PAIR_HEADS if name in model.heads), None)
     if name is None:
         raise _lacks(model, "next-sentence or sentence-order head")
-    (encoding,) = model.encode([(check_text(first), check_text(second))])
+    encodings = model.encode([(check_text(first), check_text(second)) for first, second in pairs])
     with torch.inference_mode():
-        hidden = model.encoder(model.collate([encoding])).hidden
-        chances = model.heads[name](hidden)[0].float().softmax(-1).tolist()
-    return PairResult(
-        first=first,
-        second=second,
-        head=name,
-        labels=PAIR_HEADS[name],
-        probabilities=tuple(chances),
-        truncated=encoding.truncated,
-    )
+        hidden = model.encoder(model.collate(encodings)).hidden
+        chances = model.heads[name](hidden).float().softmax(-1).tolist()
+    return [
+        PairResult(
+            first=first,
+            second=second,
+            head=name,
+            labels=PAIR_HEADS[name],
+            probabilities=tuple(row),
+            truncated=encoding.truncated,
+        )
+        for (first, second), encoding, row in zip(pairs, encodings, chances, strict=True)
+    ]
 
 
 def _lacks(model: Model, what: str) -> InputError:

@@ -55,6 +55,10 @@ def ask(session, answer=tab.show, **values):
     return asyncio.run(answered(partial(answer, session), question | values))
 
 
+def near(value):
+    return pytest.approx(list(value) if isinstance(value, tuple) else value, abs=1e-6)
+
+
 def test_verdicts_are_those_of_judge_pair(session):
     answer = ask(session)
     cells = {
@@ -67,15 +71,17 @@ def test_verdicts_are_those_of_judge_pair(session):
         said = answer["heads"][head]
         model = session.model(name)
         now = judge_pair(model, FIRST, SECOND)
-        assert (said["model"], said["now"]) == (name, now.to_json())
+        assert said["model"] == name
+        # Asked together with other pairs, so the last bits may differ.
+        assert said["now"] == now.to_json() | {"probabilities": near(now.probabilities)}
         assert said["now"]["head"] == head
         for cell, texts in cells.items():
-            assert said["cells"][cell] == judge_pair(model, *texts).probabilities[0]
+            assert said["cells"][cell] == near(judge_pair(model, *texts).probabilities[0])
         true, wrong, other = (
             judge_pair(model, *cells[cell]).probabilities[0]
             for cell in ("same_right", "same_wrong", "other_right")
         )
-        assert said["effects"] == {"order": true - wrong, "topic": true - other}
+        assert said["effects"] == near({"order": true - wrong, "topic": true - other})
 
 
 def test_each_head_answers_by_the_chosen_model_or_the_first_that_can(session):
@@ -159,7 +165,12 @@ def test_the_true_pair_against_the_others_by_both_kinds_of_encoder(session, monk
             found = pairs.example(number)
             yes = [judge_pair(reader, *found.pair(k)).probabilities[0] for k in ("next", kind)]
             with torch.inference_mode():
-                alike = [pairs.similarity(model, *found.pair(k))["mean"] for k in ("next", kind)]
+                alike = [
+                    pairs.cosines(model, *(pairs.read_alone(model, t) for t in found.pair(k)))[
+                        "mean"
+                    ]
+                    for k in ("next", kind)
+                ]
             heads += yes[0] > yes[1]
             means += kind != "swapped" and alike[0] > alike[1]
         assert answer["wins"]["next_sentence"][kind] == {"won": heads, "tied": 0}
@@ -237,8 +248,8 @@ def test_the_code_shown_recomputes_the_numbers(session):
     with torch.inference_mode():
         exec(answer["code"], {"print": printed.append})
     follows, order, cosine, segments = printed
-    assert list(follows.probabilities) == answer["heads"]["next_sentence"]["now"]["probabilities"]
-    assert list(order.probabilities) == answer["heads"]["sentence_order"]["now"]["probabilities"]
+    assert answer["heads"]["next_sentence"]["now"]["probabilities"] == near(follows.probabilities)
+    assert answer["heads"]["sentence_order"]["now"]["probabilities"] == near(order.probabilities)
     assert float(cosine) == pytest.approx(answer["similarity"]["pair"]["mean"], abs=1e-5)
     assert segments == [piece["segment"] for piece in answer["input"]["pieces"]]
 
