@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import gradio as gr
 
-from app import api, sentence, server
+from app import api, sentence, server, shipped_runs
 from app.run_reports import Reports
 from app.run_routes import RunRoutes
 from app.runs import Runs
@@ -119,6 +119,7 @@ def launch(settings: Settings | None = None) -> None:
     """Start the server and stay until it is interrupted."""
     try:
         settings = settings or Settings.from_environment()
+        shipped_runs.install(settings.runs)
         runs = Runs(
             settings.runs,
             slots=settings.slots,

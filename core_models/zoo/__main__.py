@@ -9,10 +9,12 @@ from typing import Any
 from core_models.cli.arguments import positive
 from core_models.errors import InputError
 from core_models.model import SHIPPED
+from core_models.training.folder import RunFolder
 from core_models.zoo import build, recipe, score, score_recipe, ship, text
 from core_models.zoo.cards import GENERATOR
 from core_models.zoo.measure import Questions, measure, rounding
 from core_models.zoo.report import report
+from core_models.zoo.ship_run import RUNS, ship_run
 
 DOCUMENT = SHIPPED.parents[1] / "docs" / "models.md"
 
@@ -44,6 +46,12 @@ def _parser() -> argparse.ArgumentParser:
     shipping.add_argument("--from", dest="source", type=Path, required=True, help="their folder")
     shipping.add_argument("--models", type=Path, default=SHIPPED, help="where the models go")
     shipping.set_defaults(run=_ship)
+    running = verbs.add_parser(
+        "ship-run", help="copy what the page shows of a finished run, its models in half precision"
+    )
+    running.add_argument("runs", nargs="+", type=Path, help="folders of finished runs")
+    running.add_argument("--target", type=Path, default=RUNS, help="where they go")
+    running.set_defaults(run=_ship_run)
     measuring = verbs.add_parser("measure", help="measure models anew, whoever trained them")
     _add_recipe(measuring, "models of the folder", nargs="+")
     measuring.add_argument("--models", type=Path, default=SHIPPED, help="where the models lie")
@@ -104,6 +112,11 @@ def _build(options: argparse.Namespace) -> None:
 
 def _ship(options: argparse.Namespace) -> None:
     ship.ship(options.names, options.source, options.models, _say)
+
+
+def _ship_run(options: argparse.Namespace) -> None:
+    for path in options.runs:
+        ship_run(RunFolder(path), options.target, _say)
 
 
 def _measure(options: argparse.Namespace) -> None:
