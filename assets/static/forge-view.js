@@ -2,7 +2,7 @@
 import { strip, gapCard, lossPicture, scoreBoard, count, percent, restored, MOST_FAKES, MOST_SEED } from './forge-parts.js';
 import { makeCode, makeSaver } from './lab-files.js';
 
-const { element, sentence, change, onSentence, question, asker, write, t, texts, message, language } = window.Cloze;
+const { element, sentence, change, onSentence, question, asker, write, listed, t, texts, message, language } = window.Cloze;
 const TEXT = texts({
   title: 'Who wrote this word?',
   intro: 'ELECTRA and DeBERTa v3 learn as detectives: a small generator fills hidden words with samples of its own, and the discriminator '
@@ -269,6 +269,10 @@ export async function mount(view) {
       type: 'button', class: 'quiet outlined', role: 'radio', 'aria-checked': String(name === chosen.name), text: title,
       onclick: () => { state.detective = name; state.fakes.clear(); keep(); ask(); },
     })) : []), label);
+    const unread = [...new Set(answered.tokens.filter((token) => token.unknown).map((token) => token.text))];
+    if (unread.length) {
+      who.append(element('p', { class: 'fd-small', text: t`${chosen.title} has no piece for ${listed(unread.slice(0, 6))} and reads [UNK] instead.` }));
+    }
   }
 
   function draw() {

@@ -34,8 +34,11 @@ function kept() {
   };
 }
 
+const exampleOf = (state) => EXAMPLES.find(({ name, sentences }) => name === state.word && JSON.stringify(sentences) === JSON.stringify(state.sentences));
+const languageOf = ({ name }) => (/\p{Script=Han}/u.test(name) ? 'zh' : 'en');
+
 function keep(state) {
-  const example = EXAMPLES.find(({ name, sentences }) => name === state.word && JSON.stringify(sentences) === JSON.stringify(state.sentences));
+  const example = exampleOf(state);
   const values = example ? (example === EXAMPLES[0] ? {} : { example: example.name }) : { word: state.word, sentences: state.sentences };
   if (state.layer !== null) values.layer = state.layer;
   if (state.way !== 'centred') values.way = state.way;
@@ -152,6 +155,18 @@ export async function mount(view) {
     typing = setTimeout(() => { keep(state); ask(); }, REST);
   }
 
+  // An example that nobody has changed gives way to one that the model can read, unless a link asks for it.
+  function suit() {
+    const shown = exampleOf(state);
+    const language = sentence.card?.language;
+    if (!shown || !language || languageOf(shown) === language || (!asked.model && window.Cloze.kept('meaning')?.example)) return;
+    const other = EXAMPLES.find((example) => languageOf(example) === language);
+    if (!other) return;
+    Object.assign(state, { word: other.name, sentences: [...other.sentences], which: 0 });
+    drawRows();
+    keep(state);
+  }
+
   function drawRows() {
     word.value = state.word;
     rows.replaceChildren(...state.sentences.map((text, n) => {
@@ -262,7 +277,9 @@ export async function mount(view) {
 
   new ResizeObserver(() => { if (answer && !results.hidden && view.root.offsetParent !== null) drawWay(); }).observe(view.root);
   onSentence(view, () => {
-    if (sentence.model && sentence.model !== asked.model) ask();
+    if (!sentence.model || sentence.model === asked.model) return;
+    suit();
+    ask();
   });
 
   view.onValue(() => {

@@ -1,5 +1,5 @@
 // Permutation: the chips of the order, and the matrices.
-const { element, format, t, texts } = window.Cloze;
+const { element, format, heading, t, texts } = window.Cloze;
 const TEXT = texts({
   names: { own: 'Your order', left: 'Left to right', right: 'Right to left', next: 'Next seed', after: 'Seed after', leak: 'Your order, with the leak (wrong)', forgotten: 'Your order, without the memory' },
   step: 'step', position: 'position', wanted: 'to be predicted',
@@ -92,7 +92,7 @@ export function matrix({ title, note, rows, columns, offset, pieces, kind, choos
     ...row.cells.map(cell(row))));
   const head = element('tr', {}, element('td'), ...columns.map(({ label, remembered }, n) => element('th', {
     scope: 'col', class: remembered ? 'remembered' : '',
-  }, element('span', {}, element('bdi', { text: label }), remembered ? null : element('small', { text: ` ${n - offset}` })))));
+  }, heading(label, ...(remembered ? [] : [element('small', { text: ` ${n - offset}` })])))));
   const table = element('table', { class: `pm-matrix ${kind}${rows[0]?.cells[0]?.value === undefined ? '' : ' weights'}` },
     element('thead', {}, head), element('tbody', {}, ...lines));
   if (choose) {

@@ -30,6 +30,11 @@
     return node;
   }
 
+  /** A column's narrow heading: read from below, or, in Chinese characters, upright from above. */
+  function heading(text, ...more) {
+    return element('span', { class: /\p{Script=Han}/u.test(text) ? 'upright' : undefined }, element('bdi', { text }), ...more);
+  }
+
   const SVG = 'http://www.w3.org/2000/svg';
   function icon(...paths) {
     const svg = document.createElementNS(SVG, 'svg');
@@ -198,7 +203,7 @@
   };
 
   window.Cloze = {
-    register, mount, sentence, change, onChange, onSentence, question, asker, element, icon, field, write,
+    register, mount, sentence, change, onChange, onSentence, question, asker, element, heading, icon, field, write,
     setTheme, dark, format, ...window.ClozeLanguage,
   };
   window.ClozeLabels();

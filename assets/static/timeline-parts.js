@@ -1,5 +1,5 @@
 // Timeline: the grid of epochs, the growth of contexts, lengths, and the input formats.
-const { element, format, t, texts } = window.Cloze;
+const { element, format, heading, t, texts } = window.Cloze;
 
 const CASES = texts({ M: 'the model sees [MASK]', R: 'it sees another piece', K: 'it sees the piece itself' });
 export const REGIMES = texts({ static: 'Static', copies: 'Copies', dynamic: 'Dynamic' });
@@ -24,7 +24,7 @@ export function grid(answer, regime) {
   const { visits, asked, contexts } = regimes[regime];
   const seen = new Set();
   const head = element('tr', {}, element('th', { scope: 'col', class: 'tl-corner', text: TEXT.epoch }),
-    ...tokens.map((token) => element('th', { scope: 'col', class: token.special ? 'special' : '' }, element('span', {}, element('bdi', { text: token.text })))));
+    ...tokens.map((token) => element('th', { scope: 'col', class: token.special ? 'special' : '' }, heading(token.text))));
   const rows = visits.map((number, epoch) => {
     const draw = draws[number];
     const again = seen.has(number);

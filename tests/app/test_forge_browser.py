@@ -84,6 +84,9 @@ def test_a_round_of_forging_and_judging(cloze, detective):
     page.wait_for_function(SETTLED)
     assert page.inner_text('[data-side="human"] .fd-count') == score
 
+    cloze.write("The capital is 天 .")
+    page.locator(".fd-who p", has_text="has no piece for 天 and reads [UNK]").wait_for()
+
 
 def test_a_detective_in_the_bar_leaves_no_old_guesses_in_the_mask_tab(visit, detective):
     cloze = visit(link="#text=The+capital+of+France+is+Paris+.&model=bert-mini&marks=6")

@@ -38,6 +38,27 @@ def marks(page):
     )
 
 
+def test_an_example_follows_the_language_of_the_model(tab):
+    page = tab.page
+    first = f"{ROOT} .mn-rows input >> nth=0"
+    page.evaluate(
+        "Cloze.change({ model: 'elsewhere', card: { ...Cloze.sentence.card, language: 'zh' } })"
+    )
+    assert "花" in page.input_value(first)
+    assert page.input_value("#mn-word") == "花"
+    page.fill("#mn-word", "束")
+    page.evaluate(
+        "Cloze.change({ model: 'another', card: { ...Cloze.sentence.card, language: 'en' } })"
+    )
+    assert "花" in page.input_value(first), "what the visitor wrote stays"
+    page.fill("#mn-word", "花")
+    page.evaluate(
+        "Cloze.change({ model: 'bert-mini', card: { ...Cloze.sentence.card, language: 'en' } })"
+    )
+    settle(page)
+    assert "bank" in page.input_value(first)
+
+
 def test_layers_move_the_marks_and_not_the_axes(tab, session):
     page = tab.page
     whole = page.locator(f"{ROOT} .mn-paths .whole").first.get_attribute("d")

@@ -59,6 +59,14 @@ def test_rows_are_the_draws_of_every_regime(tab, model):
         assert tab.cases(regime) == wanted(model, regime, kind="whole_word", seed=2)
     cell = tab.page.locator(f"{ROOT} .tl-grid td.case-M").first
     assert cell.inner_text() == "M"
+    # Headings are turned, but for Chinese characters, which would stand on their heads.
+    tab.cloze.write("Hello 天 .")
+    tab.settle()
+    turned = tab.page.locator(f"{ROOT} [data-regime=static] thead span").evaluate_all(
+        "all => all.map(e => [e.textContent, getComputedStyle(e).transform !== 'none'])"
+    )
+    assert ["天", False] in turned
+    assert [".", True] in turned
 
 
 def test_span_lengths_and_formats_are_drawn(tab):

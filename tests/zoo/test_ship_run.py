@@ -18,7 +18,6 @@ from core_models.zoo.__main__ import main
 from core_models.zoo.ship_run import ship_run
 from tests.core.tiny_models import new, tiny
 
-
 QUESTION = "The children [MASK] playing in the garden ."
 
 
