@@ -86,7 +86,12 @@ def _create(run: RunFolder, settings: dict[str, Any], tokens: int) -> None:
 
 
 def evaluate(
-    run: RunFolder, held_out: Path, *, words: int = 2000, pairs: Sequence[Pair] | None = None
+    run: RunFolder,
+    held_out: Path,
+    *,
+    words: int = 2000,
+    pairs: Sequence[Pair] | None = None,
+    name: str = "words",
 ) -> dict[str, Any]:
     """Figures of a finished run, kept in its folder; its models answer as they are exported.
 
@@ -95,12 +100,13 @@ def evaluate(
         held_out: Text that no model has read.
         words: Hidden words.
         pairs: Minimal pairs; None = the shipped ones.
+        name: Under which the answers about words are kept (:class:`Questions`).
     """
     path = run.path / "zoo.json"
     if path.exists():
         found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         return found
-    questions = Questions.of(held_out, words=words, pairs=pairs)
+    questions = Questions.of(held_out, words=words, pairs=pairs, name=name)
     folder = _generator(run)
     generator = None if folder is None else _rounded(folder)
     results = {"model": questions.figures(_rounded(run.model_path), generator)}

@@ -182,10 +182,11 @@ def _figure_lines(results: dict[str, Any], figures: dict[str, Any], generator: b
         if key != "loss" and any(key.startswith(head) for head in own):
             shown = f"{value:.3f}" if key.endswith("_loss") else f"{100 * value:.1f} %"
             lines.append(f"| {key.replace('_', ' ')} | {shown} |")
-    if "words" in figures:
-        words = figures["words"]
-        lines.append(f"| hidden words right | {100 * words['accuracy']:.1f} % |")
-        lines.append(f"| perplexity per word | {words['perplexity']:.1f} |")
+    for name, what in (("words", ""), ("open", " of open text")):
+        if name in figures:
+            words = figures[name]
+            lines.append(f"| hidden words{what} right | {100 * words['accuracy']:.1f} % |")
+            lines.append(f"| perplexity per word{what} | {words['perplexity']:.1f} |")
     if "minimal_pairs" in figures:
         pairs = figures["minimal_pairs"]
         lines.append(f"| minimal pairs right | {100 * pairs['accuracy']:.1f} % |")

@@ -69,6 +69,8 @@ class Special(Part):
     """In place of the model's."""
     tokens: Annotated[int, Field(ge=1)] | None = None
     """In place of the budget's."""
+    text: str | None = None
+    """In place of the budget's."""
     settings: dict[str, Any] = {}
     """Merged last."""
 
@@ -96,6 +98,7 @@ class ModelRecipe(Part):
         if special is not None:
             values["settings"] = merge(self.settings, special.settings)
             values["note"] = special.note
+            values["text"] = special.text or values["text"]
             values["tokens"] = special.tokens or self.tokens
         return self.model_copy(update=values)
 

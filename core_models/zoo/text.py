@@ -14,7 +14,7 @@ from core_models.training import durable
 from core_models.training.settings import ASSETS
 from core_models.zoo.recipe import Repeated, Sampled, TextRecipe
 
-TRAIN, HELD_OUT = "train.txt", "held-out.txt"
+TRAIN, HELD_OUT, OPEN = "train.txt", "held-out.txt", "held-out-open.txt"
 _FACTS = "text.json"
 _IDEOGRAPH = re.compile("[\u4e00-\u9fff]")
 _LOOK = 10
@@ -27,6 +27,8 @@ class Text:
 
     train: Path
     held_out: Path
+    open: Path
+    """The held-out documents of the sampled sources alone; empty where there are none."""
     facts: list[dict[str, int | str]]
     """For each part of the recipe: pattern, documents, words, held-out documents, times."""
 
@@ -47,12 +49,13 @@ def build(folder: Path, recipe: TextRecipe, data: Path | None) -> Text:
         durable.remove_folder(folder)
     durable.write_folder(folder, lambda new: _write(new, recipe, data))
     facts = json.loads((folder / _FACTS).read_text(encoding="utf-8"))["parts"]
-    return Text(folder / TRAIN, folder / HELD_OUT, facts)
+    return Text(folder / TRAIN, folder / HELD_OUT, folder / OPEN, facts)
 
 
 def _write(folder: Path, recipe: TextRecipe, data: Path | None) -> None:
     train: list[list[str]] = []
     held: list[list[str]] = []
+    sampled: list[list[str]] = []
     facts = []
     parts: list[Repeated | Sampled] = [*recipe.repeated, *recipe.sampled]
     for part in parts:
@@ -63,6 +66,8 @@ def _write(folder: Path, recipe: TextRecipe, data: Path | None) -> None:
             chosen, kept = documents.split_held_out(len(texts), part.held_out, recipe.seed)
         train += [texts[i] for i in chosen] * times
         held += [texts[i] for i in kept]
+        if isinstance(part, Sampled):
+            sampled += [texts[i] for i in kept]
         facts.append(
             {
                 "pattern": part.pattern,
@@ -75,6 +80,7 @@ def _write(folder: Path, recipe: TextRecipe, data: Path | None) -> None:
         )
     _save(folder / TRAIN, _shuffled(train, recipe.seed))
     _save(folder / HELD_OUT, held)
+    _save(folder / OPEN, sampled)
     text = json.dumps({"recipe": recipe.model_dump(mode="json"), "parts": facts}, indent=2)
     (folder / _FACTS).write_text(text + "\n", encoding="utf-8")
 

@@ -131,6 +131,21 @@ def test_a_model_from_elsewhere_is_measured(tmp_path: Path) -> None:
     assert (found["words"]["words"], found["minimal_pairs"]["pairs"]) == (9, 600)
 
 
+def test_words_of_open_text_stand_beside_the_other_figures(source: Path, tmp_path: Path) -> None:
+    open_text = tmp_path / "open.txt"
+    open_text.write_text(SENTENCES)
+    before = json.loads((source / "a" / "evaluation.json").read_text())
+    arguments = ["measure", "a", "--models", str(source), "--text", str(open_text), "--open"]
+    assert main([*arguments, "--words", "7"]) == 0
+    found = json.loads((source / "a" / "evaluation.json").read_text())
+    asked = found.pop("open")
+    assert found == before
+    expected = evaluate_words(cm.load(source / "a"), choose_words(SENTENCES.splitlines(), most=7))
+    assert (asked["words"], asked["accuracy"]) == (7, expected.accuracy)
+    named = Questions.of(open_text, words=7, pairs=read_pairs()[:2], name="open")
+    assert named.figures(cm.load(source / "a"))["open"]["accuracy"] == expected.accuracy
+
+
 def test_a_discriminator_is_measured_with_the_generator_beside_it(
     source: Path, tmp_path: Path
 ) -> None:

@@ -93,10 +93,14 @@ def test_a_budget_may_change_text_tokens_and_start_of_a_model() -> None:
     assert ZOO.at("gpu").models["deberta-mini"].text == "english"
     assert cpu.tokens("deberta-mini", "cpu") == ZOO.budgets["cpu"].tokens
     assert cpu.tokens("electra-mini", "cpu") == 3_000_000
-    assert cpu.run_settings("electra-mini", "cpu")["model"]["encoder_from"] == "bert-mini"
+    assert cpu.run_settings("electra-mini", "cpu")["model"]["encoder_from"] == (
+        "runs/bert-mini-atlas/model"
+    )
     assert "bert-mini" in cpu.models["electra-mini"].note
     assert [name for name in ZOO.models if cpu.is_chinese(name)] == ["bert-mini-chinese"]
     assert cpu.models["bert-mini-chinese"].text == "chinese_primer"
+    assert cpu.models["bert-mini-open"].text == "english"
+    assert cpu.run_settings("bert-mini-open", "cpu")["tokenizer"]["vocabulary"] == 8000
     gpu = ZOO.at("gpu")
     assert "encoder_from" not in gpu.run_settings("electra-mini", "gpu")["model"]
     assert gpu.models["electra-mini"].note == ""
@@ -133,6 +137,9 @@ def test_text_is_parted_before_it_is_repeated(data: Path, work: Path) -> None:
     assert (primer["documents"], primer["held_out_documents"]) == (580, 30)
     assert len(train) == sum(int(f["documents"]) * int(f["times"]) for f in made.facts)
     assert len(held) == sum(int(f["held_out_documents"]) for f in made.facts)
+    open_documents = ["\n".join(d) for d in documents.read([made.open])]
+    assert open_documents == held[30:], "the sampled sources' come after the Primer's"
+    assert open_documents
     again = made.train.read_bytes()
     shutil.rmtree(work / "parted")
     assert text.build(work / "parted", ZOO.texts["english"], data).train.read_bytes() == again
@@ -157,7 +164,15 @@ def test_chinese_text_is_counted_in_characters(data: Path, tmp_path: Path) -> No
     assert len(first) == 3  # sentences
 
 
-@pytest.mark.parametrize("name", ZOO.models)
+def test_a_second_bert_differs_by_what_it_reads() -> None:
+    settings = [ZOO.run_settings(name, "smoke") for name in ("bert-mini", "bert-mini-open")]
+    apart = {"name", "description", "checkpoints"}
+    first, second = ({k: v for k, v in each.items() if k not in apart} for each in settings)
+    assert first == second
+
+
+# Under this budget the second BERT is the same run.
+@pytest.mark.parametrize("name", [name for name in ZOO.models if name != "bert-mini-open"])
 def test_every_model_is_trained_evaluated_and_exported(
     name: str, small: recipe.Zoo, data: Path, work: Path, request: pytest.FixtureRequest
 ) -> None:
