@@ -72,6 +72,19 @@ OF_FAMILY = {
     "deberta": [TWO_WORDS, THAILAND, ARGENTINA, AMERICA, ANKARA, MONGOLIA],
     "deberta_v3": PLAIN,
 }
+OF_MODEL = {
+    "bert-mini-open": [
+        PARIS,
+        _example("White House", "The president lives in the White House.", "house"),
+        _example("Moment", "She looked at him for a moment, and then she smiled.", "moment"),
+        _example("Ago", "The house was built two hundred years ago.", "years"),
+        _example("Nation", "The President of the United States spoke to the nation.", "states"),
+        _example("Care", "Talk to your health care provider about the test.", "care"),
+        _example("Open source", "Anyone can contribute to an open source project.", "source"),
+        MADRID,
+    ]
+}
+"""By name, for a model that has read other text than the rest of its family."""
 BLIND = _example("Nothing to go by", "Madrid is the capital of Spain.", "madrid")
 """Shows what a model that reads from the left cannot know."""
 FROM_THE_LEFT = [AMERICA, THAILAND, SECOND_HALF, STREETS, MONGOLIA, BLIND]
@@ -85,7 +98,9 @@ CHINESE = [
 
 
 def examples_of(model: cm.Model) -> list[Example]:
-    """The examples of a model's language, of its direction, or of its family if it has its own."""
+    """The examples of a model, its language, its direction, or its family, the first that exist."""
+    if own := OF_MODEL.get(model.name or ""):
+        return own
     if language_of(model.tokenizer) == "zh":
         return CHINESE
     if "causal" in model.heads:

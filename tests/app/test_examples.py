@@ -8,7 +8,13 @@ from app.examples import EXAMPLES, examples_of
 from app.pieces import sentence_tokens
 from tests.core.tiny_models import new, tiny
 
-LISTS = [EXAMPLES, examples.CHINESE, examples.FROM_THE_LEFT, *examples.OF_FAMILY.values()]
+LISTS = [
+    EXAMPLES,
+    examples.CHINESE,
+    examples.FROM_THE_LEFT,
+    *examples.OF_FAMILY.values(),
+    *examples.OF_MODEL.values(),
+]
 ALL = {e["text"] + e["name"]: e for chosen in LISTS for e in chosen}
 
 

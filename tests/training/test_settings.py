@@ -51,7 +51,7 @@ def test_shipped_recipes_are_valid_and_find_their_texts(recipe: Path) -> None:
         ({"objectives": {}}, "objectives = {}"),
         ({"objectives": {"translation": 1.0}}, "'masked_token', 'next_sentence'"),
         ({"schedule": {"warmup": 10}}, "schedule.warmup (10) must be below steps (10)"),
-        ({"precision": "fp8"}, "'fp32' or 'bf16'"),
+        ({"precision": "fp8"}, "'fp32', 'bf16' or 'auto'"),
         (
             {"model": {"size": "bert-mini", "overrides": {"positions": 64}}},
             "data.max_length (128) does not fit",
