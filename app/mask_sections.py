@@ -18,7 +18,7 @@ from core_models.prediction import (
     lens,
     score_words,
 )
-from core_models.prediction.joint import WAYS, Gaps
+from core_models.prediction.gaps import WAYS, Gaps
 from viz.records import records_csv
 
 WIDTH = 5

@@ -233,7 +233,7 @@ class Filling(_Plain):
     """One piece for each of several gaps. All values are natural logarithms."""
 
     way: str
-    """One of `core_models.prediction.joint.WAYS`, or ``given``."""
+    """One of `core_models.prediction.gaps.WAYS`, or ``given``."""
     choices: list[Choice]
     """In the order in which they were put in."""
     total: float

@@ -10,7 +10,7 @@ from torch import Tensor
 import core_models as cm
 from core_models.errors import InputError
 from core_models.prediction import fill, fill_jointly, score, score_filling, score_words
-from core_models.prediction.joint import WAYS, Gaps
+from core_models.prediction.gaps import WAYS, Gaps
 from core_models.tokenizer import Tokenizer
 
 TEXT = "The river was very cold in the morning."

@@ -1,0 +1,212 @@
+"""The open places of one sentence, and what a model says of every way to fill them.
+
+:mod:`core_models.prediction.joint` says what the ways are.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+
+import torch
+from torch import Tensor
+
+from core_models.errors import InputError
+from core_models.model import Model
+from core_models.prediction.fill import Question
+from core_models.prediction.passes import HEAD_ROWS, head_of, hidden_at, seen_with
+from core_models.prediction.results import Choice, Filling, FillRequest
+
+WAYS = ("independent", "left_to_right", "most_confident", "beam")
+MAX_GAPS = 16
+MAX_WIDTH = 16
+PADDED_TOKENS = 8192
+"""Most tokens, padding included, of one forward pass."""
+
+Filled = Mapping[int, int]
+"""Position -> piece id."""
+
+
+def _check_width(width: object) -> None:
+    if isinstance(width, bool) or not isinstance(width, int) or not 1 <= width <= MAX_WIDTH:
+        shown = repr(width)[:40]
+        raise InputError(f"width is {shown}; it must be a whole number from 1 to {MAX_WIDTH}.")
+
+
+class Gaps:
+    """The open places of one sentence, to be filled in several ways.
+
+    The ways ask about many of the same beginnings; each is read by the model once, and all that one
+    question needs in one forward pass.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        text: str,
+        masks: Sequence[int] = (),
+        hidden: Sequence[int] = (),
+        *,
+        every: bool = True,
+    ) -> None:
+        """Open the places; arguments and errors are those of `fill_jointly`.
+
+        ``every``: whether a [MASK] in the text is a gap, too.
+        """
+        self.model, self.head = model, head_of(model)
+        question = Question(model, FillRequest(text, [*masks, *hidden]))
+        self.seen = question.seen
+        wanted = question.positions if every else sorted(masks)
+        self.positions = [p for p in wanted if p not in set(hidden)]
+        if not self.positions:
+            raise InputError("There is no gap to fill; hide a word or write [MASK].")
+        if len(self.positions) > MAX_GAPS:
+            raise InputError(
+                f"{len(self.positions)} gaps are too many to fill together; at most {MAX_GAPS} go."
+            )
+        tokenizer = model.tokenizer
+        self.barred = [*tokenizer.special_ids, tokenizer.mask_id, tokenizer.unknown_id]
+        self._known: dict[tuple[frozenset[tuple[int, int]], int], Tensor] = {}
+
+    def fill(self, way: str = "left_to_right", *, width: int = 4) -> list[Filling]:
+        """As `fill_jointly`."""
+        if way not in WAYS:
+            raise InputError(f"way is {str(way)[:40]!r}; it must be one of {', '.join(WAYS)}.")
+        _check_width(width)
+        if way == "beam":
+            found = self.beam(width)
+        elif way == "left_to_right":
+            found = self.beam(1)
+        elif way == "most_confident":
+            found = [self.most_confident()]
+        else:
+            found = [self.independent()]
+        self._read([pair for path in found for pair in self._beginnings(self._ordered(path))])
+        return [self.filling(way, path) for path in found]
+
+    def score(self, pieces: Filled, *, order: Sequence[int] | None = None) -> Filling:
+        """As `score_filling`."""
+        for index in pieces.values():
+            self.model.tokenizer.piece(index)
+        chosen = self.positions if order is None else list(order)
+        if sorted(chosen) != self.positions or pieces.keys() != set(chosen):
+            raise InputError(
+                f"order is {chosen}; it must name each of the gaps {self.positions} exactly once."
+            )
+        return self.filling("given", {position: pieces[position] for position in chosen})
+
+    def logs(self, asked: Sequence[tuple[Filled, int]]) -> Tensor:
+        """Log-probabilities [N, V] at a position of each state."""
+        self._read(asked)
+        return torch.stack([self._known[_key(state, place)] for state, place in asked])
+
+    def _read(self, asked: Sequence[tuple[Filled, int]]) -> None:
+        """Let the model read those of the states that it has not read yet."""
+        new: dict[frozenset[tuple[int, int]], tuple[Filled, list[int]]] = {}
+        every = [] if self._known else [(dict[int, int](), place) for place in self.positions]
+        for state, place in [*every, *asked]:
+            key = _key(state, place)
+            if key not in self._known:
+                places = new.setdefault(key[0], (state, []))[1]
+                places += [place] * (place not in places)
+        if not new:
+            return
+        states = [state for state, _ in new.values()]
+        pairs = [(row, place) for row, (_, places) in enumerate(new.values()) for place in places]
+        keys = [(key, place) for key, (_, places) in new.items() for place in places]
+        self._known.update(zip(keys, self._computed(states, pairs), strict=True))
+
+    def _computed(self, states: Sequence[Filled], places: Sequence[tuple[int, int]]) -> Tensor:
+        """Log-probabilities [N, V] at (state, position) places, the states in order."""
+        encodings = [seen_with(self.seen, state) for state in states]
+        rows = max(1, PADDED_TOKENS // len(self.seen))
+        parts = []
+        with torch.inference_mode():
+            for start in range(0, len(encodings), rows):
+                inside = [(r - start, p) for r, p in places if start <= r < start + rows]
+                hidden = hidden_at(self.model, encodings[start : start + rows], inside)
+                parts += [
+                    self.head(part).float().log_softmax(-1) for part in hidden.split(HEAD_ROWS)
+                ]
+        return torch.cat(parts)[:, : self.model.tokenizer.vocabulary]
+
+    def choosable(self, logs: Tensor) -> Tensor:
+        """The same with pieces that stand for no word at minus infinity."""
+        return logs.index_fill(1, torch.tensor(self.barred, device=logs.device), -math.inf)
+
+    @cached_property
+    def open(self) -> Tensor:
+        """Log-probabilities [n, V] of every gap while all are open."""
+        return self.logs([({}, p) for p in self.positions])
+
+    def independent(self) -> dict[int, int]:
+        """Every gap by itself."""
+        best = self.choosable(self.open).argmax(1)
+        return dict(zip(self.positions, best.tolist(), strict=True))
+
+    def most_confident(self) -> dict[int, int]:
+        """Always the gap that is surest next; of equally sure ones the leftmost."""
+        filled: dict[int, int] = {}
+        while len(filled) < len(self.positions):
+            left = [p for p in self.positions if p not in filled]
+            logs = self.logs([(filled, p) for p in left])
+            best = self.choosable(logs).max(1)
+            row = int(best.values.argmax())
+            filled[left[row]] = int(best.indices[row])
+        return filled
+
+    def beam(self, width: int) -> list[dict[int, int]]:
+        """The best beginnings, gap by gap from the left."""
+        states: list[dict[int, int]] = [{}]
+        totals = torch.zeros(1, dtype=torch.float64)
+        for position in self.positions:
+            logs = self.logs([(state, position) for state in states])
+            sums = totals[:, None] + self.choosable(logs).double().cpu()
+            best = sums.flatten().topk(min(width, int(sums.isfinite().sum())))
+            rows, pieces = best.indices // sums.shape[1], best.indices % sums.shape[1]
+            states = [
+                {**states[row], position: piece}
+                for row, piece in zip(rows.tolist(), pieces.tolist(), strict=True)
+            ]
+            totals = best.values
+        return states
+
+    def chain(self, path: Filled) -> list[float]:
+        """Log-probability of each piece, given those before it on the path."""
+        logs = self.logs(self._beginnings(path))
+        return [float(row[index]) for row, index in zip(logs, path.values(), strict=True)]
+
+    def _beginnings(self, path: Filled) -> list[tuple[Filled, int]]:
+        """What has been filled before each position of a path, and the position."""
+        order = list(path)
+        return [({p: path[p] for p in order[:done]}, order[done]) for done in range(len(order))]
+
+    def _ordered(self, path: Filled) -> dict[int, int]:
+        """The same pieces from left to right."""
+        return {position: path[position] for position in self.positions}
+
+    def filling(self, way: str, path: Filled) -> Filling:
+        """A filling, given in the order in which it was made, with its three sums."""
+        ordered = self._ordered(path)
+        alone = [float(row[i]) for row, i in zip(self.open, ordered.values(), strict=True)]
+        chained = self.chain(ordered)
+        if way == "independent":
+            steps = alone
+        else:
+            steps = chained if list(path) == self.positions else self.chain(path)
+        tokenizer = self.model.tokenizer
+        choices = [
+            Choice(
+                position=position,
+                id=index,
+                piece=tokenizer.piece(index),
+                display=tokenizer.display(index),
+                continues=not tokenizer.starts_word(index),
+                log_probability=step,
+            )
+            for (position, index), step in zip(path.items(), steps, strict=True)
+        ]
+        return Filling(way, choices, math.fsum(steps), math.fsum(alone), math.fsum(chained))
+
+
+def _key(state: Filled, place: int) -> tuple[frozenset[tuple[int, int]], int]:
+    return frozenset(state.items()), place
