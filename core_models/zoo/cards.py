@@ -68,6 +68,7 @@ def _write(
     beside = figures | {"run": _run_facts(zoo, name, results, generator)}
     (folder / FIGURES).write_text(json.dumps(beside, indent=2) + "\n", encoding="utf-8")
     data = run_facts["data"]
+    wanted = " --data FOLDER" if zoo.texts[zoo.models[name].text].sampled else ""
     rows = [
         ("what", title),
         ("read in training", f"{run_facts['tokens']:,} tokens in {run_facts['steps']:,} steps"),
@@ -87,11 +88,12 @@ def _write(
             "",
             f"# {folder.name}",
             "",
-            "One of a set of small models of all families, trained by one command on the same text",
-            "for the same number of tokens, at the same depth and width:",
+            "One of a set of small models of all families, trained by one command at the same",
+            "depth and width. Those without a note below have read the same text and as many",
+            "tokens.",
             "",
             "```",
-            f"python -m core_models.zoo build {name}",
+            f"python -m core_models.zoo build {name}{wanted}",
             "```",
             "",
             "| | |",
