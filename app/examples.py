@@ -33,20 +33,15 @@ PARAGRAPH = _example(
     "Spanish. In summer the days are hot, so many people eat dinner late in the evening.",
     "spanish",
 )
-HEART = _example("Heart", "The heart pumps blood through the body.", "blood")
-WINTER = _example("Winter", "In winter the lake is covered with snow.", "snow")
+WHITE_HOUSE = _example("White House", "The president lives in the White House.", "house")
+MOMENT = _example("Moment", "She looked at him for a moment, and then she smiled.", "moment")
+AGO = _example("Ago", "The house was built two hundred years ago.", "years")
+NATION = _example("Nation", "The President of the United States spoke to the nation.", "states")
+CARE = _example("Care", "Talk to your health care provider about the test.", "care")
+SOURCE = _example("Open source", "Anyone can contribute to an open source project.", "source")
 
-EXAMPLES = [
-    PARIS,
-    HEART,
-    _example("Egypt", "The pyramids of Egypt were built for kings.", "pyramids"),
-    WINTER,
-    MADRID,
-    DOCTOR,
-    _example("Sky", "The moon goes round the earth, and the earth goes round the sun.", "sun"),
-    PARAGRAPH,
-]
-"""Sentences near to what the default model read; it answers all of them rightly."""
+EXAMPLES = [PARIS, WHITE_HOUSE, MOMENT, AGO, NATION, CARE, SOURCE, MADRID]
+"""Sentences near to what the shipped models read."""
 
 THAILAND = _example("Thailand", "Most people in Thailand speak Thai.", "people")
 ARGENTINA = _example("Argentina", "The language of Argentina is Spanish.", "spanish")
@@ -61,33 +56,18 @@ SECOND_HALF = _example("Second half", _VISIT, "aires")
 TWO_WORDS = _example("Two words", _VISIT, "buenos", "aires")
 SPAN = _example("A span", "The capital city of Portugal is called Lisbon.", "capital", "city")
 
-PLAIN = [THAILAND, ARGENTINA, AMERICA, ANKARA, STREETS, SECOND_HALF]
-"""For models that have read little."""
 OF_FAMILY = {
-    "albert": PLAIN,
-    "roberta": [MADRID, WINTER, DOCTOR, ARGENTINA, THAILAND, SECOND_HALF, PARAGRAPH],
+    "albert": [THAILAND, ARGENTINA, AMERICA, ANKARA, STREETS, SECOND_HALF],
+    "roberta": [WHITE_HOUSE, MOMENT, NATION, CARE, DOCTOR, THAILAND, SECOND_HALF, PARAGRAPH],
     "electra": [PARIS, MADRID, AMERICA, THAILAND, ARGENTINA, ANKARA],
-    "spanbert": [SPAN, TWO_WORDS, PARIS, MADRID, HEART, PARAGRAPH],
-    "xlnet": [SPAN, THAILAND, ANKARA, STREETS, AMERICA, SECOND_HALF],
-    "deberta": [TWO_WORDS, THAILAND, ARGENTINA, AMERICA, ANKARA, MONGOLIA],
-    "deberta_v3": PLAIN,
+    "spanbert": [SPAN, TWO_WORDS, PARIS, MADRID, WHITE_HOUSE, AGO, PARAGRAPH],
+    "xlnet": [SPAN, WHITE_HOUSE, MOMENT, AGO, STREETS, AMERICA, SECOND_HALF],
+    "deberta": [WHITE_HOUSE, MOMENT, NATION, SOURCE, THAILAND, ARGENTINA, MADRID],
+    "deberta_v3": [THAILAND, ARGENTINA, AMERICA, ANKARA, STREETS, SECOND_HALF],
 }
-OF_MODEL = {
-    "bert-mini-open": [
-        PARIS,
-        _example("White House", "The president lives in the White House.", "house"),
-        _example("Moment", "She looked at him for a moment, and then she smiled.", "moment"),
-        _example("Ago", "The house was built two hundred years ago.", "years"),
-        _example("Nation", "The President of the United States spoke to the nation.", "states"),
-        _example("Care", "Talk to your health care provider about the test.", "care"),
-        _example("Open source", "Anyone can contribute to an open source project.", "source"),
-        MADRID,
-    ]
-}
-"""By name, for a model that has read other text than the rest of its family."""
 BLIND = _example("Nothing to go by", "Madrid is the capital of Spain.", "madrid")
 """Shows what a model that reads from the left cannot know."""
-FROM_THE_LEFT = [AMERICA, THAILAND, SECOND_HALF, STREETS, MONGOLIA, BLIND]
+FROM_THE_LEFT = [WHITE_HOUSE, CARE, AMERICA, THAILAND, SECOND_HALF, MONGOLIA, BLIND]
 CHINESE = [
     _example("Capital", "法国的首都是巴黎。", "首都"),
     _example("Largest", "东北的海里有大堡礁，那是世界上最大的珊瑚礁。", "最大"),
@@ -98,9 +78,7 @@ CHINESE = [
 
 
 def examples_of(model: cm.Model) -> list[Example]:
-    """The examples of a model, its language, its direction, or its family, the first that exist."""
-    if own := OF_MODEL.get(model.name or ""):
-        return own
+    """The examples of a model's language, its direction, or its family, the first that exist."""
     if language_of(model.tokenizer) == "zh":
         return CHINESE
     if "causal" in model.heads:

@@ -20,7 +20,7 @@ class Settings:
     """PORT. None = Gradio's own rule: GRADIO_SERVER_PORT, else the first free one from 7860."""
     host: str | None = None
     """CLOZE_HOST. None = GRADIO_SERVER_NAME (which a Space sets), else 127.0.0.1."""
-    model: str = "bert-mini-open"
+    model: str = "bert-mini"
     """CLOZE_MODEL, the model that the page opens with."""
     threads: int | None = None
     """CLOZE_THREADS, cores that the one model thread may use; None = all."""

@@ -51,7 +51,7 @@ def test_every_model_is_in_half_precision_and_measured(name: str) -> None:
     if name in DETECTIVES:
         assert figures["forgeries"]["tokens"] >= 2000
     else:
-        assert figures.get("words", figures.get("open"))["words"] >= 2000
+        assert figures["words"]["words"] >= 2000
 
 
 @pytest.mark.parametrize("name", NAMES)

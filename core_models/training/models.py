@@ -142,7 +142,10 @@ def _generator(settings: Settings, model: Model, base: Base | None) -> Model:
         reach = min(decoder.positions, terms.span)  # as far as the relative positions
         config = replace(config, mask_decoder=replace(decoder, positions=reach))
     seed = torch.Generator().manual_seed(settings.seed + 4)
-    return new_generator(model, config, generator=seed)
+    made = new_generator(model, config, generator=seed)
+    if wanted.encoder_from is not None:
+        take_encoder(made, wanted.encoder_from)
+    return made
 
 
 def _with_dropout(config: Config, settings: Settings) -> Config:

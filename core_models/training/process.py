@@ -296,6 +296,7 @@ def new_run(recipe: Path, folder: Path) -> Path:
         ("tokenizer", "folder"),
         ("model", "checkpoint"),
         ("model", "encoder_from"),
+        ("generator", "encoder_from"),
     ):
         given = values.get(part, {}).get(name)
         if given is not None and (beside / given).is_dir():

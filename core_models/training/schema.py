@@ -218,6 +218,9 @@ class GeneratorSettings(Part):
     sharing: Literal["tied", "gradient_disentangled", "none"] | None = None
     """Piece tables: one for both, the generator's plus a difference that only the discriminator's
     loss moves (DeBERTa v3), or two of their own."""
+    encoder_from: str | None = None
+    """As ``model.encoder_from``, for a generator as wide as the model named; null = fresh layers
+    below the discriminator's tables."""
     temperature: Annotated[float, Field(gt=0.0, le=100.0)] = 1.0
     """Divides the generator's scores before a piece is drawn."""
     weight: Annotated[float, Field(gt=0.0, le=1000.0)] = 50.0

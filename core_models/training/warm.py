@@ -5,6 +5,7 @@ import re
 import torch
 from torch import Tensor
 
+from core_models.config import Config, Disentangled
 from core_models.errors import InputError
 from core_models.model import Model, load
 from core_models.tokenizer import Tokenizer
@@ -17,7 +18,13 @@ _SEGMENTS = "embeddings.segments.weight"
 _NORM = "embeddings.norm."
 _PROJECTION = "embeddings.projection.weight"
 _DECODER = "mask_decoder."
+_QUERY_START = "query_start"
 _BLOCK = re.compile(r"blocks\.(\d+)\.")
+_ALONE = re.compile(rf"table\.|{_DECODER}|{_QUERY_START}$|blocks\.\d+\.attention\.terms\.")
+"""Parts that only families with score terms or a second stream have."""
+_DRAWN = 0.05
+"""Standard deviation of pieces that no norm follows; near that of drawn ones, so that the scores of
+a decoder tied to them begin small."""
 
 
 def take_encoder(model: Model, name: str) -> None:
@@ -27,10 +34,13 @@ def take_encoder(model: Model, name: str) -> None:
     family on. Where the vocabularies differ, a piece that reads the same in both, small letters or
     not, takes the other's vector; the rest stay as drawn. A family that knows fewer segments takes
     the first ones. A deeper encoder takes all layers again from the first on (stacking, Gong et al.
-    2019, PMLR 97), as a discriminator does that begins with a generator half as deep; the mask
-    decoder that only the generator has is left out. One block that serves all layers takes that of
-    the middle layer, and tables narrower than the layers take the directions that hold most of the
-    others' (ALBERT that begins with BERT); both are rough, and training has to do the rest.
+    2019, PMLR 97), as a discriminator does that begins with a generator half as deep; a shallower
+    one takes the last of every two or more (as DistilBERT every second, arXiv 1910.01108, section
+    3); the mask decoder that only the generator has is left out. One block that serves all layers
+    takes that of the middle layer, and tables narrower than the layers take the directions that
+    hold most of the others' (ALBERT that begins with BERT); both are rough, and training has to do
+    the rest. A family with score terms of its own begins from plain attention with equal content
+    scores; its terms stay as drawn, and what it has no place for is left out (:func:`_with_terms`).
 
     Args:
         model: A fresh one; its encoder is changed.
@@ -41,9 +51,14 @@ def take_encoder(model: Model, name: str) -> None:
     """
     source = load(name)
     own, given = model.encoder.state_dict(), source.encoder.state_dict()
+    own_kind, given_kind = (m.config.attention.terms.kind for m in (model, source))
+    if given_kind == "plain" != own_kind:
+        given = _with_terms(model.config, own, given, source)
     if _PROJECTION in own and _PROJECTION not in given:
         given = _narrowed(given, own[_PIECES].shape[1])
     taken = _stacked(given, own, shared=model.config.blocks == 1 < model.config.steps)
+    if given_kind == "plain" != own_kind:
+        taken = {k: v for k, v in own.items() if _ALONE.match(k)} | taken
     if own[_PIECES].shape[1] != given[_PIECES].shape[1]:
         _refuse_misfits(name, own, taken)
     if _all(model.tokenizer) != _all(source.tokenizer):
@@ -59,7 +74,7 @@ def take_encoder(model: Model, name: str) -> None:
 
 
 def _stacked(given: _Parts, own: _Parts, *, shared: bool) -> _Parts:
-    """The given parts, with as many layers as the own encoder has if that is a multiple."""
+    """The given parts, with as many layers as the own encoder has where one is a multiple."""
     rest = {k: v for k, v in given.items() if k in own or not k.startswith(_DECODER)}
     here, there = _depth(own), _depth(given)
     blocks = {(int(m[1]), k[m.end() :]): v for k, v in given.items() if (m := _BLOCK.match(k))}
@@ -67,11 +82,58 @@ def _stacked(given: _Parts, own: _Parts, *, shared: bool) -> _Parts:
         rest = {k: v for k, v in rest.items() if not _BLOCK.match(k)}
         middle = {name: v for (number, name), v in blocks.items() if number == there // 2}
         return rest | {f"blocks.0.{name}": v for name, v in middle.items()}
+    if here and here < there and there % here == 0:
+        every = there // here
+        rest = {k: v for k, v in rest.items() if not _BLOCK.match(k)}
+        for (number, name), tensor in blocks.items():
+            if number % every == every - 1:
+                rest[f"blocks.{number // every}.{name}"] = tensor
     if there and here > there and here % there == 0:
         for (number, name), tensor in blocks.items():
             for copy in range(number + there, here, there):
                 rest[f"blocks.{copy}.{name}"] = tensor
     return rest
+
+
+def _with_terms(config: Config, own: _Parts, given: _Parts, source: Model) -> _Parts:
+    """The parts of an encoder with plain attention for one of another kind.
+
+    DeBERTa divides content scores by sqrt(3 d), so queries grow by sqrt(3). XLNet has no biases but
+    that of the queries, no norm after the pieces, and starts its second stream with one vector,
+    that of the mask. Biases of keys move no score; those of values and outputs are lost, as are
+    absolute positions and segments where the family has none.
+    """
+    parts = dict(given)
+    if _NORM + "weight" not in own:
+        parts |= _unnormed(parts, source.config.norm_epsilon)
+    for key, tensor in given.items():
+        if isinstance(config.attention.terms, Disentangled) and ".attention.query." in key:
+            parts[key] = tensor * 3**0.5
+        if key.endswith(".attention.query.bias") and key not in own:
+            bias = key.replace("query.bias", "terms.content_bias")
+            if bias in own:
+                parts[bias] = tensor.view_as(own[bias])
+    if _QUERY_START in own:
+        parts[_QUERY_START] = parts[_PIECES][source.tokenizer.mask_id]
+    lost = (_POSITIONS, _SEGMENTS, _NORM + "weight")
+    return {
+        key: tensor
+        for key, tensor in parts.items()
+        if _BLOCK.sub("blocks.0.", key) in own or not (key in lost or key.endswith("bias"))
+    }
+
+
+def _unnormed(given: _Parts, epsilon: float) -> _Parts:
+    """The pieces as their norm leaves them, made small; the first layer's scores stay the same."""
+    width = given[_PIECES].shape[1:]
+    weight, bias = given[_NORM + "weight"], given[_NORM + "bias"]
+    normed = torch.nn.functional.layer_norm(given[_PIECES], width, weight, bias, epsilon)
+    factor = _DRAWN / float(normed.std())
+    first = {
+        f"blocks.0.attention.{name}": given[f"blocks.0.attention.{name}"] / factor
+        for name in ("query.weight", "key.weight")
+    }
+    return {_PIECES: normed * factor, **first}
 
 
 def _narrowed(given: _Parts, width: int) -> _Parts:

@@ -12,7 +12,7 @@ from core_models.model import SHIPPED
 from core_models.training.folder import RunFolder
 from core_models.zoo import build, recipe, score, score_recipe, ship, text
 from core_models.zoo.cards import GENERATOR
-from core_models.zoo.measure import Questions, measure, measure_open, rounding
+from core_models.zoo.measure import Questions, measure, rounding
 from core_models.zoo.report import report
 from core_models.zoo.ship_run import RUNS, ship_run
 
@@ -61,11 +61,6 @@ def _parser() -> argparse.ArgumentParser:
         action="store_true",
         help="keep nothing, say what half precision changes of models with float32 weights",
     )
-    measuring.add_argument(
-        "--open",
-        action="store_true",
-        help="ask about words of --text alone, a text of the open sources; other figures stay",
-    )
     measuring.set_defaults(run=_measure)
     scoring = verbs.add_parser(
         "score", help="fine-tune models on labelled sets over seeds; goes on where it was"
@@ -110,15 +105,7 @@ def _build(options: argparse.Namespace) -> None:
             data=options.data,
             say=_say,
         )
-        held_out = options.work / "texts" / zoo.models[name].text
-        # Who has read the open sources has read other parts of the Primer than the rest of the set.
-        wide = not zoo.is_chinese(name) and (held_out / text.OPEN).stat().st_size > 0
-        results = build.evaluate(
-            run,
-            held_out / (text.OPEN if wide else text.HELD_OUT),
-            words=options.words,
-            name="open" if wide else "words",
-        )
+        results = build.evaluate(run, _held_out(zoo, name, options), words=options.words)
         build.export(zoo, name, run, results, options.models)
 
 
@@ -134,10 +121,8 @@ def _ship_run(options: argparse.Namespace) -> None:
 def _measure(options: argparse.Namespace) -> None:
     zoo = recipe.read(options.recipe or recipe.RECIPE).at(options.budget)
     for name in options.names:
-        questions = Questions.of(_held_out(zoo, name, options), words=options.words)
-        if options.open:
-            _say(f"{name}: {_told(measure_open(options.models / name, questions))}")
-            continue
+        held_out = options.text or _held_out(zoo, name, options)
+        questions = Questions.of(held_out, words=options.words)
         if not options.rounding:
             found = measure(options.models / name, questions)
             _say(f"{name}: {_told(found)}")
@@ -148,13 +133,17 @@ def _measure(options: argparse.Namespace) -> None:
 
 
 def _held_out(zoo: recipe.Zoo, name: str, options: argparse.Namespace) -> Path:
-    """The text that a model is measured on: one that is named, or what its recipe holds out."""
-    if options.text is not None:
-        return Path(options.text)
+    """What a model is measured on: the sampled sources' part of what its recipe holds out, if any.
+
+    The Primer's is no fair question: models began with one that had read other parts of it.
+    Chinese models are asked about both, which are small.
+    """
     whose = name.removesuffix(GENERATOR)
     zoo.run_settings(whose, options.budget)
     chosen = zoo.models[whose].text
-    return text.build(options.work / "texts" / chosen, zoo.texts[chosen], options.data).held_out
+    made = text.build(options.work / "texts" / chosen, zoo.texts[chosen], options.data)
+    sampled = not zoo.is_chinese(whose) and made.open.stat().st_size > 0
+    return made.open if sampled else made.held_out
 
 
 def _told(figures: dict[str, Any]) -> str:

@@ -91,7 +91,6 @@ def evaluate(
     *,
     words: int = 2000,
     pairs: Sequence[Pair] | None = None,
-    name: str = "words",
 ) -> dict[str, Any]:
     """Figures of a finished run, kept in its folder; its models answer as they are exported.
 
@@ -100,13 +99,12 @@ def evaluate(
         held_out: Text that no model has read.
         words: Hidden words.
         pairs: Minimal pairs; None = the shipped ones.
-        name: Under which the answers about words are kept (:class:`Questions`).
     """
     path = run.path / "zoo.json"
     if path.exists():
         found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         return found
-    questions = Questions.of(held_out, words=words, pairs=pairs, name=name)
+    questions = Questions.of(held_out, words=words, pairs=pairs)
     folder = _generator(run)
     generator = None if folder is None else _rounded(folder)
     results = {"model": questions.figures(_rounded(run.model_path), generator)}

@@ -89,8 +89,7 @@ def _write(
             f"# {folder.name}",
             "",
             "One of a set of small models of all families, trained by one command at the same",
-            "depth and width. Those without a note below have read the same text and as many",
-            "tokens.",
+            "depth and width; what sets this one apart from the others is said below.",
             "",
             "```",
             f"python -m core_models.zoo build {name}{wanted}",
@@ -184,11 +183,10 @@ def _figure_lines(results: dict[str, Any], figures: dict[str, Any], generator: b
         if key != "loss" and any(key.startswith(head) for head in own):
             shown = f"{value:.3f}" if key.endswith("_loss") else f"{100 * value:.1f} %"
             lines.append(f"| {key.replace('_', ' ')} | {shown} |")
-    for name, what in (("words", ""), ("open", " of open text")):
-        if name in figures:
-            words = figures[name]
-            lines.append(f"| hidden words{what} right | {100 * words['accuracy']:.1f} % |")
-            lines.append(f"| perplexity per word{what} | {words['perplexity']:.1f} |")
+    if "words" in figures:
+        words = figures["words"]
+        lines.append(f"| hidden words right | {100 * words['accuracy']:.1f} % |")
+        lines.append(f"| perplexity per word | {words['perplexity']:.1f} |")
     if "minimal_pairs" in figures:
         pairs = figures["minimal_pairs"]
         lines.append(f"| minimal pairs right | {100 * pairs['accuracy']:.1f} % |")

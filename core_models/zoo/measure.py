@@ -46,23 +46,13 @@ class Questions:
     """Held-out text."""
     words: Sequence[Word]
     pairs: Sequence[Pair]
-    name: str = "words"
-    """Under which the answers about words are kept: ``words``, or ``open`` for those of open text,
-    which all models are asked about, but few have read any of."""
 
     @classmethod
-    def of(
-        cls,
-        held_out: Path,
-        *,
-        words: int,
-        pairs: Sequence[Pair] | None = None,
-        name: str = "words",
-    ) -> Self:
+    def of(cls, held_out: Path, *, words: int, pairs: Sequence[Pair] | None = None) -> Self:
         """From a text that no model has read; pairs None = the shipped ones."""
         sentences = [s for document in documents.read([held_out]) for s in document]
         chosen = read_pairs() if pairs is None else pairs
-        return cls(sentences, choose_words(sentences, most=words), chosen, name)
+        return cls(sentences, choose_words(sentences, most=words), chosen)
 
     @property
     def english(self) -> bool:
@@ -73,7 +63,7 @@ class Questions:
         """Answers of a model, and what it catches of its generator's forgeries."""
         found: dict[str, Any] = {}
         if set(KINDS) & set(model.heads):
-            found[self.name] = asdict(evaluate_words(model, self.words))
+            found["words"] = asdict(evaluate_words(model, self.words))
             if self.english:
                 found["minimal_pairs"] = asdict(evaluate_minimal_pairs(model, self.pairs))
                 # A small vocabulary may hold no capital as one piece.
@@ -106,19 +96,6 @@ def measure(folder: Path, questions: Questions) -> dict[str, Any]:
         )
     known = {k: v for k, v in read_json(folder / FIGURES).items() if k == "run"}
     durable.write_text(folder / FIGURES, json.dumps(found | known, indent=2) + "\n")
-    return found
-
-
-def measure_open(folder: Path, questions: Questions) -> dict[str, Any]:
-    """Ask a model about words of open text, and keep that beside its other figures.
-
-    Raises:
-        InputError: there is no such model, or it predicts no pieces.
-    """
-    model = cm.load(folder)
-    found = {"open": asdict(evaluate_words(model, questions.words))}
-    text = json.dumps(read_json(folder / FIGURES) | found, indent=2) + "\n"
-    durable.write_text(folder / FIGURES, text)
     return found
 
 

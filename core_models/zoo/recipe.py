@@ -1,7 +1,6 @@
 """What the set is made of: one JSON file, checked before anything is trained."""
 
 import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -58,6 +57,8 @@ class Budget(Part):
     """Real tokens that each model reads."""
     settings: dict[str, Any] = {}
     """Merged into the settings of every run."""
+    note: str = ""
+    """What sets all models of this budget apart from others; cards of those without one say so."""
     texts: dict[str, str] = {}
     """Other text recipes that this budget reads in place of the models' own."""
 
@@ -65,8 +66,8 @@ class Budget(Part):
 class Special(Part):
     """What one model does otherwise under one budget."""
 
-    note: str
-    """In place of the model's."""
+    note: str | None = None
+    """In place of the model's and of the budget's."""
     tokens: Annotated[int, Field(ge=1)] | None = None
     """In place of the budget's."""
     text: str | None = None
@@ -91,13 +92,17 @@ class ModelRecipe(Part):
     budgets: dict[str, Special] = {}
     """What a budget changes for this model alone."""
 
-    def at(self, budget: str, texts: Mapping[str, str]) -> "ModelRecipe":
-        """The recipe under one budget, which reads ``texts`` in place of others."""
-        values: dict[str, Any] = {"text": texts.get(self.text, self.text), "budgets": {}}
-        special = self.budgets.get(budget)
+    def at(self, name: str, budget: Budget) -> "ModelRecipe":
+        """The recipe under one budget, whose name is ``name``."""
+        values: dict[str, Any] = {
+            "text": budget.texts.get(self.text, self.text),
+            "note": self.note or budget.note,
+            "budgets": {},
+        }
+        special = self.budgets.get(name)
         if special is not None:
             values["settings"] = merge(self.settings, special.settings)
-            values["note"] = special.note
+            values["note"] = values["note"] if special.note is None else special.note
             values["text"] = special.text or values["text"]
             values["tokens"] = special.tokens or self.tokens
         return self.model_copy(update=values)
@@ -139,8 +144,8 @@ class Zoo(Part):
         """The recipe under one budget, with what the budget changes put in place."""
         if budget not in self.budgets:
             raise InputError(f"No budget {budget!r}; known are {', '.join(self.budgets)}.")
-        texts = self.budgets[budget].texts
-        models = {name: model.at(budget, texts) for name, model in self.models.items()}
+        chosen = self.budgets[budget]
+        models = {name: model.at(budget, chosen) for name, model in self.models.items()}
         return self.model_copy(update={"models": models})
 
 

@@ -105,7 +105,7 @@ def _check(folder: Path) -> None:
     if not (folder / CONFIG).exists():
         raise InputError(f"There is no model {folder.name!r} in {folder.parent}.")
     figures: dict[str, Any] = read_json(folder / FIGURES)
-    if not {"words", "open", "forgeries"} & figures.keys() or "run" not in figures:
+    if not {"words", "forgeries"} & figures.keys() or "run" not in figures:
         raise InputError(
             f"{folder.name} is not evaluated: its {FIGURES} must hold its training and what came "
             f"out on held-out text; `python -m core_models.zoo measure {folder.name}` measures it."

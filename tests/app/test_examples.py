@@ -13,7 +13,6 @@ LISTS = [
     examples.CHINESE,
     examples.FROM_THE_LEFT,
     *examples.OF_FAMILY.values(),
-    *examples.OF_MODEL.values(),
 ]
 ALL = {e["text"] + e["name"]: e for chosen in LISTS for e in chosen}
 

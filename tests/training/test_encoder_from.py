@@ -6,16 +6,19 @@ from typing import Any
 
 import pytest
 import torch
+from torch import Tensor
 
 import core_models as cm
 from core_models.errors import InputError
 from core_models.joint import new_generator
+from core_models.trace import Trace
 from core_models.training.folder import RunFolder
 from core_models.training.models import build_model
 from core_models.training.plan import plan_for
 from core_models.training.prepare import prepare
 from core_models.training.settings import parse, read
 from core_models.training.shape import build_config
+from core_models.training.warm import take_encoder
 
 WORDS = cm.Tokenizer.train(["the red fox sees a small dog in the old house"] * 5, vocabulary=120)
 SHAPE = {"layers": 2, "width": 32, "heads": 2, "inner": 64, "positions": 30}
@@ -33,9 +36,9 @@ def made(
     **model: Any,
 ) -> cm.Model:
     overrides = SHAPE | ({"embedding_width": 32} if size.startswith("electra") else {})
-    values = toy(
-        seed=seed, model={"size": size, "overrides": overrides | model.pop("over", {})} | model
-    )
+    overrides |= model.pop("over", {})
+    values = toy(seed=seed, model={"size": size, "overrides": overrides} | model)
+    values["data"]["singles"] = 0.0  # XLNet has none
     settings = parse(values)
     config = build_config(settings, words.vocabulary, words.pad_id)
     return build_model(settings, plan_for(settings, cm.size(size)), config, words, None)
@@ -104,7 +107,7 @@ def test_another_vocabulary_takes_the_pieces_that_read_the_same(
     ("over", "named"),
     [
         ({"width": 64}, "[64"),
-        ({"layers": 1}, "missing"),
+        ({"layers": 3}, "missing"),
         ({"positions": 40}, "positions.weight is [40, 32]"),
     ],
 )
@@ -174,3 +177,52 @@ def test_a_tokenizer_may_be_named_as_a_shipped_model(
     settings = read(run.config_path)
     prepared = prepare(run, settings, plan_for(settings, cm.size("bert-mini")))
     assert prepared.tokenizer.vocabulary == cm.load("bert-mini").tokenizer.vocabulary
+
+
+@pytest.mark.parametrize("size", ["deberta-base", "deberta-v3-base", "xlnet-base-cased"])
+def test_a_family_with_terms_begins_with_the_content_scores_of_plain_attention(
+    toy: Callable[..., dict[str, Any]], known: tuple[cm.Model, str], size: str
+) -> None:
+    """The first layer's, on tokens that know no place, which BERT then does not know either."""
+    bert, folder = known
+    with torch.no_grad():
+        for block in bert.encoder.blocks:
+            for part in (block.attention.query, block.attention.key):
+                torch.nn.init.normal_(part.bias, 0.0, 0.5)
+        bert.encoder.embeddings.positions.weight.zero_()
+        bert.encoder.embeddings.segments.weight.zero_()
+    bert.save(folder)
+    over = {"positions": None} if size.startswith("xlnet") else {}
+    warm = made(toy, size, encoder_from=folder, over=over).eval()
+    found, wanted = (_first_scores(model) for model in (warm, bert.eval()))
+    # Softmax forgets what is added to a whole row, and that is all that the biases of keys do.
+    assert torch.allclose(found - found[..., :1], wanted - wanted[..., :1], atol=1e-4)
+    assert float((wanted - wanted[..., :1]).abs().max()) > 0.01
+    with torch.no_grad():
+        warm.encoder(warm.batch(["the red fox"]))  # every part has its shape
+
+
+def _first_scores(model: cm.Model) -> Tensor:
+    """Content scores [H, L, L] of the first layer between the pieces of a sentence."""
+    batch = model.batch(["the red fox sees a small dog"])
+    trace = Trace(["content_score"], steps=[0])
+    with torch.no_grad():
+        model.encoder(batch, trace=trace)
+    special = (model.tokenizer.cls_id, model.tokenizer.sep_id)
+    inside = [n for n, i in enumerate(batch.input_ids[0].tolist()) if i not in special]
+    return trace["content_score", 0][0][:, inside][:, :, inside]
+
+
+def test_a_shallower_generator_takes_the_last_of_every_two_layers(
+    toy: Callable[..., dict[str, Any]], known: tuple[cm.Model, str]
+) -> None:
+    bert, folder = known
+    disc = made(toy, "deberta-v3-base", encoder_from=folder)
+    generator = new_generator(disc)
+    assert (generator.config.steps, disc.config.steps) == (1, 2)
+    take_encoder(generator, folder)
+    for name, tensor in bert.encoder.blocks[1].state_dict().items():
+        factor = 3**0.5 if name.startswith("attention.query") else 1.0
+        assert torch.equal(generator.encoder.blocks[0].state_dict()[name], tensor * factor), name
+    pieces = bert.encoder.embeddings.pieces.weight
+    assert torch.equal(generator.encoder.embeddings.pieces.weight, pieces)

@@ -100,7 +100,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> str:
 @pytest.mark.parametrize(
     "line",
     [
-        "| bert-mini | 30.0 % | 87.7 | – | – | 1.25 | 43.2 % | 67.9 % |",
+        "| bert-mini | 30.0 % | 87.7 | 1.25 | 43.2 % | 67.9 % |",
         "| bert-mini | 75.0 % | \u2013 |",
         "| electra-mini | 0.912 | 10.0 % | 50.0 % | 2.0 % | 30.0 % |",
         "| sentiment | sentiment of reviews, easy | accuracy | 680 | 120 |",

@@ -9,13 +9,10 @@ import torch
 
 import core_models as cm
 from core_models.checkpoints.files import read_tensors
-from core_models.data import documents
 from core_models.evaluation import evaluate_words
 from core_models.evaluation.minimal_pairs import read_pairs
 from core_models.evaluation.words import choose_words
-from core_models.model import SHIPPED
-from core_models.training.settings import ASSETS
-from core_models.zoo import build, recipe, ship, text
+from core_models.zoo import build, ship
 from core_models.zoo.__main__ import main
 from core_models.zoo.measure import Questions, measure, rounding
 from core_models.zoo.weights import fingerprint
@@ -131,21 +128,6 @@ def test_a_model_from_elsewhere_is_measured(tmp_path: Path) -> None:
     assert (found["words"]["words"], found["minimal_pairs"]["pairs"]) == (9, 600)
 
 
-def test_words_of_open_text_stand_beside_the_other_figures(source: Path, tmp_path: Path) -> None:
-    open_text = tmp_path / "open.txt"
-    open_text.write_text(SENTENCES)
-    before = json.loads((source / "a" / "evaluation.json").read_text())
-    arguments = ["measure", "a", "--models", str(source), "--text", str(open_text), "--open"]
-    assert main([*arguments, "--words", "7"]) == 0
-    found = json.loads((source / "a" / "evaluation.json").read_text())
-    asked = found.pop("open")
-    assert found == before
-    expected = evaluate_words(cm.load(source / "a"), choose_words(SENTENCES.splitlines(), most=7))
-    assert (asked["words"], asked["accuracy"]) == (7, expected.accuracy)
-    named = Questions.of(open_text, words=7, pairs=read_pairs()[:2], name="open")
-    assert named.figures(cm.load(source / "a"))["open"]["accuracy"] == expected.accuracy
-
-
 def test_a_discriminator_is_measured_with_the_generator_beside_it(
     source: Path, tmp_path: Path
 ) -> None:
@@ -184,24 +166,3 @@ def test_a_run_is_evaluated_as_it_is_exported(tmp_path: Path) -> None:
     questions = Questions.of(held_out, words=9, pairs=read_pairs()[:2])
     assert found["model"] == questions.figures(cm.load(tmp_path / "half"))
     assert found["model"] != questions.figures(cm.load(run.model_path))
-
-
-def test_bert_mini_has_not_read_what_it_is_measured_on(tmp_path: Path) -> None:
-    """Its own recipes hold out the very documents that the text of the set holds out."""
-    zoo = recipe.read().at("cpu")
-    made = text.build(tmp_path / "text", zoo.texts[zoo.models["bert-mini"].text], None)
-    held = list(documents.read([made.held_out]))
-    for name in ("bert-mini", "bert-mini-atlas"):
-        own = json.loads((ASSETS / "recipes" / f"{name}.json").read_text())
-        (pattern,) = own["data"]["texts"]
-        texts = list(documents.read(sorted(ASSETS.glob(pattern))))
-        share = own["data"]["held_out"]
-        kept, left = documents.split_held_out(len(texts), share, own["seed"])
-        assert [texts[i] for i in left] == held
-        read = {sentence for i in kept for sentence in texts[i]}
-        more = own["data"].get("training_only", [])
-        files = [path for pattern in more for path in ASSETS.glob(pattern)]
-        read |= {sentence for document in documents.read(files) for sentence in document}
-        assert not read & {sentence for document in held for sentence in document}
-    figures = json.loads((SHIPPED / "bert-mini" / "evaluation.json").read_text())
-    assert figures["words"]["words"] == 2000
