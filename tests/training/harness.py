@@ -68,8 +68,8 @@ def main(folder: Path, kills: int) -> None:
             await_checkpoint(run)
             time.sleep(moments.uniform(0.0, 0.05))
         else:
-            # Up to half the run: early enough to hit the preparation, late enough to get on.
-            time.sleep(moments.uniform(0.02, 0.5) * whole)
+            # Early enough to hit the preparation, late enough to get on, all within one run.
+            time.sleep(moments.uniform(0.02, min(0.5, 4 / kills)) * whole)
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
         states.append(run.state())

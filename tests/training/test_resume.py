@@ -44,7 +44,7 @@ def reports(run: RunFolder) -> list[dict[str, Any]]:
 
 
 KILLED: dict[str, tuple[dict[str, Any], int]] = {
-    "bert": ({"steps": 40, "checkpoints": {"every": 3, "keep": 2}}, 6),
+    "bert": ({"steps": 60, "checkpoints": {"every": 3, "keep": 2}}, 20),
     # A checkpoint at every step: most of the time is spent in writing, so kills fall into it.
     "generator": (
         {
@@ -91,7 +91,7 @@ def test_killed_at_random_moments_a_run_resumes_bit_identically(
     assert result.returncode == 0, result.stderr
     seen = json.loads(result.stdout.splitlines()[-1])
     assert set(seen["states"]) <= {"new", "crashed", "finished"}, seen
-    assert seen["states"].count("crashed") >= 2, seen
+    assert seen["states"].count("crashed") > kills / 2, seen
     assert killed.state() == "finished"
     assert_same(killed, reference)
 
