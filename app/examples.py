@@ -57,7 +57,7 @@ TWO_WORDS = _example("Two words", _VISIT, "buenos", "aires")
 SPAN = _example("A span", "The capital city of Portugal is called Lisbon.", "capital", "city")
 
 OF_FAMILY = {
-    "albert": [THAILAND, ARGENTINA, AMERICA, ANKARA, STREETS, SECOND_HALF],
+    "albert": [MOMENT, AGO, NATION, CARE, SOURCE, THAILAND, ARGENTINA, MADRID],
     "roberta": [WHITE_HOUSE, MOMENT, NATION, CARE, DOCTOR, THAILAND, SECOND_HALF, PARAGRAPH],
     "electra": [PARIS, MADRID, AMERICA, THAILAND, ARGENTINA, ANKARA],
     "spanbert": [SPAN, TWO_WORDS, PARIS, MADRID, WHITE_HOUSE, AGO, PARAGRAPH],

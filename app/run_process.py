@@ -22,21 +22,28 @@ _SECRET = re.compile(r"TOKEN|SECRET|PASSWORD|CREDENTIAL|_KEY", re.IGNORECASE)
 def launch(path: Path) -> subprocess.Popen[bytes]:
     """Start the process of a run: its own session, low priority, no pipe to this server."""
     environment = {name: value for name, value in os.environ.items() if not _SECRET.search(name)}
-    with (path / "output.txt").open("ab") as output:
-        child = subprocess.Popen(
-            [sys.executable, "-m", *_module(path)],
-            cwd=ROOT,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
+    child = start(list(_module(path)), environment, path / "output.txt")
     with contextlib.suppress(OSError, AttributeError):
         os.setpriority(os.PRIO_PROCESS, child.pid, NICE)
     started = {"process": Identity.current(child.pid).to_json(), "time": time.time()}
     durable.write_text(path / "launch.json", json.dumps(started))
     return child
+
+
+def start(
+    arguments: list[str], environment: dict[str, str], output: Path
+) -> subprocess.Popen[bytes]:
+    """``python -m ARGUMENTS``, in a session of its own; what it says is added to a file."""
+    with output.open("ab") as file:
+        return subprocess.Popen(
+            [sys.executable, "-m", *arguments],
+            cwd=ROOT,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=file,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
 
 
 def silent_state(folder: RunFolder) -> str | None:

@@ -236,8 +236,8 @@ export const LABS = {
   together: {
     intro: t`A masked model answers for each gap as if the others stayed open. Two answers that are best apart need not fit together; putting one in before asking for the next lets the second know the first.`,
     tries: [
-      { name: t`A capital and its country`, text: 'Madrid is the capital of Spain.', hide: ['Madrid', 'Spain'] },
-      { name: t`Four gaps`, text: 'In summer it is hot and in winter it is cold.', hide: ['summer', 'hot', 'winter', 'cold'] },
+      { name: t`A capital and its country`, text: 'The capital of France is Paris .', hide: ['France', 'Paris'] },
+      { name: t`Two words`, text: 'People who visit Argentina often begin in the capital, Buenos Aires.', hide: ['Buenos', 'Aires'] },
     ],
     needsGap: true, empty, draw: drawTogether,
   },

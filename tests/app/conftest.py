@@ -17,14 +17,17 @@ from playwright.sync_api import Page, sync_playwright
 
 import core_models as cm
 import core_models.model as shipped
+from app import run_process
 from app.main import start
 from app.runs import Runs
 from app.session import Session
 from app.settings import Settings
 from app.why_service import Explainer
 from tests.app.attention_lab import open_lab
+from tests.app.forks import Forks
 from tests.app.why_questions import open_session
 
+START = run_process.start
 MODEL = "bert-mini"
 SENTENCE = "The capital of France is Paris ."
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -55,6 +58,25 @@ def one_shipped_model(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(shipped, "SHIPPED", folder)
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def forked_trainings():
+    """The page's trainings are forked, but where a test asks for ``real_processes``."""
+    if not hasattr(os, "fork"):
+        yield
+        return
+    forks = Forks()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(run_process, "start", forks.start)
+        yield
+    forks.close()
+
+
+@pytest.fixture
+def real_processes(monkeypatch):
+    """Trainings start as for visitors."""
+    monkeypatch.setattr(run_process, "start", START)
 
 
 @pytest.fixture(scope="session")

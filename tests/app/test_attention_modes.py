@@ -129,6 +129,7 @@ def test_a_second_sentence_is_read_with_its_segments(tab, model):
     (encoding,) = model.encode([(TEXT, "Bees make honey .")])
     shown = page.locator(".attn-segment small").all_inner_texts()
     assert [int(number) for number in shown] == encoding.segment_ids
+    tab.cell(0, 0)  # one that looks across
     page.click('[data-role="filter"] [data-choice="ab"]')
     page.wait_for_function(
         """() => document.querySelectorAll('.attn-links path').length > 0 && document

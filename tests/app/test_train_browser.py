@@ -101,7 +101,8 @@ def test_a_run_from_the_form_to_the_mask_tab(visit, runs, session):
     train.state("stopped")
     other.state("stopped")
     stopped = runs.folder(run).status()["step"]
-    assert train.step == stopped
+    # The page may learn of the state before the last report.
+    page.wait_for_selector(f'.train-run[data-step="{stopped}"]')
 
     page.click("#train-continue")
     train.beyond(stopped)
