@@ -72,7 +72,7 @@ class Train:
         self.page.wait_for_selector(".train-curves .train-svg .line")
 
 
-def test_a_run_from_the_form_to_the_mask_tab(visit, runs, session):
+def test_a_run_from_the_form_to_the_mask_tab(visit, runs, session, real_processes):
     train = Train(visit()).open()
     page = train.page
     train.settings(CONFIG)
