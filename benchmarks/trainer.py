@@ -142,8 +142,12 @@ class Theirs:
             callbacks=[Clock()],
         )
         trainer.train()
-        return ROWS * LENGTH / statistics.median(
-            after - before for before, after in zip(ends[IDLE:], ends[IDLE + 1 :], strict=False)
+        return (
+            ROWS
+            * LENGTH
+            / statistics.median(
+                after - before for before, after in zip(ends[IDLE:], ends[IDLE + 1 :], strict=False)
+            )
         )
 
 
