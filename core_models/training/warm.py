@@ -52,12 +52,13 @@ def take_encoder(model: Model, name: str) -> None:
     source = load(name)
     own, given = model.encoder.state_dict(), source.encoder.state_dict()
     own_kind, given_kind = (m.config.attention.terms.kind for m in (model, source))
-    if given_kind == "plain" != own_kind:
+    crossing = given_kind == "plain" != own_kind
+    if crossing:
         given = _with_terms(model.config, own, given, source)
     if _PROJECTION in own and _PROJECTION not in given:
         given = _narrowed(given, own[_PIECES].shape[1])
     taken = _stacked(given, own, shared=model.config.blocks == 1 < model.config.steps)
-    if given_kind == "plain" != own_kind:
+    if crossing:
         taken = {k: v for k, v in own.items() if _ALONE.match(k)} | taken
     if own[_PIECES].shape[1] != given[_PIECES].shape[1]:
         _refuse_misfits(name, own, taken)
