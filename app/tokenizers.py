@@ -77,7 +77,7 @@ def cut(tokenizer: Tokenizer, text: str) -> Cut:
                 "id": index,
                 "piece": raw,
                 "prefix": prefix if marked else "",
-                "text": "" if marked and shown.strip() in ("", prefix) else shown,
+                "text": "" if raw == prefix else shown,
                 "bytes": under[position].hex(" "),
                 "word": encoding.words[position],
                 "special": encoding.special[position],

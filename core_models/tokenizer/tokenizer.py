@@ -30,6 +30,8 @@ from core_models.tokenizer.encoding import (
     spell_masks,
 )
 
+_SPACES = {"\n": "↵", "\t": "⇥"}
+"""Signs of spaces; others are "␣"."""
 _KINDS = {"WordPiece": "wordpiece", "BPE": "byte_bpe", "Unigram": "unigram"}
 
 
@@ -324,7 +326,10 @@ class Tokenizer:
         return self._ids.get(piece)
 
     def display(self, index: int) -> str:
-        """A piece as people read it ("ing"): no marks of the vocabulary's own."""
+        """A piece as people read it ("ing"): no marks of the vocabulary's own.
+
+        Of a piece that is nothing but space there would be nothing to see, so it has signs ("␣").
+        """
         piece = self.piece(index)
         if index in self.special_ids or index in {self.mask_id, self.unknown_id}:
             return piece
@@ -333,7 +338,8 @@ class Tokenizer:
         for prefix in (marker.word, marker.continuation):
             if prefix and bare.startswith(prefix) and len(bare) > len(prefix):
                 bare = bare[len(prefix) :]
-        return marker.readable(bare)
+        shown = marker.readable(bare)
+        return shown if shown.strip() else "".join(_SPACES.get(c, "␣") for c in shown)
 
     def starts_word(self, index: int) -> bool:
         """Whether a piece, seen alone, starts a word; special pieces do.

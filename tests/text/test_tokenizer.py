@@ -80,6 +80,17 @@ def test_byte_pieces_read_as_text(sentences: list[str]) -> None:
         assert "\u0120" not in tok.display(index)
 
 
+@pytest.mark.parametrize("kind", ["byte_bpe", "unigram"])
+def test_pieces_of_space_alone_have_a_sign(sentences: list[str], kind: str) -> None:
+    tok = Tokenizer.train(sentences[:500], vocabulary=400, kind=kind)
+    encoding = tok.encode("the  \n end")
+    shown = [tok.display(index) for index in encoding.ids]
+    assert "␣" in shown
+    assert all(text.strip() for text in shown)
+    if kind == "byte_bpe":  # the others read a line break as a space
+        assert "↵" in shown
+
+
 def test_unigram_pieces_read_as_text(sentences: list[str]) -> None:
     tok = Tokenizer.train(sentences[:500], vocabulary=400, kind="unigram")
     assert all("\u2581" not in tok.display(i) for i in range(tok.vocabulary))
