@@ -53,16 +53,26 @@ async def models(session: Session, question: Mapping[str, Any]) -> dict[str, Any
 
 
 def _chosen(session: Session, wanted: Any, current: str) -> list[str]:
-    """The models asked for; at first the bar's own and one that reads another way."""
+    """The models asked for; at first the bar's own and one that reads another way.
+
+    Rather one of the same family: the causal twin beside the BERT that it is the twin of.
+    """
     known = [name for _, name in session.choices()]
     if wanted is None:
+        family = {info.name: info.family for info in session.models()}
         kinds = {
             info.name: next((kind for head, kind in KINDS.items() if head in info.heads), None)
             for info in session.models()
         }
         able = [name for name, kind in kinds.items() if kind and name != current]
         order = ["causal", "masked", "order"]
-        able.sort(key=lambda name: (kinds[name] == kinds.get(current), order.index(kinds[name])))
+        able.sort(
+            key=lambda name: (
+                kinds[name] == kinds.get(current),
+                order.index(kinds[name]),
+                family[name] != family.get(current),
+            )
+        )
         return [current, *able[:1]]
     if not isinstance(wanted, list) or len(wanted) > MOST_MODELS:
         raise InputError(f"Choose at most {MOST_MODELS} models.")

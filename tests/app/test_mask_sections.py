@@ -41,7 +41,7 @@ def small(name: str, tokenizer: Tokenizer, head: str, direction: str = "both") -
 
 @pytest.fixture(scope="module")
 def others(tmp_path_factory):
-    """A session over the shipped model and three small ones of other kinds."""
+    """A session over the shipped model and small ones of other kinds and of another family."""
     folder = tmp_path_factory.mktemp("models")
     files = sorted((Path(__file__).parents[2] / "assets" / "primer").glob("english-*.txt"))
     sentences = [sentence for document in documents.read(files[:1]) for sentence in document][:2000]
@@ -50,6 +50,7 @@ def others(tmp_path_factory):
     small("xlnet-base-cased", unigram, "permutation").save(folder / "tiny-order")
     small("bert-tiny", pieces, "causal", "left").save(folder / "tiny-causal")
     small("electra-small", pieces, "replaced_token").save(folder / "tiny-judge")
+    small("spanbert-base-cased", pieces, "masked_token").save(folder / "a-span")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CLOZE_MODELS", str(folder))
         session = Session()
@@ -137,6 +138,15 @@ def test_models_answer_through_their_own_heads(others):
         mean = own.total / len(answer["words"])
         assert found[name]["perplexity"] == pytest.approx(math.exp(-mean), rel=1e-3)
     assert {row["model"] for row in table(answer)} == set(names[:3])
+
+
+def test_a_model_stands_at_first_beside_its_twin_that_reads_otherwise(others):
+    def pair(name):
+        return [entry["name"] for entry in ask(others, mask_models.models, 1, model=name)["models"]]
+
+    assert pair("tiny-causal") == ["tiny-causal", MODEL]  # not a-span, the first by name
+    assert pair(MODEL) == [MODEL, "tiny-causal"]
+    assert pair("a-span") == ["a-span", "tiny-causal"]
 
 
 def test_models_without_a_gap_still_score_the_sentence(others):
