@@ -18,9 +18,13 @@ _SEGMENTS = "embeddings.segments.weight"
 _NORM = "embeddings.norm."
 _PROJECTION = "embeddings.projection.weight"
 _DECODER = "mask_decoder."
+_PLACES = f"{_DECODER}weight"
+_CONVOLUTION = "convolution."
 _QUERY_START = "query_start"
 _BLOCK = re.compile(r"blocks\.(\d+)\.")
-_ALONE = re.compile(rf"table\.|{_DECODER}|{_QUERY_START}$|blocks\.\d+\.attention\.terms\.")
+_ALONE = re.compile(
+    rf"table\.|{_DECODER}|{_CONVOLUTION}|{_QUERY_START}$|blocks\.\d+\.attention\.terms\."
+)
 """Parts that only families with score terms or a second stream have."""
 _DRAWN = 0.05
 """Standard deviation of pieces that no norm follows; near that of drawn ones, so that the scores of
@@ -36,7 +40,8 @@ def take_encoder(model: Model, name: str) -> None:
     the first ones. A deeper encoder takes all layers again from the first on (stacking, Gong et al.
     2019, PMLR 97), as a discriminator does that begins with a generator half as deep; a shallower
     one takes the last of every two or more (as DistilBERT every second, arXiv 1910.01108, section
-    3); the mask decoder that only the generator has is left out. One block that serves all layers
+    3); a mask decoder or a convolution that only the other has is left out, and of the absolute
+    positions in the mask decoder as many are taken as both have. One block that serves all layers
     takes that of the middle layer, and tables narrower than the layers take the directions that
     hold most of the others' (ALBERT that begins with BERT); both are rough, and training has to do
     the rest. A family with score terms of its own begins from plain attention with equal content
@@ -70,13 +75,17 @@ def take_encoder(model: Model, name: str) -> None:
         taken[_POSITIONS] = torch.cat([own[_POSITIONS][:here], given[_POSITIONS][there:]])
     if _SEGMENTS in own and _SEGMENTS in given:
         taken[_SEGMENTS] = given[_SEGMENTS][: len(own[_SEGMENTS])]
+    if _PLACES in own and _PLACES in taken:
+        rows = min(len(own[_PLACES]), len(taken[_PLACES]))
+        taken[_PLACES] = torch.cat([taken[_PLACES][:rows], own[_PLACES][rows:]])
     _refuse_misfits(name, own, taken)
     model.encoder.load_state_dict(taken)
 
 
 def _stacked(given: _Parts, own: _Parts, *, shared: bool) -> _Parts:
     """The given parts, with as many layers as the own encoder has where one is a multiple."""
-    rest = {k: v for k, v in given.items() if k in own or not k.startswith(_DECODER)}
+    left_out = (_DECODER, _CONVOLUTION)
+    rest = {k: v for k, v in given.items() if k in own or not k.startswith(left_out)}
     here, there = _depth(own), _depth(given)
     blocks = {(int(m[1]), k[m.end() :]): v for k, v in given.items() if (m := _BLOCK.match(k))}
     if shared and here < there:

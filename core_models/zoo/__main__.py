@@ -68,6 +68,9 @@ def _parser() -> argparse.ArgumentParser:
     scoring.add_argument("names", nargs="*", help="models (default: all but generators)")
     scoring.add_argument("--tasks", nargs="+", help="of the recipe (default: all of the language)")
     scoring.add_argument("--seeds", type=positive, default=3, help="1 to this one (default: 3)")
+    scoring.add_argument(
+        "--kinds", nargs="+", choices=score.KINDS, default=score.KINDS, help="(default: both)"
+    )
     scoring.add_argument("--recipe", type=Path, help="another than assets/recipes/scores.json")
     scoring.add_argument("--data", type=Path, help="folder of the open sets")
     scoring.add_argument(
@@ -163,6 +166,7 @@ def _score(options: argparse.Namespace) -> None:
         models=options.models,
         folder=options.work,
         data=options.data,
+        kinds=options.kinds,
     )
     found = sorted(path.parent.name for path in options.models.glob("*/config.json"))
     names = options.names or [name for name in found if not name.endswith(GENERATOR)]

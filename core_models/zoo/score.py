@@ -17,7 +17,7 @@ from core_models.errors import InputError
 from core_models.evaluation.language import language_of
 from core_models.tasks.baselines import baselines
 from core_models.tasks.finetune import FineTuning
-from core_models.tasks.report import main_metric
+from core_models.tasks.report import main_metric, report
 from core_models.tasks.sets import TaskSet
 from core_models.tasks.settings import Settings
 from core_models.tokenizer import Tokenizer
@@ -28,6 +28,8 @@ from core_models.zoo.score_recipe import Scores, task_set
 from core_models.zoo.weights import SCORES, fingerprint, kept_scores
 
 Say = Callable[[str], None]
+KINDS = ("pretrained", "fresh")
+"""From the weights, and the same architecture from random ones."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,8 @@ class Work:
     """Where each fine-tuning leaves its file."""
     data: Path | None
     """Folder of the open sets."""
+    kinds: Sequence[str] = KINDS
+    """Which of :data:`KINDS` are fine-tuned; what others have left stays."""
 
 
 def score(
@@ -81,7 +85,7 @@ def _tasks_of(work: Work, name: str) -> list[str]:
 
 
 def _score(work: Work, name: str, task: str, seed: int, say: Say) -> None:
-    """Both fine-tunings of one model, task and seed, and the baselines; what is there stays."""
+    """The fine-tunings of one model, task and seed, and the baselines; what is there stays."""
     folder = work.models / name
     if work.recipe.tasks[task].of_text and reads_left(folder):
         say(f"{name} {task}: left out, its first token sees nothing of the text")
@@ -90,7 +94,7 @@ def _score(work: Work, name: str, task: str, seed: int, say: Say) -> None:
     facts = work.recipe.facts(task)
     todo = [
         (kind, path)
-        for kind in ("pretrained", "fresh")
+        for kind in work.kinds
         for path in [work.folder / name / f"{task}.{kind}.{seed}.json"]
         if not _holds(path, facts, weights)
     ]
@@ -117,12 +121,9 @@ def _tuned(folder: Path, rows: TaskSet, settings: Settings) -> dict[str, Any]:
     """Figures after the last epoch: choosing the best one would look at the measured rows."""
     clock = _Clock()
     tuning = FineTuning(cm.load(folder), rows, settings)
-    while not tuning.finished:
-        if tuning.epoch_ended:
-            tuning.end_epoch()
-        else:
-            tuning.step()
-    metrics = tuning.history[-1].metrics
+    for _ in range(tuning.steps):
+        tuning.step()
+    metrics = report(rows, rows.dev, tuning.predict()).metrics
     del tuning
     gc.collect()
     return {"metrics": metrics, "seconds": clock.seconds()}
@@ -163,7 +164,7 @@ def _merge(folder: Path, task: str, work: Work, weights: str) -> None:
         },
     }
     seconds = []
-    for kind in ("pretrained", "fresh"):
+    for kind in KINDS:
         values = {}
         for path in sorted((work.folder / folder.name).glob(f"{task}.{kind}.*.json")):
             found = read_json(path)

@@ -179,7 +179,9 @@ def test_a_tokenizer_may_be_named_as_a_shipped_model(
     assert prepared.tokenizer.vocabulary == cm.load("bert-mini").tokenizer.vocabulary
 
 
-@pytest.mark.parametrize("size", ["deberta-base", "deberta-v3-base", "xlnet-base-cased"])
+@pytest.mark.parametrize(
+    "size", ["deberta-base", "deberta-v2-xlarge", "deberta-v3-base", "xlnet-base-cased"]
+)
 def test_a_family_with_terms_begins_with_the_content_scores_of_plain_attention(
     toy: Callable[..., dict[str, Any]], known: tuple[cm.Model, str], size: str
 ) -> None:
@@ -226,3 +228,46 @@ def test_a_shallower_generator_takes_the_last_of_every_two_layers(
         assert torch.equal(generator.encoder.blocks[0].state_dict()[name], tensor * factor), name
     pieces = bert.encoder.embeddings.pieces.weight
     assert torch.equal(generator.encoder.embeddings.pieces.weight, pieces)
+
+
+def test_a_pair_begins_with_a_model_of_masked_tokens_without_its_convolution(
+    toy: Callable[..., dict[str, Any]], tmp_path: Path
+) -> None:
+    """DeBERTa v3 that begins with v2: relative positions cross too; the generator keeps v2's
+    mask decoder."""
+    known = made(toy, "deberta-v2-xlarge", seed=7)
+    known.save(tmp_path / "v2")
+    settings = {"encoder_from": str(tmp_path / "v2")}
+    disc = made(toy, "deberta-v3-base", **settings)
+    given = known.encoder.state_dict()
+    decoder = {name for name in given if name.startswith("mask_decoder.")}
+    convolution = {name for name in given if name.startswith("convolution.")}
+    own = disc.encoder.state_dict()
+    assert decoder
+    assert convolution
+    assert "table.relative.weight" in own
+    assert set(own) == set(given) - decoder - convolution
+    for name, tensor in own.items():
+        assert torch.equal(tensor, given[name]), name
+    generator = new_generator(disc)
+    take_encoder(generator, settings["encoder_from"])
+    own = generator.encoder.state_dict()
+    places = "mask_decoder.weight"  # the published generator's has a row for each of 512
+    assert decoder == {places}
+    assert len(own[places]) > len(given[places]) == SHAPE["positions"]
+    assert torch.equal(own[places][: SHAPE["positions"]], given[places])
+    for name, tensor in known.encoder.blocks[1].state_dict().items():
+        assert torch.equal(generator.encoder.blocks[0].state_dict()[name], tensor), name
+
+
+def test_a_convolution_that_the_other_lacks_stays_as_drawn(
+    toy: Callable[..., dict[str, Any]], known: tuple[cm.Model, str]
+) -> None:
+    fresh, warm = (
+        made(toy, "deberta-v2-xlarge", **more) for more in ({}, {"encoder_from": known[1]})
+    )
+    kept = fresh.encoder.convolution
+    assert kept is not None
+    assert warm.encoder.convolution is not None
+    for name, tensor in kept.state_dict().items():
+        assert torch.equal(warm.encoder.convolution.state_dict()[name], tensor), name

@@ -132,6 +132,19 @@ def test_what_is_there_is_not_done_again(folder: Path) -> None:
     assert list(kept["parts"]["fresh"]) == ["1", "2"]
 
 
+def test_one_kind_at_a_time_leaves_what_the_other_left(folder: Path) -> None:
+    asked = work(folder, "kinds")
+    lines: list[str] = []
+    for kind in ("fresh", "pretrained"):
+        score.score(
+            replace(asked, kinds=[kind]), ["bert-mini"], ["mood"], seeds=1, say=lines.append
+        )
+    said = [line.partition(":")[0] for line in lines]
+    assert said == ["bert-mini mood fresh seed 1", "bert-mini mood pretrained seed 1"]
+    mood = kept_scores(folder / "models" / "bert-mini")["tasks"]["mood"]
+    assert list(mood["fresh"]) == list(mood["pretrained"]) == ["1"]
+
+
 def test_scores_belong_to_weights(folder: Path, tmp_path: Path) -> None:
     scored(folder)
     source = folder / "models" / "bert-mini"
