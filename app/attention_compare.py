@@ -12,6 +12,7 @@ from app.attention_scene import Lab, describe, second_of
 from app.session import AttentionResult
 from core_models import InputError, attention_flow
 from viz.attention_grid import Grid
+from viz.svg import Wording
 
 
 async def compared(lab: Lab, ask: Ask, data: Mapping[str, Any]) -> Figure:
@@ -36,7 +37,7 @@ async def compared(lab: Lab, ask: Ask, data: Mapping[str, Any]) -> Figure:
         for each, seen, place in ((ask, result, places[0]), (theirs, found, places[1]))
     ]
     return Figure(
-        title=f"{ask.model} and {other}",
+        title=Wording("{0} and {1}", ask.model, other),
         grids=[grid for _, grid in sides],
         code="\n".join(
             code.one_head(each, None, None)
@@ -87,9 +88,9 @@ def _side(ask: Ask, result: AttentionResult, what: str, place: Any) -> tuple[dic
         weights = attention_flow.rollout(result.probabilities)[-1]
     words = labels_of(tokens)
     name = {
-        "mean": "mean over all heads",
-        "head": f"layer {chosen[0] + 1}, head {chosen[1] + 1}",
-        "rollout": "rollout",
+        "mean": Wording("mean over all heads"),
+        "head": Wording("layer {0}, head {1}", chosen[0] + 1, chosen[1] + 1),
+        "rollout": Wording("rollout"),
     }[what]
     side = {
         "model": ask.model,
@@ -98,7 +99,6 @@ def _side(ask: Ask, result: AttentionResult, what: str, place: Any) -> tuple[dic
         "heads": heads,
         "place": chosen,
     }
-    grid = Grid(
-        title=f"{ask.model}, {name}", values=weights, rows=words, columns=words, top=1.0, share=True
-    )
+    title = Wording("{0}, {1}", ask.model, name)
+    grid = Grid(title=title, values=weights, rows=words, columns=words, top=1.0, share=True)
     return side, grid

@@ -19,6 +19,7 @@ from app.attention_scene import Lab, Look, describe, filtered, read, read_filter
 from app.session import AttentionResult
 from core_models import InputError, attention_flow
 from viz.attention_grid import Grid, grids_csv, grids_svg
+from viz.svg import Wording
 
 MOST_HEADS = 4_096
 MOST_POSITION = 2**31
@@ -108,7 +109,11 @@ def _combined(
     weights = filtered(weights.astype(np.float32), tokens, part)
     labels, special = labels_of(tokens), [token["special"] for token in tokens]
     keep = shown(tokens, data)
-    title = f"{ask.model}, {how} of {len(heads)} heads"
+    title = (
+        Wording("{0}, maximum of {1} heads", ask.model, len(heads))
+        if how == "max"
+        else Wording("{0}, mean of {1} heads", ask.model, len(heads))
+    )
     words = [labels[position] for position in keep]
     return Figure(
         title=title,
@@ -162,16 +167,19 @@ def _rolled(ask: Ask, result: AttentionResult, upto: int, position: int) -> Figu
     flows = None
     if len(tokens) <= attention_flow.MOST_FLOW_TOKENS:
         flows = attention_flow.flow(maps, position)
-    names = [f"after layer {number + 1}" for number in range(upto)]
-    rows = [f"attention of layer {upto}", "rollout", *(["flow"] if flows is not None else [])]
-    ways = np.stack([raw, after[-1], *([flows] if flows is not None else [])])
-    word = labels[position]
+    names = [Wording("after layer {0}", number + 1) for number in range(upto)]
+    rows = [Wording("attention of layer {0}", upto), Wording("rollout")]
+    ways = [raw, after[-1]]
+    if flows is not None:
+        rows.append(Wording("flow"))
+        ways.append(flows)
+    word = viz.quote(labels[position])
     return Figure(
-        title=f"{ask.model}: what {viz.quote(word)} is made of",
+        title=Wording("{0}: what {1} is made of", ask.model, word),
         grids=[
             Grid(
-                title=f"Three ways to ask what {viz.quote(word)} is made of",
-                values=ways,
+                title=Wording("Three ways to ask what {0} is made of", word),
+                values=np.stack(ways),
                 rows=rows,
                 columns=labels,
                 top=1.0,
@@ -179,7 +187,7 @@ def _rolled(ask: Ask, result: AttentionResult, upto: int, position: int) -> Figu
                 corner="way / token",
             ),
             Grid(
-                title="Rollout after each layer",
+                title=Wording("Rollout after each layer"),
                 values=after,
                 rows=names,
                 columns=labels,
@@ -216,17 +224,21 @@ async def norms(lab: Lab, ask: Ask, data: Mapping[str, Any]) -> Figure:
     keep = shown(tokens, data)
     words = [tokens[position]["label"] for position in keep]
     special = [token["special"] for token in tokens]
-    place = f"layer {layer + 1}, {'all heads' if head is None else f'head {head + 1}'}"
+    title = (
+        Wording("{0}, layer {1}, all heads", ask.model, layer + 1)
+        if head is None
+        else Wording("{0}, layer {1}, head {2}", ask.model, layer + 1, head + 1)
+    )
     shares = {
         name: float(found[name][:, special].sum() / max(float(found[name].sum()), 1e-9))
         for name in ("weights", "norms")
     }
     both = np.ix_(keep, keep)
     return Figure(
-        title=f"{ask.model}, {place}",
+        title=title,
         grids=[
             Grid(
-                title="Attention",
+                title=Wording("Attention"),
                 values=found["weights"][both],
                 rows=words,
                 columns=words,
@@ -234,7 +246,7 @@ async def norms(lab: Lab, ask: Ask, data: Mapping[str, Any]) -> Figure:
                 share=True,
             ),
             Grid(
-                title="Norm of what is given",
+                title=Wording("Norm of what is given"),
                 values=found["norms"][both],
                 rows=words,
                 columns=words,

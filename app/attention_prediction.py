@@ -24,10 +24,19 @@ from app.attention_scene import Lab, Look, describe, read
 from core_models import InputError, ablation
 from core_models.prediction.passes import head_name
 from viz.attention_grid import Grid
+from viz.svg import Wording
 
 TOP = 5
 MASKED_OUT = -1e30
 """Scores below are those of keys that the query may not see."""
+STEPS = {
+    "sum": Wording("sum"),
+    "scaled": Wording("scaled"),
+    "bias": Wording("bias"),
+    "score": Wording("score"),
+    "share": Wording("share"),
+}
+"""Columns on the way from products to a share; score terms keep their short names."""
 
 
 # --- heads switched off ---------------------------------------------------------------------------
@@ -67,13 +76,13 @@ async def switched(lab: Lab, ask: Ask, data: Mapping[str, Any]) -> Figure:
     rows = [row["display"] for row in found["rows"]]
     pairs = np.array([[row["before"], row["after"]] for row in found["rows"]])
     return Figure(
-        title=f"{ask.model}: {len(found['hit'])} heads off",
+        title=Wording("{0}: {1} heads off", ask.model, len(found["hit"])),
         grids=[
             Grid(
-                title="Probability",
+                title=Wording("Probability"),
                 values=pairs,
                 rows=rows,
-                columns=["all heads", "some off"],
+                columns=[Wording("all heads"), Wording("some off")],
                 top=1.0,
                 share=True,
                 corner="word / heads",
@@ -174,10 +183,10 @@ async def written(lab: Lab, ask: Ask, data: Mapping[str, Any]) -> Figure:
     shared = read_shared(data)
     rows = [await sweep_row(lab, ask, look, layer, gap, shared=shared) for layer in range(layers)]
     damage = Grid(
-        title="Change in log-probability (nats) with one head off",
+        title=Wording("Change in log-probability (nats) with one head off"),
         values=np.stack(rows),
-        rows=[f"layer {n + 1}" for n in range(layers)],
-        columns=[f"head {n + 1}" for n in range(heads)],
+        rows=[Wording("layer {0}", n + 1) for n in range(layers)],
+        columns=[Wording("head {0}", n + 1) for n in range(heads)],
         signed=True,
         corner="layer / head",
     )
@@ -212,10 +221,12 @@ async def multiplied(lab: Lab, ask: Ask, data: Mapping[str, Any]) -> Figure:
         [[np.nan if row[n] is None else row[n] for n in found["names"]] for row in found["rows"]]
     )
     return Figure(
-        title=f"{ask.model}, layer {layer + 1}, head {head + 1}, query {labels[query]}",
+        title=Wording(
+            "{0}, layer {1}, head {2}, query {3}", ask.model, layer + 1, head + 1, labels[query]
+        ),
         grids=[
             Grid(
-                title="Products q x k in each dimension",
+                title=Wording("Products in each dimension"),
                 values=found["products"],
                 rows=words,
                 columns=[str(n + 1) for n in range(found["products"].shape[1])],
@@ -223,10 +234,10 @@ async def multiplied(lab: Lab, ask: Ask, data: Mapping[str, Any]) -> Figure:
                 corner="key / dimension",
             ),
             Grid(
-                title="From sum to share",
+                title=Wording("From sum to share"),
                 values=steps,
                 rows=words,
-                columns=found["names"],
+                columns=[STEPS.get(name, name) for name in found["names"]],
                 signed=True,
                 corner="key / step",
             ),

@@ -16,22 +16,23 @@ from app.ask import whole_number
 from core_models import Config, Count, InputError
 from core_models.counts import count
 from core_models.families import FAMILIES
+from viz.svg import Wording
 
 OWN = "own size"
 MOST_SIZES = 8
 MOST_LENGTH = 512
 NO_BREAK = "\N{NO-BREAK SPACE}"
 PARTS = {
-    "pieces": "Pieces",
-    "positions": "Positions",
-    "segments": "Segments",
-    "projection": "Projection",
-    "attention": "Attention",
-    "feed_forward": "Feed-forward",
-    "norms": "Norm layers",
-    "relative": "Relative terms",
-    "other": "Convolution, query start",
-    "head": "Pooler and heads",
+    "pieces": Wording("Pieces"),
+    "positions": Wording("Positions"),
+    "segments": Wording("Segments"),
+    "projection": Wording("Projection"),
+    "attention": Wording("Attention"),
+    "feed_forward": Wording("Feed-forward"),
+    "norms": Wording("Norm layers"),
+    "relative": Wording("Relative terms"),
+    "other": Wording("Convolution, query start"),
+    "head": Wording("Pooler and heads"),
 }
 """Parts of a bar in the order in which they are stacked."""
 SHARINGS = ("none", "all", "groups")

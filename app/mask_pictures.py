@@ -9,10 +9,19 @@ from core_models import InputError
 from core_models.prediction import Filling, FillResult, WordScore
 from viz.bars import Bar, Group, bars_svg, stacked_svg
 from viz.permutation import Mask, masks_svg
+from viz.svg import Wording
 from viz.words import percent
 
 LEAST = math.log(1e-5)
 """Below this a probability is shown as a power of ten."""
+WAYS = {
+    "independent": Wording("Independent"),
+    "left_to_right": Wording("Left to right"),
+    "most_confident": Wording("Surest first"),
+    "beam": Wording("Beam"),
+    "given": Wording("Your words"),
+}
+"""How gaps were filled together, as the page calls it."""
 
 
 def share(log: float) -> float:
@@ -57,12 +66,12 @@ def together_svg(fillings: Sequence[Filling], text: str) -> str:
                 choice.display for choice in sorted(filling.choices, key=lambda c: c.position)
             ),
             share=share(filling.chained - best),
-            shown=f"{chance(filling.chained)}  {filling.way.replace('_', ' ')}",
+            shown=Wording("{0}  {1}", chance(filling.chained), WAYS[filling.way]),
             loud=filling.way == "given",
         )
         for filling in fillings
     ]
-    return bars_svg([Group(title="Filled together", bars=bars)], title=text)
+    return bars_svg([Group(title=Wording("Filled together"), bars=bars)], title=text)
 
 
 def word_svg(found: Sequence[WordScore], own: str | None, text: str) -> str | None:
@@ -80,7 +89,7 @@ def word_svg(found: Sequence[WordScore], own: str | None, text: str) -> str | No
         )
         for entry in known
     ]
-    return bars_svg([Group(title="Words in the gap", bars=bars)], title=text)
+    return bars_svg([Group(title=Wording("Words in this gap"), bars=bars)], title=text)
 
 
 def models_svg(found: Sequence[Mapping[str, Any]], text: str) -> str | None:
@@ -113,7 +122,7 @@ def models_svg(found: Sequence[Mapping[str, Any]], text: str) -> str | None:
                 )
             ],
             entry["sight"]["names"],
-            title="Who looks at whom",
+            title=Wording("Who looks at whom"),
         )
         for entry in looks
     ]

@@ -19,6 +19,7 @@ from core_models.data.pairs import segments
 from core_models.masking import IGNORED, Masked, generator_for
 from core_models.masking_electra import Drawn, with_replacement
 from core_models.tokenizer import Tokenizer
+from viz.svg import Wording
 
 MOST_PIECES = 48
 MOST_EPOCHS = 40
@@ -40,35 +41,37 @@ class Kind:
 
     family: str
     """A published size whose masking it is."""
-    title: str
+    title: Wording
     note: str
 
 
 KINDS: dict[str, Kind] = {
     "uniform": Kind(
-        family="bert-base-uncased", title="Pieces", note="BERT, RoBERTa: each piece as likely"
+        family="bert-base-uncased",
+        title=Wording("Pieces"),
+        note="BERT, RoBERTa: each piece as likely",
     ),
     "whole_word": Kind(
         family="bert-large-uncased-whole-word-masking",
-        title="Whole words",
+        title=Wording("Whole words"),
         note="BERT's whole-word flag: all pieces of a word or none",
     ),
     "ngram": Kind(
-        family="albert-base-v2", title="n-grams", note="ALBERT: up to three words on end"
+        family="albert-base-v2", title=Wording("n-grams"), note="ALBERT: up to three words on end"
     ),
     "windowed_ngram": Kind(
         family="deberta-base",
-        title="n-grams in windows",
+        title=Wording("n-grams in windows"),
         note="DeBERTa: one n-gram per window, from the front on",
     ),
     "span": Kind(
         family="spanbert-base-cased",
-        title="Spans",
+        title=Wording("Spans"),
         note="SpanBERT: up to ten words on end, one draw of the case per span",
     ),
     "with_replacement": Kind(
         family="electra-base-discriminator",
-        title="With replacement",
+        title=Wording("With replacement"),
         note="ELECTRA: a piece may be drawn twice; 85 % [MASK], 15 % left, none random",
     ),
 }

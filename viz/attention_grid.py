@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from viz.encoding import to_base64
-from viz.svg import INK, MONO, PAPER, SANS, SERIF, SOFT, document, write
+from viz.svg import INK, MONO, PAPER, SANS, SERIF, SOFT, Wording, document, shorten, write
 from viz.table import csv_text
 
 Values = NDArray[np.floating]
@@ -113,9 +113,8 @@ def shrink(grid: Grid, side: int = LARGEST_SIDE) -> Grid:
         labels[axis] = [labels[axis][start] for start in starts]
     if values is grid.values:
         return grid
-    note = f"{grid.title} (shrunk from {grid.values.shape[0]} x {grid.values.shape[1]})"
     return Grid(
-        title=note,
+        title=Wording("{0} (shrunk from {1} x {2})", grid.title, *grid.values.shape),
         values=values,
         rows=labels[0],
         columns=labels[1],
@@ -183,7 +182,8 @@ def _number(value: float, grid: Grid) -> str:
 
 
 def _cut(text: str) -> str:
-    return text if len(text) <= 14 else f"{text[:13]}\N{HORIZONTAL ELLIPSIS}"
+    # The value of a row's own name is a number: nothing to be cut.
+    return text if isinstance(text, Wording) else shorten(text, lambda each: len(each) <= 14)
 
 
 def grids_csv(grids: Sequence[Grid]) -> str:

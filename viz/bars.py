@@ -6,9 +6,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from viz.svg import INK, MONO, PAPER, SOFT, TRACK, document, text_width, write
+from viz.svg import INK, MONO, PAPER, SOFT, TRACK, document, shorten, text_width, write
 
 WIDTH = 720
+"""Of a picture whose numbers are short."""
 MARGIN = 16
 LABEL = 250
 """Where the bars begin."""
@@ -67,8 +68,9 @@ def bars_svg(groups: Sequence[Group], *, title: str) -> str:
             parts += _line(bar, y)
             y += ROW
         y += GAP
-    height = round(y)
-    return document(WIDTH, height, title, parts)
+    numbers = max(text_width(bar.shown) for group in groups for bar in group.bars)
+    width = max(WIDTH, round(LABEL + FULL + 12 + numbers + MARGIN))
+    return document(width, round(y), title, parts)
 
 
 def stacked_svg(pictures: Sequence[str]) -> str:
@@ -114,8 +116,4 @@ def _box(width: float, y: float, fill: str) -> str:
 def _short(text: str, letters: int) -> str:
     """The beginning of a long text, as wide as so many letters."""
     room = text_width("n" * letters)
-    if text_width(text) <= room:
-        return text
-    while text and text_width(text + "…") > room:
-        text = text[:-1]
-    return text + "…"
+    return shorten(text, lambda each: text_width(each) <= room)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from viz.svg import SOFT, clean, document, write
+from viz.svg import SOFT, Wording, caption, document, write
 
 WIDTH = 760
 LABEL = 210
@@ -98,9 +98,10 @@ def _bar(
         if not size:
             continue
         width = room * size / max(longest, 1)
+        said = caption(Wording("{0}: {1}", names[name], f"{size:,}"))
         parts.append(
             f'<rect x="{x:.2f}" y="{top}" width="{width:.2f}" height="{BAR}" '
-            f'fill="{colours[name]}"><title>{clean(names[name])}: {size:,}</title></rect>'
+            f'fill="{colours[name]}">{said}</rect>'
         )
         x += width
     return [*parts, write(x + 8, top + 15, short_number(bar.total), fill=SOFT)]

@@ -10,7 +10,7 @@ import numpy as np
 
 from viz.attention import Pair, strongest
 from viz.encoding import Weights, check_weights
-from viz.svg import INK, MONO, SERIF, SOFT, document, write
+from viz.svg import INK, MONO, SERIF, SOFT, Wording, document, write
 from viz.words import percent
 
 MOST_LINES = 600
@@ -20,6 +20,7 @@ COLUMN = 150
 MIDDLE = 200
 TOP = 56
 MODEL, HIDDEN = "#0f5c63", "#a23f05"
+ATTENTION = Wording("Attention")
 _text = partial(write, size=11)
 
 
@@ -36,7 +37,7 @@ def head_svg(
     weights: Weights,
     labels: Sequence[str],
     *,
-    title: str = "Attention",
+    title: str = ATTENTION,
     marked: Sequence[int] = (),
     keep: Sequence[int] | None = None,
     focus: Focus | None = None,
@@ -70,8 +71,8 @@ def head_svg(
     width, height = 2 * COLUMN + MIDDLE, TOP + ROW * len(shown) + 30
     parts = [
         _text(width / 2, 22, title, anchor="middle", family=SERIF, size=15),
-        _text(COLUMN, TOP - 10, "from", anchor="end", fill=SOFT),
-        _text(COLUMN + MIDDLE, TOP - 10, "to", fill=SOFT),
+        _text(COLUMN, TOP - 10, Wording("from"), anchor="end", fill=SOFT),
+        _text(COLUMN + MIDDLE, TOP - 10, Wording("to"), fill=SOFT),
         *(_curve(link, rows, focus) for link in reversed(links)),
         *_labels(labels, rows, set(marked), links, focus),
         _text(width / 2, height - 10, _note(left_out), anchor="middle", size=10.5, fill=SOFT),
@@ -148,7 +149,10 @@ def _labels(
 
 
 def _note(left_out: int) -> str:
-    text = "Lines of at least 1 %; darker and thicker means more attention."
     if left_out > 0:
-        text += f" {left_out} of the weaker ones are left out."
-    return text
+        return Wording(
+            "Lines of at least 1 %; darker and thicker means more attention. {0} of the weaker "
+            "ones are left out.",
+            left_out,
+        )
+    return Wording("Lines of at least 1 %; darker and thicker means more attention.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from viz.svg import PAPER, SOFT, document, write
+from viz.svg import PAPER, SOFT, Wording, document, write
 
 WIDTH, SIDE, MARGIN, TOP = 760, 520, 24, 48
 LINE = 20
@@ -53,7 +53,7 @@ def paths_svg(paths: Sequence[Path], *, layer: int, title: str, shares: tuple[fl
         raise ValueError(f"there is no layer {layer}")
     place = _Scale([point for path in paths for point in path.points])
     height = TOP + SIDE + 40 + LINE * len(paths)
-    note = f"Across: {shares[0]:.0%} of the variance; up: {shares[1]:.0%}."
+    note = Wording("Across: {0} of the variance; up: {1}.", f"{shares[0]:.0%}", f"{shares[1]:.0%}")
     parts = [
         write(MARGIN, 28, title, size=15),
         f'<rect x="{MARGIN}" y="{TOP}" width="{WIDTH - 2 * MARGIN}" height="{SIDE}" fill="none" '

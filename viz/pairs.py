@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from viz.svg import LINE, MONO, SOFT, TRACK, document, write
+from viz.svg import LINE, MONO, SOFT, TRACK, document, shorten, text_width, write
 from viz.words import percent
 
 WIDTH = 620
@@ -15,8 +15,8 @@ CELL, TALL = 220, 74
 BAR = 180
 HEAD = 62
 NOTE = 20
-LETTERS = 92
-"""Characters of a note that fit on its line."""
+LETTERS = 84
+"""Letters of a note that fit on its line."""
 QUIET, LOUD = "#0f5c63", "#c4500a"
 
 
@@ -69,8 +69,9 @@ def squares_svg(
                 parts += _cell(square.chances[2 * n + m], MARGIN + LABEL + m * CELL, y)
             y += TALL
         y += 18
+    room = text_width("n" * LETTERS)
     for note in notes:
-        short = note if len(note) <= LETTERS else note[: LETTERS - 1] + "…"
+        short = shorten(note, lambda each: text_width(each) <= room)
         parts.append(write(MARGIN, y + 12, short, size=12, fill=SOFT))
         y += NOTE
     height = round(y + MARGIN)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from viz.svg import LINE, MONO, PAPER, SOFT, TRACK, document, text_width, write
+from viz.svg import LINE, MONO, PAPER, SOFT, TRACK, Wording, document, text_width, write
 from viz.words import percent
 
 MARGIN = 16
@@ -75,7 +75,7 @@ def span_svg(columns: Sequence[SpanColumn], *, title: str) -> str:
         _text(
             MARGIN,
             HEIGHT - 12,
-            "Left bar: masked-token head. Right bar: span-boundary head.",
+            Wording("Left bar: masked-token head. Right bar: span-boundary head."),
             size=12,
             fill=SOFT,
             anchor="start",

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Any, Self
 from xml.sax.saxutils import escape
 
 SANS, MONO, SERIF = (
@@ -19,11 +21,89 @@ LETTER = 8.6
 """Pixels of a letter of ``MONO`` at size 14."""
 # XML 1.0 allows no control characters but tab, line feed and carriage return, no lone surrogates.
 ILLEGAL = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+VALUE = re.compile(r"\{(\d)\}")
+
+
+class Wording(str):
+    """A text of the program, not of a visitor, so that a page may show it in its own language.
+
+    It reads as the English text with its values in place. Elements that hold one are marked (see
+    `mark`); whoever saves a drawing translates those (``spoken`` of the page's export.js). All
+    that makes a text of it, such as ``+``, f-strings and ``str.lower``, gives a plain one, which
+    is never translated.
+
+    Args:
+        key: The English text, with ``{0}``, ``{1}``, ... where values stand.
+        values: What stands there: a visitor's text or a number, which stay as they are, or a
+            wording.
+    """
+
+    key: str
+    values: tuple[str, ...]
+
+    def __new__(cls, key: str, *values: object) -> Self:
+        """Fill the values in."""
+        texts = tuple(value if isinstance(value, str) else str(value) for value in values)
+        made = super().__new__(cls, VALUE.sub(lambda found: texts[int(found[1])], key))
+        made.key, made.values = key, texts
+        return made
+
+    def __getnewargs__(self) -> tuple[str, ...]:  # type: ignore[override]
+        """What a copy is made of: the text alone could not be filled in once more."""
+        return (self.key, *self.values)
+
+
+def mark(text: str) -> str:
+    """The attribute of an element that holds a wording: its key and its values as JSON.
+
+    Values that are wordings are such lists, too. "" for any other text, whatever it says.
+    """
+    if not isinstance(text, Wording):
+        return ""
+    return f' data-wording="{clean(json.dumps(_told(text), ensure_ascii=False))}"'
+
+
+def _told(text: str) -> Any:
+    # JSON writes control characters as escapes, which the reader would put into the drawing.
+    return [text.key, *map(_told, text.values)] if isinstance(text, Wording) else _legal(text)
+
+
+def shorten(text: str, fits: Callable[[str], bool]) -> str:
+    """The beginning of a text that is too long, with an ellipsis; of a wording, its longest value.
+
+    Args:
+        text: What is to be written.
+        fits: Whether a text is short enough.
+    """
+    if fits(text):
+        return text
+    if isinstance(text, Wording):
+        return _shorten_value(text, fits)
+    while text and not fits(text + "…"):
+        text = text[:-1]
+    return text + "…"
+
+
+def _shorten_value(text: Wording, fits: Callable[[str], bool]) -> Wording:
+    values = list(text.values)
+    free = [n for n, value in enumerate(values) if not isinstance(value, Wording)]
+    if not free:
+        return text
+    longest = max(free, key=lambda n: len(values[n]))
+
+    def cut(value: str) -> Wording:
+        return Wording(text.key, *values[:longest], value, *values[longest + 1 :])
+
+    return cut(shorten(values[longest], lambda value: fits(cut(value))))
+
+
+def _legal(text: str) -> str:
+    return ILLEGAL.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def clean(text: str) -> str:
     """Text that is safe inside an XML element or attribute."""
-    return escape(ILLEGAL.sub("\N{REPLACEMENT CHARACTER}", text), {'"': "&quot;", "'": "&apos;"})
+    return escape(_legal(text), {'"': "&quot;", "'": "&apos;"})
 
 
 def text_width(text: str) -> float:
@@ -47,8 +127,14 @@ def write(
     weight = ' font-weight="600"' if bold else ""
     return (
         f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" font-family="{family}" '
-        f'font-size="{size:g}" fill="{fill}"{weight} xml:space="preserve">{clean(text)}</text>'
+        f'font-size="{size:g}" fill="{fill}"{weight} xml:space="preserve"{mark(text)}>'
+        f"{clean(text)}</text>"
     )
+
+
+def caption(text: str) -> str:
+    """What an element is called: its first child, read out or shown beside the pointer."""
+    return f"<title{mark(text)}>{clean(text)}</title>"
 
 
 def document(width: float, height: float, title: str, parts: Iterable[str]) -> str:
@@ -57,7 +143,7 @@ def document(width: float, height: float, title: str, parts: Iterable[str]) -> s
         [
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
             f'viewBox="0 0 {width} {height}" role="img">',
-            f"<title>{clean(title)}</title>",
+            caption(title),
             f'<rect width="{width}" height="{height}" fill="{PAPER}"/>',
             *parts,
             "</svg>",

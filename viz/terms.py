@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from viz.svg import LINE, MONO, SOFT, clean, document, text_width, write
+from viz.svg import LINE, MONO, SOFT, Wording, caption, document, shorten, text_width, write
 
 CELL = 18
 MARGIN = 16
@@ -100,11 +100,14 @@ def _map(
         )
         parts.append(text)
         for c, value in enumerate(each.values[r]):
-            said = "not seen" if math.isnan(value) else f"{value:.4g}"
+            # An arrow needs no translation: thousands of cells stay without a mark.
+            said = f"{name} → {columns[c]}: {value:.4g}"
+            if math.isnan(value):
+                said = Wording("{0} → {1}: {2}", name, columns[c], Wording("not seen"))
             parts.append(
                 f'<rect x="{left + CELL * c:.1f}" y="{top + CELL * r:.1f}" width="{CELL - 1}" '
                 f'height="{CELL - 1}" fill="{colour(value, each.top, share=each.share)}">'
-                f"<title>{clean(f'{name} to {columns[c]}: {said}')}</title></rect>"
+                f"{caption(said)}</rect>"
             )
     frame = f'width="{CELL * len(columns)}" height="{CELL * len(rows)}"'
     parts.append(
@@ -114,4 +117,4 @@ def _map(
 
 
 def _cut(text: str) -> str:
-    return text if len(text) <= 14 else text[:13] + "…"
+    return shorten(text, lambda each: len(each) <= 14)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from viz.svg import INK, MONO, SANS, SOFT, clean, document, text_width
+from viz.svg import INK, MONO, SOFT, clean, document, text_width, write
 
 CELL, MARGIN, LEFT = 22, 16, 44
 EMPTY = "#f0eee9"
@@ -32,7 +32,7 @@ def timeline_svg(epochs: Sequence[str], names: Sequence[str], *, title: str) -> 
     top = 40 + head
     width = max(360, round(2 * MARGIN + LEFT + CELL * len(names)))
     height = round(top + CELL * len(epochs) + MARGIN)
-    parts = [f'<text x="{MARGIN}" y="26" font-family="{SANS}" font-size="15">{clean(title)}</text>']
+    parts = [write(MARGIN, 26, title, size=15)]
     for n, name in enumerate(names):
         x = MARGIN + LEFT + CELL * n + 15
         parts.append(

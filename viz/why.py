@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from viz.svg import MONO, SOFT, document, text_width, write
+from viz.svg import MONO, SOFT, Wording, document, text_width, write
 
 WIDTH = 860
 MARGIN = 16
@@ -59,7 +59,7 @@ def attributions_svg(tokens: Sequence[Attributed], *, title: str, method: str) -
         _text(
             MARGIN,
             46,
-            f"{method}: bars upwards speak for it, bars downwards against it",
+            Wording("{0}: bars upwards speak for it, bars downwards against it", method),
             anchor="start",
             fill=SOFT,
         ),

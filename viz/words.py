@@ -8,6 +8,7 @@ import numpy as np
 
 from viz.attention import strongest, without_special
 from viz.encoding import Weights
+from viz.svg import Wording
 
 PATTERNS = {
     "itself": "Each token mostly looks at itself",
@@ -34,8 +35,10 @@ def percent(weight: float) -> str:
         text = f"{value:.1f}"
     elif value >= 0.005:
         text = f"{value:.2f}"
+    elif weight > 0:
+        return Wording("under {0}", "0.01\N{NO-BREAK SPACE}%")
     else:
-        text = "0" if weight <= 0 else "under 0.01"
+        text = "0"
     return f"{text}\N{NO-BREAK SPACE}%"
 
 

@@ -25,6 +25,7 @@ from app.sentence import Shared
 from app.session import AttentionResult, Session
 from app.views import listen, view
 from core_models import InputError
+from viz.svg import Wording
 
 Place = int | None | Literal["auto"]
 """A layer or head: its number from 0, None for the mean, "auto" for the page's own choice."""
@@ -147,7 +148,7 @@ def write_file(
         text = viz.head_svg(
             weights,
             labels,
-            title=f"{selection.ask.model}, {place_name(layer, head)}",
+            title=Wording("{0}, {1}", selection.ask.model, place_name(layer, head)),
             marked=[token["position"] for token in tokens if token["masked"]],
             keep=keep,
             focus=focus,
@@ -207,11 +208,13 @@ def choose(
     return selection.layer, selection.head
 
 
-def place_name(layer: int | None, head: int | None) -> str:
+def place_name(layer: int | None, head: int | None) -> Wording:
     """A layer and head in words: "Layer 3, head 2", counted from 1 as on the page."""
     if layer is None:
-        return "Mean over all heads"
-    return f"Layer {layer + 1}, mean" if head is None else f"Layer {layer + 1}, head {head + 1}"
+        return Wording("Mean over all heads")
+    if head is None:
+        return Wording("Layer {0}, mean", layer + 1)
+    return Wording("Layer {0}, head {1}", layer + 1, head + 1)
 
 
 # --- the other modes ------------------------------------------------------------------------------

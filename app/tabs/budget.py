@@ -19,6 +19,7 @@ from app.views import listen, view
 from core_models import Config, InputError
 from viz.budget import Bar, bars_svg
 from viz.records import records_csv
+from viz.svg import Wording
 
 COLUMNS = (
     "vocabulary",
@@ -119,8 +120,15 @@ def export(question: Mapping[str, Any]) -> dict[str, Any]:
             ],
         )
     else:
-        bars = [Bar(label=row["name"], parts=row["parts"]) for row in rows]
+        own = Wording("own size")
+        bars = [
+            Bar(label=own if row["name"] == budget.OWN else row["name"], parts=row["parts"])
+            for row in rows
+        ]
         text = bars_svg(
-            bars, budget.PARTS, title="Parameters by part", shares=question.get("shares") is True
+            bars,
+            budget.PARTS,
+            title=Wording("Parameters by part"),
+            shares=question.get("shares") is True,
         )
     return file_answer(question, "budget", kind, text)

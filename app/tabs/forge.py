@@ -21,6 +21,7 @@ from app.session import GENERATOR, RUN_PREFIX, Session
 from app.views import listen, view
 from core_models import InputError
 from viz.records import records_csv
+from viz.svg import Wording
 from viz.verdicts import Judged, verdicts_svg
 
 
@@ -104,9 +105,9 @@ def _svg(answer: Mapping[str, Any]) -> str:
         text, note = token["text"], ""
         if gap := gaps.get(token["position"]):
             text = gap["sample"]["display"]
-            note = "lucky" if gap["lucky"] else f"was {token['text']}"
+            note = Wording("lucky") if gap["lucky"] else Wording("was {0}", token["text"])
         tokens.append(Judged(text=text, chance=chance, note=note))
-    title = f"{answer['chosen']['name']}: probability that each token was replaced"
+    title = Wording("{0}: probability that each token was replaced", answer["chosen"]["name"])
     return verdicts_svg(tokens, title=title, threshold=answer["threshold"])
 
 

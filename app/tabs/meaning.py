@@ -22,6 +22,7 @@ from app.views import listen, view
 from core_models import InputError
 from viz.meaning import Path, paths_svg
 from viz.records import records_csv
+from viz.svg import Wording
 
 WAYS = ("raw", "centred")
 
@@ -100,9 +101,10 @@ async def export(session: Session, corpus: Corpus, question: Mapping[str, Any]) 
     return file_answer(question, "cloze-meaning", kind, text)
 
 
-def layer_name(number: int) -> str:
+def layer_name(number: int) -> Wording:
     """What a layer is called in files: 0 is the static embedding, 1 the input."""
-    return {0: "embedding", 1: "input"}.get(number, f"layer {number - 1}")
+    first = (Wording("embedding"), Wording("input"))
+    return first[number] if number < len(first) else Wording("layer {0}", number - 1)
 
 
 def _svg(answer: Mapping[str, Any], question: Mapping[str, Any], way: str, layer: int) -> str:
@@ -117,7 +119,7 @@ def _svg(answer: Mapping[str, Any], question: Mapping[str, Any], way: str, layer
     return paths_svg(
         paths,
         layer=layer,
-        title=f"{answer['model']}: “{answer['word']}”, {layer_name(layer)}",
+        title=Wording("{0}: “{1}”, {2}", answer["model"], answer["word"], layer_name(layer)),
         shares=(found["shares"][0], found["shares"][1]),
     )
 

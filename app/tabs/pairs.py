@@ -23,8 +23,12 @@ from core_models import InputError
 from core_models.evaluation.language import language_of
 from viz.pairs import Square, squares_svg
 from viz.records import records_csv
+from viz.svg import Wording
 
 CELLS = ("same_right", "same_wrong", "other_right", "other_wrong")
+
+YES = {"next": Wording("next"), "in order": Wording("in order")}
+"""The first label of each head."""
 
 
 class Controls(NamedTuple):
@@ -140,21 +144,20 @@ def _svg(answer: Mapping[str, Any]) -> str:
     return squares_svg(
         [
             Square(
-                title=f"{said['model']}: probability “{said['now']['labels'][0]}”",
+                title=Wording(
+                    "{0}: probability “{1}”", said["model"], YES[said["now"]["labels"][0]]
+                ),
                 chances=[said["cells"][name] for name in CELLS],
             )
             for said in answer["heads"].values()
         ],
-        rows=("Same topic", "Other topic"),
-        columns=("first → second", "second → first"),
-        title="Topic or order?",
+        rows=(Wording("Same topic"), Wording("Other topic")),
+        columns=(Wording("first → second"), Wording("second → first")),
+        title=Wording("Topic or order?"),
         notes=[
-            f"{label}: {text}"
-            for label, text in zip(
-                ("First", "Second", "Other topic"),
-                (*answer["cells"]["same_right"], answer["cells"]["other_right"][1]),
-                strict=True,
-            )
+            Wording("First: {0}", answer["cells"]["same_right"][0]),
+            Wording("Second: {0}", answer["cells"]["same_right"][1]),
+            Wording("Other topic: {0}", answer["cells"]["other_right"][1]),
         ],
     )
 

@@ -22,6 +22,7 @@ from app.views import listen, view
 from core_models import InputError
 from viz.permutation import Mask, masks_svg
 from viz.records import records_csv
+from viz.svg import Wording
 
 
 class Controls(NamedTuple):
@@ -161,8 +162,11 @@ def _svg(masks: Mapping[str, Any]) -> str:
                 rows=[row["position"] for row in masks[name]],
                 seen=[[flag == "1" for flag in row["seen"]] for row in masks[name]],
             )
-            for title, name in (("Content stream", "content"), ("Query stream", "query"))
+            for title, name in (
+                (Wording("Content stream"), "content"),
+                (Wording("Query stream"), "query"),
+            )
         ],
         names,
-        title="What each stream may see",
+        title=Wording("What each stream may see"),
     )

@@ -22,6 +22,7 @@ from app.views import listen, view
 from core_models import InputError
 from viz.records import records_csv
 from viz.spans import SpanColumn, span_svg
+from viz.svg import Wording
 
 AROUND = 4
 """Pieces on either side of the span in the picture."""
@@ -194,8 +195,8 @@ def _svg(answer: Mapping[str, Any]) -> str:
                 told=_chance(piece, "span_boundary"),
             )
         )
-    title = answer["reader"] or answer["vocabulary"]
-    return span_svg(columns, title=f"{title}: probability of the hidden words")
+    name = answer["reader"] or answer["vocabulary"]
+    return span_svg(columns, title=Wording("{0}: probability of the hidden words", name))
 
 
 def _chance(piece: Mapping[str, Any], head: str) -> float | None:

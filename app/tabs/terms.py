@@ -21,16 +21,17 @@ from app.session import Session
 from app.views import listen, view
 from core_models import InputError
 from viz.records import records_csv
+from viz.svg import Wording
 from viz.terms import TermMap, maps_svg
 
 LABELS = {
-    "content": "content to content",
-    "c2p": "content to position",
-    "p2c": "position to content",
-    "position": "content to position",
-    "segment": "content to segment",
+    "content": Wording("content to content"),
+    "c2p": Wording("content to position"),
+    "p2c": Wording("position to content"),
+    "position": Wording("content to position"),
+    "segment": Wording("content to segment"),
 }
-STREAMS = {"content": "", "query": ", query stream", "mask_decoder": ", mask decoder"}
+STREAMS = {"query": Wording("query stream"), "mask_decoder": Wording("mask decoder")}
 
 
 class Controls(NamedTuple):
@@ -161,25 +162,26 @@ def _svg(answer: Mapping[str, Any]) -> str:
     def numbers(text: str) -> list[list[float]]:
         return [[float(value) for value in row] for row in terms.decoded(text, len(columns))]
 
-    def label(name: str) -> str:
-        return LABELS[name] if len(answer["names"]) > 1 else "q·k"
+    def label(number: int, name: str) -> str:
+        said = LABELS[name] if len(answer["names"]) > 1 else Wording("q·k")
+        if name in answer["off"]:
+            said = Wording("{0} (off)", said)
+        return Wording("+ {0}", said) if number else said
 
-    signs = ["", *["+ "] * (len(answer["names"]) - 1)]
+    top, scores = answer["top"], Wording("= score")
     maps = [
-        TermMap(
-            title=sign + label(name) + (" (off)" if name in answer["off"] else ""),
-            values=numbers(text),
-            top=answer["top"],
-        )
-        for sign, name, text in zip(signs, answer["names"], answer["terms"], strict=True)
+        TermMap(title=label(number, name), values=numbers(text), top=top)
+        for number, (name, text) in enumerate(zip(answer["names"], answer["terms"], strict=True))
     ]
-    maps.append(TermMap(title="= score", values=numbers(answer["scores"]), top=answer["top"]))
+    maps.append(TermMap(title=scores, values=numbers(answer["scores"]), top=top))
     weights = numbers(answer["probabilities"])
-    maps.append(TermMap(title="softmax: attention", values=weights, top=1.0, share=True))
-    place = f"layer {answer['layer'] + 1}, head {answer['head'] + 1}{STREAMS[answer['stream']]}"
+    maps.append(TermMap(title=Wording("softmax: attention"), values=weights, top=1.0, share=True))
+    place = Wording("layer {0}, head {1}", answer["layer"] + 1, answer["head"] + 1)
+    if stream := STREAMS.get(answer["stream"]):
+        place = Wording("{0}, {1}", place, stream)
     return maps_svg(
         maps,
         rows=[tokens[position]["text"] for position in answer["rows"]],
         columns=[tokens[position]["text"] for position in columns],
-        title=f"{answer['reader']}: {place}",
+        title=Wording("{0}: {1}", answer["reader"], place),
     )

@@ -17,7 +17,14 @@ from app.session import Session
 from app.views import listen, view
 from core_models import InputError
 from viz.records import records_csv
+from viz.svg import Wording
 from viz.timeline import timeline_svg
+
+MASKING = {
+    "static": Wording("static masking"),
+    "copies": Wording("masking with copies"),
+    "dynamic": Wording("dynamic masking"),
+}
 
 
 class Controls(NamedTuple):
@@ -93,7 +100,7 @@ def export(session: Session, question: Mapping[str, Any]) -> dict[str, Any]:
         text = timeline_svg(
             [answer["draws"][n]["cases"] for n in answer["regimes"][regime]["visits"]],
             [token["text"] for token in answer["tokens"]],
-            title=f"{answer['kind_title']}, {regime} masking",
+            title=Wording("{0}, {1}", answer["kind_title"], MASKING[regime]),
         )
     return file_answer(question, "cloze-timeline", kind, text)
 

@@ -17,6 +17,7 @@ from app.session import Session
 from app.views import listen, view
 from core_models import InputError
 from viz.records import records_csv
+from viz.svg import Wording
 from viz.tokenizers import Line, Piece, pieces_svg
 
 
@@ -94,7 +95,7 @@ def _csv(rows: list[dict[str, Any]]) -> str:
 def _svg(rows: list[dict[str, Any]]) -> str:
     lines = [
         Line(
-            title=f"{row['title']}: {row['content']} pieces, {row['words']} words",
+            title=Wording("{0}: {1} pieces, {2} words", row["title"], row["content"], row["words"]),
             pieces=[
                 Piece(
                     text=piece["prefix"] + piece["text"].strip(),
@@ -107,4 +108,4 @@ def _svg(rows: list[dict[str, Any]]) -> str:
         )
         for row in rows
     ]
-    return pieces_svg(lines, title="One text, cut by each kind of vocabulary")
+    return pieces_svg(lines, title=Wording("One text, cut by each kind of vocabulary"))

@@ -19,13 +19,30 @@ from app.why_methods import METHODS
 from app.why_service import NOTHING, Explainer
 from core_models import InputError
 from viz.records import records_csv
+from viz.svg import Wording
 from viz.why import Attributed, attributions_svg
 
 TITLES = {
-    "integrated": "Integrated gradients",
-    "gradient": "Input x gradient",
-    "saliency": "Saliency",
-    "occlusion": "Occlusion",
+    "integrated": Wording("Integrated gradients"),
+    "gradient": Wording("Input \N{MULTIPLICATION SIGN} gradient"),
+    "saliency": Wording("Saliency"),
+    "occlusion": Wording("Occlusion"),
+}
+NAMELESS = {
+    "score": Wording("The score"),
+    "start": Wording("Start of the answer"),
+    "end": Wording("End of the answer"),
+}
+"""Questions whose answers have no names."""
+OWN_HEADS = ("replaced_token", "next_sentence", "sentence_order")
+"""Heads whose labels are the program's, not those of a visitor's data."""
+VERDICTS = {
+    "real": Wording("real"),
+    "replaced": Wording("replaced"),
+    "next": Wording("next"),
+    "random": Wording("random"),
+    "in order": Wording("in order"),
+    "swapped": Wording("swapped"),
 }
 
 
@@ -116,17 +133,19 @@ def _svg(answer: Mapping[str, Any], method: str) -> str:
         )
         for token in scene["tokens"]
     ]
-    return attributions_svg(
-        tokens, title=f"{scene['model']}: {asked(scene)}", method=TITLES[method]
-    )
+    title = Wording("{0}: {1}", scene["model"], asked(scene))
+    return attributions_svg(tokens, title=title, method=TITLES[method])
 
 
-def asked(scene: Mapping[str, Any]) -> str:
+def asked(scene: Mapping[str, Any]) -> Wording:
     """The question in a few words."""
     names = {choice["index"]: choice["name"] for choice in scene["choices"]}
     if not names:
-        return f"{scene['kind']} at {scene['position']}" if scene["places"] else scene["kind"]
-    what = f"“{names[scene['answer']]}”"
-    if scene["against"] is not None:
-        what += f" rather than “{names[scene['against']]}”"
-    return what
+        kind = NAMELESS[scene["kind"]]
+        return Wording("{0}, token {1}", kind, scene["position"]) if scene["places"] else kind
+    if scene["named"] in OWN_HEADS:
+        names = {index: VERDICTS.get(name, name) for index, name in names.items()}
+    answer = names[scene["answer"]]
+    if scene["against"] is None:
+        return Wording("“{0}”", answer)
+    return Wording("“{0}” rather than “{1}”", answer, names[scene["against"]])

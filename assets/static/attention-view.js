@@ -6,7 +6,7 @@
 // The other modes (attention-lab.js) ask for themselves, after the overview of the sentence is there.
 
 import { MEAN, cellIndex, cellName, decodeHead, largest, percent, shownPositions, toBytes } from './attention-data.js';
-import { copyText, download, downloadCanvas } from './attention-export.js';
+import { copyText, downloadCanvas } from './attention-export.js';
 import { MOST_NUMBERS, createHeat, fillTable } from './attention-heat.js';
 import { createLines } from './attention-lines.js';
 import { createControls } from './attention-modes.js';
@@ -14,7 +14,7 @@ import { createOverview } from './attention-overview.js';
 import { readPalette } from './attention-paint.js';
 import { build } from './attention-skeleton.js';
 import { keep, restore, state } from './attention-state.js';
-import { downloadPicture } from './export.js';
+import { downloadFile } from './export.js';
 
 const { Cloze } = window;
 const { t, texts, message } = Cloze;
@@ -31,6 +31,7 @@ const TEXT = texts({
   printed: 'Printed numbers are percent.',
   rounded: 'Numbers of long sentences are rounded to 0.002 %.',
   copied: 'Code copied', selected: 'The code is selected; copy it with your keyboard',
+  broken: 'This browser cannot draw the picture; save it as SVG.',
 });
 
 export function mount(view) {
@@ -152,13 +153,12 @@ export function mount(view) {
     root.dataset.rev = answer.rev;
   }
 
-  function receiveFile(file) {
+  async function receiveFile(file) {
     if (!file || file.rev !== now.fileRev) return;
     now.fileRev = null;
-    if (file.error) part('status').textContent = message(file.error);
-    else if (now.picture) downloadPicture(file.name.replace(/svg$/, 'png'), file.text);
-    else download(file.name, file.text, file.type);
-    if (!file.error) part('status').textContent = t`Saved ${now.picture ? file.name.replace(/svg$/, 'png') : file.name}`;
+    const tell = (text) => { part('status').textContent = text; };
+    if (file.error) tell(message(file.error));
+    else await downloadFile(file, now.picture).then((name) => tell(t`Saved ${name}`), () => tell(TEXT.broken));
   }
 
   // ---- modes -----------------------------------------------------------------------------------

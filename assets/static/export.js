@@ -3,10 +3,39 @@ export { copyText, download } from './attention-export.js';
 import { download } from './attention-export.js';
 
 const SCALE = 2; // pixels of the file for each unit of the drawing
+const SVG = 'image/svg+xml';
+const { language, tag, phrase } = window.ClozeLanguage;
+
+/** A drawing (SVG as text) in the page's language: Python marks the texts of the program (viz/svg.py); sentences and words have no mark. */
+export function spoken(svg) {
+  if (!svg.includes('data-wording=')) return svg;
+  const drawing = new DOMParser().parseFromString(svg, SVG);
+  for (const part of drawing.querySelectorAll('[data-wording]')) {
+    part.textContent = phrase(JSON.parse(part.dataset.wording));
+    part.removeAttribute('data-wording');
+  }
+  // Han characters have other shapes in Chinese than in Japanese.
+  if (language !== 'en') drawing.documentElement.setAttribute('lang', tag);
+  return new XMLSerializer().serializeToString(drawing);
+}
+
+/** A drawing as an SVG file. */
+export function downloadDrawing(name, svg) {
+  download(name, spoken(svg), SVG);
+}
+
+/** A file that Python made, `{ name, type, text }`, or as PNG a drawing among them; its name. */
+export async function downloadFile({ name, type, text }, asPicture = false) {
+  const saved = asPicture ? name.replace(/svg$/, 'png') : name;
+  if (asPicture) await downloadPicture(saved, text);
+  else if (type === SVG) downloadDrawing(saved, text);
+  else download(saved, text, type);
+  return saved;
+}
 
 /** A drawing (SVG as text, with width and height or a viewBox) as a PNG file; rejects where the browser cannot draw it. */
 export async function downloadPicture(name, svg) {
-  const address = URL.createObjectURL(new Blob([svg], { type: 'image/svg+xml' }));
+  const address = URL.createObjectURL(new Blob([spoken(svg)], { type: SVG }));
   try {
     const picture = new Image();
     picture.src = address;

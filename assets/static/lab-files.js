@@ -1,5 +1,5 @@
 // Files of a lab: buttons that ask Python for a file and save the answer.
-import { copyText, download, downloadPicture } from './export.js';
+import { copyText, download, downloadDrawing, downloadFile, downloadPicture } from './export.js';
 
 const { element, texts, message } = window.Cloze;
 const TEXT = texts({
@@ -21,8 +21,7 @@ export function makeSaver(send, tell, kinds = ['svg', 'png', 'csv']) {
       if (!what) return false;
       asked.delete(answer.rev);
       if (answer.error) tell(message(answer.error));
-      else if (what === 'png') downloadPicture(answer.name.replace(/svg$/, 'png'), answer.text).catch(() => tell(TEXT.broken));
-      else download(answer.name, answer.text, answer.type);
+      else downloadFile(answer, what === 'png').catch(() => tell(TEXT.broken));
       return true;
     },
   };
@@ -36,7 +35,7 @@ export function makeFiles(prefix, { csv, svg, name }) {
     button('csv', 'csv', () => download(`${name('csv')}.csv`, csv().map((row) => row.map(cell).join(',')).join('\r\n'), 'text/csv;charset=utf-8')),
     button('svg', 'svg-file', () => {
       const drawn = svg();
-      if (drawn) download(`${name('svg')}.svg`, drawn, 'image/svg+xml');
+      if (drawn) downloadDrawing(`${name('svg')}.svg`, drawn);
     }),
     button('png', 'png-file', async () => {
       const drawn = svg();

@@ -4,6 +4,7 @@
 //   t`Hide ${n} words`           a text with values; the key is "Hide {0} words"
 //   texts({ title: 'Forge' })    the same object with every text in it translated (keys, numbers, functions stay)
 //   message(text)                a text that came from Python, values filled in: found by its pattern
+//   phrase([key, ...values])     a text of a picture that Python drew, values apart; a list among them is such a text, too
 //   modelTitle(title)            a title of the list of models: its name stays, what it can do is translated
 //   listed(['a', 'b'])           "a, b" with the comma of the language
 //   setLanguage('zh')            remembers the choice and opens the same page again
@@ -81,6 +82,12 @@
     return text;
   }
 
+  // Joints between values, such as "{0}: {1}", have no letters, but Chinese has signs of its own for them.
+  const phrase = ([key, ...values]) => fill(
+    catalogue()[key] ?? translate(key),
+    values.map((value) => (Array.isArray(value) ? phrase(value) : value)),
+  );
+
   function setLanguage(name) {
     try { localStorage.setItem(KEY, name); } catch { /* private windows may refuse */ }
     const address = new URL(location.href);
@@ -111,5 +118,5 @@
     }
   };
 
-  window.ClozeLanguage = { language, names: NAMES, tag: TAGS[language], t, texts, message, modelTitle, listed, setLanguage, missing };
+  window.ClozeLanguage = { language, names: NAMES, tag: TAGS[language], t, texts, message, phrase, modelTitle, listed, setLanguage, missing };
 })();

@@ -1,5 +1,5 @@
 // The frame of the Mask tab's sections: asks while open, chooses gaps and words, exports.
-import { copyText, download, downloadPicture } from './export.js';
+import { copyText, download, downloadDrawing, downloadPicture } from './export.js';
 import { LABS } from './mask-draw.js';
 
 const { element, sentence, change, onSentence, question, asker, write, keep, kept, t, message: say } = window.Cloze;
@@ -32,7 +32,7 @@ function makeFoot(name, state, output) {
   });
   const svg = element('button', {
     type: 'button', class: 'quiet outlined save-svg', text: t`Save as SVG`,
-    onclick: () => download(`cloze-${name}.svg`, picture(), 'image/svg+xml'),
+    onclick: () => downloadDrawing(`cloze-${name}.svg`, picture()),
   });
   const png = element('button', {
     type: 'button', class: 'quiet outlined save-png', text: t`Save as PNG`,

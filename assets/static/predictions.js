@@ -171,8 +171,8 @@
       const { kind } = wanted;
       wanted = null;
       if (error) { fail(error); return; }
-      const { download, downloadPicture } = await import('./export.js');
-      if (kind === 'svg') download('cloze-predictions.svg', svg, 'image/svg+xml');
+      const { downloadDrawing, downloadPicture } = await import('./export.js');
+      if (kind === 'svg') downloadDrawing('cloze-predictions.svg', svg);
       else await downloadPicture('cloze-predictions.png', svg);
     }
 

@@ -4,7 +4,7 @@ import os
 import shutil
 import socket
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -293,6 +293,28 @@ def cloze(visit):
 def model(session):
     """The model that the page uses, for comparison."""
     return session.model(MODEL)
+
+
+@pytest.fixture
+def detective(session, monkeypatch, tmp_path):
+    """A small random discriminator with its generator, added to the models of the page."""
+    tokenizer = session.model("bert-mini").tokenizer
+    config = replace(
+        cm.size("electra-small-discriminator").with_vocabulary(tokenizer.vocabulary),
+        initial_std=0.1,
+    )
+    added = {"zz-detective": ["replaced_token"], "zz-detective-generator": ["masked_token"]}
+    for seed, (name, heads) in enumerate(added.items()):
+        generator = torch.Generator().manual_seed(seed)
+        cm.Model.new(config, tokenizer, heads=heads, generator=generator).save(tmp_path / name)
+    monkeypatch.setenv("CLOZE_MODELS", str(tmp_path))
+    before = dict(session._infos)
+    session._infos.clear()
+    yield session.model("zz-detective")
+    session._infos.clear()
+    session._infos.update(before)
+    for name in added:
+        session._loaded.pop(name, None)
 
 
 @pytest.fixture(scope="session")

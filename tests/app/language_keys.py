@@ -1,4 +1,4 @@
-"""What the page says, found in the sources: keys of t`...`, texts(...) and messages of Python."""
+"""What the page says, found in the sources: keys of t`...`, texts(...), and of Python."""
 
 import ast
 import json
@@ -180,6 +180,24 @@ def raised(path: Path) -> dict[str, int]:
         text = pattern(node.args[0]) if name == "InputError" else None
         if text and is_prose(text):
             found[text] = node.lineno
+    return found
+
+
+@cache
+def worded(path: Path) -> dict[str, int]:
+    """Keys of the ``Wording`` texts in a file, with their lines.
+
+    One that is put together while the program runs, so that no catalogue can hold it, stands there
+    as its code.
+    """
+    found: dict[str, int] = {}
+    for node in ast.walk(_parsed(path)):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name | ast.Attribute):
+            name = node.func.id if isinstance(node.func, ast.Name) else node.func.attr
+            if name == "Wording":
+                key = node.args[0]
+                written = isinstance(key, ast.Constant)
+                found.setdefault(str(key.value) if written else ast.unparse(key), node.lineno)
     return found
 
 

@@ -1,11 +1,7 @@
 """The Forge tab in Chromium, over small random models or none."""
 
-from dataclasses import replace
-
 import pytest
-import torch
 
-import core_models as cm
 from core_models.prediction import detect
 
 ROOT = ".view-forge"
@@ -15,28 +11,6 @@ SETTLED = """() => {
   const view = document.querySelector('.view-forge').dataset;
   return view.state === 'ready' && view.rev === view.asked;
 }"""
-
-
-@pytest.fixture
-def detective(session, monkeypatch, tmp_path):
-    """A small random discriminator with its generator, added to the models of the page."""
-    tokenizer = session.model("bert-mini").tokenizer
-    config = replace(
-        cm.size("electra-small-discriminator").with_vocabulary(tokenizer.vocabulary),
-        initial_std=0.1,
-    )
-    added = {"zz-detective": ["replaced_token"], "zz-detective-generator": ["masked_token"]}
-    for seed, (name, heads) in enumerate(added.items()):
-        generator = torch.Generator().manual_seed(seed)
-        cm.Model.new(config, tokenizer, heads=heads, generator=generator).save(tmp_path / name)
-    monkeypatch.setenv("CLOZE_MODELS", str(tmp_path))
-    before = dict(session._infos)
-    session._infos.clear()
-    yield session.model("zz-detective")
-    session._infos.clear()
-    session._infos.update(before)
-    for name in added:
-        session._loaded.pop(name, None)
 
 
 def open_tab(cloze, state="ready"):

@@ -18,6 +18,7 @@ from tests.app.language_keys import (
     raised,
     script_keys,
     sources,
+    worded,
     written,
 )
 
@@ -27,6 +28,8 @@ PART = 12
 PYDANTIC = "{0} = {1}: Input should be"
 """Words of the library that checks settings of runs."""
 SCRIPTS = sorted(STATIC.glob("*.js"))
+DRAWN = [path for path in sources("app", "viz") if path.name != "svg.py"]
+"""Programs that put texts of their own into pictures."""
 ALOUD = [
     *(path for path in sources("app") if path.name not in ("settings.py", "locales.py")),
     *sources("core_models/prediction", "core_models/tokenizer"),
@@ -68,6 +71,17 @@ def test_messages_of_python_are_translated(catalogue):
         for path in ALOUD
     }
     assert {name: texts for name, texts in missing.items() if texts} == {}
+
+
+def test_pictures_of_python_are_translated(catalogue):
+    missing = {
+        str(path.relative_to(ROOT)): [
+            key for key in worded(path) if is_prose(key) and key not in catalogue
+        ]
+        for path in DRAWN
+    }
+    assert {name: keys for name, keys in missing.items() if keys} == {}
+    assert sum(map(len, map(worded, DRAWN))) > 80
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
@@ -127,6 +141,15 @@ def test_messages_are_found(tmp_path):
     assert raised(program) == {"At most {0} of {1} go.": 1, "Plain {0}": 2}
     assert {"ours", "nothing", ", ", "Plain {0}"} < written([program])
     assert "Plain " not in written([program])
+
+
+def test_texts_of_pictures_are_found(tmp_path):
+    program = tmp_path / "a.py"
+    program.write_text(
+        "a = Wording('One ' 'text')\nb = svg.Wording('Of {0}', x)\nc = Wording(f'At {x}')\n"
+        "d = Wording(NAMES[x])\ne = wording('no')\n"
+    )
+    assert worded(program) == {"One text": 1, "Of {0}": 2, "f'At {x}'": 3, "NAMES[x]": 4}
 
 
 @pytest.fixture

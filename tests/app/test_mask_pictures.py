@@ -149,5 +149,5 @@ def test_models_begin_with_one_that_reads_another_way(shown):
     assert [entry["name"] for entry in answer["models"]] == ["tiny-masked", "tiny-causal"]
     assert [entry["kind"] for entry in answer["models"]] == ["masked", "causal"]
     assert answer["causal"]
-    assert answer["svg"].count("Who looks at whom") == 4  # heading and title of each
+    assert answer["svg"].count(">Who looks at whom<") == 4  # heading and title of each
     assert asyncio.run(mask_sections.answer(mask_models.models, shown, ask()))["svg"] is None

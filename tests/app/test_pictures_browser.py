@@ -1,0 +1,159 @@
+"""Pictures that Python draws, saved from the Chinese page: its headings, the visitor's words.
+
+``CLOZE_PICTURES=folder`` keeps them for people to look at.
+"""
+
+import os
+import re
+from pathlib import Path
+from urllib.parse import quote
+from xml.etree import ElementTree
+
+import pytest
+
+TEXT = "The sum goes from here to there ."
+"""Words of the visitor that are headings, too: "sum", "from", "to"."""
+HIDDEN = 2
+CHINESE = re.compile(r"[\u4e00-\u9fff]")
+ENGLISH = re.compile(r"[A-Za-z]{3,} [a-z]{2,} [a-z]{2,}")
+ANSWERED = """name => {
+  const view = document.querySelector(`.view-${name}`).dataset;
+  return view.state === 'ready' && (!view.asked || view.rev === view.asked);
+}"""
+TABS = {
+    "budget": ("各部分的参数", "前馈", "前馈："),
+    "forge": ("每个词元被替换过的概率", "原为sum"),
+    "meaning": ("横轴占方差的",),
+    "pairs": ("看话题还是看顺序？", "“下一句”的概率", "同一话题", f"第一句：{TEXT}"),
+    "permutation": ("每条流可以看到什么", "内容流", "查询流"),
+    "spans": ("被遮住的词的概率", "左柱："),
+    "terms": ("bert-mini：第1层，第1头", "softmax：注意力"),
+    "timeline": ("子词，",),
+    "tokenizers": ("同一段文本，用每种词表切分", "个子词，"),
+    "why": ("bert-mini：“", "积分梯度：向上的条形支持它"),
+}
+"""What each tab's picture says in Chinese."""
+OF_ITS_OWN = ("budget", "meaning")
+"""Tabs whose pictures do not show the sentence."""
+MODES = {
+    "heads": ("bert-mini，第", "从", "到", "显示1 %以上的连线"),
+    "combined": ("个头的平均", "从", "到"),
+    "rollout": ("由什么组成", "每一层之后的rollout", "第1层之后"),
+    "norms": ("注意力", "给出向量的范数"),
+    "off": ("概率", "所有头", "关闭一些头"),
+    "products": ("每一维的乘积", "从和到占比", "缩放后"),
+}
+
+
+@pytest.fixture
+def open_tab(visit):
+    def open_tab(tab, language="zh"):
+        link = f"?lang={language}#text={quote(TEXT)}&model=bert-mini&marks={HIDDEN}&tab={tab}"
+        page = visit(link=link).page
+        page.wait_for_function("Cloze.sentence.marks.size === 1")
+        return page
+
+    return open_tab
+
+
+def saved(page, button, name):
+    with page.expect_download(timeout=30_000) as download:
+        page.click(button)
+    svg = download.value.path().read_text("utf-8")
+    if folder := os.environ.get("CLOZE_PICTURES"):
+        Path(folder, f"{name}.svg").write_text(svg, "utf-8")
+    return svg
+
+
+def texts(svg):
+    """What a picture says, its marks taken out; text of the program, and of the visitor."""
+    assert "wording" not in svg
+    assert svg.startswith("<svg")
+    return ["".join(node.itertext()) for node in ElementTree.fromstring(svg).iter() if node.text]
+
+
+def check(svg, *wanted, kept=("from", "to")):
+    found = texts(svg)
+    for part in wanted:
+        assert any(part in text for text in found), (part, found)
+    for word in kept:
+        assert any(word in re.findall(r"\w+", text, re.ASCII) for text in found), (word, found)
+    # The sentence, and those of the Meaning tab behind their numbers, are nobody's to translate.
+    said = [text for text in found if text != TEXT and not re.match(r"\n|\d\. ", text)]
+    assert [text for text in said if ENGLISH.search(text) and not CHINESE.search(text)] == []
+
+
+def test_the_mask_tab(open_tab):
+    page = open_tab("mask")
+    page.wait_for_selector("#save-svg")
+    check(saved(page, "#save-svg", "mask"))
+    for name, wanted in (
+        ("together", ("一起填", "从左到右")),
+        ("word", ("这个空位里的词",)),
+        ("models", ("谁看谁",)),
+    ):
+        page.click(f"#lab-{name} > summary")
+        page.wait_for_function(ANSWERED, arg=f"mask-{name}")
+        check(saved(page, f"#lab-{name} .save-svg", f"mask-{name}"), *wanted)
+    assert page.evaluate("[...ClozeLanguage.missing]") == []
+
+
+def test_every_mode_of_the_attention_tab(open_tab):
+    page = open_tab("attention")
+    for mode, wanted in MODES.items():
+        page.click(f'[data-role="modes"] [data-choice="{mode}"]')
+        button = '[data-action="svg"]'
+        if mode != "heads":
+            panel = f'.attn-panel[data-mode="{mode}"]'
+            page.wait_for_selector(f"{panel}[data-rev]")
+            button = f'{panel} [data-save="svg"]'
+        kept = () if mode == "off" else ("from", "to")
+        check(saved(page, button, f"attention-{mode}"), *wanted, kept=kept)
+    assert page.evaluate("[...ClozeLanguage.missing]") == []
+
+
+@pytest.mark.parametrize("tab", TABS)
+def test_the_other_tabs(open_tab, tab, request):
+    if tab == "forge":
+        request.getfixturevalue("detective")
+    page = open_tab(tab)
+    page.wait_for_function(ANSWERED, arg=tab, timeout=60_000)
+    kept = () if tab in OF_ITS_OWN else ("from", "to")
+    check(saved(page, f'.view-{tab} [data-save="svg"]', tab), *TABS[tab], kept=kept)
+    assert [k for k in page.evaluate("[...ClozeLanguage.missing]") if not CHINESE.search(k)] == []
+
+
+def test_claims(open_tab):
+    page = open_tab("claims")
+    page.wait_for_selector('.view-claims[data-state="ready"]')
+    page.click('[data-claim="electra-fifteen"] [data-guess="wrong"]')
+    page.wait_for_selector('[data-claim="electra-fifteen"][data-state="done"]', timeout=60_000)
+    check(saved(page, '.view-claims [data-save="svg"]', "claims"), "常见说法，实测", kept=())
+
+
+def test_an_english_page_saves_english_without_marks(open_tab):
+    page = open_tab("permutation", "en")
+    page.wait_for_function(ANSWERED, arg="permutation")
+    button = '.view-permutation [data-save="svg"]'
+    found = texts(saved(page, button, "permutation-en"))
+    assert {"What each stream may see", "Content stream", "2 sum"} <= set(found)
+    with page.expect_download() as download:
+        page.click(button.replace("svg", "png"))
+    assert download.value.path().read_bytes().startswith(b"\x89PNG")
+
+
+def test_marks_are_read_as_they_are_meant(open_tab):
+    page = open_tab("mask")
+    page.wait_for_selector("#save-svg")
+    said = page.evaluate(
+        """async () => {
+          const { spoken } = await import('/cloze/export.js');
+          const text = (key) => `<text data-wording='${JSON.stringify(key)}'>old</text>`;
+          const words = ['{0}: {1}', 'from', ['from']];
+          return spoken(`<svg xmlns="http://www.w3.org/2000/svg"><text>from</text>${text(words)}`
+            + `${text(['was {0}', '{0}&lt;b>'])}<text>data-wording=</text></svg>`);
+        }"""
+    )
+    root = ElementTree.fromstring(said)
+    assert [node.text for node in root] == ["from", "from：从", "原为{0}<b>", "data-wording="]
+    assert not any(node.get("data-wording") for node in root)

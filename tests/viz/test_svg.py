@@ -1,0 +1,170 @@
+"""Marks of the program's own texts: where they are, what they hold; no visitor's text has one."""
+
+import copy
+import json
+import pickle
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+import viz
+from viz import (
+    attention_grid,
+    bars,
+    budget,
+    claims,
+    meaning,
+    pairs,
+    permutation,
+    spans,
+    terms,
+    timeline,
+    tokenizers,
+    verdicts,
+    why,
+)
+from viz.svg import Wording, caption, document, mark, shorten, text_width, write
+
+HEADINGS = ("Attention", "from", "to", "not seen", "Pieces", "{0}", '["from"]')
+"""Texts of a visitor that are the program's, too, or look like a mark."""
+
+
+def marks(svg: str) -> list[str]:
+    """Texts of the marked elements; every mark says what its element does."""
+    found = []
+    for node in ElementTree.fromstring(svg).iter():
+        if (said := node.get("data-wording")) is not None:
+            found.append("".join(node.itertext()))
+            assert read(json.loads(said)) == found[-1]
+    return found
+
+
+def read(said: list) -> str:
+    """The English text of a mark, as the page puts it together."""
+    key, *values = said
+    return Wording(key, *(read(value) if isinstance(value, list) else value for value in values))
+
+
+def test_a_wording_reads_as_its_text():
+    place = Wording("layer {0}, head {1}", 3, 2)
+    said = Wording("{1} of {0}", "{1}", place)
+    assert (said, place) == ("layer 3, head 2 of {1}", "layer 3, head 2")
+    assert (place.key, place.values) == ("layer {0}, head {1}", ("3", "2"))
+    assert json.loads(json.dumps([place])) == ["layer 3, head 2"]
+    for plain in (place + "", f"{place}", place.lower(), place[:5], "".join([place])):
+        assert type(plain) is str
+    for again in (copy.deepcopy(said), pickle.loads(pickle.dumps(said))):
+        assert mark(again) == mark(said)
+    with pytest.raises(IndexError):
+        Wording("{0} and {1}", "one")
+
+
+def test_a_mark_holds_key_and_values():
+    said = Wording("{0}: “{1}”", 'a "<b>" & \x07', Wording("from"))
+    root = ElementTree.fromstring(write(0, 0, said).replace("xml:space", "space"))
+    assert json.loads(root.get("data-wording", "")) == [
+        "{0}: “{1}”",
+        'a "<b>" & \N{REPLACEMENT CHARACTER}',
+        ["from"],
+    ]
+    assert mark("from") == mark("") == ""
+    assert marks(f"<g>{caption(Wording('to'))}{caption('to')}</g>") == ["to"]
+    assert marks(document(1, 1, Wording("Attention"), [write(0, 0, "Attention")])) == ["Attention"]
+
+
+def test_of_a_wording_only_a_value_is_cut():
+    long = "x" * 90
+    assert shorten("abcdef", lambda text: len(text) <= 4) == "abc…"
+    assert shorten("abcd", lambda text: len(text) <= 4) == "abcd"
+    fits = lambda text: text_width(text) <= text_width("n" * 20)  # noqa: E731
+    for value, shown in ((long, "x" * 12), ("词" * 90, "词" * 6)):
+        said = shorten(Wording("{0}: {1}{2}", "First", value, Wording("")), fits)
+        assert said == f"First: {shown}…"
+        assert (said.key, said.values[0]) == ("{0}: {1}{2}", "First")
+    assert mark(shorten(Wording(long), fits)) == mark(Wording(long))
+
+
+def pictures(text: str) -> dict[str, str]:
+    """Every kind of picture; all that a visitor may have written is ``text``."""
+    grid = attention_grid.Grid(
+        title=text, values=np.ones((70, 1)), rows=[text] * 70, columns=[text]
+    )
+    bar, square = bars.Bar(label=text, share=1, shown=text), [0.0, 0.5, 1.0, 1e-9]
+    mask = permutation.Mask(title=text, rows=[0], seen=[[True]])
+    term = terms.TermMap(title=text, values=[[1.0, float("nan")]], top=1.0)
+    card = claims.Card(
+        statement=text,
+        verdict="right",
+        said=text,
+        rows=[claims.Row(label=text, shown=text, share=1)],
+    )
+    piece = tokenizers.Piece(text=text, number=1, word=None)
+    rows, columns = (text, text), (text, text)
+    return {
+        "lines": viz.head_svg(np.full((9, 9), 1 / 9), [text] * 9, title=text),
+        "many lines": viz.head_svg(np.full((40, 40), 1 / 40), [text] * 40, title=text),
+        "maps": attention_grid.grids_svg([grid], title=text),
+        "bars": bars.bars_svg([bars.Group(title=text, bars=[bar])], title=text),
+        "budget": budget.bars_svg(
+            [budget.Bar(label=text, parts={"a": 2})], {"a": text}, title=text
+        ),
+        "claims": claims.claims_svg([card], title=text),
+        "meaning": meaning.paths_svg(
+            [meaning.Path(label=text, points=[(0, 0)])], layer=0, title=text, shares=(0.6, 0.2)
+        ),
+        "pairs": pairs.squares_svg(
+            [pairs.Square(title=text, chances=square)],
+            rows=rows,
+            columns=columns,
+            title=text,
+            notes=[text],
+        ),
+        "permutation": permutation.masks_svg([mask], [text], title=text),
+        "spans": spans.span_svg(
+            [spans.SpanColumn(text=text, seen=text, place=0, own=1e-9)], title=text
+        ),
+        "terms": terms.maps_svg([term], rows=[text], columns=columns, title=text),
+        "timeline": timeline.timeline_svg(["M"], [text], title=text),
+        "tokenizers": tokenizers.pieces_svg(
+            [tokenizers.Line(title=text, pieces=[piece])], title=text
+        ),
+        "verdicts": verdicts.verdicts_svg(
+            [verdicts.Judged(text=text, chance=0.5, note=text)], title=text
+        ),
+        "why": why.attributions_svg(
+            [why.Attributed(text=text, value=1.0)], title=text, method=text
+        ),
+    }
+
+
+NOTE = "Lines of at least 1 %; darker and thicker means more attention."
+OWN = {
+    "lines": ["from", "to", NOTE],
+    "many lines": ["from", "to", f"{NOTE} 1000 of the weaker ones are left out."],
+    "maps": ["{} (shrunk from 70 x 1)"],
+    "budget": ["{}: 2"],
+    "meaning": ["Across: 60% of the variance; up: 20%."],
+    "pairs": [str(Wording("under {0}", "0.01\N{NO-BREAK SPACE}%"))],
+    "spans": ["Left bar: masked-token head. Right bar: span-boundary head."],
+    "terms": ["{0} → {0}: not seen"],
+    "why": ["{}: bars upwards speak for it, bars downwards against it"],
+}
+"""Marked texts of each picture that a visitor's text can do nothing about, but stand in."""
+
+
+@pytest.mark.parametrize("text", HEADINGS)
+def test_what_a_visitor_wrote_has_no_mark(text):
+    for kind, svg in pictures(text).items():
+        wanted = [own.format(text) for own in OWN.get(kind, [])]
+        assert marks(svg) == wanted, kind
+
+
+def test_what_the_program_says_has_one():
+    drawn = pictures(Wording("Attention"))
+    for kind, svg in drawn.items():
+        assert marks(svg)[:2] == ["Attention"] * 2, kind
+    # Both titles, the columns' and the rows' names, a note; a number.
+    assert marks(drawn["pairs"]).count("Attention") == 2 + 1 + 2 + 2 + 1
+    assert marks(drawn["budget"])[2:] == ["Attention", "Attention: 2", "Attention"]
+    assert marks(drawn["maps"])[2] == "Attention (shrunk from 70 x 1)"
