@@ -18,6 +18,7 @@ BENCHMARKS: dict[str, tuple[str, list[str]]] = {
     "page-during-run": ("page", ["--during-run"]),
     "labs": ("labs", []),
     "training": ("training", ["--bf16"]),
+    "trainer": ("trainer", []),
 }
 """Name of a part of the document -> module and arguments."""
 DOCUMENT = Path(__file__).resolve().parent.parent / "docs" / "benchmarks.md"

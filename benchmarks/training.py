@@ -4,7 +4,9 @@ Both pretrain the same size from the same weights with masked tokens and next se
 Ours scores the hidden positions only and updates with the fused kernel; ``BertForPreTraining``
 scores all of them, in the usual eager step in float32. ``--bf16`` adds our step with matrix
 products in bfloat16, for processors that have it, and what dropout and an AdamW that is not fused
-cost it. Run with ``python -m benchmarks.training``.
+cost it. The operations of our step in a second stand beside what the machine does in a plain
+product of large matrices, timed in the same rounds. Run with ``python -m benchmarks.training``; on
+a GPU with ``--device cuda --compile --bf16``.
 """
 
 import argparse
@@ -21,11 +23,15 @@ from benchmarks.measure import Report, Table, environment, interleaved, median_r
 from core_models.checkpoints.files import save_checkpoint
 from core_models.checkpoints.formats import BY_FAMILY
 from core_models.encoder import initialise
+from core_models.flops import flops
 from core_models.objectives import MaskedToken, NextSentence, Weighted
 
 VOCABULARY = 8192
 IGNORED = -100
 BF16 = "bf16"
+COMPILED = "compiled"
+SIDE = {"cpu": 2048, "cuda": 8192}
+"""Rows and columns of the large matrices."""
 TOLERANCE = 1e-4
 """Largest difference of the first losses, in nats, that still counts as the same model."""
 
@@ -48,13 +54,21 @@ def measure(arguments: argparse.Namespace) -> Report:
     """Time whole optimizer steps."""
     config = cm.size(arguments.size).with_vocabulary(VOCABULARY).with_dropout(0.0)
     batch = random_batch(arguments.batch_size, arguments.length)
+    batch = batch.to(arguments.device)
     steps = {"ours": our_step(config, batch), "theirs": their_step(config, batch)}
     check_equal({name: step() for name, step in steps.items()})
+    if arguments.compile:
+        steps[COMPILED] = our_step(config, batch, compiled=True)
     if arguments.bf16:
         steps[BF16] = our_step(config, batch, bf16=True)
         steps[f"{BF16}, dropout 0.1"] = our_step(config.with_dropout(0.1), batch, bf16=True)
         steps[f"{BF16}, AdamW not fused"] = our_step(config, batch, bf16=True, fused=False)
-    times = interleaved(steps, seconds=arguments.seconds)
+        if arguments.compile:
+            steps[f"{BF16}, {COMPILED}"] = our_step(config, batch, bf16=True, compiled=True)
+    kinds = [torch.float32, *([torch.bfloat16] if arguments.bf16 else [])]
+    products = {f"product {kind}": product(kind, arguments.device) for kind in kinds}
+    times = interleaved(steps | products, seconds=arguments.seconds)
+    work = step_flops(config, batch)
     tokens = arguments.batch_size * arguments.length
     theirs = tokens / statistics.median(times["theirs"])
     shape = f"{arguments.batch_size} x {arguments.length}"
@@ -63,6 +77,9 @@ def measure(arguments: argparse.Namespace) -> Report:
         ours = tokens / statistics.median(times[name])
         speedup = median_ratio(times["theirs"], times[name])
         kind = "fp32" if name == "ours" else name
+        rate = work / statistics.median(times[name])
+        plain = f"product {torch.bfloat16 if BF16 in name else torch.float32}"
+        most = 2 * SIDE[batch.input_ids.device.type] ** 3 / statistics.median(times[plain])
         lines.append(
             (
                 arguments.size,
@@ -71,6 +88,8 @@ def measure(arguments: argparse.Namespace) -> Report:
                 f"{ours:,.0f}",
                 f"{theirs:,.0f}",
                 f"{speedup:.2f}",
+                f"{rate / 1e9:,.0f}",
+                f"{rate / most:.0%}",
             )
         )
         figure: dict[str, float | int | str] = {
@@ -80,18 +99,37 @@ def measure(arguments: argparse.Namespace) -> Report:
             "ours": ours,
             "theirs": theirs,
             "speedup": speedup,
+            "flops_per_second": rate,
+            "product_flops_per_second": most,
             "rounds": len(times[name]),
         }
         figures.append(figure)
     table = Table(
         "Training step: forward, backward, clip, AdamW",
-        ("size", "batch", "our step", "Cloze, tokens/s", "transformers, tokens/s", "speed-up"),
+        (
+            "size",
+            "batch",
+            "our step",
+            "Cloze, tokens/s",
+            "transformers, tokens/s",
+            "speed-up",
+            "GFLOP/s",
+            "of a plain product",
+        ),
         lines,
         f"Vocabulary {VOCABULARY:,}, 15 % of the tokens hidden; transformers in float32. Medians "
-        "of steps in turn; the speed-up is the median of each round's ratio. Above 1 is faster.",
+        "of steps in turn; the speed-up is the median of each round's ratio. Above 1 is faster. "
+        "Operations are those of core_models.flops, without the optimizer's; the last column holds "
+        f"them against a product of two square matrices of {SIDE[batch.input_ids.device.type]:,} "
+        "rows in the same precision, which does nothing else.",
     )
     machine = environment("torch", "transformers", threads=torch.get_num_threads())
-    command = "python -m benchmarks.training" + " --bf16" * arguments.bf16
+    if arguments.device == "cuda":
+        machine.append(torch.cuda.get_device_name())
+    asked = ("bf16", "compile")
+    command = "python -m benchmarks.training" + "".join(
+        f" --{name}" for name in asked if getattr(arguments, name)
+    )
     return Report(command, [table], machine, figures)
 
 
@@ -100,6 +138,27 @@ def check_equal(losses: dict[str, float]) -> None:
     difference = abs(losses["ours"] - losses["theirs"])
     if difference > TOLERANCE:
         raise RuntimeError(f"first losses differ by {difference:g} nats: not the same model")
+
+
+def step_flops(config: cm.Config, batch: cm.Batch) -> float:
+    """Operations of one step of ours: heads where there is something to predict."""
+    rows, length = batch.input_ids.shape
+    assert batch.labels is not None
+    hidden = int((batch.labels != IGNORED).sum())
+    found = flops(config, length)
+    masked = found.heads["masked_token"] / length * hidden
+    return 3.0 * (rows * (found.encoder + found.heads["next_sentence"]) + masked)
+
+
+def product(kind: torch.dtype, device: str) -> Callable[[], float]:
+    """The product of two large matrices."""
+    side = SIDE[device]
+    left, right = (torch.ones(side, side, dtype=kind, device=device) for _ in "ab")
+
+    def run() -> float:
+        return (left @ right)[0, 0].item()  # reading a number waits for the device
+
+    return run
 
 
 def random_batch(rows: int, length: int) -> cm.Batch:
@@ -116,13 +175,21 @@ def random_batch(rows: int, length: int) -> cm.Batch:
 
 
 def our_step(
-    config: cm.Config, batch: cm.Batch, *, bf16: bool = False, fused: bool = True
+    config: cm.Config,
+    batch: cm.Batch,
+    *,
+    bf16: bool = False,
+    fused: bool = True,
+    compiled: bool = False,
 ) -> Callable[[], float]:
     """One step of ours."""
-    model = Pretrainer(config).train()
+    device = batch.input_ids.device
+    model = Pretrainer(config).train().to(device)
+    if compiled:
+        model.encoder.compile()
 
     def loss() -> torch.Tensor:
-        with torch.autocast("cpu", torch.bfloat16, enabled=bf16):
+        with torch.autocast(device.type, torch.bfloat16, enabled=bf16):
             total: torch.Tensor = model.objective(model.encoder, batch).total
         return total
 
@@ -141,6 +208,7 @@ def their_step(config: cm.Config, batch: cm.Batch) -> Callable[[], float]:
     with tempfile.TemporaryDirectory() as folder:
         save_checkpoint(ours, BY_FAMILY[config.family], config, Path(folder))
         model = BertForPreTraining.from_pretrained(folder, attn_implementation="sdpa").train()
+    model.to(batch.input_ids.device)
     inputs = {
         "input_ids": batch.input_ids,
         "token_type_ids": batch.segment_ids,
@@ -174,6 +242,10 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument("--length", type=int, default=128)
     parser.add_argument(
         "--bf16", action="store_true", help="also our step in bfloat16, and its choices"
+    )
+    parser.add_argument("--device", choices=tuple(SIDE), default="cpu")
+    parser.add_argument(
+        "--compile", action="store_true", help="also our step with a compiled encoder"
     )
     parser.add_argument("--seconds", type=float, default=60.0)
     return parser

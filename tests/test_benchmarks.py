@@ -2,9 +2,14 @@
 
 import pytest
 import torch
+from torch.utils.flop_counter import FlopCounterMode
 
+import core_models as cm
 from benchmarks import forward, report, training
 from benchmarks.measure import interleaved, median_ratio, percentile
+from core_models.flops import flops
+
+BATCH = training.random_batch(2, 16)
 
 
 def test_forward_measures_the_same_model_twice(monkeypatch):
@@ -28,13 +33,26 @@ def test_forward_refuses_other_weights():
         forward._difference(pair, forward._ids(1, 9))
 
 
-def test_training_measures_the_same_model_twice():
+def test_training_measures_the_same_model_twice(monkeypatch):
+    monkeypatch.setitem(training.SIDE, "cpu", 64)
     arguments = ["--size", "bert-2x128", "--batch-size", "2", "--length", "16", "--seconds", "0"]
     found = training.measure(training.build_parser().parse_args([*arguments, "--bf16"]))
     assert all(figure["ours"] > 0 for figure in found.figures)
     kinds = [figure["kind"] for figure in found.figures]
     assert kinds == ["fp32", "bf16", "bf16, dropout 0.1", "bf16, AdamW not fused"]
     assert found.command.endswith("--bf16")
+    for figure in found.figures:
+        spent = training.step_flops(cm.size("bert-2x128").with_vocabulary(8192), BATCH)
+        assert figure["flops_per_second"] == pytest.approx(spent * figure["ours"] / 32)
+
+
+def test_the_operations_of_a_training_step():
+    config = cm.size("bert-2x128").with_vocabulary(training.VOCABULARY).with_dropout(0.0)
+    step = training.our_step(config, BATCH)
+    with FlopCounterMode(display=False) as counter:
+        step()
+    attention = 3 * 2 * flops(config, 16).attention  # fused on a CPU, where it is not counted
+    assert counter.get_total_flops() == training.step_flops(config, BATCH) - attention
 
 
 def test_different_models_are_not_compared():
