@@ -63,6 +63,7 @@ OF_FAMILY = {
     "spanbert": [SPAN, TWO_WORDS, PARIS, MADRID, WHITE_HOUSE, AGO, PARAGRAPH],
     "xlnet": [SPAN, WHITE_HOUSE, MOMENT, AGO, STREETS, AMERICA, SECOND_HALF],
     "deberta": [WHITE_HOUSE, MOMENT, NATION, SOURCE, THAILAND, ARGENTINA, MADRID],
+    "deberta_v2": [MOMENT, AGO, NATION, CARE, SOURCE, THAILAND, STREETS, SPAN, MADRID],
     "deberta_v3": [THAILAND, ARGENTINA, AMERICA, ANKARA, STREETS, SECOND_HALF],
 }
 BLIND = _example("Nothing to go by", "Madrid is the capital of Spain.", "madrid")

@@ -15,6 +15,7 @@ from core_models.errors import InputError
 from core_models.evaluation.minimal_pairs import Pair
 from core_models.model import Model
 from core_models.training.folder import RunFolder
+from core_models.training.models import base_of, published_config
 from core_models.training.plan import plan_for
 from core_models.training.prepare import prepare
 from core_models.training.settings import parse
@@ -23,6 +24,8 @@ from core_models.zoo.measure import Questions
 from core_models.zoo.recipe import Zoo
 
 RESULTS = "evaluation.json"
+_SECOND = "-second"
+"""Ends the folder's name of a second run."""
 
 Say = Callable[[str], None]
 
@@ -31,6 +34,8 @@ def train(
     zoo: Zoo, name: str, *, budget: str, work: Path, data: Path | None, say: Say
 ) -> RunFolder:
     """Train one model unless it is trained; a run that was interrupted goes on.
+
+    Where the recipe asks for a second run, it follows and is what is given back.
 
     Args:
         zoo: The recipe under the budget (:meth:`Zoo.at`).
@@ -45,22 +50,38 @@ def train(
     """
     chosen = zoo.models[name].text
     texts = text.build(work / "texts" / chosen, zoo.texts[chosen], data)
+    data_settings = {
+        "texts": [str(texts.train.resolve())],
+        "held_out_texts": [str(texts.held_out.resolve())],
+    }
     run = RunFolder(work / "runs" / name)
     if not run.config_path.exists():
         settings = zoo.run_settings(name, budget)
-        settings["data"] = settings.get("data", {}) | {
-            "texts": [str(texts.train.resolve())],
-            "held_out_texts": [str(texts.held_out.resolve())],
-        }
+        settings["data"] = settings.get("data", {}) | data_settings
         _create(run, settings, zoo.tokens(name, budget))
+    _finish(run, name, say)
+    second = zoo.models[name].then
+    if second is None:
+        return run
+    first, run = run, RunFolder(work / "runs" / f"{name}{_SECOND}")
+    if not run.config_path.exists():
+        settings = zoo.second_settings(name, budget, second)
+        settings["data"] = settings.get("data", {}) | data_settings
+        settings["model"]["checkpoint"] = str(first.model_path.resolve())
+        _create(run, settings, second.tokens)
+    _finish(run, name, say)
+    return run
+
+
+def _finish(run: RunFolder, name: str, say: Say) -> None:
+    """Train in a process of its own until the run's end."""
     say(f"{name}: {run.path}")
     if run.state() == "finished":
-        return run
+        return
     command = [sys.executable, "-m", "core_models.training", str(run.config_path)]
     status = subprocess.run(command, check=False).returncode
     if status or run.state() != "finished":
         raise InputError(f"{name}: the run is {run.state()}: {run.status().get('reason', '')}")
-    return run
 
 
 def _create(run: RunFolder, settings: dict[str, Any], tokens: int) -> None:
@@ -73,9 +94,9 @@ def _create(run: RunFolder, settings: dict[str, Any], tokens: int) -> None:
     shutil.rmtree(aside.path, ignore_errors=True)
     aside.path.mkdir(parents=True)
     parsed = parse(settings | {"steps": 1_000_000})
-    assert parsed.model.size is not None
-    plan = plan_for(parsed, cm.size(parsed.model.size))
-    prepared = prepare(aside, parsed, plan)
+    base = base_of(parsed, aside.path)
+    plan = plan_for(parsed, published_config(parsed, base))
+    prepared = prepare(aside, parsed, plan, None if base is None else base.model.tokenizer)
     mean = parsed.data.max_length if plan.recurrent else float(prepared.training.lengths.mean())
     steps = math.ceil(tokens / (parsed.batch_size * mean))
     parse(settings | {"steps": steps})
@@ -111,6 +132,10 @@ def evaluate(
     if generator is not None:
         results["generator"] = questions.figures(generator)
     evaluation = json.loads((run.path / RESULTS).read_text(encoding="utf-8"))
+    if run.path.name.endswith(_SECOND):
+        first = run.path.with_name(run.path.name.removesuffix(_SECOND)) / RESULTS
+        before = json.loads(first.read_text(encoding="utf-8"))
+        evaluation |= {key: before[key] + evaluation[key] for key in ("tokens", "steps", "seconds")}
     found = {"run": evaluation, "environment": run.status().get("environment", {}), **results}
     path.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
     return found

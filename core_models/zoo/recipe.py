@@ -63,6 +63,15 @@ class Budget(Part):
     """Other text recipes that this budget reads in place of the models' own."""
 
 
+class Second(Part):
+    """A second run, which goes on with the model of the first one, and with its generator."""
+
+    tokens: Annotated[int, Field(ge=1)]
+    """Real tokens to read in it."""
+    settings: dict[str, Any] = {}
+    """Merged into what of the first run's settings a checkpoint does not bring."""
+
+
 class Special(Part):
     """What one model does otherwise under one budget."""
 
@@ -74,6 +83,7 @@ class Special(Part):
     """In place of the budget's."""
     settings: dict[str, Any] = {}
     """Merged last."""
+    then: Second | None = None
 
 
 class ModelRecipe(Part):
@@ -91,6 +101,7 @@ class ModelRecipe(Part):
     """What sets it apart from the rest of the set; its card says so."""
     budgets: dict[str, Special] = {}
     """What a budget changes for this model alone."""
+    then: Second | None = None
 
     def at(self, name: str, budget: Budget) -> "ModelRecipe":
         """The recipe under one budget, whose name is ``name``."""
@@ -105,6 +116,7 @@ class ModelRecipe(Part):
             values["note"] = values["note"] if special.note is None else special.note
             values["text"] = special.text or values["text"]
             values["tokens"] = special.tokens or self.tokens
+            values["then"] = special.then
         return self.model_copy(update=values)
 
 
@@ -131,6 +143,16 @@ class Zoo(Part):
         for part in (self.budgets[budget].settings, self.models[name].settings):
             merged = merge(merged, part)
         return merged | {"name": name, "description": self.models[name].title}
+
+    def second_settings(self, name: str, budget: str, second: Second) -> dict[str, Any]:
+        """Settings of a model's second run, without checkpoint, texts and steps."""
+        settings = self.run_settings(name, budget)
+        model, generator = settings.pop("model"), settings.pop("generator", {})
+        settings.pop("tokenizer", None)
+        settings["model"] = {key: model[key] for key in ("dropout",) if key in model}
+        kept = ("weight", "temperature")
+        settings["generator"] = {key: generator[key] for key in kept if key in generator}
+        return merge(settings, second.settings)
 
     def is_chinese(self, name: str) -> bool:
         """Whether a model reads Chinese: texts are named after their language."""

@@ -16,6 +16,7 @@ from core_models.data import documents
 from core_models.errors import InputError
 from core_models.evaluation.minimal_pairs import read_pairs
 from core_models.training.__main__ import main as train
+from core_models.training.folder import RunFolder
 from core_models.training.settings import parse
 from core_models.zoo import build, cards, measure, recipe, text
 from core_models.zoo.__main__ import main
@@ -93,10 +94,14 @@ def test_a_budget_may_change_text_tokens_and_start_of_a_model() -> None:
     assert cpu.tokens("deberta-mini", "cpu") == ZOO.budgets["cpu"].tokens
     assert cpu.tokens("bert-mini", "cpu") == 14_000_000
     assert cpu.run_settings("roberta-mini", "cpu")["model"]["encoder_from"] == "bert-mini"
-    assert (cpu.tokens("electra-mini", "cpu"), cpu.models["electra-mini"].text) == (
-        3_000_000,
-        "primer",
-    )
+    assert cpu.tokens("deberta-v3-mini", "cpu") == 3_000_000
+    second = cpu.models["electra-mini"].then
+    assert second is not None
+    later = cpu.second_settings("electra-mini", "cpu", second)
+    assert later["model"] == {"dropout": 0.0}
+    assert later["generator"] == {"temperature": 2.0}
+    given = {"texts": ["a.txt"]}
+    parse(later | {"data": given, "steps": 9_000, "model": {"checkpoint": "a"}})
     assert cpu.models["electra-mini"].note != ZOO.budgets["cpu"].note
     assert cpu.models["xlnet-mini"].note == ZOO.budgets["cpu"].note
     assert cpu.models["bert-mini"].note.startswith("The rest of the set began")
@@ -106,6 +111,7 @@ def test_a_budget_may_change_text_tokens_and_start_of_a_model() -> None:
     gpu = ZOO.at("gpu")
     assert "encoder_from" not in gpu.run_settings("electra-mini", "gpu")["model"]
     assert gpu.models["electra-mini"].note == ""
+    assert gpu.models["electra-mini"].then is None
     for name in ZOO.models:
         settings = cpu.run_settings(name, "cpu")
         parse(settings | {"data": settings["data"] | {"texts": ["a.txt"]}, "steps": 10_000})
@@ -210,6 +216,39 @@ def test_every_model_is_trained_evaluated_and_exported(
     assert again.metrics() == run.metrics()
     page = report(target)
     assert f"| {name} | {small.models[name].title} |" in page
+
+
+def test_a_second_run_goes_on_with_both_models_of_the_first(
+    small: recipe.Zoo, data: Path, tmp_path: Path, same_process: None
+) -> None:
+    name = "electra-mini"
+    settings = {"generator": {"temperature": 2.0}, "optimizer": {"learning_rate": 1e-6}}
+    second = recipe.Second(tokens=3_000, settings=settings)
+    model = small.models[name].model_copy(update={"then": second})
+    zoo = small.model_copy(update={"models": small.models | {name: model}})
+    lines: list[str] = []
+
+    def trained() -> RunFolder:
+        return build.train(zoo, name, budget="smoke", work=tmp_path, data=data, say=lines.append)
+
+    run = trained()
+    first = RunFolder(tmp_path / "runs" / name)
+    assert run.path != first.path
+    found = parse(json.loads(run.config_path.read_text(encoding="utf-8")))
+    assert found.generator.temperature == 2.0
+    assert found.masking == parse(json.loads(first.config_path.read_text(encoding="utf-8"))).masking
+    for part in ("model", "generator"):  # at such a rate they are still what they began as
+        began, ended = (read_tensors(each.path / part) for each in (first, run))
+        assert began.keys() == ended.keys()
+        assert all(torch.allclose(began[key], ended[key], atol=1e-4) for key in began)
+    assert any(not torch.equal(began[key], ended[key]) for key in began)
+    held_out = tmp_path / "texts" / model.text / text.HELD_OUT
+    results = build.evaluate(run, held_out, words=20, pairs=read_pairs()[::60])
+    assert results["run"]["tokens"] == run.status()["tokens"] + first.status()["tokens"]
+    assert results["run"]["steps"] == run.status()["steps"] + first.status()["steps"]
+    build.export(zoo, name, run, results, tmp_path / "models")
+    assert cm.load(tmp_path / "models" / name).heads.keys() == cm.load(run.model_path).heads.keys()
+    assert trained().metrics() == run.metrics()
 
 
 def test_unusable_recipes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
