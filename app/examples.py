@@ -59,12 +59,12 @@ SPAN = _example("A span", "The capital city of Portugal is called Lisbon.", "cap
 OF_FAMILY = {
     "albert": [MOMENT, AGO, NATION, CARE, SOURCE, THAILAND, ARGENTINA, MADRID],
     "roberta": [WHITE_HOUSE, MOMENT, NATION, CARE, DOCTOR, THAILAND, SECOND_HALF, PARAGRAPH],
-    "electra": [PARIS, MADRID, AMERICA, THAILAND, ARGENTINA, ANKARA],
+    "electra": [PARIS, MADRID, WHITE_HOUSE, MOMENT, AGO, NATION, AMERICA, ANKARA],
     "spanbert": [SPAN, TWO_WORDS, PARIS, MADRID, WHITE_HOUSE, AGO, PARAGRAPH],
     "xlnet": [SPAN, WHITE_HOUSE, MOMENT, AGO, STREETS, AMERICA, SECOND_HALF],
     "deberta": [WHITE_HOUSE, MOMENT, NATION, SOURCE, THAILAND, ARGENTINA, MADRID],
     "deberta_v2": [MOMENT, AGO, NATION, CARE, SOURCE, THAILAND, STREETS, SPAN, MADRID],
-    "deberta_v3": [THAILAND, ARGENTINA, AMERICA, ANKARA, STREETS, SECOND_HALF],
+    "deberta_v3": [MADRID, WHITE_HOUSE, MOMENT, AGO, NATION, THAILAND, AMERICA, SECOND_HALF],
 }
 BLIND = _example("Nothing to go by", "Madrid is the capital of Spain.", "madrid")
 """Shows what a model that reads from the left cannot know."""
