@@ -51,6 +51,7 @@ TABS = (
 )
 SCRIPTS = (
     "language.js",
+    "clock.js",
     "shell.js",
     "frame.js",
     "share.js",
@@ -75,6 +76,8 @@ SCRIPTS = (
     "claims.js",
     "train.js",
 )
+QUEUE_SECONDS = 0.02
+"""Between two looks at the queue, which holds only what is answered one at a time (views.py)."""
 OPENING = "(text, model) => window.Cloze.opening?.(text, model) ?? [text, model]"
 STYLES = ("cloze.css", "attention.css")
 
@@ -112,6 +115,8 @@ def build(session: Session, settings: Settings, reports: Reports | None = None) 
         parts = [shared.text, shared.model]
         page.load(None, parts, parts, js=OPENING)
     page.queue(api_open=False, max_size=64)
+    # Gradio's own thousand looks a second are a tenth of a processor at rest.
+    page._queue.sleep_when_free = QUEUE_SECONDS
     return Page(page, shared)
 
 

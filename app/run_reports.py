@@ -16,6 +16,7 @@ from app.runs import Runs
 from core_models import InputError
 from core_models.families import size
 from core_models.training.folder import RunFolder
+from core_models.training.race_folder import RaceFolder
 
 MOST_RECORDS = 1_500
 """Reports in one answer; a page that has fewer asks again at once."""
@@ -121,9 +122,23 @@ class Reports:
             "command": run_process.command(folder.path),
         }
 
-    def examples(self, run: str) -> dict[str, Any]:
-        """The held-out examples that the newest validation found hardest and easiest."""
-        found = run_process.read_json(self.runs.folder(run).path / "validation.json")
+    def examples(self, run: str, entrant: str | None = None) -> dict[str, Any]:
+        """The held-out examples that the newest validation found hardest and easiest.
+
+        Args:
+            run: the run, or a race.
+            entrant: whose examples, in a race.
+
+        Raises:
+            InputError: no such run or entrant, or no validation yet.
+        """
+        folder = self.runs.folder(run)
+        if entrant is not None:
+            rows = folder.table() if isinstance(folder, RaceFolder) else []
+            if entrant not in [row["name"] for row in rows]:
+                raise InputError(f"“{run}” has no model “{entrant}”.")
+            folder = folder.run(entrant)
+        found = run_process.read_json(folder.path / "validation.json")
         if not found:
             raise InputError("This run has not been validated yet.")
         return found

@@ -81,8 +81,9 @@ class RunRoutes:
         return await asyncio.to_thread(run_tasks.result, self.runs, request.path_params["run"])
 
     async def examples(self, request: Request) -> Any:
-        """Held-out examples of a pretraining run, hardest and easiest."""
-        return await asyncio.to_thread(self.reports.examples, request.path_params["run"])
+        """Held-out examples of a pretraining run or of one in a race, hardest and easiest."""
+        entrant = request.query_params.get("entrant")
+        return await asyncio.to_thread(self.reports.examples, request.path_params["run"], entrant)
 
     async def try_out(self, request: Request) -> Any:
         """What a fine-tuned model says about a text."""

@@ -176,8 +176,8 @@ def _served(script: str) -> Callable[[Request], Response]:
 
 
 def _links(scripts: tuple[str, ...], styles: tuple[str, ...]) -> str:
-    """Links to our files, never to another host. The first two run before the first paint."""
-    first, others = scripts[:2], scripts[2:]
+    """Links to our files, never to another host. The first three run before the first paint."""
+    first, others = scripts[:3], scripts[3:]
     return "\n".join(
         [
             "<title>Cloze</title>",

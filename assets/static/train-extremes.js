@@ -58,38 +58,38 @@ const list = (title, examples, kind) => [element('h4', { text: title }), element
   element('p', { class: 'train-note', text: each.questions === 1 ? t`Loss ${each.loss.toFixed(2)} nats, one token asked.`
     : t`Loss ${each.loss.toFixed(2)} nats for each of ${format.count(each.questions)} tokens asked.` }))))];
 
-export function makeExtremes() {
-  const root = element('section', { class: 'card train-held-out', hidden: true });
+/** choice: an element beside the title by which people say whose examples they want to see. */
+export function makeExtremes(choice = null) {
+  const body = element('div', { class: 'train-held-out' });
+  const root = element('section', { class: 'card train-held-out', hidden: true },
+    element('header', {}, element('h3', { text: TEXT.title }), choice), body);
   let shown = null; // run and time of the validation that is drawn
-  let asking = false;
 
   function draw(found) {
-    root.replaceChildren(element('h3', { text: TEXT.title }),
-      element('p', { class: 'train-note', text: t`After step ${format.count(found.step)}, of ${format.count(found.examples)} examples.` }),
+    body.replaceChildren(element('p', { class: 'train-note', text: t`After step ${format.count(found.step)}, of ${format.count(found.examples)} examples.` }),
       element('p', { class: 'train-note', text: TEXT[found.kind] ?? '' }),
       ...list(TEXT.worst, found.worst, found.kind),
       element('details', {}, element('summary', { text: TEXT.best }), ...list(TEXT.best, found.best, found.kind).slice(1)));
     root.dataset.step = found.step;
-    root.hidden = !found.worst.length;
+    root.hidden = !choice && !found.worst.length;
   }
 
   return {
     root,
-    /** validated: changes with every validation; null before the first one. */
-    async fill(id, validated) {
-      const key = validated ? `${id}|${validated}` : null;
-      if (key === shown || asking) return;
-      if (!key || !shown?.startsWith(`${id}|`)) root.hidden = true;
+    /** path: where the server has them; validated: changes with every validation, null before the first. */
+    async fill(path, validated) {
+      const key = validated ? `${path}|${validated}` : null;
+      if (key === shown) return;
+      if (!key || !(choice || shown?.startsWith(`${path}|`))) root.hidden = true;
       shown = key;
       if (!key) return;
-      asking = true;
       try {
+        const found = await get(path);
+        if (shown !== key) return;
         const open = root.querySelector('details')?.open;
-        const found = await get(`runs/${id}/examples`);
-        if (shown === key) draw(found);
+        draw(found);
         if (open) root.querySelector('details').open = true;
-      } catch { shown = null; }
-      asking = false;
+      } catch { if (shown === key) shown = null; }
     },
   };
 }

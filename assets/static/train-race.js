@@ -4,6 +4,7 @@ import { code, scroll } from './train-areas.js';
 import { drawnSvg } from './export.js';
 import { makeFiles } from './lab-files.js';
 import { TONES, drawChart } from './train-chart.js';
+import { makeExtremes } from './train-extremes.js';
 import { STATES, axisText, duration, figure, figureName, many } from './train-words.js';
 
 const { element, asker, format, openTab, t, texts } = window.Cloze;
@@ -65,13 +66,15 @@ export function makeRace(view, { onAgain, onGone, onChange }) {
   const table = element('table', { class: 'train-results' });
   let chart = null;
   const files = makeFiles('train-race', { csv: () => cells(), svg: () => chart && drawnSvg(chart.svg), name: () => current });
+  const whose = pick(TEXT.columns.name, 'train-race-whose', () => fillExtremes());
+  const extremes = makeExtremes(whose.root);
   const root = element('div', { class: 'train-run train-race' },
     element('section', { class: 'card train-head' }, element('header', {}, name, badge), facts,
       element('span', { class: 'train-bar', 'aria-hidden': 'true' }, bar), reason, said,
       element('p', { class: 'train-actions' }, stop, resume, again, remove, sure)),
     element('section', { class: 'card train-curves' }, element('header', {}, element('h3', { text: TEXT.chart }), shown.root, axis.root),
       early, big, legend, element('p', { class: 'train-note', text: TEXT.note }), files),
-    element('section', { class: 'card' }, element('h3', { text: TEXT.table }), scroll(TEXT.table, table)),
+    element('section', { class: 'card' }, element('h3', { text: TEXT.table }), scroll(TEXT.table, table)), extremes.root,
     element('section', { class: 'card train-settings' }, element('details', {}, element('summary', { text: TEXT.log }), log),
       element('details', {}, element('summary', { text: TEXT.command }), command)));
   new ResizeObserver(() => { if (root.isConnected) redraw(); }).observe(big);
@@ -171,6 +174,20 @@ export function makeRace(view, { onAgain, onGone, onChange }) {
         ...(words ? [element('td')] : []), ...(pairs ? [element('td')] : []), element('td')) : null));
   }
 
+  /** The hardest and easiest held-out examples of one entrant: the one that is chosen, at first the first. */
+  function fillExtremes() {
+    const validated = (name) => found.series[name]?.findLast((each) => Object.keys(each).some((key) => key.startsWith('validation_')))?.step;
+    const names = found.rows.map((row) => row.name).filter(validated);
+    if (whose.select.dataset.key !== names.join('|')) {
+      const kept = whose.select.value;
+      whose.select.replaceChildren(...names.map((name) => element('option', { value: name, text: name })));
+      if (names.includes(kept)) whose.select.value = kept;
+      whose.select.dataset.key = names.join('|');
+    }
+    const name = whose.select.value;
+    extremes.fill(`runs/${current}/examples?${new URLSearchParams({ entrant: name })}`, validated(name) ?? null);
+  }
+
   function fill() {
     const { summary } = live;
     name.textContent = summary.name;
@@ -198,7 +215,7 @@ export function makeRace(view, { onAgain, onGone, onChange }) {
   return {
     root,
     show(id) {
-      if (id !== current) [found, live, drawn, said.hidden, sure.hidden] = [null, null, '', true, true];
+      if (id !== current) [found, live, drawn, said.hidden, sure.hidden, extremes.root.hidden] = [null, null, '', true, true, true];
       current = id;
     },
     async poll(enabled) {
@@ -210,6 +227,7 @@ export function makeRace(view, { onAgain, onGone, onChange }) {
       fill();
       draw();
       fillTable();
+      fillExtremes();
     },
   };
 }

@@ -304,7 +304,7 @@ export function makeRun(view, { onAgain, onTune, onGone, onChange }) {
     result.fill(current, live);
     tryBox.fill(current, live);
     scrub.fill(current, live.snapshots, live.detects);
-    extremes.fill(current, live.validated);
+    extremes.fill(`runs/${current}/examples`, live.validated);
     settings.fill(current, feeds.get(current).live, others);
   }
 

@@ -1,5 +1,7 @@
 """What a visitor may send, and the environment's settings."""
 
+import asyncio
+
 import pytest
 
 from app.ask import (
@@ -12,7 +14,7 @@ from app.ask import (
     read_revision,
     whole_number,
 )
-from app.main import launch
+from app.main import QUEUE_SECONDS, build, launch
 from app.settings import Settings
 from core_models import InputError
 
@@ -94,3 +96,17 @@ def test_a_wrong_setting_ends_the_start_with_its_message(monkeypatch):
     monkeypatch.setenv("PORT", "abc")
     with pytest.raises(SystemExit, match="PORT is 'abc'"):
         launch()
+
+
+def test_a_server_at_rest_looks_at_its_queue_now_and_then(session, monkeypatch):
+    """Gradio's own thousand looks a second are a tenth of a processor."""
+    queue = build(session, Settings()).blocks._queue
+    waits = []
+
+    async def wait(seconds):
+        waits.append(seconds)
+        queue.stopped = len(waits) == 3
+
+    monkeypatch.setattr(asyncio, "sleep", wait)
+    asyncio.run(queue.start_processing())
+    assert waits == [QUEUE_SECONDS] * 3

@@ -5,6 +5,7 @@ import csv
 import pytest
 
 from core_models.prediction import fill
+from tests.app.conftest import Cloze
 
 SENTENCE = "The capital of France is Paris ."
 LONG = (
@@ -299,6 +300,31 @@ def test_a_link_restores_the_sentence_and_its_marks(visit, model):
     found = again.page.evaluate("[...Cloze.sentence.marks.values()].map(m => [m.position, m.case])")
     assert sorted(found) == sorted(wanted)
     assert again.at(1).locator(".face").inner_text() == model.tokenizer.display(99)
+
+
+COUNT_FRAMES = """(() => {
+  const give = window.requestAnimationFrame;
+  window.framesGiven = 0;
+  window.requestAnimationFrame = (then) => { window.framesGiven += 1; return give(then); };
+})()"""
+
+
+def test_a_page_at_rest_draws_no_frames(browser, server):
+    """A student's battery, and thirty pages on one small machine."""
+    with browser.new_context() as context:
+        context.add_init_script(COUNT_FRAMES)
+        cloze = Cloze(context.new_page(), [])
+        cloze.open(server)
+        cloze.settle()
+        before, given = 0, cloze.page.evaluate("window.framesGiven")
+        assert given > 0
+        # The last movement takes some seconds to end.
+        for _ in range(20):
+            if before == given:
+                break
+            cloze.page.wait_for_timeout(500)
+            before, given = given, cloze.page.evaluate("window.framesGiven")
+        assert before == given
 
 
 @pytest.mark.parametrize(

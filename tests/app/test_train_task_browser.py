@@ -158,6 +158,17 @@ def test_a_similarity_is_tried_with_two_sentences(visit, runs, tiny, apart):
     page.locator(".train-try .problem", has_text="write the second one").wait_for()
 
 
+def held_out_losses(race) -> dict[str, float]:
+    """The hardest held-out example of each entrant; no two are equally hard."""
+    losses = {
+        row["name"]: json.loads((race.run(row["name"]).path / "validation.json").read_text())
+        for row in race.table()
+    }
+    found = {name: each["worst"][0]["loss"] for name, each in losses.items()}
+    assert len({f"{loss:.2f}" for loss in found.values()}) == 2
+    return found
+
+
 def test_a_race_of_two_ends_with_one_chart_and_a_table(visit, runs):
     train = Train(visit(), "race")
     page = train.page
@@ -202,6 +213,12 @@ def test_a_race_of_two_ends_with_one_chart_and_a_table(visit, runs):
     saved = [float(row["probes.sentiment.value"]) for row in table]
     assert saved == [row["probes"]["sentiment"]["value"] for row in rows]
     page.select_option("#train-race-axis", "flops")
+    for name, loss in held_out_losses(runs.folder(run)).items():
+        page.select_option("#train-race-whose", name)
+        examples = page.locator(".train-race .train-held-out")
+        examples.get_by_text(f"Loss {loss:.2f} nats").first.wait_for()
+        left_to_right = examples.get_by_text("predicted from those to its left").count()
+        assert left_to_right == (name == "causal")
     # A link finds the race again, and its models can be opened.
     again = Train(visit(link=f"#run={run}")).page
     again.locator(".train-results button", has_text="Open").first.click()

@@ -173,6 +173,12 @@ def test_a_race_is_one_run_of_the_list_with_models_of_its_entrants(make_runs):
     steps = [record["step"] for record in found["series"]["masked"]]
     assert len(steps) <= run_races.MOST_POINTS + 50
     assert (steps[0], steps[-1]) == (1, 1000)
+    noted = {"step": 10, "kind": "masked_token", "examples": 3, "worst": [], "best": []}
+    (folder.run("masked").path / "validation.json").write_text(json.dumps(noted))
+    assert Reports(runs).examples(run, "masked") == noted
+    for wrong in ("causal", "nobody", "../masked", ""):
+        with pytest.raises(InputError):
+            Reports(runs).examples(run, wrong)
     runs.delete(run)
     assert runs.ids() == []
 

@@ -43,14 +43,14 @@ def address(tmp_path_factory):
 @pytest.mark.parametrize(
     ("language", "width", "dark"), [("en", 1280, False), ("zh", 1280, True), ("zh", 390, False)]
 )
-def test_every_lab_with_the_model_it_is_made_for(browser, address, language, width, dark):
+def test_every_lab_with_the_model_it_is_made_for(profile, address, language, width, dark):
     pictures = os.environ.get("CLOZE_PICTURES")
     wrong = {}
     for label, model in LABS:
         name = label.lower()
         more = f"&{MODELS_OPEN}" if name == "mask" else ""
         cloze = new_page(
-            browser,
+            profile,
             address,
             (width, 900),
             dark=dark,
@@ -74,7 +74,7 @@ def test_every_lab_with_the_model_it_is_made_for(browser, address, language, wid
             "untranslated": page.evaluate("[...ClozeLanguage.missing]"),
             "problems": cloze.problems,
         }
-        page.context.close()
+        page.close()
         if any(found.values()):
             wrong[f"{label} {model}"] = found
     assert wrong == {}
