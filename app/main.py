@@ -142,7 +142,7 @@ def launch(settings: Settings | None = None) -> None:
             f"The page could not start: port {settings.port or 7860} is taken by another program. "
             "Choose another one with PORT=."
         ) from None
-    # What the libraries made stays, and a look at all of it would hold answers up for half a second.
+    # What the libraries made stays; to look at all of it would hold answers up for half a second.
     gc.collect()
     gc.freeze()
     sys.stdout.write(f"Cloze is open at {address} (stop it with Ctrl+C)\n")
