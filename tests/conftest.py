@@ -49,6 +49,7 @@ def pytest_collection_finish() -> None:
     """Spare the garbage collector the libraries, which stay: a look at them takes a second."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(10_000, 10, 10)
 
 
 def _has_gpu() -> bool:

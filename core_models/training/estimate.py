@@ -66,7 +66,9 @@ def estimate(settings: Settings, beside: Path | None = None, *, seconds: float =
         with torch.random.fork_rng():
             model = models.build_model(settings, plan, config, words, base)
             objective = models.build_objective(settings, plan, model, base, beside)
-            device = torch.accelerator.current_accelerator() or torch.device("cpu")
+            # A CUDA build of PyTorch names "cuda" on machines without such a device, too.
+            found = torch.accelerator.current_accelerator(check_available=True)
+            device = found or torch.device("cpu")
             module = Pretraining(model.encoder, objective).to(device)
             whole = _time(module, settings, plan, config, words, seconds)
     finally:

@@ -129,6 +129,20 @@ def test_an_estimate_counts_what_the_run_will_have(make_run: MakeRun, size: str)
     assert found.companions.keys() == status["companions"].keys()
 
 
+def test_a_build_for_gpus_estimates_without_one(
+    make_run: MakeRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """PyTorch as pip installs it: it names the device that it was built for."""
+
+    def current(check_available: bool = False) -> torch.device | None:
+        return None if check_available else torch.device("cuda")
+
+    monkeypatch.setattr(torch.accelerator, "current_accelerator", current)
+    monkeypatch.setattr(torch.accelerator, "is_available", lambda: False)
+    run = make_run()
+    assert estimate(settings.read(run.config_path), run.path, seconds=0.01).device == "cpu"
+
+
 def test_the_commands(
     make_run: MakeRun,
     tmp_path: Path,
