@@ -24,6 +24,11 @@ const pick = (label, id, change) => {
   const select = element('select', { id, onchange: change });
   return { select, root: element('label', { class: 'train-pick' }, element('span', { text: label }), select) };
 };
+/** 60 M, 1.5 T: what the axis has room for. */
+const operations = (value) => {
+  const power = value >= 1e15 ? 15 : value >= 1e12 ? 12 : value >= 1e9 ? 9 : value >= 1e6 ? 6 : 0;
+  return `${Number((value / 10 ** power).toPrecision(3))}${{ 15: ' P', 12: ' T', 9: ' G', 6: ' M', 0: '' }[power]}`;
+};
 const share = (value) => (value === undefined || value === null ? '' : `${(value * 100).toFixed(1)} %`);
 
 export function makeRace(view, { onAgain, onGone, onChange }) {
@@ -127,7 +132,7 @@ export function makeRace(view, { onAgain, onGone, onChange }) {
       { run: row.name, tone, points: points(row, `validation_${what}`), dots: true }]).filter((line) => line.points.length);
     const baselines = /^(masked_token|own)_loss$/.test(what) && found.baselines.unigram_entropy
       ? [{ name: `${t`knows only how frequent pieces are`}: ${found.baselines.unigram_entropy.toFixed(2)}`, y: found.baselines.unigram_entropy }] : [];
-    const showX = (value) => (axis.select.value === 'seconds' ? (value ? duration(value) : '0') : axis.select.value === 'flops' ? (value ? value.toExponential(0) : '0')
+    const showX = (value) => (axis.select.value === 'seconds' ? (value ? duration(value) : '0') : axis.select.value === 'flops' ? operations(value)
       : value >= 1e6 ? `${Number((value / 1e6).toPrecision(3))} M` : format.count(value));
     chart = drawChart(big, {
       series: lines, baselines, showX, showY: (value) => axisText(what, value), height: big.clientWidth < 460 ? 260 : 340,

@@ -3,6 +3,7 @@
 import csv
 import json
 import math
+import re
 
 import pytest
 import torch
@@ -213,6 +214,7 @@ def test_a_race_of_two_ends_with_one_chart_and_a_table(visit, runs):
     saved = [float(row["probes.sentiment.value"]) for row in table]
     assert saved == [row["probes"]["sentiment"]["value"] for row in rows]
     page.select_option("#train-race-axis", "flops")
+    page.locator(".train-race .train-svg text", has_text=re.compile(r"^\d+ M$")).first.wait_for()
     for name, loss in held_out_losses(runs.folder(run)).items():
         page.select_option("#train-race-whose", name)
         examples = page.locator(".train-race .train-held-out")
