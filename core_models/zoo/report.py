@@ -35,8 +35,8 @@ a replaced token looks more suspicious than an original one; found and false ala
 probability 0.5.
 """
 _TUNED = """Main metric in percent on rows that were not learnt from, after the last epoch: mean and
-standard deviation over fine-tuning seeds (three, or as many as stand in brackets). Below each model
-the same architecture from random weights. Rows and settings are those of
+standard deviation over fine-tuning seeds (three, or as many as stand in brackets). Below a model
+the same architecture from random weights, where it was scored. Rows and settings are those of
 `assets/recipes/scores.json`; the sets are cut to what a CPU can do, so these are not the figures of
 the full sets.
 """
@@ -261,7 +261,9 @@ def _score_rows(tasks: Sequence[str], models: Sequence[Entry]) -> list[list[str]
             rows.append([title, *cells])
     for entry in models:
         for kind, name in (("pretrained", entry.name), ("fresh", "\u2026 from random weights")):
-            rows.append([name, *(_spread(entry.values(task, kind)) for task in tasks)])
+            cells = [_spread(entry.values(task, kind)) for task in tasks]
+            if any(cell != _NONE for cell in cells):
+                rows.append([name, *cells])
     return rows
 
 
@@ -289,7 +291,8 @@ def _unscored(tasks: Sequence[str], scores: Scores, models: Sequence[Entry]) -> 
     lines = []
     zh = _zh(scores.tasks[tasks[0]])
     for entry in models:
-        lacking = [t for t in tasks if not all(entry.values(t, k) for k in ("pretrained", "fresh"))]
+        lacking = [task for task in tasks if not entry.values(task, "pretrained")]
+        plain = [t for t in tasks if t not in lacking and not entry.values(t, "fresh")]
         text = str(entry.training.get("text", ""))
         chinese = text.startswith("chinese") or entry.name.endswith("-chinese")
         if lacking and chinese and not zh:
@@ -300,11 +303,15 @@ def _unscored(tasks: Sequence[str], scores: Scores, models: Sequence[Entry]) -> 
         if deaf:
             lines.append(f"- {entry.name} ({', '.join(deaf)}): {_DEAF}")
         lacking = [task for task in lacking if task not in deaf]
-        if lacking:
-            what = "all" if len(lacking) == len(tasks) else ", ".join(lacking)
-            why = "the scores are of other weights" if entry.outdated else "not scored yet"
-            score = f"`python -m core_models.zoo score {entry.name}`"
-            lines.append(f"- {entry.name} ({what}): {why}; {score} does it.")
+        why = "the scores are of other weights" if entry.outdated else "not scored yet"
+        command = f"`python -m core_models.zoo score {entry.name}"
+        for names, reason, kind in (
+            (lacking, why, ""),
+            (plain, "not from random weights", " --kinds fresh"),
+        ):
+            if names:
+                what = "all" if len(names) == len(tasks) else ", ".join(names)
+                lines.append(f"- {entry.name} ({what}): {reason}; {command}{kind}` does it.")
     return lines
 
 

@@ -107,8 +107,10 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> str:
         "| bert-mini | 82.0 \u00b1 2.0 |" + " \u2013 | 82.0 \u00b1 2.0 |" + " \u2013 |" * 4,
         "| \u2026 from random weights | 70.0 (1) |" + " \u2013 |" * 6,
         "| *bag of words* | 87.5 | \u2013 | 87.5 |" + " \u2013 |" * 4,
-        "- bert-mini (sentiment-hard, topic, nli, similarity, ner, qa): not scored yet; "
+        "- bert-mini (sentiment-hard, nli, similarity, ner, qa): not scored yet; "
         "`python -m core_models.zoo score bert-mini` does it.",
+        "- bert-mini (topic): not from random weights; "
+        "`python -m core_models.zoo score bert-mini --kinds fresh` does it.",
         "- bert-mini: it has no head for replaced tokens.",
         "- bert-mini: It read less.",
         "- electra-mini: it predicts no pieces, it judges them.",
