@@ -235,11 +235,7 @@ class Cloze:
 
 @pytest.fixture(scope="module")
 def profile(browser):
-    """A profile of the browser that keeps what it has fetched and compiled, and nothing else.
-
-    A page of Gradio in a fresh profile costs 1.9 s of CPU, most of it to compile the same scripts
-    again, and 0.7 s in one that has seen them.
-    """
+    """A profile of the browser that keeps what it has fetched and compiled, and nothing else."""
     with browser.new_context(accept_downloads=True) as context:
         yield context
 
