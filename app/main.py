@@ -79,7 +79,11 @@ SCRIPTS = (
 )
 QUEUE_SECONDS = 0.02
 """Between two looks at the queue, which holds only what is answered one at a time (views.py)."""
-OPENING = "(text, model) => window.Cloze.opening?.(text, model) ?? [text, model]"
+# Gradio may be there before our scripts are, which it does not wait for: a link would be forgotten.
+OPENING = """async (text, model) => {
+  await window.Cloze.loaded;
+  return window.Cloze.opening?.(text, model) ?? [text, model];
+}"""
 STYLES = ("cloze.css", "attention.css")
 
 

@@ -202,8 +202,11 @@
     count: (number) => number.toLocaleString('en'),
   };
 
+  // Fulfilled when every script of ours has run.
+  const loaded = new Promise((done) => { addEventListener('DOMContentLoaded', done, { once: true }); });
+
   window.Cloze = {
-    register, mount, sentence, change, onChange, onSentence, question, asker, element, heading, icon, field, write,
+    loaded, register, mount, sentence, change, onChange, onSentence, question, asker, element, heading, icon, field, write,
     setTheme, dark, format, ...window.ClozeLanguage,
   };
   window.ClozeLabels();

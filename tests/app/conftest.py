@@ -1,5 +1,6 @@
-"""One server for all tests of the page, one browser per module, one page per test."""
+"""One server and one browser for all tests of the page, one page per test."""
 
+import asyncio
 import os
 import shutil
 import socket
@@ -166,11 +167,28 @@ def find_chromium() -> str:
     )
 
 
-@pytest.fixture(scope="module")
+PLAYWRIGHT = {"loop": None}
+"""The event loop that Playwright leaves open in the thread of the tests."""
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Hide Playwright's loop from tests without a browser: asyncio.run is refused beside it."""
+    wanted = "browser" in getattr(item, "fixturenames", ())
+    asyncio._set_running_loop(PLAYWRIGHT["loop"] if wanted else None)
+
+
+def pytest_runtest_teardown(nextitem: pytest.Item | None) -> None:
+    """Show it again when the browser is to be closed."""
+    if nextitem is None:
+        asyncio._set_running_loop(PLAYWRIGHT["loop"])
+
+
+@pytest.fixture(scope="session")
 def browser():
-    """Chromium. Per module: while Playwright runs, asyncio.run is refused in its thread."""
+    """Chromium, for all tests of a process: what it has compiled is compiled for all."""
     path = find_chromium()
     with sync_playwright() as playwright:
+        PLAYWRIGHT["loop"] = asyncio.get_running_loop()
         browser = playwright.chromium.launch(executable_path=path, args=list(FLAGS))
         yield browser
         browser.close()
@@ -233,7 +251,7 @@ class Cloze:
         return self.page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def profile(browser):
     """A profile of the browser that keeps what it has fetched and compiled, and nothing else."""
     with browser.new_context(accept_downloads=True) as context:

@@ -280,6 +280,19 @@ def test_touch_targets_are_large_enough(visit):
         assert chip.bounding_box()["height"] >= 44
 
 
+def test_a_link_is_read_although_our_scripts_come_after_gradio(browser, server):
+    with browser.new_context() as context:
+        page = context.new_page()
+        held = []
+        page.route("**/cloze/link.js", lambda route: held.append(route))
+        page.goto(f"{server}/#text=Hello+world&marks=1", wait_until="commit")
+        page.wait_for_selector("#tabs [role=tab]")
+        page.wait_for_timeout(200)
+        held[0].continue_()
+        page.wait_for_function("Cloze.sentence.marks.size === 1")
+        assert page.input_value("#sentence-text textarea") == "Hello world"
+
+
 def test_a_link_restores_the_sentence_and_its_marks(visit, model):
     cloze = visit()
     assert "#" not in cloze.page.url

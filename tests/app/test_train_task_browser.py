@@ -233,12 +233,12 @@ def test_bert_mini_learns_sentiment_better_than_the_majority(visit, runs):
     page = train.page
     page.set_default_timeout(240_000)
     train.ready()
-    page.fill("#train-task-epochs", "2")
-    page.locator(".train-end .train-sum", has_text="86 steps").wait_for()
+    page.fill("#train-task-epochs", "1")
+    page.locator(".train-end .train-sum", has_text="43 steps").wait_for()
     train.ready()
     page.click("#train-task-start")
     page.wait_for_selector(".train-run[data-state=finished]")
     page.wait_for_selector(".train-result .train-bars")
     run = page.get_attribute(".train-run", "data-run")
     found = json.loads((runs.root / run / "evaluation.json").read_text())
-    assert found["metrics"]["accuracy"] >= 0.7
+    assert found["metrics"]["accuracy"] >= 0.6  # half of the rows are positive
