@@ -18,7 +18,7 @@ from core_models.prediction import (
     lens,
     score_words,
 )
-from core_models.prediction.gaps import WAYS, Gaps
+from core_models.prediction.gaps import GIVEN, WAYS, Gaps
 from viz.records import records_csv
 
 WIDTH = 5
@@ -51,11 +51,14 @@ async def together(session: Session, question: Mapping[str, Any]) -> dict[str, A
             f"{count} gaps in {len(scene.tokens)} pieces take too long to fill together: each gap "
             "reads the whole text again. Hide fewer words or use a shorter text."
         )
-    # One way at a time, so that other visitors are answered between them.
-    gaps = await session.compute(partial(Gaps, scene.model, scene.ask.text, scene.hidden))
-    ways = [await session.compute(partial(gaps.fill, way, width=WIDTH)) for way in WAYS]
     written = any(gap.written for gap in scene.gaps)
-    own = None if written else await session.compute(partial(gaps.score, _own_ids(scene)))
+    gaps = await session.compute(partial(Gaps, scene.model, scene.ask.text, scene.hidden))
+    rounds = gaps.rounds(width=WIDTH, given=None if written else _own_ids(scene))
+    # One pass at a time, so that other visitors are answered between them.
+    while (found := await session.compute(partial(next, rounds))) is None:
+        pass
+    ways = [found[way] for way in WAYS]
+    (own,) = found.get(GIVEN, [None])
     fillings = [*(filling for found in ways for filling in found), *([own] if own else [])]
     call = f"model, text, masks={scene.hidden}, way=way, width={WIDTH}"
     return {

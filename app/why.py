@@ -26,6 +26,7 @@ from app.why_methods import (
     units,
 )
 from core_models import InputError
+from core_models.flops import flops
 from core_models.prediction.passes import seen_with
 from core_models.prediction.targets import (
     BASELINES,
@@ -150,6 +151,12 @@ def _marked(encoding: Encoding, model: cm.Model, marks: tuple[Mark, ...]) -> Enc
     return seen_with(encoding, hidden | drawn)
 
 
+def operations(model: cm.Model, question: Question) -> int:
+    """About how many operations the explanation is."""
+    rows = sum(units(method, question.seen, question.options) for method in METHODS)
+    return rows * flops(model.config, len(question.seen)).encoder
+
+
 # --- computing ------------------------------------------------------------------------------------
 
 
@@ -176,8 +183,7 @@ def explain(
             lambda m=method, w=watched: attribute(m, w, copy, question.seen, question.options),
         )
         done += work[method]
-    with torch.no_grad():
-        value = float(function(function.vectors))
+    value = function.value
     integrated = found["integrated"]
     difference = value - integrated["start"]
     error = sum(integrated["values"]) - difference
@@ -254,9 +260,7 @@ def check(
             values = attribute(method, watched, made, question.seen, options)["values"]
             alike[method] = correlation(before[method], strengths(values, kept))
             done += units(method, question.seen, options)
-        with torch.no_grad():
-            value = float(function(function.vectors))
-        rows.append({"blocks": blocks, "alike": alike, "value": value})
+        rows.append({"blocks": blocks, "alike": alike, "value": function.value})
     return {"stages": rows, "blocks": model.config.blocks, "seed": seed}
 
 

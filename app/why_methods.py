@@ -25,7 +25,7 @@ STEPS = (10, 300)
 WINDOWS = (1, 8)
 _CHUNK = 768
 """Most tokens of one pass: a chunk is what a visitor who gives up still waits for."""
-_MOST_ROWS = 16
+_MOST_ROWS = 64
 _BACKWARD = 3
 """A pass with its gradient takes about as long as three without."""
 _FEWEST = 3
@@ -36,8 +36,10 @@ _FEWEST = 3
 class Options:
     """How the methods are run."""
 
-    steps: int = 50
-    """Points of the path of integrated gradients."""
+    steps: int = 30
+    """Points of the path of integrated gradients (Gauss-Legendre). In the shipped models the bars
+    then miss the difference that they add up to by an eighth of a percent at most, by 2 % with
+    20."""
     baseline: str = BASELINES[0]
     window: int = 1
     """Words that occlusion hides together."""

@@ -51,8 +51,10 @@ def plan(model: cm.Model, wanted: Wanted) -> tuple[Question, dict[str, Any]]:
         probe = TargetFunction(model, seen, Target(kind=kind, position=first))
         if position is None:
             position = _telling_place(model, probe, kind, places)
-        target = Target(kind=kind, position=position)
-        scores = TargetFunction(model, seen, target).scores(probe.vectors)[0]
+        if position != first:
+            probe = TargetFunction(model, seen, Target(kind=kind, position=position))
+        scores = probe.given[0]
+        target = probe.target
     listed = names(model, kind)
     answer, against = _answers(model, wanted, target, scores, encoding, notes)
     target = Target(
@@ -135,7 +137,7 @@ def _telling_place(
     if kind == "piece":
         return places[0]
     if kind in _TWO:
-        scores = probe.scores(probe.vectors)[0]
+        scores = probe.given[0]
         return max(places, key=lambda place: float(scores[place]))
     labels = names(model, kind)
     quiet = labels.index(OUTSIDE) if OUTSIDE in labels else 0

@@ -7,17 +7,22 @@ from itertools import count
 from typing import Any
 from weakref import WeakKeyDictionary
 
+import torch
+
 import core_models as cm
 from app import why, why_scene
 from app.cache import Cache
 from app.forge import loadable
 from app.session import Session
-from app.why_desk import Desk, StoppedError, wait
+from app.why_desk import Desk, StoppedError, Tell, wait
 from app.why_methods import installed
 from core_models import InputError
 
 PATIENCE = 0.25
 """Seconds until a question that takes longer is answered with its progress."""
+QUICK = 15 * 10**9
+"""Operations of an explanation that the model thread computes itself, as it answers any lab: a
+tenth of a second. Beside it, in a thread of its own, the same takes twice as long."""
 _PLANS = 64
 BROKEN = "The explanation could not be computed. Try another sentence or model."
 NOTHING = "There is nothing to save yet."
@@ -68,11 +73,15 @@ class Explainer:
         model, question, scene = await self._planned(why.read(values))
         key = question.key(self._number(model))
         keep = why.keeper(self.desk.parts)
-        answer = await self._computed(
-            visitor,
-            (key, question.options),
-            lambda tell: why.explain(model, question, key, tell, keep),
-        )
+
+        def work(tell: Tell) -> dict[str, Any]:
+            return why.explain(model, question, key, tell, keep)
+
+        def quick(tell: Tell) -> dict[str, Any]:
+            return self.session.compute_from(lambda: _with_gradients(lambda: work(tell)))
+
+        soon = why.operations(model, question) <= QUICK
+        answer = await self._computed(visitor, (key, question.options), quick if soon else work)
         code = why_scene.code_lines(loadable(scene["model"]), question)
         return {"scene": scene, "code": code, **answer}
 
@@ -82,7 +91,7 @@ class Explainer:
         key = question.key(self._number(model))
         keep = why.keeper(self.desk.parts)
 
-        def work(tell: Callable[[float], None]) -> dict[str, Any]:
+        def work(tell: Tell) -> dict[str, Any]:
             base = why.explain(model, question, key, tell, keep)["methods"]
             return why.check(model, question, base, seed, tell)
 
@@ -97,7 +106,7 @@ class Explainer:
         return model, *plan
 
     async def _computed(
-        self, visitor: str, key: Hashable, work: Callable[[Callable[[float], None]], Any]
+        self, visitor: str, key: Hashable, work: Callable[[Tell], Any]
     ) -> dict[str, Any]:
         job = self.desk.ask(visitor, key, work)
         if not await wait(job, PATIENCE):
@@ -122,3 +131,9 @@ class Explainer:
     def _number(self, model: cm.Model) -> int:
         """A number of its own for each loaded model; the newest one of a run changes its."""
         return self._numbers.setdefault(model, next(self._counter))
+
+
+def _with_gradients(work: Callable[[], Any]) -> Any:
+    """On the model thread, which works without."""
+    with torch.inference_mode(False), torch.enable_grad():
+        return work()

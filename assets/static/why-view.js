@@ -13,7 +13,7 @@ const TRIES = [
   { name: t`Two sentences`, text: 'Paris is the capital of France .', needs: 'class', values: { kind: 'class', second: 'It is a large city .' } },
   { name: t`A forged word`, text: 'The capital of France is honey .', needs: 'replaced', values: { kind: 'replaced' } },
 ];
-const START = { kind: null, position: null, word: null, against: null, second: '', scale: 'log_probability', steps: 50, baseline: 'mask', window: 1, method: 'integrated' };
+const START = { kind: null, position: null, word: null, against: null, second: '', scale: 'log_probability', steps: 30, baseline: 'mask', window: 1, method: 'integrated' };
 const PAIRED = ['class', 'score', 'start', 'end'];
 const MOST_SECOND = 400; // characters of the second text in an address
 

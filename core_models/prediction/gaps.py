@@ -4,7 +4,7 @@
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from functools import cached_property
 
 import torch
@@ -22,8 +22,15 @@ MAX_WIDTH = 16
 PADDED_TOKENS = 8192
 """Most tokens, padding included, of one forward pass."""
 
+GIVEN = "given"
+"""The way of a filling that is only scored."""
+
 Filled = Mapping[int, int]
 """Position -> piece id."""
+Asked = list[tuple[Filled, int]]
+"""What is in place, and the position that is asked for."""
+Paths = Generator[Asked, Tensor, list[dict[int, int]]]
+"""Asks for log-probabilities [N, V], again and again, until the fillings of its way are known."""
 
 
 def _check_width(width: object) -> None:
@@ -69,30 +76,63 @@ class Gaps:
 
     def fill(self, way: str = "left_to_right", *, width: int = 4) -> list[Filling]:
         """As `fill_jointly`."""
-        if way not in WAYS:
-            raise InputError(f"way is {str(way)[:40]!r}; it must be one of {', '.join(WAYS)}.")
+        *_, found = self.rounds((way,), width=width)
+        assert found is not None
+        return found[way]
+
+    def rounds(
+        self, ways: Sequence[str] = WAYS, *, width: int = 4, given: Filled | None = None
+    ) -> Iterator[dict[str, list[Filling]] | None]:
+        """Several ways side by side: what all of them ask next goes through the model together.
+
+        Args:
+            ways: Of `WAYS`.
+            width: As `fill_jointly`.
+            given: A filling to score beside them, under the name of `GIVEN`.
+
+        Yields:
+            None after each forward pass, so that other work has its turn; at last the fillings by
+            way.
+
+        Raises:
+            InputError: As `fill_jointly`.
+        """
+        for way in ways:
+            if way not in WAYS:
+                raise InputError(f"way is {str(way)[:40]!r}; it must be one of {', '.join(WAYS)}.")
         _check_width(width)
-        if way == "beam":
-            found = self.beam(width)
-        elif way == "left_to_right":
-            found = self.beam(1)
-        elif way == "most_confident":
-            found = [self.most_confident()]
-        else:
-            found = [self.independent()]
-        self._read([pair for path in found for pair in self._beginnings(self._ordered(path))])
-        return [self.filling(way, path) for path in found]
+        running = {way: self._paths(way, width) for way in ways}
+        if given is not None:
+            self._check(given, self.positions)
+            running[GIVEN] = self._given(self._ordered(given))
+        asked = {way: next(paths) for way, paths in running.items()}
+        ended: dict[str, list[dict[int, int]]] = {}
+        while asked:
+            self._read([pair for pairs in asked.values() for pair in pairs])
+            yield None
+            for way, pairs in list(asked.items()):
+                try:
+                    asked[way] = running[way].send(self.logs(pairs))
+                except StopIteration as end:
+                    ended[way] = end.value
+                    del asked[way]
+        paths = [self._ordered(path) for found in ended.values() for path in found]
+        self._read([pair for path in paths for pair in self._beginnings(path)])
+        yield {way: [self.filling(way, path) for path in ended[way]] for way in running}
 
     def score(self, pieces: Filled, *, order: Sequence[int] | None = None) -> Filling:
         """As `score_filling`."""
+        chosen = self.positions if order is None else list(order)
+        self._check(pieces, chosen)
+        return self.filling(GIVEN, {position: pieces[position] for position in chosen})
+
+    def _check(self, pieces: Filled, order: Sequence[int]) -> None:
         for index in pieces.values():
             self.model.tokenizer.piece(index)
-        chosen = self.positions if order is None else list(order)
-        if sorted(chosen) != self.positions or pieces.keys() != set(chosen):
+        if sorted(order) != self.positions or pieces.keys() != set(order):
             raise InputError(
-                f"order is {chosen}; it must name each of the gaps {self.positions} exactly once."
+                f"order is {order}; it must name each of the gaps {self.positions} exactly once."
             )
-        return self.filling("given", {position: pieces[position] for position in chosen})
 
     def logs(self, asked: Sequence[tuple[Filled, int]]) -> Tensor:
         """Log-probabilities [N, V] at a position of each state."""
@@ -138,28 +178,40 @@ class Gaps:
         """Log-probabilities [n, V] of every gap while all are open."""
         return self.logs([({}, p) for p in self.positions])
 
-    def independent(self) -> dict[int, int]:
-        """Every gap by itself."""
-        best = self.choosable(self.open).argmax(1)
-        return dict(zip(self.positions, best.tolist(), strict=True))
+    def _paths(self, way: str, width: int) -> Paths:
+        if way == "independent":
+            return self._independent()
+        if way == "most_confident":
+            return self._most_confident()
+        return self._beam(width if way == "beam" else 1)
 
-    def most_confident(self) -> dict[int, int]:
+    def _given(self, path: dict[int, int]) -> Paths:
+        yield self._beginnings(path)
+        return [path]
+
+    def _independent(self) -> Paths:
+        """Every gap by itself."""
+        logs = yield [({}, p) for p in self.positions]
+        best = self.choosable(logs).argmax(1)
+        return [dict(zip(self.positions, best.tolist(), strict=True))]
+
+    def _most_confident(self) -> Paths:
         """Always the gap that is surest next; of equally sure ones the leftmost."""
         filled: dict[int, int] = {}
         while len(filled) < len(self.positions):
             left = [p for p in self.positions if p not in filled]
-            logs = self.logs([(filled, p) for p in left])
+            logs = yield [(filled, p) for p in left]
             best = self.choosable(logs).max(1)
             row = int(best.values.argmax())
-            filled[left[row]] = int(best.indices[row])
-        return filled
+            filled = {**filled, left[row]: int(best.indices[row])}
+        return [filled]
 
-    def beam(self, width: int) -> list[dict[int, int]]:
+    def _beam(self, width: int) -> Paths:
         """The best beginnings, gap by gap from the left."""
         states: list[dict[int, int]] = [{}]
         totals = torch.zeros(1, dtype=torch.float64)
         for position in self.positions:
-            logs = self.logs([(state, position) for state in states])
+            logs = yield [(state, position) for state in states]
             sums = totals[:, None] + self.choosable(logs).double().cpu()
             best = sums.flatten().topk(min(width, int(sums.isfinite().sum())))
             rows, pieces = best.indices // sums.shape[1], best.indices % sums.shape[1]
@@ -175,7 +227,7 @@ class Gaps:
         logs = self.logs(self._beginnings(path))
         return [float(row[index]) for row, index in zip(logs, path.values(), strict=True)]
 
-    def _beginnings(self, path: Filled) -> list[tuple[Filled, int]]:
+    def _beginnings(self, path: Filled) -> Asked:
         """What has been filled before each position of a path, and the position."""
         order = list(path)
         return [({p: path[p] for p in order[:done]}, order[done]) for done in range(len(order))]

@@ -113,12 +113,22 @@ class TargetFunction:
         """What the model reads [1, L, E]."""
         _check_place(target, seen)
         with torch.no_grad():
-            count = self.scores(self.vectors).shape[1]
-        _check_answer(target, count)
+            self.given = self.scores(self.vectors)
+            """Scores of every answer to what the model reads [1, N]."""
+        _check_answer(target, self.given.shape[1])
 
     def __call__(self, vectors: Tensor) -> Tensor:
         """[B, L, E] -> [B]."""
-        scores, target = self.scores(vectors), self.target
+        return self._number(self.scores(vectors))
+
+    @property
+    def value(self) -> float:
+        """The number for what the model reads."""
+        return float(self._number(self.given))
+
+    def _number(self, scores: Tensor) -> Tensor:
+        """[B, N] -> [B]."""
+        target = self.target
         if target.against is not None:
             return scores[:, target.answer] - scores[:, target.against]
         if target.scale == "logit" or target.kind == "score":

@@ -171,16 +171,14 @@ PLAYWRIGHT = {"loop": None}
 """The event loop that Playwright leaves open in the thread of the tests."""
 
 
+def show_loop(shown: bool = True) -> None:
+    """Playwright needs its loop to be the running one; asyncio.run is refused beside it."""
+    asyncio._set_running_loop(PLAYWRIGHT["loop"] if shown else None)
+
+
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Hide Playwright's loop from tests without a browser: asyncio.run is refused beside it."""
-    wanted = "browser" in getattr(item, "fixturenames", ())
-    asyncio._set_running_loop(PLAYWRIGHT["loop"] if wanted else None)
-
-
-def pytest_runtest_teardown(nextitem: pytest.Item | None) -> None:
-    """Show it again when the browser is to be closed."""
-    if nextitem is None:
-        asyncio._set_running_loop(PLAYWRIGHT["loop"])
+    """Hide Playwright's loop from tests without a browser."""
+    show_loop("browser" in getattr(item, "fixturenames", ()))
 
 
 @pytest.fixture(scope="session")
@@ -191,6 +189,7 @@ def browser():
         PLAYWRIGHT["loop"] = asyncio.get_running_loop()
         browser = playwright.chromium.launch(executable_path=path, args=list(FLAGS))
         yield browser
+        show_loop()
         browser.close()
 
 
@@ -256,6 +255,7 @@ def profile(browser):
     """A profile of the browser that keeps what it has fetched and compiled, and nothing else."""
     with browser.new_context(accept_downloads=True) as context:
         yield context
+        show_loop()
 
 
 def new_page(profile, server: str, size: tuple[int, int], *, dark: bool, link: str) -> Cloze:
@@ -325,6 +325,7 @@ def module_page(browser, server):
     """One page for all tests of a module that ask for it."""
     with browser.new_context(accept_downloads=True) as context:
         yield new_page(context, server, (1280, 800), dark=False, link="")
+        show_loop()
 
 
 @pytest.fixture

@@ -50,7 +50,7 @@ def link(marks="6", **lab):
     return f"#{urlencode(values)}"
 
 
-def direct(model, steps=50, kind="mask", **target):
+def direct(model, steps=30, kind="mask", **target):
     """Integrated gradients written out: the mean gradient at the points of captum's rule."""
     import numpy as np
 
@@ -180,4 +180,4 @@ def test_a_broken_link_opens_the_lab_as_it_is(visit):
     }
     tab = Tab(visit(link=link(**values)))
     assert tab.page.get_attribute(ROOT, "data-state") == "ready"
-    assert tab.page.input_value("#wy-steps") == "50"
+    assert tab.page.input_value("#wy-steps") == "30"

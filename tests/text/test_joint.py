@@ -208,19 +208,26 @@ def test_bad_input_is_refused(model: cm.Model) -> None:
             call()
 
 
-def test_all_ways_together_read_each_beginning_once(model: cm.Model, monkeypatch) -> None:
+def test_all_ways_together_take_one_pass_for_each_gap(model: cm.Model, monkeypatch) -> None:
     asked: list[tuple[frozenset[tuple[int, int]], int]] = []
+    passes: list[int] = []
     computed = Gaps._computed
 
     def watched(self, states, places):
+        passes.append(len(states))
         asked.extend((frozenset(states[row].items()), place) for row, place in places)
         return computed(self, states, places)
 
     monkeypatch.setattr(Gaps, "_computed", watched)
     gaps = Gaps(model, TEXT, GAPS)
-    found = {way: gaps.fill(way, width=3) for way in WAYS}
-    own = gaps.score({position: model.encode([TEXT])[0].ids[position] for position in GAPS})
+    given = {position: model.encode([TEXT])[0].ids[position] for position in GAPS}
+    *turns, found = gaps.rounds(width=3, given=given)
+    assert turns == [None] * len(GAPS)
+    assert len(passes) <= len(GAPS) + 1  # the last one: what only the sums from left to right need
     assert len(asked) == len(set(asked))
+    assert gaps.score(given).total == found["given"][0].total
+    assert len(passes) <= len(GAPS) + 1
+    (own,) = found["given"]
     for way in WAYS:
         alone = fill_jointly(model, TEXT, masks=GAPS, way=way, width=3)
         for mine, other in zip(found[way], alone, strict=True):
