@@ -12,7 +12,8 @@ from app.mask_scene import Gap, Scene, in_other_pieces, per_word, read, words_of
 from app.mask_sight import sight
 from app.session import Session
 from core_models import InputError
-from core_models.prediction import Filling, fill_jointly, score, score_filling
+from core_models.prediction import Filling, score
+from core_models.prediction.gaps import GIVEN, Gaps
 from core_models.prediction.passes import KINDS, head_name
 from viz.records import records_csv
 
@@ -20,6 +21,7 @@ WIDTH = 5
 MOST_MODELS = 4
 MOST_SCORED = 64
 """Most pieces of a text whose words are scored: each piece is a copy of the text."""
+WORDS_BYTES = 32 * MOST_SCORED
 
 
 async def models(session: Session, question: Mapping[str, Any]) -> dict[str, Any]:
@@ -87,7 +89,10 @@ async def _of_model(session: Session, name: str, scene: Scene, gap: Gap | None) 
         filled = (
             await session.compute(partial(_fill_gap, model, scene, gap)) if gap else {"gap": None}
         )
-        scored = await session.compute(partial(_word_scores, model, scene.ask.text))
+        text = scene.ask.text
+        scored = await session.compute_once(
+            ("words", text, session.number(model)), partial(_word_scores, model, text), WORDS_BYTES
+        )
     except InputError as error:
         return {"error": str(error)}
     return {"error": None, "kind": kind, **filled, **scored}
@@ -96,15 +101,16 @@ async def _of_model(session: Session, name: str, scene: Scene, gap: Gap | None) 
 def _fill_gap(model: cm.Model, scene: Scene, gap: Gap) -> dict[str, Any]:
     """The best fillings of one gap, as words, and the text's own."""
     text, mine, others = in_other_pieces(scene, gap, model)
-    found = fill_jointly(model, text, masks=mine, way="beam", width=WIDTH, hidden=others)
     ids = model.encode([text])[0].ids
-    own = None
-    if not gap.written:
-        own = score_filling(model, text, {p: ids[p] for p in mine}, hidden=others).total
+    given = None if gap.written else {p: ids[p] for p in mine}
+    *_, found = Gaps(model, text, mine, others).rounds(("beam",), width=WIDTH, given=given)
+    assert found is not None
     return {
         "gap": {"text": text, "positions": mine, "hidden": others},
-        "fillings": [{"word": readable(filling), "total": filling.total} for filling in found],
-        "own": own,
+        "fillings": [
+            {"word": readable(filling), "total": filling.total} for filling in found["beam"]
+        ],
+        "own": found[GIVEN][0].total if given else None,
         "sight": sight(model, text, mine, others),
     }
 

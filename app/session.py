@@ -11,9 +11,11 @@ from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import count
 from pathlib import Path
 from threading import Lock
 from typing import Any, Protocol
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
@@ -91,6 +93,8 @@ class Session:
         self._loaded: dict[str, cm.Model] = {}
         self._cards: dict[Path, dict[str, Any]] = {}
         self._of_runs: OrderedDict[Path, cm.Model] = OrderedDict()
+        self._numbers: WeakKeyDictionary[cm.Model, int] = WeakKeyDictionary()
+        self._counter = count()
         self._loading = Lock()
         self._cache = Cache(cache_bytes)
         self._running: dict[Hashable, Future[Any]] = {}
@@ -141,6 +145,10 @@ class Session:
         if folder not in self._cards:
             self._cards[folder] = card(model, folder, info.description if info else "")
         return self._cards[folder]
+
+    def number(self, model: cm.Model) -> int:
+        """A number of its own for each loaded model; the newest one of a run changes its."""
+        return self._numbers.setdefault(model, next(self._counter))
 
     def has_generator(self, name: str) -> bool:
         """Whether a generator lies beside the model of this name."""
@@ -214,6 +222,19 @@ class Session:
         """Run work of a tab's own on the model thread, without gradients; not remembered."""
         # A key of its own, so that others wait for this piece of work at most.
         return await asyncio.wrap_future(self._batcher.submit(("work", work), work))
+
+    async def compute_once(self, key: Hashable, work: Callable[[], Any], cost: int) -> Any:
+        """The same for what is asked again and again, remembered under ``key`` (see `number`).
+
+        Args:
+            key: All that the result depends on.
+            work: What is to be computed.
+            cost: Rough bytes of the result.
+        """
+        if (known := self._cache.get(key)) is None:
+            known = await self.compute(work)
+            self._cache.put(key, known, cost)
+        return known
 
     def compute_from(self, work: Callable[[], Any]) -> Any:
         """The same for a thread that waits for it."""

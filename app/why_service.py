@@ -3,9 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Hashable, Mapping
-from itertools import count
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import torch
 
@@ -36,8 +34,6 @@ class Explainer:
         self.session = session
         self.desk = desk or Desk()
         self._plans = Cache(_PLANS)
-        self._numbers: WeakKeyDictionary[cm.Model, int] = WeakKeyDictionary()
-        self._counter = count()
 
     async def explain(self, values: Mapping[str, Any], visitor: str) -> dict[str, Any]:
         """What speaks for an answer, or how far its computation is."""
@@ -71,7 +67,7 @@ class Explainer:
 
     async def _explain(self, values: Mapping[str, Any], visitor: str) -> dict[str, Any]:
         model, question, scene = await self._planned(why.read(values))
-        key = question.key(self._number(model))
+        key = question.key(self.session.number(model))
         keep = why.keeper(self.desk.parts)
 
         def work(tell: Tell) -> dict[str, Any]:
@@ -88,7 +84,7 @@ class Explainer:
     async def _check(self, values: Mapping[str, Any], visitor: str) -> dict[str, Any]:
         seed = why.read_seed(values)
         model, question, _ = await self._planned(why.read(values))
-        key = question.key(self._number(model))
+        key = question.key(self.session.number(model))
         keep = why.keeper(self.desk.parts)
 
         def work(tell: Tell) -> dict[str, Any]:
@@ -99,7 +95,7 @@ class Explainer:
 
     async def _planned(self, wanted: why.Wanted) -> tuple[cm.Model, why.Question, dict[str, Any]]:
         model = await asyncio.to_thread(self.session.model, wanted.model)
-        key = (self._number(model), wanted)
+        key = (self.session.number(model), wanted)
         if (plan := self._plans.get(key)) is None:
             plan = await self.session.compute(lambda: why_scene.plan(model, wanted))
             self._plans.put(key, plan, 1)
@@ -127,10 +123,6 @@ class Explainer:
         except InputError:
             return {"kinds": []}
         return why_scene.able_of(model)
-
-    def _number(self, model: cm.Model) -> int:
-        """A number of its own for each loaded model; the newest one of a run changes its."""
-        return self._numbers.setdefault(model, next(self._counter))
 
 
 def _with_gradients(work: Callable[[], Any]) -> Any:
