@@ -8,7 +8,7 @@ visitor and handlers stay stateless.
 import asyncio
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
-from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+from concurrent.futures import CancelledError, Future
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import count
@@ -127,7 +127,7 @@ class Session:
                 known = ", ".join(self._infos) or "none is installed"
                 raise InputError(f"There is no model “{name[:60]}” here. Known models: {known}.")
             if name not in self._loaded:
-                self._loaded[name] = _load(name)
+                self._loaded[name] = cm.load(name)
             return self._loaded[name]
 
     def choices(self) -> list[tuple[str, str]]:
@@ -174,7 +174,7 @@ class Session:
         with self._loading:
             if place not in self._of_runs:
                 try:
-                    self._of_runs[place] = _load(place)
+                    self._of_runs[place] = cm.load(place)
                 except OSError:
                     raise InputError(
                         "This checkpoint has just been replaced by a newer one. Try again."
@@ -291,18 +291,6 @@ class Session:
     def _draw(self, text: str, model: str, seed: int, rate: float, kind: str) -> Draw:
         sentence = self.sentence(text, model)
         return draws.draw(self.model(model), sentence, seed=seed, rate=rate, kind=kind)
-
-
-def _load(name: str | Path) -> cm.Model:
-    """A model, loaded by a thread that ends with it.
-
-    The first product or copy in several threads gives the thread that asks for it helpers of its
-    own. Helpers wait for the next one awake as long as there are not more of them than processors,
-    and asleep otherwise: waking them took a product on the model thread from 12 to 90
-    microseconds for as long as another thread had helpers.
-    """
-    with ThreadPoolExecutor(1, thread_name_prefix="cloze-load") as alone:
-        return alone.submit(cm.load, name).result()
 
 
 def _title(info: cm.ModelInfo) -> str:

@@ -20,7 +20,7 @@ PATIENCE = 0.25
 """Seconds until a question that takes longer is answered with its progress."""
 QUICK = 15 * 10**9
 """Operations of an explanation that the model thread computes itself, as it answers any lab: a
-tenth of a second. Beside it, in a thread of its own, the same takes twice as long."""
+tenth of a second. In a thread of its own, beside it, the same takes longer."""
 _PLANS = 64
 BROKEN = "The explanation could not be computed. Try another sentence or model."
 NOTHING = "There is nothing to save yet."

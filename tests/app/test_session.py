@@ -46,22 +46,6 @@ def together(*coroutines):
     return asyncio.run(gather())
 
 
-def test_a_model_is_loaded_by_a_thread_that_ends(session, monkeypatch):
-    """What a thread keeps for its own parallel work would slow the model thread down."""
-    loading = []
-    load = cm.load
-
-    def watched(name):
-        loading.append(threading.current_thread())
-        return load(name)
-
-    monkeypatch.setattr(cm, "load", watched)
-    session.model("tiny")
-    (thread,) = loading
-    assert thread is not threading.current_thread()
-    assert not thread.is_alive()
-
-
 def test_fill_equals_the_cores_own(session):
     marks = (
         Mark(position=2),
