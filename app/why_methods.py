@@ -37,9 +37,8 @@ class Options:
     """How the methods are run."""
 
     steps: int = 30
-    """Points of the path of integrated gradients (Gauss-Legendre). In the shipped models the bars
-    then miss the difference that they add up to by an eighth of a percent at most, by 2 % with
-    20."""
+    """Points of the path of integrated gradients (Gauss-Legendre). The bars of six shipped models
+    on three sentences then missed what they add up to by 0.12 % at most, with 20 by 2.3 %."""
     baseline: str = BASELINES[0]
     window: int = 1
     """Words that occlusion hides together."""
