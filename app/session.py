@@ -236,10 +236,6 @@ class Session:
             self._cache.put(key, known, cost)
         return known
 
-    def compute_from(self, work: Callable[[], Any]) -> Any:
-        """The same for a thread that waits for it."""
-        return self._batcher.submit(("work", work), work).result()
-
     # --- inside -----------------------------------------------------------------------------
 
     async def _answer(self, kind: str, ask: Ask) -> Any:

@@ -26,7 +26,6 @@ from app.why_methods import (
     units,
 )
 from core_models import InputError
-from core_models.flops import flops
 from core_models.prediction.passes import seen_with
 from core_models.prediction.targets import (
     BASELINES,
@@ -149,12 +148,6 @@ def _marked(encoding: Encoding, model: cm.Model, marks: tuple[Mark, ...]) -> Enc
     hidden = {mark.position: model.tokenizer.mask_id for mark in marks if mark.case == "mask"}
     drawn = {mark.position: mark.piece for mark in marks if mark.piece is not None}
     return seen_with(encoding, hidden | drawn)
-
-
-def operations(model: cm.Model, question: Question) -> int:
-    """About how many operations the explanation is."""
-    rows = sum(units(method, question.seen, question.options) for method in METHODS)
-    return rows * flops(model.config, len(question.seen)).encoder
 
 
 # --- computing ------------------------------------------------------------------------------------

@@ -5,8 +5,6 @@ import logging
 from collections.abc import Awaitable, Callable, Hashable, Mapping
 from typing import Any
 
-import torch
-
 import core_models as cm
 from app import why, why_scene
 from app.cache import Cache
@@ -18,9 +16,6 @@ from core_models import InputError
 
 PATIENCE = 0.25
 """Seconds until a question that takes longer is answered with its progress."""
-QUICK = 15 * 10**9
-"""Operations of an explanation that the model thread computes itself, as it answers any lab: a
-tenth of a second. In a thread of its own, beside it, the same takes longer."""
 _PLANS = 64
 BROKEN = "The explanation could not be computed. Try another sentence or model."
 NOTHING = "There is nothing to save yet."
@@ -73,11 +68,7 @@ class Explainer:
         def work(tell: Tell) -> dict[str, Any]:
             return why.explain(model, question, key, tell, keep)
 
-        def quick(tell: Tell) -> dict[str, Any]:
-            return self.session.compute_from(lambda: _with_gradients(lambda: work(tell)))
-
-        soon = why.operations(model, question) <= QUICK
-        answer = await self._computed(visitor, (key, question.options), quick if soon else work)
+        answer = await self._computed(visitor, (key, question.options), work)
         code = why_scene.code_lines(loadable(scene["model"]), question)
         return {"scene": scene, "code": code, **answer}
 
@@ -123,9 +114,3 @@ class Explainer:
         except InputError:
             return {"kinds": []}
         return why_scene.able_of(model)
-
-
-def _with_gradients(work: Callable[[], Any]) -> Any:
-    """On the model thread, which works without."""
-    with torch.inference_mode(False), torch.enable_grad():
-        return work()

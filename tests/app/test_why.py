@@ -4,7 +4,6 @@ import asyncio
 import csv
 import io
 import json
-import threading
 import time
 from xml.etree import ElementTree
 
@@ -209,23 +208,6 @@ def test_clicks_of_others_are_answered_while_it_computes(explainer, why_session)
     assert asyncio.run(both()) < 5  # a whole explanation takes longer; speed is measured elsewhere
     explainer.leave("slow")
     finish(explainer.desk)
-
-
-def test_a_short_explanation_is_the_model_threads_a_long_one_is_not(explainer, monkeypatch):
-    """Beside the model thread it would take twice as long; on it, others would wait."""
-    threads = []
-    run = why_methods.attribute
-
-    def noted(*arguments):
-        threads.append(threading.current_thread().name)
-        return run(*arguments)
-
-    monkeypatch.setattr(why, "attribute", noted)
-    ask(explainer, marks=MARKS, text=f"{TEXT} Here .")
-    assert set(threads) == {"cloze-models"}
-    threads.clear()
-    ask(explainer, marks=MARKS, text=f"{TEXT} There .", steps=300)
-    assert set(threads) == {"cloze-why"}
 
 
 def test_a_slider_computes_its_own_method_only(explainer, monkeypatch):

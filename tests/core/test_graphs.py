@@ -14,6 +14,7 @@ from core_models.batch import Batch
 from core_models.config import Config
 from core_models.encoder import Encoder, initialise
 from core_models.families import size
+from tests.core.test_relative_cache import KINDS
 
 NAMES = [
     "bert-base-uncased",
@@ -49,8 +50,8 @@ def batch(config: Config, length: int, device: str = "cpu") -> Batch:
     return Batch(input_ids=ids, attention_mask=mask, segment_ids=ids % 2 if two else None)
 
 
-# DeBERTa and XLNet: tests/core/test_relative_cache.py, over more lengths.
-@pytest.mark.parametrize("name", [n for n in NAMES if not n.startswith(("deberta", "xlnet"))])
+# The others: tests/core/test_relative_cache.py, over more lengths.
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in KINDS])
 def test_compiles_whole_and_once_for_all_lengths(name: str) -> None:
     config = tiny(name)
     encoder = Encoder(config).eval()
