@@ -1,12 +1,12 @@
 """Training speed: our step against the usual transformers step, on the same batches.
 
 Both pretrain the same size from the same weights with masked tokens and next sentence, with AdamW.
-Ours scores the hidden positions only and updates with the fused kernel; ``BertForPreTraining``
-scores all of them, in the usual eager step in float32. ``--bf16`` adds our step with matrix
-products in bfloat16, for processors that have it, and what dropout and an AdamW that is not fused
-cost it. The operations of our step in a second stand beside what the machine does in a plain
-product of large matrices, timed in the same rounds. Run with ``python -m benchmarks.training``; on
-a GPU with ``--device cuda --compile --bf16``.
+Ours computes last layer and scores only where they are read, and updates with the fused kernel;
+``BertForPreTraining`` computes all of them, in the usual eager step in float32. ``--bf16`` adds our
+step with matrix products in bfloat16, for processors that have it, and what dropout and an AdamW
+that is not fused cost it. The operations of our step in a second stand beside what the machine does
+in a plain product of large matrices, timed in the same rounds. Run with
+``python -m benchmarks.training``; on a GPU with ``--device cuda --compile --bf16``.
 """
 
 import argparse
@@ -25,10 +25,12 @@ from core_models.checkpoints.formats import BY_FAMILY
 from core_models.encoder import initialise
 from core_models.flops import flops
 from core_models.objectives import MaskedToken, NextSentence, Weighted
+from core_models.objectives.base import positions
 
 VOCABULARY = 8192
 IGNORED = -100
 BF16 = "bf16"
+WHOLE = "fp32, whole last layer"
 COMPILED = "compiled"
 SIDE = {"cpu": 2048, "cuda": 8192}
 """Rows and columns of the large matrices."""
@@ -57,6 +59,7 @@ def measure(arguments: argparse.Namespace) -> Report:
     batch = batch.to(arguments.device)
     steps = {"ours": our_step(config, batch), "theirs": their_step(config, batch)}
     check_equal({name: step() for name, step in steps.items()})
+    steps[WHOLE] = our_step(config, batch, whole=True)
     if arguments.compile:
         steps[COMPILED] = our_step(config, batch, compiled=True)
     if arguments.bf16:
@@ -68,7 +71,6 @@ def measure(arguments: argparse.Namespace) -> Report:
     kinds = [torch.float32, *([torch.bfloat16] if arguments.bf16 else [])]
     products = {f"product {kind}": product(kind, arguments.device) for kind in kinds}
     times = interleaved(steps | products, seconds=arguments.seconds)
-    work = step_flops(config, batch)
     tokens = arguments.batch_size * arguments.length
     theirs = tokens / statistics.median(times["theirs"])
     shape = f"{arguments.batch_size} x {arguments.length}"
@@ -77,7 +79,7 @@ def measure(arguments: argparse.Namespace) -> Report:
         ours = tokens / statistics.median(times[name])
         speedup = median_ratio(times["theirs"], times[name])
         kind = "fp32" if name == "ours" else name
-        rate = work / statistics.median(times[name])
+        rate = step_flops(config, batch, whole=name == WHOLE) / statistics.median(times[name])
         plain = f"product {torch.bfloat16 if BF16 in name else torch.float32}"
         most = 2 * SIDE[batch.input_ids.device.type] ** 3 / statistics.median(times[plain])
         lines.append(
@@ -140,14 +142,21 @@ def check_equal(losses: dict[str, float]) -> None:
         raise RuntimeError(f"first losses differ by {difference:g} nats: not the same model")
 
 
-def step_flops(config: cm.Config, batch: cm.Batch) -> float:
-    """Operations of one step of ours: heads where there is something to predict."""
+def step_flops(config: cm.Config, batch: cm.Batch, *, whole: bool = False) -> float:
+    """Operations of one step of ours: last step and heads where there is something to predict."""
     rows, length = batch.input_ids.shape
     assert batch.labels is not None
-    hidden = int((batch.labels != IGNORED).sum())
+    hidden = batch.labels != IGNORED
     found = flops(config, length)
-    masked = found.heads["masked_token"] / length * hidden
-    return 3.0 * (rows * (found.encoder + found.heads["next_sentence"]) + masked)
+    read = hidden.clone()
+    read[:, 0] = True
+    # Of the last step every position gives keys and values, a quarter of the projections each.
+    queries = found.attention_projections / 2 + found.attention + found.feed_forward
+    whole = whole or batch.device.type != "cpu"
+    unread = 0.0 if whole else 1 - positions(read)[0].shape[1] / length
+    encoder = found.encoder - queries / config.steps * unread
+    masked = found.heads["masked_token"] / length * int(hidden.sum())
+    return 3.0 * (rows * (encoder + found.heads["next_sentence"]) + masked)
 
 
 def product(kind: torch.dtype, device: str) -> Callable[[], float]:
@@ -181,8 +190,9 @@ def our_step(
     bf16: bool = False,
     fused: bool = True,
     compiled: bool = False,
+    whole: bool = False,
 ) -> Callable[[], float]:
-    """One step of ours."""
+    """One step of ours; ``whole``: with a last layer that computes every position."""
     device = batch.input_ids.device
     model = Pretrainer(config).train().to(device)
     if compiled:
@@ -190,7 +200,8 @@ def our_step(
 
     def loss() -> torch.Tensor:
         with torch.autocast(device.type, torch.bfloat16, enabled=bf16):
-            total: torch.Tensor = model.objective(model.encoder, batch).total
+            output = model.encoder(batch) if whole else None
+            total: torch.Tensor = model.objective(model.encoder, batch, output=output).total
         return total
 
     return _step(model, loss, fused=fused)

@@ -7,6 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from core_models.attention import Source
 from core_models.batch import Batch
 from core_models.config import Config, Convolution
 from core_models.embeddings import Embeddings
@@ -20,7 +21,7 @@ class EncoderOutput:
     """What a forward pass gives; heads are applied to it outside the encoder."""
 
     hidden: Tensor
-    """Content stream after the last step [B, L, D]."""
+    """Content stream after the last step [B, L, D]; where places were asked for, only there."""
     streams: dict[str, Tensor] = field(default_factory=dict)
     """Other streams by name: ``query`` [B, M, D] where the batch has targets."""
     memory: tuple[Tensor, ...] = ()
@@ -52,7 +53,12 @@ class Encoder(nn.Module):
         self.dropout = nn.Dropout(config.dropout)
 
     def forward(
-        self, batch: Batch, trace: Trace | None = None, *, every_step: bool = False
+        self,
+        batch: Batch,
+        trace: Trace | None = None,
+        *,
+        every_step: bool = False,
+        places: Tensor | None = None,
     ) -> EncoderOutput:
         """Run the schedule.
 
@@ -61,11 +67,19 @@ class Encoder(nn.Module):
             trace: records and edits the inside; None takes the fused path, which compiles as one
                 graph.
             every_step: also hand out the content stream before every step.
+            places: positions [B, M] whose hidden states will be read, each at most once in a row;
+                None = all. The last step, of which nothing else follows, then computes only
+                these: with four layers and 15 % of the positions a fifth less work.
 
         Returns:
-            The hidden states [B, L, D] and what else the batch asked for. Rows of padding hold no
-            meaning.
+            The hidden states [B, L, D] and what else the batch asked for. Rows of padding, and of
+            positions outside ``places``, hold no meaning.
+
+        Raises:
+            ValueError: ``places`` with a trace, which shows every position.
         """
+        if places is not None and trace is not None:
+            raise ValueError("a trace shows every position: leave places out")
         first = hidden = last_input = self.embeddings(
             batch, None if trace is None else trace.at(None)
         )
@@ -98,6 +112,10 @@ class Encoder(nn.Module):
                     sites=None if trace is None else trace.at(step, "query"),
                 )
             last_input = hidden
+            convolved = step == 0 and self.convolution is not None
+            if places is not None and step == self.config.steps - 1 and not convolved:
+                hidden = _only(places, layer, hidden, visible, prepared, old, source)
+                break
             hidden = layer(
                 hidden,
                 visible=visible,
@@ -151,8 +169,7 @@ class Encoder(nn.Module):
         if targets is not None:
             queries, positions = _rows(queries, targets), targets
             prepared = None if prepared is None else prepared.at(targets)
-            if visible is not None and visible.shape[2] > 1:
-                visible = _rows(visible.squeeze(1), targets)[:, None]
+            visible = _visible_at(visible, targets)
         rows = positions.clamp(max=self.mask_decoder.num_embeddings - 1)
         queries = queries + self.mask_decoder(rows)
         layer = cast(Layer, self.blocks[self.config.schedule[-1]])
@@ -259,6 +276,42 @@ def _rows(x: Tensor, targets: Tensor) -> Tensor:
     """Rows [B, M, D] of [B or 1, L, D] at positions [B, M]."""
     wide = x.expand(targets.shape[0], -1, -1)
     return wide.gather(1, targets[..., None].expand(-1, -1, x.shape[-1]))
+
+
+def _visible_at(visible: Tensor | None, targets: Tensor) -> Tensor | None:
+    """What the tokens at positions [B, M] may see, broadcastable to [B, H, M, K]."""
+    if visible is None or (visible.dim() == 4 and visible.shape[2] == 1):
+        return visible  # the same for every token
+    if visible.dim() == 2:
+        return visible[targets][:, None]
+    return _rows(visible.squeeze(1), targets)[:, None]
+
+
+def _only(
+    places: Tensor,
+    layer: Layer,
+    hidden: Tensor,
+    visible: Tensor | None,
+    prepared: Prepared | None,
+    memory: Tensor | None,
+    source: Source | None,
+) -> Tensor:
+    """One step at positions [B, M] alone, zeros elsewhere [B, L, D]; other arguments as Layer's.
+
+    A query needs no other query, so what it gives is the same.
+    """
+    if places.shape[1] == 0:
+        return torch.zeros_like(hidden)
+    found: Tensor = layer(
+        hidden,
+        queries=_rows(hidden, places),
+        visible=_visible_at(visible, places),
+        prepared=None if prepared is None else prepared.at(places),
+        memory=memory,
+        source=source,
+    )
+    index = places[..., None].expand(-1, -1, hidden.shape[2])
+    return found.new_zeros(hidden.shape).scatter(1, index, found)
 
 
 def _remember(old: Tensor | None, hidden: Tensor, batch: Batch) -> Tensor:

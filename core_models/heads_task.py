@@ -52,9 +52,14 @@ class TaskHead(nn.Module):
             trace: listens to the pass, where one is made.
             output: what the encoder gave for the batch, where it is known already.
         """
-        output = encoder(batch, trace) if output is None else output
+        if output is None:
+            output = encoder(batch, trace, places=self.places(batch) if trace is None else None)
         answer: Tensor = self(output.hidden)
         return answer
+
+    def places(self, batch: Batch) -> Tensor | None:
+        """Positions [B, M] of which it reads the hidden state; None = all."""
+        return None
 
 
 class TextHead(TaskHead):
@@ -65,6 +70,10 @@ class TextHead(TaskHead):
         self.dense = nn.Linear(config.width, config.width)
         self.activation = FUNCTIONS[self.task.activation]
         self.classifier = nn.Linear(config.width, outputs)
+
+    def places(self, batch: Batch) -> Tensor:
+        """The token that stands for the text [B, 1]."""
+        return _place(batch, self.task)
 
     def scores(self, hidden: Tensor) -> Tensor:
         """[B, L, D] -> [B, outputs]."""
@@ -178,6 +187,10 @@ class SimilarityHead(TaskHead):
         kept = hidden.masked_fill(~mask[..., None], 0.0)
         return kept.sum(1) / mask.sum(1, keepdim=True).clamp(min=1)
 
+    def places(self, batch: Batch) -> Tensor | None:
+        """The token that stands for the text [B, 1], unless all are pooled."""
+        return _place(batch, self.task) if self.task.pooling == "token" else None
+
     @staticmethod
     def cosine(first: Tensor, second: Tensor) -> Tensor:
         """Vectors [B, D] of two texts -> similarity [B] in -1..1."""
@@ -191,17 +204,25 @@ class SimilarityHead(TaskHead):
         output: EncoderOutput | None = None,
     ) -> Tensor:
         """Vectors [B, D]; with ``batch.second``, whose pass is not traced, similarities [B]."""
-        output = encoder(batch, trace) if output is None else output
+        if output is None:
+            output = encoder(batch, trace, places=self.places(batch) if trace is None else None)
         vectors = self.forward(output.hidden, batch.attention_mask)
         if batch.second is None:
             return vectors
-        other = encoder(batch.second)
+        other = encoder(batch.second, places=self.places(batch.second))
         return self.cosine(vectors, self.forward(other.hidden, batch.second.attention_mask))
 
 
 def _whole(hidden: Tensor, task: Task) -> Tensor:
     """The state of the token that stands for the text: [B, L, D] -> [B, D]."""
     return hidden[:, 0 if task.token == "first" else -1]
+
+
+def _place(batch: Batch, task: Task) -> Tensor:
+    """The position of that token [B, 1]."""
+    rows, length = batch.shape
+    place = 0 if task.token == "first" else length - 1
+    return torch.full((rows, 1), place, device=batch.device)
 
 
 def build_task_head(name: str, config: Config) -> TaskHead:

@@ -116,6 +116,22 @@ class Objective(nn.Module):
         """Number of labels in a batch by part, known before any forward pass, scalar floats."""
         raise NotImplementedError
 
+    def reads(self, encoder: Encoder, batch: Batch) -> Tensor | None:
+        """Bool [B, L], the positions of which it reads the last hidden state; None = all."""
+        return None
+
+    def run(self, encoder: Encoder, batch: Batch, trace: Trace | None = None) -> EncoderOutput:
+        """The encoder's pass; its last step only where :meth:`reads` says so.
+
+        Not on a GPU, where the host would have to wait for the number of positions.
+        """
+        read = None
+        if trace is None and batch.device.type == "cpu":
+            read = self.reads(encoder, batch)
+        places = None if read is None else positions(read)[0]
+        output: EncoderOutput = encoder(batch, trace, places=places)
+        return output
+
     def loss_weights(self) -> dict[str, float]:
         """Names of the parts of its losses, with their weights in its total."""
         return {self.name: 1.0}
@@ -164,6 +180,20 @@ def original_ids(batch: Batch) -> Tensor:
     if batch.labels is None:
         return batch.input_ids
     return torch.where(batch.labels != IGNORED, batch.labels, batch.input_ids)
+
+
+def positions(selected: Tensor) -> tuple[Tensor, Tensor]:
+    """Selected positions of each row [B, M], and which of them are no padding [B, M].
+
+    Args:
+        selected: bool [B, L]; M is the most of any row, at least 1. Padding names other positions
+            of the row.
+    """
+    counts = selected.sum(1)
+    most = max(1, int(counts.max()))
+    # A stable sort of the flags puts the selected ones first, in the order of the text.
+    places = (~selected).to(torch.uint8).argsort(dim=1, stable=True)[:, :most]
+    return places, torch.arange(most, device=selected.device) < counts[:, None]
 
 
 def _mean(total: Tensor, count: Tensor) -> Tensor:

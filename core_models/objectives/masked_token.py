@@ -10,7 +10,7 @@ from core_models.batch import Batch
 from core_models.config import Config
 from core_models.encoder import Encoder, EncoderOutput
 from core_models.heads import MaskedTokenHead
-from core_models.objectives.base import IGNORED, Losses, Objective
+from core_models.objectives.base import IGNORED, Losses, Objective, positions
 from core_models.trace import Trace
 
 
@@ -41,6 +41,11 @@ class MaskedToken(Objective):
         selected = labelled(batch)
         return {self.name: _count(batch, selected)}
 
+    def reads(self, encoder: Encoder, batch: Batch) -> Tensor:
+        """The labelled positions; none where a mask decoder starts from the state before."""
+        selected = labelled(batch)
+        return selected if encoder.mask_decoder is None else torch.zeros_like(selected)
+
     def forward(
         self,
         encoder: Encoder,
@@ -63,12 +68,12 @@ class MaskedToken(Objective):
     ) -> Tensor:
         """Logits [N, V] in float32 at the labelled positions, in the order of the batch."""
         if output is None:
-            output = encoder(batch, trace)
+            output = self.run(encoder, batch, trace)
         selected = labelled(batch)
         if encoder.mask_decoder is None or trace is not None:
             hidden = encoder.decode(batch, output, trace)[selected]  # [N, D]
         else:  # its queries need none of the other 85 %
-            targets, real = _positions(selected)
+            targets, real = positions(selected)
             hidden = encoder.decode(batch, output, targets=targets)[real]
         logits: Tensor = self.head(hidden)
         return logits.float()
@@ -93,15 +98,6 @@ def labelled(batch: Batch) -> Tensor:
     if batch.labels is None:
         raise ValueError("masked_token needs batch.labels")
     return batch.labels != IGNORED
-
-
-def _positions(selected: Tensor) -> tuple[Tensor, Tensor]:
-    """Selected positions of each row [B, M], and which of them are no padding [B, M]."""
-    counts = selected.sum(1)
-    most = max(1, int(counts.max()))
-    # A stable sort of the flags puts the selected ones first, in the order of the text.
-    places = (~selected).to(torch.uint8).argsort(dim=1, stable=True)[:, :most]
-    return places, torch.arange(most, device=selected.device) < counts[:, None]
 
 
 def _count(batch: Batch, selected: Tensor) -> Tensor:

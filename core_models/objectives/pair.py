@@ -2,6 +2,7 @@
 
 from typing import ClassVar, Self
 
+import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -32,6 +33,12 @@ class Pair(Objective):
         """Number of labelled pairs."""
         return {self.name: (self._labels(batch) != IGNORED).sum().float()}
 
+    def reads(self, encoder: Encoder, batch: Batch) -> Tensor:
+        """The first position, from which the head pools."""
+        read = torch.zeros(batch.shape, dtype=torch.bool, device=batch.device)
+        read[:, 0] = True
+        return read
+
     def forward(
         self,
         encoder: Encoder,
@@ -41,7 +48,7 @@ class Pair(Objective):
     ) -> Losses:
         """Losses over ``batch.pair_labels`` [B]; -100 marks examples that are no pair."""
         if output is None:
-            output = encoder(batch, trace)
+            output = self.run(encoder, batch, trace)
         labels = self._labels(batch)
         logits = self.head(output.hidden).float()  # [B, 2]
         total = functional.cross_entropy(logits, labels, ignore_index=IGNORED, reduction="sum")

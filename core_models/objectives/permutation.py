@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import Self
 
+import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -38,6 +39,10 @@ class Permutation(Objective):
         """Number of targets that are no padding."""
         return {self.name: (_labels(batch) != IGNORED).sum().float()}
 
+    def reads(self, encoder: Encoder, batch: Batch) -> Tensor:
+        """No position: the answers come from the query stream."""
+        return torch.zeros(batch.shape, dtype=torch.bool, device=batch.device)
+
     def forward(
         self,
         encoder: Encoder,
@@ -48,7 +53,7 @@ class Permutation(Objective):
         """Losses over ``batch.target_labels`` [B, M]; -100 marks targets that are padding."""
         labels = _labels(batch)
         if output is None:
-            output = encoder(batch, trace)
+            output = self.run(encoder, batch, trace)
         selected = labels != IGNORED  # [B, M]
         targets = labels[selected]  # [N]
         logits = self.head(output.streams["query"][selected]).float()  # [N, V]

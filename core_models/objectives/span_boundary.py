@@ -39,6 +39,15 @@ class SpanBoundary(Objective):
         _, labels = _asked(batch)
         return {self.name: (labels != IGNORED).sum().float()}
 
+    def reads(self, encoder: Encoder, batch: Batch) -> Tensor:
+        """The two tokens around every labelled span."""
+        boundaries, labels = _asked(batch)
+        row, index = (labels != IGNORED).nonzero(as_tuple=True)
+        read = torch.zeros(batch.shape, dtype=torch.bool, device=batch.device)
+        for side in (0, 1):
+            read[row, boundaries[row, index, side]] = True
+        return read
+
     def forward(
         self,
         encoder: Encoder,
@@ -48,7 +57,7 @@ class SpanBoundary(Objective):
     ) -> Losses:
         """Losses over ``batch.boundary_labels`` [B, S]; -100 marks places without a piece."""
         if output is None:
-            output = encoder(batch, trace)
+            output = self.run(encoder, batch, trace)
         boundaries, labels = _asked(batch)
         selected = labels != IGNORED  # [B, S]
         rows = selected.nonzero()[:, :1]  # [N, 1]

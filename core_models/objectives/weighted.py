@@ -64,6 +64,18 @@ class Weighted(Objective):
             for key, tensor in objective.own_state().items()
         }
 
+    def reads(self, encoder: Encoder, batch: Batch) -> Tensor | None:
+        """What any of those reads that share the pass."""
+        read = None
+        for _, objective in self._each():
+            if objective.own_pass:
+                continue
+            own = objective.reads(encoder, batch)
+            if own is None:
+                return None
+            read = own if read is None else read | own
+        return read
+
     def forward(
         self,
         encoder: Encoder,
@@ -73,7 +85,7 @@ class Weighted(Objective):
     ) -> Losses:
         """Losses of all objectives, with their weights."""
         if output is None and any(not objective.own_pass for _, objective in self._each()):
-            output = encoder(batch, trace)
+            output = self.run(encoder, batch, trace)
         return Losses.merge(
             [
                 (

@@ -86,7 +86,9 @@ def judge_pairs(model: Model, pairs: Sequence[tuple[str, str]]) -> list[PairResu
         raise _lacks(model, "next-sentence or sentence-order head")
     encodings = model.encode([(check_text(first), check_text(second)) for first, second in pairs])
     with torch.inference_mode():
-        hidden = model.encoder(model.collate(encodings)).hidden
+        batch = model.collate(encodings)
+        first = torch.zeros(len(encodings), 1, dtype=torch.long, device=batch.device)
+        hidden = model.encoder(batch, places=first).hidden
         chances = model.heads[name](hidden).float().softmax(-1).tolist()
     return [
         PairResult(

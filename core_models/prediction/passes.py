@@ -86,8 +86,41 @@ def hidden_at(
     if kind == "causal":
         batch = replace(batch, visibility=_shown(model, batch)[0])
         columns = columns - 1
-    hidden = model.encoder.decode(batch, model.encoder(batch, trace), trace)
-    return hidden[rows.to(hidden.device), columns.to(hidden.device)]
+    if trace is not None:
+        hidden = model.encoder.decode(batch, model.encoder(batch, trace), trace)
+        return hidden[rows.to(hidden.device), columns.to(hidden.device)]
+    targets, index = _by_row(batch, rows, columns)
+    hidden = hidden_of(model, batch, targets)
+    return hidden[rows.to(hidden.device), index.to(hidden.device)]
+
+
+def hidden_of(model: Model, batch: Batch, places: Tensor) -> Tensor:
+    """Hidden states [B, M, D] that a masked-token or causal head predicts from, at places [B, M].
+
+    Places differ within a row. Only what they need is computed.
+    """
+    encoder = model.encoder
+    # A mask decoder starts from the state before the last step, whose own result nobody reads.
+    read = places if encoder.mask_decoder is None else places[:, :0]
+    return encoder.decode(batch, encoder(batch, places=read), targets=places)
+
+
+def _by_row(batch: Batch, rows: Tensor, columns: Tensor) -> tuple[Tensor, Tensor]:
+    """N places as positions of each row [B, M], and the number of each in its row [N].
+
+    A row with fewer is filled with positions that it does not have yet.
+    """
+    wanted: list[list[int]] = [[] for _ in range(batch.shape[0])]
+    index = []
+    for row, column in zip(rows.tolist(), columns.tolist(), strict=True):
+        own = wanted[row]
+        if column not in own:
+            own.append(column)
+        index.append(own.index(column))
+    most = max(1, *(len(own) for own in wanted))
+    for own in wanted:
+        own += [p for p in range(batch.shape[1]) if p not in own][: most - len(own)]
+    return torch.tensor(wanted, device=batch.device), torch.tensor(index)
 
 
 def _queries(
@@ -95,17 +128,13 @@ def _queries(
 ) -> Tensor:
     """The query stream at N places; its own place is hidden from each."""
     content, shown = _shown(model, batch)
-    counts = torch.bincount(rows, minlength=batch.shape[0])
-    # Number of each place among those of its row.
-    index = torch.stack([(rows[:n] == rows[n]).sum() for n in range(len(rows))])
-    targets = torch.zeros(batch.shape[0], max(1, int(counts.max())), dtype=torch.long)
-    targets[rows, index] = columns
-    targets = targets.to(batch.device)
+    targets, index = _by_row(batch, rows, columns)
     seen = shown[:, None, :].expand(-1, targets.shape[1], -1)
     itself = torch.arange(batch.shape[1], device=batch.device) == targets[..., None]
     out = model.encoder(
         replace(batch, visibility=content, targets=targets, target_visibility=seen & ~itself),
         trace,
+        places=targets[:, :0] if trace is None else None,
     )
     stream = out.streams["query"]
     found: Tensor = stream[rows.to(stream.device), index.to(stream.device)]

@@ -32,7 +32,7 @@ from core_models.heads_task import TaskHead
 from core_models.model import Model
 from core_models.prediction.judge import PAIR_HEADS
 from core_models.prediction.passes import KINDS as WAYS
-from core_models.prediction.passes import head_name, ready
+from core_models.prediction.passes import head_name, hidden_of, ready
 from core_models.tokenizer import Encoding
 
 HEADS: Mapping[str, tuple[str, ...]] = {
@@ -142,10 +142,11 @@ class TargetFunction:
         if kind == "piece":
             return self._pieces(self._rows(vectors)).float()
         if kind in AT_A_PLACE:
-            return self.everywhere(vectors)[:, self._place]
+            return self.everywhere(vectors, self._place)[:, self._place]
         batch, encoder, head = self._rows(vectors), self.model.encoder, self.model.heads[self.head]
         if self.head in PAIR_HEADS:
-            found = head(encoder(batch).hidden)
+            first = torch.zeros(batch.shape[0], 1, dtype=torch.long, device=batch.device)
+            found = head(encoder(batch, places=first).hidden)
         else:
             found = cast(TaskHead, head).answer(encoder, batch)
         if kind == "score":
@@ -154,12 +155,18 @@ class TargetFunction:
             found = found[..., ("start", "end").index(kind)]
         return cast(Tensor, found).float()
 
-    def everywhere(self, vectors: Tensor) -> Tensor:
-        """[B, L, E] -> scores of every answer at every position [B, L, N] (replaced, tag)."""
+    def everywhere(self, vectors: Tensor, place: int | None = None) -> Tensor:
+        """[B, L, E] -> scores of every answer at every position [B, L, N] (replaced, tag).
+
+        With a place only its scores mean anything.
+        """
         batch, encoder, head = self._rows(vectors), self.model.encoder, self.model.heads[self.head]
         if self.target.kind == "tag":
             return cast(TaskHead, head).answer(encoder, batch).float()
-        logits = cast(Tensor, head(encoder(batch).hidden)).float()
+        places = None
+        if place:  # DeBERTa v3's head reads the first token, too
+            places = torch.tensor([[0, place]], device=batch.device).expand(batch.shape[0], -1)
+        logits = cast(Tensor, head(encoder(batch, places=places).hidden)).float()
         return torch.stack([torch.zeros_like(logits), logits], -1)  # softmax = sigmoid
 
     @property
@@ -181,8 +188,7 @@ class TargetFunction:
         head, way = model.heads[self.head], WAYS[self.head]
         places = torch.full((rows, 1), place, device=batch.device)
         if way == "masked":
-            hidden = model.encoder.decode(batch, model.encoder(batch), targets=places)
-            return cast(Tensor, head(hidden[:, 0]))
+            return cast(Tensor, head(hidden_of(model, batch, places)[:, 0]))
         assert self._batch.input_ids is not None
         shown = self._batch.input_ids != model.tokenizer.mask_id  # [1, L]
         itself = torch.eye(batch.shape[1], dtype=torch.bool, device=batch.device)
@@ -190,10 +196,11 @@ class TargetFunction:
         if way == "order":
             options["targets"] = places
             options["target_visibility"] = (shown & ~itself[place]).expand(rows, 1, -1)
-        output = model.encoder(Batch(**(vars(batch) | options)))
+        asked = Batch(**(vars(batch) | options))
         if way == "order":
+            output = model.encoder(asked, places=places[:, :0])  # the query stream answers
             return cast(Tensor, head(output.streams["query"][:, 0]))
-        return cast(Tensor, head(output.hidden[:, place - 1]))
+        return cast(Tensor, head(hidden_of(model, asked, places - 1)[:, 0]))
 
 
 def vectors_of(model: Model, ids: Tensor) -> Tensor:
