@@ -26,6 +26,7 @@ from app import draws
 from app.ask import MOST_SEED, Ask, clean_rate, clean_text, whole_number
 from app.batcher import Batcher
 from app.cache import Cache
+from app.cores import Cores
 from app.draws import Draw
 from app.model_card import card
 from app.pieces import Sentence, SentenceToken, check_marks, sentence_tokens
@@ -74,8 +75,8 @@ class Session:
     """Models, results and the thread that computes them.
 
     Args:
-        threads: cores for the model thread; None leaves torch's own choice. Set once per process,
-            as torch keeps one number for all models.
+        threads: most cores for the model thread (see :mod:`app.cores`); None leaves torch's own
+            choice. Set once per process, as torch keeps one number for all models.
         library: models of training runs, whose names begin with ``run/``; None = there are none.
     """
 
@@ -88,6 +89,7 @@ class Session:
     ) -> None:
         if threads is not None:
             torch.set_num_threads(threads)
+        self.cores = Cores()
         self.library = library
         self._infos: dict[str, cm.ModelInfo] = {}
         self._loaded: dict[str, cm.Model] = {}
@@ -127,7 +129,7 @@ class Session:
                 known = ", ".join(self._infos) or "none is installed"
                 raise InputError(f"There is no model “{name[:60]}” here. Known models: {known}.")
             if name not in self._loaded:
-                self._loaded[name] = cm.load(name)
+                self._loaded[name] = self._load(name)
             return self._loaded[name]
 
     def choices(self) -> list[tuple[str, str]]:
@@ -174,7 +176,7 @@ class Session:
         with self._loading:
             if place not in self._of_runs:
                 try:
-                    self._of_runs[place] = cm.load(place)
+                    self._of_runs[place] = self._load(place)
                 except OSError:
                     raise InputError(
                         "This checkpoint has just been replaced by a newer one. Try again."
@@ -183,6 +185,11 @@ class Session:
             while len(self._of_runs) > MOST_RUN_MODELS:
                 self._of_runs.popitem(last=False)
             return self._of_runs[place]
+
+    def _load(self, place: str | Path) -> cm.Model:
+        model = cm.load(place)
+        self.cores.watch(model)
+        return model
 
     def warm(self, name: str) -> None:
         """Load a model and run it once, so that the first visitor does not wait for that."""
@@ -266,6 +273,7 @@ class Session:
 
     def _run(self, key: Any, asks: list[Any]) -> Sequence[Any]:
         """Answer asks of one kind for one model, or do work; runs on the model thread only."""
+        self.cores.choose_here()
         kind, place = key
         if kind == "work":
             with torch.inference_mode():

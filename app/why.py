@@ -32,7 +32,6 @@ from core_models.prediction.targets import (
     SCALES,
     Target,
     TargetFunction,
-    frozen_copy,
     redrawn,
     top_blocks,
 )
@@ -159,21 +158,21 @@ def explain(
     """Every method's answer to one question; runs for a while.
 
     Args:
-        model: Is not changed and may be in use by other threads.
+        model: A frozen copy that no other thread uses (`core_models.prediction.targets`).
         question: What is asked.
         key: Of the question, see `Question.key`.
         tell: Hears which share is done.
         keep: Remembers parts: moving one slider computes one method anew.
     """
-    copy = frozen_copy(model)
-    function = TargetFunction(copy, question.seen, question.target)
+    function = TargetFunction(model, question.seen, question.target)
     work = {method: units(method, question.seen, question.options) for method in METHODS}
+    watched = Watched(function, sum(work.values()), tell)
     found, done = {}, 0
     for method in METHODS:
-        watched = Watched(function, sum(work.values()), tell, done)
+        watched.done = done
         found[method] = keep(
             (*key, method, *_matters(method, question.options)),
-            lambda m=method, w=watched: attribute(m, w, copy, question.seen, question.options),
+            lambda m=method: attribute(m, watched, model, question.seen, question.options),
         )
         done += work[method]
     value = function.value
@@ -188,8 +187,6 @@ def explain(
         "start": integrated["start"],
         "sum": sum(integrated["values"]),
         "error": error,
-        # Captum's own figure; equal up to rounding, see the tests.
-        "delta": integrated["delta"],
         "error_share": abs(error / difference) if abs(difference) > 1e-9 else None,
         "agreement": agreement(rows, kept),
         "words_read": sum(kept),
@@ -247,9 +244,10 @@ def check(
     for blocks in stages(model):
         made = redrawn(model, blocks, torch.Generator().manual_seed(seed))
         function = TargetFunction(made, question.seen, question.target)
+        watched = Watched(function, once * len(stages(model)), tell)
         alike = {}
         for method in METHODS:
-            watched = Watched(function, once * len(stages(model)), tell, done)
+            watched.done = done
             values = attribute(method, watched, made, question.seen, options)["values"]
             alike[method] = correlation(before[method], strengths(values, kept))
             done += units(method, question.seen, options)

@@ -49,6 +49,7 @@ class Watched:
 
     def __init__(self, function: TargetFunction, total: int, tell: Tell, done: int = 0) -> None:
         self.function, self.total, self.tell, self.done = function, total, tell, done
+        self._gradient: Tensor | None = None
 
     def __call__(self, vectors: Tensor) -> Tensor:
         """[B, L, E] -> [B]."""
@@ -56,6 +57,15 @@ class Watched:
         # Of the gradient only the vectors' own is wanted: the model is frozen.
         self.done += vectors.shape[0] * (_BACKWARD if vectors.requires_grad else 1)
         return self.function(vectors)
+
+    def gradient(self) -> Tensor:
+        """Of the function at what the model reads [1, L, E], computed once."""
+        if self._gradient is None:
+            from captum.attr import Saliency  # noqa: PLC0415
+
+            vectors = self.function.vectors.clone().requires_grad_()
+            self._gradient = Saliency(self).attribute(vectors, abs=False)
+        return self._gradient
 
 
 def installed() -> bool:
@@ -86,19 +96,17 @@ def attribute(
 
     Returns:
         ``values``, one number for each piece; of integrated gradients also ``start``, the number at
-        the baseline, and ``delta``, by how much the sum misses the difference.
+        the baseline.
     """
-    vectors = function.function.vectors.clone().requires_grad_()
+    vectors = function.function.vectors
+    if method == "saliency":
+        return {"values": function.gradient().norm(dim=-1)[0].tolist()}
+    if method == "gradient":  # what captum's InputXGradient is, without a second pass
+        return {"values": (vectors * function.gradient()).sum(-1)[0].tolist()}
+    vectors = vectors.clone().requires_grad_()
     if method == "occlusion":
         return {"values": _occlusion(function, vectors, model, seen, options)}
-    if method == "integrated":
-        return _integrated(function, vectors, baseline(model, seen, options.baseline), options)
-    from captum.attr import InputXGradient, Saliency  # noqa: PLC0415
-
-    if method == "saliency":
-        gradient = Saliency(function).attribute(vectors, abs=False)
-        return {"values": gradient.norm(dim=-1)[0].tolist()}
-    return {"values": InputXGradient(function).attribute(vectors).sum(-1)[0].tolist()}
+    return _integrated(function, vectors, baseline(model, seen, options.baseline), options)
 
 
 def _integrated(
@@ -106,16 +114,15 @@ def _integrated(
 ) -> dict[str, Any]:
     from captum.attr import IntegratedGradients  # noqa: PLC0415
 
-    found, delta = IntegratedGradients(function).attribute(
+    found = IntegratedGradients(function).attribute(
         vectors,
         start,
         n_steps=options.steps,
         internal_batch_size=rows_at_once(vectors.shape[1]),
-        return_convergence_delta=True,
     )
     with torch.no_grad():
         value = float(function.function(start))
-    return {"values": found.sum(-1)[0].tolist(), "start": value, "delta": float(delta)}
+    return {"values": found.sum(-1)[0].tolist(), "start": value}
 
 
 def _occlusion(

@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Hashable, Mapping
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import core_models as cm
 from app import why, why_scene
@@ -13,6 +14,7 @@ from app.session import Session
 from app.why_desk import Desk, StoppedError, Tell, wait
 from app.why_methods import installed
 from core_models import InputError
+from core_models.prediction.targets import frozen_copy
 
 PATIENCE = 0.25
 """Seconds until a question that takes longer is answered with its progress."""
@@ -29,6 +31,7 @@ class Explainer:
         self.session = session
         self.desk = desk or Desk()
         self._plans = Cache(_PLANS)
+        self._copies: WeakKeyDictionary[cm.Model, cm.Model] = WeakKeyDictionary()
 
     async def explain(self, values: Mapping[str, Any], visitor: str) -> dict[str, Any]:
         """What speaks for an answer, or how far its computation is."""
@@ -66,7 +69,7 @@ class Explainer:
         keep = why.keeper(self.desk.parts)
 
         def work(tell: Tell) -> dict[str, Any]:
-            return why.explain(model, question, key, tell, keep)
+            return why.explain(self._copy(model), question, key, tell, keep)
 
         answer = await self._computed(visitor, (key, question.options), work)
         code = why_scene.code_lines(loadable(scene["model"]), question)
@@ -79,10 +82,17 @@ class Explainer:
         keep = why.keeper(self.desk.parts)
 
         def work(tell: Tell) -> dict[str, Any]:
-            base = why.explain(model, question, key, tell, keep)["methods"]
+            base = why.explain(self._copy(model), question, key, tell, keep)["methods"]
             return why.check(model, question, base, seed, tell)
 
         return await self._computed(visitor, (key, question.options, "check", seed), work)
+
+    def _copy(self, model: cm.Model) -> cm.Model:
+        """A copy for the desk's thread alone, made once there."""
+        self.session.cores.choose_here()
+        if (copy := self._copies.get(model)) is None:
+            copy = self._copies[model] = frozen_copy(model)
+        return copy
 
     async def _planned(self, wanted: why.Wanted) -> tuple[cm.Model, why.Question, dict[str, Any]]:
         model = await asyncio.to_thread(self.session.model, wanted.model)

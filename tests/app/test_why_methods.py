@@ -4,12 +4,14 @@ from itertools import chain
 
 import pytest
 import torch
+from captum.attr import InputXGradient, IntegratedGradients, Saliency
 
 from app.tabs import why as tab
 from app.why_methods import METHODS, Options, Watched, agreement, attribute, hidden_groups
 from core_models.prediction import fill
 from core_models.prediction.passes import seen_with
 from core_models.prediction.targets import Target, TargetFunction, frozen_copy
+from core_models.prediction.targets import baseline as empty
 from tests.app.why_questions import MARKS, MODEL, TEXT, ask
 
 
@@ -54,21 +56,48 @@ def test_every_method_on_a_linear_function_by_hand(why_session):
             [p for p, w in enumerate(encoding.words) if w == word] if word is not None else []
         )
         assert value == pytest.approx(float(drop[together or [place]].sum()), abs=1e-4)
-    assert found["integrated"]["delta"] == pytest.approx(0, abs=1e-4)
-    assert len(told) >= 7  # each pass is watched
+    difference = ((vectors - gap) * weights).sum()
+    assert found["integrated"]["start"] == pytest.approx(
+        float((vectors * weights).sum() - difference), abs=1e-4
+    )
+    assert len(told) >= 5  # each pass is watched
+
+
+def asked(why_session, baseline, scale):
+    """The function behind the question with `MARKS`, and the vectors that say nothing."""
+    model = frozen_copy(why_session.model(MODEL))
+    (encoding,) = model.encode([TEXT])
+    seen = seen_with(encoding, {6: model.tokenizer.mask_id})
+    target = Target(kind="piece", position=6, answer=encoding.ids[6], scale=scale)
+    return TargetFunction(model, seen, target), empty(model, seen, baseline)
+
+
+def test_gradients_are_those_of_captum(explainer, why_session):
+    found = ask(explainer, marks=MARKS, scale="logit")["answer"]["methods"]
+    function, _ = asked(why_session, "mask", "logit")
+    expected = InputXGradient(function).attribute(function.vectors).sum(-1)[0]
+    assert found["gradient"] == pytest.approx(expected.tolist(), abs=1e-5)
+    expected = Saliency(function).attribute(function.vectors).norm(dim=-1)[0]
+    assert found["saliency"] == pytest.approx(expected.tolist(), abs=1e-5)
 
 
 @pytest.mark.parametrize(
     ("baseline", "scale"), [("mask", "log_probability"), ("pad", "probability"), ("zero", "logit")]
 )
-def test_integrated_gradients_are_complete_within_their_delta(explainer, baseline, scale):
+def test_integrated_gradients_are_complete_within_their_delta(
+    explainer, why_session, baseline, scale
+):
+    function, start = asked(why_session, baseline, scale)
     errors = {}
     for steps in (10, 200):
         answer = ask(explainer, marks=MARKS, baseline=baseline, scale=scale, steps=steps)["answer"]
         total = sum(answer["methods"]["integrated"])
         assert answer["sum"] == pytest.approx(total)
         assert answer["error"] == pytest.approx(total - (answer["value"] - answer["start"]))
-        assert answer["error"] == pytest.approx(answer["delta"], abs=2e-5)
+        _, delta = IntegratedGradients(function).attribute(
+            function.vectors, start, n_steps=steps, return_convergence_delta=True
+        )
+        assert answer["error"] == pytest.approx(delta.item(), abs=2e-5)
         errors[steps] = abs(answer["error"])
     assert errors[200] < max(1e-4, errors[10] + 1e-6)
     assert errors[200] < 0.01 * max(0.1, abs(answer["value"] - answer["start"]))
