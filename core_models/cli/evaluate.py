@@ -11,12 +11,13 @@ from core_models.cli.arguments import add_json, add_model, positive
 from core_models.cli.output import Output
 from core_models.errors import InputError
 
-HELP = """Measure a pretrained model: hidden words, minimal pairs, facts, forgeries.
+HELP = """Measure a pretrained model: hidden words, minimal pairs, facts, pairs of texts, forgeries.
 
 Words: whole words of held-out text are hidden one by one; accuracy and perplexity per word can be
 compared between vocabularies. Pairs: which of two sentences is likelier (pseudo-log-likelihood).
-Capitals: "The capital of X is [MASK]." for the countries of the Atlas. Forgeries: how well a
-discriminator catches its generator (needs --generator)."""
+Capitals: "The capital of X is [MASK]." for the countries of the Atlas. Pairs of texts: what a
+next-sentence or sentence-order head says of neighbours, strangers and swapped ones. Forgeries: how
+well a discriminator catches its generator (needs --generator)."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -51,15 +52,19 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
         evaluate_capitals,
         evaluate_forgeries,
         evaluate_minimal_pairs,
+        evaluate_text_pairs,
         evaluate_words,
     )
     from core_models.evaluation.language import language_of
     from core_models.evaluation.minimal_pairs import SHIPPED, read_pairs
+    from core_models.evaluation.text_pairs import choose_text_pairs
     from core_models.evaluation.words import choose_words
+    from core_models.prediction.judge import PAIR_HEADS
     from core_models.prediction.passes import KINDS
 
     model = cm.load(arguments.model)
-    sentences = [sentence for document in documents.read(arguments.text) for sentence in document]
+    texts = list(documents.read(arguments.text))
+    sentences = [sentence for document in texts for sentence in document]
     found: dict[str, Any] = {"model": model.name}
     if set(KINDS) & set(model.heads):
         if language_of(model.tokenizer) == "en":
@@ -72,6 +77,13 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
         if sentences:
             words = choose_words(sentences, most=arguments.words, seed=arguments.seed)
             found["words"] = asdict(evaluate_words(model, words))
+    if sentences and set(PAIR_HEADS) & set(model.heads):
+        try:
+            pairs = choose_text_pairs(texts, seed=arguments.seed)
+        except InputError as error:
+            sys.stderr.write(f"note: {error} They are left out.\n")
+        else:
+            found["text_pairs"] = asdict(evaluate_text_pairs(model, pairs))
     if arguments.generator is not None:
         if not sentences:
             raise InputError("--generator needs --text: forgeries are made in held-out text.")

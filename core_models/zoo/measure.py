@@ -19,12 +19,15 @@ from core_models.evaluation import (
     evaluate_capitals,
     evaluate_forgeries,
     evaluate_minimal_pairs,
+    evaluate_text_pairs,
     evaluate_words,
 )
 from core_models.evaluation.minimal_pairs import Pair, read_pairs
+from core_models.evaluation.text_pairs import TextPair, choose_text_pairs
 from core_models.evaluation.words import Word, choose_words
 from core_models.model import Model
 from core_models.prediction import detect
+from core_models.prediction.judge import PAIR_HEADS
 from core_models.prediction.passes import KINDS, head_of, hidden_at, seen_with
 from core_models.tasks.words import is_chinese
 from core_models.training import durable
@@ -46,13 +49,19 @@ class Questions:
     """Held-out text."""
     words: Sequence[Word]
     pairs: Sequence[Pair]
+    texts: Sequence[TextPair] = ()
+    """Neighbouring texts; none where the held-out text is too short for them."""
 
     @classmethod
     def of(cls, held_out: Path, *, words: int, pairs: Sequence[Pair] | None = None) -> Self:
         """From a text that no model has read; pairs None = the shipped ones."""
-        sentences = [s for document in documents.read([held_out]) for s in document]
+        read = list(documents.read([held_out]))
+        sentences = [sentence for document in read for sentence in document]
         chosen = read_pairs() if pairs is None else pairs
-        return cls(sentences, choose_words(sentences, most=words), chosen)
+        texts: list[TextPair] = []
+        with contextlib.suppress(InputError):
+            texts = choose_text_pairs(read)
+        return cls(sentences, choose_words(sentences, most=words), chosen, texts)
 
     @property
     def english(self) -> bool:
@@ -69,6 +78,8 @@ class Questions:
                 # A small vocabulary may hold no capital as one piece.
                 with contextlib.suppress(InputError):
                     found["capitals"] = asdict(evaluate_capitals(model))
+        if self.texts and set(PAIR_HEADS) & set(model.heads):
+            found["text_pairs"] = asdict(evaluate_text_pairs(model, self.texts))
         if generator is not None:
             some = self.sentences[:: max(1, len(self.sentences) // _FORGERY_SENTENCES)]
             found["forgeries"] = asdict(evaluate_forgeries(generator, model, some))

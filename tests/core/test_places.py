@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 import torch
 from torch import Tensor, nn
+from torch._dynamo.testing import CompileCounter
 
 import core_models as cm
 from core_models.batch import Batch
@@ -200,3 +201,17 @@ def test_orders_are_read_from_the_query_stream() -> None:
     model, objective, _ = made("permutation")
     batch = ordered_batch()
     assert not objective.reads(model.encoder, batch).any()
+
+
+@pytest.mark.parametrize("case", ["bert", "deberta"])
+@torch.no_grad()
+def test_compiles_whole_for_any_number_of_places(case: str) -> None:
+    model = conformance.new(case)
+    counter = CompileCounter()
+    compiled = torch.compile(model.encoder, fullgraph=True, backend=counter, dynamic=True)
+    batch = inputs(model, pad="right")
+    for number in (4, 2, 5):
+        places = torch.arange(number).repeat(3, 1)
+        close(compiled(batch, places=places).hidden, model.encoder(batch, places=places).hidden)
+    torch.compiler.reset()
+    assert counter.frame_count <= 2

@@ -224,5 +224,11 @@ def test_the_command(
     assert found["words"]["words"] == 9
     by_hand = evaluate_minimal_pairs(model, some)
     assert found["minimal_pairs"]["accuracy"] == pytest.approx(by_hand.accuracy)
+    assert "text_pairs" not in found  # one document has no stranger
+    text.write_text("\n\n".join("\n".join(SENTENCES[::way]) for way in (1, -1)), encoding="utf-8")
+    assert main([*command, "--words", "9"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["text_pairs"]["head"] == "next_sentence"
+    assert found["text_pairs"]["pairs"] == 2
     assert main(["evaluate", "--generator", "bert-mini"]) == 2
     assert "needs --text" in capsys.readouterr().err
