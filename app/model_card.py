@@ -42,15 +42,17 @@ def _figures(folder: Path) -> dict[str, Any]:
     try:
         found = json.loads((folder / FIGURES).read_text(encoding="utf-8"))
     except (OSError, ValueError):
-        return {"tokens": None, "note": "", "figures": []}
+        return {"tokens": None, "note": "", "figures": [], "text_pairs": None}
     run = found.get("run", {})
     figures = [
         ("hidden words right", found.get("words", {}).get("accuracy")),
         ("minimal pairs right", found.get("minimal_pairs", {}).get("accuracy")),
+        ("pairs of texts told right", found.get("text_pairs", {}).get("accuracy")),
         ("replaced tokens found", found.get("forgeries", {}).get("found")),
     ]
     return {
         "tokens": run.get("tokens"),
         "note": run.get("note", ""),
         "figures": [[what, share] for what, share in figures if isinstance(share, float)],
+        "text_pairs": found.get("text_pairs"),
     }

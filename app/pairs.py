@@ -1,5 +1,6 @@
 """Two texts: do they belong together, and in this order? No Gradio in it."""
 
+import math
 import random
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -75,6 +76,24 @@ def example(number: int, language: str = "en") -> Example:
     far = [n for n in range(len(passage)) if abs(n - at) > 1]
     other = draw.choice(draw.choice(files[others]))
     return Example(passage[at], passage[at + 1], passage[draw.choice(far)], other)
+
+
+def reliability(figures: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """How far a head can be trusted, from `core_models.evaluation.evaluate_text_pairs`.
+
+    Returns:
+        ``right``: share of held-out questions; ``questions``: how many; ``guesses``: whether that
+        is within two standard errors of chance. None where nothing was measured.
+    """
+    if not figures:
+        return None
+    questions = 2 * figures["pairs"]  # each pair as it stands, and in its wrong form
+    error = math.sqrt(0.25 / questions)
+    return {
+        "right": figures["accuracy"],
+        "questions": questions,
+        "guesses": abs(figures["accuracy"] - 0.5) <= 2 * error,
+    }
 
 
 # --- judging --------------------------------------------------------------------------------------

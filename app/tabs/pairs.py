@@ -62,6 +62,9 @@ async def show(session: Session, question: Mapping[str, Any]) -> dict[str, Any]:
         name = clean_name(question.get("model"))
         model, answering, readers = await _readers(session, name)
         found = await session.compute(lambda: pairs.look(model, readers, pair, base))
+        for head, said in found["heads"].items():
+            known = await asyncio.to_thread(session.card, answering[head])
+            said["reliability"] = pairs.reliability(known["text_pairs"])
     except InputError as error:
         return {"rev": revision, "error": str(error)}
     return {

@@ -53,6 +53,15 @@ function lacking(head) {
     element('pre', { class: 'code', tabindex: '0', text: `python -m core_models.zoo build ${recipe}` }));
 }
 
+function reliability(found) {
+  if (!found) return null;
+  const share = format.percent(found.right);
+  const text = found.guesses
+    ? t`Of ${found.questions} held-out questions ${share} answered right: no better than guessing.`
+    : t`Of ${found.questions} held-out questions ${share} answered right.`;
+  return element('p', { class: 'pr-small pr-held', 'data-guesses': found.guesses, text });
+}
+
 function headCard(head, found) {
   const { title, yes } = HEADS[head];
   const { labels, probabilities } = found.now;
@@ -63,7 +72,8 @@ function headCard(head, found) {
     element('p', { class: 'pr-answer' }, element('b', { text: message(first ? labels[0] : labels[1]) }),
       element('span', { text: ` ${format.percent(Math.max(...probabilities))}` })),
     bar(probabilities[0], first ? '' : 'no'),
-    element('p', { class: 'pr-small', title: format.exact(probabilities[0]), 'data-yes': probabilities[0], text: t`“${yes}” ${format.percent(probabilities[0])}` }));
+    element('p', { class: 'pr-small', title: format.exact(probabilities[0]), 'data-yes': probabilities[0], text: t`“${yes}” ${format.percent(probabilities[0])}` }),
+    reliability(found.reliability));
 }
 
 /** The 2 x 2 for one head. */

@@ -27,11 +27,18 @@ def test_figures_notes_and_missing_heads(model, tmp_path):
     assert (plain["tokens"], plain["figures"]) == (None, [])
 
     (folder / "evaluation.json").write_text(
-        json.dumps({"run": {"tokens": 12, "note": "Short."}, "words": {"accuracy": 0.25}})
+        json.dumps(
+            {
+                "run": {"tokens": 12, "note": "Short."},
+                "words": {"accuracy": 0.25},
+                "text_pairs": {"accuracy": 0.75, "pairs": 8},
+            }
+        )
     )
     known = card(model, folder, "A model.")
     assert (known["tokens"], known["note"]) == (12, "Short.")
-    assert known["figures"] == [["hidden words right", 0.25]]
+    assert known["figures"] == [["hidden words right", 0.25], ["pairs of texts told right", 0.75]]
+    assert known["text_pairs"] == {"accuracy": 0.75, "pairs": 8}
 
     (folder / "evaluation.json").write_text("{")
     assert card(model, folder, "")["figures"] == []

@@ -3,6 +3,7 @@
 import asyncio
 import csv
 import io
+import json
 from dataclasses import replace
 from functools import partial
 from xml.etree import ElementTree
@@ -272,3 +273,18 @@ def test_the_svg_holds_each_square_and_other_files_are_refused(session):
     assert [text for text in texts if text.endswith("%")] == chances
     for what in (None, "exe", ["csv"]):
         assert "svg or csv" in ask(session, tab.export, what=what)["error"]
+
+
+def test_a_head_says_how_far_it_can_be_trusted(session, models):
+    figures = {"head": "sentence_order", "accuracy": 0.53, "pairs": 200}
+    (models / "order" / "evaluation.json").write_text(json.dumps({"text_pairs": figures}))
+    heads = ask(session)["heads"]
+    assert heads["next_sentence"]["reliability"] is None
+    assert heads["sentence_order"]["reliability"] == {
+        "right": 0.53,
+        "questions": 400,
+        "guesses": True,  # two standard errors of 400 guesses are 5 points
+    }
+    assert not pairs.reliability(figures | {"pairs": 5000})["guesses"]
+    assert not pairs.reliability(figures | {"accuracy": 0.56})["guesses"]
+    (models / "order" / "evaluation.json").unlink()
