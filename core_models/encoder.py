@@ -112,8 +112,8 @@ class Encoder(nn.Module):
                     sites=None if trace is None else trace.at(step, "query"),
                 )
             last_input = hidden
-            convolved = step == 0 and self.convolution is not None
-            if places is not None and step == self.config.steps - 1 and not convolved:
+            convolution = self.convolution if step == 0 else None
+            if places is not None and step == self.config.steps - 1 and convolution is None:
                 hidden = _only(places, layer, hidden, visible, prepared, old, source)
                 break
             hidden = layer(
@@ -124,8 +124,8 @@ class Encoder(nn.Module):
                 source=source,
                 sites=None if trace is None else trace.at(step),
             )
-            if step == 0 and self.convolution is not None:
-                hidden = self.convolution(first, hidden, batch.attention_mask)
+            if convolution is not None:
+                hidden = convolution(first, hidden, batch.attention_mask)
         streams = {}
         if self.config.output_dropout:
             hidden = self.dropout(hidden)
