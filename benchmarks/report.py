@@ -17,6 +17,7 @@ BENCHMARKS: dict[str, tuple[str, list[str]]] = {
     "page": ("page", []),
     "page-during-run": ("page", ["--during-run"]),
     "labs": ("labs", []),
+    "overview": ("overview", []),
     "training": ("training", ["--bf16"]),
     "trainer": ("trainer", []),
 }

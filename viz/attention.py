@@ -21,8 +21,14 @@ MEAN: None = None
 LARGEST_SIDE = 48
 """Thumbnails are at most this many values wide."""
 
+LEAST_SIDE = 16
+"""And as many at least, whatever the budget says."""
+
 OVERVIEW_BYTES = 450_000
 """Budget for all thumbnails together; base64 makes a third more of it."""
+
+ANSWER_BYTES = 700_000
+"""Budget for them and the numbers of one head, so that with the tokens they stay below 1 MB."""
 
 LARGEST_FLOAT_LENGTH = 256
 """Up to this many tokens the numbers of a head travel as float32, above it as 16-bit codes."""
@@ -76,7 +82,10 @@ class Overview:
 
 def thumbnail_side(length: int, cells: int) -> int:
     """The side of a thumbnail: the sentence length, unless 48 or the byte budget asks for less."""
-    return max(1, min(length, LARGEST_SIDE, int((OVERVIEW_BYTES / max(cells, 1)) ** 0.5)))
+    numbers = length**2 * (4 if length <= LARGEST_FLOAT_LENGTH else 2)
+    budget = min(OVERVIEW_BYTES, ANSWER_BYTES - numbers)
+    affordable = int((max(budget, 0) / max(cells, 1)) ** 0.5)
+    return max(1, min(length, LARGEST_SIDE, max(LEAST_SIDE, affordable)))
 
 
 def without_special(special: Sequence[bool]) -> list[int]:

@@ -50,7 +50,8 @@ def test_a_sentence_of_special_tokens_has_no_plain_link():
 
 
 @pytest.mark.parametrize(
-    ("steps", "heads", "length"), [(4, 4, 512), (12, 12, 32), (12, 12, 200), (24, 16, 60)]
+    ("steps", "heads", "length"),
+    [(4, 4, 512), (12, 12, 32), (12, 12, 256), (12, 12, 512), (24, 16, 60)],
 )
 def test_the_payload_stays_under_a_megabyte(steps, heads, length):
     weights = attention(steps, heads, length)
@@ -58,8 +59,8 @@ def test_the_payload_stays_under_a_megabyte(steps, heads, length):
         **viz.overview(weights, special(length)).to_json(),
         **viz.head_numbers(weights[0, 0]),
     }
-    assert len(json.dumps(answer)) < 1_000_000
-    assert answer["side"] <= min(length, 48)
+    assert len(json.dumps(answer)) < 1_000_000 - 100 * length  # the tokens travel with them
+    assert 16 <= answer["side"] <= min(length, 48)
 
 
 def test_512_tokens_of_one_head_stay_under_a_megabyte():
