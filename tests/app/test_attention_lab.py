@@ -16,6 +16,7 @@ from tests.core.tiny_models import WORDS
 
 def test_combined_heads_are_those_chosen(lab):
     answer = ask(lab, "combined", picks=[[0, 1], [2, 0]], how="max")
+    assert answer["grids"] == []  # drawn from the numbers, so not sent twice
     expected = attention_flow.combine(maps(lab), [(0, 1), (2, 0)], "max")
     np.testing.assert_allclose(grid(answer), expected, atol=1e-6)
     head = viz.from_bytes(answer["numbers"]["data"], "<f4").reshape(expected.shape)
