@@ -88,7 +88,7 @@ class Explainer:
         return await self._computed(visitor, (key, question.options, "check", seed), work)
 
     def _copy(self, model: cm.Model) -> cm.Model:
-        """A copy for the desk's thread alone, made once there."""
+        """A copy for the desk's thread, made once there; short passes in it keep to one core."""
         self.session.cores.choose_here()
         if (copy := self._copies.get(model)) is None:
             copy = self._copies[model] = frozen_copy(model)

@@ -69,7 +69,7 @@ class Encoder(nn.Module):
             every_step: also hand out the content stream before every step.
             places: positions [B, M] whose hidden states will be read, each at most once in a row;
                 None = all. The last step, of which nothing else follows, then computes only
-                these: with four layers and 15 % of the positions a fifth less work.
+                these: with four layers and 15 % of 128 positions 18 % less work.
 
         Returns:
             The hidden states [B, L, D] and what else the batch asked for. Rows of padding, and of
