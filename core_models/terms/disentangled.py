@@ -21,6 +21,7 @@ from core_models.terms.distances import (
     at_targets,
     by_distance,
     by_key,
+    columns_of,
     distances,
     fill_by_key,
     from_targets,
@@ -30,6 +31,9 @@ from core_models.terms.distances import (
     weights,
     writes_in_place,
 )
+
+MOST_GATHERED = 1023
+"""Distances of 512 tokens; what longer passes gather is not kept: 6 MB a block at base size."""
 
 
 def bucket(distance: Tensor, buckets: int, span: int) -> Tensor:
@@ -118,21 +122,47 @@ class DisentangledTerms(nn.Module):
         if not terms.shared_projections:
             self.position_key = nn.Linear(width, inner, bias=terms.position_key_bias)
             self.position_query = nn.Linear(width, inner)
+        self.heads = config.heads
         self.cache = Cache()
+        self.columns = Cache()
 
     def project(self, prepared: Prepared | None, query: nn.Module, key: nn.Module) -> Tensor:
-        """Relative keys, mirrored, beside relative queries [T, 2 * H * d], scaled."""
+        """Relative keys and queries of the pass [2 * H, d, R], scaled.
+
+        A query meets its keys by falling distance, a key its queries by rising distance: keys are
+        mirrored, so that the same places of both are read.
+        """
         assert prepared is not None
         query, key = self.position_query or query, self.position_key or key
 
-        def joined() -> tuple[Tensor, ...]:
-            rows = F.dropout(prepared.rows, prepared.dropout, training=prepared.dropout > 0)
-            return (torch.cat([mirror(key(rows)), query(rows)], -1) * self.scale,)
+        index = prepared.index
 
-        if not prepared.kept:
-            return joined()[0]
-        state = casting(prepared.rows.device)
-        return self.cache.get(state, prepared.rows, weights(query, key), joined)[0]
+        def project() -> tuple[Tensor, ...]:
+            rows = F.dropout(prepared.rows, prepared.dropout, training=prepared.dropout > 0)
+            return key(rows), query(rows)
+
+        def order() -> Tensor:
+            if index is None:
+                falling, rising = mirror(keys), queries
+            else:
+                falling, rising = (
+                    keys.index_select(0, index),
+                    queries.index_select(0, index.flip(0)),
+                )
+            return columns_of(torch.cat([falling, rising], -1) * self.scale, 2 * self.heads)
+
+        if prepared.kept:
+            state = casting(prepared.rows.device)
+            keys, queries = self.cache.get(state, prepared.rows, weights(query, key), project)
+            length = None if index is None else len(index)
+            if length is None or length <= MOST_GATHERED:
+                (columns,) = self.columns.get(length, keys, [], lambda: (order().contiguous(),))
+            else:
+                columns = order()
+        else:
+            keys, queries = project()
+            columns = order()
+        return columns if index is not None else prepared.window(columns)
 
     def forward(
         self, q: Tensor, k: Tensor, prepared: Prepared | None, relative: Tensor | None
@@ -140,7 +170,7 @@ class DisentangledTerms(nn.Module):
         """``c2p`` and ``p2c`` [B, H, Q, K], scaled."""
         assert prepared is not None
         assert relative is not None
-        falling, rising = _windows(prepared, relative)
+        falling, rising = relative.chunk(2)
         targets = prepared.targets
         if targets is None:
             c2p = by_key(q, falling, prepared.keys)
@@ -162,14 +192,13 @@ class DisentangledTerms(nn.Module):
         assert prepared is not None
         assert relative is not None
         if prepared.targets is None and writes_in_place(q):
-            falling, rising = _windows(prepared, relative)
+            falling, rising = relative.chunk(2)
             square = prepared.square(q)
             fill_by_key(square.transpose(-1, -2), k, rising)
             fill_by_key(square, q, falling, add=True)
             return q, hide(square, visible)
-        if prepared.targets is None and prepared.index is None:  # one product for both
-            window = prepared.ascending(relative)
-            both = by_key(torch.cat([q, k], 1), window, prepared.keys)  # [B, 2 H, L, L]
+        if prepared.targets is None:  # one product for both
+            both = by_key(torch.cat([q, k], 1), relative, prepared.keys)  # [B, 2 H, L, L]
             c2p, p2c = both.chunk(2, 1)
             return q, hide(c2p + p2c.transpose(-1, -2), visible)
         _, terms = self(q, k, prepared, relative)
@@ -178,13 +207,5 @@ class DisentangledTerms(nn.Module):
     def train(self, mode: bool = True) -> Self:
         """Also forgets what is kept."""
         self.cache.clear()
+        self.columns.clear()
         return super().train(mode)
-
-
-def _windows(prepared: Prepared, relative: Tensor) -> tuple[Tensor, Tensor]:
-    """Relative keys and queries, each [R, H * d].
-
-    A query meets its keys by falling distance, a key its queries by rising distance.
-    """
-    keys, queries = relative.chunk(2, -1)
-    return prepared.descending(keys), prepared.ascending(queries)

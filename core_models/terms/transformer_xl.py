@@ -22,6 +22,7 @@ from core_models.terms.distances import (
     at_targets,
     by_distance,
     by_key,
+    columns_of,
     fill_by_key,
     hide,
     mirror,
@@ -101,17 +102,21 @@ class TransformerXLTerms(nn.Module):
         self.cache = Cache()
 
     def project(self, prepared: Prepared | None, query: nn.Module, key: nn.Module) -> Tensor:
-        """Relative keys, mirrored [T, H * d], scaled."""
+        """Relative keys by falling distance [H, d, T], scaled."""
         assert prepared is not None
-        layer = self.position_key
+        layer, heads = self.position_key, self.content_bias.shape[0]
 
-        def project() -> tuple[Tensor, ...]:
-            return (mirror(layer(prepared.rows.to(self.content_bias.dtype))) * self.scale,)
+        def project() -> Tensor:
+            rows = mirror(layer(prepared.rows.to(self.content_bias.dtype))) * self.scale
+            return columns_of(rows, heads)
 
         if not prepared.kept:
-            return project()[0]
+            return project()
         state = casting(prepared.rows.device)
-        return self.cache.get(state, prepared.rows, weights(layer), project)[0]
+        kept = self.cache.get(
+            state, prepared.rows, weights(layer), lambda: (project().contiguous(),)
+        )
+        return kept[0]
 
     def forward(
         self, q: Tensor, k: Tensor, prepared: Prepared | None, relative: Tensor | None
@@ -143,7 +148,7 @@ class TransformerXLTerms(nn.Module):
         in_place = writes_in_place(q) and prepared.targets is None and prepared.reversed is None
         if in_place:
             square = prepared.square(q)
-            fill_by_key(square, q + self.position_bias[:, None], prepared.descending(relative))
+            fill_by_key(square, q + self.position_bias[:, None], prepared.window(relative))
         else:
             square = self._position(q, prepared, relative)
         if prepared.differs is not None:
@@ -163,12 +168,12 @@ class TransformerXLTerms(nn.Module):
         q = q + self.position_bias[:, None]
         scores = self._scores(q, relative, prepared)
         if prepared.reversed is not None:
-            opposite = self._scores(q, relative.flip(0), prepared)
+            opposite = self._scores(q, relative.flip(-1), prepared)
             scores = torch.where(prepared.reversed[:, None, None, None], opposite, scores)
         return scores
 
     def _scores(self, q: Tensor, relative: Tensor, prepared: Prepared) -> Tensor:
-        falling = prepared.descending(relative)
+        falling = prepared.window(relative)
         if prepared.targets is None:
             return by_key(q, falling, prepared.keys)
         return at_targets(by_distance(q, falling), prepared.targets, prepared.keys)

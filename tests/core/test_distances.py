@@ -13,6 +13,7 @@ from core_models.terms.distances import (
     at_targets,
     by_distance,
     by_key,
+    columns_of,
     distances,
     from_targets,
     reach_for,
@@ -35,8 +36,10 @@ def test_blocks_of_queries_give_the_same_square(queries: int, keys: int) -> None
     generator = torch.Generator().manual_seed(1)
     x = torch.randn(2, 3, queries, 4, generator=generator)
     rows = torch.randn(queries + keys - 1, 12, generator=generator)
-    whole = along_diagonals(by_distance(x, rows), keys)
-    torch.testing.assert_close(by_key(x, rows, keys), whole)
+    columns = columns_of(rows, 3)
+    whole = along_diagonals(by_distance(x, columns), keys)
+    torch.testing.assert_close(by_key(x, columns, keys), whole)
+    torch.testing.assert_close(by_key(x, columns.contiguous(), keys), whole)
     products = x[1, 2] @ rows.view(-1, 3, 4)[:, 2].T
     for i, j in ((0, 0), (0, keys - 1), (queries - 1, 0), (queries - 1, keys - 1), (2, 1)):
         torch.testing.assert_close(whole[1, 2, i, j], products[i, queries - 1 - i + j])
@@ -44,7 +47,7 @@ def test_blocks_of_queries_give_the_same_square(queries: int, keys: int) -> None
 
 def test_targets_pick_rows_of_the_square() -> None:
     generator = torch.Generator().manual_seed(1)
-    rows = torch.randn(11, 12, generator=generator)  # Q = 5, K = 7
+    rows = columns_of(torch.randn(11, 12, generator=generator), 3)  # Q = 5, K = 7
     x = torch.randn(2, 3, 5, 4, generator=generator)
     targets = torch.tensor([[4, 0, 2], [1, 1, 3]])
     chosen = x.gather(2, targets[:, None, :, None].expand(-1, 3, -1, 4))
@@ -55,7 +58,7 @@ def test_targets_pick_rows_of_the_square() -> None:
 
 def test_targets_pick_columns_of_the_square_of_keys() -> None:
     generator = torch.Generator().manual_seed(1)
-    rows = torch.randn(9, 12, generator=generator)
+    rows = columns_of(torch.randn(9, 12, generator=generator), 3)
     k = torch.randn(2, 3, 5, 4, generator=generator)
     targets = torch.tensor([[4, 0, 2], [1, 1, 3]])
     square = by_key(k, rows, 5).transpose(-1, -2)  # [B, H, Q, K]
