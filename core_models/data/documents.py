@@ -21,11 +21,12 @@ _CJK_END = "\u3002\uff01\uff1f\u2026"
 _GOES_ON = "\uff0c\u3001\uff1b\uff1a,;:"
 # An end mark with its closing quotes, then either a blank and something that can start a
 # sentence, or (full-width marks) anything but a comma and its like. No backtracking: it would find
-# an end before the closing quotes.
+# an end before the closing quotes. Of a run of marks only the first is tried, or a line of dots
+# would take time that grows with the square of its length.
 _BOUNDARY = re.compile(
-    rf"(?:[.!?]+[{_CLOSING}]*(?=\s+[\"'(\[\u201c\u2018]*[A-Z0-9\u4e00-\u9fff])\s+"
+    rf"(?:(?<![.!?])[.!?]++[{_CLOSING}]*+(?=\s+[\"'(\[\u201c\u2018]*[A-Z0-9\u4e00-\u9fff])\s+"
     rf"|(?<=[\u4e00-\u9fff])[!?]++[{_CLOSING}]*+(?![{_GOES_ON}])\s*"
-    rf"|[{_CJK_END}]++[{_CLOSING}]*+(?![{_GOES_ON}])\s*)"
+    rf"|(?<![{_CJK_END}])[{_CJK_END}]++[{_CLOSING}]*+(?![{_GOES_ON}])\s*)"
 )
 _ABBREVIATION = re.compile(
     r"""(?ix) (?:[A-Z]\.)*[A-Z]  # initials and e.g., U.S., but see "I" below
@@ -34,6 +35,8 @@ _ABBREVIATION = re.compile(
     | jan|feb|mar|apr|jun|jul|aug|sept|oct|nov|dec|ph\.d
     """
 )
+_LONGEST_ABBREVIATION = 40
+"""Characters; nobody has more initials."""
 _LAST_WORD = re.compile(r"([A-Za-z](?:[A-Za-z.]*[A-Za-z])?)\.$")
 
 
@@ -108,7 +111,8 @@ def split_sentences(paragraph: str) -> list[str]:
 def _is_abbreviation(paragraph: str, start: int, match: re.Match[str]) -> bool:
     if not match[0].rstrip().endswith("."):
         return False
-    before = _LAST_WORD.search(paragraph[start : match.start() + 1])
+    begin = max(start, match.start() - _LONGEST_ABBREVIATION)
+    before = _LAST_WORD.search(paragraph[begin : match.start() + 1])
     if before is None:
         return False
     return before[1] != "I" and _ABBREVIATION.fullmatch(before[1]) is not None

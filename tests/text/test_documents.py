@@ -114,3 +114,18 @@ def test_held_out_documents() -> None:
         documents.split_held_out(3, 0.5, seed=1)
     with pytest.raises(InputError, match="between 0 and"):
         documents.split_held_out(30, 0.9, seed=1)
+
+
+@pytest.mark.parametrize(
+    ("paragraph", "count"),
+    [
+        ("Smith J. " * 40_000, 1),
+        ("." * 200_000, 1),
+        ("!" * 100_000 + '"' * 100_000, 1),
+        ("a." * 100_000 + "1. B", 2),
+        ("\u3002" * 100_000 + "\uff0c", 1),
+    ],
+)
+def test_odd_paragraphs_take_no_longer_than_others(paragraph: str, count: int) -> None:
+    """Minutes if the time grew with the square of the length; here it is a fraction of a second."""
+    assert len(documents.split_sentences(paragraph)) == count
