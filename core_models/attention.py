@@ -152,4 +152,5 @@ class Attention(nn.Module):
         return output if sites is None else sites.offer("attention_output", output)
 
     def _split(self, x: Tensor) -> Tensor:
-        return x.view(*x.shape[:2], self.heads, -1).transpose(1, 2)  # [B, L, H * d] -> [B, H, L, d]
+        # [B, L, H * d] -> [B, H, L, d]; the width is given, as there may be no targets to tell it.
+        return x.view(*x.shape[:2], self.heads, x.shape[2] // self.heads).transpose(1, 2)

@@ -66,9 +66,17 @@ class Batch:
     """The other text of each row [B, L'], encoded apart from the first (bi-encoder)."""
 
     def __post_init__(self) -> None:
-        """Refuse a batch without exactly one source of embeddings."""
+        """Refuse a batch without exactly one source of embeddings, or a mask that is no bool.
+
+        Attention would add a mask of numbers to the scores.
+        """
         if (self.input_ids is None) == (self.embeddings is None):
             raise ValueError("a Batch takes either input_ids or embeddings, and not both")
+        if self.attention_mask is not None and self.attention_mask.dtype != torch.bool:
+            raise ValueError(
+                f"attention_mask is of type {self.attention_mask.dtype}; give booleans, True = "
+                "real: mask.bool()"
+            )
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -72,11 +72,28 @@ class Embeddings(nn.Module):
         length, first = batch.shape[1], self.first_position
         room = self.positions.num_embeddings - first
         if length > room:
-            raise InputError(f"The input has {length} tokens; this model takes at most {room}.")
+            raise too_long(length, room)
         if first == 0 or batch.attention_mask is None:
             return torch.arange(first, first + length, device=batch.device)[None]
         real = batch.attention_mask.long()
         return real.cumsum(1) * real + (first - 1)  # padding lands on row first - 1
+
+
+def longest_input(config: Config) -> int | None:
+    """Most tokens that the model's tables of positions hold; None = it has none.
+
+    The encoder of DeBERTa takes any length; its mask decoder has a table of absolute positions.
+    """
+    parts, decoder = config.embeddings, config.mask_decoder
+    rooms = [] if parts.positions is None else [parts.positions - parts.first_position]
+    if decoder is not None:
+        rooms.append(decoder.positions)
+    return min(rooms, default=None)
+
+
+def too_long(length: int, room: int) -> InputError:
+    """The error of an input beyond a table of positions."""
+    return InputError(f"The input has {length} tokens; this model takes at most {room}.")
 
 
 def _table(rows: int | None, width: int, pad_row: int) -> nn.Embedding | None:

@@ -9,9 +9,10 @@ from torch import Tensor, nn
 
 from core_models.attention import Source
 from core_models.batch import Batch
-from core_models.config import Config, Convolution
-from core_models.embeddings import Embeddings
-from core_models.layer import FUNCTIONS, Layer
+from core_models.config import Config
+from core_models.convolution import ConvolutionLayer
+from core_models.embeddings import Embeddings, too_long
+from core_models.layer import Layer
 from core_models.terms import Prepared, build_table
 from core_models.trace import Trace
 
@@ -80,6 +81,8 @@ class Encoder(nn.Module):
         """
         if places is not None and trace is not None:
             raise ValueError("a trace shows every position: leave places out")
+        if trace is not None:
+            trace.check(self.config.steps, cast(Layer, self.blocks[0]).attention.terms.names)
         first = hidden = last_input = self.embeddings(
             batch, None if trace is None else trace.at(None)
         )
@@ -158,10 +161,15 @@ class Encoder(nn.Module):
 
         Returns:
             [B, L, D], or [B, M, D] for given targets.
+
+        Raises:
+            InputError: the input is longer than the decoder's table of positions.
         """
         if self.mask_decoder is None or self.config.mask_decoder is None:
             return output.hidden if targets is None else _rows(output.hidden, targets)
         assert output.last_input is not None
+        if batch.shape[1] > self.mask_decoder.num_embeddings:
+            raise too_long(batch.shape[1], self.mask_decoder.num_embeddings)
         start = output.last_input
         queries: Tensor = start
         prepared, visible = self._prepare(batch)
@@ -170,8 +178,7 @@ class Encoder(nn.Module):
             queries, positions = _rows(queries, targets), targets
             prepared = None if prepared is None else prepared.at(targets)
             visible = _visible_at(visible, targets)
-        rows = positions.clamp(max=self.mask_decoder.num_embeddings - 1)
-        queries = queries + self.mask_decoder(rows)
+        queries = queries + self.mask_decoder(positions)
         layer = cast(Layer, self.blocks[self.config.schedule[-1]])
         source = None
         if trace is None and not (prepared and prepared.dropout):  # dropped out at every step
@@ -225,26 +232,6 @@ class Encoder(nn.Module):
             raise ValueError("the batch has targets, but this model has no query stream")
         start: Tensor = self.dropout(self.query_start.expand(*batch.targets.shape, -1))
         return start
-
-
-class ConvolutionLayer(nn.Module):
-    """DeBERTa-v2's convolution: ``norm(layer_0(x) + activation(conv(x)))``."""
-
-    def __init__(self, config: Config, parts: Convolution) -> None:
-        super().__init__()
-        padding = (parts.kernel - 1) // 2
-        self.conv = nn.Conv1d(config.width, config.width, parts.kernel, padding=padding)
-        self.norm = nn.LayerNorm(config.width, eps=config.norm_epsilon)
-        self.activation = FUNCTIONS[parts.activation]
-        self.dropout = nn.Dropout(config.dropout)
-
-    def forward(self, start: Tensor, hidden: Tensor, mask: Tensor | None) -> Tensor:
-        """Embedding output and first layer's output [B, L, D] -> [B, L, D]."""
-        local = self.conv(start.transpose(1, 2)).transpose(1, 2)
-        if mask is not None:
-            local = local * mask[..., None]
-        x: Tensor = self.norm(hidden + self.activation(self.dropout(local)))
-        return x if mask is None else x * mask[..., None]
 
 
 def content_visibility(batch: Batch) -> Tensor | None:

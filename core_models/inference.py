@@ -131,13 +131,16 @@ def optimize_for_inference(model: M, dtype: torch.dtype = torch.float32) -> M:
         not and why.
 
     Raises:
-        InputError: another type, or bfloat16 on a processor that is not made for it.
+        InputError: optimized already, another type, or bfloat16 on a processor that is not made
+            for it.
     """
     if dtype not in (torch.float32, torch.bfloat16):
         raise InputError(f"dtype is {dtype}; allowed are torch.float32 and torch.bfloat16.")
     available = torch.backends.mkldnn.is_available()
     if dtype == torch.bfloat16 and not (available and torch.ops.mkldnn._is_mkldnn_bf16_supported()):
         raise InputError("This processor has no bfloat16 products; use torch.float32.")
+    if isinstance(model, InferenceOnly):
+        raise InputError("This model is optimized for inference already.")
     copied = copy.deepcopy(model).requires_grad_(False)
     packed: list[str] = []
     left: dict[str, str] = {}

@@ -296,5 +296,6 @@ def _alike(
     chosen = torch.zeros(rows.shape, dtype=torch.bool)
     chosen[where] = True
     first, alike = torch.zeros(2, *rows.shape, dtype=torch.int64)
-    first[where], alike[where] = torch.tensor(leads), torch.tensor(others)
+    first[where] = torch.tensor(leads, dtype=torch.int64)
+    alike[where] = torch.tensor(others, dtype=torch.int64)
     return chosen.to(rows.device), first.to(rows.device), alike.to(rows.device)

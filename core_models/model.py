@@ -26,6 +26,7 @@ from core_models.checkpoints.files import (
 )
 from core_models.checkpoints.formats import BY_FAMILY
 from core_models.config import Config
+from core_models.embeddings import longest_input
 from core_models.encoder import Encoder, initialise
 from core_models.errors import InputError
 from core_models.heads import build_head
@@ -88,9 +89,8 @@ class Model(nn.Module):
 
     @property
     def longest(self) -> int:
-        """Most tokens that one input may have."""
-        parts = self.config.embeddings
-        return 512 if parts.positions is None else parts.positions - parts.first_position
+        """Most tokens that one input may have: what its tables of positions hold, else 512."""
+        return longest_input(self.config) or 512
 
     def encode(self, texts: Sequence[str | tuple[str, str]]) -> list[Encoding]:
         """Tokens of each text or pair, cut to :attr:`longest`."""
@@ -105,6 +105,8 @@ class Model(nn.Module):
 
     def collate(self, encodings: Sequence[Encoding]) -> Batch:
         """A batch [B, L] of encodings, padded on the template's side, on the encoder's device."""
+        if not encodings:
+            raise InputError("No text was given; pass at least one.")
         template = self.tokenizer.template
         length = max(len(e.ids) for e in encodings)
         ids = torch.full((len(encodings), length), self.config.embeddings.pad_id)

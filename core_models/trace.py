@@ -38,6 +38,10 @@ INPUT_SITES = (
 )
 """Sites before the first step; their step is None."""
 
+DECODER = "mask_decoder"
+STREAMS = ("content", "query", DECODER)
+"""Streams that offer their tensors; every model has the first."""
+
 SCORE_SITES = frozenset({"content_score", "scores", "probabilities"})
 """Sites that exist only where attention is written out."""
 
@@ -127,6 +131,24 @@ class Trace:
             if site not in known_sites and not site.startswith("term:"):
                 known = ", ".join((*known_sites, "term:<name>"))
                 raise ValueError(f"no trace site {site!r}; known are {known}")
+
+    def check(self, steps: int, terms: Iterable[str]) -> None:
+        """ValueError for an edit that would change nothing in a model.
+
+        Args:
+            steps: of the model.
+            terms: names of its score terms.
+        """
+        known = {f"term:{name}" for name in terms} | {"term:*"}
+        for edit in self.edits:
+            if edit.stream not in STREAMS:
+                raise ValueError(f"no stream {edit.stream!r}; known are {', '.join(STREAMS)}")
+            if edit.site.startswith("term:") and edit.site not in known:
+                names = ", ".join(sorted(known))
+                raise ValueError(f"no score term {edit.site!r} in this model; it has {names}")
+            inside = edit.step is None or edit.stream == DECODER or 0 <= edit.step < steps
+            if not inside:
+                raise ValueError(f"no step {edit.step} to edit; this model has 0 to {steps - 1}")
 
     def at(self, step: int | None, stream: str = "content") -> "Sites":
         """The view of one step that the model's code offers its tensors to."""

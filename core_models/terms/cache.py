@@ -12,6 +12,21 @@ from typing import Self
 
 import torch
 from torch import Tensor, nn
+from torch.optim.optimizer import register_optimizer_step_post_hook
+
+
+class _Counter:
+    """Steps of all optimizers of this process."""
+
+    def __init__(self) -> None:
+        self.value = 0
+
+    def __call__(self, *_: object) -> None:
+        self.value += 1
+
+
+_optimizer_steps = _Counter()
+register_optimizer_step_post_hook(_optimizer_steps)
 
 
 @dataclass(frozen=True)
@@ -26,9 +41,10 @@ class _Entry:
 class Cache:
     """One remembered result.
 
-    Readers and writers of several threads may meet: the entry is one object, replaced whole. What
-    it cannot see is an in-place write through ``parameter.data``, which hides from the version
-    counter; write under ``torch.no_grad()`` instead, or call :meth:`clear`.
+    Readers and writers of several threads may meet: the entry is one object, replaced whole. A step
+    of any optimizer makes it stale: fused ones write without the version counter. What it cannot
+    see is an in-place write through ``parameter.data``, which hides from that counter too; write
+    under ``torch.no_grad()`` instead, or call :meth:`clear`.
     """
 
     def __init__(self) -> None:
@@ -49,6 +65,7 @@ class Cache:
             parameters: parameters it depends on.
             compute: makes the result.
         """
+        key = (key, _optimizer_steps.value)
         states = tuple(_state(p) for p in parameters)
         entry = self._entry
         if (

@@ -100,7 +100,8 @@ def by_distance(x: Tensor, columns: Tensor) -> Tensor:
     """
     batch, heads, length, width = x.shape
     stacked = x.transpose(0, 1).reshape(heads, batch * length, width)  # a view for split heads
-    return torch.bmm(stacked, columns).view(heads, batch, length, -1).transpose(0, 1)
+    products = torch.bmm(stacked, columns)
+    return products.view(heads, batch, length, columns.shape[-1]).transpose(0, 1)
 
 
 def along_diagonals(scores: Tensor, keys: int) -> Tensor:

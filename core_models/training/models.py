@@ -9,6 +9,7 @@ import torch
 from core_models.checkpoints.formats import BY_FAMILY
 from core_models.checkpoints.own_fields import complete
 from core_models.config import Config, Disentangled
+from core_models.embeddings import longest_input
 from core_models.errors import InputError
 from core_models.families import size
 from core_models.joint import generator_config, new_generator
@@ -59,14 +60,12 @@ def model_config(
     """The config of the model to train; InputError where the examples do not fit into it."""
     config = build_config(settings, vocabulary, pad_id) if base is None else base.model.config
     config = _with_dropout(replace(config, objectives=_heads(plan), task=None), settings)
-    longest = config.embeddings.positions
-    if longest is not None:
-        longest -= config.embeddings.first_position
-        if longest < settings.data.max_length:
-            raise InputError(
-                f"data.max_length is {settings.data.max_length}, but the model has only {longest} "
-                "positions."
-            )
+    longest = longest_input(config)
+    if longest is not None and longest < settings.data.max_length:
+        raise InputError(
+            f"data.max_length is {settings.data.max_length}, but the model has only {longest} "
+            "positions."
+        )
     _check_file(config)
     return config
 

@@ -226,3 +226,10 @@ def test_compiles_as_one_graph() -> None:
     encoder = built(tiny())
     compiled = torch.compile(encoder, fullgraph=True, backend="eager")
     torch.testing.assert_close(compiled(batch()).hidden, encoder(batch()).hidden)
+
+
+def test_a_mask_of_numbers_is_refused() -> None:
+    ids = torch.tensor([[2, 9, 3]])
+    for mask in (torch.ones(1, 3), torch.ones(1, 3, dtype=torch.int64)):
+        with pytest.raises(ValueError, match="give booleans"):
+            Batch(input_ids=ids, attention_mask=mask)

@@ -180,6 +180,8 @@ def test_inference_only() -> None:
     assert optimization(again) == optimization(fast)
     with pytest.raises(InputError, match="float16"):
         optimize_for_inference(built("bert-base-uncased"), torch.float16)
+    with pytest.raises(InputError, match="already"):
+        optimize_for_inference(fast)
 
 
 @pytest.mark.parametrize("activation", [None, "gelu", "gelu_tanh", "relu", "tanh"])

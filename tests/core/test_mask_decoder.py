@@ -11,7 +11,9 @@ from transformers import DebertaConfig, DebertaModel, DebertaV2Config, DebertaV2
 
 from core_models.batch import Batch
 from core_models.config import Config, MaskDecoder
+from core_models.embeddings import longest_input
 from core_models.encoder import Encoder, initialise
+from core_models.errors import InputError
 from core_models.families import size
 from core_models.trace import STEP_SITES, Trace
 from tests.core.parity import VOCABULARY, inputs, randomised, written
@@ -185,21 +187,6 @@ def test_without_a_decoder_the_hidden_states_are_used() -> None:
     assert torch.equal(chosen[1, 1], out.hidden[1, 8])
 
 
-def test_texts_longer_than_the_table_use_its_last_row() -> None:
-    encoder = built(tiny(mask_decoder=MaskDecoder(positions=6)))
-    batch, _ = batch_and_values(11, "none")
-    with torch.no_grad():
-        before = decoded(encoder, batch)
-        encoder.mask_decoder.weight[4] += 1
-        after = decoded(encoder, batch)
-        encoder.mask_decoder.weight[5] += 1
-        last = decoded(encoder, batch)
-    changed = (before - after).abs().amax((0, 2)) > 1e-3
-    assert changed.tolist() == [i == 4 for i in range(11)]
-    changed = (last - after).abs().amax((0, 2)) > 1e-3
-    assert changed.tolist() == [i >= 5 for i in range(11)]
-
-
 def test_contents_of_padding_do_not_matter() -> None:
     encoder = built(tiny())
     batch, values = batch_and_values(12, "right")
@@ -226,3 +213,20 @@ def test_gradients_reach_the_positions_and_the_shared_layer() -> None:
     assert encoder.mask_decoder.weight.grad[:9].abs().sum(1).gt(0).all()
     assert not encoder.mask_decoder.weight.grad[9:].any()
     assert all(p.grad is not None for p in encoder.parameters())
+
+
+def test_no_position_beyond_the_table_is_decoded(tmp_path: Path) -> None:
+    model = written(randomised(MODELS["v1"]()), tmp_path)
+    encoder = with_decoder(model, MaskDecoder(positions=12), positions(12))
+    for length in (12, 13):
+        batch, _ = batch_and_values(length, "right")
+        output = encoder(batch)
+        if length == 12:
+            assert encoder.decode(batch, output).shape[1] == 12
+        else:
+            with pytest.raises(InputError, match="13 tokens; this model takes at most 12"):
+                encoder.decode(batch, output)
+    config = encoder.config
+    assert longest_input(config) == 12
+    both = replace(config, embeddings=replace(config.embeddings, positions=9))
+    assert longest_input(both) == 9

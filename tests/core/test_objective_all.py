@@ -178,3 +178,13 @@ def test_what_is_missing_is_named() -> None:
                     continue  # without them everything is seen
                 with pytest.raises(ValueError, match=f"batch.{field}"):
                     objective(made_model.encoder, replace(batch, **{field: None}))
+
+
+def test_an_ordering_without_targets_costs_nothing() -> None:
+    """A row of special pieces has none to predict, in the released code's order."""
+    model, objective, batch = made("permutation")
+    nothing = torch.empty(batch.shape[0], 0, dtype=torch.int64)
+    seen = torch.empty(batch.shape[0], 0, batch.shape[1], dtype=torch.bool)
+    empty = replace(batch, targets=nothing, target_labels=nothing, target_visibility=seen)
+    losses = objective(model.encoder, empty)
+    assert losses.total.item() == 0

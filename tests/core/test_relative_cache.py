@@ -328,3 +328,18 @@ def test_the_relative_table_is_dropped_out_in_every_block_for_itself() -> None:
     share = [float((rows == 0).float().mean()) for rows in seen]
     assert all(math.isclose(x, 0.5, abs_tol=0.15) for x in share)
     assert not torch.equal(seen[0] == 0, seen[1] == 0)
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_a_fused_step_in_eval_mode_is_seen(name: str) -> None:
+    """Fused optimizers write parameters without their version counter."""
+    encoder = built(tiny(name))
+    optimizer = torch.optim.AdamW(encoder.parameters(), lr=0.05, fused=True)
+    with torch.no_grad():
+        before = encoder(batch(9)).hidden
+    encoder(batch(6)).hidden.square().sum().backward()
+    optimizer.step()
+    with torch.no_grad():
+        after = encoder(batch(9)).hidden
+    assert not torch.allclose(before, after)
+    torch.testing.assert_close(after, fresh(encoder, batch(9)).detach(), atol=1e-5, rtol=0)

@@ -290,3 +290,18 @@ def test_a_head_switched_off_gives_nothing() -> None:
     model.encoder(batch, trace)
     assert not trace["head_output", 1][:, 2].any()
     assert trace["head_output", 0][:, 2].any()  # the same block in another step
+
+
+@pytest.mark.parametrize(
+    ("edit", "message"),
+    [
+        (switch_off_term("c2pp"), "no score term 'term:c2pp'.*term:c2p, term:p2c"),
+        (switch_off_heads(99, [0]), "no step 99 to edit"),
+        (Edit("residual", torch.zeros_like, 0, "contnt"), "no stream 'contnt'"),
+    ],
+)
+def test_an_edit_that_would_change_nothing_is_refused(edit: Edit, message: str) -> None:
+    encoder = cm.load("deberta-mini").encoder
+    batch = cm.Batch(input_ids=torch.tensor([[2, 9, 3]]))
+    with pytest.raises(ValueError, match=message):
+        encoder(batch, trace=Trace(edits=[edit]))

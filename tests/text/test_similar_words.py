@@ -152,3 +152,19 @@ def test_words_of_one_use_are_alike() -> None:
     assert torch.equal(vectors, again)
     other = word_vectors(corpus, words, generator=generator_for(1), width=8)
     assert torch.allclose(vectors @ vectors.T, other @ other.T, atol=1e-2)
+
+
+@pytest.mark.parametrize("words", [[-1, 0, 0, 0, -1], [-1, -1, -1, -1, -1]])
+def test_nothing_is_masked_where_no_word_fits_the_budget(words: list[int]) -> None:
+    ids = torch.tensor([[2, 10, 11, 12, 3]])
+    maskable = torch.tensor([[False, True, True, True, False]])
+    found = similar_words(
+        ids,
+        maskable,
+        torch.tensor([words]),
+        table=Similar({}),
+        generator=generator_for(0),
+        vocabulary=50,
+    )
+    assert torch.equal(found.inputs, ids)
+    assert (found.labels == IGNORED).all()
