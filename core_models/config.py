@@ -11,24 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
+from core_models.config_check import check
 from core_models.config_json import from_json, leaves, to_json
 from core_models.config_task import Task
-from core_models.errors import InputError
-
-ACTIVATIONS = ("gelu", "gelu_tanh", "relu", "tanh")
-DIRECTIONS = ("both", "left")
-MASKINGS = (
-    "none",
-    "uniform",
-    "whole_word",
-    "ngram",
-    "windowed_ngram",
-    "span",
-    "with_replacement",
-    "similar",
-    "permutation",
-)
-REPLACED_TOKEN_STYLES = ("token", "token_and_first")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -149,7 +134,7 @@ class Masking:
     """How a family chooses what to predict."""
 
     kind: str = "uniform"
-    """One of :data:`MASKINGS`; what each does is said in :mod:`core_models.masking`."""
+    """One of ``config_check.MASKINGS``; what each does is said in :mod:`core_models.masking`."""
     rate: float = 0.15
     """Share of tokens chosen."""
     split: tuple[float, float, float] = (0.8, 0.1, 0.1)
@@ -198,7 +183,7 @@ class Config:
 
     def __post_init__(self) -> None:
         """Check ranges and the agreements between parts."""
-        _check(self)
+        check(self)
 
     @property
     def steps(self) -> int:
@@ -218,9 +203,20 @@ class Config:
         return uni or self.attention.direction == "left"
 
     def with_vocabulary(self, vocabulary: int, *, pad_id: int | None = None) -> Self:
-        """The same model over another vocabulary size."""
-        pad = self.embeddings.pad_id if pad_id is None else pad_id
-        return replace(self, embeddings=replace(self.embeddings, vocabulary=vocabulary, pad_id=pad))
+        """The same model over another vocabulary size.
+
+        Args:
+            vocabulary: rows of the piece table.
+            pad_id: piece id of padding; None = as before. Where positions count real tokens only,
+                their first row follows it, as in the files (RoBERTa: padding is piece 1, the first
+                token takes row 2), and the table keeps its room.
+        """
+        parts = self.embeddings
+        pad = parts.pad_id if pad_id is None else pad_id
+        if parts.first_position == parts.pad_id + 1:
+            positions = parts.positions and parts.positions + pad - parts.pad_id
+            parts = replace(parts, first_position=pad + 1, positions=positions)
+        return replace(self, embeddings=replace(parts, vocabulary=vocabulary, pad_id=pad))
 
     def with_dropout(self, rate: float) -> Self:
         """The same model with one rate for every dropout."""
@@ -240,8 +236,11 @@ class Config:
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Self:
         """Read :meth:`to_json` output; unknown, missing or ill-typed fields raise InputError."""
+        from core_models.families import family  # noqa: PLC0415 - families are made of configs
+
         result = from_json(cls, values, "config")
         assert isinstance(result, cls)
+        family(result.family)
         return result
 
 
@@ -263,68 +262,3 @@ def diff(left: Config, right: Config) -> list[Difference]:
         for path in paths
         if path != "family" and a.get(path) != b.get(path)
     ]
-
-
-def _check(config: Config) -> None:
-    e, a, f = config.embeddings, config.attention, config.feed_forward
-    ranges: list[tuple[str, float, float, float]] = [
-        ("embeddings.vocabulary", e.vocabulary, 1, 2_000_000),
-        ("embeddings.width", e.width, 1, 16_384),
-        ("embeddings.positions", 1 if e.positions is None else e.positions, 1, 1_000_000),
-        ("embeddings.segments", e.segments, 0, 64),
-        ("embeddings.pad_id", e.pad_id, 0, e.vocabulary - 1),
-        ("width", config.width, 1, 16_384),
-        ("attention.heads", a.heads, 1, 256),
-        ("attention.head_width", a.head_width, 1, 4_096),
-        ("attention.dropout", a.dropout, 0, 1),
-        ("feed_forward.width", f.width, 1, 65_536),
-        ("schedule", len(config.schedule), 1, 512),
-        ("norm_epsilon", config.norm_epsilon, 0, 1),
-        ("dropout", config.dropout, 0, 1),
-        ("masking.rate", config.masking.rate, 0, 1),
-        ("masking.longest", config.masking.longest, 1, 1_000),
-        ("the sum of masking.split", sum(config.masking.split), 0, 1 + 1e-9),
-        *((f"masking.split.{n}", share, 0, 1) for n, share in enumerate(config.masking.split)),
-    ]
-    for name, value, low, high in ranges:
-        if not low <= value <= high:
-            raise InputError(f"{name} is {value}; allowed is {low} to {high}.")
-    if config.head_activation not in (None, *ACTIVATIONS):
-        raise InputError(
-            f"head_activation is {config.head_activation!r}; allowed are null, "
-            f"{', '.join(ACTIVATIONS)}."
-        )
-    if config.masking.kind not in MASKINGS:
-        raise InputError(
-            f"masking.kind is {config.masking.kind!r}; allowed are {', '.join(MASKINGS)}."
-        )
-    if f.activation not in ACTIVATIONS:
-        raise InputError(
-            f"feed_forward.activation is {f.activation!r}; allowed are {', '.join(ACTIVATIONS)}."
-        )
-    if config.replaced_token_style not in REPLACED_TOKEN_STYLES:
-        raise InputError(
-            f"replaced_token_style is {config.replaced_token_style!r}; "
-            f"allowed are {', '.join(REPLACED_TOKEN_STYLES)}."
-        )
-    if set(config.schedule) != set(range(config.blocks)):
-        raise InputError(
-            f"schedule {config.schedule} must use every block from 0 to its highest number."
-        )
-    if a.direction not in DIRECTIONS:
-        raise InputError(
-            f"attention.direction is {a.direction!r}; allowed are {', '.join(DIRECTIONS)}."
-        )
-    terms = a.terms
-    if a.direction == "left" and not isinstance(terms, Plain):
-        raise InputError(f"attention.direction left needs plain terms, not {terms.kind}.")
-    if config.left_to_right and (config.convolution or config.mask_decoder):
-        raise InputError(
-            "A model that reads from left to right has neither convolution nor mask_decoder: "
-            "both look to the right."
-        )
-    if isinstance(terms, TransformerXL) and terms.direction not in DIRECTIONS:
-        raise InputError(
-            f"attention.terms.direction is {terms.direction!r}; "
-            f"allowed are {', '.join(DIRECTIONS)}."
-        )

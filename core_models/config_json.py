@@ -48,7 +48,10 @@ def from_json(kind: Any, value: Any, path: str) -> Any:
         return tuple(from_json(items[0], item, path) for item in value)
     allowed = get_args(kind) or (kind,)
     if float in allowed and type(value) is int:
-        return float(value)
+        try:
+            return float(value)
+        except OverflowError:
+            raise InputError(f"{path} is larger than any number of type float.") from None
     if type(value) not in allowed:
         names = " or ".join("null" if t is type(None) else t.__name__ for t in allowed)
         raise InputError(f"{path} must be {names}, not {value!r}.")

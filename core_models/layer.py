@@ -23,7 +23,7 @@ FUNCTIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "relu": F.relu,
     "tanh": torch.tanh,
 }
-"""Activation functions by the names of ``config.ACTIVATIONS``."""
+"""Activation functions by the names of ``config_check.ACTIVATIONS``."""
 
 
 class FeedForward(nn.Module):

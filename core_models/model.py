@@ -128,8 +128,8 @@ class Model(nn.Module):
     def save(self, folder: str | Path) -> None:
         """Write a folder that transformers and :func:`load` open."""
         path = Path(folder)
-        save_checkpoint(self, BY_FAMILY[self.config.family], self.config, path)
-        self.tokenizer.save(path)
+        form = BY_FAMILY[self.config.family]
+        save_checkpoint(self, form, self.config, path, beside=self.tokenizer.save)
 
     def with_head(
         self,

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from core_models.checkpoints import bert
-from core_models.checkpoints.fields import Fields
+from core_models.checkpoints.fields import Fields, names, unwritable
 from core_models.checkpoints.table import Format, Ignored, Row
 from core_models.checkpoints.tasks import POOLED, TaskFiles
 from core_models.config import Config
@@ -110,6 +110,9 @@ def read_config(values: Mapping[str, Any]) -> Config:
 def write_config(config: Config) -> dict[str, Any]:
     """The inverse of :func:`read_config`."""
     layers, groups, inner = layers_of(config)
+    width = config.embeddings.width
+    if width == config.width:
+        raise unwritable("embeddings.width", width, config.family, f"any but the width {width}")
     return bert.write_config(config) | {
         "embedding_size": config.embeddings.width,
         "num_hidden_layers": layers,
@@ -117,6 +120,10 @@ def write_config(config: Config) -> dict[str, Any]:
         "inner_group_num": inner,
     }
 
+
+_FIELDS = bert.FIELDS | names(
+    "classifier_dropout_prob embedding_size inner_group_num num_hidden_groups"
+)
 
 FORMAT = Format(
     model_type="albert",
@@ -159,5 +166,6 @@ FORMAT = Format(
         tag_dropout=("classifier_dropout_prob", 0.1),
     ),
     alone=("albert.pooler.*",),
+    fields=_FIELDS,
     prefix="albert.",
 )

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from core_models.checkpoints.fields import Fields
+from core_models.checkpoints.fields import Fields, names, unwritable
 from core_models.checkpoints.table import Format, Ignored, Row
 from core_models.checkpoints.tasks import POOLED, TaskFiles
 from core_models.config import Attention, Config, Embeddings, FeedForward
@@ -81,6 +81,11 @@ def read_config(values: Mapping[str, Any]) -> Config:
 
 def write_config(config: Config) -> dict[str, Any]:
     """The inverse of :func:`read_config`."""
+    parts = config.embeddings
+    if parts.positions is None:
+        raise unwritable("embeddings.positions", None, config.family, "a number of rows")
+    if parts.segments == 0:
+        raise unwritable("embeddings.segments", 0, config.family, "1 to 64")
     return {
         "vocab_size": config.embeddings.vocabulary,
         "hidden_size": config.width,
@@ -100,6 +105,17 @@ def write_config(config: Config) -> dict[str, Any]:
         "tie_word_embeddings": True,
     } | ({"is_decoder": True} if config.attention.direction == "left" else {})
 
+
+FIELDS = names(
+    """
+    attention_probs_dropout_prob classifier_dropout hidden_act hidden_dropout_prob hidden_size
+    initializer_range intermediate_size layer_norm_eps max_position_embeddings num_attention_heads
+    num_hidden_layers position_embedding_type type_vocab_size
+    """
+)
+"""Fields of config.json that BERT's class, and those made after it, share."""
+SUMMARY = names("summary_activation summary_last_dropout summary_type summary_use_proj")
+"""Fields of some classes' classification heads."""
 
 FORMAT = Format(
     model_type="bert",
@@ -137,6 +153,7 @@ FORMAT = Format(
         stem="Bert", dense="bert.pooler.dense.*", classifier="classifier.*", style=POOLED
     ),
     causal="BertLMHeadModel",
+    fields=FIELDS,
     alone=("bert.pooler.dense.*",),
     prefix="bert.",
 )

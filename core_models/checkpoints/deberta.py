@@ -14,7 +14,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from core_models.checkpoints.fields import Fields
+from core_models.checkpoints import bert
+from core_models.checkpoints.fields import Fields, names, unwritable
 from core_models.checkpoints.table import Format, Ignored, Packed, Row
 from core_models.checkpoints.tasks import POOLED, TaskFiles
 from core_models.config import Config, Disentangled, FeedForward, MaskDecoder
@@ -130,7 +131,8 @@ def read_span(fields: Fields) -> int:
 def write_body(config: Config) -> dict[str, Any]:
     """The inverse of :func:`read_body` and :func:`read_span`."""
     terms, decoder = config.attention.terms, config.mask_decoder
-    assert isinstance(terms, Disentangled)
+    if not isinstance(terms, Disentangled):
+        raise unwritable("attention.terms.kind", terms.kind, config.family, Disentangled.kind)
     activation = config.feed_forward.activation
     return {
         "vocab_size": config.embeddings.vocabulary,
@@ -229,6 +231,15 @@ def block_rows(attention: Mapping[str, str]) -> tuple[Row, ...]:
 _PACK = "deberta.encoder.layer.{n}.attention.self.in_proj.weight"
 _PARTS = ("query", "key", "value")
 
+FIELDS = bert.FIELDS | names(
+    """
+    attention_head_size cls_dropout embedding_size legacy max_relative_positions pooler_dropout
+    pooler_hidden_act pooler_hidden_size pos_att_type position_biased_input relative_attention
+    talking_head
+    """
+)
+"""Fields of config.json that all versions share."""
+
 FORMAT = Format(
     model_type="deberta",
     architectures={("masked_token",): "DebertaForMaskedLM", (): "DebertaModel"},
@@ -250,5 +261,6 @@ FORMAT = Format(
     read_config=read_config,
     write_config=write_body,
     settle=settle,
+    fields=FIELDS,
     prefix="deberta.",
 )

@@ -12,7 +12,7 @@ from typing import Any
 from torch import Tensor
 
 from core_models.checkpoints import deberta
-from core_models.checkpoints.fields import ACTIVATIONS, Fields
+from core_models.checkpoints.fields import ACTIVATIONS, Fields, names
 from core_models.checkpoints.table import FAMILY_FIELD, Format, Ignored, Row
 from core_models.config import Config, Convolution, Disentangled
 from core_models.errors import InputError
@@ -54,9 +54,10 @@ def read_config(values: Mapping[str, Any]) -> Config:
 
 def write_config(config: Config) -> dict[str, Any]:
     """The inverse of :func:`read_config`."""
+    values = deberta.write_body(config)
     terms = config.attention.terms
-    assert isinstance(terms, Disentangled)
-    values = deberta.write_body(config) | {
+    assert isinstance(terms, Disentangled)  # else write_body raised
+    values |= {
         "position_buckets": terms.buckets or -1,
         "share_att_key": terms.shared_projections,
         "norm_rel_ebd": "layer_norm" if terms.normed else "none",
@@ -98,6 +99,10 @@ def _write_version_3(config: Config) -> dict[str, Any]:
     return write_config(config) | {FAMILY_FIELD: DEBERTA_V3_BASE.family}
 
 
+_FIELDS = deberta.FIELDS | names(
+    "conv_act conv_groups conv_kernel_size norm_rel_ebd position_buckets share_att_key"
+)
+
 V2 = Format(
     model_type="deberta-v2",
     architectures={("masked_token",): _MASKED, (): "DebertaV2Model"},
@@ -133,6 +138,7 @@ V2 = Format(
     read_config=read_config,
     write_config=write_config,
     settle=settle,
+    fields=_FIELDS,
     tasks=deberta.tasks("DebertaV2"),
     leftovers={"masked_token": "replaced_token"},
     prefix="deberta.",

@@ -79,5 +79,6 @@ FORMAT = Format(
         style=replace(POOLED, activation="gelu", dropout_before=True),
     ),
     causal="ElectraForCausalLM",
+    fields=bert.FIELDS | bert.SUMMARY | {"embedding_size"},
     prefix="electra.",
 )

@@ -1,6 +1,7 @@
 """Reading fields of a foreign config.json with a clear error for each that does not fit."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from difflib import SequenceMatcher
 from typing import Any
 
 from core_models.errors import InputError
@@ -9,6 +10,75 @@ ACTIVATIONS = {"gelu": "gelu", "gelu_new": "gelu_tanh", "gelu_pytorch_tanh": "ge
     name: name for name in ("relu", "tanh")
 }
 """Their activation names to ours."""
+
+
+def names(text: str) -> frozenset[str]:
+    """The words of a text."""
+    return frozenset(text.split())
+
+
+_READ = names(
+    """
+    architectures bos_token_id dtype eos_token_id id2label is_decoder label2id model_type num_labels
+    pad_token_id problem_type tie_word_embeddings use_cache vocab_size
+    """
+)
+"""Fields that config.json of any model may hold, and that say something of it."""
+_HARMLESS = names(
+    """
+    _attn_implementation _attn_implementation_autoset _attn_implementation_internal _commit_hash
+    _name_or_path _num_labels add_cross_attention attn_implementation auto_map bad_words_ids
+    begin_suppress_tokens bos_token chunk_size_feed_forward classifier_dropout_prob cls_drop_out
+    cls_token cls_token_id cross_attention_hidden_size decoder_start_token_id directionality
+    diversity_penalty do_sample down_scale_factor early_stopping embedding_size
+    encoder_no_repeat_ngram_size eos_token exponential_decay_length_penalty finetuning_task
+    forced_bos_token_id forced_eos_token_id gap_size gradient_checkpointing init init_range init_std
+    is_composition is_encoder_decoder language length_penalty mask_token mask_token_id max_length
+    max_seq_length min_length name net_structure_type no_repeat_ngram_size num_beam_groups num_beams
+    num_memory_blocks num_return_sequences output_attentions output_hidden_states output_past
+    output_scores pad_token padding_idx pooler_fc_size pooler_num_attention_heads
+    pooler_num_fc_layers pooler_size pooler_size_per_head pooler_type prefix pruned_heads
+    quantization_config remove_invalid_values repetition_penalty return_dict return_dict_in_generate
+    sep_token sep_token_id seq_length summary_first_dropout summary_hidden_size
+    summary_proj_to_labels suppress_tokens task_specific_params temperature tf_legacy_loss
+    tie_encoder_decoder tokenizer_class top_k top_p torch_dtype torchscript transformers_version
+    typical_p unk_token unk_token_id use_bfloat16 vocab_size_or_config_json_file xla_device
+    """
+)
+"""Others: of transformers' PretrainedConfig in version 2 to 5, and what released files carry."""
+_NEAR = 0.85
+"""A field that is not known and at least so like a known one is a slip of the pen."""
+
+
+def check_spelling(values: Mapping[str, Any], own: Collection[str]) -> None:
+    """Refuse a field whose name is nearly that of a known one; other unknown ones may stay.
+
+    Args:
+        values: config.json.
+        own: fields of its model type.
+
+    Raises:
+        InputError: with both names.
+    """
+    known = sorted({*_READ, *own})
+    for name in values:
+        if name in known or name in _HARMLESS:
+            continue
+        likeness = {other: SequenceMatcher(None, name.lower(), other).ratio() for other in known}
+        nearest = max(known, key=likeness.__getitem__)
+        if likeness[nearest] >= _NEAR:
+            raise InputError(
+                f"config.json has the field {name!r}, which is not known; did you mean "
+                f"{nearest!r}? Rename it or leave it out."
+            )
+
+
+def unwritable(path: str, value: Any, family: str, allowed: str) -> InputError:
+    """The error of a config's value that files of its family cannot hold."""
+    return InputError(
+        f"{path} is {value!r}, which files of the family {family} cannot hold; allowed is "
+        f"{allowed}. Build the model so to save it."
+    )
 
 
 class Fields:

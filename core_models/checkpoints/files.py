@@ -1,49 +1,61 @@
 """Folders in the format of transformers: config.json and safetensors, nothing else.
 
-Pickle files are refused. A file is read whole and checked before anything is built from it: a
-truncated, ill-shaped, non-finite or foreign file gives one InputError that names the tensor.
+A folder is read whole and checked before anything is built from it: a truncated, ill-shaped,
+non-finite or foreign file gives one InputError that names the tensor. What is written takes the
+place of an earlier model at the end, so that a folder never holds parts of two.
 """
 
 import json
 import os
-from collections.abc import Iterable, Mapping
+import re
+import shutil
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import safetensors.torch
 import torch
-from safetensors import SafetensorError
 from torch import Tensor, nn
 
 from core_models.checkpoints.formats import BY_FAMILY, FORMATS
+from core_models.checkpoints.names import present_heads, spelling, their_names, twice
 from core_models.checkpoints.own_fields import complete
 from core_models.checkpoints.table import FAMILY_FIELD, Format, Transform
+from core_models.checkpoints.weights import (
+    INDEX,
+    WEIGHTS,
+    read_headers,
+    read_json,
+    read_tensors,
+    same,
+)
 from core_models.config import Config
 from core_models.errors import InputError
 
+__all__ = [
+    "CONFIG",
+    "INDEX",
+    "SHARD_BYTES",
+    "WEIGHTS",
+    "load_checkpoint",
+    "present_heads",
+    "read_format",
+    "read_headers",
+    "read_json",
+    "read_tensors",
+    "save_checkpoint",
+    "their_names",
+    "to_their_tensors",
+    "write_shards",
+]
+
 CONFIG = "config.json"
-WEIGHTS = "model.safetensors"
-INDEX = "model.safetensors.index.json"
-PICKLES = ("pytorch_model.bin", "pytorch_model.bin.index.json", "model.pt", "model.ckpt")
 SHARD_BYTES = 9_500_000
 """Files stay under 10 MB unless a single tensor is larger, so that a folder needs no LFS."""
-
-
-def read_json(path: Path, most: int = 1_000_000) -> dict[str, Any]:
-    """A JSON object from a file of at most ``most`` bytes."""
-    try:
-        if path.stat().st_size > most:
-            raise InputError(f"{path.name} has {path.stat().st_size} bytes; at most {most} fit.")
-        values = json.loads(path.read_text("utf-8"))
-    except FileNotFoundError:
-        raise InputError(
-            f"{path.parent} has no {path.name}; expected a model folder in transformers format."
-        ) from None
-    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise InputError(f"{path} is not valid JSON: {error}") from None
-    if not isinstance(values, dict):
-        raise InputError(f"{path} must hold a JSON object, not {type(values).__name__}.")
-    return values
+_ASIDE = ".saving"
+"""Folder in a model's folder where a new model is written before it takes the old one's place."""
+_SHARD = re.compile(r"model-\d+-of-\d+\.safetensors")
 
 
 def read_format(values: Mapping[str, Any]) -> Format:
@@ -77,100 +89,6 @@ def _special(form: Format, values: Mapping[str, Any]) -> Format:
     return form if task is None else form.for_task(task)
 
 
-def read_tensors(folder: Path) -> dict[str, Tensor]:
-    """Every tensor of a folder's safetensors files, under the names in the files."""
-    tensors: dict[str, Tensor] = {}
-    for path in _weight_files(folder):
-        tensors |= _read_file(path)
-    return tensors
-
-
-def read_headers(folder: Path) -> dict[str, Tensor]:
-    """What :func:`read_tensors` gives, on the meta device: names and shapes, no weights read."""
-    tensors: dict[str, Tensor] = {}
-    for path in _weight_files(folder):
-        tensors |= _read_header(path)
-    return tensors
-
-
-def _weight_files(folder: Path) -> list[Path]:
-    if (folder / INDEX).exists():
-        places = read_json(folder / INDEX, 20_000_000).get("weight_map")
-        if not isinstance(places, dict) or not all(isinstance(f, str) for f in places.values()):
-            raise InputError(f"{folder / INDEX} has no weight_map of tensor names to files.")
-        names = sorted(set(places.values()))
-    elif (folder / WEIGHTS).exists():
-        names = [WEIGHTS]
-    else:
-        pickles = [name for name in PICKLES if (folder / name).exists()]
-        if pickles:
-            raise InputError(
-                f"{folder} holds {pickles[0]}, a pickle file, which can run code and is refused; "
-                f"save the model as {WEIGHTS} first."
-            )
-        raise InputError(f"{folder} has no {WEIGHTS}.")
-    for name in names:
-        if Path(name).name != name:
-            raise InputError(f"{folder / INDEX} names a file outside its folder: {name!r}.")
-        if not (folder / name).exists():
-            raise InputError(f"{folder / name} is listed in {INDEX} but missing.")
-    return [folder / name for name in names]
-
-
-def _read_file(path: Path) -> dict[str, Tensor]:
-    try:
-        return safetensors.torch.load(path.read_bytes())
-    except SafetensorError as error:
-        raise _broken(path, error) from None
-
-
-def _read_header(path: Path) -> dict[str, Tensor]:
-    try:
-        with safetensors.safe_open(path, framework="pt") as file:
-            shapes = {name: file.get_slice(name).get_shape() for name in file.keys()}  # noqa: SIM118
-    except SafetensorError as error:
-        raise _broken(path, error) from None
-    return {name: torch.empty(shape, device="meta") for name, shape in shapes.items()}
-
-
-def _broken(path: Path, error: SafetensorError) -> InputError:
-    return InputError(f"{path} is cut off or not a safetensors file: {error}")
-
-
-def present_heads(form: Format, names: Iterable[str]) -> tuple[str, ...]:
-    """A task's head, and heads of which a file holds tensors beyond those that may stand alone.
-
-    In the order of the format's rows: a file gives its tensors in no fixed order, and the order of
-    parameters decides how a gradient norm rounds.
-    """
-    alone = {a for pattern in form.alone for a in (pattern.replace("*", w) for w in _SUFFIXES)}
-    found = {ours[0] for name in names if name not in alone and (ours := form.to_ours(name))}
-    heads = {name.split(".")[1] for name in found if name.startswith("heads.")}
-    task = () if form.task is None else (form.task.head,)
-    known = dict.fromkeys([*task, *(row.head for row in form.rows if row.head)])
-    kept = heads.union(task)
-    return tuple(h for h in known if h in kept and form.leftovers.get(h) not in heads)
-
-
-_SUFFIXES = ("weight", "bias")
-
-
-def their_names(form: Format, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Tensors under today's names: gamma and beta renamed, the encoder's prefix added."""
-    renamed = {
-        name.replace("LayerNorm.gamma", "LayerNorm.weight").replace(
-            "LayerNorm.beta", "LayerNorm.bias"
-        ): tensor
-        for name, tensor in tensors.items()
-    }
-    if any(name.startswith(form.prefix) for name in renamed):
-        return renamed
-    return {
-        name if form.to_ours(name) or form.ignores(name) else form.prefix + name: tensor
-        for name, tensor in renamed.items()
-    }
-
-
 def load_checkpoint(
     module: nn.Module,
     form: Format,
@@ -191,6 +109,7 @@ def load_checkpoint(
     tensors = form.unpack(tensors, config)
     wanted = {name: p.shape for name, p in module.state_dict().items() if not _tied(name)}
     filled: dict[str, Tensor] = {}
+    sources: dict[str, str] = {}
     for name, tensor in tensors.items():
         ignored = form.ignores(name)
         if ignored:
@@ -199,12 +118,16 @@ def load_checkpoint(
         ours = form.to_ours(name)
         if ours is None:
             raise InputError(
-                f"{folder} holds the tensor {name!r}, which a {form.model_type} model does not "
-                "have; the file seems to be of another architecture."
+                f"{folder} holds the tensor {spelling(form, folder, name)!r}, which a "
+                f"{form.model_type} model does not have; the file seems to be of another "
+                "architecture."
             )
         if ours[0] not in wanted and ours[0].startswith("heads."):
             continue  # stands alone without the rest of its head: see Format.alone
-        filled[ours[0]] = _ours(name, tensor, ours, wanted, config)
+        own = _ours(partial(spelling, form, folder, name), tensor, ours, wanted, config)
+        if not same(filled.setdefault(ours[0], own), own):
+            raise twice(name, sources[ours[0]])
+        sources[ours[0]] = name
     missing = [name for name in wanted if name not in filled]
     if missing:
         theirs = [(form.to_theirs(name) or (name, None))[0] for name in missing]
@@ -214,40 +137,40 @@ def load_checkpoint(
     module.load_state_dict(filled, strict=False, assign=True)
     pieces = module.get_parameter("encoder.embeddings.pieces.weight")
     for name in filter(_tied, module.state_dict()):
-        owner, _, own = name.rpartition(".")
-        setattr(module.get_submodule(owner), own, pieces)
+        owner, _, last = name.rpartition(".")
+        setattr(module.get_submodule(owner), last, pieces)
 
 
 def _ours(
-    name: str,
+    name: Callable[[], str],
     tensor: Tensor,
     ours: tuple[str, Transform | None],
     wanted: Mapping[str, torch.Size],
     config: Config,
 ) -> Tensor:
     if ours[0] not in wanted:
-        raise InputError(f"The tensor {name!r} has no place in a model of this config.json.")
+        raise InputError(f"The tensor {name()!r} has no place in a model of this config.json.")
     if not tensor.is_floating_point():
-        raise InputError(f"The tensor {name!r} holds {tensor.dtype}; expected floating-point.")
+        raise InputError(f"The tensor {name()!r} holds {tensor.dtype}; expected floating-point.")
     if ours[1] is not None:
         tensor = ours[1].forward(tensor, config)
     expected = wanted[ours[0]]
     if tensor.shape != expected:
         raise InputError(
-            f"The tensor {name!r} has shape {list(tensor.shape)}; "
+            f"The tensor {name()!r} has shape {list(tensor.shape)}; "
             f"config.json asks for {list(expected)}."
         )
     tensor = tensor.float()
     lowest, highest = tensor.aminmax()  # one pass, and NaN wins
     if not bool(lowest.isfinite() & highest.isfinite()):
-        raise InputError(f"The tensor {name!r} holds NaN or infinite values.")
+        raise InputError(f"The tensor {name()!r} holds NaN or infinite values.")
     return tensor
 
 
 def _check_same(
     name: str, tensor: Tensor, other: str | None, tensors: Mapping[str, Tensor]
 ) -> None:
-    if other is not None and other in tensors and not torch.equal(tensor, tensors[other]):
+    if other is not None and other in tensors and not same(tensor, tensors[other]):
         raise InputError(
             f"The tensor {name!r} differs from {other!r}, with which this model shares it."
         )
@@ -257,8 +180,25 @@ def _tied(name: str) -> bool:
     return name.endswith(".decoder.weight")
 
 
-def save_checkpoint(module: nn.Module, form: Format, config: Config, folder: Path) -> None:
-    """Write config.json and safetensors that ``transformers.Auto...from_pretrained`` opens."""
+def save_checkpoint(
+    module: nn.Module,
+    form: Format,
+    config: Config,
+    folder: Path,
+    beside: Callable[[Path], None] | None = None,
+) -> None:
+    """Write config.json and safetensors that ``transformers.Auto...from_pretrained`` opens.
+
+    Args:
+        module: with ``encoder.*`` and ``heads.*``.
+        form: of :data:`~core_models.checkpoints.formats.BY_FAMILY`.
+        config: the module's.
+        folder: made if missing; a model that it holds is replaced.
+        beside: writes more files that belong to the model into the folder given to it.
+
+    Raises:
+        InputError: files of this format cannot hold the config or a head. Nothing is written.
+    """
     plain, form = form, form.at(config)
     heads = tuple(
         dict.fromkeys(n.split(".")[1] for n in module.state_dict() if n.startswith("heads."))
@@ -266,7 +206,6 @@ def save_checkpoint(module: nn.Module, form: Format, config: Config, folder: Pat
     architecture = next(
         name for needed, name in form.architectures.items() if set(needed) <= set(heads)
     )
-    tensors = to_their_tensors(form, module.state_dict(), config)
     values = {
         "architectures": [architecture],
         "model_type": form.model_type,
@@ -274,9 +213,15 @@ def save_checkpoint(module: nn.Module, form: Format, config: Config, folder: Pat
         "dtype": "float32",
     }
     values |= complete(plain, config, values)
-    folder.mkdir(parents=True, exist_ok=True)
-    _write_text(folder / CONFIG, json.dumps(values, indent=2, sort_keys=True) + "\n")
-    write_shards(tensors, folder)
+    tensors = to_their_tensors(form, module.state_dict(), config)
+    text = json.dumps(values, indent=2, sort_keys=True) + "\n"
+
+    def write(aside: Path) -> None:
+        (aside / CONFIG).write_text(text, "utf-8")
+        if beside is not None:
+            beside(aside)
+
+    write_shards(tensors, folder, write)
 
 
 def to_their_tensors(form: Format, ours: Mapping[str, Tensor], config: Config) -> dict[str, Tensor]:
@@ -286,15 +231,53 @@ def to_their_tensors(form: Format, ours: Mapping[str, Tensor], config: Config) -
         if _tied(name):
             continue
         found = form.to_theirs(name)
-        assert found is not None, f"{name} has no row in the {form.model_type} table"
+        if found is None:
+            raise InputError(
+                f"Files of type {form.model_type} have no place for the tensor {name!r}; build "
+                "the model without that part to save it."
+            )
         value = tensor.detach().cpu()
         theirs[found[0]] = found[1].inverse(value, config) if found[1] else value
     packed = form.pack(theirs, config)
     return {name: tensor.contiguous().clone() for name, tensor in packed.items()}
 
 
-def write_shards(tensors: Mapping[str, Tensor], folder: Path) -> None:
-    """One safetensors file, or several below :data:`SHARD_BYTES` with their index."""
+def write_shards(
+    tensors: Mapping[str, Tensor], folder: Path, beside: Callable[[Path], None] | None = None
+) -> None:
+    """One safetensors file, or several below :data:`SHARD_BYTES` with their index.
+
+    Weights that the folder holds are replaced. Everything is written aside first. Then the file
+    that readers begin with goes, and comes back last: whoever reads in between, or after an
+    interruption, finds the old model, the new one, or none, never parts of both.
+
+    Args:
+        tensors: by their names in the files.
+        folder: made if missing.
+        beside: writes more files that belong to these weights into the folder given to it.
+    """
+    aside = folder / _ASIDE
+    shutil.rmtree(aside, ignore_errors=True)  # of an interrupted process
+    aside.mkdir(parents=True)
+    try:
+        _write_weights(tensors, aside)
+        if beside is not None:
+            beside(aside)
+    except BaseException:
+        shutil.rmtree(aside, ignore_errors=True)
+        raise
+    for name in (WEIGHTS, INDEX):  # in this order: where both are there, ours is the index
+        (folder / name).unlink(missing_ok=True)
+    for path in folder.iterdir():
+        if _SHARD.fullmatch(path.name):
+            path.unlink()
+    begin = (WEIGHTS, INDEX)
+    for path in sorted(aside.iterdir(), key=lambda path: path.name in begin):
+        os.replace(path, folder / path.name)
+    aside.rmdir()
+
+
+def _write_weights(tensors: Mapping[str, Tensor], folder: Path) -> None:
     shards: list[dict[str, Tensor]] = [{}]
     room = SHARD_BYTES
     for name, tensor in tensors.items():
@@ -314,10 +297,5 @@ def write_shards(tensors: Mapping[str, Tensor], folder: Path) -> None:
         places |= dict.fromkeys(shard, file)
     total = sum(t.numel() * t.element_size() for t in tensors.values())
     index = {"metadata": {"total_size": total}, "weight_map": places}
-    _write_text(folder / INDEX, json.dumps(index, indent=2, sort_keys=True) + "\n")
-
-
-def _write_text(path: Path, text: str) -> None:
-    aside = path.with_name(path.name + ".part")
-    aside.write_text(text, "utf-8")
-    os.replace(aside, path)
+    text = json.dumps(index, indent=2, sort_keys=True) + "\n"
+    (folder / INDEX).write_text(text, "utf-8")

@@ -63,5 +63,6 @@ FORMAT = Format(
         style=replace(POOLED, dropout_before=True),
     ),
     causal="RobertaForCausalLM",
+    fields=bert.FIELDS,
     prefix="roberta.",
 )

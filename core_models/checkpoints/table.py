@@ -109,6 +109,9 @@ class Format:
     """Tensors that are split before rows are applied, and joined again for writing."""
     settle: Callable[[Config, Mapping[str, Tensor]], Config] = lambda config, tensors: config
     """What only a file's tensors, under today's names, tell about its config."""
+    fields: frozenset[str] = frozenset()
+    """Fields of config.json beside those that every model's may hold: of today's class, and of
+    older ones."""
     leftovers: Mapping[str, str] = field(default_factory=dict)
     """Heads of ours that are left out of a file that also holds the head beside them: tensors
     that were left over from an earlier stage of training."""

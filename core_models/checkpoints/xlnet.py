@@ -11,7 +11,8 @@ from typing import Any
 
 from torch import Tensor
 
-from core_models.checkpoints.fields import Fields
+from core_models.checkpoints import bert
+from core_models.checkpoints.fields import Fields, names, unwritable
 from core_models.checkpoints.table import Format, Ignored, Row
 from core_models.checkpoints.tasks import POOLED, TaskFiles
 from core_models.config import Config, FeedForward, TransformerXL
@@ -61,7 +62,7 @@ def read_config(values: Mapping[str, Any]) -> Config:
     ):
         fields.fixed(key, expected)
     direction = values.get("attn_type", "bi")
-    if direction not in _DIRECTIONS:
+    if not isinstance(direction, str) or direction not in _DIRECTIONS:
         raise InputError(f"config.json: attn_type is {direction!r}; expected bi or uni.")
     clamp = fields.integer("clamp_len", -1, 1_000_000, -1)
     dropout = fields.number("dropout", 0, 1, 0.1)
@@ -99,7 +100,8 @@ def read_config(values: Mapping[str, Any]) -> Config:
 def write_config(config: Config) -> dict[str, Any]:
     """The inverse of :func:`read_config`."""
     terms = config.attention.terms
-    assert isinstance(terms, TransformerXL)
+    if not isinstance(terms, TransformerXL):
+        raise unwritable("attention.terms.kind", terms.kind, config.family, TransformerXL.kind)
     directions = {ours: theirs for theirs, ours in _DIRECTIONS.items()}
     activation = config.feed_forward.activation
     return {
@@ -127,6 +129,14 @@ def write_config(config: Config) -> dict[str, Any]:
 
 _THEIRS = "transformer.layer.{n}."
 _OURS = "encoder.blocks.{n}."
+
+_FIELDS = bert.SUMMARY | names(
+    """
+    attn_type bi_data clamp_len d_head d_inner d_model dropout end_n_top ff_activation hidden_size
+    initializer_range layer_norm_eps mem_len n_head n_layer n_token num_attention_heads
+    num_hidden_layers reuse_len same_length start_n_top untie_r use_mems_eval use_mems_train
+    """
+)
 
 FORMAT = Format(
     model_type="xlnet",
@@ -174,5 +184,6 @@ FORMAT = Format(
         fixed={"summary_type": "last", "summary_use_proj": True},
         answering="ForQuestionAnsweringSimple",
     ),
+    fields=_FIELDS,
     prefix="transformer.",
 )

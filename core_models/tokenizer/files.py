@@ -164,6 +164,11 @@ def specials_from(settings: Mapping[str, Any], vocabulary: Mapping[str, int]) ->
     for role, key in _CONFIG_KEYS.items():
         named = settings.get(key)
         named = named.get("content") if isinstance(named, Mapping) else named
+        if named is not None and not isinstance(named, str):
+            raise InputError(
+                f"{CONFIG_FILE}: {key} is {settings[key]!r}; expected a piece of the vocabulary "
+                "as text, or null."
+            )
         candidates = (named,) if named in vocabulary else _SPELLINGS[role]
         name = next((c for c in candidates if c in vocabulary), None)
         if name is None:
@@ -239,7 +244,7 @@ def read_json(path: Path) -> dict[str, Any]:
     """
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+    except (ValueError, RecursionError) as error:  # ValueError: also numbers beyond reason
         raise InputError(f"{path.name} is not readable as JSON: {error}") from error
     if not isinstance(value, dict):
         raise InputError(f"{path.name} holds a {type(value).__name__}, not a JSON object.")
@@ -263,24 +268,42 @@ def read_folder(folder: Path) -> tuple[tokenizers.Tokenizer, dict[str, Any]]:
     if (folder / TOKENIZER_FILE).is_file():
         return read_backend(folder / TOKENIZER_FILE), settings
     if (folder / VOCABULARY_FILE).is_file():
-        with (folder / VOCABULARY_FILE).open(encoding="utf-8") as file:
-            pieces = [line.rstrip("\n") for line in file]
-        vocabulary = {piece: i for i, piece in enumerate(pieces)}
+        vocabulary = {piece: i for i, piece in enumerate(_lines(folder / VOCABULARY_FILE))}
         backend = wordpiece(
             vocabulary,
             specials_from(settings, vocabulary),
             lowercase=bool(settings.get("do_lower_case", True)),
             handle_chinese_chars=bool(settings.get("tokenize_chinese_chars", True)),
-            strip_accents=settings.get("strip_accents"),
+            strip_accents=_flag(settings, "strip_accents"),
         )
         return backend, settings
     if (folder / "vocab.json").is_file() and (folder / "merges.txt").is_file():
-        model = models.BPE.from_file(str(folder / "vocab.json"), str(folder / "merges.txt"))
+        try:
+            model = models.BPE.from_file(str(folder / "vocab.json"), str(folder / "merges.txt"))
+        except Exception as error:  # the library raises bare Exception
+            raise InputError(
+                f"vocab.json with merges.txt is not a readable tokenizer: {error}"
+            ) from error
         return byte_level(model, settings), settings
     raise InputError(
         f"No tokenizer in {folder.name}: expected {TOKENIZER_FILE}, {VOCABULARY_FILE}, or "
         "vocab.json with merges.txt; save it with transformers' save_pretrained first."
     )
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        with path.open(encoding="utf-8") as file:
+            return [line.rstrip("\n") for line in file]
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path.name} is not readable as UTF-8 text: {error}") from error
+
+
+def _flag(settings: Mapping[str, Any], key: str) -> bool | None:
+    value = settings.get(key)
+    if value is not None and not isinstance(value, bool):
+        raise InputError(f"{CONFIG_FILE}: {key} is {value!r}; expected true, false or null.")
+    return value
 
 
 def byte_level(model: models.BPE, settings: Mapping[str, Any]) -> tokenizers.Tokenizer:

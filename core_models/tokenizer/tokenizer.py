@@ -17,7 +17,7 @@ import tokenizers
 from numpy.typing import NDArray
 
 from core_models.errors import InputError
-from core_models.tokenizer import files, training
+from core_models.tokenizer import checks, files, training
 from core_models.tokenizer.encoding import (
     MARKERS,
     Encoding,
@@ -63,6 +63,7 @@ class Tokenizer:
                 f"allowed: {', '.join(_KINDS)}."
             ) from None
         vocabulary = backend.get_vocab(with_added_tokens=True)
+        checks.check_vocabulary(parsed["model"], vocabulary)
         self._pieces = [""] * (max(vocabulary.values()) + 1)
         for piece, index in vocabulary.items():
             self._pieces[index] = piece
@@ -72,8 +73,9 @@ class Tokenizer:
             parsed.get("post_processor"),
             self.specials,
             pad_left=given.get("padding_side") == "left",
-            pad_segment=int(given.get("pad_token_type_id", 0)),
+            pad_segment=checks.pad_segment(given),
         )
+        checks.check_template(self.template, vocabulary)
         self.pad_id, self.unknown_id, self.cls_id, self.sep_id, self.mask_id = (
             vocabulary[name] for name in self.specials.names()
         )

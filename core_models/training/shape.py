@@ -19,7 +19,7 @@ def build_config(settings: Settings, vocabulary: int, pad_id: int) -> Config:
     config = _resized(size(settings.model.size), wanted)
     if "causal" in (settings.objectives or config.objectives):
         config = replace(config, attention=replace(config.attention, direction="left"))
-    config = _counting_from(config.with_vocabulary(vocabulary, pad_id=pad_id))
+    config = config.with_vocabulary(vocabulary, pad_id=pad_id)
     return _reaching(config, wanted.positions, settings.data.max_length)
 
 
@@ -59,20 +59,6 @@ def _schedule(config: Config, layers: int | None) -> tuple[int, ...]:
         return tuple(range(layers))
     blocks = min(config.blocks, layers)
     return tuple(step * blocks // layers for step in range(layers))
-
-
-def _counting_from(config: Config) -> Config:
-    """Where positions count real tokens only, the file format ties their first row to padding's id.
-
-    (RoBERTa: padding is piece 1, the first token takes row 2.)
-    """
-    parts = config.embeddings
-    if not parts.first_position or parts.positions is None:
-        return config
-    longest = parts.positions - parts.first_position
-    first = parts.pad_id + 1
-    moved = replace(parts, first_position=first, positions=longest + first)
-    return replace(config, embeddings=moved)
 
 
 def _reaching(config: Config, positions: int | None, max_length: int) -> Config:

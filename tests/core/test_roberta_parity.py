@@ -1,5 +1,6 @@
 """RoBERTa against transformers on random tiny models with non-trivial weights."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,12 @@ from transformers import AutoModelForMaskedLM, RobertaConfig, RobertaForMaskedLM
 
 from core_models.batch import Batch
 from core_models.errors import InputError
+from core_models.families import size
+from core_models.model import load
 from core_models.trace import Trace
 from tests.core import parity
 from tests.core.parity import LENGTHS, VOCABULARY, read
+from tests.core.tiny_models import new, tiny
 
 SHAPES = [
     {"hidden_size": 32, "num_hidden_layers": 3, "num_attention_heads": 4, "intermediate_size": 48},
@@ -84,6 +88,31 @@ def test_positions_count_real_tokens_from_two_and_padding_takes_row_one(tmp_path
         assert torch.equal(trace["embedding:positions", None][0], table.weight[rows])
         hidden.append(out.hidden[ids != 1])
     torch.testing.assert_close(hidden[0], hidden[1], atol=1e-5, rtol=0)
+
+
+@pytest.mark.parametrize("pad_id", [0, 1, 5])
+def test_the_first_position_follows_the_pad_id(tmp_path: Path, pad_id: int) -> None:
+    words = new(tiny("bert-mini")).tokenizer
+    config = tiny("roberta-base").with_vocabulary(words.vocabulary, pad_id=pad_id)
+    assert config.embeddings.first_position == pad_id + 1
+    model = new(config).eval()
+    assert model.longest == 19
+    published = size("roberta-base").with_vocabulary(200, pad_id=pad_id)
+    assert published.embeddings.positions == 512 + pad_id + 1
+    batch = model.batch(["red fox sees small dog", "the tree"])
+    model.save(tmp_path)
+    again = load(tmp_path)
+    assert again.config == config
+    with torch.no_grad():
+        assert torch.equal(again.encoder(batch).hidden, model.encoder(batch).hidden)
+        theirs = RobertaModel.from_pretrained(tmp_path, add_pooling_layer=False).eval()
+        assert batch.input_ids is not None
+        assert batch.attention_mask is not None
+        ids = batch.input_ids.masked_fill(~batch.attention_mask, pad_id)
+        hidden = theirs(ids, attention_mask=batch.attention_mask.long()).last_hidden_state
+        real = batch.attention_mask
+        ours = model.encoder(replace(batch, input_ids=ids, segment_ids=None)).hidden
+        torch.testing.assert_close(ours[real], hidden[real], atol=1e-5, rtol=0)
 
 
 def test_two_rows_fewer_than_the_table_are_usable(tmp_path: Path) -> None:

@@ -1,5 +1,7 @@
 import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -86,6 +88,82 @@ def test_damaged_or_missing_files_are_refused(tokenizer: Tokenizer, tmp_path: Pa
     (tmp_path / "tokenizer.json").unlink()
     (tmp_path / "vocab.txt").write_text("[PAD]\n[UNK]\nword\n")
     with pytest.raises(InputError, match="no cls piece"):
+        Tokenizer.from_folder(tmp_path)
+
+
+def spoil(tokenizer: Tokenizer, folder: Path, name: str, change: Callable[[Any], None]) -> None:
+    tokenizer.save(folder)
+    content = json.loads((folder / name).read_text())
+    change(content)
+    (folder / name).write_text(json.dumps(content))
+
+
+@pytest.mark.parametrize("index", [2 * 10**9, 2_000_000])
+def test_an_id_beyond_any_table_is_refused_before_it_takes_memory(
+    tokenizer: Tokenizer, tmp_path: Path, index: int
+) -> None:
+    def change(content: Any) -> None:
+        content["model"]["vocab"]["far"] = index
+
+    spoil(tokenizer, tmp_path, "tokenizer.json", change)
+    with pytest.raises(InputError, match=f"'far' has the id {index}; allowed is 0 to 1999999"):
+        Tokenizer.from_folder(tmp_path)
+
+
+def test_a_vocabulary_without_pieces_is_refused(tokenizer: Tokenizer, tmp_path: Path) -> None:
+    spoil(tokenizer, tmp_path, "tokenizer.json", lambda c: c["model"].update(vocab={}))
+    with pytest.raises(InputError, match=r"model\.vocab is empty"):
+        Tokenizer.from_folder(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        *(("pad_token_type_id", value) for value in ("x", None, -1, True, 64, 1.0, [])),
+        *(("mask_token", value) for value in ([], {"content": []}, {"content": {}}, 7)),
+        ("pad_token", True),
+    ],
+)
+def test_settings_that_are_none_are_named(
+    tokenizer: Tokenizer, tmp_path: Path, key: str, value: Any
+) -> None:
+    spoil(tokenizer, tmp_path, "tokenizer_config.json", lambda c: c.update({key: value}))
+    with pytest.raises(InputError, match=rf"tokenizer_config\.json: {key} is .*; expected"):
+        Tokenizer.from_folder(tmp_path)
+
+
+@pytest.mark.parametrize("value", [None, {"content": "[MASK]"}, "[MASK]"])
+def test_spellings_of_a_special_piece(tokenizer: Tokenizer, tmp_path: Path, value: Any) -> None:
+    change = {"mask_token": value, "pad_token_type_id": 0}
+    spoil(tokenizer, tmp_path, "tokenizer_config.json", lambda c: c.update(change))
+    assert Tokenizer.from_folder(tmp_path).mask_id == tokenizer.mask_id
+
+
+def test_a_template_names_pieces_of_the_vocabulary(tokenizer: Tokenizer, tmp_path: Path) -> None:
+    processor = {"type": "BertProcessing", "cls": ["[BOS]", 2], "sep": ["[SEP]", 3]}
+    spoil(tokenizer, tmp_path, "tokenizer.json", lambda c: c.update(post_processor=processor))
+    with pytest.raises(InputError, match=r"adds the piece '\[BOS\]', which is not in the vocab"):
+        Tokenizer.from_folder(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("files", "match"),
+    [
+        ({"vocab.txt": b"[PAD]\n\xff\n"}, r"vocab\.txt is not readable as UTF-8"),
+        ({"vocab.json": b"[]", "merges.txt": b""}, r"vocab\.json with merges\.txt is not"),
+        (
+            {
+                "vocab.txt": b"[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n",
+                "tokenizer_config.json": b'{"strip_accents": "x"}',
+            },
+            "strip_accents is 'x'; expected true, false or null",
+        ),
+    ],
+)
+def test_older_files_that_are_damaged(tmp_path: Path, files: dict[str, bytes], match: str) -> None:
+    for name, content in files.items():
+        (tmp_path / name).write_bytes(content)
+    with pytest.raises(InputError, match=match):
         Tokenizer.from_folder(tmp_path)
 
 

@@ -1,0 +1,153 @@
+"""Reading the JSON and safetensors files of a model folder.
+
+Pickle files are refused. An index must say the truth about every tensor: two files that hold one
+tensor with different values, or a tensor that is not where the index says, are an error.
+"""
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import safetensors.torch
+import torch
+from safetensors import SafetensorError
+from torch import Tensor
+
+from core_models.errors import InputError
+
+WEIGHTS = "model.safetensors"
+INDEX = "model.safetensors.index.json"
+PICKLES = ("pytorch_model.bin", "pytorch_model.bin.index.json", "model.pt", "model.ckpt")
+
+
+def read_json(path: Path, most: int = 1_000_000) -> dict[str, Any]:
+    """A JSON object from a file of at most ``most`` bytes."""
+    try:
+        if path.stat().st_size > most:
+            raise InputError(f"{path.name} has {path.stat().st_size} bytes; at most {most} fit.")
+        text = path.read_text("utf-8")
+    except FileNotFoundError:
+        raise InputError(
+            f"{path.parent} has no {path.name}; expected a model folder in transformers format."
+        ) from None
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror or error}.") from None
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path} is not valid JSON: {error}") from None
+    try:
+        values = json.loads(text)
+    except (ValueError, RecursionError) as error:  # ValueError: also numbers beyond reason
+        raise InputError(f"{path} is not valid JSON: {error}") from None
+    if not isinstance(values, dict):
+        raise InputError(f"{path} must hold a JSON object, not {type(values).__name__}.")
+    return values
+
+
+def read_tensors(folder: Path) -> dict[str, Tensor]:
+    """Every tensor of a folder's safetensors files, under the names in the files."""
+    return _merged(folder, _read_file)
+
+
+def read_headers(folder: Path) -> dict[str, Tensor]:
+    """What :func:`read_tensors` gives, on the meta device: names and shapes, no weights read."""
+    return _merged(folder, _read_header)
+
+
+def same(one: Tensor, other: Tensor) -> bool:
+    """Whether two tensors hold the same numbers; of tensors without numbers the shape decides."""
+    if one is other:
+        return True
+    if one.shape != other.shape or one.is_meta or other.is_meta:
+        return one.shape == other.shape
+    if one.dtype != other.dtype or one.dtype.itemsize == 1:
+        one, other = one.double(), other.double()
+    return torch.equal(one, other)
+
+
+def _merged(folder: Path, read: Callable[[Path], dict[str, Tensor]]) -> dict[str, Tensor]:
+    places = _places(folder)
+    if places is None:
+        return read(folder / WEIGHTS)
+    tensors: dict[str, Tensor] = {}
+    found: dict[str, list[str]] = {}
+    for file in sorted(set(places.values())):
+        for name, tensor in read(folder / file).items():
+            if not same(tensors.setdefault(name, tensor), tensor):
+                raise InputError(
+                    f"{folder} holds the tensor {name!r} in {found[name][0]} and in {file}, with "
+                    "different values; keep the right one only."
+                )
+            found.setdefault(name, []).append(file)
+    for name, file in places.items():
+        if file not in found.get(name, ()):
+            raise InputError(
+                f"{folder / INDEX} says that {file} holds the tensor {name!r}, which is not there; "
+                "save the model again."
+            )
+    for name, files in found.items():
+        if name not in places:
+            raise InputError(
+                f"{folder / files[0]} holds the tensor {name!r}, which {INDEX} does not list; "
+                "save the model again."
+            )
+    return tensors
+
+
+def _places(folder: Path) -> dict[str, str] | None:
+    """File of each tensor as the index says; None = there is one file without an index."""
+    if not (folder / INDEX).exists():
+        _check_single(folder)
+        return None
+    places = read_json(folder / INDEX, 20_000_000).get("weight_map")
+    if not isinstance(places, dict) or not all(isinstance(f, str) for f in places.values()):
+        raise InputError(f"{folder / INDEX} has no weight_map of tensor names to files.")
+    names = set(places.values())
+    for name in sorted(names):
+        if name in ("", ".", "..") or Path(name).name != name:
+            raise InputError(f"{folder / INDEX} names a file outside its folder: {name!r}.")
+        if not os.path.isfile(folder / name):  # False, too, for names that no file can have
+            raise InputError(f"{folder}: the file {name!r} is listed in {INDEX} but missing.")
+    if WEIGHTS not in names and (folder / WEIGHTS).exists():
+        raise InputError(
+            f"{folder} holds both {WEIGHTS} and {INDEX}, which are the weights of two models; "
+            "remove the one that is out of date."
+        )
+    return places
+
+
+def _check_single(folder: Path) -> None:
+    if (folder / WEIGHTS).exists():
+        return
+    pickles = [name for name in PICKLES if (folder / name).exists()]
+    if pickles:
+        raise InputError(
+            f"{folder} holds {pickles[0]}, a pickle file, which can run code and is refused; "
+            f"save the model as {WEIGHTS} first."
+        )
+    raise InputError(f"{folder} has no {WEIGHTS}.")
+
+
+def _read_file(path: Path) -> dict[str, Tensor]:
+    try:
+        return safetensors.torch.load(path.read_bytes())
+    except SafetensorError as error:
+        raise _broken(path, error) from None
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror or error}.") from None
+
+
+def _read_header(path: Path) -> dict[str, Tensor]:
+    try:
+        with safetensors.safe_open(path, framework="pt") as file:
+            shapes = {name: file.get_slice(name).get_shape() for name in file.keys()}  # noqa: SIM118
+    except SafetensorError as error:
+        raise _broken(path, error) from None
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror or error}.") from None
+    return {name: torch.empty(shape, device="meta") for name, shape in shapes.items()}
+
+
+def _broken(path: Path, error: SafetensorError) -> InputError:
+    return InputError(f"{path} is cut off or not a safetensors file: {error}")

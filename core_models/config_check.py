@@ -1,0 +1,144 @@
+"""What the values of a config may be, and which of them agree with which."""
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+from core_models.errors import InputError
+
+if TYPE_CHECKING:
+    from core_models.config import Config, Convolution, Disentangled, TransformerXL
+
+ACTIVATIONS = ("gelu", "gelu_tanh", "relu", "tanh")
+DIRECTIONS = ("both", "left")
+MASKINGS = (
+    "none",
+    "uniform",
+    "whole_word",
+    "ngram",
+    "windowed_ngram",
+    "span",
+    "with_replacement",
+    "similar",
+    "permutation",
+)
+OBJECTIVES = (
+    "masked_token",
+    "causal",
+    "next_sentence",
+    "sentence_order",
+    "replaced_token",
+    "span_boundary",
+    "permutation",
+)
+"""Pretraining objectives by the head that each trains (the keys of ``heads.HEADS``)."""
+REPLACED_TOKEN_STYLES = ("token", "token_and_first")
+MOST_PIECES = 2_000_000
+"""Most rows of a piece table."""
+MOST_POSITIONS = 1_000_000
+"""Most rows of a table of positions, and the largest relative distance."""
+LARGEST_KERNEL = 1_023
+
+_Range = tuple[str, float, float, float]
+
+
+def check(config: "Config") -> None:
+    """Check ranges, names and the agreements between parts.
+
+    Raises:
+        InputError: a value is outside what is allowed, or two values do not fit together.
+    """
+    for name, value, low, high in (*_ranges(config), *_ranges_of_parts(config)):
+        if not low <= value <= high:  # NaN is outside, too
+            raise InputError(f"{name} is {value}; allowed is {low} to {high}.")
+    for name, found, allowed in _names(config):
+        if found not in allowed:
+            listed = ", ".join("null" if option is None else option for option in allowed)
+            raise InputError(f"{name} is {found!r}; allowed are {listed}.")
+    if len(set(config.objectives)) < len(config.objectives):
+        raise InputError(
+            f"objectives is {list(config.objectives)}; each may be named once. Leave out the "
+            "repeated ones."
+        )
+    if set(config.schedule) != set(range(config.blocks)):
+        raise InputError(
+            f"schedule {config.schedule} must use every block from 0 to its highest number."
+        )
+    if config.convolution is not None:
+        _check_kernel(config.convolution)
+    _check_direction(config)
+
+
+def _ranges(config: "Config") -> Iterator[_Range]:
+    e, a, f = config.embeddings, config.attention, config.feed_forward
+    rows = MOST_POSITIONS if e.positions is None else e.positions
+    yield "embeddings.vocabulary", e.vocabulary, 1, MOST_PIECES
+    yield "embeddings.width", e.width, 1, 16_384
+    if e.positions is not None:
+        yield "embeddings.positions", e.positions, 1, MOST_POSITIONS
+    yield "embeddings.first_position", e.first_position, 0, rows - 1
+    yield "embeddings.segments", e.segments, 0, 64
+    yield "embeddings.pad_id", e.pad_id, 0, e.vocabulary - 1
+    yield "width", config.width, 1, 16_384
+    yield "attention.heads", a.heads, 1, 256
+    yield "attention.head_width", a.head_width, 1, 4_096
+    yield "attention.dropout", a.dropout, 0, 1
+    yield "feed_forward.width", f.width, 1, 65_536
+    yield "schedule", len(config.schedule), 1, 512
+    yield "norm_epsilon", config.norm_epsilon, 0, 1
+    yield "dropout", config.dropout, 0, 1
+    yield "initial_std", config.initial_std, 0, 10
+
+
+def _ranges_of_parts(config: "Config") -> Iterator[_Range]:
+    terms, decoder, masking = config.attention.terms, config.mask_decoder, config.masking
+    if terms.kind == "disentangled":
+        relative = cast("Disentangled", terms)
+        yield "attention.terms.span", relative.span, 1, MOST_POSITIONS
+        if relative.buckets is not None:
+            yield "attention.terms.buckets", relative.buckets, 2, MOST_POSITIONS
+    if terms.kind == "transformer_xl":
+        clamp = cast("TransformerXL", terms).clamp
+        yield "attention.terms.clamp", 0 if clamp is None else clamp, 0, MOST_POSITIONS
+    if decoder is not None:
+        yield "mask_decoder.steps", decoder.steps, 1, 64
+        yield "mask_decoder.positions", decoder.positions, 1, MOST_POSITIONS
+    yield "masking.rate", masking.rate, 0, 1
+    yield "masking.longest", masking.longest, 1, 1_000
+    yield "the sum of masking.split", sum(masking.split), 0, 1 + 1e-9
+    for number, share in enumerate(masking.split):
+        yield f"masking.split.{number}", share, 0, 1
+
+
+def _names(config: "Config") -> Iterator[tuple[str, Any, Sequence[str | None]]]:
+    terms = config.attention.terms
+    yield "head_activation", config.head_activation, (None, *ACTIVATIONS)
+    yield "masking.kind", config.masking.kind, MASKINGS
+    yield "feed_forward.activation", config.feed_forward.activation, ACTIVATIONS
+    if config.convolution is not None:
+        yield "convolution.activation", config.convolution.activation, ACTIVATIONS
+    yield "replaced_token_style", config.replaced_token_style, REPLACED_TOKEN_STYLES
+    for name in config.objectives:
+        yield "objectives", name, OBJECTIVES
+    yield "attention.direction", config.attention.direction, DIRECTIONS
+    if terms.kind == "transformer_xl":
+        direction = cast("TransformerXL", terms).direction
+        yield "attention.terms.direction", direction, DIRECTIONS
+
+
+def _check_kernel(convolution: "Convolution") -> None:
+    kernel = convolution.kernel
+    if not 1 <= kernel <= LARGEST_KERNEL or kernel % 2 == 0:  # an even one would change the length
+        raise InputError(
+            f"convolution.kernel is {kernel}; allowed is an odd number from 1 to {LARGEST_KERNEL}."
+        )
+
+
+def _check_direction(config: "Config") -> None:
+    terms = config.attention.terms
+    if config.attention.direction == "left" and terms.kind != "plain":
+        raise InputError(f"attention.direction left needs plain terms, not {terms.kind}.")
+    if config.left_to_right and (config.convolution or config.mask_decoder):
+        raise InputError(
+            "A model that reads from left to right has neither convolution nor mask_decoder: "
+            "both look to the right."
+        )

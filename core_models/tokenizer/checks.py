@@ -1,0 +1,48 @@
+"""What a tokenizer's files may say."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from core_models.config_check import MOST_PIECES
+from core_models.errors import InputError
+from core_models.tokenizer.files import CONFIG_FILE, FIRST, SECOND, TOKENIZER_FILE, Template
+
+MOST_SEGMENTS = 64
+
+
+def check_vocabulary(model: Mapping[str, Any], vocabulary: Mapping[str, int]) -> None:
+    """Refuse a vocabulary without pieces, or with an id that no model's table can have.
+
+    Args:
+        model: The value of ``model`` in tokenizer.json.
+        vocabulary: Piece to id, added pieces included.
+    """
+    if not model.get("vocab"):
+        raise InputError(f"{TOKENIZER_FILE}: model.vocab is empty; it must list the pieces.")
+    piece = max(vocabulary, key=vocabulary.__getitem__)
+    if vocabulary[piece] >= MOST_PIECES:
+        raise InputError(
+            f"{TOKENIZER_FILE}: the piece {piece!r} has the id {vocabulary[piece]}; allowed is 0 "
+            f"to {MOST_PIECES - 1}, and less than the rows of the model's table."
+        )
+
+
+def check_template(template: Template, vocabulary: Mapping[str, int]) -> None:
+    """Refuse a template with a special piece that the vocabulary lacks."""
+    for slot in (*template.single, *template.pair):
+        if slot.content not in {FIRST, SECOND} and slot.content not in vocabulary:
+            raise InputError(
+                f"{TOKENIZER_FILE}: the post_processor adds the piece {slot.content!r}, which is "
+                "not in the vocabulary; add it there."
+            )
+
+
+def pad_segment(settings: Mapping[str, Any]) -> int:
+    """Segment id of padding, from tokenizer_config.json."""
+    value = settings.get("pad_token_type_id", 0)
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < MOST_SEGMENTS:
+        raise InputError(
+            f"{CONFIG_FILE}: pad_token_type_id is {value!r}; expected a whole number from 0 to "
+            f"{MOST_SEGMENTS - 1}."
+        )
+    return value
