@@ -80,12 +80,16 @@ def _check_file(config: Config) -> None:
 def build_model(
     settings: Settings, plan: Plan, config: Config, tokenizer: Tokenizer, base: Base | None
 ) -> Model:
-    """The model to train: fresh, or with the weights of ``base`` and fresh heads it lacks."""
+    """The model to train: fresh, or with the weights of ``base`` and fresh heads it lacks.
+
+    A run that goes on has a base, too: what a fresh model begins with must not come back then.
+    """
     generator = torch.Generator().manual_seed(settings.seed)
     model = Model.new(config, tokenizer, heads=_heads(plan), generator=generator)
     # Strict is off for the heads that a checkpoint may lack; they start fresh.
     if base is not None:
         model.load_state_dict(base.model.state_dict(), strict=False)
+        return model
     if settings.model.position_waves is not None:
         model.encoder.embeddings.start_positions(settings.model.position_waves)
     if settings.model.encoder_from is not None:
