@@ -129,6 +129,13 @@ def from_rows(
     _check_labels(name, kind, train)
     if dev is None:
         train, dev = hold_out(train)
+        learnt = _labels(kind, train)
+        if kind in ("classify", "pair") and len(learnt) < 2:
+            raise InputError(
+                f"{name}: of {len(train) + len(dev)} rows 15 % are held out, and all that stay to "
+                f"learn from have the label {learnt[0]!r}; add rows of other labels, or give a "
+                "file to measure on."
+            )
     labels = _labels(kind, [*train, *dev])
     scores = [row.score for row in train if row.score is not None]
     made = TaskSet(

@@ -144,7 +144,7 @@ def _held_out(zoo: recipe.Zoo, name: str, options: argparse.Namespace) -> Path:
     whose = name.removesuffix(GENERATOR)
     zoo.run_settings(whose, options.budget)
     chosen = zoo.models[whose].text
-    made = text.build(options.work / "texts" / chosen, zoo.texts[chosen], options.data)
+    made = text.of(zoo.texts, chosen, options.work / "texts", options.data)
     sampled = not zoo.is_chinese(whose) and made.open.stat().st_size > 0
     return made.open if sampled else made.held_out
 

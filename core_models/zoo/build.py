@@ -14,7 +14,7 @@ from core_models.checkpoints.half import round_to_half
 from core_models.errors import InputError
 from core_models.evaluation.minimal_pairs import Pair
 from core_models.model import Model
-from core_models.training.folder import RunFolder
+from core_models.training.folder import RunFolder, read_json
 from core_models.training.models import base_of, published_config
 from core_models.training.plan import plan_for
 from core_models.training.prepare import prepare
@@ -48,16 +48,11 @@ def train(
     Raises:
         InputError: the recipe does not fit, or the run failed; its reason is given.
     """
-    chosen = zoo.models[name].text
-    texts = text.build(work / "texts" / chosen, zoo.texts[chosen], data)
-    data_settings = {
-        "texts": [str(texts.train.resolve())],
-        "held_out_texts": [str(texts.held_out.resolve())],
-    }
+    texts = text.of(zoo.texts, zoo.models[name].text, work / "texts", data)
     run = RunFolder(work / "runs" / name)
     if not run.config_path.exists():
         settings = zoo.run_settings(name, budget)
-        settings["data"] = settings.get("data", {}) | data_settings
+        settings["data"] |= _read(texts.train, texts.held_out)
         _create(run, settings, zoo.tokens(name, budget))
     _finish(run, name, say)
     second = zoo.models[name].then
@@ -66,11 +61,19 @@ def train(
     first, run = run, RunFolder(work / "runs" / f"{name}{_SECOND}")
     if not run.config_path.exists():
         settings = zoo.second_settings(name, budget, second)
-        settings["data"] = settings.get("data", {}) | data_settings
+        train, held_out = texts.train, texts.held_out
+        if second.text is not None:
+            train = text.of(zoo.texts, second.text, work / "texts", data).train
+            held_out = texts.open
+        settings["data"] |= _read(train, held_out)
         settings["model"]["checkpoint"] = str(first.model_path.resolve())
         _create(run, settings, second.tokens)
     _finish(run, name, say)
     return run
+
+
+def _read(train: Path, held_out: Path) -> dict[str, list[str]]:
+    return {"texts": [str(train.resolve())], "held_out_texts": [str(held_out.resolve())]}
 
 
 def _finish(run: RunFolder, name: str, say: Say) -> None:
@@ -133,11 +136,21 @@ def evaluate(
         results["generator"] = questions.figures(generator)
     evaluation = json.loads((run.path / RESULTS).read_text(encoding="utf-8"))
     if run.path.name.endswith(_SECOND):
-        first = run.path.with_name(run.path.name.removesuffix(_SECOND)) / RESULTS
-        before = json.loads(first.read_text(encoding="utf-8"))
+        first = RunFolder(run.path.with_name(run.path.name.removesuffix(_SECOND)))
+        before = json.loads((first.path / RESULTS).read_text(encoding="utf-8"))
         evaluation |= {key: before[key] + evaluation[key] for key in ("tokens", "steps", "seconds")}
+        if _texts(first) != _texts(run):
+            read = ("documents", "tokens")
+            evaluation["data"] |= {
+                key: before["data"][key] + evaluation["data"][key] for key in read
+            }
     found = {"run": evaluation, "environment": run.status().get("environment", {}), **results}
     path.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
+    return found
+
+
+def _texts(run: RunFolder) -> list[str]:
+    found: list[str] = read_json(run.config_path)["data"]["texts"]
     return found
 
 

@@ -102,8 +102,7 @@ def _write(
             *([zoo.models[name].note, ""] if zoo.models[name].note else []),
             "## Text",
             "",
-            *text_lines(zoo, zoo.models[name].text),
-            "",
+            *(line for text in zoo.texts_of(name) for line in [*text_lines(zoo, text), ""]),
             "## Held-out figures",
             "",
             *_figure_lines(results, figures, generator),
@@ -127,7 +126,7 @@ def _run_facts(zoo: Zoo, name: str, results: dict[str, Any], generator: bool) ->
     note = zoo.models[name].note
     return {
         **({"note": note} if note else {}),
-        "text": zoo.models[name].text,
+        "texts": zoo.texts_of(name),
         "documents": run["data"]["documents"],
         "text_tokens": run["data"]["tokens"],
         "vocabulary": run["data"]["vocabulary"],

@@ -38,16 +38,20 @@ class Sampled(Source):
     """Text of a folder that the user gives, one paragraph a line, of which a part is taken."""
 
     words: Annotated[int, Field(ge=1)]
-    """Most words (Chinese: characters) to take, whole documents in the order of the files."""
+    """Most words (Chinese: characters) to take: whole documents in the order of each file, the same
+    number of words of every file."""
 
 
 class TextRecipe(Part):
     """The text that all models of one language read."""
 
-    repeated: list[Repeated]
+    repeated: list[Repeated] = []
     sampled: list[Sampled] = []
     seed: int = 1
     """Of the held-out documents and of the order of the documents."""
+    apart_from: str | None = None
+    """Another text, without whose held-out documents, and any that share a long sentence with
+    them, this one is made."""
 
 
 class Budget(Part):
@@ -68,6 +72,9 @@ class Second(Part):
 
     tokens: Annotated[int, Field(ge=1)]
     """Real tokens to read in it."""
+    text: str | None = None
+    """Another text than the first run's; validated on what the first one's sampled sources hold
+    out."""
     settings: dict[str, Any] = {}
     """Merged into what of the first run's settings a checkpoint does not bring."""
 
@@ -147,16 +154,23 @@ class Zoo(Part):
     def second_settings(self, name: str, budget: str, second: Second) -> dict[str, Any]:
         """Settings of a model's second run, without checkpoint, texts and steps."""
         settings = self.run_settings(name, budget)
-        model, generator = settings.pop("model"), settings.pop("generator", {})
+        model, generator = settings.pop("model"), settings.pop("generator", None)
         settings.pop("tokenizer", None)
         settings["model"] = {key: model[key] for key in ("dropout",) if key in model}
-        kept = ("weight", "temperature")
-        settings["generator"] = {key: generator[key] for key in kept if key in generator}
+        if generator is not None:
+            kept = ("weight", "temperature")
+            settings["generator"] = {key: generator[key] for key in kept if key in generator}
         return merge(settings, second.settings)
 
     def is_chinese(self, name: str) -> bool:
         """Whether a model reads Chinese: texts are named after their language."""
         return self.models[name].text.startswith("chinese")
+
+    def texts_of(self, name: str) -> list[str]:
+        """Names of the texts that a model reads, one after the other."""
+        model = self.models[name]
+        more = [model.then.text] if model.then is not None and model.then.text else []
+        return [model.text, *more]
 
     def tokens(self, name: str, budget: str) -> int:
         """Real tokens that a model reads."""

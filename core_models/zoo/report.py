@@ -160,7 +160,7 @@ def _training(zoo: recipe.Zoo) -> dict[str, Column]:
     return {
         "what": what,
         "machine": _of("run", "machine", show=str),
-        "text": _of("run", "text", show=str),
+        "text": _of("run", "texts", show=", ".join),
         "parameters": lambda entry: _whole(entry.parameters),
         "tokens of text": _of("run", "text_tokens", show=_whole),
         "tokens read": _of("run", "tokens", show=_whole),
@@ -181,10 +181,11 @@ def _apart(found: Iterable[Entry]) -> list[str]:
 def _texts(zoo: recipe.Zoo, found: Iterable[Entry]) -> list[str]:
     """The sources of each text that a model has read."""
     lines = []
-    for name in sorted({e.training["text"] for e in found if "text" in e.training}):
+    for name in sorted({text for e in found for text in e.training.get("texts", ())}):
         if name in zoo.texts:
-            lines += [f"Text `{name}`, of which parts are held out:", "", *text_lines(zoo, name)]
-            lines.append("")
+            other = zoo.texts[name].apart_from
+            held = f"without what `{other}` holds out" if other else "of which parts are held out"
+            lines += [f"Text `{name}`, {held}:", "", *text_lines(zoo, name), ""]
     return lines
 
 
@@ -302,8 +303,7 @@ def _unscored(tasks: Sequence[str], scores: Scores, models: Sequence[Entry]) -> 
     for entry in models:
         lacking = [task for task in tasks if not entry.values(task, "pretrained")]
         plain = [t for t in tasks if t not in lacking and not entry.values(t, "fresh")]
-        text = str(entry.training.get("text", ""))
-        chinese = text.startswith("chinese") or entry.name.endswith("-chinese")
+        chinese = "chinese" in " ".join([entry.name, *entry.training.get("texts", ())])
         if lacking and chinese and not zh:
             lines.append(f"- {entry.name}: these sets are English; the model is not.")
         if chinese != zh:

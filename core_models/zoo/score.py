@@ -90,13 +90,13 @@ def _score(work: Work, name: str, task: str, seed: int, say: Say) -> None:
     if work.recipe.tasks[task].of_text and reads_left(folder):
         say(f"{name} {task}: left out, its first token sees nothing of the text")
         return
-    weights = fingerprint(folder)
+    marks = _marks(folder)
     facts = work.recipe.facts(task)
     todo = [
         (kind, path)
         for kind in work.kinds
         for path in [work.folder / name / f"{task}.{kind}.{seed}.json"]
-        if not _holds(path, facts, weights)
+        if not _holds(path, facts, marks[kind])
     ]
     base = work.folder / "baselines" / f"{task}.json"
     if todo or not _holds(base, facts):
@@ -110,11 +110,16 @@ def _score(work: Work, name: str, task: str, seed: int, say: Say) -> None:
             except InputError as error:
                 say(f"{name} {task} {kind} seed {seed}: {error}")
                 continue
-            _write(path, {"task": facts, "weights": weights, **found})
+            _write(path, {"task": facts, "weights": marks[kind], **found})
             value = found["metrics"][main_metric(rows)]
             say(f"{name} {task} {kind} seed {seed}: {value:.3f} in {found['seconds']:.0f} s")
-            _merge(folder, task, work, weights)
-    _merge(folder, task, work, weights)
+            _merge(folder, task, work)
+    _merge(folder, task, work)
+
+
+def _marks(folder: Path) -> dict[str, str]:
+    """What a model's scores belong to: those from random weights outlast a new training."""
+    return {kind: fingerprint(folder, weights=kind != "fresh") for kind in KINDS}
 
 
 def _tuned(folder: Path, rows: TaskSet, settings: Settings) -> dict[str, Any]:
@@ -152,7 +157,7 @@ def _baseline_facts(rows: TaskSet) -> dict[str, Any]:
     }
 
 
-def _merge(folder: Path, task: str, work: Work, weights: str) -> None:
+def _merge(folder: Path, task: str, work: Work) -> None:
     """Put what is known of one model and task into ``scores.json``; other tasks stay."""
     facts = work.recipe.facts(task)
     base = read_json(work.folder / "baselines" / f"{task}.json")
@@ -164,11 +169,12 @@ def _merge(folder: Path, task: str, work: Work, weights: str) -> None:
         },
     }
     seconds = []
+    marks = _marks(folder)
     for kind in KINDS:
         values = {}
         for path in sorted((work.folder / folder.name).glob(f"{task}.{kind}.*.json")):
             found = read_json(path)
-            if found.get("task") == facts and found.get("weights") == weights:
+            if found.get("task") == facts and found.get("weights") == marks[kind]:
                 values[path.stem.rpartition(".")[2]] = found["metrics"][base["metric"]]
                 seconds.append(found["seconds"])
         entry[kind] = values
@@ -177,7 +183,7 @@ def _merge(folder: Path, task: str, work: Work, weights: str) -> None:
     entry["seconds"] = round(sum(seconds) / len(seconds), 1)
     tasks = kept_scores(folder).get("tasks", {}) | {task: entry}
     ordered = {name: tasks[name] for name in work.recipe.tasks if name in tasks}
-    text = json.dumps({"weights": weights, "tasks": ordered}, indent=2)
+    text = json.dumps({"weights": marks["pretrained"], "tasks": ordered}, indent=2)
     durable.write_text(folder / SCORES, text + "\n")
 
 

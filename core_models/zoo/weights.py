@@ -9,11 +9,12 @@ from core_models.training.folder import read_json
 SCORES = "scores.json"
 
 
-def fingerprint(folder: Path) -> str:
-    """Of a model's weights, vocabulary and config."""
+def fingerprint(folder: Path, *, weights: bool = True) -> str:
+    """Of a model's weights, vocabulary and config; without weights, of what random ones fill."""
     digest = hashlib.sha256()
     for path in sorted(folder.iterdir()):
-        if path.suffix == ".safetensors" or path.name in ("config.json", "tokenizer.json"):
+        held = weights and path.suffix == ".safetensors"
+        if held or path.name in ("config.json", "tokenizer.json"):
             digest.update(path.name.encode() + b"\0" + hashlib.sha256(path.read_bytes()).digest())
     return digest.hexdigest()[:16]
 

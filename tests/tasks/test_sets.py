@@ -247,3 +247,14 @@ def test_chinese_is_told_by_its_letters() -> None:
     assert is_chinese(["\u5317\u4eac\u5728\u54ea\u91cc\uff1f OK"])
     assert not is_chinese(["Beijing is \u5317\u4eac."])
     assert not is_chinese(["123"])
+
+
+def test_a_label_that_is_held_out_altogether() -> None:
+    rows = [Row(text=f"text {n}", label="a") for n in range(2)] + [Row(text="other", label="b")]
+    for count in range(1, 4):
+        kept, _ = sets.hold_out(rows[:count] + rows[2:])
+        if len({row.label for row in kept}) < 2:
+            with pytest.raises(InputError, match="to learn from have the label"):
+                sets.from_rows("few", "classify", rows[:count] + rows[2:])
+            return
+    raise AssertionError("no such split; choose other rows")

@@ -17,7 +17,7 @@ from core_models.zoo.weights import fingerprint
 from tests.core.tiny_models import new, tiny
 
 RUN = {
-    "text": "english",
+    "texts": ["english"],
     "documents": 90,
     "text_tokens": 4_500_000,
     "vocabulary": 8000,

@@ -16,7 +16,7 @@ from core_models.data import documents
 from core_models.errors import InputError
 from core_models.evaluation.minimal_pairs import read_pairs
 from core_models.training.__main__ import main as train
-from core_models.training.folder import RunFolder
+from core_models.training.folder import RunFolder, read_json
 from core_models.training.settings import parse
 from core_models.zoo import build, cards, measure, recipe, text
 from core_models.zoo.__main__ import main
@@ -172,6 +172,30 @@ def test_chinese_text_is_counted_in_characters(data: Path, tmp_path: Path) -> No
     assert len(first) == 3  # sentences
 
 
+def test_a_text_keeps_apart_from_what_another_holds_out(tmp_path: Path) -> None:
+    folder = tmp_path / "data" / "english"
+    folder.mkdir(parents=True)
+    shared = (
+        "A long sentence that stands in two documents shows that one holds a part of the other."
+    )
+    texts = [f"Document {n} is short. So is this." for n in range(20)]
+    (folder / "all.txt").write_text("\n\n".join([*texts, f"Here. {shared}", f"There. {shared}"]))
+    part = recipe.Sampled(pattern="english/*.txt", words=10_000, held_out=0.3)
+    whole = part.model_copy(update={"held_out": 0.0})
+    recipes = {
+        "first": recipe.TextRecipe(sampled=[part], seed=4),
+        "more": recipe.TextRecipe(sampled=[whole], apart_from="first"),
+    }
+    more = text.of(recipes, "more", tmp_path / "texts", tmp_path / "data")
+    held = list(documents.read([tmp_path / "texts" / "first" / text.HELD_OUT]))
+    train = list(documents.read([more.train]))
+    assert any(shared in document for document in held), "or the seed must change"
+    assert not any(shared in document for document in train)
+    assert all(document not in held for document in train)
+    alone = [document for document in held if shared not in document]
+    assert len(train) + len(alone) == len(texts)
+
+
 @pytest.mark.parametrize("name", ZOO.models)
 def test_every_model_is_trained_evaluated_and_exported(
     name: str, small: recipe.Zoo, data: Path, work: Path, request: pytest.FixtureRequest
@@ -249,6 +273,42 @@ def test_a_second_run_goes_on_with_both_models_of_the_first(
     build.export(zoo, name, run, results, tmp_path / "models")
     assert cm.load(tmp_path / "models" / name).heads.keys() == cm.load(run.model_path).heads.keys()
     assert trained().metrics() == run.metrics()
+
+
+def test_a_second_run_may_read_another_text(
+    small: recipe.Zoo, data: Path, tmp_path: Path, same_process: None
+) -> None:
+    name = "albert-mini"
+    then = ZOO.at("cpu").models[name].then
+    assert then is not None
+    assert then.text == "english_more"
+    settings = {"objectives": then.settings["objectives"], "data": then.settings["data"]}
+    second = recipe.Second(tokens=3_000, text=then.text, settings=settings)
+    model = small.models[name].model_copy(update={"then": second})
+    own = small.texts["english"].repeated
+    open_text = ZOO.texts["english"].sampled[-1:]
+    texts = {
+        "english": recipe.TextRecipe(repeated=own, sampled=open_text),
+        "english_more": recipe.TextRecipe(repeated=own, apart_from="english"),
+    }
+    zoo = small.model_copy(update={"models": {name: model}, "texts": texts})
+    run = build.train(zoo, name, budget="smoke", work=tmp_path, data=data, say=lambda line: None)
+    found = parse(read_json(run.config_path))
+    assert found.data.texts == [str(tmp_path / "texts" / "english_more" / text.TRAIN)]
+    assert found.data.held_out_texts == [str(tmp_path / "texts" / "english" / text.OPEN)]
+    assert found.objectives == settings["objectives"]
+    results = build.evaluate(
+        run, tmp_path / "texts" / "english" / text.HELD_OUT, words=5, pairs=read_pairs()[::300]
+    )
+    first = RunFolder(tmp_path / "runs" / name)
+    read = [read_json(each.path / build.RESULTS)["data"]["tokens"] for each in (first, run)]
+    assert results["run"]["data"]["tokens"] == sum(read)
+    build.export(zoo, name, run, results, tmp_path / "models")
+    shown = report(tmp_path / "models")
+    assert "| english, english_more |" in shown
+    assert "Text `english_more`, without what `english` holds out:" in shown
+    card = (tmp_path / "models" / name / "README.md").read_text(encoding="utf-8")
+    assert card.count("the Primer, written for this project") == 2
 
 
 def test_unusable_recipes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
