@@ -3,10 +3,9 @@
 Every finding rests on figures that it names, so that it can be checked against the chart.
 """
 
-import math
 from statistics import median
 
-from app import doctor_task
+from app import doctor_detector, doctor_task
 from app.doctor_case import Case, Finding
 
 _FEWEST = 5
@@ -25,8 +24,8 @@ def examine(case: Case) -> list[Finding]:
         _plateau,
         _slow,
         _overfitting,
-        _generator,
         _context,
+        *doctor_detector.RULES,
         *doctor_task.RULES,
     )
     found = [finding for rule in rules if (finding := rule(case)) is not None]
@@ -38,19 +37,25 @@ def _diverged(case: Case) -> Finding | None:
     reason = str(case.status.get("reason") or "")
     if case.status.get("state") != "failed" or "diverged" not in reason:
         return None
+    kept = "no checkpoint had been written" not in reason
     return Finding(
         kind="diverged",
         level="problem",
         title="The loss ran away",
         text="A loss or gradient was no longer a number, so the run stopped before that update. "
-        "The last checkpoint is good.",
+        "The last checkpoint is good."
+        if kept
+        else "A loss or gradient was no longer a number, so the run stopped before that update. "
+        "No checkpoint had been saved before.",
         cure=_calmer(case),
     )
 
 
 def _unsteady(case: Case) -> Finding | None:
     """A loss that climbs again, or that stands above knowing nothing."""
-    losses = case.series("masked_token_loss") or case.series("loss")
+    losses = case.series(f"{case.pieces}_loss")
+    uniform = case.baseline("uniform") if losses else None
+    losses = losses or case.series("loss")
     # Reports of a fine-tuning are single small batches: their losses jump anyway.
     if len(losses) < _FEWEST or case.status.get("task"):
         return None
@@ -58,7 +63,6 @@ def _unsteady(case: Case) -> Finding | None:
     smooth = [median(values[max(0, n - 2) : n + 1]) for n in range(len(values))]
     best = min(range(len(smooth)), key=smooth.__getitem__)
     now, rise = smooth[-1], smooth[-1] - smooth[best]
-    uniform = case.baseline("uniform")
     climbed = len(smooth) - best > 3 and rise > max(0.3, 0.1 * smooth[best])
     above = uniform is not None and now > uniform + 0.3
     if not climbed and not above:
@@ -118,7 +122,7 @@ def _repeated(case: Case) -> Finding | None:
 
 def _plateau(case: Case) -> Finding | None:
     """Near the entropy of the piece frequencies, and no longer falling."""
-    losses = case.series("masked_token_loss")
+    losses = case.series(f"{case.pieces}_loss")
     entropy = case.baseline("unigram_entropy")
     if entropy is None or len(losses) < _FEWEST:
         return None
@@ -133,6 +137,18 @@ def _plateau(case: Case) -> Finding | None:
         "frequent each piece is: it answers “the”, “,” or “.” everywhere and does not look at the "
         "words around the gap yet."
     )
+    if case.pieces == "causal":
+        common = (
+            f"The loss stands at {now:.2f}, and {entropy:.2f} is what a model gets that only knows "
+            "how frequent each piece is: it answers “the”, “,” or “.” everywhere and does not look "
+            "at the words before yet."
+        )
+    if case.detects:
+        common = (
+            f"The generator's loss stands at {now:.2f}, and {entropy:.2f} is what a model gets "
+            "that only knows how frequent each piece is: it puts “the”, “,” or “.” everywhere, "
+            "which is easy to tell from the text."
+        )
     if tokens < _DROP_TOKENS and case.status.get("state") not in ("finished", "failed"):
         return Finding(
             kind="plateau",
@@ -153,7 +169,7 @@ def _plateau(case: Case) -> Finding | None:
 
 
 def _slow(case: Case) -> Finding | None:
-    losses = case.series("masked_token_loss")
+    losses = case.series(f"{case.pieces}_loss")
     entropy, uniform = case.baseline("unigram_entropy"), case.baseline("uniform")
     if entropy is None or uniform is None or len(losses) < _FEWEST or not case.steps:
         return None
@@ -173,57 +189,34 @@ def _slow(case: Case) -> Finding | None:
 
 
 def _overfitting(case: Case) -> Finding | None:
-    held_out = case.series("validation_masked_token_loss")
-    training = case.series("masked_token_loss")
+    """Of what is learnt; a generator is there for its detector, which may go on learning."""
+    name = "replaced_token" if case.detects else case.pieces
+    held_out = case.series(f"validation_{name}_loss")
+    training = case.series(f"{name}_loss")
     if len(held_out) < 3 or len(training) < _FEWEST:
         return None
     best_step, best = min(held_out, key=lambda pair: pair[1])
     last_step, last = held_out[-1]
     at_best = [value for step, value in training if step <= best_step][-3:]
-    if last_step == best_step or last - best < 0.08 or not at_best:
+    # A detector's loss is one of two answers, and so many times smaller.
+    rise, fall = (0.05 * best, 0.03 * best) if case.detects else (0.08, 0.05)
+    if last_step == best_step or last - best < rise or not at_best:
         return None
-    if median(value for _, value in training[-3:]) > median(at_best) - 0.05:
+    if median(value for _, value in training[-3:]) > median(at_best) - fall:
         return None
+    digits = 3 if case.detects else 2
     return Finding(
         kind="overfitting",
         level="problem",
         title="It learns the text by heart",
-        text=f"On held-out text the loss was best at step {best_step:,} ({best:.2f}) and has "
-        f"risen to {last:.2f}, while the training loss went on falling.",
+        text=f"On held-out text the loss was best at step {best_step:,} ({best:.{digits}f}) and "
+        f"has risen to {last:.{digits}f}, while the training loss went on falling.",
         cure=f"Stop near step {best_step:,}, use more text, a smaller model, or a dropout of 0.1.",
     )
 
 
-def _generator(case: Case) -> Finding | None:
-    """Replaced-token detection: a generator that is right too often leaves nothing to find."""
-    verdicts = case.series("replaced_token_loss")
-    guesses = case.series("masked_token_accuracy")
-    if len(verdicts) < _FEWEST or len(guesses) < _FEWEST:
-        return None
-    right = median(value for _, value in guesses[-3:])
-    rate = case.part("masking").get("rate") or 0.15
-    share = rate * (1 - right)
-    if not 0 < share < 1:
-        return None
-    # The loss of always saying the same: how many tokens were replaced, and nothing else.
-    blind = -(share * math.log(share) + (1 - share) * math.log(1 - share))
-    now = median(value for _, value in verdicts[-3:])
-    if now < 0.95 * blind or (right < 0.35 and case.records[-1]["step"] < 0.5 * case.steps):
-        return None
-    return Finding(
-        kind="strong_generator",
-        level="problem",
-        title="The generator is too strong",
-        text=f"The generator fills {right:.0%} of the gaps correctly, so only {share:.1%} of the "
-        f"tokens are replaced, and the detector's loss ({now:.3f}) is that of one that never "
-        f"looks ({blind:.3f}).",
-        cure="Give the generator a quarter to a half of the model's width, or raise the masking "
-        "rate.",
-    )
-
-
 def _context(case: Case) -> Finding | None:
-    losses = case.series("masked_token_loss")
+    losses = case.series(f"{case.pieces}_loss")
     entropy = case.baseline("unigram_entropy")
     if entropy is None or len(losses) < _FEWEST:
         return None
@@ -235,24 +228,39 @@ def _context(case: Case) -> Finding | None:
         if value > entropy - 0.4:
             break
         since = step
-    return Finding(
-        kind="context",
-        level="good",
-        title="It reads the context",
-        text=f"Since about step {since:,} the loss is clearly below {entropy:.2f}, which is as far "
+    text = (
+        f"Since about step {since:,} the loss is clearly below {entropy:.2f}, which is as far "
         "as knowing the frequent pieces goes. What it gains now comes from the words around the "
-        "gap.",
+        "gap."
     )
+    if case.pieces == "causal":
+        text = (
+            f"Since about step {since:,} the loss is clearly below {entropy:.2f}, which is as far "
+            "as knowing the frequent pieces goes. What it gains now comes from the words before."
+        )
+    if case.detects:
+        text = (
+            f"Since about step {since:,} the generator's loss is clearly below {entropy:.2f}, "
+            "which is as far as knowing the frequent pieces goes: what it puts into the gaps fits "
+            "the words around them."
+        )
+    return Finding(kind="context", level="good", title="It reads the context", text=text)
 
 
 def _calmer(case: Case) -> str:
-    warmup = case.part("schedule").get("warmup") or 0
     rate = _rate(case)
     words = f"Use a lower learning rate: {rate / 3:.1g} instead of {rate:g}"
+    if case.status.get("task") or "task" in case.config:
+        return words + "."  # its warm-up is a share of the steps and never left out
+    warmup = case.part("schedule").get("warmup") or 0
     if warmup < 0.05 * case.steps:
         words += f", and a warm-up of about {max(10, case.steps // 20):,} steps (now {warmup:,})"
     return words + "."
 
 
 def _rate(case: Case) -> float:
-    return float(case.part("optimizer").get("learning_rate") or 5e-4)
+    """Of a fine-tuning the one that it really has, which follows its model's width."""
+    found = case.part("optimizer").get("learning_rate")
+    if case.status.get("task") or "task" in case.config:
+        found = case.config.get("learning_rate") or case.status.get("learning_rate")
+    return float(found or 5e-4)

@@ -8,6 +8,9 @@ from typing import Any, Literal
 Level = Literal["problem", "hint", "good"]
 Record = Mapping[str, Any]
 
+OVER_PIECES = ("masked_token", "permutation", "causal")
+"""Objectives that ask for a piece of the vocabulary."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
@@ -55,6 +58,20 @@ class Case:
             if isinstance(value, int | float) and math.isfinite(value):
                 found.append((int(record["step"]), float(value)))
         return found
+
+    @property
+    def pieces(self) -> str | None:
+        """The objective whose loss is one over pieces, comparable with the frequencies' entropy."""
+        losses = self.status.get("losses") or {}
+        for name in OVER_PIECES:
+            if name in losses or any(f"{name}_loss" in record for record in self.records):
+                return name
+        return None
+
+    @property
+    def detects(self) -> bool:
+        """Whether pieces are told that a generator put there."""
+        return any("replaced_token_loss" in record for record in self.records)
 
     def baseline(self, name: str) -> float | None:
         """``uniform`` or ``unigram_entropy`` in nats."""

@@ -10,6 +10,25 @@ _UNEVEN = 3
 """Labels are uneven when the commonest is this many times as frequent as the rarest."""
 _NAMES = {"accuracy": "accuracy", "entity_f1": "F1", "f1": "F1", "pearson": "correlation"}
 
+_LABEL = "who always gives the commonest label and never reads the text"
+_SAME = {
+    "classify": _LABEL,
+    "pair": _LABEL,
+    "regress": "who always gives the mean score and never reads the text",
+    "tag": "who gives every word the commonest tag and never reads it",
+    "answer": "who never gives an answer, whatever is asked",
+}
+"""By the kind of the set: who is no worse."""
+_LOUDER = (
+    "Train for more epochs with a learning rate three times higher, or start from a model that was "
+    "pretrained for longer. Where one label is rare, add rows of it."
+)
+_MORE = (
+    "Train for more epochs with a learning rate three times higher, start from a model that was "
+    "pretrained for longer, and use more rows that have an answer: saying that there is none is "
+    "learnt first."
+)
+
 
 def _task(case: Case) -> Mapping[str, Any]:
     found = case.status.get("task")
@@ -53,6 +72,8 @@ def _baseline(case: Case) -> Finding | None:
     }
     if not known:
         return None
+    if (blind := _blind(case, best)) is not None:
+        return blind
     title = max(known, key=known.__getitem__)
     name = _NAMES.get(str(main), str(main).replace("_", " "))
     if best < known[title] - 0.005:
@@ -72,6 +93,34 @@ def _baseline(case: Case) -> Finding | None:
         level="good",
         title="It beats what works without a language model",
         text=f"Its best {name} is {best:.3f}; “{title}” reaches {known[title]:.3f}.",
+    )
+
+
+def _blind(case: Case, best: float) -> Finding | None:
+    """No better than one who gives the same answer to everything, and never looks."""
+    task = _task(case)
+    main = str(task.get("main"))
+    values = [
+        each["metrics"].get(main)
+        for each in task.get("baselines") or []
+        if each["name"] == "majority"
+    ]
+    if not values or not isinstance(values[0], int | float) or not best <= values[0] + 0.005:
+        return None
+    always, name = float(values[0]), _NAMES.get(main, main.replace("_", " "))
+    kind = str(task.get("kind"))
+    said = _SAME.get(kind, _LABEL)
+    title = "It is no better than one answer to everything"
+    silent = case.series("validation_no_answer_accuracy")
+    if kind == "answer" and (not silent or silent[-1][1] >= 0.9):
+        title = "It only learnt to answer nothing"
+    return Finding(
+        kind="same_answer",
+        level="problem",
+        title=title,
+        text=f"Its best {name} on the rows to measure on is {best:.3f}, and {always:.3f} is what "
+        f"one gets {said}.",
+        cure=_MORE if kind == "answer" else _LOUDER,
     )
 
 

@@ -7,8 +7,10 @@ from typing import Any, Literal
 
 from app.run_texts import check_names
 from core_models import InputError
+from core_models.families import size
 from core_models.tasks import sets
 from core_models.training import race_schema, settings, task_settings
+from core_models.training.plan import plan_for
 from core_models.training.task_schema import is_task
 
 Kind = Literal["pretraining", "task", "race"]
@@ -65,6 +67,37 @@ def parse(values: Mapping[str, Any]) -> None:
         "race": race_schema.parse,
     }
     readers[kind_of(values)](values)
+
+
+def with_defaults(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Every setting of a config, so that two can be compared; as it stands where it is not good.
+
+    What a fresh model's family decides (objectives, format, masking, vocabulary) is filled in, too.
+    """
+    try:
+        kind = kind_of(values)
+        if kind == "task":
+            return task_settings.parse(values).model_dump(mode="json")
+        if kind == "race":
+            return race_schema.parse(values).model_dump(mode="json")
+        options = settings.parse(values)
+        found: dict[str, Any] = options.model_dump(mode="json")
+        if options.model.size is None:
+            return found
+        plan = plan_for(options, size(options.model.size))
+    except InputError:
+        return dict(values)
+    masking = {name: _plain(getattr(plan.masking, name)) for name in found["masking"]}
+    return found | {
+        "objectives": dict(plan.objectives),
+        "masking": masking if plan.masks else {},
+        "data": found["data"] | {"format": plan.format},
+        "tokenizer": found["tokenizer"] | {"kind": plan.tokenizer, "lowercase": plan.lowercase},
+    }
+
+
+def _plain(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
 
 
 def with_texts(values: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:

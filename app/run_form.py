@@ -4,20 +4,26 @@ Ranges, choices and explanations are read from the schema of ``config.json``, so
 every field that the trainer knows.
 """
 
+import contextlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Any
 
-from app import run_races, run_tasks, run_texts
+import torch
+
+from app import run_models, run_preview, run_races, run_sources, run_tasks, run_texts
 from app.runs import OFF, Runs
 from app.session import Session
+from app.settings import Settings
 from core_models import InputError
+from core_models.config import Config
 from core_models.counts import count
 from core_models.families import FAMILIES
+from core_models.joint import generator_config
 from core_models.training import settings
-from core_models.training.plan import plan_for
+from core_models.training.plan import Plan, plan_for
 from core_models.training.schema import Part
 from core_models.training.shape import build_config
 from core_models.training.task_schema import TaskSettings
@@ -26,6 +32,16 @@ SHAPES = ((2, 128), (2, 256), (4, 256), (4, 512), (8, 512), (12, 768))
 """Layers and width that the form offers; others can be typed."""
 _BASES = {"bert": "bert-base-uncased", "chinese-bert": "chinese-bert-wwm"}
 """Published size of a family that fresh models are cut from, where it is not its first one."""
+_TITLES = {
+    "gpu-five-minutes": "Five minutes on a GPU",
+    "overnight": "Overnight on a CPU",
+    "bert-chinese-words": "BERT for Chinese, whole words",
+}
+"""Titles of recipes that their file names do not give."""
+_CHINESE = "bert-mini-chinese"
+"""The model that a Chinese set begins with; other sets begin with the page's."""
+_FIRST = ("classroom", "gpu-five-minutes", "overnight")
+"""What a visitor should begin with."""
 
 
 def describe(runs: Runs, session: Session) -> dict[str, Any]:
@@ -34,16 +50,41 @@ def describe(runs: Runs, session: Session) -> dict[str, Any]:
         "enabled": runs.enabled,
         "off": None if runs.enabled else OFF,
         "slots": runs.slots,
-        "presets": presets(),
+        "presets": [
+            preset | {"seconds": run_preview.known_seconds(preset["config"])}
+            for preset in presets()
+        ],
+        "gpu": _has_gpu(),
         "families": families(),
         "shapes": [list(shape) for shape in SHAPES],
         "texts": run_texts.shipped(),
-        "models": [{"name": name, "title": title} for title, name in session.choices()],
+        "models": [
+            {"name": name, "title": title, "language": _language(runs, session, name)}
+            for title, name in session.choices()
+        ],
+        "sources": run_sources.describe(),
         "fields": fields(),
         "most_bytes": run_texts.MOST_BYTES,
-        "task": run_tasks.describe() | {"fields": fields(TaskSettings)},
+        "task": run_tasks.describe()
+        | {"fields": fields(TaskSettings), "models": [Settings.from_environment().model, _CHINESE]},
         "race": run_races.describe(),
     }
+
+
+def _language(runs: Runs, session: Session, name: str) -> str | None:
+    """What a model reads, for the choice of one that suits a text."""
+    with contextlib.suppress(InputError, OSError):  # a run that was deleted since it was listed
+        if name.startswith("run/"):
+            return run_models.language(runs.model_path(name))
+        folders = [info.folder for info in session.models() if info.name == name]
+        return run_models.language(folders[0]) if folders else None
+    return None
+
+
+def _has_gpu() -> bool:
+    """Whether a run would train on an accelerator."""
+    found = torch.accelerator.current_accelerator(check_available=True)
+    return found is not None and found.type != "cpu"
 
 
 @cache
@@ -57,9 +98,21 @@ def presets() -> list[dict[str, Any]]:
             settings.parse(config)
         except InputError:
             continue
-        found.append({"name": path.stem, "title": title(path.stem), "config": config})
-    # The shortest first: it is what a visitor should begin with.
-    return sorted(found, key=lambda preset: (preset["config"]["steps"], preset["name"]))
+        found.append(
+            {
+                "name": path.stem,
+                "title": _TITLES.get(path.stem) or title(path.stem),
+                "config": config,
+                "gpu": bool(config.get("compile")),
+            }
+        )
+
+    def place(preset: dict[str, Any]) -> tuple[int, int, str]:
+        name = preset["name"]
+        first = _FIRST.index(name) if name in _FIRST else len(_FIRST)
+        return first, preset["config"]["steps"], name
+
+    return sorted(found, key=place)
 
 
 def title(stem: str) -> str:
@@ -132,8 +185,7 @@ def check(
     Raises:
         InputError: the settings cannot be used.
     """
-    for text in texts:
-        runs.inbox.find(text)
+    reads = [{"id": text} | runs.inbox.facts(text) for text in texts]
     values = runs.checked(config, texts=len(texts), source=source)
     sent = values | {"data": values["data"] | {"texts": [*values["data"]["texts"], "sent"]}}
     options = settings.parse(sent if texts else values)
@@ -145,7 +197,8 @@ def check(
     plan = plan_for(options, model)
     trained = replace(model, objectives=tuple(plan.objectives))
     return {
-        "parameters": count(trained).pretraining,
+        "parameters": count(trained).trained,
+        "generator": _generator(options, trained, plan),
         "family": model.family,
         "layers": model.steps,
         "width": model.width,
@@ -161,4 +214,31 @@ def check(
             "dynamic": plan.masking.dynamic,
         },
         "tokens": options.steps * options.batch_size * options.data.max_length,
+        "reads": reads,
+        "own": own(runs, values, source),
     }
+
+
+def own(runs: Runs, values: Mapping[str, Any], source: str | None) -> list[dict[str, Any]]:
+    """The texts of the run that a form was copied from, as far as it still names them."""
+    if source is None:
+        return []
+    data = values["data"]
+    named = [*data["texts"], *(data.get("training_only") or ())]
+    return run_texts.own_texts(runs.folder(source).path, named)
+
+
+def _generator(options: settings.Settings, model: Config, plan: Plan) -> int | None:
+    """Parameters of the model that fills masks, where one does; shared tables are counted, too."""
+    if "replaced_token" not in plan.objectives:
+        return None
+    wanted = options.generator
+    return count(
+        generator_config(
+            model,
+            layers=wanted.layers,
+            width=wanted.width,
+            heads=wanted.heads,
+            inner=wanted.inner,
+        )
+    ).trained

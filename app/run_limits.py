@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from app.run_texts import MOST_BYTES
 from core_models import InputError
 from core_models.training import race_schema, settings, task_settings
 from core_models.training.settings import Settings
@@ -22,6 +23,8 @@ class Limits:
     """Of a fresh model with its pretraining heads; of its generator, too."""
     minutes: int | None = None
     """After which a run is stopped, with everything saved."""
+    upload: int = MOST_BYTES
+    """Bytes of a text or a table that is sent."""
 
     def check(self, kind: str, values: Mapping[str, Any]) -> None:
         """Refuse a config that is too large; a set is not read here, see :meth:`check_rows`."""
@@ -41,8 +44,11 @@ class Limits:
             self._steps(options.steps, "This run makes")
             self._fresh(options)
 
-    def check_rows(self, values: Mapping[str, Any], beside: Path) -> None:
+    def check_rows(self, values: Mapping[str, Any], beside: Path) -> int:
         """The same for a fine-tuning, whose set lies in or beside its folder by now.
+
+        Returns:
+            The steps of the run itself, without a comparison from scratch.
 
         Raises:
             InputError: too many steps, or the set cannot be used.
@@ -51,6 +57,7 @@ class Limits:
         rows = len(task_settings.load_set(options, beside).train)
         steps = options.epochs * -(-rows // options.batch_size)
         self._steps(steps * (2 if options.compare_from_scratch else 1), "This run makes")
+        return steps
 
     def _steps(self, wanted: int, words: str) -> None:
         if self.steps is not None and wanted > self.steps:
@@ -69,7 +76,7 @@ class Limits:
         from core_models.training.shape import build_config  # noqa: PLC0415
 
         model = build_config(options, options.tokenizer.vocabulary, 0)
-        largest = count(model).pretraining
+        largest = count(model).trained
         if "replaced_token" in plan_for(options, model).objectives:
             wanted = options.generator
             generator = generator_config(
@@ -79,7 +86,7 @@ class Limits:
                 heads=wanted.heads,
                 inner=wanted.inner,
             )
-            largest = max(largest, count(generator).pretraining)
+            largest = max(largest, count(generator).trained)
         if largest > self.parameters:
             raise InputError(
                 f"This model has {largest:,} parameters; this server allows "

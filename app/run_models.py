@@ -1,6 +1,9 @@
 """Models of training runs, as the model picker names them. No Gradio, no PyTorch in it."""
 
+import json
+import re
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 
 from core_models import InputError
@@ -60,3 +63,44 @@ def models(folders: Iterable[RunFolder]) -> list[tuple[str, str]]:
         elif kept := folder.checkpoints():
             found.append((f"run/{run}", f"{run}, step {kept[-1].step:,}"))
     return found
+
+
+_HAN = re.compile(r"[\u3400-\u9fff]")
+_CHINESE_SHARE = 0.15
+"""Pieces with Chinese characters in the vocabulary of a Chinese model, at least."""
+_VOCABULARIES = ("vocab.txt", "tokenizer.json", "vocab.json")
+
+
+def language(folder: Path) -> str | None:
+    """``zh`` or ``en``, as the vocabulary of a model folder tells; None where it has none to read.
+
+    A model that reads Chinese has a share of pieces with its characters; one of English has none,
+    or spells them byte by byte.
+    """
+    for name in _VOCABULARIES:
+        path = folder / name
+        if path.is_file():
+            return _language(path, path.stat().st_mtime_ns)
+    return None
+
+
+@cache
+def _language(path: Path, changed: int) -> str | None:
+    try:
+        text = path.read_text(encoding="utf-8")
+        pieces = text.splitlines() if path.suffix == ".txt" else _pieces(json.loads(text))
+    except (OSError, ValueError):
+        return None
+    if not pieces:
+        return None
+    chinese = sum(bool(_HAN.search(piece)) for piece in pieces)
+    return "zh" if chinese >= _CHINESE_SHARE * len(pieces) else "en"
+
+
+def _pieces(values: object) -> list[str]:
+    """The pieces of a tokenizer.json (its vocabulary is a table or a list of pairs)."""
+    found = values.get("model", values) if isinstance(values, dict) else {}
+    found = found.get("vocab", found) if isinstance(found, dict) else {}
+    if isinstance(found, dict):
+        return [str(piece) for piece in found]
+    return [str(pair[0]) for pair in found if isinstance(pair, list) and pair]

@@ -1,6 +1,7 @@
 """What only a try can tell before a run: its first batch, and how fast it would train here."""
 
 import contextlib
+import json
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
@@ -8,15 +9,20 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from app import run_config
+from app import run_config, run_races
 from app.runs import Runs
 from core_models import InputError
-from core_models.training import settings, task_settings
+from core_models.training import race_schema, settings, task_settings
 from core_models.training.folder import RunFolder
 
 _ONE = Lock()
 """One try at a time: each learns a vocabulary or trains for some seconds."""
 _PATIENCE = 60.0
+_RACE_SECONDS = 0.7
+"""Time for the trial of each entrant of a race."""
+_KNOWN: dict[str, float] = {}
+"""Seconds of configs that were tried, while this server runs."""
+_MOST_KNOWN = 500
 
 
 def first_batch(
@@ -30,6 +36,12 @@ def first_batch(
         if run_config.is_task(values):
             rows = task_look.first_batch(task_settings.parse(values), beside)
             return {"rows": [_labelled(row) for row in rows]}
+        if run_config.kind_of(values) == "race":
+            race = race_schema.parse(values)
+            # Of its first entrant: whoever asks for another one names it first.
+            first = run_races.run_values(race, race.entrants[0])
+            rows = preview.first_batch(settings.parse(first), RunFolder(beside))
+            return {"rows": rows, "entrant": race.entrants[0].name}
         return {"rows": preview.first_batch(settings.parse(values), RunFolder(beside))}
 
 
@@ -39,12 +51,43 @@ def estimate(runs: Runs, config: Any, texts: Sequence[Any], source: str | None) 
     from core_models.training import task_look  # noqa: PLC0415
 
     with _trial(runs, config, texts, source) as (values, beside):
+        if run_config.kind_of(values) == "race":
+            return _race(race_schema.parse(values), beside)
         if run_config.is_task(values):
             found = task_look.estimate(task_settings.parse(values), beside)
         else:
             found = estimates.estimate(settings.parse(values), beside)
+    if not texts and source is None:
+        if len(_KNOWN) >= _MOST_KNOWN:
+            _KNOWN.pop(next(iter(_KNOWN)))
+        _KNOWN[_key(config)] = found.seconds
     speed = found.tokens_per_step / found.seconds_per_step
     return asdict(found) | {"tokens_per_second": speed}
+
+
+def _race(race: race_schema.Race, beside: Path) -> dict[str, Any]:
+    """The same for a race: each entrant is tried for a moment."""
+    from core_models.training import estimate as estimates  # noqa: PLC0415
+
+    rows = []
+    for entrant in race.entrants:
+        options = settings.parse(run_races.run_values(race, entrant))
+        found = estimates.estimate(options, beside, seconds=_RACE_SECONDS)
+        rows.append({"name": entrant.name, "steps": found.steps, "seconds": found.seconds})
+    return {"seconds": sum(row["seconds"] for row in rows), "entrants": rows}
+
+
+def known_seconds(config: Any) -> float | None:
+    """How long a form would train here, if it was asked since this server began."""
+    return _KNOWN.get(_key(config))
+
+
+def _key(config: Any) -> str:
+    """What the time of a form depends on, texts and names left out."""
+    return json.dumps(
+        {k: v for k, v in config.items() if k not in ("name", "description", "seed")},
+        sort_keys=True,
+    )
 
 
 def _labelled(row: dict[str, Any]) -> dict[str, Any]:

@@ -70,6 +70,12 @@ def _module(path: Path) -> tuple[str, str]:
     return "core_models.training", str(path / "config.json")
 
 
+def note(path: Path, **values: Any) -> None:
+    """Keep what the page has found out about a run: ``page.json``."""
+    known = read_json(path / "page.json")
+    durable.write_text(path / "page.json", json.dumps(known | values))
+
+
 def read_json(path: Path) -> dict[str, Any]:
     """A JSON object, or {} for a file that is not there or not one."""
     try:

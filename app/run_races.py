@@ -1,14 +1,22 @@
 """Objective races from the page: what the form offers, and how a race stands. No Gradio in it."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
-from app import run_texts
+from app import run_config, run_texts
 from app.runs import Runs
 from core_models import InputError
+from core_models.config import Config
+from core_models.counts import count
 from core_models.families import FAMILIES
+from core_models.joint import generator_config
 from core_models.tasks import sets
+from core_models.training import race_schema, settings
+from core_models.training.plan import Plan, plan_for
 from core_models.training.race_folder import RaceFolder
+from core_models.training.race_schema import Entrant, Race
+from core_models.training.shape import build_config
 
 MOST_POINTS = 300
 """Reports of each entrant in one answer; of more, evenly spaced ones."""
@@ -31,6 +39,9 @@ _OBJECTIVES: dict[str, dict[str, float]] = {
     "whole-words": {"masked_token": 1.0},
     "sentence-order": {"masked_token": 1.0, "sentence_order": 1.0},
 }
+_ANY_STEPS = 1_000_000
+"""Stands in for the steps of a budget of operations, until they are worked out."""
+_SELECTED = ("masked_token", "span_boundary", "permutation")
 _KEPT = ("name", "size", "objectives", "masking")
 
 
@@ -66,10 +77,82 @@ def _entrant(each: dict[str, Any]) -> dict[str, Any]:
 
 
 def check(runs: Runs, config: Any, texts: Sequence[Any], source: str | None) -> dict[str, Any]:
-    """What a form for a race comes to; InputError when it cannot be run."""
+    """What a form for a race comes to; InputError when it cannot be run.
+
+    Operations are counted at the longest example that is allowed, as are the steps that a budget of
+    operations is good for: a run whose examples are shorter makes more, and each takes less.
+    """
+    reads = [{"id": text} | runs.inbox.facts(text) for text in texts]
     values = runs.checked(config, texts=len(texts), source=source)
-    steps = values["budget"].get("steps")
-    return {"entrants": len(values["entrants"]), "steps": steps}
+    race = race_schema.parse(run_config.with_texts(values, ["sent.csv"] * len(texts)))
+    rows = [_row(race, entrant) for entrant in race.entrants]
+    named = values["data"]["texts"]
+    return {
+        "entrants": len(rows),
+        "steps": race.budget.steps,
+        "flops": race.budget.flops,
+        "rows": rows,
+        "reads": reads,
+        "own": [] if source is None else run_texts.own_texts(runs.folder(source).path, named),
+    }
+
+
+def _row(race: Race, entrant: Entrant) -> dict[str, Any]:
+    options = settings.parse(run_values(race, entrant))
+    config, plan = _planned(race, options)
+    generator = _generator(options, config, plan)
+    return {
+        "name": entrant.name,
+        "title": FAMILIES[config.family].title,
+        "parameters": count(config).trained,
+        "generator": None if generator is None else count(generator).trained,
+        "steps": options.steps,
+        "flops": options.steps * _step_flops(options, config, plan),
+    }
+
+
+def run_values(race: Race, entrant: Entrant) -> dict[str, Any]:
+    """The ``config.json`` of an entrant; with a budget of operations, about as many steps."""
+    steps = race.budget.steps
+    values = race_schema.run_values(race, entrant, steps or _ANY_STEPS)
+    if steps is None:
+        options = settings.parse(values)
+        assert race.budget.flops is not None
+        cost = _step_flops(options, *_planned(race, options))
+        values["steps"] = max(1, round(race.budget.flops / cost))
+    return values
+
+
+def _planned(race: Race, options: settings.Settings) -> tuple[Config, Plan]:
+    config = build_config(options, race.tokenizer.vocabulary, 0)
+    plan = plan_for(options, config)
+    return replace(config, objectives=tuple(plan.objectives)), plan
+
+
+def _generator(options: settings.Settings, config: Config, plan: Plan) -> Config | None:
+    if "replaced_token" not in plan.objectives:
+        return None
+    wanted = options.generator
+    return generator_config(
+        config, layers=wanted.layers, width=wanted.width, heads=wanted.heads, inner=wanted.inner
+    )
+
+
+def _step_flops(options: settings.Settings, config: Config, plan: Plan) -> float:
+    """Operations of an update, as the race counts them."""
+    generator = _generator(options, config, plan)
+    each = [config] if generator is None else [config, generator]
+    return options.batch_size * sum(_training(one, options.data.max_length, plan) for one in each)
+
+
+def _training(config: Config, length: int, plan: Plan) -> float:
+    """As `core_models.training.race_measure` counts: few positions reach the larger heads."""
+    parts = count(config).flops(length)
+    heads = sum(
+        value * (plan.masking.rate if name in _SELECTED else 1.0)
+        for name, value in parts.heads.items()
+    )
+    return 3 * (parts.encoder + parts.mask_decoder + heads)
 
 
 def live(runs: Runs, run: str) -> dict[str, Any]:

@@ -4,14 +4,21 @@ No Gradio, no PyTorch. Metrics are read from where the last look ended, so a hun
 run cost little more than one.
 """
 
-import time
 from collections import OrderedDict
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from app import doctor, run_config, run_process
+from app import (
+    doctor,
+    run_config,
+    run_export,
+    run_models,
+    run_process,
+    run_queue,
+    run_silence,
+)
 from app.runs import Runs
 from core_models import InputError
 from core_models.families import size
@@ -47,19 +54,34 @@ class Reports:
     def overview(self) -> list[dict[str, Any]]:
         """Every run in short, the newest first."""
         waiting = self.runs.queue()
+        waits = run_queue.waits(self, waiting)
         found = []
         for run in self.runs.ids():
             try:
-                found.append(self.summary(run, waiting))
+                found.append(self.summary(run, waiting, waits))
             except InputError:
                 continue  # deleted since it was listed
         return found
 
-    def summary(self, run: str, waiting: list[str] | None = None) -> dict[str, Any]:
-        """One run in short: id, name, state, place in the queue, progress, last figures."""
+    def summary(
+        self,
+        run: str,
+        waiting: list[str] | None = None,
+        waits: dict[str, float | None] | None = None,
+    ) -> dict[str, Any]:
+        """One run in short: id, name, state, place in the queue, progress, last figures.
+
+        Args:
+            run: its id.
+            waiting: the queue, where it is known already.
+            waits: seconds until each of it starts, where they are known already.
+        """
         config = self.runs.config(run)
-        status = self.runs.folder(run).status()
+        folder = self.runs.folder(run)
+        status = folder.status()
         queue = self.runs.queue() if waiting is None else waiting
+        if waits is None:
+            waits = run_queue.waits(self, queue) if run in queue else {}
         state = self.runs.state(run)
         records = self._records(run).records
         held_out = [r for r in records if "validation_masked_token_loss" in r]
@@ -73,16 +95,20 @@ class Reports:
             "name": str(config.get("name") or run),
             "state": state,
             "place": queue.index(run) + 1 if run in queue else None,
-            "reason": _reason(self.runs.folder(run), status, state),
+            "wait_seconds": waits.get(run),
+            "reason": _reason(folder, status, state),
             "model": describe_model(config) | {"race": len(config.get("entrants") or [])},
             "parameters": status.get("parameters"),
             "step": status.get("step", 0),
-            "steps": status.get("steps") or config.get("steps", 0),
+            "steps": status.get("steps") or run_queue.steps_of(config, folder.path) or 0,
             "last": {name: last[name] for name in _FIGURES if name in last},
             "main": _main(status, records),
             "validation": held_out[-1]["validation_masked_token_loss"] if held_out else None,
-            "seconds_left": _seconds_left(status, records) if state == "running" else None,
+            "seconds_left": run_queue.seconds_left(status, records) if state == "running" else None,
             "updated": status.get("updated"),
+            "silent_seconds": run_silence.seconds(folder, status, records)
+            if state in ("running", "stopping")
+            else None,
         }
 
     def live(self, run: str, offset: int = 0, generation: int = 0) -> dict[str, Any]:
@@ -119,6 +145,7 @@ class Reports:
             "task": status.get("task"),
             "evaluated": run_config.is_task(config) and (folder.path / "evaluation.json").exists(),
             "model": f"run/{run}" if folder.model_path.is_dir() or folder.checkpoints() else None,
+            "export": run_export.available(folder),
             "command": run_process.command(folder.path),
         }
 
@@ -143,9 +170,19 @@ class Reports:
             raise InputError("This run has not been validated yet.")
         return found
 
+    def settings(self, run: str) -> dict[str, Any]:
+        """Every setting of a run, those it left out with their defaults: to compare runs by."""
+        values = run_config.with_defaults(self.runs.config(run))
+        run_config.replace_strings(values, lambda name: run_models.name_of(name, self.runs.root))
+        return values
+
     def generation(self, run: str) -> int:
         """How often reports of a run were taken back."""
         return self._records(run).generation
+
+    def records_of(self, run: str) -> list[dict[str, Any]]:
+        """The reports of a run with rising steps."""
+        return self._records(run).records
 
     def _records(self, run: str) -> _Seen:
         """The reports of a run with rising steps, read on from the last look."""
@@ -213,23 +250,16 @@ def _reason(folder: RunFolder, status: dict[str, Any], state: str) -> str | None
     printed = _tail(folder.path / "output.txt", most=1)
     if not status and printed:
         return f"The process ended before it began to train: {printed[-1][:300]}"
+    if folder.checkpoints() or isinstance(folder, RaceFolder):
+        return (
+            "The process is gone without a word: killed, out of memory, or the machine was "
+            "restarted. Nothing up to the last checkpoint is lost; continue the run."
+        )
     return (
         "The process is gone without a word: killed, out of memory, or the machine was restarted. "
-        "Nothing up to the last checkpoint is lost; continue the run."
+        "It had not saved a checkpoint yet, so what it had learned is lost: when you continue the "
+        "run, it begins again at the first step."
     )
-
-
-def _seconds_left(status: dict[str, Any], records: list[dict[str, Any]]) -> float | None:
-    """Time to the last step at the speed of the last reports."""
-    steps, step = status.get("steps"), status.get("step")
-    if not steps or step is None or len(records) < 2:
-        return None
-    first, last = records[-min(6, len(records))], records[-1]
-    made, took = last["step"] - first["step"], last["seconds"] - first["seconds"]
-    if made <= 0 or took <= 0:
-        return None
-    since = max(0.0, time.time() - float(status.get("updated") or time.time()))
-    return max(0.0, float((steps - step) * took / made - min(since, took)))
 
 
 def _changed(path: Path) -> int | None:

@@ -14,14 +14,13 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from app import run_form, run_preview, run_races, run_tasks
-from app.ask import Ask, clean_text, clean_words, whole_number
+from app import run_export, run_form, run_preview, run_races, run_scrub, run_tasks
+from app.ask import whole_number
 from app.run_config import kind_of
 from app.run_reports import Reports, plain
-from app.run_texts import MOST_BYTES
 from app.runs import Runs
 from app.session import Session
-from core_models import InputError, prediction
+from core_models import InputError
 
 PREFIX = "/train"
 TEXTS = f"{PREFIX}/texts"
@@ -42,10 +41,12 @@ class RunRoutes:
         self.runs = runs
         self.reports = reports
         self.session = session
+        self._packing = asyncio.Lock()
 
     async def form(self, request: Request) -> Any:
         """What the form offers."""
-        return await asyncio.to_thread(run_form.describe, self.runs, self.session)
+        found = await asyncio.to_thread(run_form.describe, self.runs, self.session)
+        return found | {"most_bytes": self.runs.limits.upload}
 
     async def overview(self, request: Request) -> Any:
         """Every run in short."""
@@ -96,8 +97,21 @@ class RunRoutes:
         return await asyncio.to_thread(run_tasks.look, self.runs.inbox, values.get("task"))
 
     async def config(self, request: Request) -> Any:
-        """The config of a run, as the form may send it again."""
-        return await asyncio.to_thread(self.runs.as_form, request.path_params["run"])
+        """The config of a run, as the form may send it again; ``full``: with its defaults."""
+        full = request.query_params.get("full", "0") != "0"
+        read = self.reports.settings if full else self.runs.as_form
+        return await asyncio.to_thread(read, request.path_params["run"])
+
+    async def model(self, request: Request) -> Response:
+        """The model of a run as a zip that transformers opens, or that of a snapshot."""
+        text = request.query_params.get("step")
+        step = None if text is None else whole_number(_number(text), "step", 0, MOST_OFFSET)
+        # One after the other: each needs as much room on the disk as its model.
+        async with self._packing:
+            packed = await asyncio.to_thread(
+                run_export.pack, self.runs, request.path_params["run"], step
+            )
+        return run_export.Download(packed)
 
     async def check(self, request: Request) -> Any:
         """What a form comes to."""
@@ -125,8 +139,11 @@ class RunRoutes:
         content = bytearray()
         async for part in request.stream():
             content += part
-            if len(content) > MOST_BYTES:
-                raise InputError(f"The text is larger than {MOST_BYTES >> 20} MB.")
+            if len(content) > self.runs.limits.upload:
+                raise InputError(
+                    f"The text is larger than {self.runs.limits.upload >> 20} MB, the most that "
+                    "this server takes."
+                )
         name, column = (request.query_params.get(key, "") for key in ("name", "column"))
         if request.query_params.get("kind") == "labelled":
             return await asyncio.to_thread(self.runs.inbox.save_labelled, name, bytes(content))
@@ -164,25 +181,10 @@ class RunRoutes:
         return found | {"mine": True}
 
     async def guess(self, request: Request) -> Any:
-        """What a snapshot puts into the gaps of a text; of a detector, what it takes for false."""
+        """What a snapshot makes of a text: guesses or verdicts, and where it looks."""
         values = await _object(request)
-        step = whole_number(values.get("step"), "step", 0, MOST_OFFSET)
-        ask = Ask(
-            text=clean_text(values.get("text")),
-            model=f"run/{request.path_params['run']}/step-{step}",
-            words=clean_words(values.get("words", ())),
-        )
-        model = await asyncio.to_thread(self.session.model, ask.model)
-        if "replaced_token" in model.heads:
-            judged = await self.session.compute(lambda: prediction.detect(model, ask.text))
-            verdicts = [
-                {"text": verdict.display, "probability": verdict.probability}
-                for verdict in judged.verdicts
-                if not verdict.special
-            ]
-            return {"step": step, "predictions": [], "verdicts": verdicts}
-        result = await self.session.fill(ask)
-        return {"step": step, "predictions": [found.to_json() for found in result.predictions]}
+        run = request.path_params["run"]
+        return await run_scrub.guess(self.session, self.runs, run, values)
 
     def routes(self) -> list[Route]:
         """All of them."""
@@ -198,6 +200,7 @@ class RunRoutes:
             Route(f"{PREFIX}/estimate", _guarded(self.estimate), methods=post),
             Route(TEXTS, _guarded(self.send_text), methods=post),
             Route(f"{PREFIX}/runs", _guarded(self.create), methods=post),
+            Route(f"{run}/model.zip", _guarded(self.model, refused=404), methods=get),
             Route(f"{run}/race", _guarded(self.race), methods=get),
             Route(f"{run}/result", _guarded(self.result), methods=get),
             Route(f"{run}/examples", _guarded(self.examples), methods=get),
@@ -208,8 +211,13 @@ class RunRoutes:
         ]
 
 
-def _guarded(answer: Answer) -> Callable[[Request], Awaitable[Response]]:
-    """Answers as JSON; a message for people instead of an error's inside."""
+def _guarded(answer: Answer, refused: int = 200) -> Callable[[Request], Awaitable[Response]]:
+    """Answers as JSON; a message for people instead of an error's inside.
+
+    Args:
+        answer: gives plain values, or a whole response.
+        refused: status of a message for people. Not 200 where a browser would save it as a file.
+    """
 
     async def handle(request: Request) -> Response:
         if request.method == "POST" and request.headers.get(HEADER) != "train":
@@ -218,11 +226,13 @@ def _guarded(answer: Answer) -> Callable[[Request], Awaitable[Response]]:
             values = await answer(request)
         except InputError as error:
             # With status 200: browsers put every other one into their console as a fault.
-            return JSONResponse({"error": str(error)})
+            return JSONResponse({"error": str(error)}, refused)
         except Exception:
             _LOG.exception("%s %s", request.method, request.url.path)
             text = "Something went wrong on the server. Its log says what."
             return JSONResponse({"error": text}, 500)
+        if isinstance(values, Response):
+            return values
         # A diverging run writes NaN, which is no JSON: null in its place.
         return JSONResponse(plain(values), headers={"cache-control": "no-store"})
 

@@ -6,10 +6,9 @@ No Gradio in it. What reads sets and asks models is imported late: a page starts
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from app import run_config
+from app import run_config, run_sources
 from app.ask import clean_text
 from app.run_texts import BESIDE, Inbox
 from app.runs import Runs
@@ -20,7 +19,7 @@ from core_models.tasks.columns import guess
 from core_models.tasks.rows import KINDS, NEEDED, ROLES, Row
 from core_models.tasks.sets import TaskSet
 from core_models.tasks.settings import usual_rate
-from core_models.tasks.tables import read
+from core_models.tasks.tables import Table, parse
 from core_models.tasks.words import words
 from core_models.training import task_settings
 from core_models.training.folder import read_json
@@ -60,7 +59,8 @@ def look(inbox: Inbox, task: Any) -> dict[str, Any]:
     Args:
         inbox: where sent files lie.
         task: ``set`` (shipped name, or the id of a sent file), and of a sent file ``dev`` (another
-            one), ``kind`` and ``columns``.
+            one), ``kind`` and ``columns``. Or a text to read from elsewhere: ``dataset`` or
+            ``folder``, see :func:`app.run_sources.fetch`; the answer is then as of a text sent.
 
     Returns:
         ``problem`` says why a sent file cannot be read as it is; ``columns`` and ``cells`` then
@@ -71,11 +71,12 @@ def look(inbox: Inbox, task: Any) -> dict[str, Any]:
     """
     if not isinstance(task, Mapping):
         raise InputError("task must be an object.")
+    if "dataset" in task or "folder" in task:
+        return asdict(run_sources.fetch(inbox, task))
     name = task.get("set")
     if isinstance(name, str) and name in sets.shipped():
         return {"problem": None, "columns": []} | _facts(sets.load(name))
-    path = inbox.find(name)
-    table = read(path)
+    table = _table(inbox, name)
     found: dict[str, Any] = {
         "columns": list(table.columns),
         "cells": [
@@ -87,11 +88,17 @@ def look(inbox: Inbox, task: Any) -> dict[str, Any]:
         kind, columns = _wanted(task)
         guessed = guess(table, kind=kind, columns=columns)
         found |= {"kind": guessed.kind, "guess": guessed.columns}
-        dev = None if task.get("dev") is None else read(inbox.find(task["dev"]))
-        made = sets.build(table, dev, kind=kind, columns=columns, title=inbox.name_of(name))
+        dev = None if task.get("dev") is None else _table(inbox, task["dev"])
+        made = sets.build(table, dev, kind=kind, columns=columns)
     except InputError as error:
-        return found | {"problem": str(error).replace(path.name, inbox.name_of(name))}
+        return found | {"problem": str(error)}
     return found | {"problem": None} | _facts(made)
+
+
+def _table(inbox: Inbox, value: Any) -> Table:
+    """A sent file; messages name it as the visitor does."""
+    path = inbox.find(value)
+    return parse(path.read_bytes(), path.suffix, inbox.name_of(value))
 
 
 def _wanted(task: Mapping[str, Any]) -> tuple[str | None, dict[str, str]]:
@@ -164,15 +171,15 @@ def check(
 def _open(runs: Runs, options: TaskSettings, texts: Sequence[Any], source: str | None) -> TaskSet:
     """The set of a form, from where it lies now."""
     part = options.task
-    paths: list[Path | None] = [runs.inbox.find(text) for text in texts[:2]]
-    if not paths and source is not None and part.set.startswith(f"{BESIDE}/"):
+    tables: list[Table | None] = [_table(runs.inbox, text) for text in texts[:2]]
+    if not tables and source is not None and part.set.startswith(f"{BESIDE}/"):
         return task_settings.load_set(options, runs.folder(source).path)
-    if not paths:
+    if not tables:
         return task_settings.load_set(options, runs.root)
     columns = {str(role): column for role, column in part.columns.items()}
-    path, dev = [*paths, None][:2]
-    assert path is not None
-    return sets.load(path, dev, kind=part.kind, columns=columns)
+    table, dev = [*tables, None][:2]
+    assert table is not None
+    return sets.build(table, dev, kind=part.kind, columns=columns)
 
 
 def result(runs: Runs, run: str) -> dict[str, Any]:

@@ -1,29 +1,40 @@
-"""Texts and names that visitors send for a training run, checked. No Gradio in it.
+"""Texts and tables that visitors send for a training run, kept until it starts. No Gradio in it."""
 
-A run's config names files: whatever comes from a browser may only name the shipped texts, texts
-that it sent itself, shipped models and models of the runs folder, never a path of this machine.
-"""
-
+import contextlib
 import hashlib
 import json
 import re
+import secrets
 import time
-import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from app import run_tables
+from app.run_names import MOST_BYTES, TABLES, check_names, clean_name, leaves, read_text
 from core_models import InputError
 from core_models.training import durable
 from core_models.training.settings import ASSETS
 
-MOST_BYTES = 20 << 20
+__all__ = [
+    "BESIDE",
+    "MOST_BYTES",
+    "SHIPPED",
+    "Inbox",
+    "Text",
+    "check_names",
+    "clean_name",
+    "leaves",
+    "note_repeated",
+    "own_texts",
+    "read_text",
+    "shipped",
+]
+
 KEPT_SECONDS = 24 * 3600
 FOLDER = ".uploads"
-TABLES = (".csv", ".tsv", ".jsonl", ".parquet")
-"""Endings of tables; everything else is read as text."""
-LABELLED = (".csv", ".tsv", ".jsonl")
+LABELLED = (".csv", ".tsv", ".jsonl", ".parquet")
 """Endings of labelled files."""
 BESIDE = "texts"
 """Folder in a run folder that holds what the visitor sent."""
@@ -35,16 +46,11 @@ SHIPPED: Mapping[str, str] = {
 }
 """Patterns that a page's config may name, with their titles."""
 
-_ID = re.compile(r"[0-9a-f]{16}")
-_MARKS = {
-    b"\xff\xfe": "UTF-16",
-    b"\xfe\xff": "UTF-16",
-    b"PK\x03\x04": "a packed file (zip, docx, xlsx)",
-    b"%PDF": "a PDF",
-    b"\x1f\x8b": "a gzip file",
-    b"\x89PNG": "a picture",
-    b"PAR1": "a Parquet table",
-}
+_ID = re.compile(r"([0-9a-f]{16})(?:\.(\d{1,4}))?")
+"""Of a text, or of a table with the place of a column."""
+_SAMPLE = 4
+"""Documents of a text that are shown, and sentences of each."""
+_SHORT = 200
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,20 +61,32 @@ class Text:
     name: str
     bytes: int
     lines: int
+    """Sentences; of a table, of its column."""
     documents: int
-    """Parts between blank lines."""
-    repeated: int
+    """Parts between blank lines, or rows."""
+    repeated: int = 0
     """Lines that were there before."""
-    column: str | None = None
-    """Column of a table that is read."""
-    sample: tuple[str, ...] = ()
-    """The first documents of a table as they are read."""
+    sample: tuple[tuple[str, ...], ...] = ()
+    """The first documents of a text as sentences."""
+    column: int | None = None
+    """Of a table: place of the column that is read, the one that is probably the text."""
+    columns: tuple[str, ...] = ()
+    """Of a table: all of them. Another one is read by ``<id>.<place>`` in place of the id."""
+    usable: tuple[bool, ...] = ()
+    """Whether each column holds texts."""
+    rows: tuple[tuple[str, ...], ...] = ()
+    """Cells of the first rows."""
 
 
 class Inbox:
-    """Texts on disk, by the hash of their content, until a run takes them."""
+    """Texts on disk, by the hash of their content, until a run takes them.
+
+    A text is ``<id>.txt``, a table ``<id>.csv`` and so on, with its columns as plain text in
+    ``<id>.<place>.txt`` as soon as they are wanted. ``<id>.json`` tells their names.
+    """
 
     def __init__(self, root: Path) -> None:
+        self.root = root
         self.folder = root / FOLDER
 
     def save(self, name: Any, content: bytes, column: str | None = None) -> Text:
@@ -77,93 +95,175 @@ class Inbox:
         Args:
             name: what the visitor calls it; its ending says what it is, see `TABLES`.
             content: its bytes.
-            column: of a table, the column with the text; None = "text", or the only one.
+            column: of a table, the column with the text; None = guessed.
         """
         clean = clean_name(name)
         if Path(clean).suffix in TABLES:
             return self._save_table(clean, content, column)
         text = read_text(content)
+        key = _key("text", clean, text.encode())
+        parts = [part.strip() for part in re.split(r"\n(?:[ \t]*\n)+", text) if part.strip()]
         lines = [line.strip() for line in text.splitlines() if line.strip()]
         if len(lines) < 2:
             raise InputError(
                 "There is only one line of text. Put one sentence on each line and a blank line "
                 "between documents; a few hundred lines are the least that teaches anything."
             )
-        found = Text(
-            id=hashlib.sha256(clean.encode() + b"\0" + text.encode()).hexdigest()[:16],
+        facts = {"lines": len(lines), "documents": len(parts), "bytes": len(content)}
+        self._keep(key, clean, text.encode(), facts)
+        return Text(
+            id=key,
             name=clean,
-            bytes=len(content),
-            lines=len(lines),
-            documents=len(re.findall(r"[^\n](?:\n[ \t]*){2,}(?=\S)", text)) + 1,
             repeated=len(lines) - len(set(lines)),
+            sample=_sample([part.splitlines() for part in parts[:_SAMPLE]]),
+            **facts,
         )
-        self._keep(found.id, clean, text.encode())
-        return found
+
+    def save_documents(self, name: str, documents: Iterable[Sequence[str]]) -> Text:
+        """Keep documents that were read on this machine as one text."""
+        first: list[Sequence[str]] = []
+
+        def noted() -> Iterable[Sequence[str]]:
+            for document in documents:
+                if len(first) < _SAMPLE:
+                    first.append(document)
+                yield document
+
+        self.folder.mkdir(parents=True, exist_ok=True)
+        target = self.folder / f"{secrets.token_hex(8)}.txt"
+        facts = run_tables.write_documents(noted(), target)
+        clean = clean_name(name)
+        durable.write_text(target.with_suffix(".json"), json.dumps({"name": clean} | facts))
+        return Text(id=target.stem, name=clean, sample=_sample(first), **facts)
 
     def _save_table(self, name: str, content: bytes, column: str | None) -> Text:
-        # Imported late: the readers of tables are not needed to watch runs.
-        from core_models.data import sources  # noqa: PLC0415
-
         if Path(name).suffix != ".parquet":
             content = read_text(content).encode()
         elif len(content) > MOST_BYTES or not content.startswith(b"PAR1"):
             raise InputError(f"This is no Parquet table of at most {MOST_BYTES >> 20} MB.")
-        key = hashlib.sha256(f"{name}\0{column}\0".encode() + content).hexdigest()[:16]
+        key = _key("table", name, content)
         path = self._keep(key, name, content)
-        try:
-            seen = sources.preview(sources.Source(paths=(path,), column=column or None), count=3)
-        except InputError as error:
-            path.unlink()
-            message = str(error).replace(str(path), name).replace(path.name, name)
-            raise InputError(message) from None
+        with _named(path, name):
+            try:
+                seen = run_tables.look(path)
+                if column is not None and column not in seen["columns"]:
+                    listed = ", ".join(seen["columns"])
+                    raise InputError(f"{name} has no column {column!r}; it has {listed}.")
+                place = seen["column"] if column is None else seen["columns"].index(column)
+                about = {"name": name, "columns": seen["columns"], "column": place}
+                durable.write_text(self.folder / f"{key}.json", json.dumps(about))
+                facts = self.facts(f"{key}.{place}")
+            except InputError:
+                path.unlink(missing_ok=True)
+                raise
         return Text(
             id=key,
             name=name,
-            bytes=len(content),
-            lines=content.count(b"\n"),
-            documents=len(seen.documents),
-            repeated=0,
-            column=seen.column,
-            sample=tuple(" ".join(document)[:200] for document in seen.documents),
+            bytes=facts["bytes"],
+            lines=facts["lines"],
+            documents=facts["documents"],
+            column=place,
+            columns=tuple(seen["columns"]),
+            usable=tuple(seen["usable"]),
+            rows=tuple(map(tuple, seen["rows"])),
         )
 
-    def save_labelled(self, name: Any, content: bytes) -> dict[str, str]:
-        """Keep a labelled file, whose columns are chosen later; its id and name.
+    def save_labelled(self, name: Any, content: bytes) -> dict[str, Any]:
+        """Keep a labelled file, whose columns are chosen later; its id, name and bytes.
 
-        Without an ending that says so, its first line tells JSON Lines, TSV and CSV apart.
+        Without an ending that says so, its first line tells JSON Lines, TSV and CSV apart. A
+        Parquet table is kept as JSON Lines.
         """
         clean = clean_name(name)
-        text = read_text(content)
-        if Path(clean).suffix not in LABELLED:
-            first = text.strip().partition("\n")[0]
-            ending = ".jsonl" if first.startswith("{") else ".tsv" if "\t" in first else ".csv"
-            clean = Path(clean).stem + ending
-        key = hashlib.sha256(f"{clean}\0".encode() + text.encode()).hexdigest()[:16]
-        self._keep(key, clean, text.encode())
-        return {"id": key, "name": clean}
+        size = len(content)
+        if content.startswith(b"PAR1") and size <= MOST_BYTES:
+            kept, content = f"{Path(clean).stem}.jsonl", self._unpacked(clean, content)
+        elif Path(clean).suffix == ".parquet":
+            raise InputError(f"This is no Parquet table of at most {MOST_BYTES >> 20} MB.")
+        else:
+            text = read_text(content)
+            if Path(clean).suffix not in LABELLED:
+                first = text.strip().partition("\n")[0]
+                ending = ".jsonl" if first.startswith("{") else ".tsv" if "\t" in first else ".csv"
+                clean = Path(clean).stem + ending
+            kept, content = clean, text.encode()
+        key = _key("labelled", clean, content)
+        self._keep(key, kept, content, {"name": clean, "kept": kept})
+        return {"id": key, "name": clean, "bytes": size}
+
+    def _unpacked(self, name: str, content: bytes) -> bytes:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        path = self.folder / f"{secrets.token_hex(8)}.parquet"
+        try:
+            path.write_bytes(content)
+            with _named(path, name):
+                return run_tables.json_lines(path)
+        finally:
+            path.unlink(missing_ok=True)
 
     def name_of(self, value: Any) -> str:
         """What the visitor calls a text."""
-        about = self.find(value).with_suffix(".json")
-        return str(json.loads(about.read_text(encoding="utf-8"))["name"])
+        return str(self._about(self.find(value))["name"])
 
-    def _keep(self, key: str, name: str, content: bytes) -> Path:
+    def _about(self, path: Path) -> dict[str, Any]:
+        about: dict[str, Any] = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
+        return about
+
+    def facts(self, value: Any) -> dict[str, Any]:
+        """``name``, ``lines``, ``documents`` and ``bytes`` of a text as a run would read it.
+
+        Raises:
+            InputError: it is gone, or the chosen column of a table cannot be read.
+        """
+        return self._about(self._plain(value))
+
+    def _plain(self, value: Any) -> Path:
+        """The file that a run reads: of a table, one column as plain text."""
+        path = self.find(value)
+        about = self._about(path)
+        if path.suffix not in TABLES or "columns" not in about:
+            return path
+        given = _ID.fullmatch(value)
+        place = int(given[2]) if given and given[2] else about["column"]
+        if place >= len(about["columns"]):
+            raise InputError(f"{about['name']} has no column {place}.")
+        target = path.with_name(f"{path.stem}.{place}.txt")
+        beside = path.with_name(f"{path.stem}.{place}.json")
+        if not target.exists() or not beside.exists():
+            column = about["columns"][place]
+            with _named(path, about["name"]):
+                facts = run_tables.write_text(path, column, target)
+            stem = f"{Path(about['name']).stem}-{column}"
+            durable.write_text(beside, json.dumps({"name": clean_name(f"{stem}.txt")} | facts))
+        return target
+
+    def _keep(
+        self, key: str, name: str, content: bytes, about: Mapping[str, Any] | None = None
+    ) -> Path:
         self.folder.mkdir(parents=True, exist_ok=True)
         self._forget_old()
         path = self.folder / f"{key}{Path(name).suffix}"
         path.write_bytes(content)
-        durable.write_text(self.folder / f"{key}.json", json.dumps({"name": name}))
+        durable.write_text(
+            self.folder / f"{key}.json", json.dumps({"name": name} | dict(about or {}))
+        )
         return path
 
     def copy(self, ids: Iterable[Any], folder: Path) -> list[str]:
-        """Copy texts into ``folder/texts`` and give their names relative to ``folder``."""
+        """Copy texts into ``folder/texts`` and give their names relative to ``folder``.
+
+        What lies there already, copied from another run, is never written over.
+        """
         names: list[str] = []
         for value in ids:
-            source = self.find(value)
-            name = self.name_of(value)
+            source = self._plain(value)
+            about = self._about(source)
+            name = Path(str(about.get("kept") or about["name"]))
             target = folder / BESIDE / name
-            if f"{BESIDE}/{name}" in names:
-                target = folder / BESIDE / f"{value[:4]}-{name}"
+            number = 2
+            while target.exists():
+                target = folder / BESIDE / f"{name.stem}-{number}{name.suffix}"
+                number += 1
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(source.read_bytes())
             names.append(f"{BESIDE}/{target.name}")
@@ -171,40 +271,59 @@ class Inbox:
 
     def find(self, value: Any) -> Path:
         """The file of a text by its id; InputError when there is none."""
-        if isinstance(value, str) and _ID.fullmatch(value):
+        given = _ID.fullmatch(value) if isinstance(value, str) else None
+        if given:
             for suffix in (".txt", *TABLES):
-                if (path := self.folder / f"{value}{suffix}").exists():
+                path = self.folder / f"{given[1]}{suffix}"
+                if path.exists() and path.with_suffix(".json").exists():
                     return path
         raise InputError("A text that was sent is gone; it is kept for a day. Send it again.")
 
     def _forget_old(self) -> None:
         for path in self.folder.iterdir():
-            if time.time() - path.stat().st_mtime > KEPT_SECONDS:
-                path.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):  # another request was quicker
+                if time.time() - path.stat().st_mtime > KEPT_SECONDS:
+                    path.unlink(missing_ok=True)
 
 
-def read_text(content: bytes) -> str:
-    """The text of a file; InputError says what is wrong with it and what to do."""
-    if not content.strip():
-        raise InputError("The text is empty.")
-    if len(content) > MOST_BYTES:
-        raise InputError(
-            f"The text has {len(content) / 2**20:.1f} MB and the page takes up to "
-            f"{MOST_BYTES >> 20} MB. Longer ones go through the command line: see docs/training.md."
-        )
-    for mark, kind in _MARKS.items():
-        if content.startswith(mark):
-            raise InputError(f"This is {kind}, not a plain text. Save it as text in UTF-8.")
+def _key(kind: str, name: str, content: bytes) -> str:
+    return hashlib.sha256(f"{kind}\0{name}\0".encode() + content).hexdigest()[:16]
+
+
+def _sample(documents: Iterable[Sequence[str]]) -> tuple[tuple[str, ...], ...]:
+    return tuple(
+        tuple(line.strip()[:_SHORT] for line in document[:_SAMPLE] if line.strip())
+        for document in documents
+    )
+
+
+@contextlib.contextmanager
+def _named(path: Path, name: str) -> Iterator[None]:
+    """Messages that name a file of the inbox name what the visitor calls it."""
     try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InputError(
-            f"This file is not UTF-8 text (byte {error.start:,}). Save it as UTF-8, or send a text "
-            "file and not another kind of document."
-        ) from None
-    if any(unicodedata.category(letter) == "Cc" and letter not in "\n\r\t\f" for letter in text):
-        raise InputError("This file holds control characters, so it is not a plain text.")
-    return text.replace("\r\n", "\n").replace("\r", "\n")
+        yield
+    except InputError as error:
+        told = str(error).replace(str(path), name).replace(path.name, name)
+        raise InputError(told) from None
+
+
+def own_texts(folder: Path, names: Iterable[Any]) -> list[dict[str, Any]]:
+    """Size of the texts that a visitor sent for a run, of which another one is made.
+
+    Args:
+        folder: of the run.
+        names: of ``data.texts``; others than those beside the run are left out.
+    """
+    found = []
+    for name in names:
+        if not isinstance(name, str) or not name.startswith(f"{BESIDE}/"):
+            continue
+        path = folder / BESIDE / Path(name).name
+        if path.is_file():
+            text = path.read_bytes()
+            lines = sum(bool(line.strip()) for line in text.splitlines())
+            found.append({"name": name, "bytes": len(text), "lines": lines})
+    return found
 
 
 def note_repeated(path: Path) -> None:
@@ -216,16 +335,6 @@ def note_repeated(path: Path) -> None:
         durable.write_text(path / "page.json", json.dumps({"repeated": share}))
 
 
-def clean_name(value: Any) -> str:
-    """A file name from a visitor as a harmless one that ends in .txt or as a table."""
-    name = value if isinstance(value, str) else ""
-    name = name.rsplit("/", 1)[-1].rsplit("\\", 1)[-1]
-    suffix = next((end for end in TABLES if name.lower().endswith(end)), ".txt")
-    stem = name[: -len(suffix)] if name.lower().endswith(suffix) else name
-    stem = re.sub(r"[^\w-]+", "-", stem).strip("-_")[:40]
-    return f"{stem or 'text'}{suffix}"
-
-
 def shipped() -> list[dict[str, Any]]:
     """The texts that come with Cloze: pattern, title and characters."""
     found = []
@@ -235,47 +344,3 @@ def shipped() -> list[dict[str, Any]]:
             size = sum(path.stat().st_size for path in files)
             found.append({"pattern": pattern, "title": title, "bytes": size})
     return found
-
-
-_FREE = ("name", "description")
-_COLUMNS = ("task.columns", "data.column")
-_SOURCES = (
-    "task.set",
-    "task.dev",
-    "data.texts",
-    "data.training_only",
-    "data.held_out_texts",
-    "data.dataset",
-)
-
-
-def check_names(config: Any, allowed: Iterable[str]) -> None:
-    """Refuse every name in a config that could be a path, but those in ``allowed``.
-
-    Args:
-        config: what ``config.json`` will hold, or any part of it.
-        allowed: names that were made here, such as folders of the runs folder.
-    """
-    known = set(allowed)
-    for path, value in leaves(config):
-        if path in _FREE or path.startswith(_COLUMNS) or value in known:
-            continue
-        if ("/" in value or "\\" in value or value.startswith((".", "~"))) or (
-            path.startswith(_SOURCES)
-        ):
-            raise InputError(
-                f"{path} names {value[:80]!r}; the page takes the texts and models that it lists. "
-                "Other files go through the command line: see docs/training.md."
-            )
-
-
-def leaves(value: Any, path: str = "") -> Iterable[tuple[str, str]]:
-    """Every string in plain values, with its path."""
-    if isinstance(value, str):
-        yield path, value
-    elif isinstance(value, Mapping):
-        for key, child in value.items():
-            yield from leaves(child, f"{path}.{key}" if path else str(key))
-    elif isinstance(value, list):
-        for child in value:
-            yield from leaves(child, path)

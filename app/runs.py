@@ -161,9 +161,9 @@ class Runs:
                     self.copy_texts(source, path)
                 values = run_config.with_texts(values, self.inbox.copy(texts, path))
                 run_config.parse(values)
-                if run_config.is_task(values):
-                    self.limits.check_rows(values, path)
                 note_repeated(path)
+                if run_config.is_task(values):
+                    run_process.note(path, steps=self.limits.check_rows(values, path))
                 run_owner.note(path, owner)
                 kind.create(path, values)
             except BaseException:

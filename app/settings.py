@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
+from app import run_sources
 from app.run_limits import NO_LIMITS, Limits
+from app.run_texts import MOST_BYTES
 from core_models import InputError
 
 RUNS = Path(__file__).resolve().parent.parent / "runs"
@@ -33,11 +35,15 @@ class Settings:
     shared: bool = False
     """CLOZE_TRAIN=shared: every page may stop and delete every run."""
     limits: Limits = NO_LIMITS
-    """CLOZE_TRAIN_STEPS, CLOZE_TRAIN_PARAMETERS and CLOZE_TRAIN_MINUTES, of one run."""
+    """CLOZE_TRAIN_STEPS, CLOZE_TRAIN_PARAMETERS, CLOZE_TRAIN_MINUTES and CLOZE_TRAIN_UPLOAD_MB, of
+    one run."""
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> Self:
         """Read the variables; InputError names the one that cannot be used."""
+        run_sources.allowed(environment)
+        most = MOST_BYTES >> 20
+        upload = _number(environment, "CLOZE_TRAIN_UPLOAD_MB", 1, most) or most
         return cls(
             port=_number(environment, "PORT", 0, 65_535),
             host=environment.get("CLOZE_HOST") or None,
@@ -51,6 +57,7 @@ class Settings:
                 steps=_number(environment, "CLOZE_TRAIN_STEPS", 1, 10**9),
                 parameters=_number(environment, "CLOZE_TRAIN_PARAMETERS", 1, 10**12),
                 minutes=_number(environment, "CLOZE_TRAIN_MINUTES", 1, 10**6),
+                upload=upload << 20,
             ),
         )
 

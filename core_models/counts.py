@@ -39,7 +39,7 @@ class Count:
     """The part beside the first block."""
     mask_decoder: int = 0
     """Absolute positions of the mask decoder; published figures leave them out, and so do the
-    sums below."""
+    sums below, but for ``trained``."""
     untrained_pooler: int = 0
     """A pooler that the released classes carry although no objective trains it (RoBERTa)."""
     config: Config | None = field(default=None, repr=False, compare=False)
@@ -85,6 +85,11 @@ class Count:
     def pretraining(self) -> int:
         """The encoder with every pretraining head, and the pooler that one of them trains."""
         return self.encoder + self.pooler + sum(self.heads.values())
+
+    @property
+    def trained(self) -> int:
+        """All that a pretraining holds and moves: as above, with the mask decoder's positions."""
+        return self.pretraining + self.mask_decoder
 
     def to_json(self) -> dict[str, Any]:
         """Parts, sums and bytes as plain values."""

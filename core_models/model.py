@@ -214,6 +214,11 @@ def _info(folder: Path) -> ModelInfo:
     )
 
 
+def heads_of(folder: Path) -> tuple[str, ...]:
+    """Heads that the files of a model folder hold; InputError where there is none to read."""
+    return _info(folder).heads
+
+
 def load(name: str | Path) -> Model:
     """A model by shipped name, by folder in transformers format, or by hub id ``owner/model``.
 

@@ -2,6 +2,7 @@
 
 import csv
 import importlib
+import io
 import itertools
 import json
 from collections.abc import Iterable, Iterator, Sequence
@@ -57,10 +58,35 @@ def open_table(
     kind = ending(path)
     if kind == ".parquet":
         return _parquet(path, column)
-    source = lines(path, most_bytes=most_bytes)
+    source = _lines(path, most_bytes)
     if kind == ".jsonl":
         return _json_lines(source, path.name, column)
     return _separated(source, path.name, column, "\t" if kind == ".tsv" else delimiter)
+
+
+def head(path: Path, count: int) -> tuple[list[str], list[dict[str, Any]]]:
+    """All columns of a file and its first rows, as they stand: nothing is chosen or refused.
+
+    Args:
+        path: As for `open_table`.
+        count: How many rows, at most.
+
+    Raises:
+        InputError: The file is empty or damaged, as far as it is read.
+    """
+    kind = ending(path)
+    if kind == ".parquet":
+        return _parquet_head(path, count)
+    source = _lines(path)
+    if kind == ".jsonl":
+        found = [row for _, row in itertools.islice(_objects(source, path.name), max(1, count))]
+        if not found:
+            raise InputError(f"{path.name} is empty.")
+        return list(found[0]), found
+    rows = _rows(source, path.name, "\t" if kind == ".tsv" else None)
+    columns = _header(rows, path.name)
+    cells = _checked(rows, columns, path.name)
+    return columns, [dict(zip(columns, row, strict=True)) for row in itertools.islice(cells, count)]
 
 
 def open_dataset(dataset: Any, name: str, column: str | None) -> Table:
@@ -108,6 +134,15 @@ def pick_split(dataset: Any, split: str) -> Any:
     return dataset[split]
 
 
+def _lines(path: Path, most_bytes: int | None = None) -> Iterator[str]:
+    r"""The lines of a file, which may also end in ``\r`` alone, as old programs wrote them."""
+    for line in lines(path, most_bytes=most_bytes):
+        if "\r" in line:
+            yield from io.StringIO(line, newline="")
+        else:
+            yield line
+
+
 def _choose(columns: Sequence[str], wanted: str | None, name: str) -> str:
     listed = ", ".join(columns)
     if wanted is not None:
@@ -122,28 +157,49 @@ def _choose(columns: Sequence[str], wanted: str | None, name: str) -> str:
 
 
 def _text(value: Any, name: str, where: str, column: str) -> Cell:
-    if value is None or isinstance(value, str):
+    if value is None:
         return value
+    if isinstance(value, str):
+        return _whole(value, name, where, column)
     if isinstance(value, list) and all(isinstance(item, str) for item in value):
-        return value
+        return [_whole(item, name, where, column) for item in value]
     raise InputError(
         f"{name}, {where}: {column!r} is {type(value).__name__}, not a text or a list of texts."
     )
 
 
+def _whole(text: str, name: str, where: str, column: str) -> str:
+    """A text without halves of characters, which JSON can spell and no file can hold."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        code = ord(text[error.start])
+        raise InputError(
+            f"{name}, {where}: {column!r} holds half a character (\\u{code:04x}, after "
+            f"{error.start} others); write it whole or leave it out."
+        ) from error
+    return text
+
+
 def _separated(
     source: Iterator[str], name: str, column: str | None, delimiter: str | None
 ) -> Table:
+    rows = _rows(source, name, delimiter)
+    columns = _header(rows, name)
+    chosen = _choose(columns, column, name)
+    at = columns.index(chosen)
+    return Table(columns, chosen, (row[at] for row in _checked(rows, columns, name)))
+
+
+def _rows(source: Iterator[str], name: str, delimiter: str | None) -> Any:
+    """A reader of rows; None = the delimiter is found."""
     sample = list(itertools.islice(source, _SAMPLE))
     if not any(line.strip() for line in sample):
         raise InputError(f"{name} is empty.")
     # One limit for all of Python, 128 KiB at first: a cell may hold a whole book.
     csv.field_size_limit(max(csv.field_size_limit(), _LONGEST_CELL))
     found = _delimiter(sample) if delimiter is None else delimiter
-    rows = csv.reader(itertools.chain(sample, source), delimiter=found, strict=True)
-    columns = _header(rows, name)
-    chosen = _choose(columns, column, name)
-    return Table(columns, chosen, _column(rows, columns, chosen, name))
+    return csv.reader(itertools.chain(sample, source), delimiter=found, strict=True)
 
 
 def _header(rows: Iterator[list[str]], name: str) -> list[str]:
@@ -156,8 +212,8 @@ def _header(rows: Iterator[list[str]], name: str) -> list[str]:
     return columns
 
 
-def _column(rows: Any, columns: list[str], chosen: str, name: str) -> Iterator[str]:
-    at = columns.index(chosen)
+def _checked(rows: Any, columns: list[str], name: str) -> Iterator[list[str]]:
+    """The rows that are not empty, each with as many cells as there are columns."""
     try:
         for row in rows:
             if row and len(row) != len(columns):
@@ -166,7 +222,7 @@ def _column(rows: Any, columns: list[str], chosen: str, name: str) -> Iterator[s
                     f"({', '.join(columns)}); put texts with delimiters in double quotes."
                 )
             if row:
-                yield row[at]
+                yield row
     except csv.Error as error:
         raise InputError(f"{name}, line {rows.line_num}: {error}.") from error
 
@@ -175,7 +231,10 @@ def _delimiter(sample: list[str]) -> str:
     """The delimiter that gives all lines equally many cells, and most of them; "," if none does."""
     best, most = ",", 1
     for delimiter in _DELIMITERS:
-        rows = [row for row in csv.reader(sample, delimiter=delimiter) if row]
+        try:
+            rows = [row for row in csv.reader(sample, delimiter=delimiter) if row]
+        except csv.Error:  # said by the reader itself, with the place
+            continue
         # The sample may end inside a quoted cell.
         widths = {len(row) for row in (rows[:-1] if len(sample) == _SAMPLE else rows)}
         if len(widths) == 1 and max(widths) > most:
@@ -199,7 +258,7 @@ def _objects(source: Iterator[str], name: str) -> Iterator[tuple[int, dict[str, 
             continue
         try:
             value = json.loads(line)
-        except (json.JSONDecodeError, RecursionError) as error:
+        except (ValueError, RecursionError) as error:  # ValueError: also numbers beyond reason
             raise InputError(f"{name}, line {number} is not JSON: {error}.") from error
         if not isinstance(value, dict):
             raise InputError(
@@ -218,13 +277,29 @@ def _fields(rows: Iterable[tuple[int, dict[str, Any]]], chosen: str, name: str) 
         yield _text(row[chosen], name, f"line {number}", chosen)
 
 
-def _parquet(path: Path, column: str | None) -> Table:
+def open_parquet(path: Path) -> Any:
+    """A ParquetFile of pyarrow; InputError where it is none, or the library is missing."""
     arrow = _library("pyarrow")
     parquet = _library("pyarrow.parquet")
     try:
-        file = parquet.ParquetFile(path)
+        return parquet.ParquetFile(path)
     except (arrow.ArrowException, OSError) as error:
         raise InputError(f"{path.name} is no parquet file: {error}") from error
+
+
+def _parquet_head(path: Path, count: int) -> tuple[list[str], list[dict[str, Any]]]:
+    file = open_parquet(path)
+    columns = list(file.schema_arrow.names)
+    try:
+        batch = next(file.iter_batches(batch_size=max(1, count)), None)
+    except (_library("pyarrow").ArrowException, OSError) as error:
+        raise InputError(f"{path.name} is damaged: {error}") from error
+    return columns, [] if batch is None else batch.to_pylist()
+
+
+def _parquet(path: Path, column: str | None) -> Table:
+    arrow = _library("pyarrow")
+    file = open_parquet(path)
     columns = list(file.schema_arrow.names)
     chosen = _choose(columns, column, path.name)
 

@@ -6,8 +6,33 @@ from types import FrameType
 
 import torch
 
+from core_models.errors import InputError
 from core_models.model import Model
 from core_models.training.folder import RunFolder
+
+_WORLD = ("WORLD_SIZE", "PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE")
+_RANK = ("RANK", "PMI_RANK", "OMPI_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK")
+"""What torchrun and the MPIs call the number of processes, and that of this one."""
+
+
+def processes() -> int:
+    """How many processes were started together; InputError where a launcher started too few."""
+    counts = [os.environ[name] for name in _WORLD if name in os.environ]
+    # `accelerate launch --cpu --num_processes 2` without MPI names a port where processes would
+    # meet, and then starts a single one (accelerate 1.15, prepare_simple_launcher_cmd_env).
+    launched = "ACCELERATE_MIXED_PRECISION" in os.environ
+    if not counts and launched and "MASTER_PORT" in os.environ:
+        raise InputError(
+            "accelerate launch was asked for several processes and started one. Give it "
+            "--multi_gpu, in place of --cpu where that stands (without a GPU the processes then "
+            "use CPUs), or take python -m torch.distributed.run; see docs/training.md."
+        )
+    return int(counts[0]) if counts and counts[0].isdigit() else 1
+
+
+def is_main() -> bool:
+    """Whether this is the only process, or the first of several that were started together."""
+    return next((os.environ[name] for name in _RANK if name in os.environ), "0") == "0"
 
 
 class Stop:

@@ -2,7 +2,6 @@
 
 import contextlib
 import errno
-import os
 import traceback
 from collections.abc import Callable
 from dataclasses import asdict
@@ -27,7 +26,7 @@ from core_models.training.checkpoint import Saved
 from core_models.training.examples import Masker
 from core_models.training.folder import RunFolder, State, remember_process
 from core_models.training.guard import DivergenceError
-from core_models.training.host import Stop, threads
+from core_models.training.host import Stop, is_main, processes, threads
 from core_models.training.loop import Trainer
 from core_models.training.models import Base
 from core_models.training.plan import Plan, plan_for
@@ -58,7 +57,7 @@ def train(config: Path, say: Say) -> State:
         raise InputError(f"There is no file {config}.")
     run = RunFolder(config.parent)
     with contextlib.ExitStack() as stack:
-        if _is_main():
+        if is_main():
             stack.enter_context(run.lock())
         if run.state() == "finished":
             say(f"{run.path} is finished; its model is in {run.model_path}.")
@@ -66,23 +65,19 @@ def train(config: Path, say: Say) -> State:
         try:
             return _train(run, say)
         except BaseException as error:
-            if _is_main():
+            if is_main():
                 _record_failure(run, error)
             raise
-
-
-def _is_main() -> bool:
-    """Whether this is the only process, or the first of several under ``accelerate launch``."""
-    return os.environ.get("RANK", "0") == "0"
 
 
 def _train(run: RunFolder, say: Say) -> State:
     stop = Stop(run)
     status: dict[str, Any] = {"state": "running", "process": remember_process()}
-    if _is_main():
+    if is_main():
         run.write_status(_last(run) | status)
         run.clear_stop(before=durable.process_start())
         run.sweep()
+    processes()
     if is_task(settings.read_values(run.config_path)):
         # Imported late: measuring tasks brings libraries that pretraining need not wait for.
         from core_models.training import task_process  # noqa: PLC0415
@@ -120,7 +115,7 @@ def _train(run: RunFolder, say: Say) -> State:
     trainer.log(f"started at step {trainer.progress.step}")
     if not trainer.train(stop.requested):
         trainer.log(f"stopped at step {trainer.progress.step}, saved")
-        if _is_main():
+        if is_main():
             run.clear_stop()
         trainer.write_status(state="stopped", reason=stop.reason or "by request")
         return "stopped"

@@ -150,7 +150,9 @@ class _Runner:
         run.path.mkdir(exist_ok=True)
         steps = race.budget.steps
         try:
-            cost = race_measure.cost(run, settings.parse(self._values(entrant, steps or 10**9)))
+            cost = race_measure.cost(
+                run, settings.parse(self._values(entrant, steps or race_schema.ANY_STEPS))
+            )
             if steps is None:
                 assert race.budget.flops is not None
                 steps = max(1, round(race.budget.flops / cost.flops_per_step))

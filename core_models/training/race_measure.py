@@ -85,8 +85,8 @@ def cost(run: RunFolder, settings: Settings) -> Cost:
         family=config.family,
         objectives=plan.objectives,
         format=plan.format,
-        parameters=count(config).pretraining,
-        generator_parameters=0 if generator is None else count(generator).pretraining,
+        parameters=count(config).trained,
+        generator_parameters=0 if generator is None else count(generator).trained,
         length=length,
         flops_per_step=flops * settings.batch_size,
     )

@@ -26,8 +26,12 @@ from core_models.training.schema import (
     Part,
     Rate,
     ScheduleSettings,
+    Steps,
 )
 from core_models.training.shape import build_config
+
+ANY_STEPS = 1_000_000
+"""Stands in for the steps of a budget of operations, as long as they are not worked out."""
 
 
 class Entrant(Part):
@@ -55,7 +59,7 @@ class Entrant(Part):
 class Budget(Part):
     """What every entrant may spend: one of the two."""
 
-    steps: Count | None = None
+    steps: Steps | None = None
     """Updates."""
     flops: Annotated[float, Field(ge=1e6, le=1e24)] | None = None
     """Floating-point operations of training, a generator's included."""
@@ -148,7 +152,7 @@ def parse(values: Any) -> Race:
         raise InputError(f"measures.probes: no shipped set {unknown[0]!r}; there are {there}.")
     for entrant in race.entrants:
         try:
-            run = settings.parse(run_values(race, entrant, race.budget.steps or 10**9))
+            run = settings.parse(run_values(race, entrant, race.budget.steps or ANY_STEPS))
             build_config(run, race.tokenizer.vocabulary, 0)
         except InputError as error:
             raise InputError(f"entrants, {entrant.name}: {error}") from None

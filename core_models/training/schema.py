@@ -13,6 +13,11 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 Share = Annotated[float, Field(ge=0.0, le=1.0)]
 Rate = Annotated[float, Field(ge=0.0, lt=1.0)]
 Count = Annotated[int, Field(ge=1)]
+MOST_STEPS = 10_000_000
+"""Ten times the steps of BERT; more is a slip of the hand."""
+MOST_TOKENS = 10**13
+"""Five times what RoBERTa read."""
+Steps = Annotated[int, Field(ge=1, le=MOST_STEPS)]
 Layers = Annotated[int, Field(ge=1, le=48)]
 Width = Annotated[int, Field(ge=8, le=4096)]
 Heads = Annotated[int, Field(ge=1, le=64)]
@@ -303,7 +308,7 @@ class Settings(Part):
     """Examples for one update, over all processes and all accumulated parts together."""
     accumulation: Annotated[int, Field(ge=1, le=1024)] = 1
     """Parts into which the batch of one process is cut to save memory."""
-    steps: Count
+    steps: Steps
     """Updates in the whole run."""
     precision: Literal["fp32", "bf16", "auto"] = "fp32"
     """Arithmetic of the matrix products; weights, norms and losses stay in fp32. ``auto``: the
@@ -326,6 +331,13 @@ class Settings(Part):
         if self.schedule.warmup >= self.steps:
             raise ValueError(
                 f"schedule.warmup ({self.schedule.warmup}) must be below steps ({self.steps})"
+            )
+        tokens = self.steps * self.batch_size * self.data.max_length
+        if tokens > MOST_TOKENS:
+            raise ValueError(
+                f"steps ({self.steps}), batch_size ({self.batch_size}) and data.max_length "
+                f"({self.data.max_length}) come to {tokens:.2g} tokens; at most {MOST_TOKENS:.0e} "
+                "are allowed"
             )
         positions = self.model.overrides.positions
         if positions is not None and positions < self.data.max_length:

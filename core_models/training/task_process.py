@@ -1,6 +1,5 @@
 """The life of a fine-tuning inside a training process: open, train, measure, export."""
 
-import os
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -16,7 +15,7 @@ from core_models.tasks.report import main_metric
 from core_models.tasks.sets import TaskSet
 from core_models.training import checkpoint, task_report, task_settings
 from core_models.training.folder import RunFolder, State
-from core_models.training.host import Stop, on_accelerator, threads
+from core_models.training.host import Stop, on_accelerator, processes, threads
 from core_models.training.precision import settled
 from core_models.training.settings import changes, resolve_folder
 from core_models.training.task_data import prepare
@@ -41,7 +40,7 @@ def fine_tune(
         InputError: the settings, the model or the set cannot be used.
         DivergenceError: loss or gradient became infinite or NaN.
     """
-    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+    if processes() > 1:
         raise InputError(
             "Fine-tuning runs in one process: labelled sets are small, and several would only wait "
             "for each other. Start it without torchrun or accelerate launch."

@@ -151,7 +151,98 @@ def test_a_generator_that_leaves_nothing_to_find():
     strong = reports(HEALTHY, masked_token_accuracy=right, replaced_token_loss=[blind] * 40)
     assert kinds(strong) == ["strong_generator", "context"]
     useful = reports(HEALTHY, masked_token_accuracy=right, replaced_token_loss=[0.6 * blind] * 40)
-    assert kinds(useful) == ["context"]
+    assert kinds(useful) == ["context", "detects"]
+
+
+SHARE = 0.15 * 0.9
+BLIND = -(SHARE * math.log(SHARE) + (1 - SHARE) * math.log(1 - SHARE))
+
+
+def detecting(losses, *, right=0.1, **options):
+    """Reports of a run whose generator falls to a useful loss, with the detector's loss."""
+    count = len(losses)
+    extra = {
+        "masked_token_accuracy": [right] * count,
+        "replaced_token_share": [SHARE] * count,
+        "replaced_token_loss": losses,
+    }
+    return reports(falling(7.9, 6.8, count), **extra, **options)
+
+
+def test_a_detector_that_never_looks_is_not_blamed_on_its_generator():
+    early = examine(Case(records=detecting([BLIND] * 10), status=STATUS, config=CONFIG))
+    assert [(f.kind, f.level) for f in early] == [("blind_detector", "hint")]
+    late = examine(Case(records=detecting([BLIND] * 30), status=STATUS, config=CONFIG))
+    assert ("blind_detector", "problem") in [(f.kind, f.level) for f in late]
+    assert "strong_generator" not in [f.kind for f in late]
+    found = next(f for f in late if f.kind == "blind_detector")
+    assert f"{BLIND:.3f}" in found.text
+    assert "13.5%" in found.text
+
+
+def test_a_detector_that_learns_its_text_by_heart():
+    training = [*falling(BLIND, 0.25, 15), *falling(0.24, 0.1, 15)]
+    held_out = [0.33, 0.30, 0.29, 0.33, 0.38]
+    records = detecting(training)
+    for record, value in zip(records[5::6], held_out, strict=True):
+        record["validation_replaced_token_loss"] = value
+    found = examine(Case(records=records, status=STATUS, config=CONFIG))
+    assert "overfitting" in [f.kind for f in found]
+    cure = next(f for f in found if f.kind == "overfitting").cure
+    assert f"step {records[17]['step']:,}" in cure
+
+
+def test_a_generator_on_the_plateau_is_told_as_the_generators():
+    records = detecting([BLIND * 0.7] * 20)
+    for record in records:
+        record["masked_token_loss"] = 6.05
+    found = {f.kind: f for f in examine(Case(records=records, status=STATUS, config=CONFIG))}
+    assert found["plateau"].text.startswith("The generator's loss stands at 6.05")
+    assert found["detects"].level == "good"
+
+
+@pytest.mark.parametrize("objective", ["permutation", "causal"])
+def test_other_losses_over_pieces_get_the_same_verdicts(objective):
+    """Their labels are pieces of the text, too, so the same entropy is their plateau."""
+
+    def verdicts(losses, held_out=(), **options):
+        records = reports(losses, held_out=held_out, **options)
+        for record in records:
+            for name in [n for n in record if "masked_token" in n]:
+                record[name.replace("masked_token", objective)] = record.pop(name)
+        case = Case(records=records, status=STATUS, config=CONFIG)
+        return {finding.kind: finding for finding in examine(case)}
+
+    flat = [*falling(8.0, 6.1, 5), *[6.05] * 15]
+    assert verdicts(flat)["plateau"].level == "hint"
+    assert verdicts(flat, tokens=20_000)["plateau"].level == "problem"
+    words = "words before" if objective == "causal" else "words around the gap"
+    assert words in verdicts(flat)["plateau"].text
+    assert list(verdicts(falling(8.0, 7.4, 25))) == ["slow"]
+    assert list(verdicts(HEALTHY, [5.0, 4.5, 4.2, 4.4, 4.6])) == ["overfitting", "context"]
+    assert words in verdicts(HEALTHY)["context"].text
+    assert list(verdicts([*falling(7.9, 6.5, 10), *[9.5] * 10])) == ["diverging"]
+
+
+def test_a_loss_of_several_parts_is_not_compared_with_that_of_pieces():
+    records = [{"step": 20 * n, "tokens": 9, "loss": 9.9 + 50 * 0.3} for n in range(1, 9)]
+    assert kinds(records) == []
+
+
+def test_a_run_that_ended_before_its_first_report_is_diagnosed_from_its_status():
+    reason = (
+        "Training diverged at step 3: the loss of masked_token is not a number. The update was "
+        "not made. Last good checkpoint: none: no checkpoint had been written."
+    )
+    (found,) = examine(
+        Case(records=[], status={"state": "failed", "reason": reason}, config=CONFIG)
+    )
+    assert found.kind == "diverged"
+    assert "No checkpoint had been saved" in found.text
+    assert "0.0003 instead of 0.001" in found.cure
+    saved = reason.replace("none: no checkpoint had been written", "step 500")
+    (found,) = examine(Case(records=[], status={"state": "failed", "reason": saved}, config=CONFIG))
+    assert "The last checkpoint is good" in found.text
 
 
 def test_problems_come_before_praise_and_all_problems_have_a_cure():

@@ -1,5 +1,7 @@
 """The doctor on made-up curves of a fine-tuning."""
 
+import pytest
+
 from app.doctor import Case, examine
 
 STATUS = {
@@ -45,3 +47,56 @@ def test_the_doctor_sees_rows_learned_by_heart():
     falling = [0.7, 0.5, 0.3, 0.2, 0.1, 0.05]
     assert kinds([0.8] * 6, [0.6, 0.5, 0.5, 0.6, 0.7, 0.8], training=falling) == ["memorised"]
     assert kinds([0.8] * 6, [0.6, 0.5, 0.5, 0.5, 0.5, 0.5], training=falling) == []
+
+
+def measured(kind, main, majority, values, **more):
+    """Findings of a fine-tuning with these values of its main metric."""
+    baselines = [
+        {"name": "majority", "title": "always the same", "metrics": {main: majority}},
+        {"name": "other", "title": "another method", "metrics": {main: majority - 0.1}},
+    ]
+    task = {"kind": kind, "main": main, "train": {}, "baselines": baselines}
+    records = [
+        {"step": 10 * (n + 1), f"validation_{main}": value} | {k: v[n] for k, v in more.items()}
+        for n, value in enumerate(values)
+    ]
+    status = {"state": "finished", "steps": 10 * len(values), "task": task}
+    return examine(Case(records=records, status=status, config={}))
+
+
+def test_a_model_that_never_answers_is_no_good_model():
+    silent = {"validation_no_answer_accuracy": [1.0] * 6}
+    (found,) = measured("answer", "f1", 0.333, [0.333] * 6, **silent)
+    assert (found.kind, found.level) == ("same_answer", "problem")
+    assert found.title == "It only learnt to answer nothing"
+    assert "0.333" in found.text
+    assert "more rows that have an answer" in found.cure
+    talkative = {"validation_no_answer_accuracy": [0.2] * 6}
+    (found,) = measured("answer", "f1", 0.333, [0.3] * 6, **talkative)
+    assert found.title == "It is no better than one answer to everything"
+
+
+@pytest.mark.parametrize(
+    ("kind", "main", "majority"),
+    [
+        ("classify", "accuracy", 0.5),
+        ("pair", "accuracy", 0.34),
+        ("regress", "pearson", 0.0),
+        ("tag", "entity_f1", 0.0),
+        ("tag", "accuracy", 0.7),
+    ],
+)
+def test_no_task_is_well_that_is_not_above_the_majority(kind, main, majority):
+    (found,) = measured(kind, main, majority, [majority] * 6)
+    assert (found.kind, found.level) == ("same_answer", "problem")
+    assert [f.kind for f in measured(kind, main, majority, [majority + 0.2] * 6)] == [
+        "above_baseline"
+    ]
+
+
+def test_the_rate_of_a_fine_tuning_that_diverged_is_its_own():
+    reason = "Fine-tuning diverged at step 3: the loss or its gradient is not finite."
+    status = STATUS | {"state": "failed", "reason": reason, "learning_rate": 3e-4}
+    (found,) = examine(Case(records=[], status=status, config={"task": {"set": "sentiment"}}))
+    assert found.kind == "diverged"
+    assert found.cure == "Use a lower learning rate: 0.0001 instead of 0.0003."

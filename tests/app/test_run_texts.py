@@ -2,12 +2,13 @@
 
 import pytest
 
-from app import run_texts
+from app import run_form, run_sources, run_tasks, run_texts
 from core_models import InputError
+from core_models.data import sources, tables
 
 CONFIG = {
     "model": {"size": "bert-mini"},
-    "data": {"texts": [], "column": "text"},
+    "data": {"texts": []},
     "steps": 100,
 }
 
@@ -39,13 +40,61 @@ def test_what_is_no_text_is_refused_in_plain_words(make_runs, content, words):
         ("my.jsonl", '{"text": "A cat sees a dog."}\n{"text": "A dog hears a bird."}\n'),
     ],
 )
-def test_a_table_is_kept_with_its_column_and_its_first_rows(make_runs, name, content):
+def test_a_table_is_shown_as_parsed_and_its_column_becomes_plain_text(make_runs, name, content):
     runs = make_runs()
     text = runs.inbox.save(name, content.encode())
-    assert (text.name, text.column) == (name, "text")
-    assert text.sample == ("A cat sees a dog.", "A dog hears a bird.")
+    assert (text.name, text.columns[text.column]) == (name, "text")
+    assert [row[text.column] for row in text.rows] == ["A cat sees a dog.", "A dog hears a bird."]
+    assert (text.lines, text.documents) == (2, 2)
     run = runs.create(CONFIG, texts=[text.id])
-    assert (runs.root / run / "texts" / name).read_text() == content
+    assert runs.config(run)["data"]["texts"] == ["texts/my-text.txt"]
+    plain = (runs.root / run / "texts/my-text.txt").read_text()
+    assert plain == "A cat sees a dog.\n\nA dog hears a bird.\n\n"
+
+
+def test_tables_with_other_columns_are_read_by_the_check_and_by_the_run_alike(make_runs, session):
+    runs = make_runs()
+    first = runs.inbox.save("ok.csv", b"id,text\n1,A cat sees a dog. It runs.\n2,A dog.\n")
+    rows = b"n,title,review\n1,One,The soup was warm. We ate.\n2,Two,It was good.\n"
+    other = runs.inbox.save("rev.csv", rows)
+    assert other.columns[other.column] == "review"  # the longest texts, not the first column
+    assert other.usable == (True, True, True)
+    ids = [f"{first.id}.1", f"{other.id}.2", f"{other.id}.1"]
+    config = CONFIG | {"data": {"texts": []}}
+    found = run_form.check(runs, session, config, ids, None)
+    assert [each["lines"] for each in found["reads"]] == [3, 3, 2]
+    run = runs.create(config, texts=ids)
+    names = ["texts/ok-text.txt", "texts/rev-review.txt", "texts/rev-title.txt"]
+    assert runs.config(run)["data"]["texts"] == names
+    documents = list(sources.read_documents([runs.root / run / name for name in names]))
+    assert [" ".join(document) for document in documents] == [
+        *("A cat sees a dog. It runs.", "A dog."),
+        *("The soup was warm. We ate.", "It was good.", "One", "Two"),
+    ]
+    # A run made from this one names its texts with their size, and may leave one out.
+    again = runs.as_form(run)
+    again["data"]["texts"] = names[:2]
+    found = run_form.check(runs, session, again, [], run)
+    assert [(each["name"], each["lines"]) for each in found["own"]] == [(n, 3) for n in names[:2]]
+    # What is sent beside the copied texts does not write over one of the same name.
+    copy = runs.create(again, texts=[f"{first.id}.1"], source=run)
+    assert runs.config(copy)["data"]["texts"][2] == "texts/ok-text-2.txt"
+
+
+@pytest.mark.parametrize("column", ["99", "0"])
+def test_a_column_that_is_no_text_is_refused_by_the_check(make_runs, session, column):
+    runs = make_runs()
+    rows = b'{"n": 1, "text": "A cat sees."}\n{"n": 2, "text": "A dog hears."}\n'
+    sent = runs.inbox.save("rows.jsonl", rows)
+    assert sent.usable == (False, True)
+    with pytest.raises(InputError, match=r"rows\.jsonl"):
+        run_form.check(runs, session, CONFIG, [f"{sent.id}.{column}"], None)
+
+
+def test_the_first_documents_of_a_text_are_shown(make_runs):
+    text = make_runs().inbox.save("my.txt", b"One.\nTwo.\n\n\nThree.\n")
+    assert text.sample == (("One.", "Two."), ("Three.",))
+    assert (text.lines, text.documents) == (3, 2)
 
 
 def test_a_table_without_the_named_column_is_refused_by_its_own_name(make_runs):
@@ -56,6 +105,85 @@ def test_a_table_without_the_named_column_is_refused_by_its_own_name(make_runs):
     assert str(inbox.folder) not in str(refused.value)
     with pytest.raises(InputError, match="Parquet"):
         inbox.save("my.parquet", b"not one")
+    with pytest.raises(InputError, match=r"^my\.csv, line 3"):
+        inbox.save("my.csv", b"id,label\n1,a\n2,b,c\n")
+
+
+# --- texts from elsewhere -------------------------------------------------------------------
+
+
+LOCAL = {"CLOZE_TRAIN_SOURCES": "datasets"}
+
+
+@pytest.mark.parametrize(
+    ("environment", "names"),
+    [
+        ({}, True),
+        ({"CLOZE_HOST": "0.0.0.0"}, False),
+        ({"SPACE_ID": "a/b"}, False),
+        ({"CLOZE_TRAIN": "shared"}, False),
+        ({"CLOZE_TRAIN": "shared"} | LOCAL, True),
+        ({"CLOZE_TRAIN": "off"} | LOCAL, False),
+        ({"CLOZE_TRAIN_SOURCES": "off"}, False),
+    ],
+)
+def test_names_of_data_sets_are_for_the_local_user_unless_allowed(environment, names):
+    assert run_sources.allowed(environment) == (names, ())
+
+
+def test_folders_are_read_only_by_a_local_server_that_names_them(tmp_path):
+    given = {"CLOZE_TRAIN_SOURCES": str(tmp_path)}
+    assert run_sources.allowed(given) == (False, (tmp_path.resolve(),))
+    assert run_sources.allowed(given | {"CLOZE_HOST": "0.0.0.0"}) == (False, ())
+    for wrong in ("texts", "/no/such/folder", "yes"):
+        with pytest.raises(InputError, match="CLOZE_TRAIN_SOURCES"):
+            run_sources.allowed({"CLOZE_TRAIN_SOURCES": wrong})
+
+
+def test_a_folder_is_read_and_nothing_outside_it(make_runs, tmp_path, monkeypatch):
+    inbox = make_runs().inbox
+    with pytest.raises(InputError, match="reads no folders"):
+        run_tasks.look(inbox, {"folder": str(tmp_path)})
+    root = tmp_path / "open"
+    (root / "mine").mkdir(parents=True)
+    (root / "mine/a.txt").write_text("One.\nTwo.\n\nThree.\n")
+    (root / "mine/b.csv").write_text("id,body\n1,Four. Five.\n")
+    (tmp_path / "secret").mkdir()
+    (tmp_path / "secret/c.txt").write_text("No.\nNot this.\n")
+    (root / "link").symlink_to(tmp_path / "secret")
+    (root / "files").mkdir()
+    (root / "files/c.txt").symlink_to(tmp_path / "secret/c.txt")
+    monkeypatch.setenv("CLOZE_TRAIN_SOURCES", str(root))
+    found = run_tasks.look(inbox, {"folder": "mine"})
+    assert (found["name"], found["lines"], found["documents"]) == ("mine.txt", 5, 3)
+    assert inbox.find(found["id"]).read_text().startswith("One.\nTwo.\n\n")
+    for wrong in ("..", "../secret", str(tmp_path / "secret"), "link", "files", "none", "", 3):
+        with pytest.raises(InputError):
+            run_tasks.look(inbox, {"folder": wrong})
+
+
+def test_a_data_set_is_read_by_its_name_as_a_table(make_runs, monkeypatch):
+    inbox = make_runs().inbox
+    rows = [{"label": n, "text": f"Row {n} is long.", "image": object()} for n in range(5)]
+    asked = []
+    monkeypatch.setattr(tables, "load", lambda *given: asked.append(given) or iter(rows))
+    found = run_tasks.look(inbox, {"dataset": "owner/films", "split": "test"})
+    assert asked == [("owner/films", None, "test")]
+    assert (found["name"], found["columns"]) == ("films-test.jsonl", ("label", "text"))
+    assert (found["column"], found["lines"]) == (1, 5)
+    for wrong in ("/etc", "../x", "a/b/c", "", None, "a b"):
+        with pytest.raises(InputError, match="name of a data set"):
+            run_tasks.look(inbox, {"dataset": wrong})
+
+    def offline(*given):
+        raise ConnectionError("the hub cannot be reached")
+
+    monkeypatch.setattr(tables, "load", offline)
+    with pytest.raises(InputError, match="cannot be reached"):
+        run_tasks.look(inbox, {"dataset": "owner/films"})
+    monkeypatch.setenv("CLOZE_TRAIN", "shared")
+    with pytest.raises(InputError, match="reads no data sets"):
+        run_tasks.look(inbox, {"dataset": "owner/films"})
 
 
 @pytest.mark.parametrize(

@@ -2,19 +2,22 @@
 
 import http.client
 import json
+import threading
 import urllib.error
 import urllib.request
+from dataclasses import replace
 
 import pytest
 import torch
 from gradio_client import Client
 
 import core_models as cm
-from app import run_form, run_routes, run_texts
+from app import run_export, run_form, run_routes, run_texts
 from app.settings import Settings
 from app.tabs import train
 from core_models import InputError, prediction
 from core_models.tokenizer import Tokenizer
+from tests.app.test_run_export import finished, model
 
 CONFIG = {
     "model": {"size": "bert-mini", "overrides": {"layers": 2, "width": 32, "heads": 2}},
@@ -177,13 +180,62 @@ def test_only_models_of_the_list_can_be_opened(session):
             train.choose(session, wrong)
 
 
+def test_runs_are_compared_by_all_their_settings(ask, runs):
+    """What one left out and the other spelled out as it is by default does not differ."""
+    plain = runs.create(FORM["config"])
+    spelled = runs.create(FORM["config"] | {"seed": 1, "masking": {"rate": 0.15}, "batch_size": 32})
+    other = runs.create(FORM["config"] | {"seed": 2})
+    raw = ask(f"runs/{plain}/config")[1]
+    assert "seed" not in raw
+    full = [ask(f"runs/{run}/config?full=1")[1] for run in (plain, spelled, other)]
+    assert full[0] == full[1]
+    assert full[0]["objectives"] == {"masked_token": 1.0, "next_sentence": 1.0}
+    assert full[0]["masking"]["rate"] == 0.15
+    assert full[0]["data"]["format"] == "next_sentence"
+    assert {k for k in full[0] if full[0][k] != full[2][k]} == {"seed"}
+    task = runs.create({"model": {"checkpoint": "bert-mini"}, "task": {"set": "sentiment"}})
+    found = ask(f"runs/{task}/config?full=1")[1]
+    assert (found["epochs"], found["model"]["checkpoint"]) == (5, "bert-mini")
+    for run in (plain, spelled, other, task):
+        runs.delete(run)
+
+
+@pytest.mark.parametrize(
+    ("change", "allowed"),
+    [
+        ({"steps": 10**12}, "10000000"),
+        ({"steps": 10_000_001}, "10000000"),
+        ({"steps": 10**6, "batch_size": 65_536, "data": {"max_length": 4096}}, "1e+13"),
+    ],
+)
+def test_absurd_sizes_are_refused_with_what_is_allowed(ask, change, allowed):
+    change = change | {"data": FORM["config"]["data"] | change.get("data", {})}
+    _, found = ask("check", {"config": FORM["config"] | change})
+    assert allowed in found["error"]
+    assert "error" not in ask("check", {"config": FORM["config"] | {"steps": 10_000_000}})[1]
+
+
+def test_a_smaller_limit_of_texts_is_told_and_kept(ask, runs, monkeypatch):
+    monkeypatch.setattr(runs, "limits", replace(runs.limits, upload=1 << 20))
+    assert ask("form")[1]["most_bytes"] == 1 << 20
+    assert "larger than 1 MB" in ask("texts?name=x", body=b"a\n" * (1 << 19) + b"b")[1]["error"]
+    assert "error" not in ask("texts?name=x", body=b"one line\nanother\n")[1]
+
+
 def test_settings_of_the_server(tmp_path):
     found = Settings.from_environment(
         {"CLOZE_RUNS": str(tmp_path), "CLOZE_TRAIN_SLOTS": "3", "CLOZE_TRAIN": "off"}
     )
     assert (found.runs, found.slots, found.training) == (tmp_path, 3, False)
     assert Settings.from_environment({}).training
-    for wrong in ({"CLOZE_TRAIN": "maybe"}, {"CLOZE_TRAIN_SLOTS": "0"}):
+    assert Settings.from_environment({}).limits.upload == run_texts.MOST_BYTES
+    assert Settings.from_environment({"CLOZE_TRAIN_UPLOAD_MB": "3"}).limits.upload == 3 << 20
+    for wrong in (
+        {"CLOZE_TRAIN": "maybe"},
+        {"CLOZE_TRAIN_SLOTS": "0"},
+        {"CLOZE_TRAIN_UPLOAD_MB": "0"},
+        {"CLOZE_TRAIN_UPLOAD_MB": "21"},
+    ):
         with pytest.raises(InputError):
             Settings.from_environment(wrong)
 
@@ -207,3 +259,56 @@ def _detector():
     size = cm.size("electra-small-discriminator")
     size = size.with_vocabulary(tokenizer.vocabulary, pad_id=tokenizer.pad_id)
     return cm.Model.new(size, tokenizer, generator=torch.Generator().manual_seed(3)).eval()
+
+
+def fetch(server, path):
+    """Status, headers and body of a GET."""
+    try:
+        with urllib.request.urlopen(f"{server}/train/{path}", timeout=30) as answer:
+            return answer.status, answer.headers, answer.read()
+    except urllib.error.HTTPError as error:
+        return error.code, error.headers, error.read()
+
+
+def test_the_route_sends_a_file_with_its_size_and_name(server, runs):
+    run = finished(runs, model())
+    status, headers, body = fetch(server, f"runs/{run}/model.zip")
+    assert status == 200
+    assert headers["content-type"] == "application/zip"
+    assert int(headers["content-length"]) == len(body)
+    assert 'filename="My-run-trs-bien.zip"' in headers["content-disposition"]
+    assert "filename*=UTF-8''My-run-tr%C3%A8s-bien.zip" in headers["content-disposition"]
+    for path, words in (
+        ("runs/none/model.zip", "no run"),
+        (f"runs/{run}/model.zip?step=3", "no snapshot"),
+        (f"runs/{run}/model.zip?step=x", "whole number"),
+    ):
+        status, _, body = fetch(server, path)
+        assert status == 404
+        assert words in json.loads(body)["error"]
+    runs.delete(run)
+
+
+def test_the_page_answers_while_a_model_is_packed(server, runs, monkeypatch):
+    run = finished(runs, model())
+    began, go_on = threading.Event(), threading.Event()
+    real = run_export._write
+
+    def slowly(*arguments):
+        began.set()
+        assert go_on.wait(20)
+        real(*arguments)
+
+    monkeypatch.setattr(run_export, "_write", slowly)
+    answers = []
+    thread = threading.Thread(
+        target=lambda: answers.append(fetch(server, f"runs/{run}/model.zip")[0])
+    )
+    thread.start()
+    assert began.wait(20)
+    assert fetch(server, f"runs/{run}")[0] == 200
+    assert not answers
+    go_on.set()
+    thread.join(20)
+    assert answers == [200]
+    runs.delete(run)

@@ -1,8 +1,8 @@
 """Kill a training process at random moments until it has finished; used by test_resume.py.
 
 ``python harness.py FOLDER KILLS`` trains FOLDER/reference in one go and FOLDER/killed under
-SIGKILLs, both as forked children, so that PyTorch is imported once. Prints the number of kills and
-the states seen after them as JSON.
+SIGKILLs, both as forked children, so that PyTorch is imported once. Prints as JSON what was seen
+after each kill: the state, the last checkpoint, and whether one was half-written.
 """
 
 import json
@@ -14,6 +14,7 @@ import time
 from importlib import import_module
 from pathlib import Path
 
+from core_models.training import durable
 from core_models.training.folder import RunFolder
 from core_models.training.process import train
 from core_models.training.settings import read_values
@@ -61,6 +62,7 @@ def main(folder: Path, kills: int) -> None:
     moments = random.Random(7)
     states: list[str] = []
     steps: list[int] = []
+    torn: list[bool] = []
     for number in range(kills):
         child = start(run.config_path)
         if task and number:
@@ -73,10 +75,11 @@ def main(folder: Path, kills: int) -> None:
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
         states.append(run.state())
+        torn.append(any((run.path / "checkpoints").glob(f".*{durable.ASIDE}")))
         last = run.checkpoints()
         steps.append(last[-1].step if last else 0)
     finish(run.config_path)
-    sys.stdout.write(json.dumps({"states": states, "steps": steps}) + "\n")
+    sys.stdout.write(json.dumps({"states": states, "steps": steps, "torn": torn}) + "\n")
 
 
 if __name__ == "__main__":

@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from core_models.errors import InputError
+from core_models.training import host
 from core_models.training.folder import RunFolder
 from core_models.training.process import train
 from tests.training.conftest import forget_accelerator, quiet, text
@@ -18,11 +20,14 @@ from tests.training.test_resume import SMALL
 Toy = Callable[..., dict[str, Any]]
 
 
-def launch(*command: str) -> subprocess.CompletedProcess[str]:
+TORCHRUN = ("torch.distributed.run", "--nproc_per_node=2")
+ACCELERATE = ("accelerate.commands.launch", "--num_processes=2", "--num_machines=1")
+
+
+def launch(*command: str, launcher: tuple[str, ...] = TORCHRUN) -> subprocess.CompletedProcess[str]:
     """Run a script, or a module after ``--module``, in two processes."""
-    torchrun = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node=2"]
     return subprocess.run(
-        [*torchrun, *command],
+        [sys.executable, "-m", *launcher, *command],
         cwd=Path(__file__).parents[2],
         env=os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(Path(__file__).parents[2])},
         capture_output=True,
@@ -58,11 +63,12 @@ def pairs_and_memory(toy: Toy) -> list[dict[str, Any]]:
 
 @pytest.mark.usefixtures("in_process")
 def test_two_processes_give_the_losses_of_one(tmp_path: Path, toy: Toy) -> None:
+    """Started by torchrun and by Accelerate's launcher."""
     (tmp_path / "text.txt").write_text(text(40))
-    alone, together = ([], [])
+    alone, together, accelerated = ([], [], [])
     for number, values in enumerate(pairs_and_memory(toy)):
-        for processes, runs in ((1, alone), (2, together)):
-            run = RunFolder(tmp_path / f"{number}-{processes}")
+        for name, runs in (("one", alone), ("two", together), ("accelerated", accelerated)):
+            run = RunFolder(tmp_path / f"{number}-{name}")
             run.path.mkdir()
             run.config_path.write_text(json.dumps(values))
             runs.append(run)
@@ -74,6 +80,53 @@ def test_two_processes_give_the_losses_of_one(tmp_path: Path, toy: Toy) -> None:
     assert done.returncode == 0, done.stderr
     for mine, theirs in zip(alone, together, strict=True):
         assert_equal_losses(mine, theirs)
+    config = str(accelerated[0].config_path)
+    several_cpus = (*ACCELERATE, "--multi_gpu", "--module", "core_models.training")
+    done = launch(config, launcher=several_cpus)
+    assert done.returncode == 0, done.stderr
+    assert_equal_losses(alone[0], accelerated[0])
+
+
+ONE_OF_TWO = {"ACCELERATE_MIXED_PRECISION": "no", "MASTER_PORT": "29500"}
+"""What accelerate sets with ``--cpu --num_processes 2``, before it starts a single process."""
+
+
+@pytest.mark.usefixtures("in_process")
+def test_a_launcher_that_starts_too_few_is_refused_with_what_to_type(
+    make_run: Callable[..., RunFolder],
+    make_task: Callable[..., RunFolder],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name, value in ONE_OF_TWO.items():
+        monkeypatch.setenv(name, value)
+    for run in (make_run("text", steps=2), make_task("task", epochs=1)):
+        with pytest.raises(InputError, match="asked for several processes and started one"):
+            train(run.config_path, quiet)
+        assert run.state() == "failed"
+        assert "--multi_gpu" in run.status()["reason"]
+
+
+@pytest.mark.parametrize(
+    ("variables", "count", "main"),
+    [
+        ({}, 1, True),
+        ({"ACCELERATE_MIXED_PRECISION": "no"}, 1, True),
+        ({"MASTER_PORT": "29500"}, 1, True),
+        (ONE_OF_TWO | {"WORLD_SIZE": "2", "RANK": "1"}, 2, False),
+        (ONE_OF_TWO | {"WORLD_SIZE": "1", "RANK": "0"}, 1, True),
+        (ONE_OF_TWO | {"PMI_SIZE": "2", "PMI_RANK": "1"}, 2, False),
+        (ONE_OF_TWO | {"OMPI_COMM_WORLD_SIZE": "3", "OMPI_COMM_WORLD_RANK": "0"}, 3, True),
+    ],
+)
+def test_processes_are_counted_under_every_launcher(
+    variables: dict[str, str], count: int, main: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in {*host._WORLD, *host._RANK, *ONE_OF_TWO}:
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert host.processes() == count
+    assert host.is_main() is main
 
 
 def assert_equal_losses(alone: RunFolder, together: RunFolder) -> None:

@@ -40,6 +40,8 @@ def tiny(recipe: Path, **changes: Any) -> dict[str, Any]:
     values["data"] |= {"held_out": 0.2}
     if "duplicates" in values["data"]:
         values["data"]["duplicates"] = 2
+    if values.pop("compile", None):
+        values["precision"] = "fp32"  # made for a GPU; a CPU's bf16 depends on its kernels
     if "memory" in values["data"]:
         values["data"] |= {"memory": 16, "reuse": 12}
     return (

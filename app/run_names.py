@@ -1,0 +1,103 @@
+"""What visitors send, and names in what they send, checked. No Gradio in it.
+
+A run's config names files: whatever comes from a browser may only name the shipped texts, texts
+that it sent itself, shipped models and models of the runs folder, never a path of this machine.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from core_models import InputError
+
+MOST_BYTES = 20 << 20
+TABLES = (".csv", ".tsv", ".jsonl", ".parquet")
+"""Endings of tables; everything else is read as text."""
+_MARKS = {
+    b"\xff\xfe": "UTF-16",
+    b"\xfe\xff": "UTF-16",
+    b"PK\x03\x04": "a packed file (zip, docx, xlsx)",
+    b"%PDF": "a PDF",
+    b"\x1f\x8b": "a gzip file",
+    b"\x89PNG": "a picture",
+    b"PAR1": "a Parquet table",
+}
+
+
+def read_text(content: bytes) -> str:
+    """The text of a file; InputError says what is wrong with it and what to do."""
+    if not content.strip():
+        raise InputError("The text is empty.")
+    if len(content) > MOST_BYTES:
+        raise InputError(
+            f"The text has {len(content) / 2**20:.1f} MB and the page takes up to "
+            f"{MOST_BYTES >> 20} MB. Longer ones go through the command line: see docs/training.md."
+        )
+    for mark, kind in _MARKS.items():
+        if content.startswith(mark):
+            raise InputError(f"This is {kind}, not a plain text. Save it as text in UTF-8.")
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f"This file is not UTF-8 text (byte {error.start:,}). Save it as UTF-8, or send a text "
+            "file and not another kind of document."
+        ) from None
+    if any(unicodedata.category(letter) == "Cc" and letter not in "\n\r\t\f" for letter in text):
+        raise InputError("This file holds control characters, so it is not a plain text.")
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def clean_name(value: Any) -> str:
+    """A file name from a visitor as a harmless one that ends in .txt or as a table."""
+    name = value if isinstance(value, str) else ""
+    name = name.rsplit("/", 1)[-1].rsplit("\\", 1)[-1]
+    suffix = next((end for end in TABLES if name.lower().endswith(end)), ".txt")
+    stem = name[: -len(suffix)] if name.lower().endswith(suffix) else name
+    stem = re.sub(r"[^\w-]+", "-", stem).strip("-_")[:40]
+    return f"{stem or 'text'}{suffix}"
+
+
+_FREE = ("name", "description")
+_COLUMNS = ("task.columns", "data.column")
+_SOURCES = (
+    "task.set",
+    "task.dev",
+    "data.texts",
+    "data.training_only",
+    "data.held_out_texts",
+    "data.dataset",
+)
+
+
+def check_names(config: Any, allowed: Iterable[str]) -> None:
+    """Refuse every name in a config that could be a path, but those in ``allowed``.
+
+    Args:
+        config: what ``config.json`` will hold, or any part of it.
+        allowed: names that were made here, such as folders of the runs folder.
+    """
+    known = set(allowed)
+    for path, value in leaves(config):
+        if path in _FREE or path.startswith(_COLUMNS) or value in known:
+            continue
+        if ("/" in value or "\\" in value or value.startswith((".", "~"))) or (
+            path.startswith(_SOURCES)
+        ):
+            raise InputError(
+                f"{path} names {value[:80]!r}; the page takes the texts and models that it lists. "
+                "Other files go through the command line: see docs/training.md."
+            )
+
+
+def leaves(value: Any, path: str = "") -> Iterable[tuple[str, str]]:
+    """Every string in plain values, with its path."""
+    if isinstance(value, str):
+        yield path, value
+    elif isinstance(value, Mapping):
+        for key, child in value.items():
+            yield from leaves(child, f"{path}.{key}" if path else str(key))
+    elif isinstance(value, list):
+        for child in value:
+            yield from leaves(child, path)

@@ -1,0 +1,187 @@
+"""Tables that visitors send: their first rows, one column as plain text. No Gradio in it."""
+
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from core_models import InputError
+
+ROWS = 5
+"""Rows that are shown."""
+_LOOK = 200
+"""Rows by which the column of the text is guessed."""
+_SHORT = 160
+"""Characters of a cell that are shown."""
+MOST_TEXT = 100 << 20
+"""Bytes of a column as plain text: a packed table may hold much more than it weighs."""
+MOST_UNPACKED = 256 << 20
+"""Bytes of a Parquet table, unpacked."""
+_NAMES = (
+    *("text", "content", "body", "document", "article", "sentence"),
+    *("文本", "内容", "正文", "句子"),
+)
+"""Names that a column of text often has, the likeliest first."""
+
+
+def look(path: Path) -> dict[str, Any]:
+    """A table as it was read.
+
+    Returns:
+        ``columns``, ``usable`` (whether each holds texts), ``rows`` (cells of the first rows,
+        shortened) and ``column``, the place of the one that is probably the text.
+
+    Raises:
+        InputError: it is damaged, empty, or no column holds texts.
+    """
+    # Imported late, here and below: the readers of tables are not needed to watch runs.
+    from core_models.data import tables  # noqa: PLC0415
+
+    if path.suffix == ".parquet":
+        check_unpacked(path)
+    columns, rows = tables.head(path, _LOOK)
+    if not rows:
+        raise InputError(f"{path.name} holds no rows.")
+    usable = [_holds_texts(row.get(column) for row in rows) for column in columns]
+    if not any(usable):
+        raise InputError(f"{path.name} has no column of text; it has {', '.join(columns)}.")
+    return {
+        "columns": columns,
+        "usable": usable,
+        "rows": [[_shown(row.get(column)) for column in columns] for row in rows[:ROWS]],
+        "column": _guess(columns, usable, rows),
+    }
+
+
+def _guess(
+    columns: Sequence[str], usable: Sequence[bool], rows: Sequence[Mapping[str, Any]]
+) -> int:
+    """A column with a usual name, else the one with the longest texts."""
+    lowered = [column.strip().lower() for column in columns]
+    for name in _NAMES:
+        if name in lowered and usable[lowered.index(name)]:
+            return lowered.index(name)
+
+    def letters(place: int) -> int:
+        cells = (_shown(row.get(columns[place]), most=10_000) for row in rows)
+        return sum(letter.isalpha() for cell in cells for letter in cell)
+
+    return max((place for place, good in enumerate(usable) if good), key=letters)
+
+
+def _holds_texts(cells: Iterable[Any]) -> bool:
+    found = False
+    for cell in cells:
+        parts = cell if isinstance(cell, list) else [cell]
+        if not all(part is None or isinstance(part, str) for part in parts):
+            return False
+        found = found or any(part and part.strip() for part in parts)
+    return found
+
+
+def _shown(cell: Any, most: int = _SHORT) -> str:
+    text = " ".join(map(str, cell)) if isinstance(cell, list) else "" if cell is None else str(cell)
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def write_text(path: Path, column: str, target: Path) -> dict[str, int]:
+    """One column of a table as plain text: a sentence on a line, a blank line between documents.
+
+    Returns:
+        ``lines``, ``documents`` and ``bytes``.
+
+    Raises:
+        InputError: as the reader of tables, or the column is no text or too long.
+    """
+    from core_models.data import sources  # noqa: PLC0415
+
+    return write_documents(
+        sources.read_documents(sources.Source(paths=(path,), column=column)), target
+    )
+
+
+def write_documents(documents: Iterable[Sequence[str]], target: Path) -> dict[str, int]:
+    """Documents as plain text; see :func:`write_text`."""
+    found = {"lines": 0, "documents": 0, "bytes": 0}
+    part = target.with_suffix(".part")
+    try:
+        with part.open("wb") as file:
+            for document in documents:
+                text = "\n".join([*document, "", ""]).encode()
+                found["lines"] += len(document)
+                found["documents"] += 1
+                found["bytes"] += len(text)
+                if found["bytes"] > MOST_TEXT:
+                    raise InputError(
+                        f"As plain text this is more than {MOST_TEXT >> 20} MB. Longer ones go "
+                        "through the command line: see docs/training.md."
+                    )
+                file.write(text)
+        part.replace(target)
+    finally:
+        part.unlink(missing_ok=True)
+    if found["lines"] < 2:
+        target.unlink()
+        raise InputError(
+            "There is only one line of text. Put one sentence on each line and a blank line "
+            "between documents; a few hundred lines are the least that teaches anything."
+        )
+    return found
+
+
+def check_unpacked(path: Path) -> None:
+    """Refuse a Parquet table that would fill the memory."""
+    from core_models.data import tables  # noqa: PLC0415
+
+    facts = tables.open_parquet(path).metadata
+    unpacked = sum(facts.row_group(n).total_byte_size for n in range(facts.num_row_groups))
+    if unpacked > MOST_UNPACKED:
+        raise InputError(
+            f"{path.name} unpacks to {unpacked >> 20} MB; at most {MOST_UNPACKED >> 20} MB are "
+            "allowed. Use a part of it."
+        )
+
+
+def json_lines(path: Path) -> bytes:
+    """A Parquet table as JSON Lines, the form in which labelled rows are kept.
+
+    Raises:
+        InputError: it is damaged, has too many rows, or a cell is no text, number or list of them.
+    """
+    from core_models.data import tables  # noqa: PLC0415
+    from core_models.tasks.tables import LARGEST, MOST_ROWS  # noqa: PLC0415
+
+    check_unpacked(path)
+    file = tables.open_parquet(path)
+    if file.metadata.num_rows > MOST_ROWS:
+        raise InputError(
+            f"{path.name} has {file.metadata.num_rows:,} rows; at most {MOST_ROWS:,} are allowed."
+        )
+    found = bytearray()
+    try:
+        for batch in file.iter_batches(batch_size=1024):
+            for row in batch.to_pylist():
+                line = {key: _plain(value, path.name, key) for key, value in row.items()}
+                found += json.dumps(line, ensure_ascii=False).encode() + b"\n"
+            if len(found) > LARGEST:
+                raise InputError(f"{path.name} is larger than {LARGEST >> 20} MB; give fewer rows.")
+    except InputError:
+        raise
+    except Exception as error:  # pyarrow has many kinds, and says what is wrong in words
+        raise InputError(f"{path.name} is damaged: {error}") from None
+    return bytes(found)
+
+
+def _plain(value: Any, name: str, column: str) -> Any:
+    if value is None or isinstance(value, str | bool | int):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, list):
+        return [_plain(item, name, column) for item in value]
+    if isinstance(value, dict):
+        return {str(key): _plain(item, name, column) for key, item in value.items()}
+    if isinstance(value, bytes):
+        raise InputError(f"{name}: column {column!r} holds bytes, not texts or numbers.")
+    return str(value)

@@ -1,0 +1,177 @@
+"""How long runs wait, which of them are silent, and what a crash lost."""
+
+import json
+import os
+import time
+
+import pytest
+
+from app.run_limits import Limits
+from app.run_reports import Reports
+from core_models.training.folder import remember_process
+from tests.app.test_runs import CONFIG
+
+
+def reported(runs, run, *, step=40, steps=100, pace=2.0, every=10, **status):
+    """Write reports of a run that makes a step in ``pace`` seconds; its folder."""
+    folder = runs.folder(run)
+    for at in range(every, step + 1, every):
+        folder.append_metrics({"step": at, "seconds": at * pace, "loss": 1.0})
+    about = {"step": step, "steps": steps, "process": remember_process(), "environment": {}}
+    folder.write_status({"state": "running"} | about | status)
+    return folder
+
+
+def queued(runs, run, when=0.0):
+    (runs.root / run / "queue").write_text(repr(time.time() + when))
+
+
+def test_a_waiting_run_tells_how_long_it_will_wait(make_runs):
+    """60 steps of 2 s are left of the first, and the second makes 100 as large ones."""
+    runs = make_runs()
+    first, second, third, odd, last = (runs.create(CONFIG) for _ in range(5))
+    reported(runs, first)
+    for n, run in enumerate((second, third, odd, last)):
+        queued(runs, run, n)
+    (runs.root / odd / "config.json").write_text("{}")
+    found = {each["id"]: each for each in Reports(runs).overview()}
+    assert found[first]["wait_seconds"] is None
+    assert found[second]["wait_seconds"] == pytest.approx(120, abs=2)
+    assert found[third]["wait_seconds"] == pytest.approx(120 + 200, abs=2)
+    assert found[odd]["wait_seconds"] == pytest.approx(120 + 400, abs=2)
+    assert found[last]["wait_seconds"] is None  # nobody knows how long the odd one takes
+    assert Reports(runs).live(third)["summary"]["wait_seconds"] == pytest.approx(320, abs=2)
+
+
+def test_two_places_are_waited_for_side_by_side(make_runs):
+    runs = make_runs(slots=2)
+    one, two, third, fourth = (runs.create(CONFIG) for _ in range(4))
+    reported(runs, one)  # 120 s left
+    reported(runs, two, step=90)  # 20 s left
+    queued(runs, third)
+    queued(runs, fourth, 1)
+    found = {each["id"]: each["wait_seconds"] for each in Reports(runs).overview()}
+    assert found[third] == pytest.approx(20, abs=2)
+    assert found[fourth] == pytest.approx(120, abs=2)
+
+
+def test_minutes_that_a_run_may_take_shorten_the_wait(make_runs):
+    runs = make_runs(limits=Limits(minutes=1))
+    first, second, third = (runs.create(CONFIG) for _ in range(3))
+    reported(runs, first)
+    (runs.root / first / "launch.json").write_text(
+        json.dumps({"process": remember_process(), "time": time.time() - 20})
+    )
+    queued(runs, second)
+    queued(runs, third, 1)
+    found = {each["id"]: each["wait_seconds"] for each in Reports(runs).overview()}
+    assert found[second] == pytest.approx(40, abs=2)
+    assert found[third] == pytest.approx(100, abs=2)
+
+
+def test_without_any_measured_run_nobody_knows(make_runs):
+    runs = make_runs()
+    first, second = runs.create(CONFIG), runs.create(CONFIG)
+    reported(runs, first, step=0)
+    queued(runs, second)
+    assert Reports(runs).summary(second)["wait_seconds"] is None
+
+
+def test_a_waiting_fine_tuning_says_how_many_steps_it_will_make(make_runs):
+    """680 rows in batches of 16, five times."""
+    runs = make_runs()
+    config = {"model": {"checkpoint": "bert-mini"}, "task": {"set": "sentiment"}}
+    first, second = runs.create(config | {"compare_from_scratch": True}), runs.create(config)
+    assert Reports(runs).summary(first)["steps"] == 215
+    measured = runs.create(config | {"name": "measured"})
+    reported(runs, measured, step=215, steps=215, every=43, state="finished")
+    busy = runs.create(config | {"name": "busy"})
+    reported(runs, busy, step=0, steps=0)
+    queued(runs, first)
+    queued(runs, second, 1)
+    found = {each["id"]: each for each in Reports(runs).overview()}
+    assert (found[first]["step"], found[first]["steps"]) == (0, 215)
+    assert found[first]["wait_seconds"] == pytest.approx(430, abs=2)
+    assert found[second]["wait_seconds"] == pytest.approx(430 * 3, abs=2)
+
+
+def test_a_race_that_waits_knows_its_steps(make_runs):
+    runs = make_runs()
+    entrants = [{"name": name, "size": "bert-mini"} for name in ("a", "b")]
+    race = runs.create({"entrants": entrants, "budget": {"steps": 30}, "data": CONFIG["data"]})
+    assert Reports(runs).summary(race)["steps"] == 60
+
+
+def old(folder, seconds):
+    """As if nothing had been written for so long."""
+    when = time.time() - seconds
+    status = json.loads((folder.path / "status.json").read_text())
+    (folder.path / "status.json").write_text(json.dumps(status | {"updated": when}))
+    for path in (folder.path, *folder.path.iterdir()):
+        os.utime(path, (when, when))
+
+
+def test_a_process_that_is_alive_and_silent_is_noticed(make_runs):
+    """A report every 20 seconds: of 200 seconds of silence something is said."""
+    runs = make_runs()
+    folder = reported(runs, run := runs.create(CONFIG))
+    reports = Reports(runs)
+    for seconds, expected in ((5, None), (150, None), (260, 260)):
+        old(folder, seconds)
+        found = reports.summary(run)["silent_seconds"]
+        assert found == (expected if expected is None else pytest.approx(expected, abs=3))
+    assert reports.live(run)["summary"]["silent_seconds"] > 200
+    folder.log("validating")  # a sign of life
+    assert reports.summary(run)["silent_seconds"] is None
+    old(folder, 260)
+    folder.request_stop()
+    old(folder, 260)
+    assert reports.summary(run)["state"] == "stopping"
+    assert reports.summary(run)["silent_seconds"] > 200
+
+
+@pytest.mark.parametrize(
+    ("change", "seconds", "said"),
+    [
+        ({"pace": 0.01}, 50, False),  # at least a minute
+        ({"pace": 0.01}, 70, True),
+        ({"step": 0}, 500, False),  # it prepares
+        ({"step": 0}, 700, True),
+        ({"step": 100, "pace": 20.0}, 3_000, False),  # it is measured, or compared from scratch
+        ({"step": 100, "pace": 20.0}, 5_000, True),
+        ({"state": "finished"}, 9_000, False),
+    ],
+)
+def test_how_long_a_run_may_be_silent_follows_its_phase(make_runs, change, seconds, said):
+    runs = make_runs()
+    folder = reported(runs, run := runs.create(CONFIG), **change)
+    old(folder, seconds)
+    assert (Reports(runs).summary(run)["silent_seconds"] is not None) is said
+
+
+def test_a_race_is_not_silent_while_its_entrant_reports(make_runs):
+    runs = make_runs()
+    entrants = [{"name": name, "size": "bert-mini"} for name in ("a", "b")]
+    race = runs.create({"entrants": entrants, "budget": {"steps": 30}, "data": CONFIG["data"]})
+    folder = runs.folder(race)
+    table = [{"name": "a", "state": "running", "step": 1, "steps": 30}]
+    folder.write_status({"state": "running", "process": remember_process(), "table": table})
+    values = json.loads((folder.path / "race.json").read_text())
+    (folder.path / "race.json").write_text(json.dumps(values | {"updated": time.time() - 900}))
+    os.utime(folder.path, (1, 1))
+    assert Reports(runs).summary(race)["silent_seconds"] > 800
+    (folder.path / "a").mkdir()
+    os.utime(folder.path, (1, 1))
+    assert Reports(runs).summary(race)["silent_seconds"] is None
+
+
+def test_a_crash_says_whether_anything_was_saved(make_runs):
+    runs = make_runs()
+    folder = reported(runs, run := runs.create(CONFIG), process={"pid": 2**22 + 1})
+    reports = Reports(runs)
+    assert reports.summary(run)["state"] == "crashed"
+    reason = reports.summary(run)["reason"]
+    assert "not saved a checkpoint yet" in reason
+    assert "begins again at the first step" in reason
+    folder.save(20, lambda path: (path / "model").mkdir())
+    assert "Nothing up to the last checkpoint is lost" in reports.summary(run)["reason"]
