@@ -1,9 +1,14 @@
 // Training: a line chart as SVG with axes, baselines and a readout under the pointer.
+import { figure } from './train-words.js';
+
+const { message, t, texts } = window.Cloze;
+const KNOWN = texts({ uniform: 'knows nothing', unigram_entropy: 'knows only how frequent pieces are' });
 const SVG = 'http://www.w3.org/2000/svg';
 const MARGIN = { top: 14, right: 14, bottom: 34, left: 52 };
 
 /** Colour variables and dashes of overlaid runs: never colour alone. */
 export const TONES = ['--model', '--hidden-mark', '--kept-mark', '--random-mark', '--ink-soft'];
+const SHARED = TONES.length - 1; // what some of the runs have in common
 const DASHES = ['', '7 4', '2 3', '9 3 2 3', '4 2'];
 
 function node(tag, values, ...children) {
@@ -14,6 +19,52 @@ function node(tag, values, ...children) {
   }
   made.append(...children);
   return made;
+}
+
+/** What can be had without a model, of one run: [[title, value]]. */
+function ownBaselines(live, what) {
+  if (live.task) return (live.task.baselines ?? []).filter((each) => Number.isFinite(each.metrics[what])).map((each) => [message(each.title), each.metrics[what]]);
+  if (!/masked_token_loss|permutation_loss|causal_loss/.test(what)) return [];
+  return Object.entries(live.baselines).filter(([, y]) => Number.isFinite(y)).map(([kind, y]) => [KNOWN[kind] ?? kind, y]);
+}
+
+/** Baselines of all runs that are drawn. Those in which runs differ bear the names and, where it is one run's, its colour. */
+export function baselinesOf(feeds, what) {
+  const shown = feeds.map((feed, tone) => ({ tone, live: feed.live, drawn: feed.records.some((each) => Number.isFinite(each[what] ?? each[`validation_${what}`])) }))
+    .filter((each) => each.drawn);
+  const groups = new Map();
+  for (const { tone, live } of shown) {
+    for (const [title, y] of ownBaselines(live, what)) {
+      const text = live.task ? figure(what, y) : y.toFixed(2);
+      const key = `${title}: ${text}`;
+      if (!groups.has(key)) groups.set(key, { title, text, y, runs: [] });
+      groups.get(key).runs.push({ tone, name: live.summary.name });
+    }
+  }
+  return [...groups.values()].map(({ title, text, y, runs }) => (runs.length === shown.length ? { name: `${title}: ${text}`, y }
+    : { name: t`${title} (${runs.map((run) => run.name).join(', ')}): ${text}`, y, tone: runs.length === 1 ? runs[0].tone : SHARED }));
+}
+
+const wide = (letter) => /[\u2e80-\u9fff\uff00-\uffef]/.test(letter);
+const widthOf = (text) => [...text].reduce((sum, letter) => sum + (wide(letter) ? 12.5 : 6.3), 0);
+/** A name cut to about so many pixels; its value at the end stays. */
+function fitted(text, room) {
+  if (widthOf(text) <= room) return text;
+  const [value] = /[:：][^:：]*$/.exec(text) ?? [''];
+  const letters = [...text.slice(0, text.length - value.length)];
+  while (letters.length > 1 && widthOf(`${letters.join('')}…${value}`) > room) letters.pop();
+  return `${letters.join('')}…${value}`;
+}
+
+/** Heights for names that want to stand at some heights, `apart` from each other where there is room between `top` and `bottom`. */
+export function spread(wanted, apart, top, bottom) {
+  const order = wanted.map((_, n) => n).sort((a, b) => wanted[a] - wanted[b]);
+  const places = [...wanted];
+  let low = top;
+  for (const n of order) { places[n] = Math.max(places[n], low); low = places[n] + apart; }
+  let high = bottom;
+  for (const n of order.reverse()) { places[n] = Math.min(places[n], high); high = places[n] - apart; }
+  return places;
 }
 
 /** Round numbers between two values, at most about `most` of them. */
@@ -42,7 +93,7 @@ function extent(series, baselines, zero, fromX) {
 
 /**
  * Draw into `host`.
- * series: [{name, run, points: [[x, y]], tone, dots}], baselines: [{name, y}],
+ * series: [{name, run, points: [[x, y]], tone, dots}], baselines: [{name, y, tone}],
  * showX, showY: number -> text; label: what a screen reader hears; zero: the y axis begins at 0;
  * fromX: where the x axis begins at the latest.
  */
@@ -69,18 +120,17 @@ export function drawChart(host, { series, baselines = [], showX, showY, height =
       'text-anchor': edge ? 'end' : 'middle', text: showX(value),
     }));
   }
-  const names = []; // over the lines
-  const taken = [];
-  for (const { name, y: value } of baselines) {
-    // Names of lines that lie close together: over the first, under the second, the third at the left.
-    const near = taken.filter((other) => Math.abs(other - y(value)) < 26).length;
-    taken.push(y(value));
-    svg.append(node('line', { class: 'baseline', x1: margin.left, x2: width - margin.right, y1: y(value), y2: y(value) }));
-    names.push(node('text', {
-      class: 'baseline-name', x: near < 2 ? width - margin.right - 4 : margin.left + 4, y: y(value) + (near % 2 ? 13 : -5),
-      'text-anchor': near < 2 ? 'end' : 'start', text: name,
-    }));
-  }
+  // Names stand over their lines, and those of lines that lie close together below each other.
+  const heights = spread(baselines.map((each) => y(each.y) - 5), 16, margin.top + 2, height - margin.bottom - 4);
+  const names = baselines.map(({ name, y: value, tone }, n) => {
+    const style = tone === undefined ? undefined : `stroke: var(${TONES[tone % TONES.length]})`;
+    svg.append(node('line', { class: 'baseline', x1: margin.left, x2: width - margin.right, y1: y(value), y2: y(value), style }));
+    const text = fitted(name, inner.width - 12);
+    return node('text', {
+      class: 'baseline-name', x: width - margin.right - 4, y: heights[n], 'text-anchor': 'end', text,
+      style: style?.replace('stroke', 'fill'),
+    }, ...(text === name ? [] : [node('title', { text: name })]));
+  });
   for (const { points, tone, dots } of series) {
     const path = points.map(([a, b], n) => `${n ? 'L' : 'M'}${x(a).toFixed(1)},${y(b).toFixed(1)}`).join('');
     svg.append(node('path', {

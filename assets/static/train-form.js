@@ -2,7 +2,7 @@
 import { get, post } from './train-api.js';
 import { code } from './train-areas.js';
 import { makeBatch } from './train-batch.js';
-import { FALLBACK, FOLLOWS_FAMILY, FORMATS, MASKINGS, NUMBERS, OBJECTIVES, PRECISIONS, TEXT } from './train-form-text.js';
+import { FALLBACK, FOLLOWS_FAMILY, NUMBERS, PRECISIONS, TEXT, taught } from './train-form-text.js';
 import { copyButton } from './train-parts.js';
 import { forgetOwn, makeTexts } from './train-texts.js';
 import { duration, many, sentences } from './train-words.js';
@@ -36,7 +36,6 @@ export function makeForm({ onStarted }) {
       config.data.texts = [...others(config.data.texts), ...(on ? [pattern] : [])];
       if (config.data.training_only) config.data.training_only = others(config.data.training_only);
     },
-    onColumn: (column) => put(config, 'data.column', column),
     onChange: () => { fill(); changed(); },
     onProblem: (error) => { unsent = error; fail(null); },
   });
@@ -66,13 +65,18 @@ export function makeForm({ onStarted }) {
   const button = (text, id, act, kind = 'quiet outlined') => element('button', { type: 'button', class: kind, id, text, onclick: act });
   const start = button(TEXT.start, 'train-start', () => begin(), 'primary');
   const showBatch = button(TEXT.batch, 'train-batch', () => tryOut(showBatch, async () => batch.show(await post('preview', await form()))));
-  const measure = button(TEXT.time, 'train-time', () => tryOut(measure, async () => {
+  const measure = button(TEXT.time, 'train-time', () => estimate());
+  const estimate = () => tryOut(measure, async () => {
+    const asked = JSON.stringify(config);
     time.textContent = TEXT.measuring;
     try {
       const found = await post('estimate', await form());
+      if (asked !== JSON.stringify(config)) return;
+      const known = offer.presets.find(({ name: each }) => each === preset);
+      if (known && JSON.stringify(known.config) === asked) { known.seconds = found.seconds; fillPresets(); }
       time.textContent = t`At most about ${duration(found.seconds)} on this machine as busy as it is now, at ${format.count(Math.round(found.tokens_per_second))} tokens per second.`;
     } catch (error) { time.textContent = ''; throw error; }
-  }));
+  });
   const custom = element('span', { class: 'train-row' }, number('model.overrides.layers', TEXT.layers), number('model.overrides.width', TEXT.width));
   fresh.append(field(TEXT.family, family), field(TEXT.shape, shape), custom, number('tokenizer.vocabulary', TEXT.vocabulary));
 
@@ -128,6 +132,14 @@ export function makeForm({ onStarted }) {
     json.dataset.old = json.value;
   }
 
+  /** What a recipe takes here, where it was tried; and what it needs. */
+  function fillPresets() {
+    for (const card of presets.children) {
+      const { seconds, gpu } = offer.presets.find(({ name: each }) => each === card.dataset.name) ?? {};
+      card.lastChild.textContent = [gpu && !offer.gpu ? TEXT.needsGpu : null, seconds ? t`at most about ${duration(seconds)} here` : null].filter(Boolean).join(' · ');
+    }
+  }
+
   function showModel(found) {
     family.value = found.family;
     const value = `${found.layers}x${found.width}`;
@@ -143,16 +155,11 @@ export function makeForm({ onStarted }) {
   }
 
   function describe(found) {
-    summary.textContent = t`${many(found.parameters)} parameters: ${found.layers} layers of width ${found.width}, ${found.heads} heads. It will read at most ${many(found.tokens)} tokens.`;
-    const { masking } = found;
-    const goals = Object.entries(found.objectives).map(([key, weight]) => `${OBJECTIVES[key] ?? key}${weight === 1 ? '' : ` (× ${weight})`}`);
-    const split = masking.split.map((share) => Math.round(share * 100)).join('/');
-    const how = `${Math.round(masking.rate * 100)} %`;
-    defaults.textContent = sentences(
-      t`Learns: ${goals.join(', ')}. Examples: ${FORMATS[found.format] ?? found.format}.`,
-      masking.dynamic ? t`Hides ${how}, drawn anew each time: ${MASKINGS[masking.kind] ?? masking.kind} (${split} hidden/random/kept).`
-        : t`Hides ${how}, drawn once: ${MASKINGS[masking.kind] ?? masking.kind} (${split} hidden/random/kept).`,
-      t`Change this under “${TEXT.json}”.`);
+    summary.textContent = sentences(
+      t`${many(found.parameters)} parameters: ${found.layers} layers of width ${found.width}, ${found.heads} heads. It will read at most ${many(found.tokens)} tokens.`,
+      found.generator ? t`The generator that learns beside it has ${many(found.generator)} parameters.` : null);
+    defaults.textContent = sentences(...taught(found), t`Change this under “${TEXT.json}”.`);
+    reads.show(found);
   }
 
   // --- asking -----------------------------------------------------------------------------
@@ -283,11 +290,13 @@ export function makeForm({ onStarted }) {
   function build() {
     presets.replaceChildren(...offer.presets.map((each) => element('button', {
       type: 'button', class: 'train-preset', 'data-name': each.name, 'aria-pressed': 'false',
-      onclick: () => use(each.config, each.name),
+      onclick: () => { use(each.config, each.name); if (offer.enabled && !each.seconds) estimate(); },
     }, element('b', { text: message(each.title) }), element('span', { text: message(each.config.description ?? '') }),
-    element('span', { class: 'train-meta', text: t`${format.count(each.config.steps)} steps × ${each.config.batch_size ?? 32} examples` }))));
+    element('span', { class: 'train-meta', text: t`${format.count(each.config.steps)} steps × ${each.config.batch_size ?? 32} examples` }),
+    element('span', { class: 'train-meta train-preset-time' }))));
+    fillPresets();
     if (!offer.presets.length) presets.textContent = TEXT.none;
-    reads.build(offer.texts, offer.most_bytes);
+    reads.build(offer);
     family.replaceChildren(...offer.families.map((each) => element('option', { value: each.name, text: each.title })));
     shape.replaceChildren(...offer.shapes.map(([layers, width]) => element('option', { value: `${layers}x${width}`, text: `${layers} × ${width}` })),
       element('option', { value: 'other', text: TEXT.other }));

@@ -5,6 +5,9 @@ import { makeTaskForm } from './train-task.js';
 import { get } from './train-api.js';
 
 const { element, t } = window.Cloze;
+const STYLE = '/cloze/train-forms.css';
+if (!document.querySelector(`link[href="${STYLE}"]`)) document.head.append(element('link', { rel: 'stylesheet', href: STYLE }));
+
 const KINDS = [
   ['pretraining', t`Pretrain`, t`A model learns a language from plain text.`],
   ['task', t`Fine-tune`, t`A pretrained model learns a task from labelled examples.`],

@@ -80,10 +80,12 @@ export function makeSettings() {
     element('details', {}, element('summary', { text: TEXT.config }), config, copyButton(config)),
     element('details', {}, element('summary', { text: TEXT.command }), command, copyButton(command)));
 
-  async function read(id) {
-    if (!configs.has(id)) configs.set(id, get(`runs/${id}/config`));
-    return configs.get(id).catch(() => { configs.delete(id); return {}; });
+  async function read(id, query = '') {
+    const key = id + query;
+    if (!configs.has(key)) configs.set(key, get(`runs/${id}/config${query}`));
+    return configs.get(key).catch(() => { configs.delete(key); return {}; });
   }
+  const full = (id) => read(id, '?full=1'); // a setting left out does not differ from its default
 
   let drawn = '';
   async function fill(id, live, others) {
@@ -97,7 +99,7 @@ export function makeSettings() {
     if (key === drawn) return;
     drawn = key;
     const own = await read(id);
-    const found = await Promise.all(others.map(async (other) => [other, difference(own, await read(other))]));
+    const found = await Promise.all(others.map(async (other) => [other, difference(await full(id), await full(other))]));
     if (key !== drawn) return;
     config.textContent = JSON.stringify(own, null, 2);
     diffs.replaceChildren(...found.map(([other, rows]) => element('div', { class: 'train-diff' },

@@ -1,23 +1,34 @@
 // Training: the form for an objective race.
 import { get, post } from './train-api.js';
-import { code } from './train-areas.js';
+import { code, scroll } from './train-areas.js';
+import { makeBatch } from './train-batch.js';
 import { copyButton } from './train-parts.js';
 import { forgetOwn, makeTexts } from './train-texts.js';
+import { duration, many } from './train-words.js';
 
 const { element, format, message, t, texts } = window.Cloze;
 const TEXT = texts({
   title: 'Race objectives', entrants: 'Who takes part', texts: 'What they read', shared: 'What all share', probe: 'What is measured at the end',
-  intro: 'Each trains on the same text, with the same vocabulary, size, seed and number of steps, one after the other. At the end a linear model reads each one’s frozen states.',
+  intro: 'Each trains on the same text, with the same vocabulary, size, seed and budget, one after the other. At the end a linear model reads each one’s frozen states.',
+  budget: 'What is equal', steps: 'the same number of steps', flops: 'the same number of operations', table: 'What each entrant comes to',
+  time: 'How long will it take?', measuring: 'Trying each entrant for a moment …', batch: 'Show the first batch', whose: 'Entrant',
+  heads: ['Entrant', 'Family', 'Parameters', 'Steps', 'Operations', 'Time'],
   start: 'Start the race', json: 'All settings as experiment.json', apply: 'Use these settings', words: 'Hidden words to guess',
   command: 'The same from the command line', name: 'Name', probeOf: (name) => t`linear probe: ${name}`,
 });
 // Path, label, step of the number field.
 const NUMBERS = [
-  ['budget.steps', t`Steps of each`], ['overrides.layers', t`Layers`], ['overrides.width', t`Width`], ['tokenizer.vocabulary', t`Vocabulary`],
+  ['overrides.layers', t`Layers`], ['overrides.width', t`Width`], ['tokenizer.vocabulary', t`Vocabulary`],
   ['data.max_length', t`Longest example`], ['batch_size', t`Batch size`], ['optimizer.learning_rate', t`Learning rate`, 'any'],
   ['schedule.warmup', t`Warm-up steps`], ['seed', t`Seed`],
 ];
 const FIRST = ['masked', 'replaced', 'causal'];
+const TERA = 1e12;
+/** Operations as people write them: "2.3 × 10¹²". */
+function operations(count) {
+  const power = Math.floor(Math.log10(count));
+  return `${(count / 10 ** power).toFixed(1)} × 10${[...String(power)].map((digit) => '⁰¹²³⁴⁵⁶⁷⁸⁹'[digit]).join('')}`;
+}
 const read = (config, path) => path.split('.').reduce((part, key) => part?.[key], config);
 function put(config, path, value) {
   const keys = path.split('.');
@@ -32,6 +43,8 @@ export function makeRaceForm({ onStarted }) {
   let source = null;
   let checked = 0;
   let timer = 0;
+  let found = null; // what the server made of it
+  let seconds = new Map(); // of training, by entrant
   const inputs = new Map();
 
   const off = element('p', { class: 'problem', role: 'status', hidden: true });
@@ -47,7 +60,6 @@ export function makeRaceForm({ onStarted }) {
     prefix: 'train-race',
     chosen: () => config.data.texts,
     choose: (pattern, on) => { config.data.texts = toggled(config.data.texts, pattern, on); },
-    onColumn: (column) => put(config, 'data.column', column),
     onChange: () => { fill(); changed(); },
     onProblem: (error) => { unsent = error; fail(null); },
   });
@@ -64,16 +76,53 @@ export function makeRaceForm({ onStarted }) {
     inputs.set(path, input);
     return field(label, input);
   });
+  const budget = element('select', { id: 'train-race-budget' }, element('option', { value: 'steps', text: TEXT.steps }), element('option', { value: 'flops', text: TEXT.flops }));
+  const amount = element('input', { type: 'number', id: 'train-race-budget-amount', min: '0', step: 'any', inputmode: 'decimal' });
+  const amountName = element('span');
+  const amountField = element('label', { class: 'train-field' }, amountName, amount);
+  const table = element('table', { class: 'train-entrant-table' });
+  const rows = scroll(TEXT.table, table);
+  rows.hidden = true;
+  const time = element('p', { class: 'train-note', role: 'status' });
+  const whose = element('select', { id: 'train-race-whose-batch', 'aria-label': TEXT.whose });
+  const batch = makeBatch();
+  const act = (text, id, work) => {
+    const control = element('button', { type: 'button', class: 'quiet outlined', id, text });
+    control.addEventListener('click', async () => {
+      control.disabled = true;
+      fail(null);
+      try { await work(); } catch (error) { fail(error); }
+      control.disabled = !offer?.enabled;
+    });
+    return control;
+  };
+  const measure = act(TEXT.time, 'train-race-time', async () => {
+    time.textContent = TEXT.measuring;
+    try {
+      const found = await post('estimate', await sent());
+      time.textContent = t`At most about ${duration(found.seconds)} of training on this machine as busy as it is now; measuring them comes on top.`;
+      seconds = new Map(found.entrants.map((each) => [each.name, each.seconds]));
+      fillTable();
+    } catch (error) { time.textContent = ''; throw error; }
+  });
+  const showBatch = act(TEXT.batch, 'train-race-batch', async () => {
+    // The server shows that of the first entrant.
+    const [first, others] = [config.entrants.filter(({ name: each }) => each === whose.value), config.entrants.filter(({ name: each }) => each !== whose.value)];
+    batch.show(await post('preview', { ...await sent(), config: { ...config, entrants: [...first, ...others] } }));
+  });
   const start = element('button', { type: 'button', class: 'primary', id: 'train-race-start', text: TEXT.start, onclick: () => begin() });
   const section = (title, ...children) => element('section', {}, element('h4', { text: title }), ...children);
   const root = element('div', { class: 'train-form train-race-form' },
     element('div', { class: 'card' }, element('h3', { text: TEXT.title }), element('p', { class: 'train-note', text: TEXT.intro }), off,
       section(TEXT.entrants, entrants), section(TEXT.texts, reads.root),
-      section(TEXT.shared, element('div', { class: 'train-row' }, ...numbers), field(TEXT.name, name)), section(TEXT.probe, probes),
+      section(TEXT.shared, element('div', { class: 'train-row train-budget' }, field(TEXT.budget, budget), amountField),
+        element('div', { class: 'train-row' }, ...numbers), field(TEXT.name, name)), section(TEXT.probe, probes),
       element('details', { class: 'train-all' }, element('summary', { text: TEXT.json }), json,
         element('button', { type: 'button', class: 'quiet outlined', id: 'train-race-apply', text: TEXT.apply, onclick: () => useJson() })),
-      element('div', { class: 'train-end' }, summary, problem, element('p', { class: 'train-actions' }, start),
-        element('details', {}, element('summary', { text: TEXT.command }), command, copyButton(command)))));
+      element('div', { class: 'train-end' }, summary, rows, time, problem, element('p', { class: 'train-actions' }, start, measure),
+        element('p', { class: 'train-actions' }, showBatch, element('label', { class: 'train-whose' }, element('span', { text: TEXT.whose }), whose)),
+        element('details', {}, element('summary', { text: TEXT.command }), command, copyButton(command)))),
+    batch.root);
 
   function box(value, text, on, toggle) {
     const input = element('input', { type: 'checkbox', value });
@@ -86,6 +135,10 @@ export function makeRaceForm({ onStarted }) {
   function fill() {
     for (const [path, input] of inputs) if (document.activeElement !== input) input.value = read(config, path) ?? '';
     if (document.activeElement !== name) name.value = config.name ?? '';
+    const inFlops = config.budget?.flops !== undefined && config.budget?.flops !== null;
+    budget.value = inFlops ? 'flops' : 'steps';
+    amountName.textContent = inFlops ? t`Operations of each, in trillions` : t`Steps of each`;
+    if (document.activeElement !== amount) amount.value = inFlops ? config.budget.flops / TERA : config.budget?.steps ?? '';
     const taking = new Set(config.entrants.map((each) => each.name));
     const offered = new Set(offer.entrants.map((each) => each.config.name));
     entrants.replaceChildren(...offer.entrants.map((each) => box(each.config.name, message(each.title), taking.has(each.config.name), (on) => {
@@ -93,6 +146,9 @@ export function makeRaceForm({ onStarted }) {
     })), ...config.entrants.filter((each) => !offered.has(each.name)).map((each) => box(each.name, each.name, true, () => {
       config.entrants = config.entrants.filter((one) => one !== each);
     })));
+    const before = whose.value;
+    whose.replaceChildren(...config.entrants.map(({ name: each }) => element('option', { value: each, text: each })));
+    whose.value = taking.has(before) ? before : config.entrants[0]?.name ?? '';
     reads.fill();
     config.measures ??= {};
     probes.replaceChildren(...offer.probes.map((probe) => box(probe, TEXT.probeOf(probe), (config.measures.probes ?? []).includes(probe),
@@ -104,6 +160,9 @@ export function makeRaceForm({ onStarted }) {
   function changed() {
     clearTimeout(timer);
     unsent = null;
+    time.textContent = '';
+    seconds = new Map();
+    batch.hide();
     json.value = JSON.stringify(config, null, 2);
     timer = setTimeout(check, 300);
   }
@@ -114,20 +173,52 @@ export function makeRaceForm({ onStarted }) {
     checked += 1;
     const mine = checked;
     try {
-      const found = await post('check', await sent());
+      const answer = await post('check', await sent());
       if (mine !== checked) return;
+      found = answer;
       summary.textContent = found.steps
         ? t`${found.entrants} models, ${format.count(found.steps)} steps each, ${format.count(found.steps * found.entrants)} in all.`
-        : t`${found.entrants} models, the same number of operations each.`;
+        : t`${found.entrants} models, ${operations(found.flops)} operations each. Steps are those with examples as long as allowed; with shorter ones there are more.`;
+      fillTable();
+      reads.show(found);
       fail(null);
       root.dataset.state = 'ready';
     } catch (error) {
       if (mine !== checked) return;
       summary.textContent = '';
+      rows.hidden = true;
       fail(error);
       root.dataset.state = 'error';
     }
   }
+
+  function fillTable() {
+    rows.hidden = !found?.rows.length;
+    if (rows.hidden) return;
+    const timed = seconds.size > 0;
+    const heads = timed ? TEXT.heads : TEXT.heads.slice(0, -1);
+    table.replaceChildren(element('thead', {}, element('tr', {}, ...heads.map((text) => element('th', { scope: 'col', text })))),
+      element('tbody', {}, ...found.rows.map((row) => element('tr', { 'data-entrant': row.name }, element('th', { scope: 'row', text: row.name }),
+        element('td', { text: row.title }),
+        element('td', { text: row.generator ? t`${many(row.parameters)} and a generator of ${many(row.generator)}` : many(row.parameters) }),
+        element('td', { text: format.count(row.steps) }), element('td', { text: operations(row.flops) }),
+        ...(timed ? [element('td', { text: seconds.has(row.name) ? duration(seconds.get(row.name)) : '' })] : [])))));
+  }
+
+  budget.addEventListener('change', () => {
+    // About the same race in the other unit.
+    const each = found?.rows ?? [];
+    const mean = (key) => each.reduce((sum, row) => sum + row[key], 0) / each.length;
+    if (budget.value === 'flops') config.budget = { flops: each.length ? Number(mean('flops').toPrecision(2)) : TERA };
+    else config.budget = { steps: each.length ? Math.max(1, Math.round(mean('steps'))) : 400 };
+    fill();
+    changed();
+  });
+  amount.addEventListener('input', () => {
+    const value = amount.value === '' ? undefined : Number(amount.value);
+    config.budget = budget.value === 'flops' ? { flops: value === undefined ? value : value * TERA } : { steps: value };
+    changed();
+  });
 
   async function begin() {
     start.disabled = true;
@@ -162,8 +253,8 @@ export function makeRaceForm({ onStarted }) {
       offer = { ...form.race, enabled: form.enabled };
       off.hidden = form.enabled;
       off.textContent = message(form.off ?? '');
-      reads.build(form.texts, form.most_bytes);
-      start.disabled = !form.enabled;
+      reads.build(form);
+      for (const control of [start, measure, showBatch]) control.disabled = !form.enabled;
       if (!config) use({ ...offer.config, entrants: offer.entrants.map((each) => each.config).filter((each) => FIRST.includes(each.name)) });
       else check();
     } catch (error) { fail(error); }

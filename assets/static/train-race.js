@@ -5,16 +5,18 @@ import { drawnSvg } from './export.js';
 import { makeFiles } from './lab-files.js';
 import { TONES, drawChart } from './train-chart.js';
 import { makeExtremes } from './train-extremes.js';
+import { makeSilent, makeSure, progress, waiting } from './train-head.js';
 import { STATES, axisText, duration, figure, figureName, many } from './train-words.js';
 
 const { element, asker, format, openTab, t, texts } = window.Cloze;
 const TEXT = texts({
-  stop: 'Stop', resume: 'Continue', start: 'Start', again: 'New race from this one', remove: 'Delete', sure: 'Delete it for good?', keep: 'Keep it',
+  stop: 'Stop', resume: 'Continue', start: 'Start', again: 'New race from this one', remove: 'Delete',
   chart: 'All runs', table: 'What each model reached', shown: 'Show', by: 'by', none: 'The curves start with the first reports. The text is prepared for each run first.',
   axes: { step: 'steps', tokens: 'tokens', flops: 'operations', seconds: 'time' },
   waiting: { waiting: 'waiting', measuring: 'measuring' }, probe: (name) => t`probe: ${name}`, words: 'hidden words', pairs: 'minimal pairs',
   yard: 'without any model', note: 'Losses of different objectives cannot be compared with each other; the probes can. Dots are held-out text.',
   open: 'Open', every: 'The model is then chosen in every tab.', log: 'Log', command: 'The command that starts or continues this race',
+  more: 'There are more columns: scroll the table sideways.',
   columns: { name: 'Model', state: 'State', parameters: 'Parameters', tokens: 'Tokens', losses: 'Held-out loss' },
   majority: (value) => t`majority ${value}`, bag_of_words: (value) => t`bag of words ${value}`, guest: 'started from another browser',
 });
@@ -45,21 +47,22 @@ export function makeRace(view, { onAgain, onGone, onChange }) {
   const log = code(TEXT.log, 'train-log');
   const command = code(TEXT.command);
   const button = (text, id, act, kind = 'quiet outlined') => element('button', { type: 'button', class: kind, id, text, onclick: act });
-  const act = async (action, values = {}) => {
-    said.hidden = true;
+  let lost = false; // the message is that the server did not answer
+  const tell = (text, silent = false) => { [said.hidden, said.textContent, lost] = [!text, text, silent]; };
+  const act = async (action, id = current, values = {}) => {
+    tell('');
     try {
-      await post(`runs/${current}/${action}`, values);
-      if (action === 'delete') onGone();
-    } catch (error) { said.hidden = false; said.textContent = error.message; }
+      await post(`runs/${id}/${action}`, values);
+      if (action === 'delete') onGone(id);
+    } catch (error) { if (id === current) tell(error.message, Boolean(error.silent)); }
     onChange();
   };
   const stop = button(TEXT.stop, 'train-race-stop', () => act('stop'));
   const resume = button(TEXT.resume, 'train-race-continue', () => act('start'), 'primary');
   const again = button(TEXT.again, 'train-race-again', () => onAgain(current));
-  const remove = button(TEXT.remove, 'train-race-delete', () => { sure.hidden = false; });
-  const sure = element('span', { class: 'train-sure', hidden: true }, element('span', { text: TEXT.sure }),
-    button(TEXT.remove, 'train-race-delete-sure', () => { sure.hidden = true; act('delete', { confirm: current }); }),
-    button(TEXT.keep, 'train-race-keep', () => { sure.hidden = true; }));
+  const remove = button(TEXT.remove, 'train-race-delete', () => sure.ask(current, name.textContent));
+  const sure = makeSure('train-race', (id) => act('delete', id, { confirm: id }));
+  const silent = makeSilent();
   const redraw = () => { drawn = ''; draw(); };
   const shown = pick(TEXT.shown, 'train-race-figure', redraw);
   const axis = pick(TEXT.by, 'train-race-axis', redraw);
@@ -69,17 +72,25 @@ export function makeRace(view, { onAgain, onGone, onChange }) {
   const legend = element('ul', { class: 'train-legend' });
   const early = element('p', { class: 'train-note', text: TEXT.none });
   const table = element('table', { class: 'train-results' });
+  const box = scroll(TEXT.table, table);
+  const more = element('p', { class: 'train-note train-more', text: TEXT.more, hidden: true });
+  const measure = () => {
+    more.hidden = box.scrollWidth <= box.clientWidth + 1;
+    box.classList.toggle('more', box.scrollLeft + box.clientWidth < box.scrollWidth - 1);
+  };
+  box.addEventListener('scroll', measure, { passive: true });
+  new ResizeObserver(measure).observe(box);
   let chart = null;
   const files = makeFiles('train-race', { csv: () => cells(), svg: () => chart && drawnSvg(chart.svg), name: () => current });
   const whose = pick(TEXT.columns.name, 'train-race-whose', () => fillExtremes());
   const extremes = makeExtremes(whose.root);
   const root = element('div', { class: 'train-run train-race' },
     element('section', { class: 'card train-head' }, element('header', {}, name, badge), facts,
-      element('span', { class: 'train-bar', 'aria-hidden': 'true' }, bar), reason, said,
-      element('p', { class: 'train-actions' }, stop, resume, again, remove, sure)),
+      element('span', { class: 'train-bar', 'aria-hidden': 'true' }, bar), silent.root, reason, said,
+      element('p', { class: 'train-actions' }, stop, resume, again, remove, sure.root)),
     element('section', { class: 'card train-curves' }, element('header', {}, element('h3', { text: TEXT.chart }), shown.root, axis.root),
       early, big, legend, element('p', { class: 'train-note', text: TEXT.note }), files),
-    element('section', { class: 'card' }, element('h3', { text: TEXT.table }), scroll(TEXT.table, table)), extremes.root,
+    element('section', { class: 'card train-reached' }, element('h3', { text: TEXT.table }), more, box), extremes.root,
     element('section', { class: 'card train-settings' }, element('details', {}, element('summary', { text: TEXT.log }), log),
       element('details', {}, element('summary', { text: TEXT.command }), command)));
   new ResizeObserver(() => { if (root.isConnected) redraw(); }).observe(big);
@@ -89,7 +100,7 @@ export function makeRace(view, { onAgain, onGone, onChange }) {
   const send = asker(view, 'open');
   view.onValue(() => {
     if (!revision || view.value?.rev !== revision || !root.isConnected) return;
-    if (view.value.error) { said.hidden = false; said.textContent = heard(view.value.error); return; }
+    if (view.value.error) { tell(heard(view.value.error)); return; }
     openTab(goTo);
   });
   const openModel = (row) => {
@@ -159,24 +170,30 @@ export function makeRace(view, { onAgain, onGone, onChange }) {
     const losses = (row) => Object.entries(row.held_out ?? {}).filter(([key]) => /_loss$/.test(key))
       .map(([key, value]) => `${figureName(key).replace(' loss', '').toLowerCase()} ${figure(key, value)}`);
     const best = (value) => Math.max(...found.rows.map(value).filter(Number.isFinite));
-    const cell = (value, top) => element('td', { class: Number.isFinite(value) && value === top ? 'best' : null, text: share(value) });
+    // On a narrow page each row is a card, and what the column is called stands beside the value.
+    const td = (label, values, ...children) => element('td', { 'data-label': label, ...values }, ...children);
+    const cell = (label, value, top) => td(label, { class: Number.isFinite(value) && value === top ? 'best' : null, text: share(value) });
     const { columns } = TEXT;
-    const heads = [columns.name, columns.state, columns.parameters, columns.tokens, ...probes.map(TEXT.probe), ...(words ? [TEXT.words] : []), ...(pairs ? [TEXT.pairs] : []), columns.losses];
+    const names = probes.map(TEXT.probe);
+    const heads = [columns.name, columns.state, columns.parameters, columns.tokens, ...names, ...(words ? [TEXT.words] : []), ...(pairs ? [TEXT.pairs] : []), columns.losses];
     const tops = probes.map((probe) => best((row) => row.probes?.[probe]?.value));
     const topWords = best((row) => row.words?.accuracy);
+    const topPairs = best((row) => row.minimal_pairs?.accuracy);
+    const yard = probes.map((probe) => ['majority', 'bag_of_words'].filter((kind) => found.probe_baselines[probe]?.[kind] !== undefined)
+      .map((kind) => element('div', { text: TEXT[kind](share(found.probe_baselines[probe][kind])) })));
     table.replaceChildren(element('thead', {}, element('tr', {}, ...heads.map((text) => element('th', { scope: 'col', text })))),
       element('tbody', {}, ...found.rows.map((row, tone) => element('tr', { 'data-entrant': row.name, 'data-state': row.state },
         element('th', { scope: 'row' }, element('span', { class: 'key', style: `background: var(${TONES[tone % TONES.length]})` }), element('span', { text: row.name })),
-        element('td', { title: row.reason ? heard(row.reason) : null }, found.models.includes(`run/${current}/${row.name}`) && row.state === 'finished'
+        td(columns.state, { title: row.reason ? heard(row.reason) : null }, found.models.includes(`run/${current}/${row.name}`) && row.state === 'finished'
           ? opener(row)
           : element('span', { text: row.state === 'running' ? t`${format.count(row.step)} of ${format.count(row.steps)}` : TEXT.waiting[row.state] ?? STATES[row.state] ?? row.state })),
-        element('td', { text: many(row.parameters + row.generator_parameters) }), element('td', { text: row.tokens ? many(row.tokens) : '' }),
-        ...probes.map((probe, n) => cell(row.probes?.[probe]?.value, tops[n])), ...(words ? [cell(row.words?.accuracy, topWords)] : []),
-        ...(pairs ? [cell(row.minimal_pairs?.accuracy, best((each) => each.minimal_pairs?.accuracy))] : []), element('td', { class: 'losses' }, ...losses(row).map((text) => element('div', { text }))))),
-      probes.length ? element('tr', { class: 'train-yard' }, element('th', { scope: 'row', text: TEXT.yard }), element('td'), element('td'), element('td'),
-        ...probes.map((probe) => element('td', {}, ...['majority', 'bag_of_words'].filter((kind) => found.probe_baselines[probe]?.[kind] !== undefined)
-          .map((kind) => element('div', { text: TEXT[kind](share(found.probe_baselines[probe][kind])) })))),
-        ...(words ? [element('td')] : []), ...(pairs ? [element('td')] : []), element('td')) : null));
+        td(columns.parameters, { text: many(row.parameters + row.generator_parameters) }), td(columns.tokens, { text: row.tokens ? many(row.tokens) : '' }),
+        ...probes.map((probe, n) => cell(names[n], row.probes?.[probe]?.value, tops[n])), ...(words ? [cell(TEXT.words, row.words?.accuracy, topWords)] : []),
+        ...(pairs ? [cell(TEXT.pairs, row.minimal_pairs?.accuracy, topPairs)] : []), td(columns.losses, { class: 'losses' }, element('div', {}, ...losses(row).map((text) => element('div', { text })))))),
+      probes.length ? element('tr', { class: 'train-yard' }, element('th', { scope: 'row', text: TEXT.yard }), td(''), td(''), td(''),
+        ...yard.map((lines, n) => td(names[n], {}, element('div', {}, ...lines))),
+        ...(words ? [td('')] : []), ...(pairs ? [td('')] : []), td('')) : null));
+    measure();
   }
 
   /** The hardest and easiest held-out examples of one entrant: the one that is chosen, at first the first. */
@@ -193,40 +210,52 @@ export function makeRace(view, { onAgain, onGone, onChange }) {
     extremes.fill(`runs/${current}/examples?${new URLSearchParams({ entrant: name })}`, validated(name) ?? null);
   }
 
-  function fill() {
-    const { summary } = live;
+  function fillHead(summary) {
     name.textContent = summary.name;
-    badge.textContent = STATES[summary.state] ?? summary.state;
-    badge.dataset.state = summary.state;
+    badge.textContent = STATES[summary.state] ?? summary.state ?? '';
+    badge.dataset.state = summary.state ?? '';
     root.dataset.run = summary.id;
-    root.dataset.state = summary.state;
-    root.dataset.step = summary.step;
-    root.classList.toggle('read-only', !live.mine);
+    root.dataset.state = summary.state ?? '';
+    root.dataset.step = summary.step ?? '';
     bar.style.transform = `scaleX(${summary.steps ? summary.step / summary.steps : 0})`;
-    facts.textContent = [t`${summary.model.race} models`, summary.steps ? t`step ${format.count(summary.step)} of ${format.count(summary.steps)} in all` : null,
-      summary.place ? t`place ${summary.place} in the queue` : null, live.owned ? null : TEXT.guest].filter(Boolean).join(' · ');
+    facts.textContent = [t`${summary.model?.race ?? 0} models`, progress(summary) ? t`step ${format.count(summary.step)} of ${format.count(summary.steps)} in all` : null,
+      ...waiting(summary), live && !live.owned ? TEXT.guest : null].filter(Boolean).join(' · ');
     reason.hidden = !summary.reason;
     reason.textContent = heard(summary.reason ?? '');
+    silent.fill(summary);
+  }
+
+  function fill() {
+    const { summary } = live;
+    root.classList.remove('pending');
+    root.classList.toggle('read-only', !live.mine);
+    fillHead(summary);
     stop.hidden = !['queued', 'starting', 'running', 'stopping'].includes(summary.state);
     stop.disabled = summary.state === 'stopping';
     resume.hidden = !['new', 'stopped', 'failed', 'crashed'].includes(summary.state);
     resume.textContent = summary.step ? TEXT.resume : TEXT.start;
     remove.hidden = !stop.hidden;
-    if (remove.hidden) sure.hidden = true;
+    if (remove.hidden) sure.close();
     log.textContent = live.log.join('\n');
     command.textContent = live.command;
   }
 
   return {
     root,
-    show(id) {
-      if (id !== current) [found, live, drawn, said.hidden, sure.hidden, extremes.root.hidden] = [null, null, '', true, true, true];
-      current = id;
+    /** brief: the race as the list of runs knows it, shown until its own report is there. */
+    show(id, _, brief) {
+      if (id === current) return;
+      [current, found, live, drawn, extremes.root.hidden] = [id, null, null, '', true];
+      tell('');
+      sure.close();
+      root.classList.add('pending');
+      if (id) fillHead(brief ?? { id, name: id });
     },
     async poll(enabled) {
       const id = current;
-      const [state, race] = [await get(`runs/${id}`), await get(`runs/${id}/race`)];
+      const [state, race] = await Promise.all([get(`runs/${id}`), get(`runs/${id}/race`)]);
       if (id !== current) return;
+      if (lost) tell('');
       [live, found] = [{ ...state, owned: state.mine, mine: enabled && state.mine }, race];
       root.classList.toggle('switched-off', !enabled);
       fill();

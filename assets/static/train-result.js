@@ -10,6 +10,7 @@ const TEXT = texts({
   labels: 'Label by label', calibration: 'Does it know how sure it may be?', worst: 'Its worst mistakes', best: 'What it is surest of',
   noWorst: 'Every row to measure on was answered rightly.', said: 'the model says:', right: 'right:', model: 'this model', nothing: 'no answer',
   all: 'All figures', undefined: 'undefined', columns: ['Label', 'Precision', 'Recall', 'F1', 'Rows'], method: 'Method',
+  outside: 'no name', tags: 'Below a word stands the tag that the model gives it, and under that the right one where it is mistaken.', tagsBest: 'Below a word stands its tag.',
   sure: 'Share of right answers by how sure the model was',
 });
 
@@ -61,11 +62,51 @@ function labelTable(labels) {
       ...[part(each.precision), part(each.recall), part(each.f1), format.count(each.support)].map((text) => element('td', { text })))))));
 }
 
-function examples(rows, wrong) {
-  return element('ul', { class: 'train-examples' }, ...rows.map((row) => element('li', {},
-    element('p', {}, element('bdi', { text: row.text }), row.pair ? element('span', { class: 'train-pair' }, element('bdi', { text: row.pair })) : null),
-    element('p', { class: 'train-note' }, element('span', { text: `${TEXT.said} ` }), element('b', { class: wrong ? 'wrong' : 'right', text: plain(row.said) }),
-      wrong ? element('span', { text: ` · ${TEXT.right} ` }) : null, wrong ? element('b', { text: plain(row.expected) }) : null))));
+/** What the model says, and where it is mistaken what is right. */
+const verdict = (row, wrong) => element('p', { class: 'train-note' }, element('span', { text: `${TEXT.said} ` }), element('b', { class: wrong ? 'wrong' : 'right', text: plain(row.said) }),
+  wrong ? element('span', { text: ` · ${TEXT.right} ` }) : null, wrong ? element('b', { text: plain(row.expected) }) : null);
+
+/** Rows about the same text stand together, so that it is read once. */
+function together(rows) {
+  const groups = new Map();
+  for (const row of rows) groups.set(row.pair ? row.text : row, [...(groups.get(row.pair ? row.text : row) ?? []), row]);
+  return [...groups.values()];
+}
+
+const CJK = /^[\u2e80-\u9fff\uff00-\uffef]/;
+/** Words over their tags; null where these do not belong to words one by one. */
+function tagged(row, wrong) {
+  const words = row.text.split(' ');
+  const tags = (value) => (Array.isArray(value) ? value : String(value ?? '').split(' '));
+  const [said, right] = [tags(row.said), tags(wrong ? row.expected : row.said)];
+  if (said.length !== words.length || right.length !== words.length) return null;
+  const root = element('p', { class: 'train-tagged' });
+  words.forEach((word, n) => {
+    if (n && !(CJK.test(word) && CJK.test(words[n - 1]))) root.append(' ');
+    if (said[n] === 'O' && right[n] === 'O') { root.append(element('bdi', { text: word })); return; }
+    const same = said[n] === right[n];
+    const shown = (tag) => (tag === 'O' ? TEXT.outside : tag);
+    root.append(element('span', { class: 'train-tag', 'data-wrong': same ? null : 'yes', title: t`the model says ${shown(said[n])}, right is ${shown(right[n])}` },
+      element('bdi', { text: word }), element('small', { class: same ? 'right' : 'wrong', text: shown(said[n]) }),
+      same ? null : element('small', { text: shown(right[n]) })));
+  });
+  return root;
+}
+
+function examples(rows, wrong, kind) {
+  const words = kind === 'tag' ? new Map(rows.map((row) => [row, tagged(row, wrong)])) : new Map();
+  const list = element('ul', { class: 'train-examples' }, ...together(rows).map((group) => {
+    if (words.get(group[0])) return element('li', {}, words.get(group[0]));
+    const text = element('p', {}, element('bdi', { text: group[0].text }));
+    if (group.length === 1) {
+      if (group[0].pair) text.append(element('span', { class: 'train-pair' }, element('bdi', { text: group[0].pair })));
+      return element('li', {}, text, verdict(group[0], wrong));
+    }
+    return element('li', {}, text, element('ul', { class: 'train-asked-of' }, ...group.map((row) => element('li', {},
+      element('p', {}, element('bdi', { text: row.pair })), verdict(row, wrong)))));
+  }));
+  const legend = [...words.values()].some(Boolean) ? element('p', { class: 'train-note', text: wrong ? TEXT.tags : TEXT.tagsBest }) : null;
+  return legend ? element('div', { class: 'train-tags' }, legend, list) : list;
 }
 const plain = (said) => (Array.isArray(said) ? said.join(' ') : typeof said === 'number' ? said.toFixed(2) : said || TEXT.nothing);
 
@@ -83,8 +124,8 @@ export function makeResult() {
     if (Object.keys(result.labels).length) parts.push(element('details', {}, element('summary', { text: TEXT.labels }), labelTable(result.labels)));
     const bins = result.calibration?.bins ?? [];
     if (bins.length) parts.push(element('h4', { text: TEXT.calibration }), element('p', { class: 'train-note', text: t`Each dot: predictions of about one probability, and how many of them are right. On the dashed line both agree; the mean distance is ${(result.calibration.error * 100).toFixed(1)} %.` }), chart);
-    parts.push(element('h4', { text: TEXT.worst }), result.worst.length ? examples(result.worst.slice(0, 8), true) : element('p', { class: 'train-note', text: TEXT.noWorst }));
-    if (result.best.length) parts.push(element('details', {}, element('summary', { text: TEXT.best }), examples(result.best.slice(0, 8), false)));
+    parts.push(element('h4', { text: TEXT.worst }), result.worst.length ? examples(result.worst.slice(0, 8), true, task.kind) : element('p', { class: 'train-note', text: TEXT.noWorst }));
+    if (result.best.length) parts.push(element('details', {}, element('summary', { text: TEXT.best }), examples(result.best.slice(0, 8), false, task.kind)));
     root.replaceChildren(...parts);
     root.hidden = false;
     if (bins.length) {

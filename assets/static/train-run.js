@@ -2,21 +2,23 @@
 import { get, post, said as heard } from './train-api.js';
 import { drawnSvg } from './export.js';
 import { makeFiles } from './lab-files.js';
-import { TONES, drawChart } from './train-chart.js';
+import { TONES, baselinesOf, drawChart } from './train-chart.js';
+import { makeExport } from './train-export.js';
 import { makeExtremes } from './train-extremes.js';
+import { makeSilent, makeSure, progress, waiting } from './train-head.js';
 import { makeScrub } from './train-scrub.js';
 import { makeRecord, makeSettings } from './train-parts.js';
 import { makeResult } from './train-result.js';
+import { makeSmall } from './train-small.js';
 import { makeTry } from './train-try.js';
 import { STATES, axisText, duration, figure, figureName, many, modelName } from './train-words.js';
 
 const { element, asker, format, message, openTab, t, texts } = window.Cloze;
 const TEXT = texts({
   guest: 'started from another browser', tune: 'Fine-tune it', stop: 'Stop', resume: 'Continue', start: 'Start', again: 'New run from this one', remove: 'Delete',
-  sure: 'Delete it for good?', keep: 'Keep it', open: 'Open in the Mask tab', forge: 'Open in the Forge tab', attention: 'Attention tab', openAttention: 'Open in the Attention tab',
+  open: 'Open in the Mask tab', forge: 'Open in the Forge tab', attention: 'Attention tab', openAttention: 'Open in the Attention tab',
   chart: 'Loss over the run', doctor: 'What the curve says', shown: 'Show', by: 'by',
   axes: { step: 'steps', tokens: 'tokens', seconds: 'time' },
-  baseline: { uniform: 'knows nothing', unigram_entropy: 'knows only how frequent pieces are' },
   line: 'Line: training text, as it was masked. Dots: held-out text.', taskLine: 'Line: rows it learns from. Dots: rows to measure on.',
   curves: 'Figures over the run',
   early: 'The curve starts with the first report. Preparing the text and the vocabulary comes first.',
@@ -24,15 +26,20 @@ const TEXT = texts({
   calm: 'Nothing conspicuous so far.',
   every: 'The model is then chosen in every tab.',
 });
-const SMALL = ['masked_token_accuracy', 'learning_rate', 'gradient_norm', 'tokens_per_second'];
 const ASIDE = new Set(['step', 'seconds', 'tokens', 'epoch']);
 const PRETRAINING = ['masked_token_loss', 'permutation_loss', 'replaced_token_loss', 'loss'];
 
 /** Reports of one run, kept up to date by polling from where the last answer ended. */
 export class Feed {
-  constructor(id) { Object.assign(this, { id, records: [], offset: 0, generation: 0, live: null }); }
+  constructor(id) { Object.assign(this, { id, records: [], offset: 0, generation: 0, live: null, looking: null }); }
 
-  async poll() {
+  /** What came since the last look. A look that is under way serves all who ask, so that nothing is read twice. */
+  poll() {
+    this.looking ??= this.look().finally(() => { this.looking = null; });
+    return this.looking;
+  }
+
+  async look() {
     let more = true;
     while (more) {
       const live = await get(`runs/${this.id}?offset=${this.offset}&generation=${this.generation}`);
@@ -67,6 +74,12 @@ export function makeRun(view, { onAgain, onTune, onGone, onChange }) {
   let others = [];
   let drawn = '';
 
+  let on = true; // whether this server trains
+  const allow = () => {
+    root.classList.toggle('switched-off', !on);
+    root.classList.toggle('read-only', !on || !feeds.get(current).live.mine);
+  };
+
   // --- header -----------------------------------------------------------------------------
   const name = element('h3');
   const badge = element('span', { class: 'train-state' });
@@ -77,24 +90,25 @@ export function makeRun(view, { onAgain, onTune, onGone, onChange }) {
   const button = (text, id, act, kind = 'quiet outlined') => element('button', {
     type: 'button', class: kind, id, text, onclick: act,
   });
-  const act = async (action, values = {}) => {
-    said.hidden = true;
+  let lost = false; // the message is that the server did not answer
+  const tell = (text, silent = false) => { [said.hidden, said.textContent, lost] = [!text, text, silent]; };
+  const act = async (action, id = current, values = {}) => {
+    tell('');
     try {
-      await post(`runs/${current}/${action}`, values);
-      if (action === 'delete') onGone();
+      await post(`runs/${id}/${action}`, values);
+      if (action === 'delete') onGone(id);
     } catch (error) {
-      said.hidden = false;
-      said.textContent = error.message;
+      if (id === current) tell(error.message, Boolean(error.silent));
     }
     onChange();
   };
   const stop = button(TEXT.stop, 'train-stop', () => act('stop'));
   const resume = button(TEXT.resume, 'train-continue', () => act('start'), 'primary');
   const again = button(TEXT.again, 'train-again', () => onAgain(current));
-  const remove = button(TEXT.remove, 'train-delete', () => { sure.hidden = false; sure.querySelector('button').focus(); });
-  const sure = element('span', { class: 'train-sure', hidden: true }, element('span', { text: TEXT.sure }),
-    button(TEXT.remove, 'train-delete-sure', () => { sure.hidden = true; act('delete', { confirm: current }); }),
-    button(TEXT.keep, 'train-keep', () => { sure.hidden = true; }));
+  const remove = button(TEXT.remove, 'train-delete', () => sure.ask(current, name.textContent));
+  const sure = makeSure('train', (id) => act('delete', id, { confirm: id }));
+  const silent = makeSilent();
+  const exported = makeExport();
 
   // Gradio owns the model picker, so choosing a model there is an event.
   let goTo = 'Mask';
@@ -107,7 +121,7 @@ export function makeRun(view, { onAgain, onTune, onGone, onChange }) {
   };
   view.onValue(() => {
     if (view.value?.rev !== revision || !revision) return;
-    if (view.value.error) { said.hidden = false; said.textContent = heard(view.value.error); return; }
+    if (view.value.error) { tell(heard(view.value.error)); return; }
     openTab(goTo);
     document.querySelector('#sentence')?.scrollIntoView({ block: 'start' });
   });
@@ -129,14 +143,7 @@ export function makeRun(view, { onAgain, onTune, onGone, onChange }) {
   const big = element('div', { class: 'train-chart', tabindex: '0', role: 'group', 'aria-label': TEXT.chart });
   const readout = element('p', { class: 'train-readout', 'aria-live': 'polite' });
   const legend = element('ul', { class: 'train-legend' });
-  const small = element('div', { class: 'train-small' });
-  const smallCharts = SMALL.map((key) => {
-    const host = element('div', { class: 'train-chart' });
-    const value = element('b');
-    const root = element('figure', {}, element('figcaption', {}, element('span', { text: figureName(key) }), value), host);
-    small.append(root);
-    return { key, host, value, root };
-  });
+  const small = makeSmall();
   const record = makeRecord();
   let chart = null;
   let picked = null;
@@ -157,14 +164,14 @@ export function makeRun(view, { onAgain, onTune, onGone, onChange }) {
   const lineNote = element('p', { class: 'train-note', text: TEXT.line });
   const chartCard = element('section', { class: 'card train-curves' },
     element('header', {}, chartTitle, shown.root, axis.root),
-    big, readout, legend, lineNote, small, record.root, files);
+    big, readout, legend, lineNote, small.root, record.root, files);
   const early = element('p', { class: 'card train-note', text: TEXT.early });
   const doctor = element('section', { class: 'card' }, element('h3', { text: TEXT.doctor }), findings);
   const root = element('div', { class: 'train-run' },
     element('section', { class: 'card train-head' },
       element('header', {}, name, badge), facts,
-      element('span', { class: 'train-bar', 'aria-hidden': 'true' }, bar), reason, said,
-      element('p', { class: 'train-actions' }, stop, resume, openMask, openAttention, tune, again, remove, sure)),
+      element('span', { class: 'train-bar', 'aria-hidden': 'true' }, bar), silent.root, reason, said,
+      element('p', { class: 'train-actions' }, stop, resume, openMask, openAttention, tune, again, remove, sure.root), exported.root),
     early, result.root, tryBox.root, chartCard, doctor, scrub.root, extremes.root, settings.root);
 
   big.addEventListener('pointermove', (event) => { if (chart) { picked = chart.pick(event.clientX); tellPoint(); } });
@@ -230,9 +237,7 @@ export function makeRun(view, { onAgain, onTune, onGone, onChange }) {
       { run: id, tone, points: feeds.get(id).points(what, by) },
       { run: id, tone, points: feeds.get(id).points(`validation_${what}`, by), dots: true },
     ]).filter((line) => line.points.length);
-    const baselines = task ? (task.baselines ?? []).filter((each) => Number.isFinite(each.metrics[what])).map((each) => (
-      { name: `${message(each.title)}: ${figure(what, each.metrics[what])}`, y: each.metrics[what] })) : /masked_token_loss|permutation_loss|causal_loss/.test(what)
-      ? Object.entries(feed.live.baselines).map(([kind, y]) => ({ name: `${TEXT.baseline[kind] ?? kind}: ${y.toFixed(2)}`, y })) : [];
+    const baselines = baselinesOf(ids.map((id) => feeds.get(id)), what);
     chart = drawChart(big, {
       series: lines, baselines, showX, showY: (value) => axisText(what, value), height: big.clientWidth < 460 ? 260 : 330,
       label: ids.length > 1 ? t`${figureName(what)} of ${ids.length} runs. The table below has the numbers.`
@@ -243,59 +248,59 @@ export function makeRun(view, { onAgain, onTune, onGone, onChange }) {
     legend.replaceChildren(...ids.map((id, tone) => element('li', {},
       element('span', { class: 'key', style: `background: var(${TONES[tone % TONES.length]})` }),
       element('span', { text: feeds.get(id).live.summary.name }))));
-    for (const each of smallCharts) {
-      const points = ids.map((id, tone) => ({ run: id, tone, points: feeds.get(id).points(each.key, by) }));
-      each.root.hidden = !points[0].points.length;
-      if (each.root.hidden) continue;
-      each.value.textContent = figure(each.key, points[0].points.at(-1)[1]);
-      drawChart(each.host, {
-        series: points.filter((line) => line.points.length), showX, showY: (value) => axisText(each.key, value),
-        height: 130, small: true, zero: each.key !== 'gradient_norm', label: t`${figureName(each.key)} over the run`,
-      });
-    }
+    small.draw(ids.map((id) => feeds.get(id)), by, showX);
     record.fill(feed.records, keys);
     tellPoint();
   }
 
-  function fill() {
-    const live = feeds.get(current).live;
-    const { summary, data, environment, findings: found, task } = live;
-    chartTitle.textContent = task ? TEXT.curves : TEXT.chart;
-    lineNote.textContent = task ? TEXT.taskLine : TEXT.line;
+  /** What is known of a run before its own report is there, from the list of runs. */
+  function fillHead(summary, live) {
     name.textContent = summary.name;
-    badge.textContent = STATES[summary.state] ?? summary.state;
-    badge.dataset.state = summary.state;
+    badge.textContent = STATES[summary.state] ?? summary.state ?? '';
+    badge.dataset.state = summary.state ?? '';
     root.dataset.run = summary.id;
-    root.dataset.state = summary.state;
-    root.dataset.step = summary.step;
+    root.dataset.state = summary.state ?? '';
+    root.dataset.step = summary.step ?? '';
     bar.style.transform = `scaleX(${summary.steps ? summary.step / summary.steps : 0})`;
-    const speed = summary.last.tokens_per_second;
+    const speed = summary.last?.tokens_per_second;
+    const model = modelName(summary.model ?? {});
     facts.textContent = [
-      task ? `${task.set}, ${modelName(summary.model)}` : modelName(summary.model),
+      live?.task ? `${live.task.set}, ${model}` : model,
       summary.parameters ? t`${many(summary.parameters)} parameters` : null,
-      t`step ${format.count(summary.step)} of ${format.count(summary.steps)}`,
+      progress(summary) ? t`step ${format.count(summary.step)} of ${format.count(summary.steps)}` : null,
       summary.state === 'running' && speed ? t`${format.count(Math.round(speed))} tokens/s` : null,
-      summary.seconds_left !== null ? t`about ${duration(summary.seconds_left)} left` : null,
-      summary.place ? t`place ${summary.place} in the queue` : null,
-      live.mine ? null : TEXT.guest,
-      data.tokens ? t`${format.count(data.tokens)} pieces of text, vocabulary ${format.count(data.vocabulary)}` : null,
-      environment.device ? t`on ${environment.device.replace(/^cpu$/, 'CPU')}` : null,
+      Number.isFinite(summary.seconds_left) ? t`about ${duration(summary.seconds_left)} left` : null,
+      ...waiting(summary),
+      live && !live.mine ? TEXT.guest : null,
+      live?.data.tokens ? t`${format.count(live.data.tokens)} pieces of text, vocabulary ${format.count(live.data.vocabulary)}` : null,
+      live?.environment.device ? t`on ${live.environment.device.replace(/^cpu$/, 'CPU')}` : null,
     ].filter(Boolean).join(' · ');
     reason.hidden = !summary.reason;
     reason.textContent = heard(summary.reason ?? '');
+    silent.fill(summary);
+  }
+
+  function fill() {
+    const live = feeds.get(current).live;
+    const { summary, findings: found, task } = live;
+    root.classList.remove('pending');
+    chartTitle.textContent = task ? TEXT.curves : TEXT.chart;
+    lineNote.textContent = task ? TEXT.taskLine : TEXT.line;
+    fillHead(summary, live);
     stop.hidden = !['queued', 'starting', 'running', 'stopping'].includes(summary.state);
     stop.disabled = summary.state === 'stopping';
     resume.hidden = !['new', 'stopped', 'failed', 'crashed'].includes(summary.state);
     resume.textContent = summary.step ? TEXT.resume : TEXT.start;
     remove.hidden = !stop.hidden;
-    if (remove.hidden) sure.hidden = true;
+    if (remove.hidden) sure.close();
+    exported.fill(current, summary.kind === 'race' ? null : live.export);
     const { model } = live;
     openMask.hidden = !model || summary.kind === 'task'; // no head of it fills gaps
     openMask.textContent = live.detects ? TEXT.forge : TEXT.open;
     openAttention.textContent = openMask.hidden ? TEXT.openAttention : TEXT.attention;
     tune.hidden = !model || summary.kind === 'task' || root.classList.contains('switched-off');
     openAttention.hidden = !model;
-    doctor.hidden = !feeds.get(current).records.length;
+    doctor.hidden = !feeds.get(current).records.length && !found.length;
     findings.replaceChildren(...(found.length ? found : [{ level: 'good', title: TEXT.calm, text: '', cure: '' }]).map(
       (each) => element('li', { 'data-level': each.level, 'data-kind': each.kind },
         element('span', { class: 'train-level', text: TEXT.levels[each.level] }),
@@ -303,31 +308,41 @@ export function makeRun(view, { onAgain, onTune, onGone, onChange }) {
         each.cure ? element('span', { class: 'train-cure', text: message(each.cure) }) : null)));
     result.fill(current, live);
     tryBox.fill(current, live);
-    scrub.fill(current, live.snapshots, live.detects);
+    scrub.fill(current, live);
     extremes.fill(`runs/${current}/examples`, live.validated);
     settings.fill(current, feeds.get(current).live, others);
   }
 
   return {
     root,
-    show(id, compared) {
-      if (id !== current) { chosen = false; said.hidden = true; sure.hidden = true; picked = null; }
+    /** brief: the run as the list of runs knows it, shown until its own report is there. */
+    show(id, compared, brief) {
+      if (id !== current) { chosen = false; tell(''); sure.close(); picked = null; }
       [current, others] = [id, compared.filter((other) => other !== id)];
       drawn = '';
-      if (id && feeds.get(id)?.live) { fill(); draw(); }
+      if (!id) return;
+      if (feeds.get(id)?.live) { allow(); fill(); draw(); return; }
+      root.classList.add('pending'); // no button: none can be about what is not there yet
+      fillHead(brief ?? { id, name: id });
     },
     /** Ask for what is new of the run shown and of those compared with it. */
     async poll(enabled) {
       const id = current;
-      for (const each of [id, ...others]) {
+      on = enabled;
+      const wanted = [id, ...others].map((each) => {
         if (!feeds.has(each)) feeds.set(each, new Feed(each));
-        await feeds.get(each).poll();
-      }
+        return feeds.get(each).poll();
+      });
+      const rest = Promise.allSettled(wanted.slice(1));
+      await wanted[0];
       if (id !== current) return;
-      root.classList.toggle('switched-off', !enabled);
-      root.classList.toggle('read-only', !enabled || !feeds.get(id).live.mine);
+      if (lost) tell('');
+      allow();
       fill();
       draw();
+      const failed = (await rest).find((each) => each.status === 'rejected');
+      if (id === current && wanted.length > 1) draw();
+      if (failed) throw failed.reason;
     },
   };
 }

@@ -1,14 +1,17 @@
 // Training: one sentence through the snapshots of a run. The slider drags what the model would say.
 import { post } from './train-api.js';
 import { drawChart } from './train-chart.js';
+import { makeMap } from './train-scrub-map.js';
+import { ACTIVE, sentences } from './train-words.js';
 
-const { element, sentence, format, t, texts } = window.Cloze;
+const { element, sentence, format, message, onChange, t, texts } = window.Cloze;
 const TEXT = texts({
   title: 'The same sentence at every snapshot', text: 'Sentence with [MASK]', word: 'Word to follow',
   hint: 'A snapshot is kept at steps 1, 2, 4, 8 and so on. Drag to see the model learn.',
   gap: 'Write [MASK] where the model should guess.', open: 'Open this snapshot in the Mask tab', openAttention: 'Open this snapshot in the Attention tab', slider: 'Snapshot',
   verdicts: 'Sentence to judge', detectHint: 'A snapshot is kept at steps 1, 2, 4, 8 and so on. The darker a piece, the surer the model is that somebody else put it there.',
   suspicion: (word) => t`How sure the model is that “${word}” was put there`, chart: (word) => t`How likely “${word}” is in the first gap`, one: 'The word to follow must be one piece of this vocabulary.',
+  lastHint: 'The last stop is the newest model.', openLast: 'Open this model in the Mask tab', openLastAttention: 'Open this model in the Attention tab',
 });
 const MASK = '[MASK]';
 
@@ -39,6 +42,8 @@ export function makeScrub(openModel) {
   const host = element('div', { class: 'train-chart' });
   const caption = element('figcaption');
   const figure = element('figure', { hidden: true }, caption, host);
+  const wordNote = element('p', { class: 'train-note train-word-note', role: 'status', hidden: true });
+  const map = makeMap(() => { drawGaps(); work(); });
   const open = element('button', { type: 'button', class: 'quiet outlined', id: 'train-open-step', text: TEXT.open });
   const label = (name, input) => element('label', { class: 'train-field' }, element('span', { text: name }), input);
   const hint = element('p', { class: 'train-note', text: TEXT.hint });
@@ -46,22 +51,38 @@ export function makeScrub(openModel) {
   const root = element('section', { class: 'card train-scrub', hidden: true },
     element('h3', { text: TEXT.title }), hint,
     element('div', { class: 'train-row' }, element('label', { class: 'train-field' }, textName, text), label(TEXT.word, word)),
-    element('div', { class: 'train-slide' }, slider, at), problem, gaps, figure, open);
+    element('div', { class: 'train-slide' }, slider, at), problem, element('div', { class: 'train-look' }, gaps, map.root), wordNote, figure, open);
   let run = null;
-  let steps = [];
-  let answers = new Map(); // `${text}|${word}|${step}` -> predictions
+  let stops = []; // {ask: step or "last", at: step, id}
+  let answers = new Map(); // by key: predictions or verdicts
+  let maps = new Map(); // by mapKey
   let busy = false;
+  let lost = false; // the server did not answer
+  let edited = false; // whether the visitor wrote the sentence
+  let typed = false; // whether the visitor chose the word
+  let chosen = false; // whether it stays, whatever this model makes of it
   let detects = false; // whether the model tells replaced pieces, and fills no gaps
+  let finished = false;
 
-  const key = (step) => `${text.value}|${word.value}|${step}`;
-  const step = () => steps[Number(slider.value)];
+  const key = (stop) => `${run}|${stop.id}|${word.value.trim()}|${text.value}`;
+  const mapKey = (stop) => `${run}|${stop.id}|${map.wanted.layer}|${map.wanted.head}|${text.value}`;
+  const here = () => stops[Number(slider.value)];
+  const isLast = (stop) => stop.ask === 'last';
+  const stepText = (stop) => (!isLast(stop) ? t`step ${format.count(stop.at)}`
+    : finished ? t`step ${format.count(stop.at)}, the trained model` : t`step ${format.count(stop.at)}, the last checkpoint`);
 
   function drawGaps() {
-    at.textContent = t`step ${format.count(step() ?? 0)}`;
-    root.dataset.step = step() ?? '';
-    const found = answers.get(key(step()));
+    const stop = here();
+    if (!stop) return;
+    at.textContent = stepText(stop);
+    slider.setAttribute('aria-valuetext', at.textContent);
+    root.dataset.step = stop.at;
+    open.textContent = isLast(stop) ? (detects ? TEXT.openLastAttention : TEXT.openLast) : detects ? TEXT.openAttention : TEXT.open;
+    const looks = maps.get(mapKey(stop));
+    if (looks) { map.show(looks); root.dataset.looked = stop.at; }
+    const found = answers.get(key(stop));
     if (!found) return;
-    root.dataset.answered = step();
+    root.dataset.answered = stop.at;
     gaps.classList.toggle('train-verdicts', detects);
     if (detects) { gaps.replaceChildren(...found.map(verdict)); return; }
     gaps.replaceChildren(...found.map((prediction) => element('ol', { class: 'candidates' },
@@ -84,56 +105,78 @@ export function makeScrub(openModel) {
     return root;
   }
 
-  /** The probability that the curve follows at a snapshot. */
-  function followed(each) {
-    const found = answers.get(key(each));
-    if (!detects) return found?.[0]?.watched?.[0]?.probability;
-    return found?.find((one) => one.text.toLowerCase() === word.value.trim().toLowerCase())?.probability;
+  /** Of an answer: the probability that the curve follows, or why there is none. */
+  function followed(found) {
+    const wanted = word.value.trim();
+    if (!detects) return found?.[0]?.watched?.find((each) => each.word === wanted) ?? {};
+    const piece = found?.find((one) => one.text.toLowerCase() === wanted.toLowerCase());
+    return piece ?? (found ? { note: t`“${wanted}” is none of the pieces of this sentence.` } : {});
+  }
+
+  /** In place of a word that cannot be followed and that nobody typed: the model's own, or a piece of the sentence. */
+  function substitute(found) {
+    const word = (each) => /\p{L}{2}|\p{Script=Han}/u.test(each.text ?? each.display);
+    if (detects) return found.filter(word).sort((a, b) => b.text.length - a.text.length)[0]?.text;
+    const offered = found[0]?.candidates ?? [];
+    const whole = offered.find((each) => word(each) && !each.continues);
+    return whole?.display ?? offered.find((each) => /\p{L}/u.test(each.display))?.piece; // a raw piece is looked up as it is
   }
 
   function drawCurve() {
-    const points = steps.flatMap((each, n) => {
-      const value = followed(each);
-      return value !== null && value !== undefined ? [[n, value, each]] : [];
-    });
-    figure.hidden = !word.value.trim() || points.length < 2;
-    if (figure.hidden) return;
-    const title = (detects ? TEXT.suspicion : TEXT.chart)(word.value.trim());
+    const wanted = word.value.trim();
+    const each = stops.map((stop) => answers.get(key(stop))).map((found) => (found ? followed(found) : null));
+    const points = each.flatMap((one, n) => (Number.isFinite(one?.probability) ? [[n, one.probability]] : []));
+    const note = wanted && each.find((one) => one?.note)?.note;
+    figure.hidden = !wanted || Boolean(note) || points.length < 2;
+    const all = each.length > 0 && each.every(Boolean);
+    wordNote.hidden = !wanted || !(note || (all && !points.length));
+    wordNote.textContent = wordNote.hidden ? '' : note ? message(note) : TEXT.one;
+    if (figure.hidden) { host.replaceChildren(); return; }
+    const title = (detects ? TEXT.suspicion : TEXT.chart)(wanted);
     caption.textContent = title;
     const chart = drawChart(host, {
-      series: [{ tone: 1, points: points.map(([x, y]) => [x, y]), dots: true }],
-      showX: (n) => (steps[n] === undefined ? '' : format.count(steps[n])), showY: (value) => `${Number((value * 100).toPrecision(3))} %`, height: 150,
+      series: [{ tone: 1, points, dots: true }],
+      showX: (n) => (stops[n] === undefined ? '' : format.count(stops[n].at)), showY: (value) => `${Number((value * 100).toPrecision(3))} %`, height: 150,
       small: true, label: title,
     });
     chart?.mark(Number(slider.value));
   }
 
-  async function ask(wanted) {
-    const name = key(wanted);
+  async function ask(stop) {
+    const [name, mapName] = [key(stop), mapKey(stop)];
     const words = word.value.trim() ? [word.value.trim()] : [];
-    const { predictions, verdicts } = await post(`runs/${run}/guess`, { step: wanted, text: text.value, words });
-    answers.set(name, verdicts ?? predictions);
+    const found = await post(`runs/${run}/guess`, {
+      step: stop.ask, text: text.value, words, ...(maps.has(mapName) ? {} : { attention: { ...map.wanted } }),
+    });
+    answers.set(name, found.verdicts ?? found.predictions);
+    if (found.attention) maps.set(mapName, found.attention);
+    if (chosen || name !== key(stop)) return;
+    chosen = true;
+    const better = followed(answers.get(name)).note || !word.value.trim() ? substitute(answers.get(name)) : null;
+    if (better) word.value = better;
   }
 
   const askable = () => (detects ? text.value.trim() : text.value.includes(MASK));
 
   // The snapshot under the slider first, then the others, the nearest first.
   async function work() {
-    if (busy || !steps.length || root.hidden) return;
+    if (busy || !stops.length || root.hidden) return;
     busy = true;
     problem.hidden = true;
     try {
       for (;;) {
         const place = Number(slider.value);
-        const next = steps.map((each, n) => [each, Math.abs(n - place)]).filter(([each]) => !answers.has(key(each)))
+        const next = stops.map((stop, n) => [stop, Math.abs(n - place)]).filter(([stop]) => !answers.has(key(stop)) || !maps.has(mapKey(stop)))
           .sort((a, b) => a[1] - b[1])[0];
         if (!next || !askable()) break;
         await ask(next[0]);
         drawGaps();
         drawCurve();
       }
-      if (!askable()) throw new Error(TEXT.gap);
+      lost = false;
+      if (!askable() && (edited || sentence.tokens?.length)) throw new Error(TEXT.gap);
     } catch (error) {
+      lost = Boolean(error.silent);
       problem.hidden = false;
       problem.textContent = error.message;
     }
@@ -142,31 +185,58 @@ export function makeScrub(openModel) {
 
   let timer = 0;
   const changed = () => { clearTimeout(timer); timer = setTimeout(() => { drawGaps(); drawCurve(); work(); }, 250); };
-  text.addEventListener('input', changed);
-  word.addEventListener('input', changed);
+  text.addEventListener('input', () => { edited = true; changed(); });
+  word.addEventListener('input', () => { [typed, chosen] = [true, true]; changed(); });
   slider.addEventListener('input', () => { drawGaps(); drawCurve(); work(); });
-  open.addEventListener('click', () => openModel(`run/${run}/step-${step()}`, detects ? 'Attention' : 'Mask'));
+  open.addEventListener('click', () => {
+    const stop = here();
+    openModel(isLast(stop) ? `run/${run}` : `run/${run}/step-${stop.ask}`, detects ? 'Attention' : 'Mask');
+  });
+
+  /** The sentence of the page, as soon as it is there. */
+  function prefill() {
+    if (!sentence.tokens?.length) return;
+    const page = fromPage();
+    if (!text.value && !edited) text.value = detects ? sentence.text : page.text;
+    if (!typed) word.value = detects || text.value === page.text ? page.word : '';
+  }
+  onChange(() => {
+    if (root.hidden || !run || text.value || edited) return;
+    prefill();
+    if (text.value) work();
+  });
+
+  /** Snapshots, and behind them the newest model where it is one of a later step. */
+  function stopsOf({ snapshots, summary, model, export: exported }) {
+    const found = snapshots.map((step) => ({ ask: step, at: step, id: String(step) }));
+    const newest = exported?.step ?? (ACTIVE.has(summary.state) ? 0 : summary.step);
+    if (model && newest > (snapshots.at(-1) ?? 0)) found.push({ ask: 'last', at: newest, id: `last-${newest}` });
+    return found;
+  }
 
   return {
     root,
-    fill(id, snapshots, judges) {
-      root.hidden = !snapshots.length;
+    fill(id, live) {
+      root.hidden = !live.snapshots.length;
       if (root.hidden) return;
-      const wasLast = Number(slider.value) === steps.length - 1;
+      const wasLast = Number(slider.value) === stops.length - 1;
       if (id !== run) {
-        [run, answers, steps] = [id, new Map(), []];
-        if (judges !== detects) text.value = '';
-        detects = judges;
-        open.textContent = detects ? TEXT.openAttention : TEXT.open;
-        hint.textContent = detects ? TEXT.detectHint : TEXT.hint;
+        [run, answers, maps, stops, chosen] = [id, new Map(), new Map(), [], typed];
+        if (live.detects !== detects) [text.value, edited] = ['', false];
+        detects = live.detects;
         textName.textContent = detects ? TEXT.verdicts : TEXT.text;
         gaps.replaceChildren();
-        if (!text.value) { const page = fromPage(); text.value = detects ? sentence.text : page.text; word.value = page.word; }
+        map.reset();
+        for (const name of ['answered', 'looked']) delete root.dataset[name];
+        prefill();
       }
-      if (snapshots.join() === steps.join()) return;
-      const first = !steps.length;
-      steps = snapshots;
-      slider.max = String(steps.length - 1);
+      finished = live.summary.state === 'finished';
+      const now = stopsOf(live);
+      hint.textContent = sentences(detects ? TEXT.detectHint : TEXT.hint, now.some(isLast) ? TEXT.lastHint : null);
+      if (now.map((stop) => stop.id).join() === stops.map((stop) => stop.id).join()) { if (lost) work(); return; }
+      const first = !stops.length;
+      stops = now;
+      slider.max = String(stops.length - 1);
       if (first || wasLast) slider.value = slider.max;
       drawGaps();
       drawCurve();

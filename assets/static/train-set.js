@@ -1,17 +1,16 @@
 // Training: a labelled set is chosen or sent, and shown: columns, labels, first rows, warnings.
-import { post, said, sendLabelled } from './train-api.js';
+import { post, said } from './train-api.js';
 import { scroll } from './train-areas.js';
-import { sentences, size } from './train-words.js';
+import { makeSent } from './train-sets-sent.js';
+import { sentences } from './train-words.js';
 
 const { element, format, message, t, texts } = window.Cloze;
 const TEXT = texts({
-  set: 'Labelled set', own: 'my own table …', file: 'Send a table (.csv, .tsv, .jsonl)', dev: 'Rows to measure on (optional)',
-  paste: 'Or paste one, with a first row of column names',
-  kind: 'What it asks', guessed: 'as the columns suggest', column: (role) => t`Column: ${role}`, none: 'none',
-  held: 'Without a second table 15 % of the rows are kept to measure on.',
+  set: 'Labelled set', own: 'my own table …',
+  kind: 'What it asks', column: (role) => t`Column: ${role}`, none: 'none',
   rows: 'First rows', raw: 'The table as it was read',
 });
-const PLACEHOLDER = 'text,label\nThe film was a joy.,positive\nI left after an hour.,negative';
+const KEPT = '*';
 export const KINDS = texts({
   classify: 'a label of a text', pair: 'a label of two texts', regress: 'a score', tag: 'a tag for each word', answer: 'an answer in a text',
 });
@@ -40,24 +39,25 @@ function rowTable(rows) {
 /** `onChange()` is called when task(), texts() or facts() has changed. */
 export function makeSet({ onChange, onProblem }) {
   let offer = null;
-  let sent = { set: null, dev: null };
   let mapping = { kind: null, columns: {} };
   let facts = null;
+  let current = false; // whether the facts are those of what is chosen now
   let asked = 0;
 
   const field = (label, input, ...more) => element('label', { class: 'train-field' }, element('span', { text: label }), input, ...more);
   const choice = element('select', { id: 'train-set' });
-  const file = element('input', { type: 'file', id: 'train-set-file', accept: '.csv,.tsv,.jsonl' });
-  const dev = element('input', { type: 'file', id: 'train-set-dev', accept: '.csv,.tsv,.jsonl' });
-  const paste = element('textarea', { id: 'train-set-paste', rows: '4', placeholder: PLACEHOLDER, spellcheck: 'false' });
+  const sent = makeSent({
+    most: () => offer.most_bytes,
+    onChange: (part) => {
+      if (part === 'set') mapping = { kind: null, columns: {} };
+      look();
+    },
+  });
   const kind = element('select', { id: 'train-set-kind' });
   const roles = element('div', { class: 'train-row' });
   const map = element('div', { class: 'train-map', hidden: true }, field(TEXT.kind, kind), roles);
-  const own = element('div', { class: 'train-own', hidden: true },
-    element('div', { class: 'train-row train-files-row' }, field(TEXT.file, file), field(TEXT.dev, dev)), field(TEXT.paste, paste),
-    element('p', { class: 'train-note', text: TEXT.held }));
   const about = element('div', { class: 'train-about', 'aria-live': 'polite' });
-  const root = element('div', { class: 'train-set' }, field(TEXT.set, choice), own, map, about);
+  const root = element('div', { class: 'train-set' }, field(TEXT.set, choice), sent.root, map, about);
 
   function fillMap() {
     const columns = facts?.columns ?? [];
@@ -72,7 +72,7 @@ export function makeSet({ onChange, onProblem }) {
       select.addEventListener('change', () => {
         if (select.value) mapping.columns[role] = select.value; else delete mapping.columns[role];
         mapping.kind = kind.value;
-        look();
+        look(true, true);
       });
       return field(TEXT.column(ROLES[role] ?? role), select);
     }));
@@ -97,48 +97,52 @@ export function makeSet({ onChange, onProblem }) {
     element('thead', {}, element('tr', {}, ...facts.columns.map((text) => element('th', { scope: 'col', text })))),
     element('tbody', {}, ...facts.cells.map((row) => element('tr', {}, ...facts.columns.map((name) => element('td', { text: row[name] ?? '' })))))));
 
-  async function look(byVisitor = true) {
-    const set = choice.value || sent.set?.id;
-    own.hidden = Boolean(choice.value);
-    if (!set) { facts = null; map.hidden = true; about.replaceChildren(); onChange(byVisitor); return; }
-    asked += 1;
+  /** Nothing of an earlier table stays: what is shown is what would be learned. */
+  function forget() {
+    facts = null;
+    map.hidden = true;
+    about.replaceChildren();
+  }
+
+  /** same: the same table with other columns, so it may stay in sight. */
+  async function look(byVisitor = true, same = false) {
+    asked += 1; // an answer under way is of something else
     const mine = asked;
+    current = false;
+    if (choice.value !== KEPT) choice.querySelector(`[value="${KEPT}"]`)?.remove();
+    const [set, dev] = choice.value ? [choice.value === KEPT ? null : choice.value] : sent.ids();
+    sent.root.hidden = Boolean(choice.value);
+    const refused = choice.value ? null : sent.problem();
+    if (!set || !(choice.value || same)) forget();
+    root.dataset.state = refused ? 'error' : '';
+    onProblem(refused);
+    onChange(byVisitor);
+    if (!set) return;
     try {
-      const task = choice.value ? { set } : { set, dev: sent.dev?.id, kind: mapping.kind, columns: mapping.columns };
+      const task = choice.value ? { set } : { set, dev, kind: mapping.kind, columns: mapping.columns };
       const found = await post('look', { task });
       if (mine !== asked) return;
-      facts = found;
+      [facts, current] = [found, true];
       fillMap();
       fillAbout();
       root.dataset.state = facts.problem ? 'error' : 'ready';
       onProblem(facts.problem ? said(facts.problem) : null);
-      if (!facts.problem) onChange(byVisitor);
+      onChange(byVisitor);
     } catch (error) {
-      if (mine === asked) onProblem(error.message);
+      if (mine !== asked) return;
+      forget();
+      root.dataset.state = 'error';
+      onProblem(error.message);
+      onChange(byVisitor);
     }
   }
 
-  async function send(part, name, content) {
-    try {
-      if (content.size > offer.most_bytes) throw new Error(t`${name} has ${size(content.size)}; up to ${size(offer.most_bytes)} go.`);
-      sent[part] = await sendLabelled(name, content);
-      if (part === 'set') mapping = { kind: null, columns: {} };
-      await look();
-    } catch (error) { onProblem(error.message); }
-  }
-
   choice.addEventListener('change', () => look());
-  file.addEventListener('change', () => { if (file.files[0]) send('set', file.files[0].name, file.files[0]); });
-  dev.addEventListener('change', () => {
-    if (dev.files[0]) send('dev', dev.files[0].name, dev.files[0]);
-    else { sent.dev = null; look(); }
-  });
-  paste.addEventListener('change', () => { if (paste.value.trim()) send('set', 'pasted', new Blob([paste.value])); });
-  kind.addEventListener('change', () => { mapping = { kind: kind.value, columns: {} }; look(); });
+  kind.addEventListener('change', () => { mapping = { kind: kind.value, columns: {} }; look(true, true); });
 
   return {
     root,
-    facts: () => (facts?.problem ? null : facts),
+    facts: () => (current && !facts?.problem ? facts : null),
     build(offered) {
       if (offer) return;
       offer = offered;
@@ -153,7 +157,13 @@ export function makeSet({ onChange, onProblem }) {
       const columns = Object.keys(mapping.columns).length ? { columns: mapping.columns } : {};
       return mapping.kind ? { kind: mapping.kind, ...columns } : columns;
     },
-    texts: () => (choice.value ? [] : [sent.set?.id, sent.set && sent.dev?.id].filter(Boolean)),
+    texts: () => (choice.value ? [] : sent.ids()),
+    /** The file of a copied run, which goes with the new one. */
+    keep(name) {
+      choice.append(element('option', { value: KEPT, text: name }));
+      choice.value = KEPT;
+      look(false);
+    },
     choose(name) {
       if (offer.sets.some((each) => each.name === name)) { choice.value = name; look(false); return true; }
       return false;

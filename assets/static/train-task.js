@@ -25,6 +25,8 @@ export function makeTaskForm({ onStarted }) {
   let settings = { checkpoints: { keep: 1 } };
   let source = null; // run that the settings, and its labelled file, were copied from
   let copiedTask = null;
+  let byHand = false; // whether a person chose the model
+  let refused = null; // why the set cannot be learned from
   let checked = 0;
   let timer = 0;
   const inputs = new Map();
@@ -33,6 +35,7 @@ export function makeTaskForm({ onStarted }) {
   const problem = element('p', { class: 'problem', role: 'alert', hidden: true });
   const note = element('p', { class: 'train-note', hidden: true });
   const fail = (error) => { problem.hidden = !error; problem.textContent = error?.message ?? error ?? ''; };
+  const language = element('p', { class: 'train-warnings', role: 'status', hidden: true });
   const field = (label, input) => element('label', { class: 'train-field' }, element('span', { text: label }), input);
   const tick = (id, text) => {
     const box = element('input', { type: 'checkbox', id, onchange: () => changed() });
@@ -41,10 +44,11 @@ export function makeTaskForm({ onStarted }) {
   const set = makeSet({
     onChange: (byVisitor) => {
       if (byVisitor) { [source, copiedTask, note.hidden] = [null, null, true]; }
+      suit();
       if (!copiedTask) showTicks();
       changed();
     },
-    onProblem: (text) => { fail(text); if (text) root.dataset.state = 'error'; },
+    onProblem: (text) => { refused = text; fail(text); },
   });
   const from = element('select', { id: 'train-task-from' });
   const name = element('input', { type: 'text', id: 'train-task-name', maxlength: '60', autocomplete: 'off' });
@@ -81,7 +85,7 @@ export function makeTaskForm({ onStarted }) {
   const root = element('div', { class: 'train-form train-task' },
     element('div', { class: 'card' }, element('h3', { text: TEXT.title }), off, note,
       section(TEXT.set, set.root),
-      section(TEXT.model, field(TEXT.from, from), apart.root, mix.root),
+      section(TEXT.model, field(TEXT.from, from), language, apart.root, mix.root),
       section(TEXT.training, element('div', { class: 'train-row' }, ...numbers), scratch.root, field(TEXT.name, name)),
       element('div', { class: 'train-end' }, summary, time, problem,
         element('p', { class: 'train-actions' }, start, showBatch, measure),
@@ -124,14 +128,40 @@ export function makeTaskForm({ onStarted }) {
     clearTimeout(timer);
     time.textContent = '';
     batch.hide();
-    root.dataset.state = 'checking';
+    root.dataset.state = refused ? 'error' : 'checking';
+    arm();
     timer = setTimeout(check, 300);
+  }
+
+  /** Without a set that can be learned from there is nothing to start. */
+  function arm() {
+    for (const control of [start, showBatch, measure]) control.disabled = !offer?.enabled || !(copiedTask || set.facts());
+  }
+
+  /** A model of the set's language, unless a person has chosen one; and a word where the languages differ. */
+  function suit() {
+    const facts = set.facts();
+    language.hidden = true;
+    if (!facts || !offer) return;
+    const wanted = facts.chinese ? 'zh' : 'en';
+    const chosen = () => offer.models.find((model) => model.name === from.value);
+    if (!byHand) {
+      const fitting = offer.models.filter((model) => model.language === wanted);
+      const usual = fitting.find((model) => offer.task.models.includes(model.name)) ?? fitting[0];
+      if (usual) from.value = usual.name;
+    }
+    const other = chosen()?.language;
+    if (!other || other === wanted) return;
+    const short = from.value.split('/').at(-1);
+    language.hidden = false;
+    language.textContent = wanted === 'zh' ? t`This set is Chinese, and ${short} has hardly read any Chinese: it would have to learn almost from nothing. Choose a Chinese model.`
+      : t`This set is not Chinese, and ${short} has read Chinese: it would have to learn almost from nothing. Choose another model.`;
   }
 
   async function check() {
     checked += 1;
     const mine = checked;
-    if (!copiedTask && !set.facts()) { summary.textContent = ''; return; }
+    if (!copiedTask && !set.facts()) { summary.textContent = ''; command.textContent = ''; return; }
     try {
       const found = await post('check', form());
       if (mine !== checked) return;
@@ -160,10 +190,10 @@ export function makeTaskForm({ onStarted }) {
     control.disabled = true;
     fail(null);
     try { await act(); } catch (error) { fail(error); }
-    control.disabled = !offer?.enabled;
+    arm();
   }
 
-  from.addEventListener('change', () => { showTicks(); changed(); });
+  from.addEventListener('change', () => { byHand = true; suit(); showTicks(); changed(); });
   name.addEventListener('input', changed);
 
   async function refresh() {
@@ -171,12 +201,14 @@ export function makeTaskForm({ onStarted }) {
       offer = await get('form');
       off.hidden = offer.enabled;
       off.textContent = message(offer.off ?? '');
-      for (const control of [start, showBatch, measure]) control.disabled = !offer.enabled;
       const kept = from.value;
       from.replaceChildren(...offer.models.map((model) => element('option', { value: model.name, text: model.title })));
-      from.value = offer.models.some((model) => model.name === kept) ? kept : offer.models[0]?.name ?? '';
+      const [usual] = [...offer.task.models, offer.models[0]?.name].filter((name) => offer.models.some((model) => model.name === name));
+      from.value = offer.models.some((model) => model.name === kept) ? kept : usual ?? '';
       fill();
       set.build({ ...offer.task, most_bytes: offer.most_bytes });
+      suit();
+      arm();
       if (set.facts() || copiedTask) changed();
     } catch (error) { fail(error); }
   }
@@ -187,6 +219,8 @@ export function makeTaskForm({ onStarted }) {
     async from(model) {
       if (!offer) await refresh();
       from.value = model;
+      byHand = true;
+      suit();
       showTicks();
       changed();
     },
@@ -197,9 +231,13 @@ export function makeTaskForm({ onStarted }) {
         const { model, task, name: called, compare_from_scratch: compare, threads, ...rest } = config;
         settings = rest;
         from.value = model.checkpoint;
+        byHand = true;
         scratch.box.checked = Boolean(compare);
         [apart.box.checked, mix.box.checked, name.value] = [Boolean(task.apart), Boolean(task.every_step), called ?? ''];
-        if (!set.choose(task.set)) [source, copiedTask] = [id, task];
+        if (!set.choose(task.set)) {
+          [source, copiedTask] = [id, task];
+          set.keep(t`${task.set.split('/').at(-1)} of ${id}`);
+        }
         note.hidden = false;
         note.textContent = sentences(TEXT.copied(id), copiedTask ? TEXT.resend : null);
         fill();

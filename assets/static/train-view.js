@@ -3,6 +3,7 @@ import { get } from './train-api.js';
 import { makeNew } from './train-new.js';
 import { makeRace } from './train-race.js';
 import { makeRun } from './train-run.js';
+import { silentNote, waiting } from './train-head.js';
 import { ACTIVE, STATES, figure, metricName, modelName } from './train-words.js';
 
 const { element, keep, kept, place, setPlace, t, texts } = window.Cloze;
@@ -13,7 +14,6 @@ const TEXT = texts({
   none: 'No runs yet.',
   list: 'Training runs',
   compare: 'Compare',
-  waiting: (number) => t`place ${number} in the queue`,
 });
 const MOST_COMPARED = 8;
 const PERIOD = 1500;
@@ -27,6 +27,17 @@ function loadStyle() {
   return loaded;
 }
 
+/** Take the run out of the address. The address follows the sentence, and does not while that has none: without a server, say. */
+function forgetRun() {
+  const values = new URLSearchParams(location.hash.slice(1));
+  if (!values.has('run')) return;
+  values.delete('run');
+  history.replaceState(null, '', `${location.pathname}${location.search}${values.size ? `#${values}` : ''}`);
+}
+
+/** Inside a line of text; "F1" stays. */
+const lower = (name) => name.replace(/^\p{Lu}(?=\p{Ll})/u, (letter) => letter.toLowerCase());
+
 function makeCard(choose, toggle) {
   const parts = {
     name: element('span', { class: 'train-name' }),
@@ -34,11 +45,12 @@ function makeCard(choose, toggle) {
     model: element('span', { class: 'train-note' }),
     bar: element('span', { class: 'train-fill' }),
     loss: element('span', { class: 'train-note' }),
+    silent: element('span', { class: 'train-note train-silent-note', hidden: true }),
   };
   const button = element('button', { type: 'button', class: 'train-card', onclick: () => choose() },
     element('span', { class: 'train-line' }, parts.name, parts.state),
     element('span', { class: 'train-bar', 'aria-hidden': 'true' }, parts.bar),
-    element('span', { class: 'train-line' }, parts.model, parts.loss));
+    element('span', { class: 'train-line train-last' }, parts.model, parts.loss), parts.silent);
   const box = element('input', { type: 'checkbox', onchange: () => toggle(box.checked) });
   const compare = element('label', { class: 'train-compare', title: TEXT.compare }, box,
     element('span', { text: TEXT.compare }));
@@ -53,10 +65,12 @@ function makeCard(choose, toggle) {
       parts.state.textContent = STATES[run.state] ?? run.state;
       parts.state.dataset.state = run.state;
       parts.bar.style.transform = `scaleX(${run.steps ? run.step / run.steps : 0})`;
-      parts.model.textContent = run.place ? TEXT.waiting(run.place) : modelName(run.model);
+      parts.model.textContent = run.place ? waiting(run).join(' · ') : modelName(run.model);
+      parts.silent.textContent = silentNote(run) ?? '';
+      parts.silent.hidden = !parts.silent.textContent;
       const { masked_token_loss: masked, loss } = run.last;
       const shown = masked ?? loss;
-      if (Number.isFinite(run.main?.value)) parts.loss.textContent = `${metricName(run.main.name).toLowerCase()} ${figure(run.main.name, run.main.value)}`;
+      if (Number.isFinite(run.main?.value)) parts.loss.textContent = `${lower(metricName(run.main.name))} ${figure(run.main.name, run.main.value)}`;
       else parts.loss.textContent = shown === undefined || shown === null ? '' : t`loss ${shown.toFixed(2)}`;
       box.checked = compared;
       box.setAttribute('aria-label', t`Compare ${run.name}`);
@@ -69,7 +83,7 @@ export async function mount(view) {
   await loadStyle();
   const before = kept('train') ?? {}; // as a stranger may have written it
   const overlaid = Array.isArray(before.with) ? before.with.filter((id) => typeof id === 'string') : [];
-  const state = { runs: [], current: place.run ?? null, compared: new Set(overlaid.slice(0, MOST_COMPARED)), failed: 0 };
+  const state = { runs: [], current: place.run ?? null, compared: new Set(overlaid.slice(0, MOST_COMPARED)), failed: 0, enabled: true };
   let kind = null; // of the form, where it is not the first one
   const remember = () => keep('train', {
     ...(kind ? { form: kind } : {}), ...(state.current && state.compared.size ? { with: [...state.compared] } : {}),
@@ -94,7 +108,7 @@ export async function mount(view) {
   const acts = {
     onAgain: async (id) => { show(null); await form.copy(id); },
     onTune: (model) => { show(null); form.tune(model); },
-    onGone: () => show(null),
+    onGone: (id) => { if (id === state.current) show(null); },
     onChange: () => poll(),
   };
   const run = makeRun(view, acts);
@@ -104,20 +118,29 @@ export async function mount(view) {
     kind: before.form,
     onKind: (shown) => { kind = shown === 'pretraining' ? null : shown; remember(); },
   });
-  const kindOf = (id) => state.runs.find((each) => each.id === id)?.kind;
+  const briefOf = (id) => state.runs.find((each) => each.id === id);
+  const kindOf = (id) => briefOf(id)?.kind;
   const panelOf = (id) => (kindOf(id) === 'race' ? race : run);
 
   function show(id) {
     if (id !== state.current && kindOf(id) !== kindOf(state.current)) state.compared.clear();
     state.current = id;
     setPlace({ run: id });
+    if (!id) forgetRun();
     state.compared.delete(id);
     const panel = panelOf(id);
     main.replaceChildren(id ? panel.root : form.root);
-    panel.show(id, [...state.compared]);
+    panel.show(id, [...state.compared], briefOf(id));
     if (!id) form.refresh();
     remember();
     drawList();
+  }
+
+  /** What a click on a card does: the run is asked for at once, not when the next round comes. */
+  function choose(id) {
+    if (id === state.current) { poll(); return; }
+    show(id);
+    panelOf(id).poll(state.enabled).then(() => drawList(), () => {}).finally(() => poll()); // the round tells what is wrong
   }
 
   function drawList() {
@@ -127,9 +150,9 @@ export async function mount(view) {
     state.runs.forEach((each, n) => {
       let card = cards.get(each.id);
       if (!card) {
-        card = makeCard(() => show(each.id), (on) => {
+        card = makeCard(() => choose(each.id), (on) => {
           if (on) state.compared.add(each.id); else state.compared.delete(each.id);
-          run.show(state.current, [...state.compared]);
+          run.show(state.current, [...state.compared], briefOf(state.current));
           remember();
           poll();
         });
@@ -151,21 +174,21 @@ export async function mount(view) {
   const seen = () => view.root.offsetParent !== null && !document.hidden;
 
   async function round() {
+    const wanted = state.current; // what is shown when the list comes may be newer than the list
     const { runs, enabled } = await get('runs');
-    state.runs = runs;
+    [state.runs, state.enabled] = [runs, enabled];
     fresh.disabled = !enabled && !state.current;
     const known = new Map(runs.map((run) => [run.id, run]));
     for (const id of state.compared) if (known.get(id)?.kind !== known.get(state.current)?.kind) state.compared.delete(id);
+    if (wanted && wanted === state.current && !known.has(wanted)) {
+      show(null);
+      tell(t`There is no run “${wanted}” here any more.`);
+      return;
+    }
     if (state.current && known.has(state.current)) {
       const panel = panelOf(state.current);
       if (!panel.root.isConnected) show(state.current); // a link to a race, whose kind is known only now
       await panel.poll(enabled);
-    }
-    if (state.current && !known.has(state.current)) {
-      const gone = state.current;
-      show(null);
-      tell(t`There is no run “${gone}” here any more.`);
-      return;
     }
     drawList();
     tell(null);

@@ -17,6 +17,8 @@ export const FIGURES = texts({
   replaced_token_share: 'Share of replaced tokens', replaced_token_found: 'Replaced tokens found', replaced_token_lucky: 'Samples that hit the original',
   distillation_loss: 'Distillation loss', distillation_accuracy: 'Agreement with the teacher', hidden_cosine_loss: 'Distance from the teacher’s states',
   span_boundary_accuracy: 'Span-boundary accuracy', permutation_accuracy: 'Permutation accuracy', causal_accuracy: 'Next-token accuracy',
+  classify_loss: 'Label loss', classify_accuracy: 'Label accuracy', tag_loss: 'Tag loss', tag_accuracy: 'Tag accuracy',
+  span_loss: 'Answer loss', span_accuracy: 'Answer accuracy', regress_loss: 'Score loss', similarity_loss: 'Similarity loss',
 });
 
 /** Sentences one after the other; Chinese has no blanks between them. */
@@ -34,6 +36,7 @@ const METRICS = texts({
   accuracy: 'Accuracy', macro_f1: 'Macro-F1', pearson: 'Pearson correlation', spearman: 'Spearman correlation', entity_f1: 'F1 of names',
   entity_precision: 'Precision of names', entity_recall: 'Recall of names', f1: 'F1', exact: 'Exact match', exact_match: 'Exact match',
   calibration_error: 'Calibration error', best_f1: 'F1 at the best threshold',
+  answerable_f1: 'F1 where there is an answer', no_answer_accuracy: 'Accuracy where there is no answer',
 });
 /** A metric of a task, with its own name. */
 export const metricName = (key) => METRICS[key] ?? figureName(key);

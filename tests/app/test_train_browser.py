@@ -239,15 +239,12 @@ def test_the_form_shows_the_first_batch_and_refuses_what_is_no_text(visit, tmp_p
     text = tmp_path / "sentences.txt"
     text.write_text(TEXT)
     page.set_input_files("#train-file", text)
-    page.locator(".train-sent", has_text="sentences.txt: 256 lines").wait_for()
+    page.locator(".train-text", has_text="256 lines in").wait_for()
     table = tmp_path / "rows.csv"
     table.write_text("id,body\n1,The cat sees the dog.\n2,The dog hears the bird.\n")
     page.set_input_files("#train-file", table)
-    page.locator(".train-end .problem", has_text="rows.csv").wait_for()
-    page.fill("#train-column", "body")
-    page.set_input_files("#train-file", table)
-    page.locator(".train-sent", has_text="begins “The cat sees the dog.”").wait_for()
-    page.locator(".train-sent li", has_text="rows.csv").get_by_role("button").click()
+    page.locator(".train-text td.chosen", has_text="The cat sees the dog.").wait_for()
+    page.get_by_role("button", name="Remove rows.csv").click()
     page.wait_for_selector(".train-form[data-state=ready]")
     page.click("#train-batch")
     page.wait_for_selector('.train-piece[data-case="mask"]')
