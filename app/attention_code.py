@@ -121,7 +121,7 @@ def off(
         f"heads = {f'spread(model.config, {list(heads)})' if shared else list(heads)}",
         f"before, after = without_heads(model, encoding, {position}, [[], heads]).exp()",
         f"before[{piece}], after[{piece}]  # probability of the word",
-        f"damage(model, encoding, {position}, {piece}, shared={shared})  # [layers, H], nats",
+        f"damage(model, encoding, {position}, {piece}, shared={shared})  # [steps, H], nats gained",
     )
 
 

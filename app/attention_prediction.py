@@ -183,8 +183,8 @@ async def written(lab: Lab, ask: Ask, data: Mapping[str, Any]) -> Figure:
     shared = read_shared(data)
     rows = [await sweep_row(lab, ask, look, layer, gap, shared=shared) for layer in range(layers)]
     damage = Grid(
-        title=Wording("Change in log-probability (nats) with one head off"),
-        values=np.stack(rows),
+        title=Wording("Damage of each head: log-probability (nats) lost without it"),
+        values=0 - np.stack(rows),
         rows=[Wording("layer {0}", n + 1) for n in range(layers)],
         columns=[Wording("head {0}", n + 1) for n in range(heads)],
         signed=True,

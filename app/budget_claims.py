@@ -3,6 +3,8 @@
 Claims are told in our own words; every figure of ours is counted when the table is asked for.
 """
 
+# ruff: noqa: RUF001 (a multiplication sign is meant)
+
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -65,6 +67,7 @@ ALBERT = "arXiv 1909.11942"
 ELECTRA = "arXiv 2003.10555"
 DEBERTA = "README of the DeBERTa repository"
 HFL = "README of the Chinese BERT-wwm repository"
+ALBERT_V = 30_000
 POPULAR = "found in popular articles"
 BASE = "encoder with pooler"
 BACKBONE = "everything but the piece table"
@@ -163,16 +166,13 @@ CLAIMS = (
         reason="Nearly 19 by exact counts.",
     ),
     Claim(
-        claim="V x 128 + 128 x 768 is 5.85 times smaller than V x 768",
+        claim="V × 128 + 128 × 768 is 5.85 times smaller than V × 768",
         printed=5.85,
         unit=TIMES,
         source=POPULAR + ", for V = 30,000",
-        exact=lambda: (
-            cm.count("bert-base-uncased").pieces
-            / (cm.count("electra-small-discriminator").pieces + 128 * 768)
-        ),
-        counts="V x H over V x E + E x H for V = 30,522, no bias",
-        reason="Right: 23.4 against 4.0 million.",
+        exact=lambda: ALBERT_V * 768 / (ALBERT_V * 128 + 128 * 768),
+        counts="V × H over V × E + E × H for V = 30,000, no bias",
+        reason="Right: 23.0 against 3.9 million.",
     ),
     Claim(
         claim="ALBERT xxlarge has 235 million (233 in the text)",

@@ -19,7 +19,7 @@ from app import (
 from app.ask import clean_name, whole_number
 from app.cache import Cache
 from app.claims_bench import Bench, answering, missing
-from app.claims_card import Claim, Number
+from app.claims_card import UNJUDGED, Claim, Number
 from app.session import Session
 from core_models import InputError
 
@@ -55,6 +55,9 @@ class Result:
     """Installed model that was used."""
     numbers: tuple[Number, ...]
     verdict: str
+    """One of `app.claims_card.VERDICTS`, or `UNJUDGED`."""
+    doubt: str = ""
+    """Why there is no verdict."""
 
     def to_json(self) -> dict[str, Any]:
         """Plain values."""
@@ -64,6 +67,7 @@ class Result:
             "model": self.model,
             "numbers": [number.to_json() for number in self.numbers],
             "verdict": self.verdict,
+            "doubt": self.doubt,
         }
 
 
@@ -102,9 +106,13 @@ def cards(session: Session) -> list[dict[str, Any]]:
 def measure(claim: Claim, bench: Bench) -> Result:
     """Run a card's measurement and let its rule judge the numbers."""
     numbers = tuple(claim.measure(bench))
-    verdict = claim.rule.judge({number.key: number.value for number in numbers})
+    values = {number.key: number.value for number in numbers}
+    doubt = claim.doubt(bench, values) if claim.doubt else ""
+    verdict = UNJUDGED if doubt else claim.rule.judge(values)
     model = answering(bench.models, bench.chosen, claim.head) if claim.head else None
-    return Result(claim=claim, seed=bench.seed, model=model, numbers=numbers, verdict=verdict)
+    return Result(
+        claim=claim, seed=bench.seed, model=model, numbers=numbers, verdict=verdict, doubt=doubt
+    )
 
 
 class Desk:
@@ -126,7 +134,11 @@ class Desk:
         return claim.name, seed if claim.drawn else 0, model
 
     def known(self, claim: Claim, seed: int, chosen: str) -> Result | None:
-        """A result that was found before."""
+        """A result with a verdict that was found before; files hold these alone."""
+        found = self._found(claim, seed, chosen)
+        return None if found is None or found.doubt else found
+
+    def _found(self, claim: Claim, seed: int, chosen: str) -> Result | None:
         found: Result | None = self._cache.get(self.key(claim, seed, chosen))
         return found
 
@@ -137,7 +149,7 @@ class Desk:
             InputError: no installed model can answer, the visitor's former measurement still runs,
                 or this one takes too long.
         """
-        if (found := self.known(claim, seed, chosen)) is not None:
+        if (found := self._found(claim, seed, chosen)) is not None:
             return found
         if visitor in self._busy:
             raise InputError(

@@ -39,6 +39,9 @@ class Models(Protocol):
     def model(self, name: str) -> cm.Model:
         """A model by name."""
 
+    def card(self, name: str) -> dict[str, Any]:
+        """What is known of a model."""
+
 
 class Bench:
     """What one measurement may use: a seed, installed models and a limit of time.

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from app.claims_bench import Bench
 
 Verdict = Literal["right", "wrong", "half", "depends"]
+UNJUDGED = "none"
+"""In place of a verdict, where the model that was asked cannot answer at all."""
 VERDICTS: tuple[str, ...] = get_args(Verdict)
 Values = Mapping[str, float]
 ARTICLES = 5
@@ -62,6 +64,8 @@ class Claim:
     """What the button does."""
     measure: "Callable[[Bench], Sequence[Number]]"
     rule: Rule
+    doubt: "Callable[[Bench, Values], str] | None" = None
+    """Why the numbers judge nothing, ``""`` where they do; None = they always do."""
     why: str
     """What explains the numbers; it holds whatever the verdict is."""
     code: str

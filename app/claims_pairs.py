@@ -4,11 +4,12 @@ from collections.abc import Sequence
 from functools import partial
 
 from app import pairs
-from app.claims_bench import Bench, percent
+from app.claims_bench import Bench, answering, percent
 from app.claims_card import Claim, Number, Rule, Values, Verdict
 from core_models.prediction import judge_pair
 
 PAIRS = 24
+ANSWERS = {"next_sentence": ("next", "random"), "sentence_order": ("in order", "swapped")}
 
 
 def _pair_answers(bench: Bench, head: str) -> list[Number]:
@@ -30,6 +31,28 @@ def _pair_answers(bench: Bench, head: str) -> list[Number]:
         Number(key=kind, label=labels[kind], value=percent(said[kind], PAIRS), unit="%")
         for kind in pairs.KINDS
     ]
+
+
+def _doubt(bench: Bench, values: Values, head: str) -> str:
+    """Why a judge's answers say nothing of its task: they are all alike, or guesses."""
+    name = answering(bench.models, bench.chosen, head)
+    asked = PAIRS * len(pairs.KINDS)
+    yes = round(sum(values[kind] for kind in pairs.KINDS) / 100 * PAIRS)
+    often = max(yes, asked - yes)
+    answer = ANSWERS[head][0 if often == yes else 1]
+    if pairs.constant(yes, asked):
+        return (
+            f"No verdict: {name} says “{answer}” to {often} of {asked} pairs. This judge always "
+            "answers the same; it was trained too little to tell whether the claim holds."
+        )
+    known = pairs.reliability(bench.models.card(name)["text_pairs"]) if name else None
+    if known and known["guesses"]:
+        return (
+            f"No verdict: of {known['questions']} held-out questions {name} answered "
+            f"{100 * known['right']:.1f} % right, no better than guessing. It was trained too "
+            "little to tell whether the claim holds."
+        )
+    return ""
 
 
 def _knows_order(values: Values) -> Verdict:
@@ -75,6 +98,7 @@ CLAIMS = (
             "ones, half right from 15 points on, else wrong.",
             judge=_knows_order,
         ),
+        doubt=partial(_doubt, head=NEXT),
         why="Its wrong pairs come from other documents, so order is never asked. ALBERT's authors "
         "measured 52 % on sentence order after training on next sentence.",
         code=_PAIR_CODE.format(name="bert-mini", head=NEXT),
@@ -95,6 +119,7 @@ CLAIMS = (
             "often than those about something else, half right from 10 points on, else wrong.",
             judge=_topic_is_enough,
         ),
+        doubt=partial(_doubt, head=NEXT),
         why="A random document nearly always has another topic; a model that sees topics needs no "
         "more to answer.",
         code=_PAIR_CODE.format(name="bert-mini", head=NEXT),
@@ -116,6 +141,7 @@ CLAIMS = (
             "ones, half right from 15 points on, else wrong.",
             judge=_knows_order,
         ),
+        doubt=partial(_doubt, head=ORDER),
         why="Both texts of a pair come from one document, so only the order tells them apart. A "
         "small model may learn little of it.",
         code=_PAIR_CODE.format(name="albert-mini", head=ORDER),

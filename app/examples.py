@@ -2,7 +2,7 @@
 
 # ruff: noqa: RUF001 (Chinese commas are meant)
 
-from typing import TypedDict
+from typing import NamedTuple, TypedDict
 
 import core_models as cm
 from core_models.evaluation.language import language_of
@@ -33,6 +33,12 @@ PARAGRAPH = _example(
     "Spanish. In summer the days are hot, so many people eat dinner late in the evening.",
     "spanish",
 )
+SHORT_PARAGRAPH = _example(
+    "A paragraph",
+    "Madrid is the capital of Spain. Most people there speak Spanish, and in summer they eat "
+    "dinner late in the evening, because the days are hot.",
+    "spanish",
+)
 WHITE_HOUSE = _example("White House", "The president lives in the White House.", "house")
 MOMENT = _example("Moment", "She looked at him for a moment, and then she smiled.", "moment")
 AGO = _example("Ago", "The house was built two hundred years ago.", "years")
@@ -58,7 +64,7 @@ SPAN = _example("A span", "The capital city of Portugal is called Lisbon.", "cap
 
 OF_FAMILY = {
     "albert": [MOMENT, AGO, NATION, CARE, SOURCE, THAILAND, ARGENTINA, MADRID],
-    "roberta": [WHITE_HOUSE, MOMENT, NATION, CARE, DOCTOR, THAILAND, SECOND_HALF, PARAGRAPH],
+    "roberta": [WHITE_HOUSE, MOMENT, NATION, CARE, DOCTOR, THAILAND, SECOND_HALF, SHORT_PARAGRAPH],
     "electra": [PARIS, MADRID, WHITE_HOUSE, MOMENT, AGO, NATION, AMERICA, ANKARA],
     "spanbert": [SPAN, TWO_WORDS, PARIS, MADRID, WHITE_HOUSE, AGO, PARAGRAPH],
     "xlnet": [SPAN, WHITE_HOUSE, MOMENT, AGO, STREETS, AMERICA, SECOND_HALF],
@@ -69,6 +75,23 @@ OF_FAMILY = {
 BLIND = _example("Nothing to go by", "Madrid is the capital of Spain.", "madrid")
 """Shows what a model that reads from the left cannot know."""
 FROM_THE_LEFT = [WHITE_HOUSE, CARE, AMERICA, THAILAND, SECOND_HALF, MONGOLIA, BLIND]
+CLASSROOM = [
+    _example("Invention", "Paper was invented in China about two thousand years ago.", "years"),
+    _example("Vienna", "Its capital, Vienna, lies in the east beside the river Danube.", "capital"),
+    _example(
+        "Pigs", "Many people think that pigs are dirty, but this is not really fair.", "people"
+    ),
+    _example("The sun", "More than a million Earths would fit inside it.", "more"),
+    _example(
+        "Germany", "Germany lies in the middle of Europe and touches nine other countries.", "lies"
+    ),
+    _example("Potato", "The potato comes from the mountains of South America.", "america"),
+    THAILAND,
+    ARGENTINA,
+]
+"""Of the Primer, which is nearly all that the shipped run has read."""
+CLASSROOM_SHAPE = ("deberta", 2, 128, 2000)
+"""Family, layers, width and vocabulary of the recipe *classroom*, whoever has run it."""
 CHINESE = [
     _example("Capital", "法国的首都是巴黎。", "首都"),
     _example("Largest", "东北的海里有大堡礁，那是世界上最大的珊瑚礁。", "最大"),
@@ -79,9 +102,85 @@ CHINESE = [
 
 
 def examples_of(model: cm.Model) -> list[Example]:
-    """The examples of a model's language, its direction, or its family, the first that exist."""
+    """The examples of a model's language, direction, size, or family, the first that exist."""
     if language_of(model.tokenizer) == "zh":
         return CHINESE
     if "causal" in model.heads:
         return FROM_THE_LEFT
+    shape = model.config.family, model.config.steps, model.config.width
+    if (*shape, model.tokenizer.vocabulary) == CLASSROOM_SHAPE:
+        return CLASSROOM
     return OF_FAMILY.get(model.config.family, EXAMPLES)
+
+
+class Texts(NamedTuple):
+    """Sentences that stand to each other as pairs are told apart."""
+
+    first: str
+    next: str
+    """Stands right after the first."""
+    same: str
+    """About the same, but no neighbour of the first."""
+    other: str
+    """About something else."""
+
+
+PAIRS = {
+    "en": [
+        Texts(
+            "Mount Everest is the highest mountain in the world.",
+            "Its top lies almost nine kilometres above the sea.",
+            "Many climbers try to reach it every spring.",
+            "She forgot the password of her computer.",
+        ),
+        Texts(
+            "Bees fly from flower to flower and drink the sweet nectar.",
+            "In the hive they turn it into honey for the winter.",
+            "One queen lays all the eggs of the hive.",
+            "The judge asked the thief why he had stolen the bicycle.",
+        ),
+        Texts(
+            "Lena opened the letter with shaking hands.",
+            "When she read the first line, she began to cry.",
+            "She had waited for news from her brother for months.",
+            "Iron is a metal that rusts in wet air.",
+        ),
+        Texts(
+            "The cat sat in front of the mouse hole all night.",
+            "In the morning it caught the mouse at last.",
+            "She likes to sleep on the warm stove.",
+            "The parliament voted for the new law.",
+        ),
+        Texts(
+            "Tom forgot his umbrella at home this morning.",
+            "On the way to school it began to rain, and he got wet.",
+            "His mother had warned him about the weather at breakfast.",
+            "A camel can live without water for many days.",
+        ),
+    ],
+    "zh": [
+        Texts(
+            "日本是亚洲东部的一个岛国。",
+            "它的首都是东京，是世界上最大的城市之一。",
+            "那里常常发生地震。",
+            "老师让学生安静下来。",
+        ),
+        Texts(
+            "秋天到了，许多鸟都飞到南方去过冬。",
+            "到了春天，天气变暖了，它们又飞回北方。",
+            "有些鸟要飞过整个沙漠。",
+            "工厂里的工人正在修理机器。",
+        ),
+        Texts(
+            "埃及在非洲的北部。",
+            "这个国家的首都是开罗。",
+            "那里的大多数人说阿拉伯语。",
+            "她把生词写在本子上。",
+        ),
+    ],
+}
+"""What the Pairs tab begins with, by language: written for Cloze (CC0) and read by no model before.
+
+The next-sentence heads of the shipped models tell the true pair from the one about something else,
+and say of the swapped one what they say of the true one (``tests/app/test_examples.py``).
+"""

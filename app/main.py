@@ -57,6 +57,7 @@ SCRIPTS = (
     "frame.js",
     "share.js",
     "link.js",
+    "offline.js",
     "chips.js",
     "model-card.js",
     "tools.js",

@@ -8,7 +8,7 @@ from typing import Any
 
 import core_models as cm
 from app.mask_pictures import models_svg
-from app.mask_scene import Gap, Scene, in_other_pieces, per_word, read, words_of
+from app.mask_scene import Gap, Scene, check_fills, in_other_pieces, per_word, read, words_of
 from app.mask_sight import sight
 from app.session import Session
 from core_models import InputError
@@ -85,6 +85,7 @@ async def _of_model(session: Session, name: str, scene: Scene, gap: Gap | None) 
     """One model's answers; an error of its own does not touch the others."""
     try:
         model = await asyncio.to_thread(session.model, name)
+        check_fills(model)
         kind = KINDS[head_name(model)]
         filled = (
             await session.compute(partial(_fill_gap, model, scene, gap)) if gap else {"gap": None}

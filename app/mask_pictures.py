@@ -10,7 +10,6 @@ from core_models.prediction import Filling, FillResult, WordScore
 from viz.bars import Bar, Group, bars_svg, stacked_svg
 from viz.permutation import Mask, masks_svg
 from viz.svg import Wording
-from viz.words import percent
 
 LEAST = math.log(1e-5)
 """Below this a probability is shown as a power of ten."""
@@ -24,6 +23,10 @@ WAYS = {
 """How gaps were filled together, as the page calls it."""
 
 
+WRITTEN = Wording("Gap in the text")
+READING = Wording("Each number is the rank of a word; orange is the word of the sentence.")
+
+
 def share(log: float) -> float:
     """A probability from its natural logarithm."""
     return math.exp(min(log, 0.0))
@@ -31,7 +34,20 @@ def share(log: float) -> float:
 
 def chance(log: float) -> str:
     """A probability as people read it, however small."""
-    return percent(share(log)) if log > LEAST else f"{share(log):.1e}"
+    if log > LEAST:
+        return page_percent(share(log))
+    power = math.floor(log / math.log(10))
+    raised = str(-power).translate(str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹"))
+    return f"{math.exp(log - power * math.log(10)):.1f} × 10⁻{raised}"  # noqa: RUF001
+
+
+def page_percent(share: float) -> str:
+    """A probability with the digits of the page's cards (``format.percent`` in shell.js)."""
+    value = share * 100
+    for least, digits in ((99.9995, 0), (99.95, 2), (1, 1), (0.1, 2), (0.001, 3)):
+        if value >= least:
+            return f"{value:.{digits}f} %"
+    return "< 0.001 %"
 
 
 def predictions_svg(result: FillResult, scene: Scene) -> str:
@@ -48,13 +64,17 @@ def predictions_svg(result: FillResult, scene: Scene) -> str:
             Bar(
                 label=f"{candidate.rank:,}  {candidate.display}",
                 share=candidate.probability,
-                shown=percent(candidate.probability),
+                shown=page_percent(candidate.probability),
                 loud=bool(own) and candidate.id == own.id,
             )
             for candidate in best
         ]
-        groups.append(Group(title=scene.tokens[prediction.position].text, bars=bars))
-    return bars_svg(groups, title=scene.ask.text)
+        word = scene.tokens[prediction.position].text
+        groups.append(
+            Group(title=Wording("In place of “{0}”", word) if own else WRITTEN, bars=bars)
+        )
+    title = Wording("What {0} puts into the gaps", scene.ask.model)
+    return bars_svg(groups, title=title, lines=[scene.ask.text, READING])
 
 
 def together_svg(fillings: Sequence[Filling], text: str) -> str:
@@ -92,6 +112,15 @@ def word_svg(found: Sequence[WordScore], own: str | None, text: str) -> str | No
     return bars_svg([Group(title=Wording("Words in this gap"), bars=bars)], title=text)
 
 
+def _cut_names(sight: Mapping[str, Any]) -> list[str]:
+    """The words of a grid, with an ellipsis where words before or after them are left out."""
+    names = list(sight["names"])
+    before, after = sight["cut"]
+    names[0] = f"… {names[0]}" if before else names[0]
+    names[-1] = f"{names[-1]} …" if after else names[-1]
+    return names
+
+
 def models_svg(found: Sequence[Mapping[str, Any]], text: str) -> str | None:
     """The answers as bars, and below them who looks at whom; None without a gap."""
     groups = [
@@ -121,7 +150,7 @@ def models_svg(found: Sequence[Mapping[str, Any]], text: str) -> str | None:
                     seen=entry["sight"]["seen"],
                 )
             ],
-            entry["sight"]["names"],
+            _cut_names(entry["sight"]),
             title=Wording("Who looks at whom"),
         )
         for entry in looks

@@ -12,6 +12,7 @@ from app.pieces import SentenceToken, check_marks, sentence_tokens
 from app.session import Session
 from core_models import InputError
 from core_models.prediction import Score
+from core_models.prediction.passes import KINDS
 from core_models.tokenizer import Encoding
 
 NOTHING = "Nothing is hidden yet. Click a word of the sentence, or try the example."
@@ -80,6 +81,21 @@ async def read(session: Session, question: Mapping[str, Any]) -> Scene:
     ask = read_ask(question)
     model = await asyncio.to_thread(session.model, ask.model)
     return scene(ask, model)
+
+
+def check_fills(model: cm.Model) -> None:
+    """InputError, in plain words, for a model that fills no gaps."""
+    if any(head in model.heads for head in KINDS):
+        return
+    if "replaced_token" in model.heads:
+        raise InputError(
+            f"{model.name} judges words and fills no gaps: it was trained to tell which words were "
+            "replaced."
+        )
+    raise InputError(
+        f"{model.name} fills no gaps: it was trained for another task. Choose a model that fills "
+        "gaps."
+    )
 
 
 def scene(ask: Ask, model: cm.Model) -> Scene:

@@ -10,7 +10,7 @@ from typing import Any
 
 from app.ask import clean_words, read_revision
 from app.mask_pictures import together_svg, word_svg
-from app.mask_scene import Scene, read
+from app.mask_scene import Scene, check_fills, read
 from app.session import Session
 from core_models import InputError
 from core_models.prediction import (
@@ -46,6 +46,7 @@ async def answer(section: Section, session: Session, question: Mapping[str, Any]
 async def together(session: Session, question: Mapping[str, Any]) -> dict[str, Any]:
     """The gaps filled in four ways, and the words of the text for comparison."""
     scene = await read(session, question)
+    check_fills(scene.model)
     if (count := len(scene.hidden)) * len(scene.tokens) > MOST_WORK:
         raise InputError(
             f"{count} gaps in {len(scene.tokens)} pieces take too long to fill together: each gap "
@@ -110,6 +111,7 @@ def _together_csv(fillings: Sequence[Filling]) -> str:
 async def word(session: Session, question: Mapping[str, Any]) -> dict[str, Any]:
     """Words of any length in one gap; the word of the text comes along."""
     scene = await read(session, question)
+    check_fills(scene.model)
     gap = scene.gap(question.get("at"))
     asked = clean_words(question.get("rivals", ()))[:MOST_WORDS]
     own = () if gap.written else (gap.text,)
@@ -145,6 +147,7 @@ async def word(session: Session, question: Mapping[str, Any]) -> dict[str, Any]:
 async def layers(session: Session, question: Mapping[str, Any]) -> dict[str, Any]:
     """The rank of some words after every layer: the best two, the text's own, the visitor's."""
     scene = await read(session, question)
+    check_fills(scene.model)
     position = scene.single(question.get("at"))
     asked = clean_words(question.get("rivals", ()))[:MOST_RIVALS]
     masks = [p for p in scene.hidden if p != position]

@@ -24,7 +24,8 @@ def sight(model: cm.Model, text: str, gap: Sequence[int], hidden: Sequence[int])
         hidden: positions of the other gaps.
 
     Returns:
-        ``words`` (numbers among all words of the text), ``names`` [W], ``seen`` [W][W] whether the
+        ``words`` (numbers among all words of the text), ``cut`` (whether words are left out before
+        and after them), ``names`` [W], ``seen`` [W][W] whether the
         row looks at the column in some head of some layer, ``gap`` (row of the gap) and ``read``
         (row that the prediction is read from; None for what stands before the first word).
     """
@@ -49,6 +50,7 @@ def sight(model: cm.Model, text: str, gap: Sequence[int], hidden: Sequence[int])
     read = next((row for row, word in enumerate(words) if reader in places[word]), None)
     return {
         "words": words,
+        "cut": [words[:1] > [0], words[-1:] < [len(spans) - 1]],
         "names": [_name(text, spans[word], tokenizer.piece(tokenizer.mask_id)) for word in words],
         "seen": rows,
         "gap": words.index(own),

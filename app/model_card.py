@@ -8,6 +8,7 @@ from typing import Any
 import core_models as cm
 from app.examples import examples_of
 from core_models.evaluation.language import language_of
+from core_models.prediction.passes import KINDS
 from core_models.zoo.badges import badges
 
 FIGURES = "evaluation.json"
@@ -32,6 +33,8 @@ def card(model: cm.Model, folder: Path, description: str) -> dict[str, Any]:
         "description": description,
         "language": language_of(model.tokenizer),
         "examples": examples_of(model),
+        "fills": next((kind for head, kind in KINDS.items() if head in model.heads), None),
+        "judges": "replaced_token" in model.heads,
         "heads": [asdict(badge) for badge in badges(folder)],
         **_figures(folder),
     }

@@ -5,13 +5,14 @@ import random
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch.nn.functional as F
 from torch import Tensor
 
 import core_models as cm
 from app.ask import clean_text
+from app.examples import PAIRS, Texts
 from core_models import InputError
 from core_models.config import TransformerXL
 from core_models.data import documents
@@ -25,20 +26,17 @@ KINDS = ("next", "swapped", "same", "other")
 MOST_EXAMPLES = 10_000
 MEASURED = 24
 YES = 0.5
+NEARLY = 0.05
+"""A judge whose rarer answer is no more frequent answers always the same."""
 _LEAST_SENTENCES = 5
 _FILES = {"en": "english", "zh": "chinese"}
 
 
-class Example(NamedTuple):
-    """Sentences of the Primer."""
+class Example(Texts):
+    """Sentences of the Primer, or written for this tab.
 
-    first: str
-    next: str
-    """Stands right after the first."""
-    same: str
-    """From the same passage, but no neighbour of the first."""
-    other: str
-    """From another file (Chinese: passage), so about something else."""
+    Of the Primer, ``same`` is from the passage, ``other`` from another file (Chinese: passage).
+    """
 
     def pair(self, kind: str) -> tuple[str, str]:
         """Two of the sentences: next, swapped (next, first), same or other."""
@@ -78,6 +76,20 @@ def example(number: int, language: str = "en") -> Example:
     return Example(passage[at], passage[at + 1], passage[draw.choice(far)], other)
 
 
+def shown_example(number: int, language: str = "en") -> Example:
+    """What the tab offers under a number: first those that are written for it (`PAIRS`).
+
+    What is measured takes the Primer's alone (`example`), where nothing was chosen by its outcome.
+    """
+    chosen = PAIRS[language]
+    return Example(*chosen[number]) if number < len(chosen) else example(number, language)
+
+
+def constant(yes: int, asked: int) -> bool:
+    """Whether a judge gives (nearly) always the same answer, to questions that differ in theirs."""
+    return asked > 0 and min(yes, asked - yes) <= NEARLY * asked
+
+
 def reliability(figures: Mapping[str, Any] | None) -> dict[str, Any] | None:
     """How far a head can be trusted, from `core_models.evaluation.evaluate_text_pairs`.
 
@@ -99,23 +111,21 @@ def reliability(figures: Mapping[str, Any] | None) -> dict[str, Any] | None:
 # --- judging --------------------------------------------------------------------------------------
 
 
-def judges(
-    infos: Sequence[cm.ModelInfo], chosen: str, held: Sequence[str]
-) -> dict[str, str | None]:
-    """For each head the model that answers: the chosen one where it can, else the first that can.
+def judges(infos: Sequence[cm.ModelInfo], chosen: str, held: Sequence[str]) -> dict[str, list[str]]:
+    """For each head the models that can answer, the one to ask first before the others.
 
     Args:
         infos: Models that are installed.
-        chosen: Name of the model of the sentence bar.
+        chosen: Name of the model of the sentence bar: it alone answers where it can.
         held: Heads of the chosen model.
     """
-    answering: dict[str, str | None] = {}
+    able = {}
     for head in HEADS:
         # A model with both heads answers by its first (core_models.prediction.judge_pair).
-        able = [i.name for i in infos if next((h for h in HEADS if h in i.heads), "") == head]
         mine = next((h for h in HEADS if h in held), "") == head
-        answering[head] = chosen if mine else next(iter(able), None)
-    return answering
+        others = [i.name for i in infos if next((h for h in HEADS if h in i.heads), "") == head]
+        able[head] = [chosen] if mine else others
+    return able
 
 
 def judge(model: cm.Model, pairs: Sequence[tuple[str, str]]) -> list[dict[str, Any]]:

@@ -110,9 +110,11 @@ def describe(sentence: Sentence) -> dict[str, Any]:
     """A sentence as chips.js wants it: text, model, tokens, notes, error."""
     notes = []
     if sentence.truncated:
+        # What the bar counts are the pieces of the text.
+        own = sum(not token.special for token in sentence.tokens)
         notes.append(
-            f"This text is longer than {sentence.model} reads at once: it is cut after "
-            f"{len(sentence.tokens)} pieces."
+            f"This text is longer than {sentence.model} reads at once: it is cut after {own} "
+            f"pieces. With {len(sentence.tokens) - own} special ones that is the most it reads."
         )
     unknown = list(dict.fromkeys(token.text for token in sentence.tokens if token.unknown))
     if unknown:

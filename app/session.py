@@ -22,7 +22,7 @@ import torch
 from numpy.typing import NDArray
 
 import core_models as cm
-from app import draws
+from app import draws, model_titles
 from app.ask import MOST_SEED, Ask, clean_rate, clean_text, whole_number
 from app.batcher import Batcher
 from app.cache import Cache
@@ -31,21 +31,12 @@ from app.draws import Draw
 from app.model_card import card
 from app.pieces import Sentence, SentenceToken, check_marks, sentence_tokens
 from core_models import InputError, prediction
+from core_models.model import heads_of
 
 CACHE_BYTES = 256 << 20
 RUN_PREFIX = "run/"
 GENERATOR = "-generator"
 """Ending of the name of the generator that is shipped beside a discriminator."""
-HEADS = {
-    "masked_token": "gaps",
-    "permutation": "gaps in any order",
-    "causal": "next token",
-    "span_boundary": "spans",
-    "next_sentence": "next sentence",
-    "sentence_order": "sentence order",
-    "replaced_token": "judges tokens",
-}
-"""What a head answers, for the list of models."""
 MOST_RUN_MODELS = 12
 """Models of runs in memory at a time; they are small, but a run may have a dozen snapshots."""
 
@@ -94,6 +85,7 @@ class Session:
         self._infos: dict[str, cm.ModelInfo] = {}
         self._loaded: dict[str, cm.Model] = {}
         self._cards: dict[Path, dict[str, Any]] = {}
+        self._run_heads: dict[Path, tuple[str, ...]] = {}
         self._of_runs: OrderedDict[Path, cm.Model] = OrderedDict()
         self._numbers: WeakKeyDictionary[cm.Model, int] = WeakKeyDictionary()
         self._counter = count()
@@ -133,10 +125,20 @@ class Session:
             return self._loaded[name]
 
     def choices(self) -> list[tuple[str, str]]:
-        """Title (see `_title`) and name of every model for the picker; those of runs come last."""
-        shipped = [(_title(info), info.name) for info in self.models()]
+        """Title and name of every model for the picker; those of runs come last."""
+        shipped = [(model_titles.title_of(info), info.name) for info in self.models()]
         runs = self.library.models() if self.library else []
-        return [*shipped, *((title, name) for name, title in runs)]
+        return [*shipped, *((self._run_title(name, title), name) for name, title in runs)]
+
+    def _run_title(self, name: str, title: str) -> str:
+        """The title of a run's model and the heads that it has."""
+        try:
+            place = self._place(name)
+            if place is not None and place not in self._run_heads:
+                self._run_heads[place] = heads_of(place)
+        except (InputError, OSError):
+            return title  # it was replaced or deleted a moment ago
+        return title if place is None else model_titles.with_heads(title, self._run_heads[place])
 
     def card(self, name: str) -> dict[str, Any]:
         """What the page says about a model (:mod:`app.model_card`), read once for each folder."""
@@ -145,7 +147,8 @@ class Session:
         info = self._infos.get(name)
         folder = place if place is not None else info.folder if info else Path()
         if folder not in self._cards:
-            self._cards[folder] = card(model, folder, info.description if info else "")
+            beside = {"generator": name + GENERATOR if name + GENERATOR in self._infos else None}
+            self._cards[folder] = card(model, folder, info.description if info else "") | beside
         return self._cards[folder]
 
     def number(self, model: cm.Model) -> int:
@@ -295,13 +298,6 @@ class Session:
     def _draw(self, text: str, model: str, seed: int, rate: float, kind: str) -> Draw:
         sentence = self.sentence(text, model)
         return draws.draw(self.model(model), sentence, seed=seed, rate=rate, kind=kind)
-
-
-def _title(info: cm.ModelInfo) -> str:
-    """The title of a model, or its name and the heads that it has."""
-    if info.title != info.name:
-        return info.title
-    return f"{info.name} · {', '.join(HEADS.get(head, head) for head in info.heads) or 'no head'}"
 
 
 def _fill(model: cm.Model, asks: list[Ask]) -> Sequence[prediction.FillResult | InputError]:

@@ -193,10 +193,13 @@ def describe(tokenizer: Tokenizer, text: str, setting: Setting) -> dict[str, Any
         "rate": _recipe(setting.kind).rate,
         "draws": [_draw(masked, n, tokenizer) for n in range(count)],
         "regimes": {
-            regime: {"visits": (which := visits(regime, setting)), **contexts(masked, which, plain)}
+            regime: {
+                "visits": (which := visits(regime, setting)),
+                "cases": case_counts(masked, which),
+                **contexts(masked, which, plain),
+            }
             for regime in REGIMES
         },
-        "cases": case_counts(masked),
         "truncated": encoding.truncated,
     }
 
@@ -246,10 +249,11 @@ def contexts(masked: Masked, which: Sequence[int], plain: int) -> dict[str, Any]
     }
 
 
-def case_counts(masked: Masked) -> dict[str, int]:
-    """How many chosen pieces of all draws are masked, replaced and kept."""
+def case_counts(masked: Masked, which: Sequence[int]) -> dict[str, int]:
+    """How many chosen pieces are masked, replaced and kept over a sequence of visits."""
+    cases = masked.cases[list(which)]
     return {
-        letter: int((masked.cases == case).sum())
+        letter: int((cases == case).sum())
         for case, letter in LETTERS.items()
         if case != masking.UNTOUCHED
     }

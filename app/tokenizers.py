@@ -1,12 +1,12 @@
 """One line of text cut by several kinds of vocabulary. No Gradio in it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
-from core_models import Config, InputError, Tokenizer
+from core_models import Config, InputError, ModelInfo, Tokenizer
 from core_models.config import TransformerXL
 from core_models.families import FAMILIES
 from core_models.tokenizer.files import ANGLED, FIRST, SECOND, Specials, Template
@@ -164,6 +164,7 @@ def templates() -> tuple[dict[str, Any], ...]:
             {
                 "families": [
                     {
+                        "name": family.name,
                         "title": family.title,
                         "kind": KINDS[family.tokenizer],
                         "lowercase": family.lowercase,
@@ -179,6 +180,48 @@ def templates() -> tuple[dict[str, Any], ...]:
             }
         )
     return tuple(rows)
+
+
+def differences(infos: Iterable[ModelInfo]) -> dict[str, list[dict[str, Any]]]:
+    """By family, the installed models that cut or frame texts otherwise than it was released.
+
+    Each with ``model``, and only what differs: ``kind``, ``lowercase``, ``single``, ``pair`` (the
+    pieces of one text and of two), ``padding`` and ``mask``.
+    """
+    found: dict[str, list[dict[str, Any]]] = {}
+    for info in infos:
+        family = FAMILIES.get(info.family)
+        own = _facts_of(info.folder)
+        if family is None or own is None:
+            continue
+        make, specials = _TEMPLATES[family.template]
+        released = _facts(KINDS[family.tokenizer], family.lowercase, make(specials), specials)
+        if other := {key: value for key, value in own.items() if released[key] != value}:
+            found.setdefault(info.family, []).append({"model": info.name, **other})
+    return found
+
+
+@lru_cache(maxsize=64)
+def _facts_of(folder: Path) -> dict[str, Any] | None:
+    """The same facts of a model's own vocabulary; None where it cannot be read."""
+    try:
+        own = Tokenizer.from_folder(folder)
+    except InputError:
+        return None
+    # A text without its capitals tells; whoever has no Latin letters keeps what it is given.
+    small = own.encode("ABCD").ids == own.encode("abcd").ids
+    return _facts(KINDS[own.kind], small, own.template, own.specials)
+
+
+def _facts(kind: str, lowercase: bool, template: Template, specials: Specials) -> dict[str, Any]:
+    return {
+        "kind": kind,
+        "lowercase": lowercase,
+        "single": " ".join(slot["text"] for slot in _slots(template, pair=False)),
+        "pair": " ".join(slot["text"] for slot in _slots(template, pair=True)),
+        "padding": "left" if template.pad_left else "right",
+        "mask": specials.mask,
+    }
 
 
 def _segments(config: Config) -> str:
@@ -209,7 +252,7 @@ def summary(rows: Sequence[dict[str, Any]]) -> str:
         return f"Every vocabulary cuts this into {few['content']} pieces."
     return (
         f"{many['title']} needs {many['content']} pieces, {few['title']} {few['content']}, for the "
-        f"same {few['characters']} characters."
+        f"same {few['characters']} characters (blanks not counted)."
     )
 
 

@@ -42,12 +42,13 @@ class Group:
     bars: Sequence[Bar]
 
 
-def bars_svg(groups: Sequence[Group], *, title: str) -> str:
+def bars_svg(groups: Sequence[Group], *, title: str, lines: Sequence[str] = ()) -> str:
     """Draw groups of bars one under the other.
 
     Args:
         groups: from top to bottom; texts may hold anything, they are escaped, long ones are cut.
         title: the line above the picture.
+        lines: further ones, smaller.
 
     Returns:
         An SVG document.
@@ -58,7 +59,10 @@ def bars_svg(groups: Sequence[Group], *, title: str) -> str:
     if not any(group.bars for group in groups):
         raise ValueError("there is nothing to draw")
     parts = [write(MARGIN, 26, _short(title, 80), size=15)]
-    y = 44.0
+    parts += [
+        write(MARGIN, 48 + 20 * n, _short(line, 92), fill=SOFT) for n, line in enumerate(lines)
+    ]
+    y = 44.0 + 20 * len(lines)
     for group in groups:
         parts.append(write(MARGIN, y + 14, _short(group.title, 86), fill=SOFT))
         y += 24

@@ -25,13 +25,14 @@ class Mask:
     """[rows, L], whether the row may see the column."""
 
 
-def masks_svg(masks: Sequence[Mask], names: Sequence[str], *, title: str) -> str:
-    """Draw matrices one under the other; a row that sees itself has a ring there.
+def masks_svg(masks: Sequence[Mask], names: Sequence[str], *, title: str, note: str = "") -> str:
+    """Draw matrices one under the other; every row has a ring at its own place.
 
     Args:
         masks: from top to bottom.
         names: piece at each position; texts may hold anything, they are escaped.
         title: the line above the picture.
+        note: a line below it, such as what the signs mean.
 
     Returns:
         An SVG document.
@@ -45,6 +46,10 @@ def masks_svg(masks: Sequence[Mask], names: Sequence[str], *, title: str) -> str
     width = round(2 * MARGIN + label + CELL * len(names))
     parts = [write(MARGIN, 26, title, size=15)]
     y = 46.0
+    if note:
+        parts.append(write(MARGIN, 46, note, size=12, fill=SOFT))
+        width = max(width, round(2 * MARGIN + 0.8 * text_width(note)))
+        y += 16
     for mask in masks:
         parts.append(write(MARGIN, y + 16, mask.title, fill=SOFT))
         y += HEAD + 14
@@ -69,9 +74,10 @@ def _matrix(mask: Mask, names: Sequence[str], x: float, y: float) -> list[str]:
                 f'<rect x="{left + 1:.1f}" y="{top + 1:.1f}" width="{CELL - 2}" '
                 f'height="{CELL - 2}" rx="3" fill="{SEEN if flag else PAPER}" stroke="{LINE}"/>'
             )
-            if flag and column == row:
+            if column == row:
                 middle = f'cx="{left + CELL / 2:.1f}" cy="{top + CELL / 2:.1f}"'
+                ring = PAPER if flag else SEEN
                 parts.append(
-                    f'<circle {middle} r="5" fill="none" stroke="{PAPER}" stroke-width="2"/>'
+                    f'<circle {middle} r="5" fill="none" stroke="{ring}" stroke-width="2"/>'
                 )
     return parts

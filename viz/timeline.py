@@ -4,21 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from viz.svg import INK, MONO, SOFT, clean, document, text_width, write
+from viz.svg import INK, LETTER, MONO, SOFT, clean, document, text_width, write
 
 CELL, MARGIN, LEFT = 22, 16, 44
+GAP, WIDEST = 28, 1500
 EMPTY = "#f0eee9"
 FILLS = {"M": "#fdeadd", "R": "#f7e7f0", "K": "#e2eef7"}
 INKS = {"M": "#a23f05", "R": "#8a3468", "K": "#0b5a8c"}
 
+Panel = tuple[str, Sequence[str]]
+"""A heading and the epochs below it: a letter per piece, "." for pieces that are not chosen."""
 
-def timeline_svg(epochs: Sequence[str], names: Sequence[str], *, title: str) -> str:
+
+def timeline_svg(
+    panels: Sequence[Panel],
+    names: Sequence[str],
+    *,
+    title: str,
+    legend: Sequence[tuple[str, str]] = (),
+) -> str:
     """Draw a row per epoch; M is [MASK], R a random piece, K a piece that is kept.
 
     Args:
-        epochs: a letter per piece, "." for pieces that are not chosen.
+        panels: stand side by side while they fit, else below each other.
         names: the pieces; texts may hold anything, they are escaped.
         title: the line above the picture.
+        legend: letters and what they mean.
 
     Returns:
         An SVG document.
@@ -26,34 +37,55 @@ def timeline_svg(epochs: Sequence[str], names: Sequence[str], *, title: str) -> 
     Raises:
         ValueError: when there is no epoch, or one has not a letter per piece.
     """
-    if not epochs or any(len(epoch) != len(names) for epoch in epochs):
+    rows = [epoch for _, epochs in panels for epoch in epochs]
+    bare = not panels or any(not epochs for _, epochs in panels)
+    if bare or any(len(epoch) != len(names) for epoch in rows):
         raise ValueError("every epoch needs one letter per piece, and there must be an epoch")
     head = max(text_width(name) for name in names) + 12
-    top = 40 + head
-    width = max(360, round(2 * MARGIN + LEFT + CELL * len(names)))
-    height = round(top + CELL * len(epochs) + MARGIN)
+    wide = max(LEFT + CELL * len(names), *(LETTER * len(text) for text, _ in panels))
+    tall = 26 + head + CELL * max(len(epochs) for _, epochs in panels)
+    beside = len(panels) * (wide + GAP) <= WIDEST
     parts = [write(MARGIN, 26, title, size=15)]
+    for n, (letter, text) in enumerate(legend):
+        parts += [_cell(MARGIN, 38 + 24 * n, letter), write(MARGIN + 30, 54 + 24 * n, text)]
+    top = 44 + 24 * len(legend)
+    for n, panel in enumerate(panels):
+        x, y = (n * (wide + GAP), 0.0) if beside else (0.0, n * (tall + GAP))
+        parts += _panel(panel, names, MARGIN + x, top + y, head)
+    across, down = (len(panels), 1) if beside else (1, len(panels))
+    width = max(460, round(2 * MARGIN + across * wide + (across - 1) * GAP))
+    height = round(top + down * tall + (down - 1) * GAP + MARGIN)
+    return document(width, height, title, parts)
+
+
+def _panel(panel: Panel, names: Sequence[str], left: float, top: float, head: float) -> list[str]:
+    text, epochs = panel
+    parts = [write(left, top + 16, text, bold=True)]
+    top += 26 + head
     for n, name in enumerate(names):
-        x = MARGIN + LEFT + CELL * n + 15
+        x, y = left + LEFT + CELL * n + 15, top - 6
         parts.append(
-            f'<text x="{x}" y="{top - 6:.1f}" transform="rotate(-90 {x} {top - 6:.1f})" '
+            f'<text x="{x:.1f}" y="{y:.1f}" transform="rotate(-90 {x:.1f} {y:.1f})" '
             f'font-family="{MONO}" font-size="13" fill="{INK}">{clean(name)}</text>'
         )
     for row, epoch in enumerate(epochs):
         y = top + CELL * row
         parts.append(
-            f'<text x="{MARGIN + LEFT - 8}" y="{y + 15:.1f}" text-anchor="end" '
+            f'<text x="{left + LEFT - 8:.1f}" y="{y + 15:.1f}" text-anchor="end" '
             f'font-family="{MONO}" font-size="12" fill="{SOFT}">{row + 1}</text>'
         )
-        for n, case in enumerate(epoch):
-            x = MARGIN + LEFT + CELL * n
-            parts.append(
-                f'<rect x="{x + 1}" y="{y + 1:.1f}" width="{CELL - 2}" height="{CELL - 2}" '
-                f'rx="3" fill="{FILLS.get(case, EMPTY)}"/>'
-            )
-            if case in INKS:
-                parts.append(
-                    f'<text x="{x + CELL / 2}" y="{y + 15:.1f}" text-anchor="middle" '
-                    f'font-family="{MONO}" font-size="12" fill="{INKS[case]}">{case}</text>'
-                )
-    return document(width, height, title, parts)
+        parts += [_cell(left + LEFT + CELL * n, y, case) for n, case in enumerate(epoch)]
+    return parts
+
+
+def _cell(x: float, y: float, case: str) -> str:
+    box = (
+        f'<rect x="{x + 1:.1f}" y="{y + 1:.1f}" width="{CELL - 2}" height="{CELL - 2}" '
+        f'rx="3" fill="{FILLS.get(case, EMPTY)}"/>'
+    )
+    if case not in INKS:
+        return box
+    return (
+        f'{box}<text x="{x + CELL / 2:.1f}" y="{y + 15:.1f}" text-anchor="middle" '
+        f'font-family="{MONO}" font-size="12" fill="{INKS[case]}">{case}</text>'
+    )

@@ -25,6 +25,7 @@ from app.sentence import Shared
 from app.session import AttentionResult, Session
 from app.views import listen, view
 from core_models import InputError
+from viz.attention_grid import Grid, grids_svg
 from viz.svg import Wording
 
 Place = int | None | Literal["auto"]
@@ -101,12 +102,16 @@ async def show(session: Source, data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 async def export(session: Source, data: Mapping[str, Any]) -> dict[str, Any]:
-    """A file of one head: ``kind`` "svg" (the lines, as on the page) or "csv" (the numbers)."""
+    """A file of one head: ``kind`` "svg" or "csv" (the numbers).
+
+    The picture ``shows`` "lines" or, as a map of its numbers, "heat".
+    """
     kind = read_file_kind(data.get("kind"))
     selection = read_selection(data)
     focus = _read_focus(data)
     result = await session.attention(selection.ask)
-    return await asyncio.to_thread(write_file, selection, result, kind, focus)
+    heat = data.get("shows") == "heat"
+    return await asyncio.to_thread(write_file, selection, result, kind, focus, heat=heat)
 
 
 def answer(selection: Selection, result: AttentionResult, *, whole: bool) -> dict[str, Any]:
@@ -130,9 +135,14 @@ def answer(selection: Selection, result: AttentionResult, *, whole: bool) -> dic
 
 
 def write_file(
-    selection: Selection, result: AttentionResult, kind: str, focus: viz.Focus | None
+    selection: Selection,
+    result: AttentionResult,
+    kind: str,
+    focus: viz.Focus | None,
+    *,
+    heat: bool = False,
 ) -> dict[str, Any]:
-    """The lines of one head as SVG, or its numbers as CSV: name, media type and text."""
+    """One head as SVG (its lines or its map), or its numbers as CSV: name, media type and text."""
     tokens = describe(result.tokens, result.seen, selection.ask)
     layer, head = choose(selection, result, tokens)
     weights = viz.head_weights(result.probabilities, layer, head)
@@ -141,14 +151,19 @@ def write_file(
     labels = [token["label"] for token in tokens]
     if focus is not None and focus.position not in keep:
         raise InputError("The token to isolate is not among the tokens shown.")
+    shown, part = [labels[position] for position in keep], weights[np.ix_(keep, keep)]
+    title = Wording("{0}, {1}", selection.ask.model, place_name(layer, head))
     if kind == "csv":
-        shown = [labels[position] for position in keep]
-        text = viz.csv_text(weights[np.ix_(keep, keep)], shown, shown)
+        text = viz.csv_text(part, shown, shown)
+    elif heat:
+        said = Wording("Rows look at columns; numbers are percent.")
+        grid = Grid(title=said, values=part, rows=shown, columns=shown, top=1.0, share=True)
+        text = grids_svg([grid], title=title)
     else:
         text = viz.head_svg(
             weights,
             labels,
-            title=Wording("{0}, {1}", selection.ask.model, place_name(layer, head)),
+            title=title,
             marked=[token["position"] for token in tokens if token["masked"]],
             keep=keep,
             focus=focus,
@@ -157,7 +172,7 @@ def write_file(
     return {
         "rev": selection.revision,
         "error": None,
-        "name": f"attention-{stem}.{kind}",
+        "name": f"attention-{'heat-' if heat and kind == 'svg' else ''}{stem}.{kind}",
         "type": FILE_TYPES[kind],
         "text": text,
     }

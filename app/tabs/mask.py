@@ -1,5 +1,6 @@
 """The Mask tab: what the model expects at every marked position, and four closer looks at it."""
 
+import asyncio
 from collections.abc import Mapping
 from functools import partial
 from typing import Any, NamedTuple
@@ -9,10 +10,10 @@ import gradio as gr
 from app import mask_models, mask_sections
 from app.ask import read_ask, read_revision
 from app.mask_pictures import predictions_svg
-from app.mask_scene import scene
+from app.mask_scene import check_fills, scene
 from app.sentence import Shared
 from app.session import Session
-from app.views import listen, view
+from app.views import listen, payload, view
 from core_models import InputError
 
 SECTIONS = {
@@ -28,14 +29,15 @@ class Controls(NamedTuple):
     """What the tab consists of."""
 
     predictions: gr.HTML
-    """Asks with ``ask``, and for its picture with ``picture``; drawn by predictions.js."""
+    """Asks with ``ask``, for its picture with ``picture``, and opens another model with ``choose``;
+    drawn by predictions.js."""
     sections: dict[str, gr.HTML]
     """Each asks with ``ask``."""
 
 
 def build(shared: Shared) -> Controls:
     """Lay the tab out."""
-    predictions = view("predictions", events=["ask", "picture"])
+    predictions = view("predictions", events=["ask", "picture", "choose"])
     return Controls(predictions, {name: view(f"mask-{name}", events=["ask"]) for name in SECTIONS})
 
 
@@ -45,8 +47,28 @@ def wire(controls: Controls, shared: Shared, session: Session) -> None:
         controls.predictions,
         {"ask": partial(predict, session), "picture": partial(picture, session)},
     )
+
+    def on_choose(event: gr.EventData) -> Any:
+        name = chosen(session, payload(event).get("name"))
+        return gr.skip() if name is None else name
+
+    # Only the value: choices would come back in English (language.js).
+    controls.predictions.choose(
+        on_choose,
+        None,
+        shared.model,
+        show_progress="hidden",
+        trigger_mode="multiple",
+        queue=False,
+        api_visibility="private",
+    )
     for name, component in controls.sections.items():
         listen(component, {"ask": partial(mask_sections.answer, SECTIONS[name], session)})
+
+
+def chosen(session: Session, value: Any) -> str | None:
+    """The model that a button of the tab opens; None for one that is not in the list."""
+    return value if value in [name for _, name in session.choices()] else None
 
 
 async def predict(session: Session, question: Mapping[str, Any]) -> dict[str, Any]:
@@ -54,10 +76,12 @@ async def predict(session: Session, question: Mapping[str, Any]) -> dict[str, An
     revision = read_revision(question)
     try:
         ask = read_ask(question)
+        model = await asyncio.to_thread(session.model, ask.model)
+        check_fills(model)
         result = await session.fill(ask)
     except InputError as error:
         return {"rev": revision, "error": str(error), "predictions": []}
-    tokenizer = session.model(ask.model).tokenizer
+    tokenizer = model.tokenizer
     predictions = [prediction.to_json() for prediction in result.predictions]
     return {
         "rev": revision,
@@ -77,8 +101,9 @@ async def picture(session: Session, question: Mapping[str, Any]) -> dict[str, An
     revision = read_revision(question)
     try:
         ask = read_ask(question)
-        result = await session.fill(ask)
-        svg = predictions_svg(result, scene(ask, session.model(ask.model)))
+        model = await asyncio.to_thread(session.model, ask.model)
+        check_fills(model)
+        svg = predictions_svg(await session.fill(ask), scene(ask, model))
     except InputError as error:
         return {"rev": revision, "error": str(error)}
     return {"rev": revision, "error": None, "svg": svg}

@@ -60,7 +60,7 @@ async def show(session: Session, question: Mapping[str, Any]) -> dict[str, Any]:
     try:
         pair, base = pairs.read_pair(question)
         name = clean_name(question.get("model"))
-        model, answering, readers = await _readers(session, name)
+        model, answering, readers, others = await _readers(session, name)
         found = await session.compute(lambda: pairs.look(model, readers, pair, base))
         for head, said in found["heads"].items():
             known = await asyncio.to_thread(session.card, answering[head])
@@ -73,6 +73,8 @@ async def show(session: Session, question: Mapping[str, Any]) -> dict[str, Any]:
         "kind": "pair",
         "model": name,
         "answering": answering,
+        "others": others,
+        "language": language_of(model.tokenizer),
         **found,
         "code": pairs.code_lines(
             loadable(name), {h: loadable(n) for h, n in answering.items() if n}, pair
@@ -81,13 +83,13 @@ async def show(session: Session, question: Mapping[str, Any]) -> dict[str, Any]:
 
 
 async def example(session: Session, question: Mapping[str, Any]) -> dict[str, Any]:
-    """Sentences of the Primer that stand in every relation, in the language of the bar's model."""
+    """Sentences that stand in every relation, in the language of the bar's model."""
     revision = read_revision(question)
     try:
         number = whole_number(question.get("number"), "number", 0, pairs.MOST_EXAMPLES)
         model = await asyncio.to_thread(session.model, clean_name(question.get("model")))
         language = language_of(model.tokenizer)
-        found = pairs.example(number, language)
+        found = pairs.shown_example(number, language)
     except InputError as error:
         return {"rev": revision, "error": str(error)}
     return {
@@ -104,7 +106,7 @@ async def measure(session: Session, question: Mapping[str, Any]) -> dict[str, An
     revision = read_revision(question)
     try:
         name = clean_name(question.get("model"))
-        model, answering, readers = await _readers(session, name)
+        model, answering, readers, _ = await _readers(session, name)
         said: dict[str, list[dict[str, float]]] = {}
         for number in range(pairs.MEASURED):
             found = pairs.example(number, language_of(model.tokenizer))
@@ -114,6 +116,12 @@ async def measure(session: Session, question: Mapping[str, Any]) -> dict[str, An
                 said.setdefault(judge, []).append(kinds)
     except InputError as error:
         return {"rev": revision, "error": str(error)}
+    counts = {
+        head: {kind: sum(each[kind] >= pairs.YES for each in said[head]) for kind in pairs.KINDS}
+        for head in readers
+    }
+    asked = pairs.MEASURED * len(pairs.KINDS)
+    yes = {head: sum(kinds.values()) for head, kinds in counts.items()}
     return {
         "rev": revision,
         "error": None,
@@ -121,12 +129,9 @@ async def measure(session: Session, question: Mapping[str, Any]) -> dict[str, An
         "answering": answering,
         "model": name,
         "examples": pairs.MEASURED,
-        "counts": {
-            head: {
-                kind: sum(each[kind] >= pairs.YES for each in said[head]) for kind in pairs.KINDS
-            }
-            for head in readers
-        },
+        "counts": counts,
+        "asked": asked,
+        "constant": [head for head in readers if pairs.constant(yes[head], asked)],
         "wins": {judge: pairs.wins(each) for judge, each in said.items()},
     }
 
@@ -184,21 +189,25 @@ def _csv(answer: Mapping[str, Any], question: Mapping[str, Any]) -> str:
 
 async def _readers(
     session: Session, name: str
-) -> tuple[cm.Model, dict[str, str | None], dict[str, cm.Model]]:
-    """The bar's model, the name of the model that answers for each head, and those models.
+) -> tuple[cm.Model, dict[str, str | None], dict[str, cm.Model], dict[str, str]]:
+    """The bar's model, who answers for each head, those models, and who could not for its language.
 
-    A model of another language does not stand in.
+    A model of another language does not stand in; the last of the four names one for each head
+    that nobody answers for.
     """
     model = await asyncio.to_thread(session.model, name)
-    answering = pairs.judges(session.models(), name, list(model.heads))
-    readers = {
-        head: await asyncio.to_thread(session.model, reader)
-        for head, reader in answering.items()
-        if reader is not None
-    }
     language = language_of(model.tokenizer)
-    for head, reader in list(readers.items()):
-        if language_of(reader.tokenizer) != language:
-            answering[head] = None
-            del readers[head]
-    return model, answering, readers
+    answering: dict[str, str | None] = {}
+    readers: dict[str, cm.Model] = {}
+    others: dict[str, str] = {}
+    for head, able in pairs.judges(session.models(), name, list(model.heads)).items():
+        answering[head] = None
+        for each in able:
+            reader = await asyncio.to_thread(session.model, each)
+            if language_of(reader.tokenizer) == language:
+                answering[head], readers[head] = each, reader
+                break
+            others.setdefault(head, each)
+        if head in readers:
+            others.pop(head, None)
+    return model, answering, readers, others

@@ -169,4 +169,5 @@ def _svg(masks: Mapping[str, Any]) -> str:
         ],
         names,
         title=Wording("What each stream may see"),
+        note=Wording("Filled: a row's piece sees the column's. Ring: the piece itself."),
     )

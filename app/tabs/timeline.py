@@ -25,6 +25,12 @@ MASKING = {
     "copies": Wording("masking with copies"),
     "dynamic": Wording("dynamic masking"),
 }
+ALL = "all"
+LEGEND = (
+    ("M", Wording("the model sees [MASK]")),
+    ("R", Wording("it sees another piece")),
+    ("K", Wording("it sees the piece itself")),
+)
 
 
 class Controls(NamedTuple):
@@ -86,10 +92,13 @@ def formats(session: Session, question: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def export(session: Session, question: Mapping[str, Any]) -> dict[str, Any]:
-    """A file: ``what`` "svg" (one regime) or "csv" (a row per regime, epoch and chosen piece)."""
+    """A file: ``what`` "svg" or "csv" (a row per regime, epoch and chosen piece).
+
+    ``regime`` is the one of the picture, "all" for all of them.
+    """
     kind, regime = read_file_kind(question.get("what")), question.get("regime", "dynamic")
-    if regime not in tuple(timeline.REGIMES):
-        allowed = ", ".join(timeline.REGIMES)
+    if regime not in (*timeline.REGIMES, ALL):
+        allowed = ", ".join((*timeline.REGIMES, ALL))
         raise InputError(f"regime is {str(regime)[:40]!r}; it must be one of {allowed}.")
     answer = show(session, question)
     if answer["error"]:
@@ -97,10 +106,16 @@ def export(session: Session, question: Mapping[str, Any]) -> dict[str, Any]:
     if kind == "csv":
         text = _csv(answer)
     else:
+        names = timeline.REGIMES if regime == ALL else (regime,)
+        visits = {name: answer["regimes"][name]["visits"] for name in names}
         text = timeline_svg(
-            [answer["draws"][n]["cases"] for n in answer["regimes"][regime]["visits"]],
+            [
+                (MASKING[name], [answer["draws"][n]["cases"] for n in found])
+                for name, found in visits.items()
+            ],
             [token["text"] for token in answer["tokens"]],
-            title=Wording("{0}, {1}", answer["kind_title"], MASKING[regime]),
+            title=Wording("What is hidden, epoch by epoch: {0}", answer["kind_title"]),
+            legend=LEGEND,
         )
     return file_answer(question, "cloze-timeline", kind, text)
 

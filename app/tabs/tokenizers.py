@@ -55,6 +55,7 @@ def show(session: Session, question: Mapping[str, Any]) -> dict[str, Any]:
     }
     if question.get("whole") is True:
         answer["templates"] = list(tokenizers.templates())
+        answer["differences"] = tokenizers.differences(session.models())
     return answer
 
 

@@ -17,7 +17,7 @@ export function decodeGrid(grid) {
 
 export const numberText = (value, grid) => {
   if (Number.isNaN(value)) return '';
-  return grid.share ? percent(value) : value.toFixed(Math.abs(value) >= 100 ? 1 : 3);
+  return grid.share ? percent(value) : value.toFixed(Math.abs(value) >= 100 ? 1 : 3).replace('-', '−');
 };
 
 /**
@@ -132,7 +132,7 @@ export function createGrid({ label, say, onPick = null, square = false, high = 2
         if (Number.isNaN(value) || Math.abs(value) < 0.005 * (grid.signed ? 1 : grid.top)) continue;
         const strong = code(value);
         context.fillStyle = (value < 0 ? palette.onBelow : palette.onCell)(strong);
-        const text = grid.share ? Math.round(value * 100) : value.toFixed(Math.abs(value) >= 9.95 ? 0 : wide >= 34 ? 2 : 1);
+        const text = grid.share ? Math.round(value * 100) : value.toFixed(Math.abs(value) >= 9.95 ? 0 : wide >= 34 ? 2 : 1).replace('-', '−');
         context.fillText(text, left + wide * (column + 0.5), top + tall * (row + 0.5));
       }
     }

@@ -1,7 +1,7 @@
 // Attention: the same head as a heat map with its true numbers, and the table twin.
 
 import { percent, quote, strongestLinks } from './attention-data.js';
-import { FOR_FILES, bitmap, codeOf, fit, prepare, screenRatio, widest } from './attention-paint.js';
+import { bitmap, codeOf, fit, prepare, screenRatio, widest } from './attention-paint.js';
 
 const { t, texts } = window.Cloze;
 const TEXT = texts({ from: 'from', to: 'to', attention: 'attention' });
@@ -180,7 +180,7 @@ export function createHeat(host, { onCell }) {
     choose({ row: toRow, column: toColumn });
   });
 
-  return { draw, picture: () => paint(document.createElement('canvas'), FOR_FILES) };
+  return { draw };
 }
 
 function cell(name, text, row, attributes = {}) {

@@ -12,7 +12,7 @@ const TEXT = texts({
   clear: 'Switch all on', sweep: 'Sweep: every head off in turn', stop: 'Stop',
   shared: 'In every layer that shares the weights', word: 'word', before: 'all heads', after: 'some off', own: 'the word of the text', first: 'the model’s first choice',
   damage: 'Damage of each head', corner: 'layer \\ head', wordCorner: 'word \\ heads',
-  scale: 'Change of the log-probability (nats) of the word when this head alone is off: orange hurts the prediction, teal helps it. Click a cell to switch that head off.',
+  scale: 'How much log-probability (nats) the word loses when this head alone is off. Above zero (teal): the prediction suffers. Below zero (orange): it gets better. Click a cell to switch that head off.',
   paris: 'Hide “Paris” and sweep', worst: 'Switch off the head that hurts most', layer: 'Switch off the last layer',
   noSweep: 'Sweep first: then the worst head is known.',
 });
@@ -77,7 +77,8 @@ function build(lab) {
   }
   function receive(row) {
     if (row.error) { sweep.running = false; told.textContent = message(row.error); return; }
-    if (sweep.key === keyNow() && row.layer === sweep.rows.length) sweep.rows.push(row.row);
+    // A change comes; a loss is shown, as damage should be above zero.
+    if (sweep.key === keyNow() && row.layer === sweep.rows.length) sweep.rows.push(row.row.map((change) => 0 - change));
     if (sweep.rows.length === layersOf()) sweep.running = false;
     drawSweep();
   }
@@ -95,7 +96,7 @@ function build(lab) {
 
   function worst() {
     let found = null;
-    sweep.rows.forEach((row, layer) => row.forEach((value, head) => { if (!found || value < found.value) found = { layer, head, value }; }));
+    sweep.rows.forEach((row, layer) => row.forEach((value, head) => { if (!found || value > found.value) found = { layer, head, value }; }));
     return found;
   }
 
@@ -111,7 +112,10 @@ function build(lab) {
     if (!done || !lab.main.palette) return;
     map.draw(gridOfSweep(), lab.main.palette);
     const bad = worst();
-    if (all) told.textContent = t`${cellName(bad.layer, bad.head)} matters most: without it ${quote(answer.target.display)} loses ${(-bad.value).toFixed(2)} nats.`;
+    if (!all) return;
+    told.textContent = bad.value > 0
+      ? t`${cellName(bad.layer, bad.head)} matters most: without it ${quote(answer.target.display)} loses ${bad.value.toFixed(2)} nats.`
+      : t`No single head is needed here: without any one of them ${quote(answer.target.display)} gets no less probable.`;
   }
 
   function tellHeads() {
@@ -155,7 +159,7 @@ function build(lab) {
       const { display, before, after, ranks, own } = answer.target;
       const role = own ? TEXT.own : TEXT.first;
       words.textContent = state.off.length
-        ? t`${quote(display)} (${role}): ${format.percent(Math.exp(before))} with all heads, ${format.percent(Math.exp(after))} without these; ${(after - before).toFixed(2)} nats, rank ${ranks[0]} → ${ranks[1]}.`
+        ? t`${quote(display)} (${role}): ${format.percent(Math.exp(before))} with all heads, ${format.percent(Math.exp(after))} without these; ${(after - before).toFixed(2).replace('-', '−')} nats, rank ${ranks[0]} → ${ranks[1]}.`
         : t`${quote(display)} (${role}): ${format.percent(Math.exp(before))} with all heads, rank ${ranks[0]}. Switch a head off to see what changes.`;
       drawSweep();
     },

@@ -14,6 +14,7 @@ const TEXT = texts({
   keyCorner: 'key \\ dimension', stepCorner: 'key \\ step',
 });
 const HIGH = 16; // of a strip in CSS pixels
+const LEAST = 96; // and its width
 
 function build(lab) {
   const place = element('h4', { class: 'attn-place' });
@@ -23,18 +24,20 @@ function build(lab) {
   const table = element('table', { class: 'attn-keys' });
   const note = element('p', { class: 'attn-note' });
   const node = element('div', { class: 'attn-card' },
-    element('div', { class: 'attn-row' }, place, element('label', { class: 'attn-pick' }, element('span', { text: TEXT.query }), query)), words,
-    element('div', { class: 'attn-scroll-wide', tabindex: 0, role: 'region', 'aria-label': TEXT.products }, table), told, note);
+    element('div', { class: 'attn-row' }, place, element('label', { class: 'attn-pick' }, element('span', { text: TEXT.query }), query)), words, told, note);
+  const box = element('div', { class: 'attn-scroll-wide', tabindex: 0, role: 'region', 'aria-label': TEXT.products }, table);
+  node.insertBefore(box, told);
   let grids = [];
   let names = {};
+  let room = 0; // for a strip, in CSS pixels
 
-  const number = (value) => (value === null || Number.isNaN(value) ? '–' : value.toFixed(2));
+  const number = (value, digits = 2) => (value === null || Number.isNaN(value) ? '–' : value.toFixed(digits).replace('-', '−'));
 
   /** The products of one key as a strip; pointing at a place tells its number. */
   function strip(values, top, label, palette) {
     const canvas = element('canvas', { class: 'attn-strip', 'aria-hidden': 'true' });
     const size = values.length;
-    const step = Math.max(1, Math.min(7, (node.clientWidth < 480 ? 96 : 230) / size));
+    const step = Math.max(1, Math.min(7, room / size));
     const context = prepare(canvas, size * step, HIGH, screenRatio());
     values.forEach((value, n) => {
       const code = Math.round(Math.min(Math.abs(value) / top, 1) * 255);
@@ -44,10 +47,26 @@ function build(lab) {
     });
     canvas.addEventListener('pointermove', (event) => {
       const n = Math.max(0, Math.min(size - 1, Math.floor(event.offsetX / step)));
-      told.textContent = t`${label}, dimension ${n + 1}: ${values[n].toFixed(3)}`;
+      told.textContent = t`${label}, dimension ${n + 1}: ${number(values[n], 3)}`;
     });
     canvas.addEventListener('pointerleave', () => { told.textContent = ''; });
     return canvas;
+  }
+
+  function fill(answer, columns, label, palette) {
+    const size = grids[0].columns.length;
+    table.replaceChildren(
+      element('thead', {}, element('tr', {}, ...columns.map((text) => element('th', { scope: 'col', text })))),
+      element('tbody', {}, ...answer.keys.map((key, n) => {
+        const row = answer.rows[n];
+        const bar = element('span', { class: 'attn-fill' });
+        bar.style.width = `${100 * row.share}%`;
+        return element('tr', { 'data-key': key },
+          element('th', { scope: 'row' }, element('bdi', { text: label(key) })),
+          element('td', {}, strip(grids[0].values.slice(n * size, (n + 1) * size), grids[0].top, label(key), palette)),
+          ...answer.names.slice(0, -1).map((name) => element('td', { 'data-name': name, text: number(row[name]) })),
+          element('td', { 'data-name': 'share' }, element('span', { class: 'attn-bar', 'aria-hidden': 'true' }, bar), element('span', { class: 'attn-share', text: percent(row.share) })));
+      })));
   }
 
   function draw(answer, palette) {
@@ -59,18 +78,14 @@ function build(lab) {
     names = Object.fromEntries(answer.names.map((name) => [name, TEXT[name] ?? name]));
     const size = grids[0].columns.length;
     const columns = [TEXT.key, TEXT.strip, ...answer.names.map((name) => names[name])];
-    table.replaceChildren(
-      element('thead', {}, element('tr', {}, ...columns.map((text) => element('th', { scope: 'col', text })))),
-      element('tbody', {}, ...answer.keys.map((key, n) => {
-        const row = answer.rows[n];
-        const fill = element('span', { class: 'attn-fill' });
-        fill.style.width = `${100 * row.share}%`;
-        return element('tr', { 'data-key': key },
-          element('th', { scope: 'row' }, element('bdi', { text: label(key) })),
-          element('td', {}, strip(grids[0].values.slice(n * size, (n + 1) * size), grids[0].top, label(key), palette)),
-          ...answer.names.slice(0, -1).map((name) => element('td', { 'data-name': name, text: number(row[name]) })),
-          element('td', { 'data-name': 'share' }, element('span', { class: 'attn-bar', 'aria-hidden': 'true' }, fill), element('span', { class: 'attn-share', text: percent(row.share) })));
-      })));
+    room = node.clientWidth < 480 ? 96 : 230;
+    fill(answer, columns, label, palette);
+    // Strips give way, so that no number is cut.
+    const over = box.scrollWidth - box.clientWidth;
+    if (over > 0 && room > LEAST) {
+      room = Math.max(LEAST, room - over - 2);
+      fill(answer, columns, label, palette);
+    }
     const best = answer.rows.reduce((most, row, n) => (row.share > answer.rows[most].share ? n : most), 0);
     const own = grids[0].values.slice(best * size, (best + 1) * size);
     const strongest = own.reduce((most, value, n) => (value > own[most] ? n : most), 0);

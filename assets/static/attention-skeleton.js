@@ -15,7 +15,7 @@ const TEXT = texts({
   others: 'Other heads', previous: 'Previous head', next: 'Next head',
   empty: 'Every token of this sentence is a special one; there is nothing left to show.',
   table: 'The numbers as a table', code: 'The code that recomputes this', copy: 'Copy', save: 'Save',
-  lines_svg: 'Lines, SVG', lines_png: 'Lines, PNG', heat_png: 'Heat map, PNG', heads_png: 'All heads, PNG', csv: 'Numbers, CSV',
+  lines_svg: 'Lines, SVG', lines_png: 'Lines, PNG', heat_svg: 'Heat map, SVG', heat_png: 'Heat map, PNG', heads_svg: 'All heads, SVG', heads_png: 'All heads, PNG', csv: 'Numbers, CSV',
   modes: 'What to look at',
   second: 'Second sentence', remove: 'Remove the second sentence', add: 'Add a second sentence',
   links: 'Links', segments: 'Segment ids',
@@ -108,7 +108,9 @@ function oneHead() {
       element('span', { text: TEXT.save }),
       button('svg', TEXT.lines_svg),
       button('png-lines', TEXT.lines_png),
+      button('svg-heat', TEXT.heat_svg),
       button('png-heat', TEXT.heat_png),
+      button('svg-overview', TEXT.heads_svg),
       button('png-overview', TEXT.heads_png),
       button('csv', TEXT.csv)),
     element('p', { class: 'attn-note attn-status', 'data-role': 'status', role: 'status' }));

@@ -6,15 +6,15 @@
 // The other modes (attention-lab.js) ask for themselves, after the overview of the sentence is there.
 
 import { MEAN, cellIndex, cellName, decodeHead, largest, percent, shownPositions, toBytes } from './attention-data.js';
-import { copyText, downloadCanvas } from './attention-export.js';
+import { copyText } from './attention-export.js';
 import { MOST_NUMBERS, createHeat, fillTable } from './attention-heat.js';
 import { createLines } from './attention-lines.js';
 import { createControls } from './attention-modes.js';
 import { createOverview } from './attention-overview.js';
-import { readPalette } from './attention-paint.js';
+import { FOR_FILES, readPalette } from './attention-paint.js';
 import { build } from './attention-skeleton.js';
 import { keep, restore, state } from './attention-state.js';
-import { downloadFile } from './export.js';
+import { downloadDrawing, downloadFile, downloadPicture, titledCanvas } from './export.js';
 
 const { Cloze } = window;
 const { t, texts, message } = Cloze;
@@ -110,11 +110,11 @@ export function mount(view) {
     ask(false);
   }
 
-  function save(kind, picture = false) {
+  function save(kind, picture = false, shows = 'lines') {
     const token = lines.current();
     const question = Cloze.question(selection());
     Object.assign(now, { fileRev: question.rev, picture });
-    view.send('export', { ...question, kind, position: token?.position ?? null, side: token?.side ?? null });
+    view.send('export', { ...question, kind, shows, position: token?.position ?? null, side: token?.side ?? null });
   }
 
   // ---- answers ---------------------------------------------------------------------------------
@@ -257,8 +257,13 @@ export function mount(view) {
     else pick(layer, next % (heads + 1) === heads ? MEAN : next % (heads + 1));
   }
 
-  const fileName = () => (state.layer === MEAN ? 'attention-mean'
-    : `attention-layer-${state.layer + 1}-${state.headNumber === MEAN ? 'mean' : `head-${state.headNumber + 1}`}`);
+  /** All heads as a drawing that says what it is. */
+  function allHeads() {
+    const { model, overview: shape } = now.answer;
+    return titledCanvas(overview.picture(), FOR_FILES, {
+      title: t`${model}: all heads`, lines: [t`${shape.layers} layers (down) × ${shape.heads} heads (across); in each small map rows look at columns.`, state.own ? TEXT.ownScale : TEXT.oneScale],
+    });
+  }
 
   const actions = {
     previous: () => step(-1),
@@ -266,8 +271,10 @@ export function mount(view) {
     svg: () => save('svg'),
     csv: () => save('csv'),
     'png-lines': () => save('svg', true),
-    'png-heat': () => downloadCanvas(`${fileName()}.png`, heat.picture(), palette.card),
-    'png-overview': () => downloadCanvas('attention-all-heads.png', overview.picture(), palette.card),
+    'svg-heat': () => save('svg', false, 'heat'),
+    'png-heat': () => save('svg', true, 'heat'),
+    'svg-overview': () => downloadDrawing('attention-all-heads.svg', allHeads()),
+    'png-overview': () => downloadPicture('attention-all-heads.png', allHeads()),
     copy: async () => {
       part('status').textContent = await copyText(now.head.code, part('code')) ? TEXT.copied : TEXT.selected;
     },

@@ -54,7 +54,9 @@ export function makeOwn(changed) {
     const number = element('input', { type: 'number', id: `budget-${name}`, step: 1 });
     const slider = element('input', { type: 'range', step, 'aria-label': t`${label}, slider` });
     [slider.min, slider.max] = SLIDER[name];
-    slider.addEventListener('input', () => { number.value = slider.value; tell(); });
+    // The slider stands where the field says, also between two of its steps; it moves in steps.
+    if (name === 'vocabulary') slider.step = 'any';
+    slider.addEventListener('input', () => { number.value = Math.round(slider.value / step) * step; tell(); });
     number.addEventListener('input', () => { slider.value = number.value; tell(); });
     fields.set(name, { number, slider });
     grid.append(element('div', { class: 'budget-field' },

@@ -261,4 +261,5 @@
   });
 
   window.Cloze.setHidden = setHidden;
+  window.Cloze.direction = direction;
 })();

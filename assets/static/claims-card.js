@@ -2,9 +2,9 @@
 import { makeCode } from './lab-files.js';
 
 const { element, t, texts, message } = window.Cloze;
-export const VERDICTS = texts({ right: 'Right', wrong: 'Wrong', half: 'Half right', depends: 'It depends' });
+export const VERDICTS = texts({ right: 'Right', wrong: 'Wrong', half: 'Half right', depends: 'It depends', none: 'No verdict' });
 export const GUESSES = texts({ right: 'Right', wrong: 'Wrong', partly: 'Partly' });
-const SIGNS = { right: '✓', wrong: '✗', half: '◐', depends: '±' };
+const SIGNS = { right: '✓', wrong: '✗', half: '◐', depends: '±', none: '–' };
 const TEXT = texts({
   rule: 'The rule', how: 'The measurement', source: 'Source', why: 'Why', guess: 'Your guess', plain: 'Just measure', waiting: 'waiting …', measuring: 'Measuring …',
   hit: 'Your guess was right.', miss: 'Your guess was wrong.', again: 'Measure again', numbers: 'What was measured', what: 'What', value: 'Value',
@@ -87,11 +87,11 @@ export function makeCard(card, { act, again }) {
     root.dataset.state = 'done';
     root.dataset.verdict = result.verdict;
     verdict.replaceChildren(
-      element('span', { class: `cl-stamp ${result.verdict}` }, element('span', { 'aria-hidden': 'true', text: SIGNS[result.verdict] }), ' ', element('span', { text: VERDICTS[result.verdict] })),
-      ...(guess ? [element('span', { class: 'cl-small', text: guessed(guess, result.verdict) ? TEXT.hit : TEXT.miss })] : []));
+      element('span', { class: `cl-stamp ${result.doubt ? 'depends' : result.verdict}` }, element('span', { 'aria-hidden': 'true', text: SIGNS[result.verdict] }), ' ', element('span', { text: VERDICTS[result.verdict] })),
+      ...(guess && !result.doubt ? [element('span', { class: 'cl-small', text: guessed(guess, result.verdict) ? TEXT.hit : TEXT.miss })] : []));
     const code = makeCode();
     code.show(result.code);
-    body.replaceChildren(...[numbers(result), line(TEXT.rule, message(card.rule)), line(TEXT.why, message(card.why)), line(TEXT.how, message(card.how)),
+    body.replaceChildren(...[result.doubt ? element('p', { class: 'cl-missing', 'data-doubt': '', text: message(result.doubt) }) : null, numbers(result), line(TEXT.rule, message(card.rule)), line(TEXT.why, message(card.why)), line(TEXT.how, message(card.how)),
       line(TEXT.source, message(card.source)),
       !card.drawn && !result.model ? null : row(...(card.drawn ? [element('button', { type: 'button', class: 'quiet outlined', 'data-again': '', text: TEXT.again, onclick: again }), element('span', { class: 'cl-small', text: t`seed ${result.seed}` })] : []),
         result.model ? element('span', { class: 'cl-small', text: t`answered by ${result.model}` }) : null),

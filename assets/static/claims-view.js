@@ -10,8 +10,8 @@ const TEXT = texts({
   silent: 'The server does not answer. Is it still running?',
   slow: 'No answer came. The machine may be busy; try again.',
   search: 'Search the statements', families: 'Family', all: 'All families', states: 'Show', tries: 'What to try', attempt: 'Try',
-  every: 'All verdicts', open: 'not measured yet', right: 'judged right', wrong: 'judged wrong', partly: 'half right, or it depends',
-  runAll: 'Measure all shown', stop: 'Stop', reset: 'Forget my guesses', none: 'No statement fits. Change the search or the family.', clear: 'Show all statements',
+  every: 'All verdicts', open: 'not measured yet', right: 'judged right', wrong: 'judged wrong', partly: 'half right, or it depends', none: 'no verdict',
+  runAll: 'Measure all shown', stop: 'Stop', reset: 'Forget my guesses', nothing: 'No statement fits. Change the search or the family.', clear: 'Show all statements',
   articles: 'The articles', file: 'Popular statements, measured',
   note: 'Five Chinese articles on these models, named by their headings. Most of what they say is right; the cards take up what can be measured.',
 });
@@ -23,7 +23,7 @@ const TRY = [
   [t`Topic or order?`, ['nsp-topic', 'nsp-order', 'sop-order', 'sop-label']],
   [t`Where are the positions?`, ['bert-relative-positions', 'deberta-no-absolute', 'xlnet-shuffles', 'xlnet-longer']],
 ];
-const STATES = ['every', 'open', 'right', 'wrong', 'partly'];
+const STATES = ['every', 'open', 'right', 'wrong', 'partly', 'none'];
 const PATIENCE = 45_000;
 const MOST_SEED = 9999;
 const MOST_RUN = 12; // cards that a link measures again
@@ -68,11 +68,11 @@ export async function mount(view) {
   const stop = element('button', { type: 'button', class: 'quiet outlined', id: 'cl-stop', text: TEXT.stop, hidden: true });
   const score = element('p', { class: 'summary', id: 'cl-score', role: 'status' });
   const reset = element('button', { type: 'button', class: 'quiet', text: TEXT.reset, hidden: true });
-  const none = element('p', { class: 'cl-none', hidden: true }, element('span', { text: TEXT.none }));
+  const none = element('p', { class: 'cl-none', hidden: true }, element('span', { text: TEXT.nothing }));
   const clear = element('button', { type: 'button', class: 'quiet outlined', id: 'cl-clear', text: TEXT.clear, hidden: true });
   const list = element('div', { class: 'cl-list' });
   const saver = makeSaver((what) => {
-    const done = [...cards.values()].filter(({ result }) => result);
+    const done = [...cards.values()].filter(({ result }) => result && !result.doubt);
     const words = Object.fromEntries(done.map(({ card, result }) => [card.name, {
       statement: message(card.statement), said: VERDICTS[result.verdict], labels: result.numbers.map(({ label }) => message(label)),
     }]));
@@ -142,7 +142,7 @@ export async function mount(view) {
   }
 
   function drawScore() {
-    const mine = [...cards.values()].filter(({ guess, result }) => guess && result);
+    const mine = [...cards.values()].filter(({ guess, result }) => guess && result && !result.doubt);
     const hits = mine.filter(({ guess, result }) => guessed(guess, result.verdict)).length;
     score.textContent = mine.length ? t`Your guesses: ${hits} of ${mine.length} right.` : '';
     reset.hidden = !mine.length;

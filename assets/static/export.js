@@ -54,6 +54,64 @@ export async function downloadPicture(name, svg) {
   }
 }
 
+const AIR = 14; // pixels around a drawing with a title
+
+/**
+ * A drawing that can be understood alone: a title, lines and a legend above it, in the page's language and colours.
+ * inner: an <svg> or <image> element of `width` x `height`; keys: [{ text, colour, square }].
+ */
+export function titledDrawing(inner, { width, height, title, lines = [], keys = [] }) {
+  const names = 'http://www.w3.org/2000/svg';
+  const page = getComputedStyle(document.body);
+  const value = (name) => page.getPropertyValue(name).trim();
+  const node = (tag, attributes, text) => {
+    const made = document.createElementNS(names, tag);
+    for (const [name, each] of Object.entries(attributes)) made.setAttribute(name, each);
+    if (text !== undefined) made.textContent = text;
+    return made;
+  };
+  const pen = document.createElement('canvas').getContext('2d');
+  const measure = (text, font) => { pen.font = font; return pen.measureText(text).width; };
+  const sans = value('--sans') || 'sans-serif';
+  const wide = Math.max(width, 520, measure(title, `600 16px ${sans}`), ...lines.map((text) => measure(text, `13px ${sans}`))) + 2 * AIR;
+  const parts = [node('text', { x: AIR, y: AIR + 16, fill: value('--ink'), 'font-family': sans, 'font-size': 16, 'font-weight': 600 }, title)];
+  let y = AIR + 16;
+  for (const text of lines) {
+    y += 20;
+    parts.push(node('text', { x: AIR, y, fill: value('--ink-soft'), 'font-family': sans, 'font-size': 13 }, text));
+  }
+  let x = wide;
+  for (const { text, colour, square } of keys) {
+    const room = 16 + measure(text, `13px ${sans}`);
+    if (x + room > wide - AIR) [x, y] = [AIR, y + 22];
+    parts.push(square ? node('rect', { x, y: y - 9, width: 9, height: 9, fill: colour }) : node('circle', { cx: x + 4.5, cy: y - 4.5, r: 4.5, fill: colour }),
+      node('text', { x: x + 16, y, fill: value('--ink'), 'font-family': sans, 'font-size': 13 }, text));
+    x += room + 20;
+  }
+  const top = y + AIR;
+  const drawing = node('svg', { xmlns: names, width: wide, height: top + height + AIR, viewBox: `0 0 ${wide} ${top + height + AIR}`, role: 'img' });
+  inner.setAttribute('x', AIR);
+  inner.setAttribute('y', top);
+  drawing.append(node('title', {}, title), node('rect', { width: '100%', height: '100%', fill: value('--card') }), ...parts, inner);
+  if (language !== 'en') drawing.setAttribute('lang', tag);
+  return new XMLSerializer().serializeToString(drawing);
+}
+
+/** The same around a drawing of the page, with what style sheets make of it written into it. */
+export function titledSvg(svg, words) {
+  const inner = new DOMParser().parseFromString(drawnSvg(svg), SVG).documentElement;
+  const [width, height] = ['width', 'height'].map((name) => Number(svg.getAttribute(name)));
+  return titledDrawing(document.importNode(inner, true), { ...words, width, height });
+}
+
+/** And around a canvas, `ratio` of whose pixels are one unit of the drawing. */
+export function titledCanvas(canvas, ratio, words) {
+  const [width, height] = [canvas.width / ratio, canvas.height / ratio];
+  const image = document.createElementNS('http://www.w3.org/2000/svg', 'image');
+  for (const [name, value] of Object.entries({ width, height, href: canvas.toDataURL('image/png') })) image.setAttribute(name, value);
+  return titledDrawing(image, { ...words, width, height });
+}
+
 const STYLED = ['fill', 'stroke', 'stroke-width', 'stroke-dasharray', 'stroke-linejoin', 'opacity', 'font-family', 'font-size', 'font-weight'];
 
 /** A drawing of the page as a file of its own: what style sheets and variables make of it now is written into it. */

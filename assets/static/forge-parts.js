@@ -40,7 +40,7 @@ export function strip(faces, chances, threshold, label, pick = null) {
       ? element('button', { ...shape, type: 'button', onclick: () => pick(position) }, ...parts)
       : element('div', shape, ...parts));
   });
-  return element('ol', { class: 'fd-strip', 'aria-label': label }, ...items);
+  return element('ol', { class: 'fd-strip', 'aria-label': label, dir: window.Cloze.direction(window.Cloze.sentence.text) }, ...items);
 }
 
 function row(rank, word, probability, kind, title) {
@@ -81,7 +81,7 @@ export function lossPicture(answer) {
   const masked = new Set(gaps.map(({ position }) => position));
   const line = (name, text, count, mean, on) => element('div', { class: 'fd-loss', 'data-loss': name },
     element('b', { text }),
-    element('span', { class: 'fd-squares', 'aria-hidden': 'true' }, ...tokens.map((token) => element('i', {
+    element('span', { class: 'fd-squares', 'aria-hidden': 'true', dir: window.Cloze.direction(window.Cloze.sentence.text) }, ...tokens.map((token) => element('i', {
       class: on(token.position) ? 'on' : '', title: token.text,
     }))),
     element('span', { class: 'fd-count', text: t`${count} of ${tokens.length} (${percent(count / tokens.length)})` }),

@@ -269,8 +269,10 @@ export async function mount(view) {
       type: 'button', class: 'quiet outlined', role: 'radio', 'aria-checked': String(name === chosen.name), text: title,
       onclick: () => { state.detective = name; state.fakes.clear(); keep(); ask(); },
     })) : []), label);
-    const unread = [...new Set(answered.tokens.filter((token) => token.unknown).map((token) => token.text))];
-    if (unread.length) {
+    const unreadBy = (tokens) => [...new Set(tokens.filter((token) => token.unknown).map((token) => token.text))];
+    const unread = unreadBy(answered.tokens);
+    // The sentence bar says the same of its own model.
+    if (unread.length && unread.join() !== unreadBy(sentence.tokens).join()) {
       who.append(element('p', { class: 'fd-small', text: t`${chosen.title} has no piece for ${listed(unread.slice(0, 6))} and reads [UNK] instead.` }));
     }
   }
@@ -283,10 +285,12 @@ export async function mount(view) {
     rollNumber.textContent = t`roll ${state.roll}`;
     redrawButton.hidden = !answered.drawn;
     source.textContent = answered.drawn
-      ? t`${answered.gaps.length} of ${answered.tokens.filter((token) => !token.special).length} words hidden by a draw of 15 % (seed ${state.seed}). Click words above the tabs to hide others.`
+      ? t`${answered.gaps.length} of ${answered.tokens.filter((token) => !token.special).length} pieces hidden by a draw of 15 % (seed ${state.seed}). Click words above the tabs to hide others.`
       : TEXT.marked;
     gaps.replaceChildren(...answered.gaps.slice(0, FIRST_CARDS).map((gap) => gapCard(gap, answered.tokens[gap.position])));
     gaps.hidden = !some;
+    gaps.dir = window.Cloze.direction(sentence.text);
+    for (const card of gaps.children) card.dir = 'ltr';
     moreGaps.textContent = answered.gaps.length > FIRST_CARDS ? t`The first ${FIRST_CARDS} of ${answered.gaps.length} gaps are shown.` : '';
     summary.textContent = answered.summary.map(message).join(language === 'zh' ? '' : ' ');
     if (answered.after) drawForged();
@@ -307,7 +311,7 @@ export async function mount(view) {
     hidePending();
     const marks = [...sentence.marks.keys()].sort((a, b) => a - b);
     const key = JSON.stringify([sentence.text, sentence.model, marks]);
-    if (!sentence.text || key === asked.key) return;
+    if ((!sentence.text && !sentence.error) || key === asked.key) return;
     if (sentence.error) { fail(message(sentence.error)); body.hidden = true; asked = { rev: 0, key }; return; }
     if (linked && sentence.text === linked) linked = null;
     else if (!linked && answered && sentence.text !== answered.text && state.fakes.size) {

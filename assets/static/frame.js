@@ -1,7 +1,16 @@
 // Header with name, mark, language and theme switch; no data.
 (() => {
   'use strict';
-  const { element, icon, register, setTheme, dark, t, language, names, setLanguage } = window.Cloze;
+  const { element, icon, register, setTheme, dark, t, texts, language, names, setLanguage, sentence, onChange } = window.Cloze;
+  // How the chosen model reads: the page must not say of one family what holds for another.
+  const READS = texts({
+    masked: 'An encoder reads a sentence from both sides at once. Click any word below to hide it and the model says what it would put there.',
+    order: 'This model reads what stands on both sides of a gap, and no [MASK]. Click any word below to hide it and the model says what it would put there.',
+    causal: 'This model reads from left to right, and so knows only what stands before a gap. Click any word below to hide it and the model says what it would put there.',
+    judge: 'This model reads a sentence from both sides at once and says of every word whether it was replaced. The tabs below show what it sees.',
+    other: 'This model reads a sentence from both sides at once, and was trained for another task than filling gaps. The tabs below show what it sees.',
+  });
+  const reads = (card) => READS[card ? card.fills ?? (card.judges ? 'judge' : 'other') : 'masked'];
   const SUN = [
     'M10 6.2a3.8 3.8 0 1 0 0 7.6 3.8 3.8 0 0 0 0-7.6Z',
     'M10 1.5v2M10 16.5v2M1.5 10h2M16.5 10h2M4 4l1.4 1.4M14.6 14.6 16 16M4 16l1.4-1.4M14.6 5.4 16 4',
@@ -26,6 +35,8 @@
       type: 'button', class: 'quiet', id: 'language-switch', lang: other, text: names[other],
       onclick: () => setLanguage(other),
     });
+    const line = element('p', { text: READS.masked });
+    onChange(() => { if (line.textContent !== reads(sentence.card)) line.textContent = reads(sentence.card); });
     view.root.replaceChildren(
       element('header', { class: 'brand' },
         mark,
@@ -34,9 +45,7 @@
         translate, button),
       element('div', { class: 'hero' },
         element('h1', { text: t`Hide a word. See what the model expects.` }),
-        element('p', {
-          text: t`An encoder reads a sentence from both sides at once. Click any word below to hide it and the model says what it would put there.`,
-        })));
+        line));
     document.dispatchEvent(new CustomEvent('cloze:header', { detail: view.root.querySelector('.brand') }));
   });
 })();

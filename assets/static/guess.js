@@ -10,6 +10,12 @@
     kept: 'the model sees the word itself',
   });
 
+  // Families that never read [MASK] answer from elsewhere (core_models/prediction/passes.py).
+  const BLIND = texts({
+    order: 'the model knows the place, not the word',
+    causal: 'the model reads only the words before it',
+  });
+
   // How unsure the model is, in plain words: exp(entropy) is the number of equally likely words
   // that would leave it as unsure.
   function doubt(entropy) {
@@ -104,6 +110,8 @@
     card.face.textContent = token.masked ? t`Gap in the text` : token.text;
     card.seen.textContent = kind === 'random' && mark.shown
       ? t`the model sees “${mark.shown}”` : SEEN[kind];
+    const blind = BLIND[sentence.card?.fills];
+    if (blind) card.seen.textContent = blind;
     card.input.setAttribute('aria-label', t`Your word for ${token.text}`);
     if (card.prediction) fill(card, card.prediction);
   }

@@ -101,7 +101,7 @@
   // Python's titles: "name · what it does, what else", or of a training run "name (run)" and so on.
   function modelTitle(title) {
     const [name, does] = title.split(' · ');
-    if (does) return `${name} · ${listed(does.split(', ').map(translate))}`;
+    if (does) return `${modelTitle(name)} · ${listed(does.split(', ').map(translate))}`;
     const [, run, step, race] = /^(.*?)(?: \(run\)|, step ([\d,]+)| \(of (.*)\))$/.exec(title) ?? [];
     if (!run) return title;
     if (step) return t`${run}, step ${step}`;

@@ -3,6 +3,10 @@
 //
 //   Cloze.kept('forge')             what the lab of this name kept in the address, or null; check every value
 //   Cloze.keep('forge', {roll: 2})  keep this; plain values, few and short. The name begins with the tab's
+//   event cloze:tab of the document     another tab is open: Cloze.place.tab
+//
+// Another tab is an entry of the browser's history; all other changes only change the entry. Back opens the tab before, with the
+// sentence as it is now.
 (() => {
   'use strict';
   const { sentence, change, t, message } = window.Cloze;
@@ -52,7 +56,22 @@
       if (state?.constructor === Object) labs.set(name.slice(4), state);
     } catch { /* a broken link opens the lab as it is */ }
   }
-  let opened = parse();
+  // A text that was typed while the server was away (offline.js) is what the page opens with when it is there again.
+  const UNREAD = 'cloze-unread';
+  function unread() {
+    try {
+      const { text, model } = JSON.parse(sessionStorage.getItem(UNREAD));
+      sessionStorage.removeItem(UNREAD);
+      return typeof text === 'string' && text && typeof model === 'string' ? { text, model, marks: new Map() } : null;
+    } catch { return null; }
+  }
+  window.Cloze.keepUnread = (text) => {
+    try {
+      if (text === sentence.text) sessionStorage.removeItem(UNREAD);
+      else sessionStorage.setItem(UNREAD, JSON.stringify({ text, model: sentence.model }));
+    } catch { /* private windows may refuse */ }
+  };
+  let opened = unread() ?? parse();
   let first = null; // how the page opens without a link: such an address stays bare
 
   function follow() {
@@ -79,8 +98,19 @@
     if (bare) return;
     const short = next.length <= MOST + location.pathname.length + location.search.length;
     const alone = `${location.pathname}${location.search}#run=${place.run}`;
-    if (short || place.run) history.replaceState(null, '', short ? next : alone);
+    if (short || place.run) history.replaceState(entry(), '', short ? next : alone);
   }
+
+  // Entries of this visit. Those of an earlier one, and addresses that somebody typed, open the page anew.
+  const VISIT = `${performance.timeOrigin}`;
+  const entry = () => ({ visit: VISIT, tab: place.tab ?? FIRST_TAB });
+  let going = null; // the tab of the entry that Back or Forward went to, until it is open
+  window.addEventListener('popstate', ({ state }) => {
+    if (state?.visit !== VISIT) return;
+    going = state.tab === (place.tab ?? FIRST_TAB) || !openNamed(state.tab) ? null : state.tab;
+    if (going === null) follow();
+    else setTimeout(() => { going = null; }, 1_000);
+  });
 
   // Called once when the page has mounted: the text and the model to open with. Without a link both stay what they are
   // when the answer arrives, and not what they were when it was asked for: a visitor may be quicker.
@@ -117,18 +147,28 @@
   // A tab is known by the id of its panel, which no translation changes and no narrow screen hides.
   const openPanel = (bar) => [...bar.querySelectorAll('[role="tabpanel"]')]
     .find((panel) => panel.offsetParent !== null)?.id.replace('tab-', '');
+  function openNamed(name) {
+    const wanted = window.gradio_config.components.find((part) => part.props?.elem_id === `tab-${name}`);
+    return Boolean(wanted) && window.Cloze.openTab(wanted.props.label);
+  }
+  function showTab(name) {
+    place.tab = name;
+    document.dispatchEvent(new CustomEvent('cloze:tab'));
+    // Only what the visitor did is a step of theirs.
+    const step = going === null && navigator.userActivation?.hasBeenActive !== false;
+    going = null;
+    history[step ? 'pushState' : 'replaceState'](entry(), '', location.href);
+    follow();
+  }
   function followTabs() {
     const bar = document.querySelector('#tabs');
     if (!bar?.querySelector('[role="tab"]')) { requestAnimationFrame(followTabs); return; }
-    const wanted = place.tab && window.gradio_config.components.find(
-      (part) => part.props?.elem_id === `tab-${place.tab}`);
-    if (wanted) window.Cloze.openTab(wanted.props.label);
-    else place.tab = null;
+    if (!place.tab || !openNamed(place.tab)) place.tab = null;
+    history.replaceState(entry(), '', location.href);
     new MutationObserver(() => {
       const open = openPanel(bar);
-      if (!open || open === (place.tab ?? FIRST_TAB)) return;
-      place.tab = open;
-      follow();
+      if (!open || open === (place.tab ?? FIRST_TAB) || (going !== null && open !== going)) return;
+      showTab(open);
     }).observe(bar, { subtree: true, attributes: true, attributeFilter: ['style', 'class', 'aria-selected'] });
   }
   followTabs();
@@ -137,5 +177,5 @@
   window.Cloze.place = place;
   window.Cloze.setPlace = (values) => { Object.assign(place, values); follow(); };
   window.Cloze.onChange(follow);
-  window.addEventListener('hashchange', () => location.reload());
+  window.addEventListener('hashchange', () => { if (history.state?.visit !== VISIT) location.reload(); });
 })();

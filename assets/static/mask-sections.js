@@ -104,12 +104,13 @@ export async function mount(view, lab, body, name) {
   const tries = kind.tries.map((entry) => element('button', {
     type: 'button', class: 'quiet outlined lab-try', text: entry.name, onclick: () => tryOut(entry),
   }));
+  const offered = element('span', { class: 'lab-tries' }, element('span', { class: 'lab-small', text: t`What to try:` }), ...tries);
   body.replaceChildren(
     element('p', { class: 'lab-intro', text: kind.intro }),
     element('div', { class: 'lab-row' },
       chooser.root,
       kind.words ? element('label', { class: 'lab-field' }, `${kind.words} `, input) : null,
-      element('span', { class: 'lab-tries' }, element('span', { class: 'lab-small', text: t`What to try:` }), ...tries)),
+      offered),
     problem, empty, output, foot.root);
 
   const fail = (message) => {
@@ -139,6 +140,7 @@ export async function mount(view, lab, body, name) {
 
   function look() {
     hidePending();
+    offered.hidden = kind.needsGap && sentence.card?.fills === null; // every try would end in the same error
     const marks = [...sentence.marks.keys()].sort((a, b) => a - b);
     const key = JSON.stringify([sentence.text, sentence.model, marks]);
     if (key === last || !lab.open) return;

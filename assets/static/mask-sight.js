@@ -12,13 +12,14 @@ function node(tag, properties, text) {
   return made;
 }
 
-const cut = (word) => ([...word].length > LABEL ? `${[...word].slice(0, LABEL - 1).join('')}…` : word);
+const shorten = (word) => ([...word].length > LABEL ? `${[...word].slice(0, LABEL - 1).join('')}…` : word);
 
 /** What the model knows when it predicts the gap, in one sentence. */
-function told({ names, seen, gap, read }) {
+function told({ names, seen, gap, read, cut }) {
   const quote = (n) => `“${names[n]}”`;
   if (read === null) return t`The prediction is read before the first word: nothing of the sentence is known yet.`;
-  const known = listed(names.map((_, n) => n).filter((n) => seen[read][n] && n !== gap).map(quote));
+  const all = names.map((_, n) => n).filter((n) => seen[read][n] && n !== gap).map(quote);
+  const known = listed([...(cut[0] && all.length ? ['…'] : []), ...all, ...(cut[1] && seen[read].at(-1) ? ['…'] : [])]);
   if (!known) return t`The prediction is read at ${quote(read)}, which looks at no word.`;
   return read === gap ? t`The prediction is read at the gap, which looks at ${known}.`
     : t`The prediction is read at ${quote(read)}, just before the gap, which looks at ${known}.`;
@@ -26,7 +27,8 @@ function told({ names, seen, gap, read }) {
 
 export function sightGrid(sight) {
   const { names, seen, gap, read } = sight;
-  const shown = names.map(cut);
+  const last = names.length - 1;
+  const shown = names.map(shorten).map((name, n) => `${n === 0 && sight.cut[0] ? '… ' : ''}${name}${n === last && sight.cut[1] ? ' …' : ''}`);
   const room = Math.max(...shown.map((name) => [...name].reduce((sum, letter) => sum + (letter > '⺀' ? 2 : 1), 0))) * LETTER + 8;
   const size = CELL * names.length;
   const picture = node('svg', {

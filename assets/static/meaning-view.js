@@ -170,9 +170,11 @@ export async function mount(view) {
   function drawRows() {
     word.value = state.word;
     rows.replaceChildren(...state.sentences.map((text, n) => {
-      const input = element('input', { type: 'text', class: 'mn-input', maxlength: LONGEST, 'aria-label': t`Sentence ${n + 1}`, autocomplete: 'off', dir: 'auto' });
+      // As tall as its text: on a narrow screen one line would end before the very word.
+      const input = element('textarea', { class: 'mn-input mn-sentence', rows: 1, spellcheck: 'false', maxlength: LONGEST, 'aria-label': t`Sentence ${n + 1}`, autocomplete: 'off', dir: 'auto' });
       input.value = text;
-      input.addEventListener('input', () => { state.sentences[n] = input.value; typed(); });
+      input.addEventListener('input', () => { state.sentences[n] = input.value.replace(/\s*\n\s*/g, ' '); typed(); });
+      input.addEventListener('keydown', (event) => { if (event.key === 'Enter' && !event.isComposing) event.preventDefault(); });
       const remove = element('button', {
         type: 'button', class: 'quiet square', 'aria-label': t`Remove sentence ${n + 1}`, title: TEXT.remove, text: '×', disabled: state.sentences.length <= LEAST,
         onclick: () => edit({ sentences: state.sentences.filter((_, each) => each !== n), which: 0 }),
@@ -185,7 +187,7 @@ export async function mount(view) {
   function more(text) {
     state.sentences.push(text);
     drawRows();
-    rows.lastElementChild.querySelector('input').focus();
+    rows.lastElementChild.querySelector('textarea').focus();
     if (text) typed();
   }
 

@@ -1,23 +1,31 @@
 // Pairs: bars, similarity, and what many examples say. Numbers come from Python.
-const { element, t, texts } = window.Cloze;
+const { element, t, texts, language } = window.Cloze;
 
 export const HEADS = {
-  next_sentence: { ...texts({ title: 'Next sentence', yes: 'next' }), recipe: 'bert-mini' },
-  sentence_order: { ...texts({ title: 'Sentence order', yes: 'in order' }), recipe: 'albert-mini' },
+  next_sentence: { ...texts({ title: 'Next sentence', yes: 'next', no: 'random' }), recipe: 'bert-mini' },
+  sentence_order: { ...texts({ title: 'Sentence order', yes: 'in order', no: 'swapped' }), recipe: 'albert-mini' },
 };
 export const KINDS = texts({
   next: ['Real next', 'the sentence that follows in the text'],
   swapped: ['Swapped', 'the same two, the other way round'],
   same: ['Same topic', 'another sentence of the passage, no neighbour'],
-  other: ['Random', 'a sentence from another book of the Primer'],
+  other: ['Random', 'a sentence about something else'],
 });
-const TRUTH = texts({
-  next_sentence: { next: 'right: next', swapped: 'right: not next (no such pair in its training)', same: 'right: not next (no such pair in its training)', other: 'right: random' },
-  sentence_order: { next: 'right: in order', swapped: 'right: swapped', same: 'no such pair in its training', other: 'no such pair in its training' },
+// What should come out, said before the answer is there.
+export const EXPECTED = texts({
+  next: 'Right is “next” for a next-sentence head, and “in order” for a sentence-order head.',
+  swapped: 'Right is “swapped” for a sentence-order head. A next-sentence head does not see order: no swapped pair stands in its training, so expect the same of it as for the true pair.',
+  same: 'Neither head was trained on such pairs, so no answer is right or wrong. A next-sentence head often goes by the topic and says “next”.',
+  other: 'Right is “random” for a next-sentence head. A sentence-order head never saw such a pair, so its answer says nothing.',
 });
+// Whether a head should say yes to a kind of pair; null = it was never taught, so nothing is right.
+const SHOULD = {
+  next_sentence: { next: true, swapped: null, same: null, other: false },
+  sentence_order: { next: true, swapped: false, same: null, other: null },
+};
 const TEXT = texts({
   mean: 'Mean', blind: 'This model reads from left to right: its first piece sees nothing of the text.',
-  second: 'The second text is',
+  second: 'The second text is', untaught: 'no such pair in its training', never: 'right: never', always: 'right: every time',
   judge: 'Judge', reads: 'How it reads', cross: 'both texts at once', bi: 'each text alone',
   above: { other: 'True pair above the random one', same: 'True pair above one of the same topic', swapped: 'True pair above the swapped one' },
   bi_cls: 'Cosine of [CLS]', bi_mean: 'Cosine of the means',
@@ -39,17 +47,27 @@ export function cosines(answer) {
   return [line('cls', '[CLS]', pair.cls, other.cls), line('mean', TEXT.mean, pair.mean, other.mean)];
 }
 
+/** What a judge that answers always the same is worth. */
+function constantNote(answer, head) {
+  const said = Object.values(answer.counts[head]).reduce((sum, count) => sum + count, 0);
+  const mostly = said > answer.asked / 2;
+  const { yes, no } = HEADS[head];
+  return element('p', { class: 'pr-small pr-held', 'data-constant': head, 'data-guesses': true,
+    text: t`${answer.answering[head]} says “${mostly ? yes : no}” to ${mostly ? said : answer.asked - said} of ${answer.asked} pairs: this judge always answers the same. It was trained too little, so its answers say nothing.` });
+}
+
 export function measuredTable(answer) {
   const heads = Object.keys(answer.counts);
-  return element('table', { class: 'pr-measured' },
-    element('caption', { text: t`${answer.examples} examples of the Primer; how often each head says yes` }),
+  const should = { true: TEXT.always, false: TEXT.never, null: TEXT.untaught };
+  return element('div', {}, ...answer.constant.map((head) => constantNote(answer, head)), element('table', { class: 'pr-measured' },
+    element('caption', { text: t`${answer.examples} examples of the Primer: how often each head says yes. This is no count of right answers; what would be right stands below each bar.` }),
     element('thead', {}, element('tr', {}, element('th', { scope: 'col', text: TEXT.second }),
       ...heads.map((head) => element('th', { scope: 'col', text: t`${answer.answering[head]} says “${HEADS[head].yes}”` })))),
     element('tbody', {}, ...Object.entries(KINDS).map(([kind, [name, meaning]]) => element('tr', { 'data-kind': kind },
       element('th', { scope: 'row', title: meaning, text: name }),
       ...heads.map((head) => element('td', { 'data-head': head },
-        element('span', { class: 'pr-chance', text: t`${answer.counts[head][kind]} of ${answer.examples}` }),
-        bar(answer.counts[head][kind] / answer.examples), element('span', { class: 'pr-tiny', text: TRUTH[head][kind] })))))));
+        element('span', { class: 'pr-chance', text: t`“${HEADS[head].yes}” ${answer.counts[head][kind]} times of ${answer.examples}` }),
+        bar(answer.counts[head][kind] / answer.examples), element('span', { class: 'pr-tiny', text: should[SHOULD[head][kind]] }))))))));
 }
 
 /** A cross-encoder against a bi-encoder: how often the true pair scores above another one of the same example. */
@@ -73,4 +91,41 @@ export function alikeTable(answer) {
       element('thead', {}, element('tr', {}, ...[TEXT.judge, TEXT.reads, ...kinds.map((kind) => TEXT.above[kind])].map((text) => element('th', { scope: 'col', text })))),
       element('tbody', {}, ...rows)),
     element('p', { class: 'pr-small', text: TEXT.legend }));
+}
+
+// A change of the probability of yes, in whole sentences: a cost is never below zero.
+const UNCHANGED = 0.0005;
+const points = (value) => (Math.abs(value) * 100).toFixed(1);
+function topicEffect(yes, fall) {
+  if (Math.abs(fall) < UNCHANGED) return t`Another topic leaves “${yes}” as it is.`;
+  return fall > 0 ? t`Another topic makes “${yes}” ${points(fall)} points less probable.` : t`Another topic makes “${yes}” ${points(fall)} points more probable.`;
+}
+function orderEffect(yes, fall) {
+  if (Math.abs(fall) < UNCHANGED) return t`The wrong order leaves “${yes}” as it is.`;
+  return fall > 0 ? t`The wrong order makes “${yes}” ${points(fall)} points less probable.` : t`The wrong order makes “${yes}” ${points(fall)} points more probable.`;
+}
+
+const joined = (sentences) => sentences.join(language === 'zh' ? '' : ' ');
+export const effectWords = (yes, { topic, order }) => joined([topicEffect(yes, topic), orderEffect(yes, order)]);
+
+const NOTICED = 0.1; // a smaller change says nothing
+
+const MINDS = texts({
+  topic: { for: 'it goes by the topic', not: 'it hardly minds the topic', against: 'it prefers the other topic' },
+  order: { for: 'it goes by the order', not: 'it hardly minds the order', against: 'it prefers the wrong order' },
+});
+
+/** What two texts tell of each head: whether it minds the topic and the order, and which way. */
+export function verdict(heads) {
+  const side = (effect, other) => {
+    if (Math.abs(effect) < NOTICED || 2 * Math.abs(effect) < Math.abs(other)) return 'not';
+    return effect > 0 ? 'for' : 'against';
+  };
+  return joined(Object.entries(heads).map(([head, { effects: { topic, order }, reliability: known }]) => {
+    const { title } = HEADS[head];
+    if (known?.guesses) return t`${title}: on held-out texts this head only guesses, so what it says here means nothing.`;
+    const [about, way] = [side(topic, order), side(order, topic)];
+    if (about === 'not' && way === 'not') return t`${title}: on these texts it hardly tells the pairs apart.`;
+    return t`${title}: on these texts ${MINDS.topic[about]}, and ${MINDS.order[way]}.`;
+  }));
 }

@@ -1,6 +1,6 @@
 // The Pairs tab: two texts under next sentence and sentence order, their cosine, and their input.
 import { makeCode, makeSaver, wholeOr } from './lab-files.js';
-import { HEADS, KINDS, alikeTable, bar, cosines, measuredTable } from './pairs-parts.js';
+import { EXPECTED, HEADS, KINDS, alikeTable, bar, cosines, effectWords, measuredTable, verdict } from './pairs-parts.js';
 
 const { element, format, sentence, onSentence, question, asker, write, t, texts, message, language } = window.Cloze;
 const TEXT = texts({
@@ -16,13 +16,17 @@ const TEXT = texts({
   cross: 'The heads above read both texts at once (a cross-encoder). Here each text is read alone and only the vectors meet (a bi-encoder).',
   untrained: 'This model was not trained for similarity: even unrelated texts may look alike, so only differences say anything.',
   blindOrder: 'A cosine is the same both ways round, so a bi-encoder cannot tell the order. Its gain is speed: 1,000 texts are read 1,000 times, a cross-encoder reads each of their 499,500 pairs.',
-  reads: 'What the model reads', second: 'Second text (the first one is the sentence above)', tries: 'What to try', trying: 'Try from the Primer',
+  reads: 'What the model reads', second: 'Second text (the first one is the sentence above)', tries: 'What to try', trying: 'Try',
   segments: {
     table: 'The segment number picks a learnt vector that is added to each piece.',
     scores: 'This family has no segment table: the attention scores ask only whether two pieces stand in the same text.',
     none: 'This family has no segments: only the special pieces part the texts, and the numbers are not used.',
   },
   cut: 'The rest was cut off.',
+  foreign: {
+    next_sentence: { en: 'No model with a next sentence head that reads English is installed.', zh: 'No model with a next sentence head that reads Chinese is installed.' },
+    sentence_order: { en: 'No model with a sentence order head that reads English is installed.', zh: 'No model with a sentence order head that reads Chinese is installed.' },
+  },
   lacking: {
     next_sentence: 'No model with a next sentence head is installed. Train one: choose BERT in the Train tab, or run',
     sentence_order: 'No model with a sentence order head is installed. Train one: choose ALBERT in the Train tab, or run',
@@ -45,8 +49,15 @@ function loadStyle() {
   return loaded;
 }
 
-function lacking(head) {
+function lacking(head, { others, language: read }) {
   const { title, recipe } = HEADS[head];
+  const other = others[head];
+  if (other) {
+    return element('section', { class: 'pr-head lacking', 'data-head': head },
+      element('h3', { text: title }),
+      element('p', { text: TEXT.foreign[head][read] }),
+      element('p', { class: 'pr-small', text: t`${other} has such a head, but it reads another language, so it is not asked.` }));
+  }
   return element('section', { class: 'pr-head lacking', 'data-head': head },
     element('h3', { text: title }),
     element('p', { text: TEXT.lacking[head] }),
@@ -86,7 +97,6 @@ function square(head, found, cells) {
       element('span', { class: 'pr-chance', text: format.percent(chance) }), bar(chance, chance >= 0.5 ? '' : 'no'),
       element('span', { class: 'pr-tiny', text: trained ? TEXT.trained : TEXT.never }));
   };
-  const points = (value) => t`${`${value < 0 ? '−' : ''}${Math.abs(value * 100).toFixed(1)}`} points`;
   return element('div', { class: 'pr-square', 'data-head': head },
     element('table', {},
       element('caption', { text: t`${title}: probability “${yes}” (${found.model})` }),
@@ -95,33 +105,7 @@ function square(head, found, cells) {
         element('tr', {}, element('th', { scope: 'row', text: TEXT.same }), cell('same_right'), cell('same_wrong')),
         element('tr', {}, element('th', { scope: 'row', text: TEXT.other }), cell('other_right'), cell('other_wrong')))),
     element('p', { class: 'pr-effects', 'data-topic': found.effects.topic, 'data-order': found.effects.order,
-      text: t`Another topic costs ${points(found.effects.topic)}, the wrong order ${points(found.effects.order)}.` }));
-}
-
-const NOTICED = 0.1; // a smaller change says nothing
-
-const VERDICTS = texts({
-  next_sentence: {
-    neither: 'The next-sentence head hardly tells these pairs apart.',
-    topic: 'On these texts the next-sentence head reads the topic and hardly the order.',
-    order: 'On these texts the next-sentence head reads the order and hardly the topic.',
-    both: 'On these texts the next-sentence head minds both the topic and the order.',
-  },
-  sentence_order: {
-    neither: 'The sentence-order head hardly tells these pairs apart.',
-    topic: 'On these texts the sentence-order head reads the topic and hardly the order.',
-    order: 'On these texts the sentence-order head reads the order and hardly the topic.',
-    both: 'On these texts the sentence-order head minds both the topic and the order.',
-  },
-});
-
-function verdict(heads) {
-  return Object.entries(heads).map(([head, { effects }]) => {
-    const [topic, order] = [Math.abs(effects.topic), Math.abs(effects.order)];
-    if (Math.max(topic, order) < NOTICED) return VERDICTS[head].neither;
-    if (topic > 2 * order) return VERDICTS[head].topic;
-    return order > 2 * topic ? VERDICTS[head].order : VERDICTS[head].both;
-  }).join(language === 'zh' ? '' : ' ');
+      text: effectWords(yes, found.effects) }));
 }
 
 function inputRow({ pieces }) {
@@ -147,6 +131,7 @@ export async function mount(view) {
     type: 'button', class: 'quiet outlined', 'data-kind': kind, title, text, 'aria-pressed': 'false', onclick: () => choose(kind),
   })]));
   const another = element('button', { type: 'button', class: 'quiet', id: 'pr-another', text: TEXT.another, onclick: () => fetchExample(state.kind === 'own' ? 'next' : state.kind) });
+  const expected = element('p', { class: 'pr-small', id: 'pr-expected', role: 'status', hidden: true });
   const now = element('div', { class: 'pr-heads' });
   const squares = element('div', { class: 'pr-squares' });
   const said = element('p', { class: 'summary', role: 'status' });
@@ -178,7 +163,7 @@ export async function mount(view) {
     element('section', { class: 'card pr-top' },
       element('label', { class: 'pr-label', for: 'pr-second', text: TEXT.second }), second,
       element('div', { class: 'pr-row', role: 'group', 'aria-label': TEXT.tries },
-        element('span', { class: 'pr-small', text: TEXT.trying }), ...kinds.values(), another)),
+        element('span', { class: 'pr-small', text: TEXT.trying }), ...kinds.values(), another), expected),
     problem, body));
 
   const fail = (text) => {
@@ -198,7 +183,8 @@ export async function mount(view) {
 
   function ask() {
     const key = JSON.stringify([sentence.text, sentence.model, second.value, base()]);
-    if (!sentence.text || key === asked.key) return;
+    if (key === asked.key || !(sentence.text || sentence.error)) return;
+    // Also where the sentence was emptied: old answers must not stay.
     if (sentence.error) { fail(message(sentence.error)); body.hidden = true; asked = { rev: 0, key }; return; }
     const data = question({ second: second.value, base: base() });
     asked = { rev: data.rev, key };
@@ -241,6 +227,8 @@ export async function mount(view) {
 
   function showKind() {
     for (const [kind, button] of kinds) button.setAttribute('aria-pressed', String(kind === state.kind));
+    expected.hidden = !Object.hasOwn(EXPECTED, state.kind);
+    expected.textContent = EXPECTED[state.kind] ?? '';
   }
 
   const fit = () => { second.style.height = 'auto'; second.style.height = `${second.scrollHeight + 2}px`; };
@@ -257,7 +245,7 @@ export async function mount(view) {
 
   function draw() {
     const { heads, cells, answering } = answered;
-    now.replaceChildren(...Object.keys(HEADS).map((head) => (answering[head] ? headCard(head, heads[head]) : lacking(head))));
+    now.replaceChildren(...Object.keys(HEADS).map((head) => (answering[head] ? headCard(head, heads[head]) : lacking(head, answered))));
     squares.replaceChildren(...Object.keys(heads).map((head) => square(head, heads[head], cells)));
     said.textContent = verdict(heads);
     const used = base();

@@ -3,7 +3,7 @@ import { makeCode, makeSaver, wholeOr } from './lab-files.js';
 import { chances, chips, mark, matrix } from './permutation-parts.js';
 import { contentSentence, querySentence } from './permutation-words.js';
 
-const { element, format, sentence, onSentence, question, asker, t, texts, message, language } = window.Cloze;
+const { element, format, sentence, onSentence, question, write, asker, t, texts, message, language } = window.Cloze;
 const TEXT = texts({
   title: 'In which order is a sentence predicted?',
   intro: 'XLNet hides nothing. It draws an order of the pieces, and predicts each from those before it in that order. '
@@ -28,8 +28,14 @@ const TEXT = texts({
 const COMMAND = 'python -m core_models.zoo build xlnet-mini';
 const MEMORY = 'Paris lies on the river Seine.';
 const MOST_SEED = 2147483646;
+const ALL_TEXT = 'Madrid is the capital of Spain.'; // xlnet-mini has its last word first
+/** The order of the text, but marks behind the last word come before all words. */
+function lastWordLast(order, pieces) {
+  const last = order.findLast((n) => /[\p{L}\p{N}]/u.test(pieces[n].text)) ?? order.at(-1);
+  return [...order.filter((n) => n > last), ...order.filter((n) => n <= last)];
+}
 const TRY = {
-  all: [t`The last word sees all`, (n) => ({ order: n, k: 12, variant: 'paper', leak: false })],
+  all: [t`The last word sees all`, (n, pieces) => ({ order: lastWordLast(n, pieces), k: 12, variant: 'paper', leak: false }), ALL_TEXT],
   back: [t`The first word comes last`, (n) => ({ order: [...n].reverse(), k: 12, variant: 'paper', leak: false })],
   every: [t`Predict every piece`, () => ({ order: null, k: 1, variant: 'paper', leak: false })],
   leak: [t`Why two streams`, (n) => ({ order: n, k: 2, variant: 'paper', leak: true })],
@@ -71,6 +77,7 @@ export async function mount(view) {
   let linked = state.order && new URLSearchParams(location.hash.slice(1)).get('text'); // the text that the order of the link belongs to
   let asked = { rev: 0, key: '', sentence: '' };
   let judged = 0;
+  let pending = null; // an example that waits for its sentence
   let masks = null;
 
   // --- parts ------------------------------------------------------------------------------------
@@ -126,9 +133,8 @@ export async function mount(view) {
   view.root.replaceChildren(element('div', { class: 'pm' },
     element('h2', { text: TEXT.title }), element('p', { class: 'pm-intro', text: TEXT.intro }),
     element('div', { class: 'pm-row', role: 'group', 'aria-label': TEXT.tries }, element('span', { class: 'pm-note', text: TEXT.try }),
-      ...Object.entries(TRY).map(([name, [text, patch]]) => element('button', {
-        type: 'button', class: 'quiet outlined', 'data-try': name, text,
-        onclick: () => masks && set(patch([...masks.order].sort((a, b) => a - b))),
+      ...Object.entries(TRY).map(([name, [text, patch, line]]) => element('button', {
+        type: 'button', class: 'quiet outlined', 'data-try': name, text, onclick: () => attempt(patch, line),
       }))),
     problem, body));
 
@@ -138,6 +144,7 @@ export async function mount(view) {
     problem.hidden = !text;
     problem.textContent = text ?? '';
     results.hidden = Boolean(text);
+    body.hidden = false;
     if (text) view.root.dataset.state = 'error';
   }
   const silent = () => fail(TEXT.silent);
@@ -150,8 +157,14 @@ export async function mount(view) {
   }
 
   function ask() {
+    if (sentence.error) {
+      fail(message(sentence.error));
+      body.hidden = true;
+      asked = { ...asked, rev: 0 };
+      judged = 0;
+      return;
+    }
     if (!sentence.text) return;
-    if (sentence.error) { fail(message(sentence.error)); return; }
     const data = ours();
     asked = { ...asked, rev: data.rev };
     view.root.dataset.asked = data.rev;
@@ -164,6 +177,12 @@ export async function mount(view) {
     judged = data.rev;
     view.root.dataset.state = 'waiting';
     sendJudge(data);
+  }
+
+  function attempt(patch, line) {
+    pending = line && sentence.text !== line ? { patch, line } : null;
+    if (pending) write('sentence-text', line);
+    else if (masks) set(patch([...masks.order].sort((a, b) => a - b), masks.pieces));
   }
 
   function set(patch) {
@@ -269,7 +288,7 @@ export async function mount(view) {
 
   onSentence(view, () => {
     const key = `${sentence.model}\n${sentence.text}\n${sentence.error ?? ''}`;
-    if (!sentence.text || key === asked.key) return;
+    if ((!sentence.text && !sentence.error) || key === asked.key) return;
     asked.key = key;
     if (linked && sentence.text === linked) linked = null;
     else if (!linked && state.order) { state.order = null; keep(); }
@@ -286,6 +305,11 @@ export async function mount(view) {
       if (answer.error) return;
       masks = { ...answer, leak: state.leak };
       drawMasks();
+      if (pending) {
+        const { patch, line } = pending;
+        pending = null;
+        if (sentence.text === line) { attempt(patch); return; }
+      }
       if (answer.reader) judge();
       else view.root.dataset.state = 'ready';
     } else if (answer.rev === judged) {

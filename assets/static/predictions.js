@@ -13,7 +13,7 @@
     const others = predictions.length > 1
       ? t`Each gap is filled on its own: the model sees the other gaps as gaps.` : '';
     if (!known.length) return others;
-    if (known.length > 1) return `${t`${first} of ${known.length} words are the model’s first choice.`} ${others}`;
+    if (known.length > 1) return `${t`${first} of ${known.length} hidden pieces are the model’s first choice.`} ${others}`;
     const { rank } = known[0].original;
     const own = rank === 1 ? t`The word of your sentence is the model’s first choice.`
       : t`The word of your sentence is the model’s choice number ${format.count(rank)}.`;
@@ -137,9 +137,11 @@
     let asked = 0;
     let all = false;
     let wanted = null; // the picture that was asked for: {rev, kind}
+    let failure = null; // why the present question has no answer
     const guide = makeGuide(() => answered, askPicture);
+    const ways = element('div', { class: 'empty', hidden: true });
     view.root.replaceChildren(
-      element('h2', { text: t`What fits the gap?` }), head, empty, problem, grid, more);
+      element('h2', { text: t`What fits the gap?` }), head, empty, problem, ways, grid, more);
     more.addEventListener('click', () => { all = true; draw(); fillCards(); });
 
     const keyOf = (token) => `${token.start} ${token.text}`;
@@ -147,15 +149,41 @@
       (token) => token.masked || sentence.marks.has(token.position));
     const fail = (reason) => {
       problem.hidden = false;
-      problem.textContent = say(reason);
+      problem.textContent = reason;
       view.root.dataset.state = 'error';
     };
-    const send = asker(view, 'ask', () => fail(t`The server does not answer. Is it still running?`));
+    // Cards would show what was said of another question.
+    const failQuestion = (reason) => {
+      failure = reason;
+      answered = null;
+      grid.hidden = true;
+      more.hidden = true;
+      head.textContent = '';
+      fail(reason);
+    };
+
+    /** A model that fills no gaps: say so, and where one that does is found. */
+    function drawJudge({ generator, judges }) {
+      const button = (id, text, onclick) => element('button', { type: 'button', class: 'quiet outlined', id, text, onclick });
+      ways.replaceChildren(...[
+        generator && button('open-generator', t`Open its generator`, () => view.send('choose', { name: generator })),
+        judges && button('open-forge', t`Open in Forge`, () => window.Cloze.openTab('Forge')),
+      ].filter(Boolean));
+      ways.hidden = !ways.children.length;
+      const { model } = sentence;
+      const judged = generator
+        ? t`${model} judges words and fills no gaps: it was trained to tell which words were replaced. The model that fills them is its generator; Forge shows both at work.`
+        : t`${model} judges words and fills no gaps: it was trained to tell which words were replaced. Forge shows it at work.`;
+      failQuestion(judges ? judged : t`${model} fills no gaps: it was trained for another task. Choose a model that fills gaps.`);
+    }
+    const send = asker(view, 'ask', () => failQuestion(t`The server does not answer. Is it still running?`));
 
     function ask() {
       const words = [...cards.values()].map((card) => card.input.value.trim()).filter(Boolean);
       const data = question({ words: [...new Set(words)], top_k: guess.TOP });
       asked = data.rev;
+      failure = null;
+      problem.hidden = true;
       view.root.dataset.asked = asked;
       view.root.dataset.state = 'waiting';
       send(data);
@@ -170,7 +198,7 @@
     async function savePicture({ error, svg }) {
       const { kind } = wanted;
       wanted = null;
-      if (error) { fail(error); return; }
+      if (error) { fail(say(error)); return; }
       const { downloadDrawing, downloadPicture } = await import('./export.js');
       if (kind === 'svg') downloadDrawing('cloze-predictions.svg', svg);
       else await downloadPicture('cloze-predictions.png', svg);
@@ -189,7 +217,9 @@
     }
 
     function draw() {
-      const open = places();
+      const { card: model } = sentence;
+      const able = !model || Boolean(model.fills);
+      const open = able ? places() : [];
       const shown = all ? open : open.slice(0, FIRST_CARDS);
       const keep = new Map(shown.map((token) => [token.position, keyOf(token)]));
       for (const [position, card] of cards) {
@@ -203,16 +233,19 @@
       });
       grid.append(guide.root);
       grid.dataset.cards = Math.min(shown.length, 3);
-      grid.hidden = !open.length;
-      more.hidden = open.length <= shown.length;
+      grid.hidden = !open.length || failure !== null;
+      more.hidden = open.length <= shown.length || failure !== null;
       more.textContent = t`Show all ${open.length} gaps`;
-      const start = open.length || sentence.error ? null : emptyState();
+      const start = open.length || sentence.error || !able ? null : emptyState();
       empty.replaceChildren(...(start ? [start] : []));
-      problem.hidden = true;
+      problem.hidden = failure === null;
+      ways.hidden = true;
       if (!open.length) {
-        [asked, answered, all] = [0, null, false];
+        [asked, answered, all, failure] = [0, null, false, null];
         head.textContent = '';
+        problem.hidden = true;
         view.root.dataset.state = 'empty';
+        if (!able && !sentence.error) drawJudge(model);
       }
       return open.length;
     }
@@ -230,13 +263,11 @@
       if (!answer || answer.rev !== asked) return;
       view.root.dataset.rev = answer.rev;
       if (answer.error) {
-        // Cards would show what another model said before.
-        grid.hidden = true;
-        head.textContent = '';
-        fail(answer.error);
+        failQuestion(say(answer.error));
         return;
       }
       answered = answer;
+      failure = null;
       problem.hidden = true;
       grid.hidden = false;
       fillCards();
@@ -247,13 +278,24 @@
     });
 
     let last = '';
+    let lastModel = '';
     onSentence(view, () => {
       const { text, model, marks } = sentence;
       const seen = [...marks.values()].map(({ position, case: kind, piece }) => [position, kind, piece]);
       const key = JSON.stringify([text, model, seen]);
+      if (model !== lastModel) {
+        // What one model says must not stand under the name of another while that one computes.
+        answered = null;
+        for (const card of cards.values()) guess.wait(card);
+        head.textContent = '';
+      }
+      if (key !== last) failure = null;
       const open = draw();
-      if (open && key !== last) ask();
-      last = key;
+      if (open && key !== last) {
+        for (const card of cards.values()) card.root.classList.add('waiting');
+        ask();
+      }
+      [last, lastModel] = [key, model];
     });
   });
 })();

@@ -72,12 +72,20 @@ export function picture(answer) {
     const places = [...row.querySelectorAll('.sp-place')].map((node) => middle(node, row, false));
     if (edges.length) canvas.append(lines(edges, places, { width: row.scrollWidth, height: row.clientHeight }));
   };
+  const frame = element('div', { class: 'sp-frame' }, root);
+  const mark = () => {
+    frame.classList.toggle('more-before', root.scrollLeft > 4);
+    frame.classList.toggle('more-after', root.scrollLeft + root.clientWidth < root.scrollWidth - 4);
+  };
+  root.addEventListener('scroll', mark, { passive: true });
   /** Begin with the span in sight where the picture is wider than the page. */
   const reveal = () => {
     const first = row.querySelector('.boundary') ?? row.querySelector('.hidden');
-    if (row.scrollWidth > root.clientWidth) root.scrollLeft = first.offsetLeft - 8;
+    // A whole neighbour may stand before it; where one is cut, or more are out of sight, the edge fades.
+    if (row.scrollWidth > root.clientWidth) root.scrollLeft = first.offsetLeft - 28;
+    mark();
   };
-  return { root, fit, reveal, row };
+  return { root: frame, fit, reveal, row };
 }
 
 function candidateRow(candidate, own, rank) {

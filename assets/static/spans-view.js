@@ -31,7 +31,7 @@ const COMMAND = 'python -m core_models.zoo build spanbert-mini';
 // Telling with spanbert-mini: it has both heads' first choices right on most places.
 const TRIES = [
   { name: t`Three words`, text: 'Madrid is the capital of Spain.', hide: 'the capital of' },
-  { name: t`A name`, text: 'Most people in Thailand speak Thai.', hide: 'people in Thailand' },
+  { name: t`A name`, text: 'People who visit Argentina often begin in the capital, Buenos Aires.', hide: 'Buenos Aires' },
   { name: t`Other words inside`, text: 'The government of Turkey meets in Ankara, the capital.', hide: 'meets in Ankara', inside: 'random' },
   { name: t`At the edge`, text: 'The heart pumps blood through the body.', hide: 'The heart' },
 ];
@@ -144,8 +144,8 @@ export async function mount(view) {
   }
 
   function ask() {
+    if (sentence.error) { fail(message(sentence.error)); body.hidden = true; asked = { ...asked, rev: 0 }; return; }
     if (!sentence.text) return;
-    if (sentence.error) { fail(message(sentence.error)); body.hidden = true; return; }
     const data = ours();
     asked = { ...asked, rev: data.rev };
     view.root.dataset.asked = data.rev;
@@ -283,7 +283,7 @@ export async function mount(view) {
     hidePending();
     const marks = [...sentence.marks.keys()].sort((a, b) => a - b);
     const key = JSON.stringify([sentence.text, sentence.model, marks, sentence.error]);
-    if (!sentence.text || key === asked.key) return;
+    if ((!sentence.text && !sentence.error) || key === asked.key) return;
     asked.key = key;
     ask();
   });

@@ -1,8 +1,10 @@
 // Terms: what a head's terms make of a distance, and which row of the table a distance reads.
+import { whole } from './terms-parts.js';
+
 const { element, t } = window.Cloze;
 const SVG = 'http://www.w3.org/2000/svg';
-const HEIGHT = 250;
-const [LEFT, RIGHT, TOP, BOTTOM] = [54, 16, 12, 34];
+const HEIGHT = 278;
+const [LEFT, RIGHT, TOP, BOTTOM] = [54, 16, 26, 48];
 export const COLOURS = { content: '--ink-soft', c2p: '--model', p2c: '--hidden-mark', position: '--model', segment: '--random-mark' };
 const DASHES = { content: '2 3', c2p: '', p2c: '7 4', position: '', segment: '7 4' };
 
@@ -23,18 +25,20 @@ export function ticks(least, most, count = 5) {
   return found;
 }
 
-function frame(width, reach, least, most, label) {
+function frame(width, reach, least, most, label, upright) {
   const wide = Math.max(260, Math.min(width, 1000));
   const x = (distance) => LEFT + ((distance + reach) / (2 * reach)) * (wide - LEFT - RIGHT);
   const y = (value) => TOP + ((most - value) / (most - least || 1)) * (HEIGHT - TOP - BOTTOM);
   const picture = node('svg', { class: 'ts-chart', viewBox: `0 0 ${wide} ${HEIGHT}`, width: wide, height: HEIGHT, role: 'img', 'aria-label': label });
   for (const value of ticks(least, most)) {
     picture.append(node('line', { class: value === 0 ? 'zero' : 'grid', x1: LEFT, x2: wide - RIGHT, y1: y(value), y2: y(value) }),
-      node('text', { class: 'tick', x: LEFT - 8, y: y(value) + 4, 'text-anchor': 'end' }, value));
+      node('text', { class: 'tick', x: LEFT - 8, y: y(value) + 4, 'text-anchor': 'end' }, whole(value)));
   }
   for (const value of ticks(-reach, reach, wide < 500 ? 4 : 8)) {
-    picture.append(node('text', { class: 'tick', x: x(value), y: HEIGHT - 14, 'text-anchor': 'middle' }, value));
+    picture.append(node('text', { class: 'tick', x: x(value), y: HEIGHT - 28, 'text-anchor': 'middle' }, whole(value)));
   }
+  picture.append(node('text', { class: 'tick', x: 4, y: 14 }, upright),
+    node('text', { class: 'tick', x: wide - RIGHT, y: HEIGHT - 8, 'text-anchor': 'end' }, t`distance`));
   picture.append(node('line', { class: 'zero', x1: x(0), x2: x(0), y1: TOP, y2: HEIGHT - BOTTOM }));
   return { picture, x, y, wide };
 }
@@ -77,7 +81,7 @@ export function distanceChart(box, { names, means, curves, reach }, label, tell)
   const values = means.flatMap((row) => row.slice(2)).concat(curves?.c2p ?? [], curves?.p2c ?? []);
   const most = Math.max(0.1, ...values) * 1.08;
   const least = Math.min(-0.1, ...values) * 1.08;
-  const made = frame(box.clientWidth, reach, least, most, label);
+  const made = frame(box.clientWidth, reach, least, most, label, t`score, mean of each term`);
   const { picture, x, y } = made;
   for (const edge of curves?.edges ?? []) {
     picture.append(node('line', { class: 'edge', x1: x(edge - 0.5), x2: x(edge - 0.5), y1: HEIGHT - BOTTOM - 9, y2: HEIGHT - BOTTOM + 3 }));
@@ -111,7 +115,7 @@ export function legend(names, label) {
 
 /** Row of the table for every distance: rows[n] belongs to the distance n - reach. */
 export function tableChart(box, { rows, reach, count, exact }, label, tell) {
-  const made = frame(box.clientWidth, reach, 0, count, label);
+  const made = frame(box.clientWidth, reach, 0, count, label, t`row of the table`);
   const { picture, x, y } = made;
   picture.append(node('rect', { class: 'exact', x: x(exact[0]), width: Math.max(1, x(exact[1]) - x(exact[0])), y: TOP, height: HEIGHT - TOP - BOTTOM }));
   const straight = [-count / 2, count / 2].map((d) => `${x(Math.max(-reach, Math.min(reach, d)))} ${y(Math.max(0, Math.min(count, d + count / 2)))}`);
@@ -127,6 +131,6 @@ export function sayRow({ rows, reach }, distance) {
   let [low, high] = [distance, distance];
   while (low > -reach && rows[low - 1 + reach] === row) low -= 1;
   while (high < reach && rows[high + 1 + reach] === row) high += 1;
-  if (low === high) return t`Distance ${distance} reads row ${row}, and no other distance does.`;
-  return t`Distance ${distance} reads row ${row}, as every distance from ${low} to ${high} does.`;
+  if (low === high) return t`Distance ${whole(distance)} reads row ${row}, and no other distance does.`;
+  return t`Distance ${whole(distance)} reads row ${row}, as every distance from ${whole(low)} to ${whole(high)} does.`;
 }

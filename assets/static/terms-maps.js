@@ -2,7 +2,7 @@
 import { fit, prepare, screenRatio, widest } from './attention-paint.js';
 
 const { element, t } = window.Cloze;
-const LEAST_LETTER = 8;
+const LEAST_LETTER = 13; // pixels between two labels: fewer would print one over the other
 const MOST_CELL = 34;
 
 /** base64 of little-endian float32 -> Float32Array. */

@@ -1,6 +1,6 @@
 // Terms: the words and the parts of the page.
 import { COLOURS, chartBox } from './terms-chart.js';
-import { NAMES, familyTable, nameOf, number } from './terms-parts.js';
+import { NAMES, familyTable, nameOf, number, whole } from './terms-parts.js';
 
 const { element, format, t, texts } = window.Cloze;
 
@@ -39,6 +39,8 @@ export const TEXT = texts({
   noDecoder: 'This model has no mask decoder: masked words are predicted from the last layer. DeBERTa v1, v2 and the generators of v3 have one, as absolute positions enter there only.',
   hideDecoder: 'Hide a word above the tabs to compare predictions with the decoder and without.',
   decoderWarn: 'Without a decoder the head reads the last layer, which it was never trained on: a worse answer is no proof that positions were missing. Fairer is the decoder without positions.',
+  filesNote: 'Dots are means over the pairs of this sentence; lines are what these queries and keys would give to any distance.',
+  tableFileNote: 'Shaded: distances with a row of their own. Dashed: one row for each distance, without a limit.',
   families: 'Terms of every family', back: 'Back to the model of the sentence bar',
   none: 'No model with terms of its own is installed. Train a DeBERTa in the Train tab, or run',
   means: 'Means by distance', chancesRegion: 'Predictions', mapsRegion: 'Row of the maps', decoderRegion: 'Predictions of the decoder', familiesRegion: 'Families',
@@ -59,7 +61,7 @@ export const TRY = [
 export function sumOf(answer, maps, { row, column }) {
   const n = row * answer.columns.length + column;
   const [from, to] = [answer.rows[row], answer.columns[column]];
-  const parts = [element('bdi', { text: answer.tokens[from].text }), ' → ', element('bdi', { text: answer.tokens[to].text }), ` (${from - to}): `];
+  const parts = [element('bdi', { text: answer.tokens[from].text }), ' → ', element('bdi', { text: answer.tokens[to].text }), ` (${whole(from - to)}): `];
   answer.names.forEach((name, index) => {
     const value = element('span', { class: 'ts-value', 'data-term': name, title: nameOf(answer, name), text: number(maps.terms[index][n]) });
     value.style.setProperty('--key', `var(${COLOURS[name]})`);

@@ -20,12 +20,14 @@ const TEXT = texts({
 export const nameOf = (answer, name) => (answer.names.length === 1 ? TEXT.product : NAMES[name]);
 const FAMILIES = ['BERT, RoBERTa, ALBERT, SpanBERT, ELECTRA', 'DeBERTa', 'DeBERTa v2, v3', 'XLNet'];
 
+/** A number with the sign that stands for less than nothing, as everywhere on the page. */
+export const whole = (value) => String(value).replace('-', '−');
 export const number = (value) => (Number.isNaN(value) ? TEXT.unseen : value.toPrecision(4).replace('-', '−'));
 
-function chance(value, rank, kind) {
+function chance(value, rank, kind, label) {
   const fill = element('span', { class: 'ts-fill' });
   fill.style.width = `${value * 100}%`;
-  return element('td', { class: `ts-chance ${kind}`, title: format.exact(value), 'data-chance': value },
+  return element('td', { class: `ts-chance ${kind}`, title: format.exact(value), 'data-chance': value, 'data-label': label },
     element('span', { class: 'ts-share', text: format.percent(value) }), element('small', { text: t`rank ${rank}` }),
     element('span', { class: 'ts-bar', 'aria-hidden': 'true' }, fill));
 }
@@ -35,12 +37,12 @@ const head = (...names) => element('thead', {}, element('tr', {}, ...names.map((
 /** Candidates under several conditions: rows of answer.prediction or answer.decoder; `columns` names those shown. */
 export function chances(found, columns) {
   const label = (name) => (columns.length === 1 ? TEXT.now : TEXT[name] ?? TEXT.variants[name]);
-  return element('table', { class: 'ts-chances' }, head(TEXT.word, ...columns.map(label)),
+  return element('table', { class: columns.length > 2 ? 'ts-chances ts-stack' : 'ts-chances' }, head(TEXT.word, ...columns.map(label)),
     element('tbody', {}, ...found.rows.map((row) => element('tr', { class: row.id === found.own ? 'own' : '', 'data-piece': row.piece },
       element('th', { scope: 'row' }, element('bdi', { text: row.display }), row.id === found.own ? element('small', { text: TEXT.own }) : null),
       ...columns.map((name) => {
         const n = found.columns.indexOf(name);
-        return chance(row.chances[n], row.ranks[n], name);
+        return chance(row.chances[n], row.ranks[n], name, label(name));
       })))));
 }
 
@@ -68,7 +70,7 @@ export function rowTable(answer, maps, row) {
     head(TEXT.key, TEXT.distance, ...answer.names.map((name) => nameOf(answer, name)), TEXT.score, 'Softmax', ...(changed ? [TEXT.before] : [])),
     element('tbody', {}, ...answer.columns.map((position, column) => element('tr', {},
       element('th', { scope: 'row' }, element('bdi', { text: answer.tokens[position].text }), element('small', { text: ` ${position}` })),
-      element('td', { text: answer.rows[row] - position }),
+      element('td', { text: whole(answer.rows[row] - position) }),
       ...maps.terms.map((values) => cell(values, column)), cell(maps.scores, column), share(maps.probabilities, column),
       changed ? share(maps.before, column) : null))));
 }
@@ -76,7 +78,7 @@ export function rowTable(answer, maps, row) {
 export function meansTable(answer) {
   return element('table', {}, head(TEXT.distance, TEXT.pairs, ...answer.names.map((name) => nameOf(answer, name))),
     element('tbody', {}, ...answer.distances.map(([distance, pairs, ...means]) => element('tr', {},
-      element('th', { scope: 'row', text: distance }), element('td', { text: pairs }), ...means.map((mean) => element('td', { text: number(mean) }))))));
+      element('th', { scope: 'row', text: whole(distance) }), element('td', { text: pairs }), ...means.map((mean) => element('td', { text: number(mean) }))))));
 }
 
 export function familyTable() {

@@ -1,9 +1,9 @@
 // The Terms tab: a head's score taken apart, terms switched off, distances, the mask decoder.
-import { drawnSvg } from './export.js';
+import { titledSvg } from './export.js';
 import { makeCode, makeFiles, makeSaver, wholeOr } from './lab-files.js';
-import { distanceChart, legend, sayRow, tableChart } from './terms-chart.js';
+import { COLOURS, distanceChart, legend, sayRow, tableChart } from './terms-chart.js';
 import { createMaps, numbers } from './terms-maps.js';
-import { NAMES, chances, distanceRows, meansTable, nameOf, number, rowTable, tableRows, verdicts } from './terms-parts.js';
+import { NAMES, chances, distanceRows, meansTable, nameOf, number, rowTable, tableRows, verdicts, whole } from './terms-parts.js';
 import { TEXT, TRY, buildPage, sumOf } from './terms-page.js';
 
 const { element, format, sentence, change, onSentence, question, asker, write, t, message } = window.Cloze;
@@ -52,9 +52,21 @@ export async function mount(view) {
     return data.rev;
   }, (text) => fail(text));
   part.files.append(...saver.buttons, code.root);
-  const drawn = (box) => () => box.firstElementChild && drawnSvg(box.firstElementChild);
-  part.distanceFiles.replaceChildren(makeFiles('ts-distance', { csv: () => distanceRows(answer, state.reach), svg: drawn(part.distance), name: () => 'cloze-terms-distances' }));
-  part.tableFiles.replaceChildren(makeFiles('ts-table', { csv: () => tableRows(table), svg: drawn(part.tableBox), name: () => 'cloze-terms-table' }));
+  const drawn = (box, words) => () => box.firstElementChild && titledSvg(box.firstElementChild, words());
+  // What the page says around the charts goes into their files: title, model and head, legend.
+  const distanceWords = () => ({
+    title: TEXT.distance,
+    lines: [[answer.reader, t`Layer ${answer.layer + 1}`, t`Head ${answer.head + 1}`, ...(answer.streams.length > 1 ? [TEXT.streams[answer.stream]] : [])].join(' · '),
+      sentence.text.length > 90 ? `${[...sentence.text].slice(0, 90).join('')}…` : sentence.text,
+      ...(answer.curves ? [TEXT.filesNote] : [])],
+    keys: answer.names.map((name) => ({
+      text: nameOf(answer, name), colour: getComputedStyle(document.body).getPropertyValue(COLOURS[name]).trim(), square: name === 'p2c' || name === 'segment',
+    })),
+  });
+  const tableWords = () => ({ title: TEXT.table, lines: [`${table.size} · ${sizeSaid()}`, TEXT.tableFileNote] });
+  const sizeSaid = () => t`${table.count} rows. Each distance from ${whole(table.exact[0])} to ${whole(table.exact[1])} has a row of its own.`;
+  part.distanceFiles.replaceChildren(makeFiles('ts-distance', { csv: () => distanceRows(answer, state.reach), svg: drawn(part.distance, distanceWords), name: () => 'cloze-terms-distances' }));
+  part.tableFiles.replaceChildren(makeFiles('ts-table', { csv: () => tableRows(table), svg: drawn(part.tableBox, tableWords), name: () => 'cloze-terms-table' }));
 
   function fail(text, stop = false) {
     part.problem.hidden = !text;
@@ -67,8 +79,8 @@ export async function mount(view) {
   const sendTable = asker(view, 'table', () => {});
 
   function ask() {
+    if (sentence.error) { fail(message(sentence.error), true); asked = { ...asked, rev: 0 }; return; }
     if (!sentence.text) return;
-    if (sentence.error) { fail(message(sentence.error), true); return; }
     const data = ours();
     asked = { ...asked, rev: data.rev };
     view.root.dataset.asked = data.rev;
@@ -159,7 +171,7 @@ export async function mount(view) {
     part.scale.textContent = t`One scale for the terms and their sum: orange −${top.toFixed(2)}, paper 0, teal ${top.toFixed(2)}. The softmax is drawn by its square root.`;
     part.unseen.hidden = !maps.scores.some(Number.isNaN);
     part.check.textContent = answer.residue === 0
-      ? TEXT.exact : t`Largest difference between the sum of the terms and the score in the trace: ${answer.residue.toExponential(1)}.`;
+      ? TEXT.exact : t`Largest difference between the sum of the terms and the score in the trace: ${whole(answer.residue.toExponential(1))}.`;
     const last = answer.columns.at(-1);
     part.windowRow.hidden = answer.columns.length === answer.tokens.length;
     part.windowText.textContent = t`Pieces ${answer.first} to ${last} of ${answer.tokens.length}`;
@@ -203,13 +215,13 @@ export async function mount(view) {
       const found = known.get(distance);
       const parts = names.flatMap((name, n) => (found ? [`${nameOf(answer, name)} ${number(found[n + 2])}`] : []));
       for (const name of ['c2p', 'p2c']) if (curves?.[name] && !found) parts.push(`${NAMES[name]} ${number(curves[name][distance + state.reach])}`);
-      const pairs = found ? t`Distance ${distance}, ${found[1]} pairs here:` : t`Distance ${distance}, no pair here:`;
+      const pairs = found ? t`Distance ${whole(distance)}, ${found[1]} pairs here:` : t`Distance ${whole(distance)}, no pair here:`;
       part.distanceSaid.textContent = `${pairs} ${parts.join('; ')}`;
     });
     part.legend.replaceChildren(legend(names, (name) => nameOf(answer, name)));
     const wide = Math.max(...distances.map(([distance]) => Math.abs(distance)), 0);
     part.edges.textContent = curves
-      ? [t`Each distance from ${curves.exact[0]} to ${curves.exact[1]} has a row of its own; beyond, several share one.`,
+      ? [t`Each distance from ${whole(curves.exact[0])} to ${whole(curves.exact[1])} has a row of its own; beyond, several share one.`,
         curves.edges.length ? t`The ${curves.edges.length} ticks on the axis are edges of buckets.` : TEXT.noEdges].join(' ')
       : names.includes('position') ? TEXT.sinusoids : TEXT.noTable;
     part.far.hidden = !curves || wide >= state.reach;
@@ -246,11 +258,18 @@ export async function mount(view) {
 
   // --- events -----------------------------------------------------------------------------------
 
+  // The guided tour chooses a model whose score has terms.
+  document.addEventListener('cloze:lab', ({ detail }) => {
+    if (detail !== 'terms' || !view.root.isConnected) return;
+    Object.assign(state, PLAIN, kept());
+    ask();
+  });
+
   onSentence(view, () => {
     hideWish();
     const marks = [...sentence.marks.keys()].join();
     const key = `${sentence.model}\n${sentence.text}\n${marks}\n${sentence.error ?? ''}`;
-    if (!sentence.text || key === asked.key) return;
+    if ((!sentence.text && !sentence.error) || key === asked.key) return;
     asked.key = key;
     ask();
   });
@@ -270,7 +289,7 @@ export async function mount(view) {
         part.distancePick.value = distance;
       });
       part.distancePick.onchange = () => go(Math.trunc(Number(part.distancePick.value)) || 0);
-      part.tableSaid.textContent = t`${found.count} rows. Each distance from ${found.exact[0]} to ${found.exact[1]} has a row of its own.`;
+      part.tableSaid.textContent = sizeSaid();
       return;
     }
     if (found.rev !== asked.rev || (found.kind && found.kind !== 'terms')) return;

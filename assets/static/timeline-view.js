@@ -36,9 +36,9 @@ const TRY = [
   [t`SpanBERT’s spans`, { kind: 'span', epochs: 20, regime: 'dynamic' }],
 ];
 const LEGEND = [
-  ['M', (n, total, share) => t`[MASK]: ${n} of ${total} (${share} %)`],
-  ['R', (n, total, share) => t`another piece: ${n} of ${total} (${share} %)`],
-  ['K', (n, total, share) => t`kept: ${n} of ${total} (${share} %)`],
+  ['M', (n, total, share) => t`[MASK]: ${n} of ${total} (${share} %)`, t`the model sees [MASK]`],
+  ['R', (n, total, share) => t`another piece: ${n} of ${total} (${share} %)`, t`it sees another piece`],
+  ['K', (n, total, share) => t`kept: ${n} of ${total} (${share} %)`, t`it sees the piece itself`],
 ];
 const PLAIN = { kind: 'uniform', epochs: 20, copies: 10, seed: 1, length: 96 };
 const MOST_SEED = 2147483646;
@@ -103,7 +103,7 @@ export async function mount(view) {
   const formatBox = element('div', { class: 'tl-formats' });
   const code = makeCode();
   const saver = makeSaver((what) => {
-    const data = ours({ what, regime: state.regime === 'all' ? 'dynamic' : state.regime });
+    const data = ours({ what, regime: state.regime });
     view.send('save', data);
     return data.rev;
   }, (text) => fail(text, true));
@@ -112,6 +112,7 @@ export async function mount(view) {
       element('div', { class: 'tl-row', role: 'group', 'aria-label': TEXT.regime }, ...regimes.values()), legend, gridBox, element('p', { class: 'tl-note', text: TEXT.counts })),
     element('section', { class: 'card' }, element('h3', { text: TEXT.howMany }), compareBox, growthBox, said),
     lengthCard);
+  const save = element('div', { class: 'tl-save' }, ...saver.buttons, code.root);
   view.root.replaceChildren(element('div', { class: 'tl' },
     element('h2', { text: TEXT.title }), element('p', { class: 'tl-intro', text: TEXT.intro }),
     element('div', { class: 'tl-row', role: 'group', 'aria-label': TEXT.tries }, element('span', { class: 'tl-note', text: TEXT.attempt }),
@@ -124,12 +125,13 @@ export async function mount(view) {
     problem, results,
     element('section', { class: 'card' }, element('h3', { text: TEXT.ways }), element('p', { class: 'tl-note', text: TEXT.formats }),
       element('div', { class: 'tl-row' }, length.label), formatBox),
-    element('div', { class: 'tl-save' }, ...saver.buttons, code.root)));
+    save));
 
   function fail(words, stay = false) {
     problem.hidden = !words;
     problem.textContent = words ?? '';
     results.hidden = Boolean(words) && !stay;
+    save.hidden = results.hidden;
     if (words) view.root.dataset.state = 'error';
   }
   const silent = () => fail(TEXT.silent);
@@ -140,7 +142,7 @@ export async function mount(view) {
   function ask() {
     const { kind, epochs: e, copies: c, seed: s } = state;
     const key = JSON.stringify([sentence.text, sentence.model, sentence.error, kind, e, c, s]);
-    if (!sentence.text || key === asked.key) return;
+    if ((!sentence.text && !sentence.error) || key === asked.key) return;
     if (sentence.error) { fail(message(sentence.error)); asked = { rev: 0, key }; return; }
     const data = ours();
     asked = { rev: data.rev, key };
@@ -180,25 +182,35 @@ export async function mount(view) {
     seed.value = state.seed;
   }
 
+  const swatch = (letter) => element('span', { class: `tl-swatch case-${letter}`, text: letter });
+
+  /** How often each case occurs in a regime, over all its epochs. */
+  function counted(name) {
+    const { cases } = answered.regimes[name];
+    const total = Object.values(cases).reduce((sum, n) => sum + n, 0);
+    return element('ul', { class: 'tl-legend' }, ...LEGEND.map(([letter, words]) => element('li', {}, swatch(letter),
+      element('span', { text: words(cases[letter], total, Math.round((100 * cases[letter]) / (total || 1))) }))));
+  }
+
   function draw() {
     if (!answered) return;
     const names = state.regime === 'all' ? Object.keys(REGIMES) : [state.regime];
     const { visits } = answered.regimes.copies;
     gridBox.replaceChildren(...names.map((name) => element('figure', { class: 'tl-figure', 'data-regime': name },
       element('figcaption', {}, element('b', { text: REGIMES[name] }),
-        element('span', { text: name === 'copies' ? TEXT.copies(Math.max(...visits) + 1, visits.length) : TEXT[name] })),
+        element('span', { text: name === 'copies' ? TEXT.copies(Math.max(...visits) + 1, visits.length) : TEXT[name] }),
+        names.length > 1 ? counted(name) : null),
       element('div', { class: 'tl-scroll', tabindex: '0', role: 'region', 'aria-label': t`Epochs, ${REGIMES[name]}` }, grid(answered, name)))));
+    if (names.length === 1) legend.replaceChildren(...counted(names[0]).children);
+    else legend.replaceChildren(...LEGEND.map(([letter, , text]) => element('li', {}, swatch(letter), element('span', { text }))));
     view.root.dataset.regime = state.regime;
   }
 
   function drawAll() {
-    const { cases, regimes: found } = answered;
-    const total = Object.values(cases).reduce((sum, n) => sum + n, 0) || 1;
+    const { regimes: found } = answered;
     const rate = t`${format.percent(answered.rate)} of the input are asked.`;
     const cut = answered.truncated ? t`The text is long: this tab uses its first ${answered.tokens.length} pieces.` : null;
     note.textContent = [message(answered.kind_note), rate, cut].filter(Boolean).join(' · ');
-    legend.replaceChildren(...LEGEND.map(([letter, words]) => element('li', {}, element('span', { class: `tl-swatch case-${letter}`, text: letter }),
-      element('span', { text: words(cases[letter], total, Math.round((100 * cases[letter]) / total)) }))));
     draw();
     compareBox.replaceChildren(comparison(answered));
     growthBox.replaceChildren(growth(answered));

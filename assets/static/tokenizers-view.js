@@ -6,8 +6,8 @@ const TEXT = texts({
   title: 'One line, cut four ways',
   intro: 'A model never sees words, only pieces of its vocabulary. The kind of vocabulary decides where the cuts are, '
     + 'what is unknown, and what counts as a whole word.',
-  templates: 'Where the special pieces go',
-  templatesIntro: 'A and B stand for the texts. The small number is the segment.',
+  templates: 'Where the special pieces go in the published models',
+  templatesIntro: 'A and B stand for the texts. The small number is the segment. Models that are installed here may have a vocabulary of their own; where one differs, it stands below its family.',
   bytes: 'Bytes',
   ids: 'Ids',
   special: 'Special pieces',
@@ -15,7 +15,7 @@ const TEXT = texts({
   words: 'Pieces of one word stand in one box; neighbours change colour.',
   unknown: 'unknown', pieces: 'pieces', wordCount: 'words', perWord: 'per word', perCharacter: 'per character',
   cut: 'Cut off after 256 pieces.', wholeWord: 'Whole word', unknownRule: 'Unknown', every: 'Every piece', table: 'The table',
-  columns: ['Vocabulary', 'Piece', 'Id', 'UTF-8 bytes', 'Word'], tries: 'What to try', attempt: 'Try', lower: 'lower case', keeps: 'keeps case',
+  columns: ['Vocabulary', 'Piece', 'Id', 'UTF-8 bytes', 'Word'], tries: 'What to try', attempt: 'Try', lower: 'lower case', keeps: 'keeps case', left: 'padding on the left', right: 'padding on the right',
 });
 const EXAMPLES = [
   [t`A long word`, 'Unbelievable! They reopened the antislavery museum.'],
@@ -120,13 +120,23 @@ function slots(list) {
   }, element('span', { text }), element('small', { text: segment }))));
 }
 
-function templates(list) {
+/** What an installed model does otherwise than the published ones of its family. */
+function difference({ model, kind, lowercase, single, pair, padding, mask }) {
+  const facts = [
+    kind, lowercase === undefined ? null : lowercase ? TEXT.lower : TEXT.keeps, single, pair,
+    padding && (padding === 'left' ? TEXT.left : TEXT.right), mask && t`gap ${mask}`,
+  ];
+  return element('span', { class: 'tok-note', 'data-model': model, text: t`${model} here: ${facts.filter(Boolean).join(' · ')}` });
+}
+
+function templates(list, differences) {
   return list.map((entry) => element('div', { class: 'tok-template' },
     element('div', { class: 'tok-shapes' }, slots(entry.single), slots(entry.pair),
       element('span', { class: 'tok-note', text: entry.padding === 'left' ? t`padding on the left, gap ${entry.mask}` : t`padding on the right, gap ${entry.mask}` })),
     element('ul', { class: 'tok-families' }, ...entry.families.map((family) => element('li', {},
       element('b', { text: family.title }),
-      ' ', element('span', { text: [family.kind, family.lowercase ? TEXT.lower : TEXT.keeps, SEGMENTS[family.segments]].join(' · ') }))))));
+      ' ', element('span', { text: [family.kind, family.lowercase ? TEXT.lower : TEXT.keeps, SEGMENTS[family.segments]].join(' · ') }),
+      ...(differences[family.name] ?? []).flatMap((each) => [element('br'), difference(each)]))))));
 }
 
 export async function mount(view) {
@@ -154,6 +164,7 @@ export async function mount(view) {
     view.send('save', data);
     return data.rev;
   }, (text) => fail(text));
+  const files = element('div', { class: 'tok-save' }, ...saver.buttons, details, code.root);
   view.root.replaceChildren(element('div', { class: 'tok' },
     element('h2', { text: TEXT.title }),
     element('p', { class: 'tok-intro', text: TEXT.intro }),
@@ -170,20 +181,21 @@ export async function mount(view) {
     element('section', { class: 'card' },
       element('h3', { text: TEXT.templates }),
       element('p', { class: 'tok-note', text: TEXT.templatesIntro }), templateBox),
-    element('div', { class: 'tok-save' },
-      ...saver.buttons, details, code.root)));
+    files));
 
   const fail = (words) => {
     problem.hidden = !words;
     problem.textContent = words ?? '';
     if (words) view.root.dataset.state = 'error';
   };
+  const show = (on) => { list.hidden = summary.hidden = files.hidden = !on; };
   const send = asker(view, 'ask', () => fail(TEXT.silent));
 
   onSentence(view, () => {
     const key = `${sentence.model}\n${sentence.text}`;
-    if (!sentence.text || key === asked.key) return;
-    if (sentence.error) { fail(message(sentence.error)); asked = { rev: 0, key }; return; }
+    if (key === asked.key || !(sentence.text || sentence.error)) return;
+    // Also where the sentence was emptied: old cuts must not stay.
+    if (sentence.error) { fail(message(sentence.error)); show(false); asked = { rev: 0, key }; return; }
     const data = question({ whole: !known });
     asked = { rev: data.rev, key };
     view.root.dataset.asked = data.rev;
@@ -201,11 +213,11 @@ export async function mount(view) {
     if (!answer || saver.take(answer) || answer.rev !== asked.rev) return;
     fail(message(answer.error));
     view.root.dataset.rev = answer.rev;
-    list.hidden = summary.hidden = Boolean(answer.error);
+    show(!answer.error);
     if (answer.error) return;
     answered = answer;
     known = known || Boolean(answer.templates);
-    if (answer.templates) templateBox.replaceChildren(...templates(answer.templates));
+    if (answer.templates) templateBox.replaceChildren(...templates(answer.templates, answer.differences));
     summary.textContent = message(answer.summary);
     const most = Math.max(1, ...answer.rows.map((row) => row.content));
     const last = new Map(answer.rows.map((row, n) => [row.kind, n]));

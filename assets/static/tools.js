@@ -34,7 +34,13 @@
       if (sentence.text === example.text) hideWanted();
       else write('sentence-text', example.text);
     };
+    // In Mask, all of them would end in the same answer: that this model fills no gaps.
+    const offer = () => {
+      view.root.hidden = sentence.card?.fills === null && (window.Cloze.place?.tab ?? 'mask') === 'mask';
+    };
+    document.addEventListener('cloze:tab', offer);
     const draw = () => {
+      offer();
       const examples = sentence.card?.examples ?? view.value;
       if (drawn === JSON.stringify(examples)) return;
       drawn = JSON.stringify(examples);
@@ -47,7 +53,8 @@
           }))));
     };
     draw();
-    onSentence(view, () => { draw(); hideWanted(); });
+    // Also while it is hidden.
+    window.Cloze.onChange(() => { draw(); hideWanted(); });
   });
 
   // --- tools ------------------------------------------------------------------------------
@@ -57,6 +64,9 @@
     ['random', t`replaced`, t`10 %: it sees a random word`],
     ['kept', t`kept`, t`10 %: it sees the word itself`],
   ];
+
+  // Where a hidden word is not read at all.
+  const BLIND = texts({ mask: '80 %: the model does not see it', random: '10 %: other places see a random word', kept: '10 %: other places see the word itself' });
 
   // --- what is drawn ----------------------------------------------------------------------
 
@@ -138,12 +148,13 @@
     const legend = element('ul', { class: 'legend', 'aria-label': t`What the colours mean` },
       ...LEGEND.map(([kind, name, meaning]) => element('li', {},
         element('span', { class: `swatch ${kind}`, 'aria-hidden': 'true' }),
-        element('b', { text: name }), element('span', { text: meaning }))));
+        element('b', { text: name }), element('span', { 'data-case': kind, text: meaning }))));
     const notes = element('div', { class: 'notes', role: 'status' });
     view.root.replaceChildren(
       element('div', { class: 'tools' }, roll, rates, kinds, clear, whole, pieces, count), legend, lengths, notes);
 
     let drawn = null; // the seed of the last draw
+    let refused = null; // why it could not be drawn
     let asked = 0;
     let shown = ''; // the marks whose lengths are shown
     let restore = choice.seed; // a link names the draw behind its marks: its lengths are asked for again
@@ -206,7 +217,8 @@
       const answer = view.value;
       if (!answer || answer.rev !== asked) return;
       view.root.dataset.rev = answer.rev;
-      if (answer.error) change({ notes: [answer.error] });
+      refused = answer.error;
+      if (answer.error) change({});
       else if (answer.text === sentence.text && answer.model === sentence.model) {
         if (!restoring) change({ marks: new Map(answer.marks.map((mark) => [mark.position, mark])), drawn: true });
         restoring = false;
@@ -234,9 +246,12 @@
       clear.disabled = !hidden;
       const pieceCount = usable === 1 ? t`1 piece` : t`${usable} pieces`;
       count.textContent = usable ? pieceCount + (hidden ? t`, ${hidden} marked` : '') : '';
+      const blind = ['order', 'causal'].includes(sentence.card?.fills);
+      for (const [kind, , meaning] of LEGEND) legend.querySelector(`[data-case="${kind}"]`).textContent = blind ? BLIND[kind] : meaning;
       legend.hidden = !sentence.drawn && !cases.has('random') && !cases.has('kept');
-      notes.replaceChildren(...sentence.notes.map((text) => element('p', { text: message(text) })));
-      notes.hidden = !sentence.notes.length;
+      const said = [...sentence.notes, ...(refused ? [refused] : [])];
+      notes.replaceChildren(...said.map((text) => element('p', { text: message(text) })));
+      notes.hidden = !said.length;
     });
   });
 })();

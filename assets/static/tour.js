@@ -62,6 +62,40 @@ function reach(name, tries = 25) {
   setTimeout(() => { if (TABS[current] === name) reach(name, tries - 1); }, 150);
 }
 
+// What a lab shows at a step where the model of the sentence bar has nothing to show.
+const READERS = { terms: 'deberta-mini' };
+function chooseReader(name) {
+  const reader = READERS[name];
+  const { choices } = window.gradio_config.components.find((part) => part.props?.elem_id === 'sentence-model').props;
+  if (!reader || !choices.some(([, model]) => model === reader)) return;
+  window.Cloze.keep(name, { ...window.Cloze.kept(name), reader });
+  document.dispatchEvent(new CustomEvent('cloze:lab', { detail: name }));
+}
+
+// The lab comes into view, also when it is drawn, or grows, only later; until the visitor scrolls.
+const TALL = 700;
+const KEEP_FOR = 4_000;
+const LOOK = 200;
+let bringing = 0;
+for (const kind of ['wheel', 'touchmove', 'keydown']) window.addEventListener(kind, () => { clearInterval(bringing); }, { passive: true });
+function bring(name) {
+  const wordy = innerHeight >= TALL && innerWidth >= TALL && !['budget', 'train'].includes(name);
+  const target = document.getElementById(wordy ? 'cloze-chips' : 'tabs');
+  const started = performance.now();
+  const calm = matchMedia('(prefers-reduced-motion: reduce)').matches;
+  let last = null;
+  clearInterval(bringing);
+  bringing = setInterval(() => {
+    const { top } = target.getBoundingClientRect();
+    const most = document.documentElement.scrollHeight - innerHeight - scrollY; // what is left to scroll
+    const away = Math.min(top - 12, most);
+    // A smooth scroll that a change of the page has stopped does not move any more.
+    if (Math.abs(away) > 4 && top === last) window.scrollBy({ top: away, behavior: calm ? 'auto' : 'smooth' });
+    last = top;
+    if (performance.now() - started > KEEP_FOR) clearInterval(bringing);
+  }, LOOK);
+}
+
 // Nor may the text box: what it does not keep is written again.
 function put(text, tries = 25) {
   if (!tries || wanted?.text !== text) return;
@@ -76,10 +110,12 @@ function setScene(step) {
   if (sentence.text === text) hideWanted();
   else put(text);
   reach(TABS[step]);
-  document.getElementById('cloze-chips').scrollIntoView({ block: 'start', behavior: 'smooth' });
+  chooseReader(TABS[step]);
+  bring(TABS[step]);
 }
 
 function close() {
+  clearInterval(bringing);
   panel.remove();
   panel = null;
   document.getElementById('tour')?.focus();

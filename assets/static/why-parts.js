@@ -32,6 +32,9 @@ export const TEXT = texts({
   asked: 'asked here', legend: ['speaks for it', 'speaks against it'],
   token: 'Token', read: 'The model reads', table: 'Shares of every token by every method',
 });
+/** How occlusion goes where several words are hidden at a time. */
+export const windowed = (count) => t`${count} words in a row are replaced by [MASK] at a time. Every word is in ${count} such groups; its bar is by how much the answer falls, on average over them.`;
+
 const FIXED = ['replaced_token', 'next_sentence', 'sentence_order'];
 
 /** The name of an answer: labels of the visitor's own and pieces are never translated. */
@@ -124,8 +127,11 @@ export function strongest(scene, values, method) {
 export function sumCheck(answer, method) {
   if (method !== 'integrated') return element('p', { class: 'wy-small', 'data-sum': 'none', text: TEXT.noSum[method] });
   const { sum, value, start, error, error_share: share } = answer;
-  const percent = share === null ? '–' : share < 0.00005 ? '< 0.01 %' : `${(share * 100).toFixed(2)} %`;
-  const wrong = share !== null && share > 0.05;
+  if (share === null) {
+    return element('p', { class: 'wy-check', 'data-sum': sum, 'data-error': error, text: t`The baseline gives the same answer as the sentence (${number(value)}), so there is nothing to share out.` });
+  }
+  const percent = share < 0.00005 ? '< 0.01 %' : `${(share * 100).toFixed(2)} %`;
+  const wrong = share > 0.05;
   return element('p', { class: `wy-check${wrong ? ' wrong' : ''}`, 'data-sum': sum, 'data-error': error },
     element('b', { text: wrong ? '✗ ' : '✓ ' }),
     t`The shares add up to ${number(sum)}. From the baseline (${number(start)}) to the sentence (${number(value)}) the answer changes by ${number(value - start)}: the sum misses it by ${percent}.`,

@@ -1,19 +1,22 @@
 // The Why tab: what is asked, the bars of four methods, whether they agree, and a check of the methods themselves.
 import { makeCode, makeSaver, wholeOr } from './lab-files.js';
+import { chooser, slider, working } from './why-widgets.js';
 import {
-  METHODS, TEXT, agreementTable, checkTable, checkVerdict, choiceOf, headline, loadStyle, missing, nameOf, strip, strongest, sumCheck, twin,
+  METHODS, TEXT, agreementTable, checkTable, checkVerdict, choiceOf, headline, loadStyle, missing, nameOf, strip, strongest, sumCheck, twin, windowed,
 } from './why-parts.js';
 
 const { element, format, sentence, change, onSentence, question, asker, write, t, message } = window.Cloze;
 const TRIES = [
   { name: t`Why Paris, not London?`, text: 'The capital of France is Paris .', hide: 'paris', values: { word: 'paris', against: 'london' } },
   { name: t`One or many?`, text: 'The children are playing in the garden .', hide: 'are', values: { word: 'are', against: 'is' } },
-  { name: t`Too few steps`, text: 'The capital of France is Paris .', hide: 'paris', values: { word: 'paris', steps: 10, baseline: 'zero' } },
-  { name: t`Three words at a time`, text: 'The heart pumps blood through the body .', hide: 'blood', values: { word: 'blood', method: 'occlusion', window: 3 } },
-  { name: t`Two sentences`, text: 'Paris is the capital of France .', needs: 'class', values: { kind: 'class', second: 'It is a large city .' } },
+  { name: t`Too few steps`, text: 'Madrid is the capital of Spain .', hide: 'spain', values: { word: 'spain', steps: 10, scale: 'probability' } },
+  { name: t`Three words at a time`, text: 'The house was built two hundred years ago .', hide: 'years', values: { word: 'years', method: 'occlusion', window: 3 } },
+  { name: t`Two sentences`, text: 'Mount Everest is the highest mountain in the world.', needs: 'class', values: { kind: 'class', second: 'Its top lies almost nine kilometres above the sea.' } },
   { name: t`A forged word`, text: 'The capital of France is honey .', needs: 'replaced', values: { kind: 'replaced' } },
 ];
-const START = { kind: null, position: null, word: null, against: null, second: '', scale: 'log_probability', steps: 30, baseline: 'mask', window: 1, method: 'integrated' };
+const START = { kind: null, position: null, word: null, against: null, second: '', scale: 'log_probability', steps: 30, baseline: null, window: 1, method: 'integrated' };
+// What a model that fills gaps without ever reading [MASK] is measured from; the visitor may choose another baseline.
+const usualBaseline = () => (['order', 'causal'].includes(sentence.card?.fills) ? 'zero' : 'mask');
 const PAIRED = ['class', 'score', 'start', 'end'];
 const MOST_SECOND = 400; // characters of the second text in an address
 
@@ -29,32 +32,6 @@ function fromAddress() {
     window: wholeOr(found.window, 1, 8, START.window), method: among('method', TEXT.methods),
   };
 }
-
-const chooser = (id, label, table, pick) => {
-  const select = element('select', { id, class: 'wy-select', onchange: () => pick(select.value) },
-    ...Object.entries(table).map(([value, text]) => element('option', { value, text })));
-  return { select, root: element('label', { class: 'wy-field', for: id }, label, select) };
-};
-const slider = (id, label, [min, max, step], pick) => {
-  const input = element('input', { type: 'range', id, min, max, step });
-  const shown = element('output', { class: 'wy-mono', for: id });
-  const show = (value) => { input.value = value; shown.textContent = value; };
-  input.addEventListener('input', () => { shown.textContent = input.value; });
-  input.addEventListener('change', () => pick(Number(input.value)));
-  return { show, root: element('label', { class: 'wy-field', for: id }, label, input, shown) };
-};
-const working = (id, cancel) => {
-  const bar = element('progress', { max: '1', value: '0', 'aria-label': t`Share done` });
-  const said = element('span', { class: 'wy-small wy-mono' });
-  const root = element('div', { class: 'wy-row wy-working', id, hidden: true }, bar, said,
-    element('button', { type: 'button', class: 'quiet outlined', text: t`Cancel`, onclick: cancel }));
-  const show = ({ share, ahead }) => {
-    root.hidden = false;
-    bar.value = share;
-    said.textContent = ahead ? t`${ahead} before you` : `${Math.round(share * 100)} %`;
-  };
-  return { root, show, hide: () => { root.hidden = true; } };
-};
 
 export async function mount(view) {
   await loadStyle();
@@ -126,10 +103,11 @@ export async function mount(view) {
   const silent = () => { fail(TEXT.silent); view.root.dataset.state = 'error'; };
   const send = asker(view, 'ask', silent);
   const sendCheck = asker(view, 'check', silent);
-  const values = () => Object.fromEntries(Object.keys(START).map((name) => [name, state[name]]));
+  const chosen = () => Object.fromEntries(Object.keys(START).map((name) => [name, state[name]]));
+  const values = () => ({ ...chosen(), baseline: state.baseline ?? usualBaseline() });
 
   function keep() {
-    window.Cloze.keep('why', Object.fromEntries(Object.entries(values()).filter(([name, value]) => value !== START[name] && String(value).length <= MOST_SECOND)));
+    window.Cloze.keep('why', Object.fromEntries(Object.entries(chosen()).filter(([name, value]) => value !== START[name] && String(value).length <= MOST_SECOND)));
   }
 
   function ask() {
@@ -257,12 +235,12 @@ export async function mount(view) {
 
   function drawSettings() {
     for (const button of methods.children) button.setAttribute('aria-pressed', String(button.dataset.method === state.method));
-    about.textContent = TEXT.about[state.method];
+    about.textContent = state.method === 'occlusion' && state.window > 1 ? windowed(state.window) : TEXT.about[state.method];
     steps.root.hidden = baseline.root.hidden = state.method !== 'integrated';
     wide.root.hidden = state.method !== 'occlusion';
     steps.show(state.steps);
     wide.show(state.window);
-    baseline.select.value = state.baseline;
+    baseline.select.value = state.baseline ?? usualBaseline();
     view.root.dataset.method = state.method;
   }
 
@@ -311,6 +289,16 @@ export async function mount(view) {
     draw();
   }
 
+  /** There is no text to explain; an answer on its way is of one that is gone. */
+  function lose(key) {
+    progress.hide();
+    endCheck();
+    again.hidden = true;
+    show({ state: 'error', error: sentence.error });
+    view.root.dataset.state = 'error';
+    asked = { rev: 0, key };
+  }
+
   function onCheck(found) {
     if (found.rev !== checking) return;
     if (found.state === 'working') { checkProgress.show(found); check(); return; }
@@ -325,8 +313,8 @@ export async function mount(view) {
   onSentence(view, () => {
     if (hidePending()) return;
     const key = JSON.stringify([sentence.text, sentence.model, [...sentence.marks.values()]]);
-    if (!sentence.text || key === asked.key) return;
-    if (sentence.error) { show({ state: 'error', error: sentence.error }); asked = { rev: 0, key }; return; }
+    if ((!sentence.text && !sentence.error) || key === asked.key) return;
+    if (sentence.error) { lose(key); return; }
     // Another sentence has other places and words; a link or a try brings its own along.
     if (answer && asked.key) Object.assign(state, { position: null, word: null, against: null, kind: scene.model === sentence.model ? state.kind : null });
     asked.key = key;

@@ -74,12 +74,14 @@ class Tab:
             .nth(n)
             .evaluate(
                 """table => [...table.querySelectorAll('tbody tr')].map(row =>
-                [...row.querySelectorAll('td')].map(cell => parseFloat(cell.textContent)))"""
+                [...row.querySelectorAll('td')].map(cell =>
+                    parseFloat(cell.textContent.replace('\u2212', '-'))))"""
             )
         )
 
     def text(self, selector):
-        return self.page.inner_text(selector).replace("\N{NO-BREAK SPACE}", " ")
+        text = self.page.inner_text(selector).replace("\N{NO-BREAK SPACE}", " ")
+        return text.replace("\N{MINUS SIGN}", "-")
 
     def kept(self):
         return self.page.evaluate("Cloze.kept('attention')")
@@ -189,9 +191,16 @@ def test_heads_off_sweep_and_worst_head(tab, model, maps):
     piece = model.encode([TEXT])[0].ids[6]
     page.click('[data-action="sweep"]')
     page.wait_for_selector('figure[data-done="true"]')
-    sweep = ablation.damage(model, encoding, 6, piece).numpy()
-    np.testing.assert_allclose(np.array(tab.table(1, "off")), sweep, atol=6e-4)
-    layer, head = np.unravel_index(sweep.argmin(), sweep.shape)
+    change = ablation.damage(model, encoding, 6, piece).numpy()
+    # Damage is above zero: what the word loses.
+    np.testing.assert_allclose(np.array(tab.table(1, "off")), -change, atol=6e-4)
+    layer, head = np.unravel_index(change.argmin(), change.shape)
+    assert f"loses {-change.min():.2f} nats" in tab.text(tab.panel("off"))
+    assert "Above zero (teal): the prediction suffers" in tab.text(tab.panel("off"))
+    with page.expect_download() as download:
+        page.click(f'{tab.panel("off")} [data-save="csv"]')
+    saved = download.value.path().read_text(encoding="utf-8")
+    assert f"{-change[layer, head]:.4f}"[:6] in saved
     assert f"Layer {layer + 1} · Head {head + 1} matters most" in tab.text(tab.panel("off"))
     tab.drawn("off", lambda: page.get_by_role("button", name="the head that hurts most").click())
     both = ablation.without_heads(model, encoding, 6, [(), [(int(layer), int(head))]])[:, piece]

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 import core_models as cm
-from app import claims
+from app import claims, pairs
 from app.claims import CLAIMS, measure
 from app.claims_bench import Bench, interleaved
 from app.claims_card import ARTICLES, VERDICTS, near
@@ -14,6 +14,7 @@ from app.locales import catalogue
 from app.session import Session
 from core_models import InputError
 from core_models.counts import joint
+from tests.app.language_keys import expression
 
 MODEL = "bert-mini"
 # For each card, numbers that give two verdicts; the first is not what is measured.
@@ -253,6 +254,57 @@ def test_pairs_are_asked_of_an_installed_model(session):
             measure(CLAIMS["sop-order"], Bench(session, MODEL, 0))
         (card,) = [card for card in claims.cards(session) if card["name"] == "sop-order"]
         assert "Train tab" in card["missing"]
+
+
+class Judges:
+    """An installed judge of pairs with known figures."""
+
+    def __init__(self, text_pairs=None):
+        self.figures = text_pairs
+
+    def models(self):
+        info = cm.ModelInfo(
+            name="judge",
+            family="albert",
+            title="judge",
+            description="",
+            heads=("sentence_order",),
+            parameters=1,
+            folder=None,
+        )
+        return [info]
+
+    def card(self, name):
+        return {"text_pairs": self.figures}
+
+
+@pytest.mark.parametrize(
+    ("shares", "figures", "told"),
+    [
+        # The same answer to all 96 pairs, or to nearly all of them.
+        ((0, 0, 0, 0), None, "judge says “swapped” to 96 of 96 pairs"),
+        ((100, 100, 100, 100), None, "judge says “in order” to 96 of 96 pairs"),
+        ((0, 25 / 3, 25 / 6, 25 / 6), None, "judge says “swapped” to 92 of 96 pairs"),
+        # Both answers, but no better than a coin on held-out texts.
+        ((75, 50, 25, 25), {"accuracy": 0.52, "pairs": 500}, "52.0 % right, no better than"),
+        ((90, 75, 10, 10), {"accuracy": 0.8, "pairs": 500}, ""),
+        ((90, 75, 10, 10), None, ""),
+    ],
+)
+def test_a_judge_that_cannot_judge_gives_no_verdict(monkeypatch, shares, figures, told):
+    numbers = [
+        claims.Number(key=key, label=key, value=value, unit="%")
+        for key, value in zip(pairs.KINDS, shares, strict=True)
+    ]
+    claim = replace(CLAIMS["sop-order"], measure=lambda bench: numbers)
+    found = measure(claim, Bench(Judges(figures)))
+    assert told in found.doubt
+    assert bool(found.doubt) is bool(told)
+    assert found.verdict == ("none" if told else "half")
+    assert found.to_json()["doubt"] == found.doubt
+    assert [number.value for number in found.numbers] == list(shares)
+    # With the answer in its own language, too.
+    assert not told or any(expression(text).fullmatch(found.doubt) for text in catalogue("zh"))
 
 
 def test_times_are_taken_in_turns():

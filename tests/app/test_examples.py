@@ -1,15 +1,31 @@
-"""The example sentences: what they hide stands in them, and each family has its own."""
+"""The example sentences: what they hide stands in them, each family has its own, and the shipped
+weights do with them what they promise.
+
+Weights may be replaced: then a test here names the example that has to be chosen anew.
+"""
+
+from pathlib import Path
 
 import pytest
+import torch
 
 import core_models as cm
-from app import examples
+from app import examples, pairs
 from app.examples import EXAMPLES, examples_of
 from app.pieces import sentence_tokens
+from core_models.prediction import FillRequest, fill_many, judge_pairs
 from tests.core.tiny_models import new, tiny
 
+ASSETS = Path(__file__).resolve().parents[2] / "assets"
+FILLING = {"masked_token", "permutation", "causal"}
+CLASSROOM = ASSETS / "runs" / "classroom" / "model"
+SHIPPED = [
+    *sorted(path.parent for path in (ASSETS / "models").glob("*/config.json")),
+    CLASSROOM,
+]
 LISTS = [
     EXAMPLES,
+    examples.CLASSROOM,
     examples.CHINESE,
     examples.FROM_THE_LEFT,
     *examples.OF_FAMILY.values(),
@@ -36,6 +52,89 @@ def test_a_model_gets_those_of_its_family(model):
     for chosen in LISTS:
         names = [e["name"] for e in chosen]
         assert len(set(names)) == len(names) >= 4
+
+
+def hidden_places(model: cm.Model, example: examples.Example) -> list[int]:
+    """Positions that an example hides, as tools.js finds them."""
+    (encoding,) = model.encode([example["text"]])
+    found = []
+    for word in example["hide"]:
+        start = example["text"].lower().index(word)
+        end = start + len(word)
+        found += [
+            place
+            for place, (first, last) in enumerate(encoding.offsets)
+            if not encoding.special[place] and first < end and start < last
+        ]
+    return found
+
+
+def name_of(folder: Path) -> str:
+    return "run/classroom" if folder == CLASSROOM else folder.name
+
+
+@pytest.mark.parametrize("folder", SHIPPED, ids=name_of)
+def test_a_shipped_model_gets_its_examples_right(folder):
+    """What an example hides is the first choice; only *Nothing to go by* must not be."""
+    model = cm.load(folder)
+    if not FILLING & set(model.heads):
+        pytest.skip("it fills no gaps")
+    chosen = examples_of(model)
+    asked = [
+        FillRequest(text=each["text"], masks=tuple(hidden_places(model, each)), top_k=1)
+        for each in chosen
+    ]
+    with torch.inference_mode():
+        found = fill_many(model, asked)
+    wrong = [
+        f"“{example['name']}” hides “{each.original.display}”, {name_of(folder)} puts it at rank "
+        f"{each.original.rank} ({each.original.probability:.1%}) after "
+        f"“{each.candidates[0].display}” ({each.candidates[0].probability:.1%})"
+        for example, answer in zip(chosen, found, strict=True)
+        for each in answer.predictions
+        if (each.original.rank == 1) is (example is examples.BLIND)
+    ]
+    assert wrong == [], "choose other examples for it in app/examples.py"
+
+
+def test_the_shipped_run_gets_sentences_that_it_has_read():
+    model = cm.load(CLASSROOM)
+    assert examples_of(model) == examples.CLASSROOM
+    text = "".join(file.read_text("utf-8") for file in (ASSETS / "primer").glob("english-*.txt"))
+    read = " ".join(text.split())
+    assert sum(each["text"] in read for each in examples.CLASSROOM) >= 5
+
+
+@pytest.mark.parametrize(
+    ("name", "language", "number"),
+    [
+        (name, language, number)
+        for name, language in (("bert-mini", "en"), ("bert-mini-chinese", "zh"))
+        for number in range(len(examples.PAIRS[language]))
+    ],
+)
+def test_a_next_sentence_head_tells_the_pairs_that_are_offered_first(name, language, number):
+    """Next against random, with a clear margin; of the swapped pair it says what is announced."""
+    found = pairs.shown_example(number, language)
+    model = cm.load(ASSETS / "models" / name)
+    with torch.inference_mode():
+        said = judge_pairs(model, [found.pair(kind) for kind in pairs.KINDS])
+    yes = {kind: each.probabilities[0] for kind, each in zip(pairs.KINDS, said, strict=True)}
+    advice = f"choose another pair than “{found.first}” in PAIRS of app/examples.py: {yes}"
+    assert yes["next"] >= 0.6, advice
+    assert yes["other"] <= 0.2, advice
+    if language == "en" or number == 0:
+        assert yes["swapped"] >= 0.6, advice
+
+
+def test_what_is_offered_first_is_new_to_the_models_and_followed_by_the_primer():
+    everything = "".join(file.read_text("utf-8") for file in (ASSETS / "primer").glob("*.txt"))
+    for language, chosen in examples.PAIRS.items():
+        for number, texts in enumerate(chosen):
+            assert pairs.shown_example(number, language) == texts
+            assert len(set(texts)) == 4
+            assert not [text for text in texts if text in everything]
+        assert pairs.shown_example(len(chosen), language) == pairs.example(len(chosen), language)
 
 
 def test_words_of_a_byte_level_vocabulary_are_shown_without_their_blank():

@@ -275,7 +275,7 @@ def test_bars_are_as_tall_as_their_chance():
 def test_the_mask_tab_says_that_a_detective_fills_no_gaps(session):
     question = {"rev": 4, "text": TEXT, "model": "sleuth", "marks": hide(2)}
     answer = asyncio.run(mask.predict(session, question))
-    assert "It judges tokens and predicts none" in answer["error"]
+    assert "sleuth judges words and fills no gaps" in answer["error"]
 
 
 def test_the_picker_says_what_a_model_can_do(session):

@@ -59,7 +59,9 @@ def test_a_round_of_forging_and_judging(cloze, detective):
     assert page.inner_text('[data-side="human"] .fd-count') == score
 
     cloze.write("The capital is 天 .")
-    page.locator(".fd-who p", has_text="has no piece for 天 and reads [UNK]").wait_for()
+    page.locator(".view-tools .notes", has_text="has no piece for 天 and reads [UNK]").wait_for()
+    page.wait_for_function(SETTLED)
+    assert not page.locator(".fd-who p").count(), "the sentence bar says it already"
 
 
 def test_a_detective_in_the_bar_leaves_no_old_guesses_in_the_mask_tab(visit, detective):
@@ -69,8 +71,22 @@ def test_a_detective_in_the_bar_leaves_no_old_guesses_in_the_mask_tab(visit, det
     cloze.page.click("#sentence-model input")
     cloze.page.get_by_role("option").filter(has_text="zz-detective · judges").click()
     cloze.page.wait_for_selector('.view-predictions[data-state="error"]')
-    assert "judges tokens and predicts none" in cloze.page.inner_text(".view-predictions .problem")
-    assert not cloze.page.locator(".guess").first.is_visible()
+    problem = cloze.page.locator(".view-predictions .problem")
+    assert "zz-detective judges words and fills no gaps" in problem.inner_text()
+    assert not cloze.page.locator(".guess:visible").count()
+    # All of them would end there, too.
+    assert not cloze.page.locator(".example:visible").count()
+    cloze.page.click("#switch-pieces")
+    cloze.page.click("#clear")
+    cloze.page.wait_for_timeout(300)
+    assert problem.is_visible()
+    assert not cloze.page.locator(".guess:visible").count()
+    cloze.page.click("#open-generator")
+    cloze.page.wait_for_function("Cloze.sentence.model === 'zz-detective-generator'")
+    cloze.at(6).click()
+    cloze.settle()
+    assert problem.is_hidden()
+    assert cloze.page.locator(".example").first.is_visible()
 
 
 def test_narrow_and_dark_nothing_sticks_out(visit, detective):

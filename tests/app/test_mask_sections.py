@@ -130,7 +130,7 @@ def test_models_answer_through_their_own_heads(others):
     answer = ask(others, mask_models.models, 1, models=names)
     found = {entry["name"]: entry for entry in answer["models"]}
     assert [found[name].get("kind") for name in names] == ["masked", "causal", "order", None]
-    assert "predicts none" in found["tiny-judge"]["error"]
+    assert "fills no gaps" in found["tiny-judge"]["error"]
     for name in names[:3]:
         assert len(found[name]["fillings"]) == mask_models.WIDTH
         (own,) = score(others.model(name), [TEXT])

@@ -40,7 +40,7 @@ def marks(page):
 
 def test_an_example_follows_the_language_of_the_model(tab):
     page = tab.page
-    first = f"{ROOT} .mn-rows input >> nth=0"
+    first = f"{ROOT} .mn-rows textarea >> nth=0"
     page.evaluate(
         "Cloze.change({ model: 'elsewhere', card: { ...Cloze.sentence.card, language: 'zh' } })"
     )
@@ -73,7 +73,7 @@ def test_layers_move_the_marks_and_not_the_axes(tab, session):
     page.keyboard.press("End")
     assert marks(page) == last
     model = session.model("bert-mini")
-    texts = page.locator(f"{ROOT} .mn-rows input").evaluate_all("all => all.map(e => e.value)")
+    texts = page.locator(f"{ROOT} .mn-rows textarea").evaluate_all("all => all.map(e => e.value)")
     encodings = model.encode(texts)
     places = [
         (row, meaning.pieces_at(encoding, *meaning.find_word(text, "bank")))
@@ -98,7 +98,7 @@ def test_edits_neighbours_and_files(tab):
     page.wait_for_function(
         "() => document.querySelectorAll('.view-meaning .mn-paths .mark').length === 5"
     )
-    page.locator(f"{ROOT} .mn-rows input").nth(0).fill("<img src=x onerror=alert(1)> ${1}")
+    page.locator(f"{ROOT} .mn-rows textarea").nth(0).fill("<img src=x onerror=alert(1)> ${1}")
     page.wait_for_function(
         "() => document.querySelectorAll('.view-meaning .mn-paths .mark').length === 4"
     )

@@ -94,15 +94,12 @@ def test_each_head_answers_by_the_chosen_model_or_the_first_that_can(session):
 
 
 def test_a_head_that_nobody_has_is_none():
-    assert pairs.judges([], "x", ["masked_token"]) == {
-        "next_sentence": None,
-        "sentence_order": None,
-    }
+    assert pairs.judges([], "x", ["masked_token"]) == {"next_sentence": [], "sentence_order": []}
 
 
 def test_a_model_with_both_heads_answers_by_its_first():
     found = pairs.judges([], "both", ["sentence_order", "next_sentence"])
-    assert found == {"next_sentence": "both", "sentence_order": None}
+    assert found == {"next_sentence": ["both"], "sentence_order": []}
 
 
 def test_similarity_is_that_of_the_similarity_head(session):
@@ -179,6 +176,24 @@ def test_the_true_pair_against_the_others_by_both_kinds_of_encoder(session, monk
         assert answer["wins"]["mean"][kind] == {"won": means, "tied": 4 * (kind == "swapped")}
 
 
+def test_a_judge_that_always_says_the_same_is_told(session, monkeypatch):
+    monkeypatch.setattr(pairs, "MEASURED", 3)
+    same = dict.fromkeys(pairs.KINDS, 0.1)
+    told = dict(zip(pairs.KINDS, (0.9, 0.9, 0.1, 0.1), strict=True))
+    given = {"next_sentence": told, "sentence_order": same}
+    monkeypatch.setattr(pairs, "scores", lambda *_: given)
+    answer = asyncio.run(tab.measure(session, {"rev": 2, "model": "follows"}))
+    assert (answer["asked"], answer["constant"]) == (12, ["sentence_order"])
+
+
+@pytest.mark.parametrize(
+    ("yes", "same"), [(0, True), (4, True), (5, False), (48, False), (92, True), (96, True)]
+)
+def test_constant_means_nearly_always_the_same(yes, same):
+    assert pairs.constant(yes, 96) is same
+    assert not pairs.constant(0, 0)
+
+
 def test_wins_and_ties_are_counted():
     found = [
         {"next": 0.9, "swapped": 0.9, "same": 0.1, "other": 0.95},
@@ -217,7 +232,8 @@ def test_only_whole_numbers_name_examples(session):
 
     for number in (-1, 1.5, "1", None, 10**9):
         assert "number" in example(number)["error"]
-    assert example(4)["first"] == pairs.example(4).first
+    assert example(4)["first"] == pairs.shown_example(4).first != pairs.example(4).first
+    assert example(5)["first"] == pairs.example(5).first
     assert example(4)["language"] == "en"
 
 
@@ -233,7 +249,10 @@ def test_a_chinese_model_gets_chinese_examples_and_no_english_stand_in(session, 
     question = {"rev": 1, "model": "follows", "number": 4}
     answer = asyncio.run(tab.example(session, question))
     assert (answer["language"], answer["first"]) == ("zh", pairs.example(4, "zh").first)
-    assert list(ask(session)["answering"].values()) == ["follows", None]
+    answer = ask(session)
+    assert list(answer["answering"].values()) == ["follows", None]
+    # Installed it is, but it reads English: the page says so.
+    assert (answer["language"], answer["others"]) == ("zh", {"sentence_order": "order"})
 
 
 def test_long_texts_are_cut_and_say_so(session):

@@ -38,14 +38,25 @@ def test_examples_and_own_texts_are_judged_by_the_model(cloze, model):
     if "next_sentence" not in model.heads:
         pytest.skip("the shipped model has no next-sentence head")
     tab = Tab(cloze)
-    found = pairs.example(0)
+    found = pairs.shown_example(0)
+    announced = {
+        "next": "Right is “next”",
+        "swapped": "does not see order",
+        "same": "no answer is right or wrong",
+        "other": "Right is “random”",
+    }
     for kind in pairs.KINDS:
         tab.page.click(f'{ROOT} button[data-kind="{kind}"]')
         texts = found.pair(kind)
         tab.settle(*texts)
+        assert announced[kind] in tab.page.inner_text("#pr-expected")
         expected = judge_pair(model, *texts).probabilities[0]
         assert tab.chance("next_sentence") == pytest.approx(expected, abs=1e-6)
     assert tab.page.locator(".pr-square td[data-cell]").count() % 4 == 0
+    assert "points less probable" in tab.page.inner_text(".pr-effects")
+    assert "it goes by the topic, and it hardly minds the order" in tab.page.inner_text(
+        f"{ROOT} .summary"
+    )
     tab.page.fill("#pr-second", "<b>${alert(1)}</b>")
     tab.settle(found.first, "<b>${alert(1)}</b>")
     expected = judge_pair(model, found.first, "<b>${alert(1)}</b>").probabilities[0]
@@ -55,6 +66,18 @@ def test_examples_and_own_texts_are_judged_by_the_model(cloze, model):
     tab.page.fill("#pr-second", " ")
     tab.page.wait_for_selector(f'{ROOT}[data-state="error"]')
     assert "second text is empty" in tab.page.inner_text(f"{ROOT} .problem")
+
+
+def test_an_emptied_sentence_takes_the_old_answers_away(cloze):
+    tab = Tab(cloze)
+    assert tab.page.locator(f"{ROOT} .pr-body").is_visible()
+    tab.page.fill("#sentence-text textarea", "")
+    tab.page.wait_for_selector(f'{ROOT}[data-state="error"]')
+    assert "no text yet" in tab.page.inner_text(f"{ROOT} .problem")
+    assert tab.page.locator(f"{ROOT} .pr-body").is_hidden()
+    tab.cloze.write("Bees make honey.")
+    tab.page.wait_for_selector(f'{ROOT}[data-state="ready"]')
+    assert tab.page.locator(f"{ROOT} .pr-body").is_visible()
 
 
 def test_narrow_and_dark_nothing_sticks_out(visit):
@@ -71,9 +94,9 @@ def test_a_link_restores_the_pair_in_chinese_and_many_examples_are_asked(visit, 
     monkeypatch.setattr(pairs, "MEASURED", 3)
     tab = Tab(visit())
     tab.page.click("#pr-another")
-    tab.settle(*pairs.example(0).pair("next"))
+    tab.settle(*pairs.shown_example(0).pair("next"))
     tab.page.click("#pr-another")
-    found = pairs.example(1)
+    found = pairs.shown_example(1)
     tab.settle(*found.pair("next"))
     tab.page.click(f'{ROOT} button[data-kind="swapped"]')
     tab.settle(*found.pair("swapped"))

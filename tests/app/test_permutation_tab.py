@@ -19,6 +19,7 @@ from core_models import InputError
 from core_models.orderings import paper, released
 from core_models.tokenizer.files import Specials, Template
 from viz.permutation import Mask, masks_svg
+from viz.svg import PAPER
 
 PRIMER = Path(__file__).resolve().parents[2] / "assets" / "primer" / "english-world.txt"
 TEXT = "The capital of France is Paris ."
@@ -307,10 +308,12 @@ def test_the_shown_code_recomputes_the_answer(with_xlnet, variant, capsys):
     assert f"{last:.4e}"[:6] in printed or f"{last:.4f}" in printed
 
 
-def test_the_picture_has_a_ring_where_a_row_sees_itself():
+def test_the_picture_has_a_ring_at_the_place_of_each_row():
     mask = Mask(title="<both>", rows=[1, 0], seen=[[True, True], [False, True]])
-    svg = masks_svg([mask], ["a", "<b>"], title="t")
-    ElementTree.fromstring(svg)
-    assert svg.count("<circle") == 1
+    svg = masks_svg([mask], ["a", "<b>"], title="t", note="what it means")
+    texts = [node.text for node in ElementTree.fromstring(svg).iter()]
+    assert "what it means" in texts
+    rings = [line for line in svg.splitlines() if "<circle" in line]
+    assert [PAPER in ring for ring in rings] == [True, False], "seen and not seen"
     with pytest.raises(ValueError, match="one cell per piece"):
         masks_svg([mask], ["a"], title="t")

@@ -310,7 +310,7 @@ def test_the_newest_model_of_a_run_answers_and_not_what_an_older_one_said(models
 def test_only_runs_of_the_library_are_opened_and_the_picker_lists_them(models):
     session = Session(library=Shelf(models))
     try:
-        assert ("a, step 1", "run/a") in session.choices()
+        assert ("a, step 1 · gaps, next sentence", "run/a") in session.choices()
         for name in ("run/b", "run/../a", f"run/{models}", "run/"):
             with pytest.raises(InputError):
                 session.model(name)

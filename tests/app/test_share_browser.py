@@ -98,6 +98,64 @@ def test_a_lesson_opens_at_its_step_in_chinese(visit):
     assert re.search("第4步", page.locator(".tour-count").inner_text())
 
 
+def test_every_tab_is_a_step_of_the_history(visit):
+    page = visit(link="#text=The+sky+is+blue&model=bert-mini").page
+    page.wait_for_function("() => Cloze.sentence.text === 'The sky is blue'")
+    page.evaluate("window.sameVisit = true")
+    before = page.evaluate("history.length")
+    for tab in ("Budget", "Spans"):
+        page.get_by_role("tab", name=tab, exact=True).click()
+        wait_open(page, tab.lower())
+    page.wait_for_function("length => history.length === length", arg=before + 2)
+    page.click("#cloze-chips .chip >> nth=2")
+    page.wait_for_function("() => location.hash.includes('marks=')")
+    page.go_back()
+    wait_open(page, "budget")
+    page.wait_for_function("() => location.hash.includes('tab=budget')")
+    assert fragment(page)["marks"], "the sentence stays as it is"
+    page.go_back()
+    wait_open(page, "mask")
+    page.go_forward()
+    wait_open(page, "budget")
+    assert page.evaluate("[history.length, window.sameVisit]") == [before + 2, True]
+
+
+def test_a_tour_step_brings_its_lab_into_view(visit):
+    page = visit(width=390).page
+    page.click("#tour")
+    page.click(".tour-next")
+    wait_open(page, "attention")
+    page.wait_for_function(
+        "() => Math.abs(document.getElementById('tabs').getBoundingClientRect().top - 12) < 8"
+    )
+    text = page.locator(".tour-look").bounding_box()
+    tools = page.locator(".tour-next").bounding_box()
+    assert tools["y"] - (text["y"] + text["height"]) >= 5, "room for the ring of the focus"
+
+
+OFFLINE = "The server cannot be reached"
+
+
+def test_what_is_typed_while_the_server_is_away_is_read_when_it_is_back(visit):
+    cloze = visit()
+    page = cloze.page
+    page.context.set_offline(True)
+    page.fill("#sentence-text textarea", "The heart pumps blood .")
+    hint = page.locator(".view-chips .offline")
+    hint.wait_for()
+    assert OFFLINE in hint.inner_text()
+    page.get_by_role("tab", name="Spans", exact=True).click()
+    page.locator("#tab-spans .offline").wait_for()
+    page.fill("#sentence-text textarea", "The heart pumps much blood .")
+    page.context.set_offline(False)
+    page.wait_for_selector('.view-spans[data-state="ready"]', timeout=30_000)
+    page.wait_for_function("() => Cloze.sentence.text === 'The heart pumps much blood .'")
+    assert page.input_value("#sentence-text textarea") == "The heart pumps much blood ."
+    assert page.locator(".offline").count() == 0
+    # The browser itself reports what could not be fetched.
+    cloze.problems[:] = [each for each in cloze.problems if "ERR_INTERNET" not in each]
+
+
 LATE = """
 let cloze;
 Object.defineProperty(window, 'Cloze', { configurable: true, get: () => cloze, set: (made) => {

@@ -221,6 +221,12 @@ def test_the_charts_of_distances_and_of_the_table_are_files(open_tab):
                 page.click(f"#ts-{chart}-{kind}")
             files[chart, kind] = download.value.path().read_bytes()
         drawn = ElementTree.fromstring(files[chart, "svg-file"])
+        said = {node.text for node in drawn.iter()}
+        titles = {"distance": "What a distance is worth", "table": "Which distances look alike?"}
+        assert {titles[chart], "distance"} < said
+        if chart == "distance":
+            assert "content to position" in said
+            assert any((text or "").startswith("deberta-tiny · Layer 1 · Head 1") for text in said)
         curves = [path for path in drawn.iter() if path.tag.endswith("path")]
         assert curves
         assert all("var(" not in path.get("style", "") for path in curves)

@@ -51,6 +51,9 @@ def wanted(model, regime, **values):
 def test_rows_are_the_draws_of_every_regime(tab, model):
     for regime in timeline.REGIMES:
         assert tab.cases(regime) == wanted(model, regime)
+        kept = "".join(tab.cases(regime)).count("K")
+        counted = tab.page.inner_text(f'{ROOT} [data-regime="{regime}"] .tl-legend')
+        assert f"kept: {kept} of " in counted
     tab.page.click(f'{ROOT} button[data-kind="whole_word"]')
     tab.settle()
     tab.page.click("#tl-next")
@@ -88,6 +91,10 @@ def test_a_regime_alone_and_the_file(tab):
     tab.page.click(f'{ROOT} button[data-regime="static"]')
     assert tab.page.locator(f"{ROOT} .tl-grid").count() == 1
     assert len(set(tab.cases("static"))) == 1
+    letters = "".join(tab.cases("static"))
+    total = sum(letters.count(letter) for letter in "MRK")
+    legend = tab.page.locator(f"{ROOT} .tl-legend:visible").inner_text()
+    assert f"[MASK]: {letters.count('M')} of {total} " in legend
     with tab.page.expect_download() as download:
         tab.page.click(f'{ROOT} [data-save="csv"]')
     with download.value.path().open(encoding="utf-8") as file:

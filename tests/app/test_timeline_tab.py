@@ -72,8 +72,9 @@ def test_every_draw_is_that_of_the_core(session, model, kind):
         for position, text in shown["random"].items():
             assert text == model.tokenizer.display(int(masked.inputs[0, int(position)]))
         assert len(shown["random"]) == letters.count("R")
-    total = Counter("".join(shown["cases"] for shown in answer["draws"]))
-    assert answer["cases"] == {case: total[case] for case in "MRK"}
+    for found in answer["regimes"].values():
+        total = Counter("".join(answer["draws"][n]["cases"] for n in found["visits"]))
+        assert found["cases"] == {case: total[case] for case in "MRK"}
 
 
 def test_regimes_visit_the_draws_they_should(session):
@@ -167,7 +168,7 @@ def test_formats_are_those_of_the_core(session, model, name):
         (tab.formats, {"length": 8}, "whole number from 32 to 256"),
         (tab.export, {"what": "exe"}, "svg or csv"),
         (tab.export, {"what": ["svg"]}, "svg or csv"),
-        (tab.export, {"what": "svg", "regime": "x"}, "one of static, copies, dynamic"),
+        (tab.export, {"what": "svg", "regime": "x"}, "one of static, copies, dynamic, all"),
     ],
 )
 def test_bad_input_is_explained(session, answer, values, match):
@@ -195,6 +196,10 @@ def test_files_hold_every_mask(session):
     assert len(rows) == wanted
     svg = ask(session, tab.export, what="svg", regime="copies", text="a <b> & ${x}")["text"]
     ElementTree.fromstring(svg)
+    assert svg.count("masking with copies") == 2, "once as it is drawn, once as its key"
+    every = ask(session, tab.export, what="svg", regime="all")["text"]
+    for said in ("static masking", "dynamic masking", "it sees the piece itself"):
+        assert said in every
 
 
 @pytest.mark.parametrize("kind", timeline.KINDS)
@@ -208,8 +213,11 @@ def test_the_shown_code_recomputes_the_masks(session, kind, capsys):
 
 
 def test_the_picture_has_a_letter_per_case():
-    svg = timeline_svg([".MK", "R.."], ["a", "b", "<c>"], title="t")
-    letters = [node.text for node in ElementTree.fromstring(svg).iter() if node.text in set("MRK")]
-    assert letters == ["M", "K", "R"]
-    with pytest.raises(ValueError, match="one letter per piece"):
-        timeline_svg(["."], ["a", "b"], title="t")
+    drawn = [("one", [".MK", "R.."]), ("two", ["K.."])]
+    svg = timeline_svg(drawn, ["a", "b", "<c>"], title="t", legend=[("M", "what it sees")])
+    texts = [node.text for node in ElementTree.fromstring(svg).iter()]
+    assert [text for text in texts if text in set("MRK")] == ["M", "M", "K", "R", "K"]
+    assert {"one", "two", "what it sees"} < set(texts)
+    for bad in ([("one", ["."])], [("one", [])], []):
+        with pytest.raises(ValueError, match="one letter per piece"):
+            timeline_svg(bad, ["a", "b"], title="t")

@@ -91,6 +91,14 @@ def test_an_empty_text_is_explained_and_the_next_one_works(tab):
     assert tab.page.locator(f"{ROOT} .problem").is_visible()
     tab.write("Paris is here.")
     assert tab.page.locator(f"{ROOT} .problem").is_hidden()
+    assert tab.page.locator(".tok-row").first.is_visible()
+    # Not only blanks: nothing at all.
+    tab.page.fill("#sentence-text textarea", "")
+    tab.page.wait_for_selector(f'{ROOT}[data-state="error"]')
+    for gone in (".tok-row", ".tok .summary", '.tok [data-save="csv"]'):
+        assert tab.page.locator(gone).first.is_hidden()
+    tab.write("Paris is here.")
+    assert tab.page.locator(".tok-row").first.is_visible()
 
 
 def test_the_table_and_the_file_hold_every_piece(tab):

@@ -93,6 +93,55 @@ def test_every_family_stands_under_its_template(session):
     assert sum(map(len, shapes.values())) == len(cm.families())
 
 
+def test_models_that_differ_from_the_published_ones_say_how():
+    """The shipped SpanBERT reads small letters; XLNet and DeBERTa frame a text otherwise."""
+    infos = [
+        cm.ModelInfo(
+            name=name,
+            family=family,
+            title=name,
+            description="",
+            heads=(),
+            parameters=1,
+            folder=tokenizers.FOLDER.parent / "models" / name,
+        )
+        for name, family in (
+            ("bert-mini", "bert"),
+            ("spanbert-mini", "spanbert"),
+            ("xlnet-mini", "xlnet"),
+            ("deberta-mini", "deberta"),
+            ("roberta-mini", "roberta"),
+            ("gone", "bert"),
+        )
+    ]
+    assert tokenizers.differences(infos) == {
+        "spanbert": [{"model": "spanbert-mini", "lowercase": True}],
+        "xlnet": [
+            {
+                "model": "xlnet-mini",
+                "single": "A [SEP] [CLS]",
+                "pair": "A [SEP] B [SEP] [CLS]",
+                "mask": "[MASK]",
+            }
+        ],
+        "deberta": [
+            {
+                "model": "deberta-mini",
+                "single": "<s> A </s>",
+                "pair": "<s> A </s> B </s>",
+                "mask": "<mask>",
+            }
+        ],
+    }
+
+
+def test_the_summary_says_what_it_counts(session):
+    text = "Unbelievable! A b c."
+    answer = ask(session, text=text)
+    letters = len(text.replace(" ", ""))
+    assert answer["summary"].endswith(f"the same {letters} characters (blanks not counted).")
+
+
 def test_templates_of_pairs_and_segments(session):
     pairs = {entry["mask"] + entry["padding"]: entry["pair"] for entry in tokenizers.templates()}
     assert [slot["text"] for slot in pairs["<mask>right"]] == [

@@ -28,6 +28,39 @@ ENGLISH = """name => [...document.querySelectorAll(
   .filter((text) => !/[\\u4e00-\\u9fff]/.test(text))"""
 
 
+LABS = ("Why", "Permutation", "Spans", "Timeline", "Terms")
+
+
+def test_an_emptied_sentence_leaves_no_old_results(visit):
+    page = visit(link=SENTENCE).page
+    page.wait_for_function("() => Cloze.sentence.marks.size === 1")
+    for label in LABS:
+        page.wait_for_function(OPEN, arg=[label.lower(), label], polling=250)
+        view = page.locator(f".view-{label.lower()}")
+        page.wait_for_selector(f'.view-{label.lower()}[data-state="ready"]', timeout=60_000)
+        page.fill("#sentence-text textarea", "")
+        problem = view.locator(".problem:visible")
+        problem.wait_for()
+        assert problem.inner_text().startswith("There is no text yet")
+        assert not view.locator(".summary:visible").count()
+        page.fill("#sentence-text textarea", "The capital of France is Paris .")
+        problem.wait_for(state="hidden" if label != "Why" else "visible")
+        page.wait_for_function("() => Cloze.sentence.tokens.length > 8")
+        page.evaluate("Cloze.setHidden([Cloze.sentence.tokens[6]], true)")
+
+
+def test_a_refused_seed_is_forgiven_with_the_next_draw(visit):
+    page = visit().page
+    page.fill("#sentence-seed input", "99999999999")
+    page.click("#draw")
+    notes = page.locator(".view-tools .notes")
+    notes.get_by_text("it must be a whole number").wait_for()
+    page.fill("#sentence-seed input", "3")
+    page.click("#draw")
+    notes.wait_for(state="hidden")
+    assert page.evaluate("Cloze.sentence.marks.size") > 0
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("language", "width", "dark"), VISITS)
 def test_every_tab_opens_and_fits(visit, language, width, dark):

@@ -132,6 +132,20 @@ def test_a_dataset_by_its_name(tmp_path: Path) -> None:
 # --- bad input -----------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.jsonl"])
+def test_lines_may_end_as_old_programs_wrote_them(tmp_path: Path, name: str) -> None:
+    cells = {"a.csv": ["text,n", "Hello.,1", '"One, ""two""\ror three.",2'], "a.tsv": ["text\tn"]}
+    cells["a.tsv"] += ["Hello.\t1", '"One, ""two""\ror three."\t2']
+    cells["a.jsonl"] = ['{"text": "Hello."}', '{"text": "One, \\"two\\"\\ror three."}']
+    found = []
+    for end in ("\r", "\n", "\r\n"):
+        (tmp_path / name).write_bytes("".join(line + end for line in cells[name]).encode())
+        found.append(list(read_documents(tmp_path / name)))
+    assert found[0] == found[1] == found[2]
+    assert found[0][0] == ["Hello."]
+    assert " ".join(found[0][1]).startswith('One, "two"')
+
+
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
@@ -152,6 +166,13 @@ def test_a_dataset_by_its_name(tmp_path: Path) -> None:
         ("a.csv", b"id,text\n1,a\n2,b,c\n", "line 3: 3 cells, but 2 columns"),
         ("a.csv", b'id,text\n1,a\n2,"b\n', "unexpected end of data"),
         ("a.csv", b"a,a\n1,2\n", "two columns have the same name"),
+        (
+            "a.jsonl",
+            b'{"text": "ab\\ud800"}',
+            r"line 1: 'text' holds half a character .*ud800, after 2",
+        ),
+        ("a.jsonl", b'{"text": ["a", "\\udfff b"]}', r"line 1: 'text' holds half a character"),
+        ("a.jsonl", b'{"text": ' + b"9" * 5000 + b"}", "line 1 is not JSON"),
         ("a.txt.gz", b"plain", r"a\.txt\.gz is damaged"),
         ("a.txt.gz", gzip.compress(b"cut off" * 99, mtime=0)[:30], r"a\.txt\.gz is damaged"),
         ("a.csv.xz", lzma.compress(b"cut off" * 99)[:40], r"a\.csv\.xz is damaged"),

@@ -125,7 +125,7 @@ def pictures(text: str) -> dict[str, str]:
             [spans.SpanColumn(text=text, seen=text, place=0, own=1e-9)], title=text
         ),
         "terms": terms.maps_svg([term], rows=[text], columns=columns, title=text),
-        "timeline": timeline.timeline_svg(["M"], [text], title=text),
+        "timeline": timeline.timeline_svg([(text, ["M"])], [text], title=text),
         "tokenizers": tokenizers.pieces_svg(
             [tokenizers.Line(title=text, pieces=[piece])], title=text
         ),

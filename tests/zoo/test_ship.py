@@ -18,7 +18,7 @@ from core_models.zoo.measure import Questions, measure, rounding
 from core_models.zoo.weights import fingerprint
 from tests.core.tiny_models import new, tiny
 
-RUN: dict[str, Any] = {"text": "primer", "tokens": 12, "held_out": {}}
+RUN: dict[str, Any] = {"texts": ["primer"], "tokens": 12, "held_out": {}}
 SENTENCES = "The red fox sees a small dog.\nThe dog likes the old house.\nBirds sing in the tree.\n"
 
 

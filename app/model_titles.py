@@ -1,0 +1,28 @@
+"""How the list of models names them."""
+
+from collections.abc import Sequence
+
+import core_models as cm
+
+HEADS = {
+    "masked_token": "gaps",
+    "permutation": "gaps in any order",
+    "causal": "next token",
+    "span_boundary": "spans",
+    "next_sentence": "next sentence",
+    "sentence_order": "sentence order",
+    "replaced_token": "judges tokens",
+}
+"""What a head answers, for the list of models."""
+
+
+def title_of(info: cm.ModelInfo) -> str:
+    """The title of a model, or its name and the heads that it has."""
+    if info.title != info.name:
+        return info.title
+    return with_heads(info.name, info.heads)
+
+
+def with_heads(name: str, heads: Sequence[str]) -> str:
+    """A name, and what its heads answer."""
+    return f"{name} · {', '.join(HEADS.get(head, head) for head in heads) or 'no head'}"
