@@ -40,6 +40,8 @@ class Count:
     mask_decoder: int = 0
     """Absolute positions of the mask decoder; published figures leave them out, and so do the
     sums below, but for ``trained``."""
+    gap_head: int = 0
+    """The head that fills gaps, without the tied table; XLNet's stands for its query stream."""
     untrained_pooler: int = 0
     """A pooler that the released classes carry although no objective trains it (RoBERTa)."""
     config: Config | None = field(default=None, repr=False, compare=False)
@@ -78,8 +80,8 @@ class Count:
 
     @property
     def masked(self) -> int:
-        """The encoder with its masked-token head, without the pooler."""
-        return self.encoder + self.heads.get("masked_token", 0)
+        """The encoder with the head that fills gaps, trained or not, without the pooler."""
+        return self.encoder + self.gap_head
 
     @property
     def pretraining(self) -> int:
@@ -157,6 +159,8 @@ def count(config: Config) -> Count:
     with torch.device("meta"):
         encoder = Encoder(config)
         heads = {name: build_head(name, config, encoder.embeddings) for name in config.objectives}
+        gaps = "permutation" if config.query_stream else "masked_token"
+        gap_head = build_head(gaps, config, encoder.embeddings)
     e = encoder.embeddings
     blocks = list(encoder.blocks)
     sizes = {name: _size(head) for name, head in heads.items()}
@@ -187,6 +191,7 @@ def count(config: Config) -> Count:
         relative=_size(encoder.table if isinstance(encoder.table, nn.Module) else None),
         convolution=_size(encoder.convolution),
         mask_decoder=_size(encoder.mask_decoder),
+        gap_head=_size(gap_head) - (e.pieces.weight.numel() if _ties(gap_head, e.pieces) else 0),
         untrained_pooler=0 if pooler else _idle_pooler(config),
         config=config,
     )

@@ -44,6 +44,7 @@ def test_published_counts(name: str) -> None:
         found.all_blocks,
     )
     assert figures == FIGURES[name]
+    assert count(config).masked == FIGURES[name][1]
 
 
 def test_every_size_has_a_figure() -> None:
