@@ -12,6 +12,11 @@ HEADS = {
     "next_sentence": "next sentence",
     "sentence_order": "sentence order",
     "replaced_token": "judges tokens",
+    "classify": "labels of texts",
+    "regress": "scores of texts",
+    "tag": "labels of words",
+    "span": "answers in texts",
+    "similarity": "likeness of texts",
 }
 """What a head answers, for the list of models."""
 

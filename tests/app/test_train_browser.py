@@ -213,7 +213,7 @@ def test_runs_are_compared_copied_and_deleted_after_asking_twice(visit, runs, fi
     page.get_by_role("checkbox", name="Compare Other").check()
     page.wait_for_selector(".train-legend li:nth-child(2)")
     row = page.locator(".train-diff tr", has_text="seed")
-    assert row.locator("td").all_inner_texts() == ["not set", "7"]
+    assert row.locator("td").all_inner_texts() == ["1", "7"]
     page.click("#train-again")
     page.wait_for_selector(".train-form[data-state=ready]")
     assert page.input_value("#train-steps") == "100000"

@@ -232,7 +232,7 @@ def test_charts_and_heads_show_what_the_run_has(visit, make):
     link = page.locator("#train-export")
     assert link.get_attribute("href") == f"/train/runs/{name}/model.zip"
     assert page.inner_text(".train-export .train-note") == "step 40, 3.0 MB"
-    page.get_by_role("checkbox", name="Compare Other").check()
+    page.locator("li", has=other).get_by_role("checkbox", name="Compare Other").check()
     page.wait_for_selector(".train-legend li:nth-child(2)")
     names = page.locator(".train-curves .baseline-name").all_text_contents()
     assert sorted(names) == [

@@ -301,7 +301,7 @@ def test_a_head_switched_off_gives_nothing() -> None:
     ],
 )
 def test_an_edit_that_would_change_nothing_is_refused(edit: Edit, message: str) -> None:
-    encoder = cm.load("deberta-mini").encoder
+    encoder = new("deberta").encoder
     batch = cm.Batch(input_ids=torch.tensor([[2, 9, 3]]))
     with pytest.raises(ValueError, match=message):
         encoder(batch, trace=Trace(edits=[edit]))
