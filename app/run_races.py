@@ -7,13 +7,11 @@ from typing import Any
 from app import run_config, run_texts
 from app.runs import Runs
 from core_models import InputError
-from core_models.config import Config
-from core_models.counts import count
 from core_models.families import FAMILIES
-from core_models.joint import generator_config
 from core_models.tasks import sets
 from core_models.training import race_schema, settings
-from core_models.training.plan import Plan, plan_for
+from core_models.training.plan import plan_for
+from core_models.training.race_cost import Cost, cost_of
 from core_models.training.race_folder import RaceFolder
 from core_models.training.race_schema import Entrant, Race
 from core_models.training.shape import build_config
@@ -41,7 +39,6 @@ _OBJECTIVES: dict[str, dict[str, float]] = {
 }
 _ANY_STEPS = 1_000_000
 """Stands in for the steps of a budget of operations, until they are worked out."""
-_SELECTED = ("masked_token", "span_boundary", "permutation")
 _KEPT = ("name", "size", "objectives", "masking")
 
 
@@ -99,15 +96,14 @@ def check(runs: Runs, config: Any, texts: Sequence[Any], source: str | None) -> 
 
 def _row(race: Race, entrant: Entrant) -> dict[str, Any]:
     options = settings.parse(run_values(race, entrant))
-    config, plan = _planned(race, options)
-    generator = _generator(options, config, plan)
+    cost = _cost(race, options)
     return {
         "name": entrant.name,
-        "title": FAMILIES[config.family].title,
-        "parameters": count(config).trained,
-        "generator": None if generator is None else count(generator).trained,
+        "title": FAMILIES[cost.family].title,
+        "parameters": cost.parameters,
+        "generator": cost.generator_parameters or None,
         "steps": options.steps,
-        "flops": options.steps * _step_flops(options, config, plan),
+        "flops": options.steps * cost.flops_per_step,
     }
 
 
@@ -118,41 +114,17 @@ def run_values(race: Race, entrant: Entrant) -> dict[str, Any]:
     if steps is None:
         options = settings.parse(values)
         assert race.budget.flops is not None
-        cost = _step_flops(options, *_planned(race, options))
+        cost = _cost(race, options).flops_per_step
         values["steps"] = max(1, round(race.budget.flops / cost))
     return values
 
 
-def _planned(race: Race, options: settings.Settings) -> tuple[Config, Plan]:
+def _cost(race: Race, options: settings.Settings) -> Cost:
+    """With examples as long as they may be: how long they are shows when the text is cut."""
     config = build_config(options, race.tokenizer.vocabulary, 0)
     plan = plan_for(options, config)
-    return replace(config, objectives=tuple(plan.objectives)), plan
-
-
-def _generator(options: settings.Settings, config: Config, plan: Plan) -> Config | None:
-    if "replaced_token" not in plan.objectives:
-        return None
-    wanted = options.generator
-    return generator_config(
-        config, layers=wanted.layers, width=wanted.width, heads=wanted.heads, inner=wanted.inner
-    )
-
-
-def _step_flops(options: settings.Settings, config: Config, plan: Plan) -> float:
-    """Operations of an update, as the race counts them."""
-    generator = _generator(options, config, plan)
-    each = [config] if generator is None else [config, generator]
-    return options.batch_size * sum(_training(one, options.data.max_length, plan) for one in each)
-
-
-def _training(config: Config, length: int, plan: Plan) -> float:
-    """As `core_models.training.race_measure` counts: few positions reach the larger heads."""
-    parts = count(config).flops(length)
-    heads = sum(
-        value * (plan.masking.rate if name in _SELECTED else 1.0)
-        for name, value in parts.heads.items()
-    )
-    return 3 * (parts.encoder + parts.mask_decoder + heads)
+    config = replace(config, objectives=tuple(plan.objectives))
+    return cost_of(options, config, plan, options.data.max_length)
 
 
 def live(runs: Runs, run: str) -> dict[str, Any]:

@@ -11,7 +11,7 @@ export const TONES = ['--model', '--hidden-mark', '--kept-mark', '--random-mark'
 const SHARED = TONES.length - 1; // what some of the runs have in common
 const DASHES = ['', '7 4', '2 3', '9 3 2 3', '4 2'];
 
-function node(tag, values, ...children) {
+export function node(tag, values, ...children) {
   const made = document.createElementNS(SVG, tag);
   for (const [name, value] of Object.entries(values)) {
     if (name === 'text') made.textContent = value;

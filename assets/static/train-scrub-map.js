@@ -1,21 +1,12 @@
 // Training: where the words of the sentence look at one snapshot, as a small map of one layer and head.
+import { node } from './train-chart.js';
+
 const { element, format, t, texts } = window.Cloze;
 const TEXT = texts({
   title: 'Where each word looks', layer: 'Layer', head: 'Head', mean: 'mean', label: 'Attention map: each row is a word that looks, each column one that is looked at. Arrow keys move.',
 });
-const SVG = 'http://www.w3.org/2000/svg';
 const MOST_LETTERS = 9;
 const CELL = 24;
-
-function node(tag, values, ...children) {
-  const made = document.createElementNS(SVG, tag);
-  for (const [name, value] of Object.entries(values)) {
-    if (name === 'text') made.textContent = value;
-    else if (value !== undefined) made.setAttribute(name, value);
-  }
-  made.append(...children);
-  return made;
-}
 
 const short = (text) => ([...text].length > MOST_LETTERS ? `${[...text].slice(0, MOST_LETTERS - 1).join('')}…` : text);
 const entries = (count, first) => [...(first ? [['', first]] : []), ...Array.from({ length: count }, (_, n) => [String(n), String(n + 1)])];
