@@ -16,6 +16,7 @@ RoBERTa's formats are those of arXiv 1907.11692, section 4.2.
 import itertools
 import random
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 from core_models.data.corpus import Corpus
 from core_models.data.order_pairs import sentence_order
@@ -55,6 +56,7 @@ def examples(
     max_length: int,
     generator: random.Random,
     short_probability: float = 0.1,
+    random_for_lone: bool = True,
 ) -> Iterator[Example]:
     """One pass over the documents in a format.
 
@@ -66,6 +68,7 @@ def examples(
         generator: Source of all draws; unused by the formats in `FIXED`.
         short_probability: Share of documents cut into shorter chunks, for ``next_sentence`` and
             ``sentence_order``.
+        random_for_lone: What ``sentence_order`` does with chunks of one sentence, see there.
 
     Yields:
         Examples in the order of the documents.
@@ -73,7 +76,10 @@ def examples(
     Raises:
         InputError: Unknown name, too few documents, or ``max_length`` too small.
     """
-    pairs = {"next_sentence": next_sentence, "sentence_order": sentence_order}
+    pairs = {
+        "next_sentence": next_sentence,
+        "sentence_order": partial(sentence_order, random_for_lone=random_for_lone),
+    }
     runs = {"full_sentences": full_sentences, "doc_sentences": segments, "single": single}
     if name in pairs:
         return pairs[name](

@@ -3,7 +3,7 @@
 import json
 import math
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -135,6 +135,8 @@ def _build(
         raise InputError(
             "data.held_out: the held-out documents hold no text; use more documents, or 0"
         )
+    if plan.format == "sentence_order" and not settings.data.random_for_lone:
+        _check_order(corpus, {"training": range(first), "held-out": range(first, last)})
     if unseen:
         examples[HELD_OUT] = cutter.examples(range(first, last), _VALIDATION_COPIES, "held out")
     tokenizer.save(folder / "tokenizer")
@@ -153,6 +155,17 @@ def _build(
         "ingredients": ingredients,
     }
     (folder / _FACTS).write_text(json.dumps(facts, indent=2) + "\n", encoding="utf-8")
+
+
+def _check_order(corpus: Corpus, splits: Mapping[str, range]) -> None:
+    """Every split needs a document of which two parts can change places."""
+    for split, chosen in splits.items():
+        if chosen and all(len(corpus.bounds(document)) < 3 for document in chosen):
+            raise InputError(
+                f"data.texts: no {split} document has two sentences, so there is no order to "
+                "learn; sentences stand on lines of their own, an empty line ends a document "
+                "(data.paragraphs: true splits lines into sentences)."
+            )
 
 
 def _read(settings: Settings, texts: list[str], beside: Path) -> Iterator[list[str]]:
@@ -226,6 +239,7 @@ class _Cutter:
                 max_length=data.max_length,
                 generator=generator,
                 short_probability=data.short_probability,
+                random_for_lone=data.random_for_lone,
             )
 
 

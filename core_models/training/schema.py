@@ -162,6 +162,10 @@ class DataSettings(Part):
     """Longest example in tokens, [CLS] and [SEP] included."""
     short_probability: Share = 0.1
     """Share of documents cut into pairs of a random shorter length (BERT: 0.1)."""
+    random_for_lone: bool = False
+    """sentence_order only: whether a lone sentence is paired with text of another document and
+    called swapped, as in ALBERT's released code; false = left out, because topic gives such pairs
+    away, so that they teach no order and flatter the accuracy."""
     duplicates: Annotated[int, Field(ge=1, le=1000)] = 10
     """How many times the documents are cut into examples, where the cuts are drawn (BERT: 10)."""
     singles: Share = 0.0

@@ -5,8 +5,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 import core_models as cm
 from core_models.data.store import TokenStore
+from core_models.errors import InputError
 from core_models.tokenizer import Tokenizer
 from core_models.training import settings
 from core_models.training.folder import RunFolder
@@ -36,3 +39,37 @@ def test_training_only_texts_are_never_held_out(tmp_path: Path, toy: Toy) -> Non
         for s, w in zip(held, words, strict=True)
     ]
     assert not any("zebra" in line for line in said[1])
+
+
+def _order_pairs(folder: Path, toy: Toy, text: str, **more: Any) -> TokenStore:
+    """Training examples of a run for sentence order over one text."""
+    folder.mkdir()
+    (folder / "text.txt").write_text(text)
+    data = (
+        toy()["data"]
+        | {"texts": ["text.txt"], "held_out": 0.0, "duplicates": 4, "singles": 0.0}
+        | more
+    )
+    objectives = {"masked_token": 1.0, "sentence_order": 1.0}
+    run = RunFolder(folder)
+    run.config_path.write_text(json.dumps(toy(data=data, objectives=objectives)))
+    values = settings.read(run.config_path)
+    prepare(run, values, plan_for(values, cm.size("bert-mini")))
+    return TokenStore.open(run.data_path / "store", "train")
+
+
+def test_lone_sentences_teach_order_only_where_the_released_code_is_asked_for(
+    tmp_path: Path, toy: Toy
+) -> None:
+    text = "the cat sees a dog.\nthe dog sees a cat.\n\n" * 40 + "a lone sentence.\n\n" * 40
+    paper = _order_pairs(tmp_path / "paper", toy, text)
+    released = _order_pairs(tmp_path / "released", toy, text, random_for_lone=True)
+    labels = [store.batch(range(len(store))).pair_labels.tolist() for store in (paper, released)]
+    assert len(labels[0]) < len(labels[1])
+    assert 0.35 < sum(labels[0]) / len(labels[0]) < 0.65
+    assert sum(labels[1]) / len(labels[1]) > 0.65, "lone sentences are all called swapped"
+
+
+def test_text_without_neighbours_is_refused_for_order(tmp_path: Path, toy: Toy) -> None:
+    with pytest.raises(InputError, match="two sentences"):
+        _order_pairs(tmp_path / "run", toy, "a lone sentence.\n\n" * 40)
