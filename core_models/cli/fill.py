@@ -1,6 +1,7 @@
 """``fill``: what the model puts in place of [MASK]."""
 
 import argparse
+import sys
 from typing import TYPE_CHECKING
 
 from core_models.cli.arguments import add_json, add_model, positive
@@ -46,6 +47,13 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
         watch=arguments.watch,
         pair=arguments.pair,
     )
+    if result.truncated:
+        if not result.predictions:
+            raise cm.InputError(
+                f"The text is longer than the {model.longest} pieces that {model.name} reads, and "
+                "no [MASK] stands within them; shorten the text."
+            )
+        sys.stderr.write(f"note: only the first {model.longest} pieces of the text were read.\n")
     if not result.predictions:
         raise cm.InputError(
             "There is nothing to fill: write [MASK] where a word is missing, "

@@ -1,6 +1,7 @@
 """``finetune``: a model learns a labelled set and is measured beside the baselines."""
 
 import argparse
+import os
 import sys
 from dataclasses import asdict
 from pathlib import Path
@@ -70,8 +71,8 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
     from core_models.tasks import sets
     from core_models.tasks.finetune import finetune
 
-    if arguments.save and Path(arguments.save).exists():
-        raise InputError(f"{arguments.save} exists already; name a new folder.")
+    if arguments.save:
+        _make_room(Path(arguments.save))
     settings = _settings(arguments)
     task = sets.load(
         arguments.set, arguments.dev, kind=arguments.kind, columns=_columns(arguments.column)
@@ -86,6 +87,18 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
     else:
         _print(output, result)
     return 0
+
+
+def _make_room(folder: Path) -> None:
+    """See to it that the model can be written when it is done, not only then."""
+    if folder.exists():
+        raise InputError(f"{folder} exists already; name a new folder.")
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"Cannot write to {folder.parent}: {error.strerror}.") from None
+    if not os.access(folder.parent, os.W_OK):
+        raise InputError(f"Cannot write to {folder.parent}: no permission.")
 
 
 def _settings(arguments: argparse.Namespace) -> "Settings":
@@ -152,6 +165,8 @@ def _print(output: Output, result: "Result") -> None:
     rows.append(["this model", *(_cell(result.report.metrics[name]) for name in names)])
     output.table(rows, right=range(1, len(names) + 1))
     output.line()
+    if result.report.threshold is not None:
+        output.line('best_f1: with the best threshold for "no answer", chosen on these very rows.')
     output.line(
         f"Best epoch {result.best_epoch} of {len(result.history)}, by {result.report.main}."
     )

@@ -50,6 +50,11 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
         _check(model, chunk, arguments.file)
         scores = score(model, [text for _, text in chunk], batch_size=arguments.batch_size)
         for (number, _), item in zip(chunk, scores, strict=True):
+            if item.truncated:
+                sys.stderr.write(
+                    f"note: line {number} is longer than {model.longest} pieces; its end is left "
+                    "out of the score.\n"
+                )
             values = {"line": number, **item.to_json()}
             tokens = values.pop("per_token")
             if arguments.json:

@@ -51,7 +51,7 @@ def evaluate_forgeries(
         seed: Of the hidden places and of the draws.
 
     Raises:
-        InputError: Vocabularies differ, or no token was replaced.
+        InputError: Vocabularies differ, a sentence has no piece, or no token was replaced.
     """
     if generator.tokenizer.fingerprint != discriminator.tokenizer.fingerprint:
         raise InputError("Generator and discriminator have different vocabularies.")
@@ -60,8 +60,11 @@ def evaluate_forgeries(
     labels: list[bool] = []
     hidden = lucky = 0
     tokenizer = generator.tokenizer
-    for sentence in sentences:
-        (encoding,) = generator.encode([sentence])
+    for number, sentence in enumerate(sentences, start=1):
+        try:
+            (encoding,) = generator.encode([sentence])
+        except InputError as error:
+            raise InputError(f"Sentence {number}: {error}") from None
         masked = uniform(
             torch.tensor(encoding.ids),
             ~torch.tensor(encoding.special),

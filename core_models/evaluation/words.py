@@ -45,8 +45,9 @@ class WordsResult:
     """exp of the mean of -log p(word | the rest of its sentence)."""
     pieces_per_word: float
     unknown: float
-    """Share of words with an unknown piece; they count as wrong and are left out of the
-    perplexity, as the probability of "unknown" says nothing about the word."""
+    """Share of words with an unknown piece, or beyond the last piece that the model reads of their
+    sentence; they count as wrong and are left out of the perplexity, as the probability of
+    "unknown" says nothing about the word."""
 
 
 class _Question(NamedTuple):

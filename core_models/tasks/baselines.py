@@ -55,8 +55,8 @@ def _weighted_words(task: TaskSet) -> list[Said]:
 
 
 def _grams(task: TaskSet) -> dict[str, object]:
-    """Words; for Chinese characters and pairs of them."""
-    if task.chinese:
+    """Words; for Chinese, and for texts without a word (emoji), characters and pairs of them."""
+    if task.chinese or not any(re.search(r"\w", _whole(row)) for row in task.train):
         return {"analyzer": "char", "ngram_range": (1, 2)}
     return {"token_pattern": r"(?u)\b\w+\b"}
 

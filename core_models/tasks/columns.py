@@ -43,7 +43,7 @@ def guess(
     for together in ({"tokens", "tags"}, {"context", "question"}):
         if not together <= found.keys():  # a lone "labels" or "query" means something else
             found = {r: c for r, c in found.items() if r not in together or r in (columns or {})}
-    found = _by_values(table, found)
+    found = _by_values(table, found, labelled=kind in ("classify", "pair"))
     fitting = [k for k in ("tag", "answer", "pair", "regress", "classify") if _fits(k, found)]
     if kind is None and "regress" in fitting and "score" in (columns or {}):
         kind = "regress"
@@ -59,8 +59,11 @@ def guess(
     return Guess(kind, {role: column for role, column in found.items() if role in used})
 
 
-def _by_values(table: Table, found: dict[str, str]) -> dict[str, str]:
-    """Fill text, label and score from what the other columns hold."""
+def _by_values(table: Table, found: dict[str, str], *, labelled: bool) -> dict[str, str]:
+    """Fill text, label and score from what the other columns hold.
+
+    ``labelled``: labels are wanted, also where they look like a measure.
+    """
     if {"tokens", "tags"} <= found.keys() or {"context", "question"} <= found.keys():
         return found
     found = dict(found)
@@ -77,7 +80,8 @@ def _by_values(table: Table, found: dict[str, str]) -> dict[str, str]:
             found["label"] = min(few, key=lambda c: len({str(r.get(c)) for r in sample}))
         elif measures:
             found["score"] = measures[0]
-    if "score" not in found and "label" in found and _is_measure(sample, found["label"]):
+    looks = "label" in found and not labelled and _is_measure(sample, found["label"])
+    if "score" not in found and looks:
         found["score"] = found.pop("label")
     return found
 

@@ -1,6 +1,7 @@
 """What a fine-tuned model says about rows: labels, scores, entities and answers."""
 
 import math
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -10,7 +11,7 @@ from torch import Tensor
 from core_models.batch import Batch
 from core_models.tasks.encode import Coder, Feature, content
 from core_models.tasks.objectives import TaskObjective, without_padding
-from core_models.tasks.rows import Row
+from core_models.tasks.rows import Row, is_bio
 from core_models.tasks.words import join, words
 
 _LONGEST_ANSWER = 30
@@ -190,7 +191,7 @@ def _tagged(coder: Coder, row: Row, parts: Sequence[tuple[Feature, Tensor]]) -> 
             if word >= 0:
                 tags[word], sure[word] = coder.labels[int(which[place])], float(best[place])
     text, places = _words_in(row)
-    bio = all(label == "O" or label[:2] in ("B-", "I-") for label in coder.labels)
+    bio = all(is_bio(label) for label in coder.labels)
     return Prediction(
         text=text,
         tags=tuple(tags),
@@ -215,6 +216,7 @@ def _answered(coder: Coder, row: Row, parts: Sequence[tuple[Feature, Tensor]]) -
         for score, start, end in _spans(feature, logits):
             first, _ = content(feature.encoding, start, row.text)
             _, last = content(feature.encoding, end, row.text)
+            last = _with_marks(row.text, last)
             if first < last and score > best.get((first, last), (-math.inf, 0))[0]:
                 best[first, last] = (score, number)
     ranked = sorted(best.items(), key=lambda item: (-item[1][0], item[0]))[:_CANDIDATES]
@@ -226,6 +228,17 @@ def _answered(coder: Coder, row: Row, parts: Sequence[tuple[Feature, Tensor]]) -
     )
     window = parts[ranked[0][1][1] if ranked else 0]
     return Prediction(answers=candidates, null_score=null, curve=_curve(*window, row.text))
+
+
+def _with_marks(text: str, end: int) -> int:
+    """The end of a stretch with the marks that belong to its last letter.
+
+    A tokenizer that drops accents has no piece for an accent, or for a vowel sign of Indian
+    scripts, that is a character of its own.
+    """
+    while end < len(text) and unicodedata.category(text[end]).startswith("M"):
+        end += 1
+    return end
 
 
 def _spans(feature: Feature, logits: Tensor) -> list[tuple[float, int, int]]:

@@ -48,7 +48,8 @@ class Feature:
     context: tuple[int, int] = (0, 0)
     """Answers: the pieces of the context, from and to (exclusive)."""
     start: int = IGNORED
-    """Answers: first piece of the answer; that of [CLS] where the window holds none."""
+    """Answers: first piece of the answer; that of [CLS] where the window holds none; -100 in all
+    windows of a row whose answer fits into none of them."""
     end: int = IGNORED
     """Answers: last piece."""
 
@@ -216,12 +217,12 @@ class Coder:
         The context comes second, but first in the family whose [CLS] is last (XLNet's released
         code), so that it is always the text that is further from [CLS].
         """
-        assert row.pair is not None
+        if row.pair is None:
+            raise InputError("There is no question; write one.")
         context_first = self.tokenizer.template.pad_left
         texts = (row.text, row.pair) if context_first else (row.pair, row.text)
         whole = self.tokenizer.encode(*texts, max_length=_WHOLE)
-        sizes = [len(ids) for ids, _ in self.tokenizer.encode_plain(texts)]
-        first, second = _sides(whole, self.tokenizer, sizes)
+        first, second = _sides(whole, self.tokenizer, self._size(texts[0]))
         question, context = (second, first) if context_first else (first, second)
         question = question[:_LONGEST_QUESTION]
         room = self.max_length - self.tokenizer.template.extra(pair=True) - len(question)
@@ -233,13 +234,22 @@ class Coder:
         fixed = [i for i in range(len(whole)) if i not in first and i not in second]
         answer = _answer_pieces(row, whole, context)
         found = []
-        for begin in range(0, len(context), self.stride):
+        # A stride beyond the room would leave pieces between two windows that nobody reads.
+        for begin in range(0, len(context), min(self.stride, room)):
             window = context[begin : begin + room]
             kept = sorted([*fixed, *question, *window])
             found.append(self._window(_select(whole, kept), kept, window, answer))
             if begin + room >= len(context):
                 break
+        if row.answers and all(f.start == self.cls_place(f.encoding) for f in found):
+            # No window holds the whole answer: that does not teach "there is none".
+            found = [replace(feature, start=IGNORED, end=IGNORED) for feature in found]
         return found
+
+    def _size(self, text: str) -> int:
+        """Pieces of a text, special ones around it not counted."""
+        alone = self.tokenizer.encode(text, max_length=_WHOLE)
+        return len(alone) - self.tokenizer.template.extra(pair=False)
 
     def _window(
         self, encoding: Encoding, kept: list[int], window: range, answer: list[int]
@@ -311,12 +321,13 @@ def _first_pieces(encoding: Encoding, places: Sequence[tuple[int, int]]) -> list
     return found
 
 
-def _sides(encoding: Encoding, tokenizer: Tokenizer, sizes: Sequence[int]) -> tuple[range, range]:
-    """Places of the pieces of the first and of the second text of a whole pair."""
+def _sides(encoding: Encoding, tokenizer: Tokenizer, first: int) -> tuple[range, range]:
+    """Places of the pieces of the first text, ``first`` of them, and of the second of a pair."""
+    second = len(encoding) - tokenizer.template.extra(pair=True) - first
     ranges = {}
     place = 0
     for slot in tokenizer.template.pair:
-        size = {FIRST: sizes[0], SECOND: sizes[1]}.get(slot.content, 1)
+        size = {FIRST: first, SECOND: second}.get(slot.content, 1)
         ranges[slot.content] = range(place, place + size)
         place += size
     assert place == len(encoding)

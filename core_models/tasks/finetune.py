@@ -69,8 +69,7 @@ class Result:
 def head_for(task: TaskSet, settings: Settings) -> str:
     """The name of the head that answers a set."""
     if task.kind == "regress":
-        paired = all(row.pair is not None for row in task.train)
-        if settings.apart and not paired:
+        if settings.apart and any(row.pair is None for row in task.train):
             raise InputError("apart compares two texts; this set has only one in each row.")
         return "similarity" if settings.apart else "regress"
     if settings.apart:
@@ -86,6 +85,11 @@ def ready(model: Model, task: TaskSet, settings: Settings) -> Model:
 
 def _ready(model: Model, task: TaskSet, settings: Settings) -> Model:
     head = head_for(task, settings)
+    if head in ("classify", "regress") and model.config.attention.direction == "left":
+        raise InputError(
+            "This model reads from left to right: its first token, which stands for a text, sees "
+            "nothing of it. Choose a model that reads both sides, or a set of tags or answers."
+        )
     generator = torch.Generator().manual_seed(settings.seed)
     tuned = model.with_head(
         head,
@@ -166,8 +170,7 @@ class FineTuning:
         Raises:
             InputError: loss or gradient is not finite; the update is not made.
         """
-        settings = self.settings
-        share = rates.share_of_peak(self.step_count, self.steps, settings.warmup)
+        share = rates.share_of_peak(self.step_count, self.steps, self.settings.warmup)
         rates.set_share(self._optimizer, share)
         features = self.draw()
         batch = self.coder.batch(features)
@@ -175,7 +178,7 @@ class FineTuning:
         with self._randomness(), self.precision():
             losses = self.objective(self.model.encoder, batch)
         losses.total.backward()
-        norm = float(torch.nn.utils.clip_grad_norm_(self._names.values(), settings.clip))
+        norm = float(torch.nn.utils.clip_grad_norm_(self._names.values(), self.settings.clip))
         total, count = (float(v) for v in losses.metrics[f"{self.objective.name}_loss"])
         if not math.isfinite(norm) or not math.isfinite(total):
             self._optimizer.zero_grad(set_to_none=True)

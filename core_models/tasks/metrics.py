@@ -151,12 +151,17 @@ def exact_match(prediction: str, truths: Sequence[str]) -> float:
 
     Without truths only the empty prediction is right (SQuAD 2.0, arXiv 1806.03822).
     """
-    return float(units(prediction) in ([units(t) for t in truths] or [[]]))
+    return float(units(prediction) in _wanted(truths))
 
 
 def answer_f1(prediction: str, truths: Sequence[str]) -> float:
     """Overlap of words, best over the truths; with an empty side 1 if both are, else 0."""
-    return max(_overlap(units(prediction), units(truth)) for truth in (truths or [""]))
+    return max(_overlap(units(prediction), wanted) for wanted in _wanted(truths))
+
+
+def _wanted(truths: Sequence[str]) -> list[list[str]]:
+    """Units of the truths of which anything is left; of none only "no answer" (SQuAD's script)."""
+    return [found for truth in truths if (found := units(truth))] or [[]]
 
 
 def units(text: str) -> list[str]:

@@ -114,8 +114,9 @@ def _tags(reader: "_Reader", task: TaskSet, strength: float) -> list[Said]:
     said: list[Said] = []
     for row, found in zip(task.dev, reader.tokens(task.dev), strict=True):
         tags = [task.labels[0]] * len(row.tokens)
-        for word, tag in zip(found, fitted.predict(np.stack([*found.values()])), strict=True):
-            tags[word] = str(tag)
+        if found:
+            for word, tag in zip(found, fitted.predict(np.stack([*found.values()])), strict=True):
+                tags[word] = str(tag)
         said.append(tuple(tags))
     return said
 

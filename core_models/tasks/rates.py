@@ -65,7 +65,8 @@ def build(
     """
     groups: dict[tuple[int, bool], list[nn.Parameter]] = {}
     for name, parameter in names.items():
-        key = _depth(name, blocks), parameter.ndim >= 2
+        # XLNet's biases of queries have a row for each head and so look like matrices.
+        key = _depth(name, blocks), parameter.ndim >= 2 and not name.endswith("bias")
         groups.setdefault(key, []).append(parameter)
     return torch.optim.AdamW(
         [

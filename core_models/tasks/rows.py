@@ -1,5 +1,7 @@
 """Labelled examples, and how a record becomes one."""
 
+import ast
+import contextlib
 import json
 import math
 import re
@@ -74,6 +76,11 @@ class Row:
         return " ".join(self.tokens) if self.tokens else self.text
 
 
+def is_bio(tag: str) -> bool:
+    """Whether a tag belongs to the scheme BIO: ``O``, or ``B-`` or ``I-`` with a type."""
+    return tag == "O" or (tag[:2] in ("B-", "I-") and len(tag) > 2)
+
+
 Reader = Callable[[Mapping[str, Any], Mapping[str, str]], dict[str, Any]]
 
 
@@ -96,7 +103,7 @@ def _labelled(record: Mapping[str, Any], columns: Mapping[str, str]) -> dict[str
     label = record.get(columns["label"])
     if isinstance(label, float) and label.is_integer():
         label = int(label)
-    if label is None or isinstance(label, list | dict) or not str(label).strip():
+    if label is None or isinstance(label, list | dict) or not str(label).strip() or _hollow(label):
         raise InputError(f"column {columns['label']!r} holds no label")
     return _texts(record, columns) | {"label": str(label).strip()}
 
@@ -105,7 +112,7 @@ def _scored(record: Mapping[str, Any], columns: Mapping[str, str]) -> dict[str, 
     value = record.get(columns["score"])
     try:
         score = float("nan") if value is None else float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InputError(f"column {columns['score']!r} holds no number: {value!r}") from None
     if not math.isfinite(score):
         raise InputError(f"column {columns['score']!r} holds no finite number: {value!r}")
@@ -129,10 +136,12 @@ def _tagged(record: Mapping[str, Any], columns: Mapping[str, str]) -> dict[str, 
 def _strings(record: Mapping[str, Any], column: str) -> tuple[str, ...]:
     value = record.get(column)
     if isinstance(value, str):
-        value = json.loads(value) if _is_json_list(value) else value.split()
+        if re.match(r"\s*\[", value) and re.search(r"'\s+'|\"\s+\"", value):  # as NumPy prints it
+            raise InputError(f"column {column!r} has a list without commas: {_shortened(value)}")
+        value = written if (written := _written(value)) is not None else value.split()
     if not isinstance(value, list) or not value:
         raise InputError(f"column {column!r} is empty; give a list or words with blanks between")
-    found = tuple(str(item).strip() for item in value)
+    found = tuple("" if item is None or _hollow(item) else str(item).strip() for item in value)
     if not all(found):
         raise InputError(f"column {column!r} has an empty entry")
     if any(len(item.split()) > 1 for item in found):
@@ -142,19 +151,23 @@ def _strings(record: Mapping[str, Any], column: str) -> tuple[str, ...]:
 
 def _question(record: Mapping[str, Any], columns: Mapping[str, str]) -> dict[str, Any]:
     context, question = (_text(record, columns[role]) for role in ("context", "question"))
-    value = record.get(columns["answers"])
-    if isinstance(value, str) and _is_json_list(value):
-        value = json.loads(value)
+    if columns["answers"] not in record:
+        raise InputError(
+            f"there is no {columns['answers']!r}; give an empty list where there is no answer"
+        )
+    value = record[columns["answers"]]
+    if isinstance(value, str) and (written := _written(value)) is not None:
+        value = written
     if isinstance(value, str):
         start = str(record.get(columns.get("start", ""), "") or "").strip()
         value = [{"text": value, "start": start or None}] if value.strip() else []
     if isinstance(value, dict):  # the columns of `datasets`: {"text": [...], "answer_start": [...]}
-        value = [
-            {"text": text, "start": start}
-            for text, start in zip(
-                value.get("text", []), value.get("answer_start", []), strict=True
+        texts, starts = value.get("text", []), value.get("answer_start", [])
+        if not (isinstance(texts, list) and isinstance(starts, list)) or len(texts) != len(starts):
+            raise InputError(
+                f"column {columns['answers']!r} must hold as many starts as answers: {value!r}"
             )
-        ]
+        value = [{"text": text, "start": start} for text, start in zip(texts, starts, strict=True)]
     if not isinstance(value, list | None):
         raise InputError(f"column {columns['answers']!r} holds no list of answers: {value!r}")
     answers = tuple(_answer(context, item) for item in value or [])
@@ -175,9 +188,12 @@ def _answer(context: str, item: Any) -> Answer:
         if start < 0:
             raise InputError(f"the answer {text!r} does not stand in the context")
     try:
-        start = int(start)
-    except (TypeError, ValueError):
-        raise InputError(f"the start of an answer is no whole number: {start!r}") from None
+        whole = int(start)
+    except (TypeError, ValueError, OverflowError):
+        whole = None
+    if whole is None or (isinstance(start, float) and whole != start):
+        raise InputError(f"the start of an answer is no whole number: {start!r}")
+    start = whole
     if start < 0 or context[start : start + len(text)] != text:
         there = context[max(start, 0) : max(start, 0) + len(text)]
         raise InputError(f"at character {start} the context has {there!r}, not {text!r}")
@@ -186,18 +202,29 @@ def _answer(context: str, item: Any) -> Answer:
 
 def _text(record: Mapping[str, Any], column: str) -> str:
     value = record.get(column)
-    if not isinstance(value, str | int | float) or not str(value).strip():
+    if not isinstance(value, str | int | float) or not str(value).strip() or _hollow(value):
         raise InputError(f"column {column!r} holds no text")
     return str(value)
 
 
-def _is_json_list(value: str) -> bool:
-    if not re.match(r"\s*\[", value):
-        return False
-    try:
-        return isinstance(json.loads(value), list)
-    except (json.JSONDecodeError, RecursionError):
-        return False
+def _hollow(value: object) -> bool:
+    """Whether a value is what tables of numbers put where nothing is (NaN in JSON Lines)."""
+    return isinstance(value, float) and math.isnan(value)
+
+
+def _written(value: str) -> list[Any] | dict[str, Any] | None:
+    """What a cell of CSV spells out: a list or an object, as JSON or as Python prints it."""
+    if not re.match(r"\s*[\[{]", value):
+        return None
+    for read in (json.loads, ast.literal_eval):
+        with contextlib.suppress(ValueError, SyntaxError, RecursionError, MemoryError):
+            if isinstance(found := read(value.strip()), list | dict):
+                return found
+    return None
+
+
+def _shortened(value: str) -> str:
+    return repr(value if len(value) <= 40 else value[:39] + "\u2026")
 
 
 _READERS: dict[str, Reader] = {

@@ -9,7 +9,7 @@ from pathlib import Path
 from core_models.errors import InputError
 from core_models.tasks import tables
 from core_models.tasks.columns import Guess, guess
-from core_models.tasks.rows import NEEDED, Row, read_row
+from core_models.tasks.rows import NEEDED, Row, is_bio, read_row
 from core_models.tasks.tables import Table
 from core_models.tasks.words import is_chinese
 
@@ -18,6 +18,8 @@ MOST_LABELS = 200
 _UNEVEN = 5
 """A label is rare when the commonest is this many times as frequent."""
 _SPLIT_SEED = 1
+_TO_BIO = {"S": "B", "U": "B", "E": "I", "L": "I", "M": "I"}
+"""Prefixes of tags in BIOES, BILOU and BMES, which also tell single words and ends."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +56,7 @@ class TaskSet:
     @property
     def entities(self) -> bool:
         """Whether the tags are spans in BIO (names), not one class per word (parts of speech)."""
-        return self.kind == "tag" and all(_is_bio(label) for label in self.labels)
+        return self.kind == "tag" and all(is_bio(label) for label in self.labels)
 
     def statistics(self, rows: Sequence[Row] | None = None) -> Statistics:
         """Counts of some rows of this set, by default those for training."""
@@ -95,6 +97,11 @@ def load(
         InputError: with the row and what is wrong there.
     """
     if str(name) in shipped():
+        if dev is not None or kind is not None or columns:
+            raise InputError(
+                f"{name} is a shipped set with rows of its own to measure on; dev, kind and "
+                "columns are for files."
+            )
         train = tables.read(SHIPPED / f"{name}.train.jsonl")
         return build(train, tables.read(SHIPPED / f"{name}.dev.jsonl"), title=str(name))
     if not Path(name).exists():
@@ -125,8 +132,17 @@ def build(
 def from_rows(
     name: str, kind: str, train: Sequence[Row], dev: Sequence[Row] | None = None
 ) -> TaskSet:
-    """Check rows and put them together; without ``dev`` 15 % are held out."""
+    """Check rows and put them together; without ``dev`` 15 % are held out.
+
+    Names in BIOES, BILOU or BMES are rewritten in BIO, so that they are measured as whole names.
+    """
+    renamed = kind == "tag" and _in_another_scheme([*train, *(dev or ())])
+    if renamed:
+        train = [_in_bio(row) for row in train]
+        dev = None if dev is None else [_in_bio(row) for row in dev]
     _check_labels(name, kind, train)
+    if dev is not None and not dev:
+        raise InputError(f"{name} has no row to measure on.")
     if dev is None:
         train, dev = hold_out(train)
         learnt = _labels(kind, train)
@@ -147,7 +163,8 @@ def from_rows(
         scale=(min(scores), max(scores)) if scores else (0.0, 1.0),
         chinese=is_chinese(row.text or "".join(row.tokens) for row in train),
     )
-    return replace(made, warnings=tuple(_warnings(made)))
+    notes = ["The tags mark ends of names, too; they are read as B- and I- alone."] * renamed
+    return replace(made, warnings=(*notes, *_warnings(made)))
 
 
 def rows_of(table: Table, guessed: Guess) -> list[Row]:
@@ -237,6 +254,11 @@ def _warnings(made: TaskSet) -> list[str]:
                 f"The labels are unbalanced: {counts[common]} rows are {common!r}, {counts[rare]} "
                 f"are {rare!r}. Look at macro-F1, not at accuracy."
             )
+    folded = Counter(label.casefold() for label in made.labels)
+    if twins := [label for label in made.labels if folded[label.casefold()] > 1]:
+        found.append(
+            f"The labels {twins[0]!r} and others differ only in capitals; they count as different."
+        )
     unseen = [label for label in made.labels if label not in _labels(made.kind, made.train)]
     if unseen:
         found.append(f"No training row has the label {unseen[0]!r}; it cannot be learnt.")
@@ -244,23 +266,34 @@ def _warnings(made: TaskSet) -> list[str]:
     shared = sum((row.text, row.pair, row.tokens) in same for row in made.dev)
     if shared:
         found.append(f"{shared} of {len(made.dev)} development rows are training rows, too.")
-    if made.entities and (stray := sum(_strays(row.tags) for row in made.train)):
+    begun = [tag for row in made.train for tag in _beginnings(row.tags)]
+    if made.entities and (stray := sum(tag.startswith("I-") for tag in begun)):
         found.append(f"{stray} names begin with an I- tag; they are read as if it were B-.")
     if len(made.dev) < 50:
         found.append(f"Only {len(made.dev)} rows to measure on: one row is a large difference.")
     return found
 
 
-def _strays(tags: Sequence[str]) -> int:
-    """How many I- tags continue nothing."""
-    return sum(
-        tag.startswith("I-") and before[2:] != tag[2:]
+def _in_another_scheme(rows: Sequence[Row]) -> bool:
+    """Whether the tags are names in a scheme that :data:`_TO_BIO` knows."""
+    tags = {tag for row in rows for tag in row.tags} - {"O"}
+    known = all(tag[:1] in "BI" or tag[:1] in _TO_BIO for tag in tags)
+    typed = all(tag[1:2] == "-" and len(tag) > 2 for tag in tags)
+    return known and typed and any(tag[:1] in _TO_BIO for tag in tags)
+
+
+def _in_bio(row: Row) -> Row:
+    tags = (tag if tag == "O" else _TO_BIO.get(tag[0], tag[0]) + tag[1:] for tag in row.tags)
+    return replace(row, tags=tuple(tags))
+
+
+def _beginnings(tags: Sequence[str]) -> list[str]:
+    """The tags with which an entity begins; I- that continues nothing is one (``conlleval``)."""
+    return [
+        tag
         for before, tag in zip(("O", *tags), tags, strict=False)
-    )
-
-
-def _is_bio(tag: str) -> bool:
-    return tag == "O" or (tag[:2] in ("B-", "I-") and len(tag) > 2)
+        if tag.startswith("B-") or (tag.startswith("I-") and before[2:] != tag[2:])
+    ]
 
 
 def _counts(rows: Sequence[Row], kind: str, entities: bool) -> dict[str, int]:
@@ -268,7 +301,7 @@ def _counts(rows: Sequence[Row], kind: str, entities: bool) -> dict[str, int]:
         return dict(sorted(Counter(r.label for r in rows if r.label is not None).items()))
     tags = [tag for row in rows for tag in row.tags]
     if entities:
-        tags = [tag[2:] for tag in tags if tag.startswith("B-")]
+        tags = [tag[2:] for row in rows for tag in _beginnings(row.tags)]
     return dict(sorted(Counter(tags).items()))
 
 

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import lzma
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -86,7 +87,7 @@ def _json_lines(text: str, name: str) -> list[tuple[int, dict[str, Any]]]:
             continue
         try:
             value = json.loads(line)
-        except (json.JSONDecodeError, RecursionError):
+        except (ValueError, RecursionError):  # a number of 5,000 digits is a plain ValueError
             raise InputError(f"{name}, line {number}: not JSON: {_short(line)}.") from None
         if not isinstance(value, dict):
             raise InputError(f"{name}, line {number}: not an object in braces: {_short(line)}.")
@@ -96,30 +97,83 @@ def _json_lines(text: str, name: str) -> list[tuple[int, dict[str, Any]]]:
 
 def _separated(text: str, ending: str, name: str) -> list[tuple[int, dict[str, Any]]]:
     delimiter = "\t" if ending == ".tsv" else _delimiter(text)
-    source = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
-    try:
-        rows = [row for row in source if any(cell.strip() for cell in row)]
-    except csv.Error as error:
-        raise InputError(f"{name}, line {source.line_num}: {error}.") from None
+    lines = io.StringIO(text, newline="").readlines()
+    rows = _unquoted(lines) if delimiter == "\t" else None
+    rows = _quoted(lines, delimiter, name) if rows is None else rows
+    while rows and not _filled(rows[0]):
+        del rows[0]
     if not rows:
         return []
     header = [cell.strip() for cell in rows[0]]
     _check_header(header, name)
     found = []
     for number, row in enumerate(rows[1:], start=1):
+        if not _filled(row):
+            continue
         if len(row) != len(header):
             raise InputError(
                 f"{name}, row {number}: {len(row)} columns where the header has {len(header)}; "
-                "put texts with commas into double quotes."
+                + (
+                    "put texts with commas into double quotes."
+                    if delimiter == ","
+                    else "put texts that hold the separator into double quotes."
+                )
             )
         found.append((number, dict(zip(header, row, strict=True))))
     return found
 
 
+def _quoted(lines: Sequence[str], delimiter: str, name: str) -> list[list[str]]:
+    """Rows as spreadsheets write them, where double quotes keep a text together.
+
+    A quote that nobody closed would swallow the rows after it without a word: what spans several
+    lines must be well formed. Within one line a stray quote stays a character.
+    """
+    source = csv.reader(lines, delimiter=delimiter)
+    rows = []
+    before = 0
+    try:
+        for row in source:
+            if source.line_num > before + 1:
+                list(csv.reader(lines[before : source.line_num], delimiter=delimiter, strict=True))
+            rows.append(row)
+            before = source.line_num
+    except csv.Error as error:
+        if "field limit" in str(error) and source.line_num == before + 1:
+            raise InputError(
+                f"{name}, line {before + 1}: a cell has more than {csv.field_size_limit():,} "
+                "characters; give shorter texts."
+            ) from None
+        raise InputError(
+            f"{name}, line {before + 1}: a double quote is opened here and not closed in order; "
+            "inside a quoted text write each quote twice."
+        ) from None
+    return rows
+
+
+def _unquoted(lines: Sequence[str]) -> list[list[str]] | None:
+    """Rows of tabs in which quotes mean nothing (the files of GLUE); None where they seem to.
+
+    They mean nothing where every line by itself has as many columns as the first, and some cell
+    opens a quote that it does not close.
+    """
+    rows = [line.rstrip("\r\n").split("\t") for line in lines]
+    filled = [row for row in rows if _filled(row)]
+    if any(len(row) != len(filled[0]) for row in filled):
+        return None
+    loose = any(cell.startswith('"') and cell.count('"') % 2 for row in filled for cell in row)
+    return rows if loose else None
+
+
+def _filled(row: Sequence[str]) -> bool:
+    return any(cell.strip() for cell in row)
+
+
 def _delimiter(text: str) -> str:
-    """Comma or semicolon (spreadsheets of some countries), whichever the header has more of."""
-    header = text.partition("\n")[0]
-    return ";" if header.count(";") > header.count(",") else ","
+    """Comma, semicolon (spreadsheets of some countries) or tab: which the header has most of."""
+    header = re.match(r"[\r\n]*([^\r\n]*)", text)
+    assert header is not None  # it matches nothing, too
+    return max(",;\t", key=header[1].count)
 
 
 def _check_header(header: Sequence[str], name: str) -> None:

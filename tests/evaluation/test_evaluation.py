@@ -175,6 +175,12 @@ def test_forgeries_are_counted(model: cm.Model, certainty: float, auc: float) ->
     assert evaluate_forgeries(model, judge, sentences, rate=0.5, seed=3) == result
 
 
+def test_a_sentence_without_a_piece_is_named(model: cm.Model) -> None:
+    judge = cm.Model.new(model.config, model.tokenizer, heads=["replaced_token"]).eval()
+    with pytest.raises(InputError, match="Sentence 2: The text holds only characters that"):
+        evaluate_forgeries(model, judge, [SENTENCES[0], "\u200b"])
+
+
 @pytest.fixture(scope="module")
 def chinese() -> cm.Tokenizer:
     primer = Path(__file__).parents[2] / "assets" / "primer" / "chinese-world.txt"

@@ -195,6 +195,15 @@ def test_lower_blocks_learn_slower(tokenizers: dict[str, cm.Tokenizer]) -> None:
     assert found["encoder.embeddings.pieces.weight"] == (0.0625, 0.1)
 
 
+def test_biases_and_norms_are_not_decayed(model: cm.Model) -> None:
+    names = rates.freeze(model.clone(), 0)
+    optimizer = rates.build(names, model.config.blocks, rate=1.0, decay=1.0, weight_decay=0.1)
+    decays = {id(p): g["weight_decay"] for g in optimizer.param_groups for p in g["params"]}
+    found = {name: decays[id(parameter)] for name, parameter in names.items()}
+    assert {v for name, v in found.items() if name.endswith("bias") or "norm" in name} == {0.0}
+    assert {v for name, v in found.items() if name.endswith("feed_forward.up.weight")} == {0.1}
+
+
 def test_frozen_blocks_stay(tokenizers: dict[str, cm.Tokenizer]) -> None:
     model = tiny("bert", tokenizers, layers=3)
     before = weights(model)

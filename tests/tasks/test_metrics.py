@@ -79,6 +79,18 @@ def test_answers_by_hand(said: str, truths: list[str], exact: float, f1: float) 
     assert metrics.answer_f1(said, truths) == pytest.approx(f1)
 
 
+def test_truths_of_which_nothing_is_left_do_not_count() -> None:
+    """As in SQuAD's script: "the" is no answer once articles are dropped."""
+    assert (metrics.exact_match("", ["the", "cat"]), metrics.answer_f1("", ["the", "cat"])) == (
+        0.0,
+        0.0,
+    )
+    assert (metrics.exact_match("cat", ["the", "cat"]), metrics.exact_match("", ["the", "--"])) == (
+        1.0,
+        1.0,
+    )
+
+
 def test_answer_metrics_tell_the_unanswerable_apart() -> None:
     found = metrics.answers(["Oslo", "", "x"], [["Oslo"], [], []])
     assert found["exact_match"] == pytest.approx(2 / 3)
