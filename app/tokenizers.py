@@ -10,17 +10,22 @@ from core_models import Config, InputError, ModelInfo, Tokenizer
 from core_models.config import TransformerXL
 from core_models.families import FAMILIES
 from core_models.tokenizer.files import ANGLED, FIRST, SECOND, Specials, Template
+from viz.svg import Wording
 
 FOLDER = Path(__file__).resolve().parent.parent / "assets" / "tokenizers"
 MOST_PIECES = 256
-KINDS = {"wordpiece": "WordPiece", "byte_bpe": "Byte-level BPE", "unigram": "Unigram"}
+KINDS = {
+    "wordpiece": Wording("WordPiece"),
+    "byte_bpe": Wording("Byte-level BPE"),
+    "unigram": Wording("Unigram"),
+}
 WHOLE_WORD = {
     "wordpiece": "A word ends at a blank or a punctuation mark, and every Chinese character is a "
     "word of its own. Whole-word masking hides a piece together with the ## pieces after it.",
     "byte_bpe": "A word is a run of letters, digits or marks with the blank before it. Chinese has "
-    "no blanks, so a whole clause between two marks counts as one word.",
-    "unigram": "A word is what stands between two blanks; marks are words of their own. A Chinese "
-    "clause counts as one word, because nothing in it says where words end.",
+    "no blanks: each of its pieces counts as a word, and so do the pieces of one character.",
+    "unigram": "A word is what stands between two blanks; marks are words of their own. Chinese "
+    "has no blanks: each of its pieces counts as a word, be it of one character or of several.",
 }
 UNKNOWN = {
     "wordpiece": "A word with a letter that the vocabulary lacks becomes one [UNK].",
@@ -244,15 +249,29 @@ def _slots(template: Template, *, pair: bool) -> list[dict[str, Any]]:
     ]
 
 
-def summary(rows: Sequence[dict[str, Any]]) -> str:
-    """The shortest and the longest cut in one sentence."""
+def summary(rows: Sequence[dict[str, Any]]) -> Wording:
+    """The shortest and the longest cut in one sentence; of a text cut off, how far they come."""
+    if any(row["truncated"] for row in rows):
+        far = max(rows, key=lambda row: row["characters"])
+        near = min(rows, key=lambda row: row["characters"])
+        if near["characters"] == far["characters"]:
+            return Wording(
+                "The text is too long: {0} pieces of each vocabulary hold {1} characters of it "
+                "(blanks not counted).",
+                *(MOST_PIECES, far["characters"]),
+            )
+        return Wording(
+            "The text is too long: {0} pieces hold {1} characters of it in {2}, {3} in {4} "
+            "(blanks not counted).",
+            *(MOST_PIECES, far["characters"], far["title"], near["characters"], near["title"]),
+        )
     few = min(rows, key=lambda row: row["content"])
     many = max(rows, key=lambda row: row["content"])
     if few["content"] == many["content"]:
-        return f"Every vocabulary cuts this into {few['content']} pieces."
-    return (
-        f"{many['title']} needs {many['content']} pieces, {few['title']} {few['content']}, for the "
-        f"same {few['characters']} characters (blanks not counted)."
+        return Wording("Every vocabulary cuts this into {0} pieces.", few["content"])
+    return Wording(
+        "{0} needs {1} pieces, {2} {3}, for the same {4} characters (blanks not counted).",
+        *(many["title"], many["content"], few["title"], few["content"], few["characters"]),
     )
 
 

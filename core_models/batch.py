@@ -6,6 +6,18 @@ from typing import Any, Self
 import torch
 from torch import Tensor
 
+from core_models.errors import InputError
+
+_PER_TOKEN = ("labels", "label_weights", "draws", "tag_labels")
+_PER_ROW = (
+    "reversed",
+    "pair_labels",
+    "class_labels",
+    "score_labels",
+    "answer_starts",
+    "answer_ends",
+)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Batch:
@@ -69,9 +81,26 @@ class Batch:
         """Refuse a batch without exactly one source of embeddings, or a mask that is no bool.
 
         Attention would add a mask of numbers to the scores.
+
+        Raises:
+            InputError: There is no row, or no token in the rows.
+            ValueError: Labels are not one per token or one per row, as their field says.
         """
         if (self.input_ids is None) == (self.embeddings is None):
             raise ValueError("a Batch takes either input_ids or embeddings, and not both")
+        if 0 in self.shape:
+            rows, length = self.shape
+            raise InputError(
+                f"A batch has {rows} rows of {length} tokens; it needs one row of one token at "
+                "least."
+            )
+        for names, shape in ((_PER_TOKEN, self.shape), (_PER_ROW, self.shape[:1])):
+            for name in names:
+                value = getattr(self, name)
+                if value is not None and value.shape != shape:
+                    raise ValueError(
+                        f"{name} has the shape {list(value.shape)}; this batch needs {list(shape)}"
+                    )
         if self.attention_mask is not None and self.attention_mask.dtype != torch.bool:
             raise ValueError(
                 f"attention_mask is of type {self.attention_mask.dtype}; give booleans, True = "

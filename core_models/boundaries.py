@@ -54,7 +54,7 @@ def boundary_fields(
     counts = torch.bincount(row, minlength=len(maskable))
     # Sorted by row, so a row's entries are neighbours.
     column = torch.arange(len(row), device=row.device) - (counts.cumsum(0) - counts)[row]
-    width = max(1, int(counts.max()))
+    width = max([1, *counts.tolist()])
     places = found.new_zeros(len(maskable), width, 3)
     labels = found.new_full((len(maskable), width), IGNORED)
     places[row, column] = found[:, 1:]

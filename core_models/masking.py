@@ -238,6 +238,8 @@ def prepare(
             f"ids {tuple(ids.shape)} and maskable {tuple(maskable.shape)} must have the same "
             "shape, [L] or [B, L]"
         )
+    if not ids.shape[-1]:
+        raise ValueError("there are no pieces to mask: L is 0")
     if not 0.0 < rate <= 1.0:
         raise ValueError(f"rate {rate} must lie above 0 and at most at 1")
     if min(split) < 0 or abs(sum(split) - 1.0) > 1e-6:

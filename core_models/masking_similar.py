@@ -83,12 +83,17 @@ class Similar:
         except (OSError, SafetensorError) as error:
             raise InputError(f"{path} is no table of similar words: {error}") from error
         neighbours = {}
-        for name in sorted(n for n in tensors if n.startswith("words.")):
-            words = [tuple(word) for word in tensors[name].tolist()]
-            rows = tensors[name.replace("words", "neighbours")].tolist()
-            for word, row in zip(words, rows, strict=True):
-                if found := tuple(words[n] for n in row if n >= 0):
-                    neighbours[word] = found
+        try:
+            for name in sorted(n for n in tensors if n.startswith("words.")):
+                words = [tuple(word) for word in tensors[name].tolist()]
+                rows = tensors[name.replace("words", "neighbours")].tolist()
+                for word, row in zip(words, rows, strict=True):
+                    if found := tuple(words[n] for n in row if n >= 0):
+                        neighbours[word] = found
+        except (LookupError, TypeError, ValueError) as error:
+            raise InputError(
+                f"{path} is no table of similar words: tensors and numbers do not agree ({error})."
+            ) from error
         return cls(neighbours)
 
     def _all(self) -> Iterable[Word]:

@@ -88,7 +88,7 @@ def last_targets(order: Tensor, counts: Tensor) -> tuple[Tensor, Tensor]:
     counts = counts.to(order.device).long()
     if bool(((counts < 0) | (counts > length)).any()):
         raise ValueError(f"counts {counts.tolist()} must lie between 0 and the length {length}")
-    steps = torch.arange(int(counts.max()), device=order.device)
+    steps = torch.arange(max([0, *counts.tolist()]), device=order.device)
     real = steps < counts[:, None]
     places = (length - counts[:, None] + steps).clamp(max=length - 1)
     return order.gather(1, places).masked_fill(~real, 0), counts
@@ -266,7 +266,7 @@ def released(masked: Tensor, functional: Tensor, ranks: Tensor, *, reuse: int) -
     seen[:, reuse:, :reuse] = True
     counts = wanted.sum(1)
     # A stable sort of the flags puts the targets first, in the order of the text.
-    targets = (~wanted).to(torch.uint8).argsort(dim=1, stable=True)[:, : int(counts.max())]
+    targets = (~wanted).to(torch.uint8).argsort(dim=1, stable=True)[:, : max([0, *counts.tolist()])]
     real = torch.arange(targets.shape[1], device=targets.device) < counts[:, None]
     return _ordering(seen, targets.masked_fill(~real, 0), counts)
 

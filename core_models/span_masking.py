@@ -8,6 +8,10 @@ chosen row by row, the replacing is done for the whole batch::
     windowed_ngrams  DeBERTa (arXiv 2006.03654; microsoft/DeBERTa, NGramMaskGenerator)
 
 MacBERT (`core_models.masking_similar`) chooses as `ngrams` with ``weights=MACBERT_WEIGHTS``.
+
+A run never goes on behind a special piece. The released code of ALBERT and DeBERTa leaves special
+pieces out before it counts words, so that there the last word of one text and the first of the
+next may be one n-gram; SpanBERT's examples have one text.
 """
 
 import bisect
@@ -127,7 +131,7 @@ def _take_spans(
         if flat[anchor] in taken:
             continue
         word = word_of[anchor]
-        stop = word + draw_lengths([length], shares)[0]
+        stop = _behind(groups, word, draw_lengths([length], shares)[0])
         for piece in itertools.chain.from_iterable(groups[word:stop]):
             if len(taken) >= budget:
                 break
@@ -187,7 +191,8 @@ def take_ngrams(
     taken: dict[int, None] = {}
     for word, n in zip(turns, draw_lengths(numbers[1::2], weights), strict=True):
         for shorter in range(n, 0, -1):
-            pieces = list(itertools.chain.from_iterable(groups[word : word + shorter]))
+            stop = _behind(groups, word, shorter)
+            pieces = list(itertools.chain.from_iterable(groups[word:stop]))
             if len(taken) + len(pieces) <= budget:
                 if not any(piece in taken for piece in pieces):
                     taken.update(dict.fromkeys(pieces))
@@ -242,7 +247,7 @@ def windowed_ngrams(
         rows_by_words(open_, None if single else words, generator)
     ):
         taken: list[int] = []
-        for word in _windows(len(groups), window, weights, source):
+        for word in _windows(groups, window, weights, source):
             taken += groups[word]
             if len(taken) >= quotas[row]:
                 break
@@ -250,18 +255,29 @@ def windowed_ngrams(
     return _per_piece(ids, chosen.to(rows.device), vocabulary, generator, mask_id, split)
 
 
+def _behind(groups: list[list[int]], word: int, n: int) -> int:
+    """The word behind a run of n words that begins with ``word``, or of what there is of them.
+
+    A run ends before a piece that must not be masked, such as a [SEP].
+    """
+    for stop in range(word + 1, min(word + n, len(groups))):
+        if groups[stop][0] != groups[stop - 1][-1] + 1:
+            return stop
+    return min(word + n, len(groups))
+
+
 def _windows(
-    count: int, window: int, weights: Sequence[float], generator: torch.Generator
+    groups: list[list[int]], window: int, weights: Sequence[float], generator: torch.Generator
 ) -> list[int]:
     """Words of the n-grams of one row, from the front."""
     taken: list[int] = []
-    offset = 0
+    offset, count = 0, len(groups)
     while offset < count:
         length, at = _numbers(2, generator)
         n = draw_lengths([length], weights)[0]
         size = min(n * window, count - offset)
         start = offset + int(at * size)
-        stop = min(start + n, count)
+        stop = _behind(groups, start, n)
         taken += range(start, stop)
         offset = max(offset + size, stop)
     return taken

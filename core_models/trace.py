@@ -42,6 +42,18 @@ DECODER = "mask_decoder"
 STREAMS = ("content", "query", DECODER)
 """Streams that offer their tensors; every model has the first."""
 
+_BY_POSITION = frozenset(
+    {
+        "residual_in",
+        "attention_output",
+        "feed_forward_activation",
+        "residual",
+        MEMORY_SITE,
+        *INPUT_SITES,
+    }
+)
+"""Sites of the form [B, L, ...]."""
+
 SCORE_SITES = frozenset({"content_score", "scores", "probabilities"})
 """Sites that exist only where attention is written out."""
 
@@ -86,15 +98,37 @@ def patch(
     Args:
         site: one whose tensor is [B, L, ...], such as ``residual``.
         step: of the edit; None for a site before the first step.
-        source: the site's tensor [B or 1, L, ...] in the other pass.
-        positions: along L.
+        source: the site's tensor [B or 1, L, ...] in the other pass. ``embedding:segments`` of a
+            batch without segments is one row [E] for every position.
+        positions: along L; negative ones count from the end.
         stream: of the edit.
+
+    Raises:
+        ValueError: the site has no positions on its second axis, or (in the pass) one of them is
+            beyond either tensor, or both tensors are one row.
     """
+    if site not in _BY_POSITION:
+        known = ", ".join(sorted(_BY_POSITION))
+        raise ValueError(f"{site!r} is not [B, L, ...], so it has no positions; patch {known}")
     chosen = list(positions)
 
     def replaced(tensor: Tensor) -> Tensor:
-        result = tensor.clone()
-        result[:, chosen] = source[:, chosen].to(tensor)
+        given, kept = source, tensor
+        if kept.dim() == 1 and given.dim() == 1:
+            raise ValueError(
+                f"{site!r} is one row for all positions in both passes; give the batches "
+                "segment_ids to patch single ones"
+            )
+        if kept.dim() == 1:
+            kept = kept.expand(given.shape)
+        if given.dim() == 1:
+            given = given.expand(1, kept.shape[1], -1)
+        for length in (kept.shape[1], given.shape[1]):
+            beyond = [place for place in chosen if not -length <= place < length]
+            if beyond:
+                raise ValueError(f"no position {beyond[0]} in {site!r}: it has {length}")
+        result = kept.clone()
+        result[:, chosen] = given[:, chosen].to(tensor)
         return result
 
     return Edit(site, replaced, step, stream)

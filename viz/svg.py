@@ -60,12 +60,16 @@ def mark(text: str) -> str:
     """
     if not isinstance(text, Wording):
         return ""
-    return f' data-wording="{clean(json.dumps(_told(text), ensure_ascii=False))}"'
+    return f' data-wording="{clean(json.dumps(told(text), ensure_ascii=False))}"'
 
 
-def _told(text: str) -> Any:
+def told(text: str) -> Any:
+    """A wording as its key and its values, for ``phrase`` of the page's language.js.
+
+    Values that are wordings are such lists, too; any other text stays what it is.
+    """
     # JSON writes control characters as escapes, which the reader would put into the drawing.
-    return [text.key, *map(_told, text.values)] if isinstance(text, Wording) else _legal(text)
+    return [text.key, *map(told, text.values)] if isinstance(text, Wording) else _legal(text)
 
 
 def shorten(text: str, fits: Callable[[str], bool]) -> str:

@@ -17,7 +17,7 @@ from app.session import Session
 from app.views import listen, view
 from core_models import InputError
 from viz.records import records_csv
-from viz.svg import Wording
+from viz.svg import Wording, told
 from viz.tokenizers import Line, Piece, pieces_svg
 
 
@@ -50,7 +50,7 @@ def show(session: Session, question: Mapping[str, Any]) -> dict[str, Any]:
         "error": None,
         "kind": "cuts",
         "rows": rows,
-        "summary": tokenizers.summary(rows),
+        "summary": told(tokenizers.summary(rows)),
         "code": tokenizers.code_lines(name, text),
     }
     if question.get("whole") is True:

@@ -1,7 +1,7 @@
 // The Tokenizers tab: the sentence of the page, cut by each kind of vocabulary.
 import { makeCode, makeSaver } from './lab-files.js';
 
-const { element, format, sentence, onSentence, question, asker, write, t, texts, message } = window.Cloze;
+const { element, format, sentence, onSentence, question, asker, write, t, texts, message, phrase } = window.Cloze;
 const TEXT = texts({
   title: 'One line, cut four ways',
   intro: 'A model never sees words, only pieces of its vocabulary. The kind of vocabulary decides where the cuts are, '
@@ -79,6 +79,8 @@ function wordsOf(row) {
   }, ...pieces.map(pieceOf)));
 }
 
+// A vocabulary of its kind, or the name of a model.
+const titleOf = (row) => (row.title === row.kind_title ? message(row.title) : row.title);
 const ratio = (value) => (value === null ? '–' : value.toFixed(2));
 
 // The rules of a kind stand in its last row only.
@@ -91,12 +93,12 @@ function rowOf(row, most, rules) {
   bar.style.width = `${(100 * row.content) / most}%`;
   return element('section', { class: 'card tok-row', 'data-kind': row.kind, 'data-title': row.title },
     element('header', {},
-      element('h3', { text: row.title }),
-      element('span', { class: 'tok-note', text: [row.title === row.kind_title ? null : row.kind_title, message(row.source), t`${format.count(row.vocabulary)} pieces`].filter(Boolean).join(' · ') })),
+      element('h3', { text: titleOf(row) }),
+      element('span', { class: 'tok-note', text: [row.title === row.kind_title ? null : message(row.kind_title), message(row.source), t`${format.count(row.vocabulary)} pieces`].filter(Boolean).join(' · ') })),
     element('dl', { class: 'tok-numbers' }, ...numbers.map(([name, label, value]) => element('div', { 'data-number': name },
       element('dt', { text: label }), element('dd', { class: name === 'unknown' && value ? 'some' : '', text: value })))),
     element('span', { class: 'tok-bar', 'aria-hidden': 'true' }, bar),
-    element('ol', { class: 'tok-words', 'aria-label': t`Pieces, ${row.title}` }, ...wordsOf(row)),
+    element('ol', { class: 'tok-words', 'aria-label': t`Pieces, ${titleOf(row)}` }, ...wordsOf(row)),
     row.truncated ? element('p', { class: 'tok-note', text: TEXT.cut }) : null,
     rules ? element('p', { class: 'tok-rule' }, element('b', { text: TEXT.wholeWord }), ' ', message(row.whole_word)) : null,
     rules ? element('p', { class: 'tok-rule' }, element('b', { text: TEXT.unknownRule }), ' ', message(row.unknown_rule)) : null);
@@ -107,7 +109,7 @@ function twin(rows) {
     element('caption', { text: TEXT.every }),
     element('thead', {}, element('tr', {}, ...TEXT.columns.map((text) => element('th', { scope: 'col', text })))),
     element('tbody', {}, ...rows.flatMap((row) => row.pieces.map((piece) => element('tr', {},
-      element('th', { scope: 'row', text: row.title }),
+      element('th', { scope: 'row', text: titleOf(row) }),
       element('td', { class: 'tok-raw', text: piece.piece }),
       element('td', { text: piece.id }),
       element('td', { class: 'tok-hex', text: piece.bytes }),
@@ -123,7 +125,7 @@ function slots(list) {
 /** What an installed model does otherwise than the published ones of its family. */
 function difference({ model, kind, lowercase, single, pair, padding, mask }) {
   const facts = [
-    kind, lowercase === undefined ? null : lowercase ? TEXT.lower : TEXT.keeps, single, pair,
+    kind && message(kind), lowercase === undefined ? null : lowercase ? TEXT.lower : TEXT.keeps, single, pair,
     padding && (padding === 'left' ? TEXT.left : TEXT.right), mask && t`gap ${mask}`,
   ];
   return element('span', { class: 'tok-note', 'data-model': model, text: t`${model} here: ${facts.filter(Boolean).join(' · ')}` });
@@ -135,7 +137,7 @@ function templates(list, differences) {
       element('span', { class: 'tok-note', text: entry.padding === 'left' ? t`padding on the left, gap ${entry.mask}` : t`padding on the right, gap ${entry.mask}` })),
     element('ul', { class: 'tok-families' }, ...entry.families.map((family) => element('li', {},
       element('b', { text: family.title }),
-      ' ', element('span', { text: [family.kind, family.lowercase ? TEXT.lower : TEXT.keeps, SEGMENTS[family.segments]].join(' · ') }),
+      ' ', element('span', { text: [message(family.kind), family.lowercase ? TEXT.lower : TEXT.keeps, SEGMENTS[family.segments]].join(' · ') }),
       ...(differences[family.name] ?? []).flatMap((each) => [element('br'), difference(each)]))))));
 }
 
@@ -218,7 +220,7 @@ export async function mount(view) {
     answered = answer;
     known = known || Boolean(answer.templates);
     if (answer.templates) templateBox.replaceChildren(...templates(answer.templates, answer.differences));
-    summary.textContent = message(answer.summary);
+    summary.textContent = phrase(answer.summary);
     const most = Math.max(1, ...answer.rows.map((row) => row.content));
     const last = new Map(answer.rows.map((row, n) => [row.kind, n]));
     list.replaceChildren(...answer.rows.map((row, n) => rowOf(row, most, last.get(row.kind) === n)));

@@ -7,7 +7,7 @@ Other kinds of sources are read by `core_models.data.sources`.
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from core_models.data.files import COMPRESSED, lines
@@ -16,15 +16,18 @@ from core_models.errors import InputError
 ENDINGS = tuple(f".txt{packed}" for packed in COMPRESSED)
 """Names of text files end so."""
 
-_CLOSING = "\"'\u201d\u2019)\\]\u300d\u300f\uff09\u300b\u3011\u3009"
+_CLOSING = "\"'\u00bb\u201d\u2019)\\]\u300d\u300f\uff09\u300b\u3011\u3009"
 _CJK_END = "\u3002\uff01\uff1f\u2026"
+_OPENING = "\"'(\\[\u201c\u2018\u00ab\u00bf\u00a1$\u00a3\u20ac"
+# Capitals of Latin, Greek and Cyrillic script, digits and Chinese characters.
+_FIRST = "A-Z0-9\u00c0-\u00d6\u00d8-\u00de\u0391-\u03a9\u0410-\u042f\u4e00-\u9fff"
 _GOES_ON = "\uff0c\u3001\uff1b\uff1a,;:"
 # An end mark with its closing quotes, then either a blank and something that can start a
 # sentence, or (full-width marks) anything but a comma and its like. No backtracking: it would find
 # an end before the closing quotes. Of a run of marks only the first is tried, or a line of dots
 # would take time that grows with the square of its length.
 _BOUNDARY = re.compile(
-    rf"(?:(?<![.!?])[.!?]++[{_CLOSING}]*+(?=\s+[\"'(\[\u201c\u2018]*[A-Z0-9\u4e00-\u9fff])\s+"
+    rf"(?:(?<![.!?])[.!?]++[{_CLOSING}]*+(?=\s+[{_OPENING}]*[{_FIRST}])\s+"
     rf"|(?<=[\u4e00-\u9fff])[!?]++[{_CLOSING}]*+(?![{_GOES_ON}])\s*"
     rf"|(?<![{_CJK_END}])[{_CJK_END}]++[{_CLOSING}]*+(?![{_GOES_ON}])\s*)"
 )
@@ -83,8 +86,14 @@ def fingerprint(paths: Iterable[str | Path], *, paragraphs: bool = False) -> str
     """Short hash of the content of all files, in order: tells whether a corpus has changed."""
     digest = hashlib.sha256(b"paragraphs" if paragraphs else b"sentences")
     for file in files(paths):
-        digest.update(hashlib.sha256(file.read_bytes()).digest())
+        digest.update(hash_of(file))
     return digest.hexdigest()[:16]
+
+
+def hash_of(file: Path) -> bytes:
+    """Hash of the content of a file, which may be larger than the memory."""
+    with file.open("rb") as content:
+        return hashlib.file_digest(content, "sha256").digest()
 
 
 def split_sentences(paragraph: str) -> list[str]:
@@ -115,6 +124,8 @@ def _is_abbreviation(paragraph: str, start: int, match: re.Match[str]) -> bool:
     before = _LAST_WORD.search(paragraph[begin : match.start() + 1])
     if before is None:
         return False
+    if before[1].lower() in {"no", "nos"}:  # a number follows, or it is an answer
+        return paragraph[match.end() : match.end() + 1].isdigit()
     return before[1] != "I" and _ABBREVIATION.fullmatch(before[1]) is not None
 
 
@@ -141,19 +152,24 @@ def parted(source: Iterable[str], *, paragraphs: bool) -> Iterator[list[str]]:
         yield document
 
 
-def split_held_out(count: int, share: float, seed: int) -> tuple[Sequence[int], Sequence[int]]:
+def split_held_out(
+    count: int, share: float, seed: int, texts: Sequence[Hashable] | None = None
+) -> tuple[Sequence[int], Sequence[int]]:
     """Part documents into training and held-out ones, at random and whole.
 
     Args:
         count: Number of documents.
         share: Share to hold out, 0 to 0.5; at least two documents if above 0.
         seed: Seed of the draw.
+        texts: What each document says. Equal ones stay together, as the model would have read in
+            training what it is judged by, and are held out only where the others are too few; so
+            there may be a few more or less. Without repeats nothing changes. None = not compared.
 
     Returns:
         Numbers of the training documents and of the held-out ones, both ascending.
 
     Raises:
-        InputError: The share is out of range or leaves too few documents.
+        InputError: The share is out of range or leaves too few documents, or all are equal.
     """
     # Not random.Random: its shuffle is not promised to stay the same between Python versions.
     if not 0.0 <= share <= 0.5:
@@ -162,4 +178,24 @@ def split_held_out(count: int, share: float, seed: int) -> tuple[Sequence[int], 
     if count - held < 2:
         raise InputError(f"{count} documents are too few; at least {held + 2} are needed.")
     ranked = sorted(range(count), key=lambda i: hashlib.sha256(f"{seed},{i}".encode()).digest())
+    if texts is not None:
+        apart = _apart(ranked, held, texts)
+        return sorted(set(ranked) - set(apart)), sorted(apart)
     return sorted(ranked[held:]), sorted(ranked[:held])
+
+
+def _apart(ranked: Sequence[int], held: int, texts: Sequence[Hashable]) -> list[int]:
+    """The first documents that are held out where equal ones stay together."""
+    equal: dict[Hashable, list[int]] = {}
+    for number in ranked:
+        equal.setdefault(texts[number], []).append(number)
+    found: list[int] = []
+    for group in sorted(equal.values(), key=lambda group: len(group) > 1):
+        if len(found) < held and len(ranked) - len(found) - len(group) >= 2:
+            found += group
+    if len(found) < min(2, held):
+        raise InputError(
+            f"The {len(ranked)} documents are repeats of {len(equal)}, so none can be held out "
+            "that training does not read; give different ones, or hold nothing out."
+        )
+    return found

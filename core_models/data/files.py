@@ -1,6 +1,7 @@
 """Opening files of text: plain, gzip or xz; UTF-8 only, and said where it is not."""
 
 import gzip
+import itertools
 import lzma
 import zlib
 from collections.abc import Iterator
@@ -47,11 +48,14 @@ def lines(path: Path, *, most_bytes: int | None = None) -> Iterator[str]:
 
 def _decoded(file: IO[bytes], name: str, most_bytes: int | None) -> Iterator[str]:
     offset = 0
-    for number, raw in enumerate(file, 1):
-        if number == 1:
-            _check_start(raw, name)
-            offset = len(_BOM) if raw.startswith(_BOM) else 0
-            raw = raw[offset:]
+    for number in itertools.count(1):
+        # A packed file may hold one line larger than the memory.
+        raw = file.readline(-1 if most_bytes is None else most_bytes - offset + 1)
+        if not raw:
+            return
+        _check_start(raw, name, offset)
+        if number == 1 and raw.startswith(_BOM):
+            offset, raw = len(_BOM), raw[len(_BOM) :]
         if most_bytes is not None and offset + len(raw) > most_bytes:
             raise InputError(
                 f"{name} holds more than the {most_bytes:,} bytes allowed; use a part of it."
@@ -66,14 +70,15 @@ def _decoded(file: IO[bytes], name: str, most_bytes: int | None) -> Iterator[str
         offset += len(raw)
 
 
-def _check_start(raw: bytes, name: str) -> None:
-    if raw.startswith(_UTF16):
+def _check_start(raw: bytes, name: str, offset: int) -> None:
+    """Refuse what the bytes from ``offset`` on show to be no UTF-8 text."""
+    if not offset and raw.startswith(_UTF16):
         raise InputError(
             f"{name} is not readable as UTF-8 text: it looks like UTF-16; save it again."
         )
-    if b"\0" in raw[:_LOOK]:
+    if b"\0" in raw[: max(0, _LOOK - offset)]:
         raise InputError(
-            f"{name} is a binary file (byte {raw.index(0)} is zero); give text in UTF-8."
+            f"{name} is a binary file (byte {offset + raw.index(0)} is zero); give text in UTF-8."
         )
 
 

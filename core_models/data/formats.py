@@ -15,7 +15,7 @@ RoBERTa's formats are those of arXiv 1907.11692, section 4.2.
 
 import itertools
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from core_models.data.corpus import Corpus
@@ -24,9 +24,10 @@ from core_models.data.pairs import (
     IS_NEXT,
     IS_RANDOM,
     NO_PAIR,
+    PAIR_SPECIALS,
     Example,
-    check_pair_length,
     next_sentence,
+    pair_room,
     segments,
     trim,
 )
@@ -57,6 +58,7 @@ def examples(
     generator: random.Random,
     short_probability: float = 0.1,
     random_for_lone: bool = True,
+    specials: int = PAIR_SPECIALS,
 ) -> Iterator[Example]:
     """One pass over the documents in a format.
 
@@ -69,6 +71,7 @@ def examples(
         short_probability: Share of documents cut into shorter chunks, for ``next_sentence`` and
             ``sentence_order``.
         random_for_lone: What ``sentence_order`` does with chunks of one sentence, see there.
+        specials: Special pieces of a pair, those of the tokenizer's template (RoBERTa has 4).
 
     Yields:
         Examples in the order of the documents.
@@ -76,7 +79,7 @@ def examples(
     Raises:
         InputError: Unknown name, too few documents, or ``max_length`` too small.
     """
-    pairs = {
+    pairs: dict[str, Callable[..., Iterator[Example]]] = {
         "next_sentence": next_sentence,
         "sentence_order": partial(sentence_order, random_for_lone=random_for_lone),
     }
@@ -88,11 +91,14 @@ def examples(
             max_length=max_length,
             generator=generator,
             short_probability=short_probability,
+            specials=specials,
         )
     if name in runs:
         return runs[name](corpus, documents, max_length=max_length)
     if name == "sentence_pair":
-        return sentence_pair(corpus, documents, max_length=max_length, generator=generator)
+        return sentence_pair(
+            corpus, documents, max_length=max_length, generator=generator, specials=specials
+        )
     if name == "recurrent":
         return whole_documents(corpus, documents)
     raise InputError(f"No input format {name!r}; allowed: {', '.join(FORMATS)}.")
@@ -104,6 +110,7 @@ def sentence_pair(
     *,
     max_length: int,
     generator: random.Random,
+    specials: int = PAIR_SPECIALS,
 ) -> Iterator[Example]:
     """Pairs of single sentences for next-sentence prediction (RoBERTa's SENTENCE-PAIR).
 
@@ -115,14 +122,15 @@ def sentence_pair(
     Args:
         corpus: The pieces.
         documents: Numbers of the documents to use, random sentences included; None = all.
-        max_length: Pieces of an example, three special pieces included; longer pairs are trimmed.
+        max_length: Pieces of an example, special ones included; longer pairs are trimmed.
         generator: Source of all draws.
+        specials: Special pieces of a pair, those of the tokenizer's template (RoBERTa has 4).
 
     Yields:
         Examples in the order of the documents; shuffle them before training.
 
     Raises:
-        InputError: Fewer than two documents, or ``max_length`` below 5.
+        InputError: Fewer than two documents, or no room for two pieces.
     """
     chosen = range(corpus.num_documents) if documents is None else documents
     if len(chosen) < 2:
@@ -130,7 +138,7 @@ def sentence_pair(
             f"Sentence pairs need at least 2 documents, not {len(chosen)}; "
             "separate documents by a blank line."
         )
-    check_pair_length(max_length)
+    most = pair_room(max_length, specials)
     for document in chosen:
         spans = list(itertools.pairwise(corpus.bounds(document)))
         at = 0
@@ -140,7 +148,7 @@ def sentence_pair(
             second = _other(corpus, document, chosen, generator) if is_random else spans[at + 1]
             at += 1 if is_random else 2
             label = IS_RANDOM if is_random else IS_NEXT
-            yield Example(*trim(first, second, max_length - 3, generator), label)
+            yield Example(*trim(first, second, most, generator), label)
 
 
 def _other(

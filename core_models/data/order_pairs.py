@@ -4,7 +4,7 @@ import random
 from collections.abc import Iterator, Sequence
 
 from core_models.data.corpus import Corpus
-from core_models.data.pairs import Example, check_pair_length, random_segment, trim
+from core_models.data.pairs import PAIR_SPECIALS, Example, pair_room, random_segment, trim
 from core_models.errors import InputError
 
 IN_ORDER, SWAPPED = 0, 1
@@ -19,6 +19,7 @@ def sentence_order(
     generator: random.Random,
     short_probability: float = 0.1,
     random_for_lone: bool = True,
+    specials: int = PAIR_SPECIALS,
 ) -> Iterator[Example]:
     """Sentence pairs for sentence-order prediction, one pass over the documents.
 
@@ -31,17 +32,18 @@ def sentence_order(
     Args:
         corpus: The pieces.
         documents: Numbers of the documents to use, random segments included; None = all.
-        max_length: Pieces of an example, [CLS] and two [SEP] included.
+        max_length: Pieces of an example, special ones included.
         generator: Source of all draws.
         short_probability: Share of documents cut into chunks of a random shorter length.
         random_for_lone: What to do with chunks of one sentence: True = as the released code,
             False = leave them out.
+        specials: Special pieces of a pair, those of the tokenizer's template (RoBERTa has 4).
 
     Yields:
         Examples in the order of the documents; shuffle them before training.
 
     Raises:
-        InputError: ``max_length`` below 5, or fewer than two documents to draw random text from.
+        InputError: No room for two pieces, or fewer than two documents to draw random text from.
     """
     chosen = range(corpus.num_documents) if documents is None else documents
     if random_for_lone and len(chosen) < 2:
@@ -49,8 +51,7 @@ def sentence_order(
             f"Sentence-order pairs need at least 2 documents, not {len(chosen)}, as a single "
             "sentence is paired with another document; separate documents by a blank line."
         )
-    check_pair_length(max_length)
-    most = max_length - 3
+    most = pair_room(max_length, specials)
     for document in chosen:
         target = most
         if generator.random() < short_probability:

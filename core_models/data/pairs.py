@@ -13,6 +13,8 @@ from core_models.errors import InputError
 
 IS_NEXT, IS_RANDOM, NO_PAIR = 0, 1, -100
 """Values of `Example.label`."""
+PAIR_SPECIALS = 3
+"""Special pieces of a pair in most vocabularies: [CLS] and two [SEP]."""
 _TRIES = 10
 """Draws for a document other than the first segment's."""
 
@@ -38,6 +40,7 @@ def next_sentence(
     max_length: int,
     generator: random.Random,
     short_probability: float = 0.1,
+    specials: int = PAIR_SPECIALS,
 ) -> Iterator[Example]:
     """Sentence pairs for next-sentence prediction, one pass over the documents.
 
@@ -50,15 +53,16 @@ def next_sentence(
     Args:
         corpus: The pieces.
         documents: Numbers of the documents to use, random segments included; None = all.
-        max_length: Pieces of an example, [CLS] and two [SEP] included.
+        max_length: Pieces of an example, special ones included.
         generator: Source of all draws.
         short_probability: Share of documents cut into chunks of a random shorter length.
+        specials: Special pieces of a pair, those of the tokenizer's template (RoBERTa has 4).
 
     Yields:
         Examples in the order of the documents; shuffle them before training.
 
     Raises:
-        InputError: Fewer than two documents, or ``max_length`` below 5.
+        InputError: Fewer than two documents, or no room for two pieces.
     """
     chosen = range(corpus.num_documents) if documents is None else documents
     if len(chosen) < 2:
@@ -66,21 +70,23 @@ def next_sentence(
             f"Next-sentence pairs need at least 2 documents, not {len(chosen)}; "
             "separate documents by a blank line."
         )
-    check_pair_length(max_length)
+    most = pair_room(max_length, specials)
     for document in chosen:
-        yield from _pairs_of(corpus, document, chosen, max_length - 3, generator, short_probability)
+        yield from _pairs_of(corpus, document, chosen, most, generator, short_probability)
 
 
-def check_pair_length(max_length: int) -> None:
-    """Refuse a length into which no pair fits.
+def pair_room(max_length: int, specials: int) -> int:
+    """Pieces of both texts of a pair together.
 
     Raises:
-        InputError: It is below 5.
+        InputError: No pair fits: there is room for less than a piece of each.
     """
-    if max_length < 5:
+    if max_length < specials + 2:
         raise InputError(
-            f"max_length {max_length} must be at least 5: three special pieces and two texts."
+            f"max_length {max_length} must be at least {specials + 2}: {specials} special pieces "
+            "and two texts."
         )
+    return max_length - specials
 
 
 def _pairs_of(

@@ -1,8 +1,9 @@
 """From a source of documents to a token store in one call."""
 
+import hashlib
 import itertools
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ def build_store(
     copies: int = 1,
     held_out: float = 0.05,
     short_probability: float = 0.1,
+    random_for_lone: bool = True,
 ) -> TokenStore:
     """Build (or find finished) a store of examples and open its "train" split.
 
@@ -38,8 +40,10 @@ def build_store(
         max_length: Most pieces of an example, special pieces included.
         seed: Of the held-out split and of the pairs.
         copies: Passes over the training documents with other pairs each (BERT's dupe_factor, 10).
-        held_out: Share of documents for the split "held_out"; 0 = none.
+        held_out: Share of documents for the split "held_out"; 0 = none. Documents of equal pieces
+            stay together.
         short_probability: See `formats.examples`.
+        random_for_lone: See `formats.examples`.
 
     Returns:
         The split "train"; examples of one copy follow those of the copy before.
@@ -61,14 +65,27 @@ def build_store(
         "held_out": held_out,
         "short_probability": short_probability,
     }
+    if not random_for_lone:
+        settings["random_for_lone"] = False
     if Path(folder).exists():
         TokenStore.check(Path(folder), tokenizer, settings)
         return TokenStore.open(folder, "train", tokenizer=tokenizer)
     corpus = Corpus.encode(read_documents(source), tokenizer)
-    training, held = text.split_held_out(corpus.num_documents, held_out, seed)
+    training, held = text.split_held_out(
+        corpus.num_documents, held_out, seed, _contents(corpus) if held_out else None
+    )
 
     def draw(documents: Sequence[int], stream: str) -> Iterator[Example]:
-        return _draw(corpus, documents, stream, settings)
+        return examples(
+            format,
+            corpus,
+            documents,
+            max_length=max_length,
+            generator=random.Random(f"{seed},{stream}"),
+            short_probability=short_probability,
+            random_for_lone=random_for_lone,
+            specials=tokenizer.template.extra(pair=True),
+        )
 
     passes = (draw(training, f"train,{copy}") for copy in range(copies))
     splits = {"train": itertools.chain.from_iterable(passes)}
@@ -78,14 +95,7 @@ def build_store(
     return TokenStore.open(folder, "train", tokenizer=tokenizer)
 
 
-def _draw(
-    corpus: Corpus, documents: Sequence[int], stream: str, settings: Mapping[str, Any]
-) -> Iterator[Example]:
-    return examples(
-        settings["format"],
-        corpus,
-        documents,
-        max_length=settings["max_length"],
-        generator=random.Random(f"{settings['seed']},{stream}"),
-        short_probability=settings["short_probability"],
-    )
+def _contents(corpus: Corpus) -> list[bytes]:
+    """A hash of the pieces of each document."""
+    ends = [corpus.bounds(document) for document in range(corpus.num_documents)]
+    return [hashlib.sha256(corpus.tokens[end[0] : end[-1]].tobytes()).digest() for end in ends]

@@ -162,7 +162,7 @@ def fingerprint(source: Any) -> str:
     digest = hashlib.sha256(repr(values).encode())
     if wanted.paths:
         for file in files(wanted.paths):
-            digest.update(file.name.encode() + hashlib.sha256(file.read_bytes()).digest())
+            digest.update(file.name.encode() + documents.hash_of(file))
     elif isinstance(wanted.dataset, str):
         digest.update(wanted.dataset.encode())
     elif own := getattr(tables.pick_split(wanted.dataset, wanted.split), "_fingerprint", None):

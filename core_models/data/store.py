@@ -12,6 +12,7 @@ A store is a folder::
 
 import json
 import os
+import secrets
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -30,6 +31,16 @@ from core_models.tokenizer.files import read_json
 
 _FORMAT = 1
 _ARRAYS = ("tokens", "starts", "sentences", "documents")
+_KEYS = (
+    "tokenizer",
+    "documents",
+    "sentences",
+    "tokens",
+    "examples",
+    "longest",
+    "layout",
+    "settings",
+)
 
 
 class TokenStore:
@@ -45,14 +56,42 @@ class TokenStore:
                 f"{folder.name} has store format {self.metadata.get('format')}, not {_FORMAT}; "
                 "delete the folder and build it again."
             )
+        missing = [name for name in _KEYS if name not in self.metadata]
+        if missing:
+            raise _damaged(folder, f"metadata.json lacks {', '.join(missing)}")
         if split not in self.metadata["examples"]:
             known = ", ".join(self.metadata["examples"])
             raise InputError(f"No split {split!r} in {folder.name}; it has {known}.")
-        arrays = [np.load(folder / f"{name}.npy", mmap_mode="r") for name in _ARRAYS]
-        self.corpus = Corpus(*arrays)
-        self.places = _load(folder, split)
-        """All examples of the split."""
-        self.layout = Layout.from_json(self.metadata["layout"])
+        try:
+            self.corpus = Corpus(*(_array(folder, name) for name in _ARRAYS))
+            self.places = _load(folder, split)
+            """All examples of the split."""
+            self.layout = Layout.from_json(self.metadata["layout"])
+        except (OSError, ValueError, EOFError, LookupError, TypeError) as error:
+            raise _damaged(folder, str(error)) from error
+        self._check_sizes()
+
+    def _check_sizes(self) -> None:
+        """Refuse arrays that are not those the store was written with."""
+        corpus, places, told = self.corpus, self.places, self.metadata
+        expected = {
+            "tokens.npy": (len(corpus.tokens), told["tokens"]),
+            "starts.npy": (len(corpus.starts), told["tokens"]),
+            "sentences.npy": (len(corpus.sentences), told["sentences"] + 1),
+            "documents.npy": (len(corpus.documents), told["documents"] + 1),
+            f"examples-{self.split}.npy": (len(places.rows), told["examples"][self.split]),
+        }
+        further = told.get("further")  # stores built before it was counted lack it
+        if further is not None:
+            expected[f"further-{self.split}.npy"] = (len(places.runs), further[self.split])
+        if len(places.runs):
+            name = f"further-offsets-{self.split}.npy"
+            expected[name] = (len(places.offsets), len(places.rows) + 1)
+            last = int(places.offsets[-1])
+            expected[f"the end of {name}"] = (last, len(places.runs))
+        for name, (found, wanted) in expected.items():
+            if found != wanted:
+                raise _damaged(self.folder, f"{name} holds {found} instead of {wanted}")
 
     @classmethod
     def build(
@@ -81,23 +120,26 @@ class TokenStore:
         if target.exists():
             cls.check(target, tokenizer, settings)
             return
-        aside = target.with_name(f".{target.name}.{os.getpid()}.part")
-        shutil.rmtree(aside, ignore_errors=True)
-        aside.mkdir(parents=True)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        # A name of its own: threads of one process may build the same store, too.
+        aside = target.with_name(f".{target.name}.{os.getpid()}.{secrets.token_hex(4)}.part")
+        aside.mkdir()
         try:
             layout = Layout.of(tokenizer)
-            counts = {}
+            counts: dict[str, int] = {}
+            further: dict[str, int] = {}
             longest = 0
             for split, items in examples.items():
                 places = _places(items)
                 if not len(places.rows):
                     raise InputError(f"No examples for split {split!r}: the text is too short.")
                 _save(places, aside, split)
-                counts[split] = len(places.rows)
+                counts[split], further[split] = len(places.rows), len(places.runs)
                 longest = max(longest, int(layout.lengths(places).max()))
             for name in _ARRAYS:
                 np.save(aside / f"{name}.npy", getattr(corpus, name))
             metadata = _metadata(corpus, tokenizer, counts, longest, settings)
+            metadata["further"] = further
             (aside / "metadata.json").write_text(json.dumps(metadata, indent=2) + "\n")
             try:
                 aside.rename(target)
@@ -176,9 +218,18 @@ class TokenStore:
             length: L; None = as long as the longest of these.
 
         Raises:
-            InputError: An example is longer than ``length``.
+            InputError: An example is longer than ``length``, there is no such example, or none is
+                asked for.
         """
-        return self.layout.pack(self.corpus, self.places.take(np.asarray(indices)), length)
+        chosen = np.asarray(indices)
+        if not chosen.size:
+            raise InputError("A batch needs one example at least.")
+        if chosen.min() < 0 or chosen.max() >= len(self):
+            raise InputError(
+                f"The examples {chosen.min()} to {chosen.max()} were asked for; this split has 0 "
+                f"to {len(self) - 1}."
+            )
+        return self.layout.pack(self.corpus, self.places.take(chosen), length)
 
 
 def _places(examples: Iterable[Example]) -> Places:
@@ -204,12 +255,25 @@ def _save(places: Places, folder: Path, split: str) -> None:
 
 
 def _load(folder: Path, split: str) -> Places:
-    rows = np.load(folder / f"examples-{split}.npy", mmap_mode="r")
-    path = folder / f"further-{split}.npy"
-    if not path.exists():
+    rows = _array(folder, f"examples-{split}")
+    names = f"further-offsets-{split}", f"further-{split}"
+    if not any((folder / f"{name}.npy").exists() for name in names):
         return Places(rows, np.zeros(1, dtype=np.int64), np.zeros((0, 2), dtype=np.int64))
-    offsets = np.load(folder / f"further-offsets-{split}.npy", mmap_mode="r")
-    return Places(rows, offsets, np.load(path, mmap_mode="r"))
+    return Places(rows, *(_array(folder, name) for name in names))
+
+
+def _array(folder: Path, name: str) -> NDArray[Any]:
+    try:
+        found: NDArray[Any] = np.load(folder / f"{name}.npy", mmap_mode="r")
+    except (ValueError, EOFError) as error:
+        raise ValueError(f"{name}.npy is cut off or no array ({error})") from error
+    return found
+
+
+def _damaged(folder: Path, why: str) -> InputError:
+    return InputError(
+        f"The token store {folder.name} is damaged: {why}; delete the folder and build it again."
+    )
 
 
 def _any_split(folder: Path) -> str:

@@ -61,7 +61,10 @@ def sample(logits: Tensor, draws: Tensor, temperature: float = 1.0) -> Tensor:
     Piece k is taken for draws in [P(pieces before k), P(pieces up to k)), so equal draws give equal
     pieces wherever and in whatever company they are computed.
     """
-    steps = (logits.float() / temperature).softmax(-1).cumsum(-1)  # [N, V]
+    scores = logits.float()
+    # The best score becomes 0, which no temperature can lift out of the numbers.
+    scores = (scores - scores.amax(-1, keepdim=True)) / temperature
+    steps = scores.softmax(-1).cumsum(-1)  # [N, V]
     most = steps[:, -1:]
     # Rounding may lift a draw to the very end, where pieces without probability lie.
     most_below = most.nextafter(torch.full_like(most, -math.inf))

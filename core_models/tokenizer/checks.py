@@ -37,9 +37,19 @@ def check_template(template: Template, vocabulary: Mapping[str, int]) -> None:
             )
 
 
-def pad_segment(settings: Mapping[str, Any]) -> int:
-    """Segment id of padding, from tokenizer_config.json."""
-    value = settings.get("pad_token_type_id", 0)
+def pad_left(settings: Mapping[str, Any]) -> bool | None:
+    """Whether padding goes to the left, from tokenizer_config.json; None = it does not say."""
+    side = settings.get("padding_side")
+    if side is not None and side != "left" and side != "right":
+        raise InputError(f"{CONFIG_FILE}: padding_side is {side!r}; expected left or right.")
+    return None if side is None else side == "left"
+
+
+def pad_segment(settings: Mapping[str, Any]) -> int | None:
+    """Segment id of padding, from tokenizer_config.json; None = it does not say."""
+    if "pad_token_type_id" not in settings:
+        return None
+    value = settings["pad_token_type_id"]
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < MOST_SEGMENTS:
         raise InputError(
             f"{CONFIG_FILE}: pad_token_type_id is {value!r}; expected a whole number from 0 to "

@@ -2,12 +2,9 @@
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
-
-import numpy as np
-from numpy.typing import NDArray
 
 from core_models.errors import InputError
 
@@ -78,6 +75,27 @@ MARKERS = {
 }
 
 
+_SPACES = {"\n": "↵", "\t": "⇥"}
+"""Signs of spaces; others are "␣"."""
+
+
+def shown(piece: str, marker: Marker) -> str:
+    """A piece without the marks of its vocabulary, with signs where it is nothing but space."""
+    bare = piece
+    for prefix in (marker.word, marker.continuation):
+        if prefix and bare.startswith(prefix) and len(bare) > len(prefix):
+            bare = bare[len(prefix) :]
+    text = marker.readable(bare)
+    return text if text.strip() else "".join(_SPACES.get(c, "␣") for c in text)
+
+
+def begins_word(piece: str, marker: Marker) -> bool:
+    """Whether the mark of a piece says that a word begins with it."""
+    if marker.continuation:
+        return not piece.startswith(marker.continuation)
+    return piece.startswith(marker.word)
+
+
 def check_text(text: object) -> str:
     """Refuse what is no text to work on.
 
@@ -138,31 +156,6 @@ class PlainPart(NamedTuple):
     word_ids: list[int | None]
     offsets: list[tuple[int, int]]
     """Characters of the text as it was given."""
-
-
-def join_chinese(
-    starts: NDArray[np.bool_],
-    text: str,
-    offsets: Sequence[tuple[int, int]],
-    begins: frozenset[int],
-) -> None:
-    """Let Chinese characters that begin no word belong to the word before them, in place.
-
-    Args:
-        starts: Whether each piece starts a word [n].
-        text: What the pieces were cut from.
-        offsets: First and last character of each piece.
-        begins: Characters at which words begin.
-    """
-    for place, (at, _) in enumerate(offsets):
-        if place and starts[place] and "\u4e00" <= text[at : at + 1] <= "\u9fff":
-            starts[place] = at in begins
-
-
-def is_mark(piece: str) -> bool:
-    """Whether a piece is punctuation or another sign, without letter or digit."""
-    bare = piece.replace("\u2581", "")
-    return bool(bare) and not any(character.isalnum() for character in bare)
 
 
 def lowercases(normalizer: object) -> bool:

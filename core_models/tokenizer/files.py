@@ -5,7 +5,6 @@ Everything that differs between families is a value here: the names of the speci
 """
 
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -118,15 +117,20 @@ class Template:
 
 
 def template_from(
-    processor: Mapping[str, Any] | None, specials: Specials, *, pad_left: bool, pad_segment: int
+    processor: Mapping[str, Any] | None,
+    specials: Specials,
+    *,
+    pad_left: bool | None,
+    pad_segment: int | None,
 ) -> Template:
     """The template that a tokenizer.json describes.
 
     Args:
         processor: The value of ``post_processor``.
         specials: The special pieces, for files that describe no template.
-        pad_left: Side of the padding, from tokenizer_config.json.
-        pad_segment: Segment id of padding.
+        pad_left: Side of the padding, from tokenizer_config.json. None = left where the class
+            piece comes last, as its state is the summary (the released XLNet does not say it).
+        pad_segment: Segment id of padding; None = 3 in such a template, else 0.
     """
     template = Template.enclosing(specials)
     found = [processor] if processor else []
@@ -140,8 +144,13 @@ def template_from(
             template = Template.doubled(Specials(cls=step["cls"][0], sep=step["sep"][0]))
         elif step["type"] == "BertProcessing":
             template = Template.enclosing(Specials(cls=step["cls"][0], sep=step["sep"][0]))
+    trailing = template.single[-1].content == specials.cls
+    usual = Template.trailing(specials) if trailing else template
     return Template(
-        single=template.single, pair=template.pair, pad_left=pad_left, pad_segment=pad_segment
+        single=template.single,
+        pair=template.pair,
+        pad_left=usual.pad_left if pad_left is None else pad_left,
+        pad_segment=usual.pad_segment if pad_segment is None else pad_segment,
     )
 
 
@@ -307,14 +316,19 @@ def _flag(settings: Mapping[str, Any], key: str) -> bool | None:
 
 
 def byte_level(model: models.BPE, settings: Mapping[str, Any]) -> tokenizers.Tokenizer:
-    """RoBERTa's tokenizer over ready merges."""
+    """RoBERTa's tokenizer over ready merges, or DeBERTa's where a text begins with [CLS].
+
+    DeBERTa (v1) was trained on ``[CLS] A [SEP] B [SEP]`` (microsoft/DeBERTa); the class of
+    transformers 5 puts a second [SEP] between the texts, as RoBERTa does.
+    """
     backend = tokenizers.Tokenizer(model)
     prefix = bool(settings.get("add_prefix_space", False))
     backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=prefix)
     backend.decoder = decoders.ByteLevel()
     specials = specials_from(settings, backend.get_vocab())
     add_specials(backend, specials, lstrip=True)
-    backend.post_processor = Template.doubled(specials).processor(backend)
+    made = Template.doubled if specials.cls == ANGLED.cls else Template.enclosing
+    backend.post_processor = made(specials).processor(backend)
     return backend
 
 
@@ -328,10 +342,3 @@ def read_backend(path: Path) -> tokenizers.Tokenizer:
         return tokenizers.Tokenizer.from_file(str(path))
     except Exception as error:  # the library raises bare Exception
         raise InputError(f"{path.name} is not a readable tokenizer: {error}") from error
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write a file beside its place and rename it, so that no reader sees half of it."""
-    aside = path.with_name(f".{path.name}.{os.getpid()}.part")
-    aside.write_text(text, encoding="utf-8", newline="\n")
-    aside.replace(path)

@@ -6,9 +6,9 @@ threads would overwrite for each other. A `Tokenizer` is never changed after con
 be used by any number of threads.
 """
 
-import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
@@ -22,16 +22,22 @@ from core_models.tokenizer.encoding import (
     MARKERS,
     Encoding,
     PlainPart,
+    begins_word,
     check_text,
-    is_mark,
-    join_chinese,
     longest_first,
     lowercases,
+    shown,
     spell_masks,
 )
+from core_models.tokenizer.words import (
+    blind_to_specials,
+    is_mark,
+    join_chinese,
+    part_chinese,
+    word_starts,
+)
+from core_models.tokenizer.writing import hash_of, write_folder
 
-_SPACES = {"\n": "↵", "\t": "⇥"}
-"""Signs of spaces; others are "␣"."""
 _KINDS = {"WordPiece": "wordpiece", "BPE": "byte_bpe", "Unigram": "unigram"}
 
 
@@ -72,7 +78,7 @@ class Tokenizer:
         self.template = files.template_from(
             parsed.get("post_processor"),
             self.specials,
-            pad_left=given.get("padding_side") == "left",
+            pad_left=checks.pad_left(given),
             pad_segment=checks.pad_segment(given),
         )
         checks.check_template(self.template, vocabulary)
@@ -132,13 +138,15 @@ class Tokenizer:
 
         Args:
             texts: Sentences or paragraphs.
-            vocabulary: Number of pieces wanted, special pieces included. Small corpora give fewer.
+            vocabulary: Number of pieces wanted, special pieces included. Small corpora give fewer;
+                "wordpiece" gives more where single characters alone are more.
             kind: "wordpiece" (BERT), "byte_bpe" (RoBERTa) or "unigram" (ALBERT, XLNet).
             lowercase: Lower-case the text (byte_bpe never does).
             template: Where special pieces go; None = the usual place for the kind.
 
         Raises:
-            InputError: The kind is unknown, or ``vocabulary`` is too small for it.
+            InputError: The kind is unknown, ``vocabulary`` is too small for it or for the
+                characters of the texts, or the texts are empty.
         """
         backend, settings = training.train(
             texts, vocabulary=vocabulary, kind=kind, lowercase=lowercase, template=template
@@ -152,25 +160,15 @@ class Tokenizer:
             folder: Made if missing. Gets tokenizer.json, tokenizer_config.json,
                 special_tokens_map.json and, for WordPiece, vocab.txt.
         """
-        target = Path(folder)
-        target.mkdir(parents=True, exist_ok=True)
-        pretty = json.dumps(json.loads(self._definition), ensure_ascii=False, indent=1)
-        files.write_text(target / files.TOKENIZER_FILE, pretty + "\n")
-        config = json.dumps(self._settings, ensure_ascii=False, indent=2)
-        files.write_text(target / files.CONFIG_FILE, config + "\n")
         names = files.settings_for(self._backend, self.specials, self.template, lowercase=False)
         tokens = {k: v for k, v in names.items() if k.endswith("_token")}
-        files.write_text(target / "special_tokens_map.json", json.dumps(tokens, indent=2) + "\n")
-        if self.kind == "wordpiece":
-            files.write_text(target / files.VOCABULARY_FILE, "\n".join(self._pieces) + "\n")
+        pieces = self._pieces if self.kind == "wordpiece" else None
+        write_folder(Path(folder), self._definition, self._settings, tokens, pieces)
 
     @property
     def fingerprint(self) -> str:
         """Short hash of the whole definition: equal for equal tokenizers, on every machine."""
-        # Scores of unigram pieces lose their last digits when the library reads them back.
-        parsed = json.loads(self._definition, parse_float=lambda digits: round(float(digits), 5))
-        canonical = json.dumps(parsed, sort_keys=True)
-        return hashlib.sha256(canonical.encode()).hexdigest()[:16]
+        return hash_of(self._definition)
 
     @property
     def vocabulary(self) -> int:
@@ -232,6 +230,8 @@ class Tokenizer:
     ) -> list[tuple[NDArray[np.int32], NDArray[np.bool_]]]:
         """Encode corpus sentences without special pieces, without limits, on every core.
 
+        What looks like a special piece in a sentence ("[MASK]") is text like any other.
+
         Args:
             texts: The sentences.
             segment: Gives the characters at which words begin; None = Chinese ones all do.
@@ -240,23 +240,24 @@ class Tokenizer:
             Per text its ids [n] and, for each piece, whether it starts a word [n].
         """
         result = []
-        encoded = self._backend.encode_batch(list(texts), add_special_tokens=False)
+        encoded = self._blind.encode_batch(list(texts), add_special_tokens=False)
         for text, found in zip(texts, encoded, strict=True):
             ids = np.asarray(found.ids, dtype=np.int32)
-            starts = self._word_starts(ids, found.word_ids)
+            starts = self._starts(PlainPart(found.ids, found.word_ids, found.offsets), text)
             if segment is not None:
                 join_chinese(starts, text, found.offsets, segment(text))
             result.append((ids, starts))
         return result
 
-    def _word_starts(
-        self, ids: NDArray[np.int32], words: Sequence[int | None]
-    ) -> NDArray[np.bool_]:
-        """Whether each piece starts a word [n]; marks are words of their own."""
-        starts = np.ones(len(ids), dtype=np.bool_)
-        groups = np.array([-1 if word is None else word for word in words], dtype=np.int32)
-        marks = self._marks[ids]
-        starts[1:] = (groups[1:] != groups[:-1]) | marks[1:] | marks[:-1]
+    @cached_property
+    def _blind(self) -> tokenizers.Tokenizer:
+        return blind_to_specials(self._definition)
+
+    def _starts(self, part: PlainPart, text: str) -> NDArray[np.bool_]:
+        """Whether each piece of a text starts a word [n]; marks are words of their own."""
+        starts = word_starts(part.word_ids, self._marks[part.ids])
+        if self.kind != "wordpiece":  # which parts Chinese characters itself, if it is to
+            part_chinese(starts, text, part.offsets)
         return starts
 
     def pieces_of(self, word: str) -> list[int]:
@@ -288,7 +289,7 @@ class Tokenizer:
             ids += part.ids[:count]
             offsets += part.offsets[:count]
             segment_ids += [slot.segment] * count
-            begins = self._word_starts(np.asarray(part.ids, dtype=np.int32), part.word_ids)
+            begins = self._starts(part, text if slot.content == files.FIRST else pair or "")
             for index, begin in zip(part.ids[:count], begins[:count].tolist(), strict=True):
                 if index in self.special_ids:
                     words.append(None)
@@ -335,13 +336,7 @@ class Tokenizer:
         piece = self.piece(index)
         if index in self.special_ids or index in {self.mask_id, self.unknown_id}:
             return piece
-        marker = self._marker
-        bare = piece
-        for prefix in (marker.word, marker.continuation):
-            if prefix and bare.startswith(prefix) and len(bare) > len(prefix):
-                bare = bare[len(prefix) :]
-        shown = marker.readable(bare)
-        return shown if shown.strip() else "".join(_SPACES.get(c, "␣") for c in shown)
+        return shown(piece, self._marker)
 
     def starts_word(self, index: int) -> bool:
         """Whether a piece, seen alone, starts a word; special pieces do.
@@ -352,7 +347,4 @@ class Tokenizer:
         piece = self.piece(index)
         if index in self.special_ids or index in {self.mask_id, self.unknown_id}:
             return True
-        marker = self._marker
-        if marker.continuation:
-            return not piece.startswith(marker.continuation)
-        return piece.startswith(marker.word)
+        return begins_word(piece, self._marker)

@@ -32,7 +32,8 @@ def train(
     """Backend and tokenizer_config.json settings; see `core_models.tokenizer.Tokenizer.train`.
 
     Raises:
-        InputError: The kind is unknown, or ``vocabulary`` is too small for it.
+        InputError: The kind is unknown, ``vocabulary`` is too small for it or for the characters
+            of the texts, or the texts are empty.
     """
     if kind not in RECIPES:
         raise InputError(f"No vocabulary of kind {kind!r}; allowed: {', '.join(RECIPES)}.")
@@ -42,6 +43,8 @@ def train(
             f"A vocabulary of {vocabulary} is too small; {kind} needs at least {recipe.smallest}."
         )
     backend = recipe.learn(texts, vocabulary, recipe.specials, lowercase)
+    if backend.get_vocab_size() <= len(recipe.specials.names()):
+        raise InputError("There is no text to learn a vocabulary from; give some sentences.")
     chosen = template or recipe.template(recipe.specials)
     backend.post_processor = chosen.processor(backend)
     return backend, files.settings_for(backend, recipe.specials, chosen, lowercase=lowercase)
@@ -117,7 +120,13 @@ def _unigram(
         unk_token=specials.unknown,
         show_progress=False,
     )
-    backend.train_from_iterator(texts, trainer)
+    try:
+        backend.train_from_iterator(texts, trainer)
+    except Exception as error:  # the library raises bare Exception
+        raise InputError(
+            f"No vocabulary of {size} pieces can be learnt from these texts: {error}; ask for more "
+            "pieces than the texts have different characters."
+        ) from error
     # The library sums in parallel: scores vary from the fourth decimal on, and so would an order
     # by score. In alphabetical order at least pieces and ids are repeatable.
     scores = dict(json.loads(backend.to_str())["model"]["vocab"])

@@ -59,8 +59,8 @@ def test_what_a_whole_word_is_differs_by_kind():
     words = {
         kind: tokenizers.cut(tokenizers.shipped(kind), CHINESE).words for kind in tokenizers.KINDS
     }
-    # Nineteen characters and marks; two clauses with a mark behind each.
-    assert words == {"wordpiece": 19, "byte_bpe": 4, "unigram": 4}
+    # Nineteen characters and marks; the other kinds have pieces of several characters.
+    assert words == {"wordpiece": 19, "byte_bpe": 14, "unigram": 12}
 
 
 def test_ratios_are_pieces_over_words_and_characters(session):
@@ -139,7 +139,20 @@ def test_the_summary_says_what_it_counts(session):
     text = "Unbelievable! A b c."
     answer = ask(session, text=text)
     letters = len(text.replace(" ", ""))
-    assert answer["summary"].endswith(f"the same {letters} characters (blanks not counted).")
+    key, *values = answer["summary"]
+    assert key.endswith("for the same {4} characters (blanks not counted).")
+    assert values[4] == str(letters)
+    assert ["Byte-level BPE"] in values  # a kind is a wording, for the language of the page
+    assert "bert-mini" not in [each[0] for each in values if isinstance(each, list)]
+
+
+def test_a_text_that_is_cut_off_is_not_compared_by_its_pieces(session):
+    answer = ask(session, text="The café met 我们 . " * 300)
+    assert {row["content"] for row in answer["rows"]} == {254}
+    key, *values = answer["summary"]
+    assert key.startswith("The text is too long")
+    shown = [row["characters"] for row in answer["rows"]]
+    assert (values[1], values[3]) == (str(max(shown)), str(min(shown)))
 
 
 def test_templates_of_pairs_and_segments(session):

@@ -75,6 +75,10 @@ def test_unusable_paths_are_refused(tmp_path: Path) -> None:
         ("他问：“去吗？”；她说：“不去。”价格是3.14元。", 2),
         ("好!她说. 不好?", 3),
         ("   ", 0),
+        ("No. I will not. See no. 7 and nos. 8 to 9. No. 5 left.", 4),
+        ("Élan vital. Étienne came. Über allem. «Oui.» Öfter.", 5),
+        ("¿Qué? ¡Sí! It was $3. $4 is more. £5. €6.", 6),
+        ("Она пришла. Он ушёл.", 2),
     ],
 )
 def test_sentences_are_split(paragraph: str, count: int) -> None:
@@ -114,6 +118,25 @@ def test_held_out_documents() -> None:
         documents.split_held_out(3, 0.5, seed=1)
     with pytest.raises(InputError, match="between 0 and"):
         documents.split_held_out(30, 0.9, seed=1)
+
+
+def test_equal_documents_are_never_on_both_sides() -> None:
+    texts = [f"text {n % 60}" for n in range(100)]  # 40 occur twice, 20 once
+    for share in (0.1, 0.3, 0.5):
+        for seed in range(5):
+            training, held = documents.split_held_out(100, share, seed, texts)
+            assert sorted([*training, *held]) == list(range(100))
+            assert not {texts[i] for i in training} & {texts[i] for i in held}
+            assert 0 <= len(held) - 100 * share <= 1
+            if share == 0.1:  # single ones first
+                assert all(40 <= i < 60 for i in held)
+    alone = [f"text {n}" for n in range(100)]
+    assert documents.split_held_out(100, 0.1, 3, alone) == documents.split_held_out(100, 0.1, 3)
+    mostly = ["stub"] * 96 + alone[:4]
+    assert documents.split_held_out(100, 0.5, 1, mostly)[1] == [96, 97, 98, 99]
+    assert documents.split_held_out(5, 0.0, 1, ["same"] * 5) == ([0, 1, 2, 3, 4], [])
+    with pytest.raises(InputError, match="5 documents are repeats of 1"):
+        documents.split_held_out(5, 0.2, 1, ["same"] * 5)
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import save_file
 from torch import Tensor
 
 from core_models.data import Corpus
@@ -130,6 +131,23 @@ def test_tables_are_saved(tmp_path: Path) -> None:
     for name in ("b", "c"):
         with pytest.raises(InputError, match=f"{name}.safetensors is no table"):
             Similar.load(tmp_path / f"{name}.safetensors")
+
+
+@pytest.mark.parametrize(
+    "tensors",
+    [
+        {"words.1": [[1], [2]]},
+        {"words.1": [[1], [2]], "neighbours.1": [[9], [0]]},
+        {"words.1": [[1], [2]], "neighbours.1": [[1]]},
+        {"words.1": [1, 2], "neighbours.1": [[1], [0]]},
+    ],
+)
+def test_tables_that_do_not_agree_are_refused(
+    tensors: dict[str, list[object]], tmp_path: Path
+) -> None:
+    save_file({name: torch.tensor(value) for name, value in tensors.items()}, tmp_path / "a")
+    with pytest.raises(InputError, match="no table of similar words: tensors and numbers"):
+        Similar.load(tmp_path / "a")
 
 
 def test_words_of_one_use_are_alike() -> None:

@@ -159,6 +159,7 @@ def test_lines_may_end_as_old_programs_wrote_them(tmp_path: Path, name: str) -> 
         ("a.csv", b"text\nGr\xfc\xdfe\n", r"byte 7 \(0xfc, in line 2\)"),
         ("a.txt", "One.".encode("utf-16"), "UTF-16"),
         ("a.txt", b"\x7fELF\x02\x00\x00", r"a binary file \(byte 5 is zero\)"),
+        ("a.txt", b"One.\nTw\x00o.\n", r"a binary file \(byte 7 is zero\)"),
         ("a.jsonl", b'{"text": "a"}\n{"text": \n', r"a\.jsonl, line 2 is not JSON"),
         ("a.jsonl", b'{"text": "a"}\n[1]\n', "line 2: list, not an object"),
         ("a.jsonl", b'{"text": "a"}\n{"body": "b"}\n', "line 2 has no field 'text'; it has body"),
@@ -262,3 +263,21 @@ def test_any_source_becomes_a_store(tokenizer: Tokenizer, tmp_path: Path) -> Non
     with pytest.raises(InputError, match="No input format"):
         build_store(tmp_path / "y", source, tokenizer, format="pairs", max_length=32)
     assert not (tmp_path / "y").exists()
+
+
+def test_one_enormous_line_is_refused_before_it_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A packed file of a few hundred KB may hold a line larger than the memory."""
+    (tmp_path / "a.txt.gz").write_bytes(gzip.compress(b"a" * 50_000_000, 1))
+    unpacked = []
+    plain = gzip.GzipFile.readline
+
+    def counted(self: gzip.GzipFile, size: int | None = -1) -> bytes:
+        unpacked.append(line := plain(self, size))
+        return line
+
+    monkeypatch.setattr(gzip.GzipFile, "readline", counted)
+    with pytest.raises(InputError, match="more than the 1,000 bytes"):
+        list(read_documents(Source(paths=(tmp_path / "a.txt.gz",), most_bytes=1000)))
+    assert sum(map(len, unpacked)) == 1001

@@ -1,5 +1,6 @@
 import math
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -296,3 +297,32 @@ def test_electra_rows_do_not_depend_on_padding() -> None:
     assert torch.equal(closed.inputs, ids)
     with pytest.raises(ValueError, match="1 generators for 2 rows"):
         with_replacement(ids, maskable, generator=[generator_for(0)], mask_id=MASK_ID)
+
+
+@pytest.mark.parametrize("function", [spans, ngrams, windowed_ngrams])
+@pytest.mark.parametrize("size", [1, 2])
+def test_no_run_goes_on_behind_a_special_piece(function: Callable[..., Any], size: int) -> None:
+    """Runs of two words: the last of the first text and the next are no more often both chosen
+    than words that are no neighbours."""
+    text = 4 * size  # pieces of each text, behind [CLS] and before [SEP]
+    ids = torch.tensor([2, *range(10, 10 + text), 3, *range(30, 30 + text), 3])
+    maskable = ids > 5
+    words = torch.full_like(ids, -1)
+    words[maskable] = torch.arange(2 * text) // size
+    counts: Counter[frozenset[int]] = Counter()
+    for seed in range(2000):
+        masked = function(
+            ids,
+            maskable,
+            words,
+            generator=generator_for(seed),
+            mask_id=MASK_ID,
+            vocabulary=V,
+            rate=2 * size / (2 * text if function is spans else len(ids)),
+            **{"shares" if function is spans else "weights": (1e-12, 1.0)},
+        )
+        counts[frozenset(words[masked.labels >= 0].tolist())] += 1
+    inside = [counts[frozenset({n, n + 1})] for n in (0, 1, 4, 5)]
+    apart = [counts[frozenset({n, n + 2})] for n in (1, 3)]
+    assert min(inside) > 100
+    assert counts[frozenset({3, 4})] < max(30, 2 * max(apart)), counts
