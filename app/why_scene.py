@@ -178,12 +178,17 @@ def _answers(
         original = encoding.ids[position or 0]
         if kind == "replaced":
             answer = 1
-        elif kind == "piece" and original != model.tokenizer.mask_id:
+        elif kind == "piece" and original not in _nameless(model):
             answer = original
         else:
             answer = int(scores[:count].argmax())
     against = resolve(wanted.against)
     return answer, None if against == answer else against
+
+
+def _nameless(model: cm.Model) -> tuple[int, ...]:
+    """Pieces that are no word of the text: a gap, and what stands for an unknown word."""
+    return model.tokenizer.mask_id, model.tokenizer.unknown_id
 
 
 def _choices(
@@ -199,7 +204,7 @@ def _choices(
     original = None
     if target.kind == "piece" and target.position is not None:
         original = encoding.ids[target.position]
-        original = None if original == model.tokenizer.mask_id else original
+        original = None if original in _nameless(model) else original
     wanted = [*best, original, *chosen]
     return [
         {

@@ -6,12 +6,14 @@ of models is the bar's own where it is a discriminator or a generator, else the 
 
 import asyncio
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import gradio as gr
 
+import core_models as cm
 from app import forge
 from app.ask import clean_marks, clean_name, read_revision
 from app.files import file_answer, read_file_kind
@@ -130,6 +132,25 @@ def _chosen(found: list[Detective], question: Mapping[str, Any], model: str) -> 
     return next((by_name[name] for name in names if name in by_name), found[0])
 
 
+def readable(text: str, *models: cm.Model) -> str:
+    """As much of a text as all of these models read, up to the end of a word.
+
+    Args:
+        text: Of any length.
+        models: Of one vocabulary. DeBERTa v3's generator has a table of absolute positions, its
+            discriminator has none: they need not read equally far.
+    """
+    longest = min(model.longest for model in models)
+    encoding = models[0].tokenizer.encode(text, max_length=longest)
+    if not encoding.truncated:
+        return text
+    words = [place for place, word in enumerate(encoding.words) if word is not None]
+    last = encoding.words[words[-1]]
+    # The last word may have been cut in two: it goes, unless nothing else would stay.
+    kept = [place for place in words if encoding.words[place] != last] or words
+    return text[: encoding.offsets[kept[-1]][1]]
+
+
 async def _play(session: Session, question: Mapping[str, Any]) -> dict[str, Any]:
     model = clean_name(question.get("model"))
     found = await asyncio.to_thread(detectives, session)
@@ -151,7 +172,11 @@ async def _play(session: Session, question: Mapping[str, Any]) -> dict[str, Any]
             if mark.position < len(tokens) and not tokens[mark.position].special
         ]
         game = forge.read_game(question, spans)
+    whole = game.text
+    if generator is not None:
+        game = replace(game, text=readable(whole, discriminator, generator))
     answer = await session.compute(lambda: forge.play(discriminator, generator, game))
+    answer["truncated"] |= game.text != whole
     twin = None
     if generator is not None:
         twin = f"{chosen.name}{GENERATOR}"

@@ -2,7 +2,9 @@
 
 /** Offer a Blob or a text as a download. */
 export function download(name, content, type) {
-  const blob = content instanceof Blob ? content : new Blob([content], { type });
+  // Without this mark spreadsheets read letters beyond ASCII in the code page of their country.
+  const mark = type?.startsWith('text/csv') && /[^\0-\x7f]/.test(content) ? '\ufeff' : '';
+  const blob = content instanceof Blob ? content : new Blob([mark, content], { type });
   const link = document.createElement('a');
   link.href = URL.createObjectURL(blob);
   link.download = name;

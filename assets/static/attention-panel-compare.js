@@ -57,7 +57,7 @@ function build(lab) {
       alone.hidden = !single;
       for (const part of [controls, words, figures, note]) part.hidden = single;
       if (single) return;
-      other.replaceChildren(...answer.choices.map(({ name, title }) => element('option', { value: name, text: title })));
+      other.replaceChildren(...answer.choices.map(({ name, title }) => element('option', { value: name, text: window.Cloze.modelTitle(title) })));
       other.value = answer.other;
       sides = answer.sides;
       grids = answer.grids.map(decodeGrid);

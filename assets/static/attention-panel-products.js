@@ -15,13 +15,16 @@ const TEXT = texts({
 });
 const HIGH = 16; // of a strip in CSS pixels
 const LEAST = 96; // and its width
+const MOST_STEP = 7; // of one dimension in it
+const NARROW = 480; // of the card: below it a key has lines of its own instead of a row of many columns
 
 function build(lab) {
   const place = element('h4', { class: 'attn-place' });
   const query = element('select', { 'aria-label': TEXT.query, onchange: () => lab.set({ query: Number(query.value) }) });
   const words = element('p', { class: 'attn-words attn-sentence' });
   const told = element('p', { class: 'attn-cell-words', 'aria-live': 'polite' });
-  const table = element('table', { class: 'attn-keys' });
+  // The roles stand there because style sheets that lay rows out otherwise take them away.
+  const table = element('table', { class: 'attn-keys', role: 'table' });
   const note = element('p', { class: 'attn-note' });
   const node = element('div', { class: 'attn-card' },
     element('div', { class: 'attn-row' }, place, element('label', { class: 'attn-pick' }, element('span', { text: TEXT.query }), query)), words, told, note);
@@ -37,7 +40,7 @@ function build(lab) {
   function strip(values, top, label, palette) {
     const canvas = element('canvas', { class: 'attn-strip', 'aria-hidden': 'true' });
     const size = values.length;
-    const step = Math.max(1, Math.min(7, room / size));
+    const step = Math.max(1, Math.min(MOST_STEP, room / size));
     const context = prepare(canvas, size * step, HIGH, screenRatio());
     values.forEach((value, n) => {
       const code = Math.round(Math.min(Math.abs(value) / top, 1) * 255);
@@ -56,16 +59,16 @@ function build(lab) {
   function fill(answer, columns, label, palette) {
     const size = grids[0].columns.length;
     table.replaceChildren(
-      element('thead', {}, element('tr', {}, ...columns.map((text) => element('th', { scope: 'col', text })))),
-      element('tbody', {}, ...answer.keys.map((key, n) => {
+      element('thead', { role: 'rowgroup' }, element('tr', { role: 'row' }, ...columns.map((text) => element('th', { scope: 'col', role: 'columnheader', text })))),
+      element('tbody', { role: 'rowgroup' }, ...answer.keys.map((key, n) => {
         const row = answer.rows[n];
         const bar = element('span', { class: 'attn-fill' });
         bar.style.width = `${100 * row.share}%`;
-        return element('tr', { 'data-key': key },
-          element('th', { scope: 'row' }, element('bdi', { text: label(key) })),
-          element('td', {}, strip(grids[0].values.slice(n * size, (n + 1) * size), grids[0].top, label(key), palette)),
-          ...answer.names.slice(0, -1).map((name) => element('td', { 'data-name': name, text: number(row[name]) })),
-          element('td', { 'data-name': 'share' }, element('span', { class: 'attn-bar', 'aria-hidden': 'true' }, bar), element('span', { class: 'attn-share', text: percent(row.share) })));
+        return element('tr', { 'data-key': key, role: 'row' },
+          element('th', { scope: 'row', role: 'rowheader' }, element('bdi', { text: label(key) })),
+          element('td', { role: 'cell', class: 'attn-products' }, strip(grids[0].values.slice(n * size, (n + 1) * size), grids[0].top, label(key), palette)),
+          ...answer.names.slice(0, -1).map((name) => element('td', { role: 'cell', 'data-name': name, 'data-column': names[name], text: number(row[name]) })),
+          element('td', { role: 'cell', 'data-name': 'share' }, element('span', { class: 'attn-bar', 'aria-hidden': 'true' }, bar), element('span', { class: 'attn-share', text: percent(row.share) })));
       })));
   }
 
@@ -78,11 +81,13 @@ function build(lab) {
     names = Object.fromEntries(answer.names.map((name) => [name, TEXT[name] ?? name]));
     const size = grids[0].columns.length;
     const columns = [TEXT.key, TEXT.strip, ...answer.names.map((name) => names[name])];
-    room = node.clientWidth < 480 ? 96 : 230;
+    const narrow = box.clientWidth < NARROW;
+    table.classList.toggle('narrow', narrow);
+    room = narrow ? box.clientWidth : 230;
     fill(answer, columns, label, palette);
     // Strips give way, so that no number is cut.
     const over = box.scrollWidth - box.clientWidth;
-    if (over > 0 && room > LEAST) {
+    if (!narrow && over > 0 && room > LEAST) {
       room = Math.max(LEAST, room - over - 2);
       fill(answer, columns, label, palette);
     }

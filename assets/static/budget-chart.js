@@ -1,6 +1,7 @@
 // Budget: stacked bars, and what narrow tables save.
+import { node } from './svg.js';
+
 const { element, format, t, message } = window.Cloze;
-const SVG = 'http://www.w3.org/2000/svg';
 
 /** 109482240 -> "109.5 M". */
 export function short(value) {
@@ -86,13 +87,6 @@ export function legend(rows, names) {
     element('span', { text: names[part] })));
 }
 
-function shape(tag, attributes, text) {
-  const node = document.createElementNS(SVG, tag);
-  for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
-  if (text !== undefined) node.textContent = text;
-  return node;
-}
-
 /** V x H against V x E + E x H as E grows, with the break-even and where this model stands. */
 export function drawFactor(svg, row, width) {
   const height = 210;
@@ -109,15 +103,15 @@ export function drawFactor(svg, row, width) {
   const ticks = [0, 0.25, 0.5, 0.75, 1].map((f) => Math.round(f * row.width));
   const levels = [0, full / 2, full];
   svg.replaceChildren(
-    ...levels.map((n) => shape('line', { class: 'grid', x1: left, x2: width - right, y1: y(n), y2: y(n) })),
-    ...levels.map((n) => shape('text', { x: left - 8, y: y(n) + 4, 'text-anchor': 'end' }, short(n))),
-    ...ticks.map((e) => shape('text', { x: x(e), y: height - 14, 'text-anchor': 'middle' }, e)),
-    shape('text', { class: 'axis', x: width - right, y: height - 1, 'text-anchor': 'end' }, t`E, width of the tables`),
-    shape('line', { class: 'full', x1: x(0), x2: x(most), y1: y(full), y2: y(full) }),
-    shape('line', { class: 'narrow', x1: x(0), x2: x(most), y1: y(0), y2: y(slope * most) }),
-    shape('text', { class: 'full-name', x: x(0) + 8, y: y(full) - 7 }, 'V × H'),
-    shape('text', { class: 'narrow-name', x: x(most * 0.42) + 10, y: y(slope * most * 0.42) + 14 }, 'V × E + E × H'),
-    shape('line', { class: 'even', x1: x(even), x2: x(even), y1: y(full), y2: height - bottom }),
-    shape('circle', { class: row.factorisation.factorised ? 'dot narrow' : 'dot full', cx: x(row.embedding), cy: y(row.factorisation.factorised ? narrow : full), r: 6 }),
+    ...levels.map((n) => node('line', { class: 'grid', x1: left, x2: width - right, y1: y(n), y2: y(n) })),
+    ...levels.map((n) => node('text', { x: left - 8, y: y(n) + 4, 'text-anchor': 'end' }, short(n))),
+    ...ticks.map((e) => node('text', { x: x(e), y: height - 14, 'text-anchor': 'middle' }, e)),
+    node('text', { class: 'axis', x: width - right, y: height - 1, 'text-anchor': 'end' }, t`E, width of the tables`),
+    node('line', { class: 'full', x1: x(0), x2: x(most), y1: y(full), y2: y(full) }),
+    node('line', { class: 'narrow', x1: x(0), x2: x(most), y1: y(0), y2: y(slope * most) }),
+    node('text', { class: 'full-name', x: x(0) + 8, y: y(full) - 7 }, 'V × H'),
+    node('text', { class: 'narrow-name', x: x(most * 0.42) + 10, y: y(slope * most * 0.42) + 14 }, 'V × E + E × H'),
+    node('line', { class: 'even', x1: x(even), x2: x(even), y1: y(full), y2: height - bottom }),
+    node('circle', { class: row.factorisation.factorised ? 'dot narrow' : 'dot full', cx: x(row.embedding), cy: y(row.factorisation.factorised ? narrow : full), r: 6 }),
   );
 }

@@ -90,6 +90,8 @@ export async function mount(view) {
       element('ol', {}, ...ARTICLES.map((text) => element('li', { lang: 'zh-Hans', text })))),
     element('div', { class: 'cl-row' }, ...saver.buttons)));
 
+  drawScore();
+
   // --- which cards are shown ------------------------------------------------------------------
 
   function fits({ card, result, text }) {
@@ -146,6 +148,8 @@ export async function mount(view) {
     const hits = mine.filter(({ guess, result }) => guessed(guess, result.verdict)).length;
     score.textContent = mine.length ? t`Your guesses: ${hits} of ${mine.length} right.` : '';
     reset.hidden = !mine.length;
+    const judged = [...cards.values()].some(({ result }) => result && !result.doubt);
+    for (const button of saver.buttons) button.disabled = !judged;
   }
 
   // --- measuring: one card at a time ------------------------------------------------------------

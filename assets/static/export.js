@@ -1,6 +1,7 @@
 // Files and pictures that every view offers.
 export { copyText, download } from './attention-export.js';
 import { download } from './attention-export.js';
+import { node } from './svg.js';
 
 const SCALE = 2; // pixels of the file for each unit of the drawing
 const SVG = 'image/svg+xml';
@@ -61,15 +62,8 @@ const AIR = 14; // pixels around a drawing with a title
  * inner: an <svg> or <image> element of `width` x `height`; keys: [{ text, colour, square }].
  */
 export function titledDrawing(inner, { width, height, title, lines = [], keys = [] }) {
-  const names = 'http://www.w3.org/2000/svg';
   const page = getComputedStyle(document.body);
   const value = (name) => page.getPropertyValue(name).trim();
-  const node = (tag, attributes, text) => {
-    const made = document.createElementNS(names, tag);
-    for (const [name, each] of Object.entries(attributes)) made.setAttribute(name, each);
-    if (text !== undefined) made.textContent = text;
-    return made;
-  };
   const pen = document.createElement('canvas').getContext('2d');
   const measure = (text, font) => { pen.font = font; return pen.measureText(text).width; };
   const sans = value('--sans') || 'sans-serif';
@@ -89,7 +83,7 @@ export function titledDrawing(inner, { width, height, title, lines = [], keys = 
     x += room + 20;
   }
   const top = y + AIR;
-  const drawing = node('svg', { xmlns: names, width: wide, height: top + height + AIR, viewBox: `0 0 ${wide} ${top + height + AIR}`, role: 'img' });
+  const drawing = node('svg', { width: wide, height: top + height + AIR, viewBox: `0 0 ${wide} ${top + height + AIR}`, role: 'img' });
   inner.setAttribute('x', AIR);
   inner.setAttribute('y', top);
   drawing.append(node('title', {}, title), node('rect', { width: '100%', height: '100%', fill: value('--card') }), ...parts, inner);
@@ -107,8 +101,7 @@ export function titledSvg(svg, words) {
 /** And around a canvas, `ratio` of whose pixels are one unit of the drawing. */
 export function titledCanvas(canvas, ratio, words) {
   const [width, height] = [canvas.width / ratio, canvas.height / ratio];
-  const image = document.createElementNS('http://www.w3.org/2000/svg', 'image');
-  for (const [name, value] of Object.entries({ width, height, href: canvas.toDataURL('image/png') })) image.setAttribute(name, value);
+  const image = node('image', { width, height, href: canvas.toDataURL('image/png') });
   return titledDrawing(image, { ...words, width, height });
 }
 
@@ -124,9 +117,6 @@ export function drawnSvg(svg) {
     part.removeAttribute('class');
   });
   copy.querySelector('[visibility="hidden"]')?.remove();
-  const paper = document.createElementNS('http://www.w3.org/2000/svg', 'rect');
-  const background = getComputedStyle(document.body).getPropertyValue('--card');
-  for (const [name, value] of Object.entries({ width: '100%', height: '100%', fill: background })) paper.setAttribute(name, value);
-  copy.prepend(paper);
+  copy.prepend(node('rect', { width: '100%', height: '100%', fill: getComputedStyle(document.body).getPropertyValue('--card') }));
   return new XMLSerializer().serializeToString(copy);
 }

@@ -266,9 +266,10 @@ export async function mount(view) {
     const label = element('span', { class: 'fd-small', text: generator
       ? t`${chosen.title} judges, ${generator} forges.` : t`${chosen.title} judges. Its generator is not installed, so only you can forge.` });
     who.replaceChildren(...(detectives.length > 1 ? detectives.map(({ name, title }) => element('button', {
-      type: 'button', class: 'quiet outlined', role: 'radio', 'aria-checked': String(name === chosen.name), text: title,
+      type: 'button', class: 'quiet outlined', role: 'radio', 'aria-checked': String(name === chosen.name), text: window.Cloze.modelTitle(title),
       onclick: () => { state.detective = name; state.fakes.clear(); keep(); ask(); },
     })) : []), label);
+    if (answered.truncated) who.append(element('p', { class: 'fd-small', text: t`The text is long: this tab uses its first ${answered.tokens.filter((token) => !token.special).length} pieces.` }));
     const unreadBy = (tokens) => [...new Set(tokens.filter((token) => token.unknown).map((token) => token.text))];
     const unread = unreadBy(answered.tokens);
     // The sentence bar says the same of its own model.

@@ -137,11 +137,12 @@
       if (!candidate) return;
       show(parts, candidate.rank, readable(candidate), candidate.probability);
       parts.word.classList.toggle('raw', sentence.pieces);
-      parts.button.classList.toggle('is-original', original?.id === candidate.id);
+      parts.button.classList.toggle('is-original', !card.token.unknown && original?.id === candidate.id);
       parts.button.title = t`Put “${candidate.display}” into the sentence`;
       parts.button.dataset.piece = candidate.piece;
     });
-    card.original.hidden = !original || candidates.some(({ id }) => id === original.id);
+    // [UNK] stands for the word only because the model has no piece for it.
+    card.original.hidden = !original || card.token.unknown || candidates.some(({ id }) => id === original.id);
     if (!card.original.hidden) {
       show(card.own, original.rank, readable(original), original.probability);
       card.own.word.classList.toggle('raw', sentence.pieces);

@@ -39,7 +39,10 @@
     return found ?? key;
   }
 
-  const fill = (text, values) => text.replace(/\{(\d)\}/g, (whole, index) => values[index] ?? whole);
+  // Letters that run from right to left would draw the signs and numbers after them into their own direction.
+  const RIGHT_TO_LEFT = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/;
+  const apart = (value) => (typeof value === 'string' && RIGHT_TO_LEFT.test(value) ? `\u2068${value}\u2069` : value);
+  const fill = (text, values) => text.replace(/\{(\d)\}/g, (whole, index) => apart(values[index]) ?? whole);
 
   function t(parts, ...values) {
     const key = parts.reduce((text, part, index) => `${text}{${index - 1}}${part}`);

@@ -1,9 +1,8 @@
 // Ranks on a logarithmic scale, 1 at the top, one line for each word.
-import { drawnSvg } from './export.js';
+import { titledSvg } from './export.js';
+import { node } from './svg.js';
 
-const { t } = window.Cloze;
-
-const SVG = 'http://www.w3.org/2000/svg';
+const { format, sentence, t, texts } = window.Cloze;
 const COLOURS = { best: '--model', own: '--hidden-mark', second: '--kept-mark', rival: '--random-mark' };
 const DASHES = ['', '6 4', '2 3', '9 3 2 3', '1 4', '12 4'];
 const MARKS = [
@@ -17,13 +16,6 @@ const HEIGHT = 260;
 const LEFT = 52;
 const BOTTOM = 30;
 const LINE = 17;
-
-function node(tag, properties, text) {
-  const made = document.createElementNS(SVG, tag);
-  for (const [name, value] of Object.entries(properties)) made.setAttribute(name, value);
-  if (text !== undefined) made.textContent = text;
-  return made;
-}
 
 /** Heights of labels that stand at least a line apart, as near to the wanted ones as that allows. */
 function apart(wanted) {
@@ -77,5 +69,20 @@ export function chart({ names, lines, vocabulary, width }) {
   return picture;
 }
 
-/** The chart as a file of its own. */
-export const chartFile = (output) => drawnSvg(output.querySelector('.lab-chart'));
+const KEYS = texts({ best: 'best after the last layer', own: 'the word of your sentence', second: 'second after the last layer', rival: 'a word of your own' });
+
+/** The chart as a file that can be understood alone. */
+export function chartFile(output, { at, lines, vocabulary }) {
+  const kinds = Object.keys(COLOURS).filter((kind) => lines.some((line) => kindOf(line) === kind));
+  const page = getComputedStyle(document.body);
+  const hidden = (token) => token.masked || sentence.marks.has(token.position);
+  const shown = sentence.tokens.filter((token) => !token.special).map((token) => (token.position === at ? '[?]' : hidden(token) ? '[MASK]' : token.text)).join(' ');
+  return titledSvg(output.querySelector('.lab-chart'), {
+    title: t`Rank after every layer`,
+    lines: [
+      `${sentence.model} · ${[...shown].length > 90 ? `${[...shown].slice(0, 90).join('')}…` : shown}`,
+      t`Up: the rank of a word in the gap [?] among ${format.count(vocabulary)} pieces, 1 at the top. Across: layers.`,
+    ],
+    keys: kinds.map((kind) => ({ text: KEYS[kind], colour: page.getPropertyValue(COLOURS[kind]).trim() })),
+  });
+}

@@ -8,6 +8,8 @@ const MIXED = t`Here every marked word is hidden, also those that were replaced 
 
 let style = null;
 function loadStyle() {
+  // It may have been fetched ahead (offline.js).
+  if (!style && document.querySelector('link[href="/cloze/mask.css"]')) style = Promise.resolve();
   style ??= new Promise((done) => {
     const link = element('link', { rel: 'stylesheet', href: '/cloze/mask.css', onload: done, onerror: done });
     document.head.append(link);
@@ -25,7 +27,7 @@ function makeFoot(name, state, output) {
     copy.textContent = await copyText(lines.textContent, lines) ? t`Copied` : t`Press Ctrl+C`;
     setTimeout(() => { copy.textContent = t`Copy`; }, 2000);
   });
-  const picture = () => (LABS[name].picture ? LABS[name].picture(output) : state.answer.svg);
+  const picture = () => (LABS[name].picture ? LABS[name].picture(output, state.answer) : state.answer.svg);
   const csv = element('button', {
     type: 'button', class: 'quiet outlined save-csv', text: t`Save as CSV`,
     onclick: () => download(`cloze-${name}.csv`, state.answer.csv, 'text/csv;charset=utf-8'),

@@ -1,16 +1,10 @@
 // Who looks at whom in one model: a small grid, the word of the row looks at the words of the filled columns.
+import { node } from './svg.js';
+
 const { element, t, listed } = window.Cloze;
-const SVG = 'http://www.w3.org/2000/svg';
 const CELL = 15;
 const LETTER = 6.6;
 const LABEL = 12; // letters of a word beside the grid
-
-function node(tag, properties, text) {
-  const made = document.createElementNS(SVG, tag);
-  for (const [name, value] of Object.entries(properties)) made.setAttribute(name, value);
-  if (text !== undefined) made.textContent = text;
-  return made;
-}
 
 const shorten = (word) => ([...word].length > LABEL ? `${[...word].slice(0, LABEL - 1).join('')}…` : word);
 

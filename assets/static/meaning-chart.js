@@ -1,15 +1,8 @@
 // Meaning: paths on axes that stay, and mean cosines by layer.
 import { COLOURS, TEXT, layerMark, layerName, meanCosines, signed } from './meaning-page.js';
+import { node } from './svg.js';
 
 const { element, t } = window.Cloze;
-const SVG = 'http://www.w3.org/2000/svg';
-
-function node(tag, properties, text) {
-  const made = document.createElementNS(SVG, tag);
-  for (const [name, value] of Object.entries(properties)) made.setAttribute(name, value);
-  if (text !== undefined) made.textContent = text;
-  return made;
-}
 
 /** Every path, drawn once for an answer; `step(layer)` moves the marks without touching the axes. */
 export function paths(box, answer, way, tell) {

@@ -11,7 +11,14 @@
   const GRADIO = { Error: t`Error`, [LOST]: t`Connection to the server was lost. Attempting reconnection...` };
   const PAUSE = 2_000;
   const SOON = 5_000; // milliseconds after which what tabs need is fetched ahead
-  const AHEAD = ['attention', 'meaning', 'why', 'forge', 'pairs', 'permutation', 'terms', 'spans', 'timeline', 'budget', 'tokenizers', 'claims', 'train'];
+  const TABS = ['attention', 'meaning', 'why', 'forge', 'pairs', 'permutation', 'terms', 'spans', 'timeline', 'budget', 'tokenizers', 'claims', 'train'];
+  const MODES = ['combined', 'rollout', 'norms', 'off', 'products', 'compare'];
+  // [module, style]: of the Mask tab's sections, of what the header opens, of each tab, of the modes of Attention.
+  const AHEAD = [
+    ['mask-sections', 'mask'], ['share-view'], ['tour', 'tour'],
+    ...TABS.map((name) => [`${name}-view`, name]),
+    ['attention-lab'], ...MODES.map((name) => [`attention-panel-${name}`]),
+  ];
 
   const hint = element('p', { class: 'offline problem', role: 'status', hidden: true, text: HINT });
   let away = false;
@@ -71,12 +78,12 @@
 
   // A module that has been fetched needs no server any more; nothing is drawn before its tab is seen.
   async function fetchAhead() {
-    for (const name of AHEAD) {
+    for (const [name, looks] of AHEAD) {
       if (away) return;
-      const style = `/cloze/${name}.css`;
-      if (!document.querySelector(`link[href="${style}"]`)) document.head.append(element('link', { rel: 'stylesheet', href: style }));
+      const style = `/cloze/${looks}.css`;
+      if (looks && !document.querySelector(`link[href="${style}"]`)) document.head.append(element('link', { rel: 'stylesheet', href: style }));
       // What fails now is fetched, or missed, when the tab is opened.
-      try { await import(`./${name}-view.js`); } catch { return; }
+      try { await import(`./${name}.js`); } catch { return; }
       await new Promise((done) => { (window.requestIdleCallback ?? setTimeout)(done); });
     }
   }

@@ -2,18 +2,20 @@
 (() => {
   'use strict';
   const {
-    element, register, sentence, change, onSentence, question, asker, guess, format, t, message: say,
+    element, register, sentence, change, onSentence, question, asker, guess, format, keep, kept, t, message: say,
   } = window.Cloze;
 
   const FIRST_CARDS = 24;
 
   function summarise(predictions) {
-    const known = predictions.filter(({ original }) => original);
+    const given = predictions.filter(({ original }) => original);
+    const known = given.filter(({ position }) => !sentence.tokens[position]?.unknown);
     const first = known.filter(({ original }) => original.rank === 1).length;
     const others = predictions.length > 1
       ? t`Each gap is filled on its own: the model sees the other gaps as gaps.` : '';
-    if (!known.length) return others;
-    if (known.length > 1) return `${t`${first} of ${known.length} hidden pieces are the model’s first choice.`} ${others}`;
+    if (!given.length) return others;
+    if (given.length > 1) return `${t`${first} of ${given.length} hidden pieces are the model’s first choice.`} ${others}`;
+    if (!known.length) return `${t`The model has no piece for the word of your sentence, so that it cannot answer it.`} ${others}`.trim();
     const { rank } = known[0].original;
     const own = rank === 1 ? t`The word of your sentence is the model’s first choice.`
       : t`The word of your sentence is the model’s choice number ${format.count(rank)}.`;
@@ -138,6 +140,7 @@
     let all = false;
     let wanted = null; // the picture that was asked for: {rev, kind}
     let failure = null; // why the present question has no answer
+    let restored = kept('mask-words') ?? {}; // the visitor's words in the address, by position, until they are asked for
     const guide = makeGuide(() => answered, askPicture);
     const ways = element('div', { class: 'empty', hidden: true });
     view.root.replaceChildren(
@@ -179,8 +182,10 @@
     const send = asker(view, 'ask', () => failQuestion(t`The server does not answer. Is it still running?`));
 
     function ask() {
-      const words = [...cards.values()].map((card) => card.input.value.trim()).filter(Boolean);
-      const data = question({ words: [...new Set(words)], top_k: guess.TOP });
+      const words = [...cards].map(([position, card]) => [position, card.input.value.trim()]).filter(([, word]) => word);
+      restored = {};
+      keep('mask-words', Object.fromEntries(words));
+      const data = question({ words: [...new Set(words.map(([, word]) => word))], top_k: guess.TOP });
       asked = data.rev;
       failure = null;
       problem.hidden = true;
@@ -209,6 +214,8 @@
       if (!card) {
         card = guess.make(ask);
         card.key = keyOf(token);
+        const word = restored[token.position];
+        if (typeof word === 'string') card.input.value = word.slice(0, card.input.maxLength);
         cards.set(token.position, card);
         guess.wait(card);
       }
@@ -221,9 +228,9 @@
       const able = !model || Boolean(model.fills);
       const open = able ? places() : [];
       const shown = all ? open : open.slice(0, FIRST_CARDS);
-      const keep = new Map(shown.map((token) => [token.position, keyOf(token)]));
+      const staying = new Map(shown.map((token) => [token.position, keyOf(token)]));
       for (const [position, card] of cards) {
-        if (keep.get(position) === card.key) continue;
+        if (staying.get(position) === card.key) continue;
         card.root.remove();
         cards.delete(position);
       }
@@ -242,6 +249,7 @@
       ways.hidden = true;
       if (!open.length) {
         [asked, answered, all, failure] = [0, null, false, null];
+        if (Object.keys(kept('mask-words') ?? {}).length && !Object.keys(restored).length) keep('mask-words', {});
         head.textContent = '';
         problem.hidden = true;
         view.root.dataset.state = 'empty';

@@ -1,4 +1,6 @@
 // Spans: the picture of a span, the answers of both heads, the law of lengths. Numbers come from Python.
+import { node } from './svg.js';
+
 const { element, format, t, texts } = window.Cloze;
 const TEXT = texts({
   heads: { masked_token: 'Masked-token head', span_boundary: 'Span-boundary head' },
@@ -12,22 +14,10 @@ export const HEADS = ['masked_token', 'span_boundary'];
 export const nats = (value) => (value === null || value === undefined ? '–' : value.toFixed(2));
 const AROUND = 4;
 const MOST = 32;
-const SVG = 'http://www.w3.org/2000/svg';
 
 function lines(edges, places, size) {
-  const svg = document.createElementNS(SVG, 'svg');
-  svg.setAttribute('class', 'sp-lines');
-  svg.setAttribute('aria-hidden', 'true');
-  svg.setAttribute('width', size.width);
-  svg.setAttribute('height', size.height);
-  for (const place of places) {
-    for (const edge of edges) {
-      const path = document.createElementNS(SVG, 'path');
-      path.setAttribute('d', `M${edge.x} ${edge.y}L${place.x} ${place.y}`);
-      svg.append(path);
-    }
-  }
-  return svg;
+  const paths = places.flatMap((place) => edges.map((edge) => node('path', { d: `M${edge.x} ${edge.y}L${place.x} ${place.y}` })));
+  return node('svg', { class: 'sp-lines', 'aria-hidden': 'true', width: size.width, height: size.height }, ...paths);
 }
 
 function middle(node, host, bottom) {

@@ -213,7 +213,7 @@ export async function mount(view) {
     })) : []));
     which.hidden = answered.spans.length < 2;
     who.replaceChildren(...(answered.readers.length > 1 ? answered.readers.map(({ name, title }) => element('button', {
-      type: 'button', class: 'quiet outlined', 'aria-pressed': String(name === answered.reader), text: title, onclick: () => set({ reader: name }),
+      type: 'button', class: 'quiet outlined', 'aria-pressed': String(name === answered.reader), text: window.Cloze.modelTitle(title), onclick: () => set({ reader: name }),
     })) : []));
     who.hidden = answered.readers.length < 2;
   }

@@ -1,19 +1,12 @@
 // Terms: what a head's terms make of a distance, and which row of the table a distance reads.
+import { node } from './svg.js';
 import { whole } from './terms-parts.js';
 
 const { element, t } = window.Cloze;
-const SVG = 'http://www.w3.org/2000/svg';
 const HEIGHT = 278;
 const [LEFT, RIGHT, TOP, BOTTOM] = [54, 16, 26, 48];
 export const COLOURS = { content: '--ink-soft', c2p: '--model', p2c: '--hidden-mark', position: '--model', segment: '--random-mark' };
 const DASHES = { content: '2 3', c2p: '', p2c: '7 4', position: '', segment: '7 4' };
-
-function node(tag, properties, text) {
-  const made = document.createElementNS(SVG, tag);
-  for (const [name, value] of Object.entries(properties)) made.setAttribute(name, value);
-  if (text !== undefined) made.textContent = text;
-  return made;
-}
 
 /** Round numbers between two bounds, about `count` of them. */
 export function ticks(least, most, count = 5) {

@@ -1,4 +1,6 @@
 // Timeline: the grid of epochs, the growth of contexts, lengths, and the input formats.
+import { node } from './svg.js';
+
 const { element, format, heading, t, texts } = window.Cloze;
 
 const CASES = texts({ M: 'the model sees [MASK]', R: 'it sees another piece', K: 'it sees the piece itself' });
@@ -9,14 +11,6 @@ const TEXT = texts({
   published: 'Published share', axis: 'contexts per piece, mean', chart: 'Mean contexts per piece over the epochs; the table above has the last values',
   compared: ['Regime', 'Different masked inputs', 'Pieces ever asked', 'Times asked, mean', 'Contexts per piece, mean'],
 });
-const SVG = 'http://www.w3.org/2000/svg';
-
-function svg(tag, attributes, ...children) {
-  const node = document.createElementNS(SVG, tag);
-  for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
-  node.append(...children);
-  return node;
-}
 
 /** A row per epoch, a column per piece; a mark shows where a copy comes round again. */
 export function grid(answer, regime) {
@@ -68,7 +62,7 @@ export function growth(answer) {
   const [width, height, left, bottom] = [520, 190, 40, 26];
   const x = (n) => left + ((width - left - 96) * n) / Math.max(1, epochs - 1);
   const y = (value) => 10 + (height - bottom - 10) * (1 - value / most);
-  const text = (at, up, words, anchor = 'start') => { const node = svg('text', { x: at, y: up, 'text-anchor': anchor }); node.textContent = words; return node; };
+  const text = (at, up, words, anchor = 'start') => node('text', { x: at, y: up, 'text-anchor': anchor }, words);
   const ends = [];
   const names = lines.map(([name, { growth: values }]) => {
     let up = y(values[epochs - 1]) + 4;
@@ -76,11 +70,11 @@ export function growth(answer) {
     ends.push(up);
     return text(x(epochs - 1) + 8, up, REGIMES[name]);
   });
-  return svg('svg', { viewBox: `0 0 ${width} ${height + 18}`, class: 'tl-growth', role: 'img', 'aria-label': TEXT.chart },
-    svg('path', { class: 'axis', d: `M${left} 10V${height - bottom}H${x(epochs - 1)}` }),
+  return node('svg', { viewBox: `0 0 ${width} ${height + 18}`, class: 'tl-growth', role: 'img', 'aria-label': TEXT.chart },
+    node('path', { class: 'axis', d: `M${left} 10V${height - bottom}H${x(epochs - 1)}` }),
     text(left + 8, 16, TEXT.axis), text(left - 6, 16, most.toFixed(1), 'end'), text(left - 6, height - bottom, '0', 'end'),
     text(left, height - 6, '1'), text(x(epochs - 1), height - 6, t`epoch ${epochs}`, 'end'),
-    ...lines.map(([name, { growth: values }]) => svg('path', { class: `line ${name}`, d: values.map((value, n) => `${n ? 'L' : 'M'}${x(n).toFixed(1)} ${y(value).toFixed(1)}`).join('') })),
+    ...lines.map(([name, { growth: values }]) => node('path', { class: `line ${name}`, d: values.map((value, n) => `${n ? 'L' : 'M'}${x(n).toFixed(1)} ${y(value).toFixed(1)}`).join('') })),
     ...names);
 }
 

@@ -235,6 +235,19 @@ def test_products_of_one_query(tab, model, maps):
     np.testing.assert_allclose(products.sum(1), sums[:, 0], atol=0.05)
 
 
+def test_products_fit_a_phone(visit):
+    tab = Tab(visit(width=390, height=844, link=LINK))
+    tab.open("products")
+    box = tab.page.locator(".attn-keys").locator("..")
+    assert box.evaluate("box => box.scrollWidth - box.clientWidth") == 0
+    row = tab.page.locator(".attn-keys tbody tr").first
+    score = row.locator('[data-name="score"]')
+    # Each number stands beside its name, and readers of screens still find a table.
+    assert score.evaluate("cell => getComputedStyle(cell, '::before').content") == '"score"'
+    assert tab.page.get_by_role("columnheader", name="score", exact=True).count() == 1
+    assert row.get_by_role("cell").count() == 5
+
+
 def test_two_models_side_by_side(tab):
     tab.open("compare")
     assert "the rows and columns are not the same" in tab.text(tab.panel("compare"))

@@ -192,6 +192,22 @@ def test_without_a_detective_the_tab_says_so(monkeypatch):
     assert (answer["kind"], answer["error"]) == ("missing", None)
 
 
+def test_a_text_longer_than_the_generator_reads_is_played_on_its_beginning(session, monkeypatch):
+    def longest(model):
+        return 12 if model.name.endswith("-generator") else 512
+
+    monkeypatch.setattr(cm.Model, "longest", property(longest))
+    answer = ask(session, text=f"{TEXT} {TEXT} {TEXT}")
+    assert answer["error"] is None
+    assert answer["truncated"]
+    assert len(answer["after"]) == len(answer["tokens"]) <= 12
+    spoken = [token["text"] for token in answer["tokens"] if not token["special"]]
+    assert TEXT.split() == spoken[:7]
+    assert not ask(session)["truncated"]
+    # The code recomputes what was played.
+    assert repr(f"{TEXT} {TEXT} {TEXT}") not in answer["code"]
+
+
 def test_models_that_cut_words_otherwise_are_refused(session):
     sleuth, stranger = session.model("sleuth"), session.model("bert-mini")
     game = forge.read_game({"text": TEXT}, ())

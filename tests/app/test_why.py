@@ -48,6 +48,17 @@ def test_every_head_is_explained_and_adds_up(explainer, values, kind, answers):
     json.dumps(found)
 
 
+def test_a_word_without_a_piece_is_no_answer(explainer):
+    marks = [{"position": 4, "case": "mask"}]
+    found = ask(explainer, text="I live in عاصمة .", marks=marks)
+    assert found["error"] is None
+    scene = found["scene"]
+    assert "[UNK]" not in [choice["name"] for choice in scene["choices"]]
+    assert not any(choice["original"] for choice in scene["choices"])
+    best = max(scene["choices"], key=lambda choice: choice["probability"])
+    assert scene["answer"] == best["index"]
+
+
 def test_the_second_text_is_shown_in_its_own_letters(explainer):
     tokens = ask(explainer, kind="class", second="It is LARGE .")["scene"]["tokens"]
     assert [t["text"] for t in tokens if t["number"] == 1] == ["It", "is", "LARGE", "."]

@@ -1,0 +1,150 @@
+"""The page at its edges: without a server, words that no model knows, letters from the right."""
+
+import json
+from urllib.parse import parse_qs, urlsplit
+
+from tests.app.conftest import SENTENCE
+
+ARABIC = "عاصمة"
+
+
+def marked(*positions: int) -> str:
+    """A link that hides these positions of the sentence."""
+    marks = ".".join(map(str, positions))
+    return f"#text={SENTENCE.replace(' ', '+')}&model=bert-mini&marks={marks}"
+
+
+def test_what_the_page_loads_later_is_there_without_a_server(visit, static_folder):
+    cloze = visit(link=marked(6))
+    page = cloze.page
+    page.wait_for_function(
+        "() => performance.getEntriesByType('resource')"
+        ".some(({ name }) => name.endsWith('attention-panel-compare.js'))",
+        timeout=60_000,
+    )
+    fetched = page.evaluate(
+        "performance.getEntriesByType('resource').map(({ name }) => name.split('/').pop())"
+    )
+    shipped = {path.name for kind in ("*.js", "*.css") for path in static_folder.glob(kind)}
+    assert shipped - set(fetched) == set()
+    page.context.set_offline(True)
+    page.click("#share")
+    page.wait_for_selector(".share-panel")
+    page.keyboard.press("Escape")
+    page.click("#lab-layers > summary")
+    page.wait_for_selector("#lab-layers .lab-intro")
+    page.click("#tour")
+    page.wait_for_selector(".tour-panel h2")
+    page.keyboard.press("Escape")
+    page.context.set_offline(False)
+    # The browser itself reports what could not be fetched.
+    cloze.problems[:] = [each for each in cloze.problems if "ERR_INTERNET" not in each]
+
+
+def test_a_word_without_a_piece_is_no_choice_of_the_model(cloze):
+    cloze.write(f"I {ARABIC} Paris")
+    cloze.at(2).click()
+    cloze.settle()
+    summary = cloze.page.locator(".view-predictions .summary")
+    assert "no piece for the word of your sentence" in summary.inner_text()
+    assert cloze.page.locator(".candidate.was").is_hidden()
+    cloze.at(3).click()
+    cloze.settle()
+    assert " of 2 hidden pieces" in summary.inner_text()
+
+
+def test_the_visitors_own_word_survives_a_reload(visit):
+    cloze = visit(link=marked(2, 6))
+    page = cloze.page
+    cloze.settle()
+    word = page.locator('.guess[data-position="6"] input.mine-word')
+    word.fill("London")
+    page.wait_for_function("() => location.hash.includes('London')")
+    page.reload()
+    page.wait_for_selector('.guess[data-position="6"] input.mine-word')
+    cloze.settle()
+    assert word.input_value() == "London"
+    assert page.locator('.guess[data-position="2"] input.mine-word').input_value() == ""
+    assert page.locator('.guess[data-position="6"] .candidate.mine .rank').inner_text()
+    kept = parse_qs(urlsplit(page.url).fragment)["lab-mask-words"]
+    assert json.loads(kept[0]) == {"6": "London"}
+    page.click("#clear")
+    page.wait_for_function("() => !location.hash.includes('London')")
+
+
+def test_letters_from_the_right_leave_the_signs_after_them_in_place(cloze):
+    said = cloze.page.evaluate("word => ClozeLanguage.t`“${word}” (${3})`", ARABIC)
+    assert said == f"“\u2068{ARABIC}\u2069” (3)"
+    assert cloze.page.evaluate("ClozeLanguage.t`“${'Paris'}” (${3})`") == "“Paris” (3)"
+
+
+CONTRAST = """field => {
+  const light = (colour) => {
+    const [r, g, b] = colour.match(/[0-9.]+/g).slice(0, 3)
+      .map((v) => (v / 255 <= 0.04 ? v / 255 / 12.92 : ((v / 255 + 0.055) / 1.055) ** 2.4));
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const style = getComputedStyle(field);
+  const [a, b] = [light(style.color), light(style.backgroundColor)];
+  return (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+}"""
+
+
+def test_fields_can_be_read_in_the_dark(visit):
+    page = visit(dark=True, link=f"{marked(6)}&tab=attention").page
+    page.click("#share")
+    assert page.locator(".share-link").evaluate(CONTRAST) > 7
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="Add a second sentence").click()
+    assert page.locator(".attn-second input").evaluate(CONTRAST) > 7
+
+
+def test_files_stand_alone(cloze, tmp_path):
+    def save(button):
+        with cloze.page.expect_download() as event:
+            button.click()
+        path = tmp_path / event.value.suggested_filename
+        event.value.save_as(path)
+        return path.read_text("utf-8")
+
+    cloze.write(SENTENCE)
+    cloze.at(6).click()
+    cloze.settle()
+    # English letters alone: any program reads them. Others get the mark that Excel looks for.
+    table = cloze.page.locator(".guide-files button", has_text="CSV")
+    assert save(table).startswith("position,")
+    cloze.write(SENTENCE.replace("France", ARABIC))
+    cloze.at(6).click()
+    cloze.at(4).click()
+    cloze.settle()
+    assert save(table).startswith("\ufeffposition,")
+    cloze.page.click("#lab-layers > summary")
+    cloze.page.wait_for_selector('.view-mask-layers[data-state="ready"]')
+    drawing = save(cloze.page.locator("#lab-layers .save-svg"))
+    assert "Rank after every layer</text>" in drawing
+    assert "bert-mini \u00b7 The capital of" in drawing
+    assert "pieces, 1 at the top" in drawing
+    assert "the word of your sentence" in drawing
+
+
+def test_claims_offer_files_once_there_is_something_to_save(visit):
+    page = visit(link="#tab=claims").page
+    page.get_by_role("tab", name="Claims", exact=True).click()
+    save = page.locator('.cl [data-save="csv"]')
+    save.wait_for()
+    assert save.is_disabled()
+    page.locator(".cl-list button").first.wait_for()
+    page.get_by_role("button", name="Just measure").first.click()
+    page.wait_for_function(
+        "() => !document.querySelector('.cl [data-save=csv]').disabled", timeout=30_000
+    )
+
+
+def test_models_to_compare_are_named_in_chinese(visit, detective):
+    page = visit(link=f"?lang=zh{marked(6)}&tab=attention").page
+    page.locator('[data-role="modes"] [data-choice="compare"]').click()
+    page.wait_for_selector('.attn-panel[data-mode="compare"] select option', state="attached")
+    names = page.locator('.attn-panel[data-mode="compare"] select').first.inner_text()
+    assert "zz-detective" in names
+    assert "gaps" not in names
+    assert "填空" in names
