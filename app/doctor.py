@@ -3,6 +3,7 @@
 Every finding rests on figures that it names, so that it can be checked against the chart.
 """
 
+from collections.abc import Sequence
 from statistics import median
 
 from app import doctor_detector, doctor_task
@@ -12,6 +13,8 @@ _FEWEST = 5
 """Reports below which nothing is said about the shape of a curve."""
 _DROP_TOKENS = 3_000_000
 """Tokens near which small models were seen to leave the unigram plateau (docs/training.md)."""
+_HIGHEST_RATE = 0.01
+"""No recipe learns faster than 0.004; from about 0.02 on runs were seen to stay on the plateau."""
 
 
 def examine(case: Case) -> list[Finding]:
@@ -65,13 +68,17 @@ def _unsteady(case: Case) -> Finding | None:
     now, rise = smooth[-1], smooth[-1] - smooth[best]
     climbed = len(smooth) - best > 3 and rise > max(0.3, 0.1 * smooth[best])
     above = uniform is not None and now > uniform + 0.3
-    if not climbed and not above:
+    if climbed:
+        told = f"The loss was {smooth[best]:.2f} at step {losses[best][0]:,} and is {now:.2f} now"
+    elif above:
+        told = f"The loss is {now:.2f}, above the {uniform:.2f} of a model that knows nothing"
+    elif uniform is not None and (at := _peak(case, smooth, uniform)) is not None:
+        told = (
+            f"The loss was {smooth[at]:.2f} at step {losses[at][0]:,}, far above the {uniform:.2f} "
+            f"of a model that knows nothing, and is {now:.2f} now"
+        )
+    else:
         return None
-    told = (
-        f"The loss was {smooth[best]:.2f} at step {losses[best][0]:,} and is {now:.2f} now"
-        if climbed
-        else f"The loss is {now:.2f}, above the {uniform:.2f} of a model that knows nothing"
-    )
     early = losses[best][0] <= max(0.1 * case.steps, losses[0][0])
     if early and not case.part("schedule").get("warmup"):
         return Finding(
@@ -89,6 +96,14 @@ def _unsteady(case: Case) -> Finding | None:
         text=f"{told}: the updates step over what was learned.",
         cure=_calmer(case),
     )
+
+
+def _peak(case: Case, smooth: Sequence[float], uniform: float) -> int | None:
+    """Where a loss stood far above knowing nothing and was not made good for since."""
+    at = max(range(len(smooth)), key=smooth.__getitem__)
+    entropy = case.baseline("unigram_entropy")
+    lost = smooth[at] > 1.2 * uniform and (entropy is None or smooth[-1] > entropy - 0.4)
+    return at if lost else None
 
 
 def _too_few_pieces(case: Case) -> Finding | None:
@@ -149,6 +164,14 @@ def _plateau(case: Case) -> Finding | None:
             "that only knows how frequent each piece is: it puts “the”, “,” or “.” everywhere, "
             "which is easy to tell from the text."
         )
+    if _rate(case) > _HIGHEST_RATE:
+        return Finding(
+            kind="plateau",
+            level="problem",
+            title="It only predicts what is frequent",
+            text=f"{common} It has read {tokens / 1e6:.1f} million tokens.",
+            cure=_calmer(case),
+        )
     if tokens < _DROP_TOKENS and case.status.get("state") not in ("finished", "failed"):
         return Finding(
             kind="plateau",
@@ -184,7 +207,9 @@ def _slow(case: Case) -> Finding | None:
         title="It learns too slowly",
         text=f"After {step / case.steps:.0%} of the steps the loss is {now:.2f}; the frequencies "
         f"of the pieces alone would give {entropy:.2f}.",
-        cure=f"Raise the learning rate (now {_rate(case):g}) three times, or train longer.",
+        cure=_calmer(case)
+        if _rate(case) > _HIGHEST_RATE
+        else f"Raise the learning rate (now {_rate(case):g}) three times, or train longer.",
     )
 
 
@@ -218,10 +243,13 @@ def _overfitting(case: Case) -> Finding | None:
 def _context(case: Case) -> Finding | None:
     losses = case.series(f"{case.pieces}_loss")
     entropy = case.baseline("unigram_entropy")
-    if entropy is None or len(losses) < _FEWEST:
+    # A similar word says much of the one that it stands for, without any context.
+    if entropy is None or len(losses) < _FEWEST or case.hiding == "similar_word":
         return None
     values = [value for _, value in losses]
-    if median(values[-3:]) > entropy - 0.4:
+    held_out = [value for _, value in case.series(f"validation_{case.pieces}_loss")]
+    # Who knows the text by heart falls below it, too, but not on text that was never shown.
+    if median(values[-3:]) > entropy - 0.4 or (held_out and held_out[-1] > entropy - 0.2):
         return None
     since = losses[-1][0]
     for step, value in reversed(losses):
@@ -249,7 +277,8 @@ def _context(case: Case) -> Finding | None:
 
 def _calmer(case: Case) -> str:
     rate = _rate(case)
-    words = f"Use a lower learning rate: {rate / 3:.1g} instead of {rate:g}"
+    lower = min(rate / 3, 0.004)
+    words = f"Use a lower learning rate: {lower:.1g} instead of {rate:g}"
     if case.status.get("task") or "task" in case.config:
         return words + "."  # its warm-up is a share of the steps and never left out
     warmup = case.part("schedule").get("warmup") or 0

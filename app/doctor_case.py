@@ -73,6 +73,11 @@ class Case:
         """Whether pieces are told that a generator put there."""
         return any("replaced_token_loss" in record for record in self.records)
 
+    @property
+    def hiding(self) -> str | None:
+        """How pieces are hidden, as ``masking.kind`` names it."""
+        return (self.status.get("masking") or {}).get("kind")
+
     def baseline(self, name: str) -> float | None:
         """``uniform`` or ``unigram_entropy`` in nats."""
         value = (self.status.get("baselines") or {}).get(name)

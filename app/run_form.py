@@ -189,6 +189,10 @@ def check(
     values = runs.checked(config, texts=len(texts), source=source)
     sent = values | {"data": values["data"] | {"texts": [*values["data"]["texts"], "sent"]}}
     options = settings.parse(sent if texts else values)
+    if not values["data"]["texts"] and source is None:
+        from core_models.training.prepare import check_documents  # noqa: PLC0415
+
+        check_documents(sum(each["documents"] for each in reads), options.data.held_out)
     named = config.get("model", {}).get("checkpoint")
     if named is None:
         model = build_config(options, options.tokenizer.vocabulary, 0)

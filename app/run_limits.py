@@ -55,7 +55,7 @@ class Limits:
         """
         options = task_settings.parse(values)
         rows = len(task_settings.load_set(options, beside).train)
-        steps = options.epochs * -(-rows // options.batch_size)
+        steps = task_settings.steps(options, rows)
         self._steps(steps * (2 if options.compare_from_scratch else 1), "This run makes")
         return steps
 

@@ -16,7 +16,8 @@ def model_path(folder: RunFolder, part: str) -> Path:
 
     Args:
         folder: of a run or a race.
-        part: "" for the newest model, ``step-<n>`` for a snapshot; in a race, an entrant.
+        part: "" for the newest model, ``step-<n>`` for a snapshot or a checkpoint that is still
+            there; in a race, an entrant.
 
     Raises:
         InputError: there is none yet, or no such part.
@@ -36,6 +37,9 @@ def model_path(folder: RunFolder, part: str) -> Path:
     for checkpoint in folder.checkpoints("snapshots"):
         if part == f"step-{checkpoint.step}":
             return checkpoint.path
+    for checkpoint in folder.checkpoints():
+        if part == f"step-{checkpoint.step}":
+            return checkpoint.path / "model"
     raise InputError(f"The run “{run}” has no snapshot “{part[:20]}”.")
 
 

@@ -5,8 +5,10 @@ that it sent itself, shipped models and models of the runs folder, never a path 
 """
 
 import re
+import secrets
 import unicodedata
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 from core_models import InputError
@@ -57,6 +59,15 @@ def clean_name(value: Any) -> str:
     stem = name[: -len(suffix)] if name.lower().endswith(suffix) else name
     stem = re.sub(r"[^\w-]+", "-", stem).strip("-_")[:40]
     return f"{stem or 'text'}{suffix}"
+
+
+def new_id(root: Path, name: Any) -> str:
+    """An id for a run called ``name`` that no folder in ``root`` has."""
+    stem = re.sub(r"[^a-z0-9]+", "-", str(name).lower()).strip("-")[:40]
+    while True:
+        run = f"{stem or 'run'}-{secrets.token_hex(2)}"
+        if not (root / run).exists():
+            return run
 
 
 _FREE = ("name", "description")

@@ -4,6 +4,7 @@ An estimate from this machine's own runs: seconds per step times the work of a s
 as proportional to the model's layers, its width squared, and the tokens of a batch. No PyTorch.
 """
 
+import contextlib
 import heapq
 import time
 from collections.abc import Mapping, Sequence
@@ -45,7 +46,7 @@ def waits(reports: Looks, waiting: Sequence[str]) -> dict[str, float | None]:
         return {}
     runs = reports.runs
     ids = runs.ids()
-    speed = _speed(reports, ids)
+    speed, start = _speed(reports, ids), _start(reports, ids)
     busy = [run for run in ids if runs.state(run) in ("starting", "running", "stopping")]
     # When each place is free; None: nobody knows, so that place may never be.
     free = [_left(reports, run, speed) for run in busy][: runs.slots]
@@ -65,7 +66,7 @@ def waits(reports: Looks, waiting: Sequence[str]) -> dict[str, float | None]:
         if needs is None:
             unknown += 1
         else:
-            heapq.heappush(places, starts + needs)
+            heapq.heappush(places, starts + start + needs)
     return found
 
 
@@ -111,6 +112,21 @@ def _speed(reports: Looks, ids: Sequence[str]) -> float | None:
         if pace is not None and work:
             found.append(work / pace[0])
     return median(found[:_FAST]) if found else None
+
+
+def _start(reports: Looks, ids: Sequence[str]) -> float:
+    """Seconds that a process here needs beside its steps: to begin, prepare, measure and save."""
+    found: list[float] = []
+    for run in ids[:_MEASURED]:
+        with contextlib.suppress(InputError, IndexError, KeyError, TypeError):
+            folder = reports.runs.folder(run)
+            status, records = folder.status(), reports.records_of(run)
+            launched = float(run_process.read_json(folder.path / "launch.json")["time"])
+            beside = status["updated"] - launched - records[-1]["seconds"]
+            # One that was continued has the seconds of its earlier parts, too: nobody can tell.
+            if status["state"] == "finished" and beside > 0:
+                found.append(beside)
+    return median(found[:_FAST]) if found else 0.0
 
 
 def _left(reports: Looks, run: str, speed: float | None) -> float | None:

@@ -4,6 +4,7 @@ No Gradio, no PyTorch. Metrics are read from where the last look ended, so a hun
 run cost little more than one.
 """
 
+import shutil
 from collections import OrderedDict
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,6 +31,8 @@ MOST_RECORDS = 1_500
 MOST_LOG = 60
 _LOG_BYTES = 16_000
 _KEPT = 64
+_NO_ROOM = 64 << 10
+"""Bytes of a disk that is as good as full: not even a status can be written."""
 _FIGURES = ("loss", "masked_token_loss", "masked_token_accuracy", "tokens_per_second")
 
 
@@ -123,7 +126,10 @@ class Reports:
         status, config = folder.status(), self.runs.config(run)
         some = seen.records[offset : offset + MOST_RECORDS]
         case = doctor.Case(
-            records=seen.records, status=status, config=config, repeated=_repeated(folder)
+            records=seen.records,
+            status=status,
+            config=config,
+            repeated=float(_page(folder).get("repeated") or 0.0),
         )
         return {
             "summary": self.summary(run),
@@ -225,8 +231,11 @@ def describe_model(config: dict[str, Any]) -> dict[str, Any]:
     """Family, layers and width of a config, as far as it says them."""
     model = config.get("model") or {}
     if model.get("checkpoint"):
-        parts = Path(str(model["checkpoint"])).parts
-        name = parts[-2] if len(parts) > 1 and parts[-1] == "model" else parts[-1]
+        *parts, name = Path(str(model["checkpoint"])).parts
+        if name == "model" and parts:
+            *parts, name = parts
+        if len(parts) > 1 and parts[-1] in ("checkpoints", "snapshots"):
+            name = f"{parts[-2]}/{name}"
         return {"family": None, "layers": None, "width": None, "from": name}
     try:
         published = size(str(model.get("size")))
@@ -245,8 +254,15 @@ def _reason(folder: RunFolder, status: dict[str, Any], state: str) -> str | None
     """Why a run ended, for people."""
     if state == "failed":
         return str(status.get("reason") or "It failed; the log says why.")
+    if state == "stopped" and (minutes := _page(folder).get("late")):
+        return (
+            f"This server stops runs that train for longer than {minutes} min. It is saved; "
+            "continue it to go on."
+        )
     if state != "crashed":
         return None
+    if shutil.disk_usage(folder.path).free < _NO_ROOM:
+        return "The disk is full. Make room and start the run again; it goes on where it was saved."
     printed = _tail(folder.path / "output.txt", most=1)
     if not status and printed:
         return f"The process ended before it began to train: {printed[-1][:300]}"
@@ -270,8 +286,9 @@ def _changed(path: Path) -> int | None:
         return None
 
 
-def _repeated(folder: RunFolder) -> float:
-    return float(run_process.read_json(folder.path / "page.json").get("repeated") or 0.0)
+def _page(folder: RunFolder) -> dict[str, Any]:
+    """What the page has noted of a run."""
+    return run_process.read_json(folder.path / "page.json")
 
 
 def _tail(path: Path, most: int = MOST_LOG) -> list[str]:

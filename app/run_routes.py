@@ -6,6 +6,7 @@ back, and so does any number of other pages.
 """
 
 import asyncio
+import errno
 import logging
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -29,6 +30,10 @@ HEADER = "x-cloze"
 OWNER = "x-cloze-owner"
 """The browser's secret: runs that are made with it can only be changed with it."""
 MOST_OFFSET = 2**53
+FULL = (
+    "The disk of this server is full, so nothing of this was kept. Make room, for example by "
+    "deleting runs, and try again."
+)
 _LOG = logging.getLogger("cloze.train")
 
 Answer = Callable[[Request], Awaitable[Any]]
@@ -94,6 +99,8 @@ class RunRoutes:
     async def look(self, request: Request) -> Any:
         """What a labelled set holds."""
         values = await _object(request)
+        if (source := values.get("source")) is not None:
+            return await asyncio.to_thread(run_tasks.look_again, self.runs, source)
         return await asyncio.to_thread(run_tasks.look, self.runs.inbox, values.get("task"))
 
     async def config(self, request: Request) -> Any:
@@ -227,7 +234,9 @@ def _guarded(answer: Answer, refused: int = 200) -> Callable[[Request], Awaitabl
         except InputError as error:
             # With status 200: browsers put every other one into their console as a fault.
             return JSONResponse({"error": str(error)}, refused)
-        except Exception:
+        except Exception as error:
+            if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+                return JSONResponse({"error": FULL}, refused)
             _LOG.exception("%s %s", request.method, request.url.path)
             text = "Something went wrong on the server. Its log says what."
             return JSONResponse({"error": text}, 500)

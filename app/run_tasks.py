@@ -26,6 +26,7 @@ from core_models.training.folder import read_json
 from core_models.training.task_schema import TaskSettings
 
 if TYPE_CHECKING:
+    from core_models import Model
     from core_models.tasks.decode import Prediction
 
 TITLES = {
@@ -42,6 +43,8 @@ TITLES = {
 OPTIONAL = {"regress": ("text_b",), "answer": ("start",)}
 _ROWS = 5
 _SHORT = 240
+_COUNTED = 5_000
+"""Rows up to which a form is told how many windows they become."""
 
 
 def describe() -> dict[str, Any]:
@@ -51,6 +54,17 @@ def describe() -> dict[str, Any]:
         "kinds": {kind: [*NEEDED[kind], *OPTIONAL.get(kind, ())] for kind in KINDS},
         "roles": list(ROLES),
     }
+
+
+def look_again(runs: Runs, source: Any) -> dict[str, Any]:
+    """The same of the set of a run whose settings were copied; its columns are those of the run.
+
+    Raises:
+        InputError: there is no such fine-tuning.
+    """
+    folder = runs.folder(source)
+    options = task_settings.parse(runs.config(source))
+    return {"problem": None, "columns": []} | _facts(task_settings.load_set(options, folder.path))
 
 
 def look(inbox: Inbox, task: Any) -> dict[str, Any]:
@@ -155,10 +169,9 @@ def check(
     blocks = model.config.blocks
     if options.frozen_layers > blocks:
         raise InputError(f"frozen_layers is {options.frozen_layers}; {named} has {blocks} blocks.")
-    steps = options.epochs * -(-len(task.train) // options.batch_size)
     return {
         "kind": task.kind,
-        "steps": steps,
+        "steps": task_settings.steps(options, _inputs(task, model, options)),
         "rows": [len(task.train), len(task.dev)],
         "parameters": sum(p.numel() for p in model.parameters()),
         "layers": model.config.steps,
@@ -166,6 +179,20 @@ def check(
         "learning_rate": options.learning_rate or usual_rate(model.config.width),
         "rate_is_usual": options.learning_rate is None,
     }
+
+
+def _inputs(task: TaskSet, model: "Model", options: TaskSettings) -> int:
+    """Examples that the rows become: a long text, or a long row of words, becomes several.
+
+    Raises:
+        InputError: a row does not fit into the longest input.
+    """
+    if task.kind not in ("tag", "answer") or len(task.train) > _COUNTED:
+        return len(task.train)
+    from core_models.tasks.encode import Coder  # noqa: PLC0415
+
+    length, stride = options.max_length, options.stride
+    return len(Coder.of(model, task, max_length=length, stride=stride).features(task.train))
 
 
 def _open(runs: Runs, options: TaskSettings, texts: Sequence[Any], source: str | None) -> TaskSet:

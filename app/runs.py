@@ -11,17 +11,17 @@ knows stands in that folder, so a restarted server, or a second one, goes on whe
 
 import contextlib
 import re
-import secrets
 import shutil
 import subprocess
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from app import run_config, run_models, run_owner, run_process
+from app import run_bases, run_config, run_models, run_owner, run_process
 from app.run_limits import NO_LIMITS, Limits
+from app.run_names import new_id
 from app.run_texts import BESIDE, SHIPPED, Inbox, leaves, note_repeated
 from core_models import InputError
 from core_models.training import durable
@@ -153,7 +153,8 @@ class Runs:
         with self._exclusive():
             if len(self.ids()) >= MOST_RUNS:
                 raise InputError(f"There are {MOST_RUNS} runs already. Delete some first.")
-            run = self._new_id(values)
+            run_bases.hold(values, self.root)
+            run = new_id(self.root, values.get("name", ""))
             path = self.root / run
             path.mkdir()
             try:
@@ -209,13 +210,6 @@ class Runs:
         if own.is_dir():
             shutil.copytree(own, target / BESIDE)
 
-    def _new_id(self, values: Mapping[str, Any]) -> str:
-        stem = re.sub(r"[^a-z0-9]+", "-", str(values.get("name", "")).lower()).strip("-")[:40]
-        while True:
-            run = f"{stem or 'run'}-{secrets.token_hex(2)}"
-            if not (self.root / run).exists():
-                return run
-
     # --- models -----------------------------------------------------------------------------
 
     def model_path(self, name: str) -> Path:
@@ -247,6 +241,7 @@ class Runs:
                 )
             folder = self.folder(run)
             folder.clear_stop()
+            run_process.note(folder.path, late=0)
             durable.write_text(folder.path / "queue", repr(time.time()))
             self._fill_slots()
 
@@ -273,6 +268,7 @@ class Runs:
             if state in _ACTIVE:
                 raise InputError(f"This run is {state}. Stop it first.")
             folder = self.folder(run)
+            run_bases.check_unused(self, run)
             with folder.lock():
                 durable.remove_folder(folder.path)
 
@@ -326,6 +322,7 @@ class Runs:
                 if time.time() - began > seconds and self.state(run) == "running":
                     folder = self.folder(run)
                     folder.log("stopped: this server allows no longer")
+                    run_process.note(folder.path, late=round(seconds / 60))
                     folder.request_stop()
 
     def _fill_slots(self) -> None:

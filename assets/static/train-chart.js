@@ -1,25 +1,15 @@
 // Training: a line chart as SVG with axes, baselines and a readout under the pointer.
+import { node } from './svg.js';
 import { figure } from './train-words.js';
 
 const { message, t, texts } = window.Cloze;
 const KNOWN = texts({ uniform: 'knows nothing', unigram_entropy: 'knows only how frequent pieces are' });
-const SVG = 'http://www.w3.org/2000/svg';
 const MARGIN = { top: 14, right: 14, bottom: 34, left: 52 };
 
 /** Colour variables and dashes of overlaid runs: never colour alone. */
 export const TONES = ['--model', '--hidden-mark', '--kept-mark', '--random-mark', '--ink-soft'];
 const SHARED = TONES.length - 1; // what some of the runs have in common
 const DASHES = ['', '7 4', '2 3', '9 3 2 3', '4 2'];
-
-export function node(tag, values, ...children) {
-  const made = document.createElementNS(SVG, tag);
-  for (const [name, value] of Object.entries(values)) {
-    if (name === 'text') made.textContent = value;
-    else if (value !== undefined) made.setAttribute(name, value);
-  }
-  made.append(...children);
-  return made;
-}
 
 /** What can be had without a model, of one run: [[title, value]]. */
 function ownBaselines(live, what) {

@@ -2,8 +2,9 @@
 import { get, post } from './train-api.js';
 import { code } from './train-areas.js';
 import { makeBatch } from './train-batch.js';
+import { forShell, makeShellNote } from './train-command.js';
 import { FALLBACK, FOLLOWS_FAMILY, NUMBERS, PRECISIONS, TEXT, taught } from './train-form-text.js';
-import { copyButton } from './train-parts.js';
+import { chooseModel, copyButton } from './train-parts.js';
 import { forgetOwn, makeTexts } from './train-texts.js';
 import { duration, many, sentences } from './train-words.js';
 
@@ -49,6 +50,7 @@ export function makeForm({ onStarted }) {
   const defaults = element('p', { class: 'train-note' });
   const time = element('p', { class: 'train-note', role: 'status' });
   const command = code(TEXT.command);
+  const before = makeShellNote();
   const json = element('textarea', { class: 'train-json', rows: '16', spellcheck: 'false', 'aria-label': TEXT.json });
   const batch = makeBatch();
 
@@ -93,7 +95,7 @@ export function makeForm({ onStarted }) {
         element('p', { class: 'train-note', text: TEXT.jsonHint }), json, button(TEXT.apply, 'train-apply', () => useJson())),
       element('div', { class: 'train-end' }, summary, time, problem,
         element('p', { class: 'train-actions' }, start, showBatch, measure),
-        element('details', {}, element('summary', { text: TEXT.command }), command,
+        element('details', {}, element('summary', { text: TEXT.command }), command, before.root,
           element('p', { class: 'train-actions' }, copyButton(command), button(TEXT.save, 'train-save', () => save()))))),
     batch.root);
 
@@ -124,7 +126,7 @@ export function makeForm({ onStarted }) {
     }
     if (document.activeElement !== name) name.value = config.name ?? '';
     precision.value = config.precision ?? offer.fields.precision?.default ?? 'fp32';
-    from.value = config.model.checkpoint ?? '';
+    chooseModel(from, config.model.checkpoint ?? '');
     fresh.hidden = Boolean(config.model.checkpoint);
     reads.fill();
     for (const card of presets.children) card.setAttribute('aria-pressed', String(card.dataset.name === preset));
@@ -194,6 +196,7 @@ export function makeForm({ onStarted }) {
       root.dataset.state = 'error';
     }
     const called = fileName();
+    before.fill(config, reads.names());
     command.textContent = `python -m core_models.training ${called}.json --run runs/${called}`;
   }
 
@@ -201,7 +204,7 @@ export function makeForm({ onStarted }) {
 
   async function save() {
     const { download } = await import('./export.js');
-    download(`${fileName()}.json`, `${JSON.stringify(config, null, 2)}\n`, 'application/json');
+    download(`${fileName()}.json`, `${JSON.stringify(forShell(config, reads.names()), null, 2)}\n`, 'application/json');
   }
 
   async function begin() {
@@ -278,10 +281,8 @@ export function makeForm({ onStarted }) {
       off.textContent = message(offer.off ?? '');
       for (const control of [start, showBatch, measure]) control.disabled = !offer.enabled;
       if (first) build();
-      const kept = from.value;
       from.replaceChildren(element('option', { value: '', text: TEXT.scratch }),
         ...offer.models.map((model) => element('option', { value: model.name, text: model.title })));
-      from.value = kept;
       if (first && preset === null && source === null && offer.presets.length) use(offer.presets[0].config, offer.presets[0].name);
       else { fill(); check(); }
     } catch (error) { fail(error); }

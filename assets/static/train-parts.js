@@ -21,6 +21,12 @@ export function copyButton(target) {
   return button;
 }
 
+/** Choose a model in a list, also one that is no longer offered: what was chosen must not become another one unnoticed. */
+export function chooseModel(select, name) {
+  if (![...select.options].some((option) => option.value === name)) select.append(element('option', { value: name, text: name }));
+  select.value = name;
+}
+
 /** The table twin of the charts; filled only while it is open. */
 export function makeRecord() {
   const table = element('table');

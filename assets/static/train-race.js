@@ -72,6 +72,7 @@ export function makeRace(view, { onAgain, onGone, onChange }) {
   const legend = element('ul', { class: 'train-legend' });
   const early = element('p', { class: 'train-note', text: TEXT.none });
   const table = element('table', { class: 'train-results' });
+  const failures = element('ul', { class: 'train-failures problem', hidden: true });
   const box = scroll(TEXT.table, table);
   const more = element('p', { class: 'train-note train-more', text: TEXT.more, hidden: true });
   const measure = () => {
@@ -90,7 +91,7 @@ export function makeRace(view, { onAgain, onGone, onChange }) {
       element('p', { class: 'train-actions' }, stop, resume, again, remove, sure.root)),
     element('section', { class: 'card train-curves' }, element('header', {}, element('h3', { text: TEXT.chart }), shown.root, axis.root),
       early, big, legend, element('p', { class: 'train-note', text: TEXT.note }), files),
-    element('section', { class: 'card train-reached' }, element('h3', { text: TEXT.table }), more, box), extremes.root,
+    element('section', { class: 'card train-reached' }, element('h3', { text: TEXT.table }), failures, more, box), extremes.root,
     element('section', { class: 'card train-settings' }, element('details', {}, element('summary', { text: TEXT.log }), log),
       element('details', {}, element('summary', { text: TEXT.command }), command)));
   new ResizeObserver(() => { if (root.isConnected) redraw(); }).observe(big);
@@ -184,7 +185,7 @@ export function makeRace(view, { onAgain, onGone, onChange }) {
     table.replaceChildren(element('thead', {}, element('tr', {}, ...heads.map((text) => element('th', { scope: 'col', text })))),
       element('tbody', {}, ...found.rows.map((row, tone) => element('tr', { 'data-entrant': row.name, 'data-state': row.state },
         element('th', { scope: 'row' }, element('span', { class: 'key', style: `background: var(${TONES[tone % TONES.length]})` }), element('span', { text: row.name })),
-        td(columns.state, { title: row.reason ? heard(row.reason) : null }, found.models.includes(`run/${current}/${row.name}`) && row.state === 'finished'
+        td(columns.state, {}, found.models.includes(`run/${current}/${row.name}`) && row.state === 'finished'
           ? opener(row)
           : element('span', { text: row.state === 'running' ? t`${format.count(row.step)} of ${format.count(row.steps)}` : TEXT.waiting[row.state] ?? STATES[row.state] ?? row.state })),
         td(columns.parameters, { text: many(row.parameters + row.generator_parameters) }), td(columns.tokens, { text: row.tokens ? many(row.tokens) : '' }),
@@ -193,6 +194,9 @@ export function makeRace(view, { onAgain, onGone, onChange }) {
       probes.length ? element('tr', { class: 'train-yard' }, element('th', { scope: 'row', text: TEXT.yard }), td(''), td(''), td(''),
         ...yard.map((lines, n) => td(names[n], {}, element('div', {}, ...lines))),
         ...(words ? [td('')] : []), ...(pairs ? [td('')] : []), td('')) : null));
+    const failed = found.rows.filter((row) => row.reason);
+    failures.hidden = !failed.length;
+    failures.replaceChildren(...failed.map((row) => element('li', { text: `${row.name}: ${heard(row.reason)}` })));
     measure();
   }
 

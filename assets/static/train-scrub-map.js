@@ -1,5 +1,5 @@
 // Training: where the words of the sentence look at one snapshot, as a small map of one layer and head.
-import { node } from './train-chart.js';
+import { node } from './svg.js';
 
 const { element, format, t, texts } = window.Cloze;
 const TEXT = texts({

@@ -43,6 +43,7 @@ export function makeSet({ onChange, onProblem }) {
   let facts = null;
   let current = false; // whether the facts are those of what is chosen now
   let asked = 0;
+  let from = null; // run whose file is kept
 
   const field = (label, input, ...more) => element('label', { class: 'train-field' }, element('span', { text: label }), input, ...more);
   const choice = element('select', { id: 'train-set' });
@@ -113,14 +114,15 @@ export function makeSet({ onChange, onProblem }) {
     const [set, dev] = choice.value ? [choice.value === KEPT ? null : choice.value] : sent.ids();
     sent.root.hidden = Boolean(choice.value);
     const refused = choice.value ? null : sent.problem();
+    const kept = choice.value === KEPT;
     if (!set || !(choice.value || same)) forget();
     root.dataset.state = refused ? 'error' : '';
     onProblem(refused);
     onChange(byVisitor);
-    if (!set) return;
+    if (!set && !kept) return;
     try {
       const task = choice.value ? { set } : { set, dev, kind: mapping.kind, columns: mapping.columns };
-      const found = await post('look', { task });
+      const found = await post('look', kept ? { source: from } : { task });
       if (mine !== asked) return;
       [facts, current] = [found, true];
       fillMap();
@@ -158,8 +160,11 @@ export function makeSet({ onChange, onProblem }) {
       return mapping.kind ? { kind: mapping.kind, ...columns } : columns;
     },
     texts: () => (choice.value ? [] : sent.ids()),
+    names: () => (choice.value ? [] : sent.names()),
     /** The file of a copied run, which goes with the new one. */
-    keep(name) {
+    keep(run, name) {
+      from = run;
+      choice.querySelector(`[value="${KEPT}"]`)?.remove();
       choice.append(element('option', { value: KEPT, text: name }));
       choice.value = KEPT;
       look(false);

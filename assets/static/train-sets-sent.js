@@ -76,6 +76,7 @@ export function makeSent({ most, onChange }) {
     tables,
     /** Why there is nothing to learn from, where a table was refused. */
     problem: () => (refused.set ?? refused.dev)?.message ?? null,
+    names: () => [tables.set, tables.dev].filter(Boolean).map(({ name }) => ({ name })),
     ids: () => (tables.set && !refused.dev ? [tables.set.id, tables.dev?.id].filter(Boolean) : []),
   };
 }

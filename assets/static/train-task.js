@@ -2,7 +2,8 @@
 import { get, post } from './train-api.js';
 import { code } from './train-areas.js';
 import { makeBatch } from './train-batch.js';
-import { copyButton } from './train-parts.js';
+import { forShell, makeShellNote } from './train-command.js';
+import { chooseModel, copyButton } from './train-parts.js';
 import { makeSet } from './train-set.js';
 import { duration, many, sentences } from './train-words.js';
 
@@ -45,7 +46,7 @@ export function makeTaskForm({ onStarted }) {
     onChange: (byVisitor) => {
       if (byVisitor) { [source, copiedTask, note.hidden] = [null, null, true]; }
       suit();
-      if (!copiedTask) showTicks();
+      showTicks();
       changed();
     },
     onProblem: (text) => { refused = text; fail(text); },
@@ -58,6 +59,7 @@ export function makeTaskForm({ onStarted }) {
   const summary = element('p', { class: 'train-sum', role: 'status' });
   const time = element('p', { class: 'train-note', role: 'status' });
   const command = code(TEXT.command);
+  const before = makeShellNote();
   const batch = makeBatch();
   const button = (text, id, act, kind = 'quiet outlined') => element('button', { type: 'button', class: kind, id, text, onclick: act });
   const start = button(TEXT.start, 'train-task-start', () => tryOut(start, async () => {
@@ -89,12 +91,13 @@ export function makeTaskForm({ onStarted }) {
       section(TEXT.training, element('div', { class: 'train-row' }, ...numbers), scratch.root, field(TEXT.name, name)),
       element('div', { class: 'train-end' }, summary, time, problem,
         element('p', { class: 'train-actions' }, start, showBatch, measure),
-        element('details', {}, element('summary', { text: TEXT.command }), command,
+        element('details', {}, element('summary', { text: TEXT.command }), command, before.root,
           element('p', { class: 'train-actions' }, copyButton(command), button(TEXT.save, 'train-task-save', () => save()))))),
     batch.root);
 
   function form() {
-    const task = copiedTask ?? { ...set.task(), ...(apart.box.checked ? { apart: true } : {}), ...(mix.box.checked ? { every_step: true } : {}) };
+    const { apart: _apart, every_step: _mix, ...chosen } = copiedTask ?? set.task();
+    const task = { ...chosen, ...(apart.box.checked ? { apart: true } : {}), ...(mix.box.checked ? { every_step: true } : {}) };
     const config = { ...settings, model: { checkpoint: from.value }, task };
     if (name.value.trim()) config.name = name.value.trim();
     if (scratch.box.checked) config.compare_from_scratch = true;
@@ -105,8 +108,9 @@ export function makeTaskForm({ onStarted }) {
     const facts = set.facts();
     apart.root.hidden = !(facts?.kind === 'regress' && facts.paired);
     mix.root.hidden = facts?.kind !== 'tag';
-    if (apart.root.hidden) apart.box.checked = false;
-    if (mix.root.hidden) mix.box.checked = false;
+    // While a set is being read nobody knows yet whether they fit.
+    if (facts && apart.root.hidden) apart.box.checked = false;
+    if (facts && mix.root.hidden) mix.box.checked = false;
     if (!name.value || name.dataset.auto === name.value) {
       name.value = facts ? t`${(facts.name ?? '').replace(/\.\w+$/, '')} with ${from.value.split('/').at(-1)}`.slice(0, 60) : '';
       name.dataset.auto = name.value;
@@ -176,14 +180,16 @@ export function makeTaskForm({ onStarted }) {
       root.dataset.state = 'error';
     }
     const called = fileName();
+    before.fill(form().config, sentNames());
     command.textContent = `python -m core_models.training ${called}.json --run runs/${called}`;
   }
 
+  const sentNames = () => (copiedTask ? [] : set.names());
   const fileName = () => name.value.toLowerCase().replace(/[^a-z0-9]+/g, '-').replace(/^-|-$/g, '') || 'my-task';
 
   async function save() {
     const { download } = await import('./export.js');
-    download(`${fileName()}.json`, `${JSON.stringify(form().config, null, 2)}\n`, 'application/json');
+    download(`${fileName()}.json`, `${JSON.stringify(forShell(form().config, sentNames()), null, 2)}\n`, 'application/json');
   }
 
   async function tryOut(control, act) {
@@ -204,7 +210,8 @@ export function makeTaskForm({ onStarted }) {
       const kept = from.value;
       from.replaceChildren(...offer.models.map((model) => element('option', { value: model.name, text: model.title })));
       const [usual] = [...offer.task.models, offer.models[0]?.name].filter((name) => offer.models.some((model) => model.name === name));
-      from.value = offer.models.some((model) => model.name === kept) ? kept : usual ?? '';
+      if (byHand && kept) chooseModel(from, kept);
+      else from.value = offer.models.some((model) => model.name === kept) ? kept : usual ?? '';
       fill();
       set.build({ ...offer.task, most_bytes: offer.most_bytes });
       suit();
@@ -218,7 +225,7 @@ export function makeTaskForm({ onStarted }) {
     refresh,
     async from(model) {
       if (!offer) await refresh();
-      from.value = model;
+      chooseModel(from, model);
       byHand = true;
       suit();
       showTicks();
@@ -230,13 +237,13 @@ export function makeTaskForm({ onStarted }) {
         const config = await get(`runs/${id}/config`);
         const { model, task, name: called, compare_from_scratch: compare, threads, ...rest } = config;
         settings = rest;
-        from.value = model.checkpoint;
+        chooseModel(from, model.checkpoint);
         byHand = true;
         scratch.box.checked = Boolean(compare);
         [apart.box.checked, mix.box.checked, name.value] = [Boolean(task.apart), Boolean(task.every_step), called ?? ''];
         if (!set.choose(task.set)) {
           [source, copiedTask] = [id, task];
-          set.keep(t`${task.set.split('/').at(-1)} of ${id}`);
+          set.keep(id, t`${task.set.split('/').at(-1)} of ${id}`);
         }
         note.hidden = false;
         note.textContent = sentences(TEXT.copied(id), copiedTask ? TEXT.resend : null);

@@ -119,6 +119,8 @@ export function makeTexts({ prefix, chosen, choose, onChange, onProblem }) {
       sizes = new Map(own.map((each) => [each.name, each]));
       fill();
     },
+    /** Names of the visitor's own texts as files, with the column that is read of a table. */
+    names: () => [...sent, ...(pasted ? [pasted.entry] : [])].map(({ text, column }) => ({ name: text.name, column: column === null ? null : text.columns[column] })),
     clear() { [sent, pasted, paste.value] = [[], null, '']; fill(); },
   };
 }

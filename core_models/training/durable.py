@@ -103,7 +103,7 @@ def write_folder(path: Path, write: Callable[[Path], None]) -> None:
     """Make a folder whose final name appears only when it is complete and on the disk.
 
     ``write`` fills a folder beside it. A complete folder of that name is left as it is; a damaged
-    one is replaced.
+    one is replaced. What fails half-way is removed: on a full disk the room is needed to say so.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.exists():
@@ -114,20 +114,29 @@ def write_folder(path: Path, write: Callable[[Path], None]) -> None:
     if aside.exists():
         shutil.rmtree(aside)
     aside.mkdir()
-    write(aside)
-    files = {}
-    for file in sorted(item for item in aside.rglob("*") if item.is_file()):
-        sync_file(file)
-        name = file.relative_to(aside).as_posix()
-        files[name] = {"bytes": file.stat().st_size, "sha256": _sha256(file)}
-    manifest = aside / MANIFEST
-    manifest.write_text(json.dumps({"files": files}, indent=2) + "\n", encoding="utf-8")
-    sync_file(manifest)
-    for folder in [item for item in aside.rglob("*") if item.is_dir()]:
-        _sync_folder(folder)
-    _sync_folder(aside)
+    try:
+        write(aside)
+        _seal(aside)
+    except BaseException:
+        shutil.rmtree(aside, ignore_errors=True)
+        raise
     aside.replace(path)
     _sync_folder(path.parent)
+
+
+def _seal(folder: Path) -> None:
+    """Bring every file to the disk, and write the manifest: it tells a whole folder from a part."""
+    files = {}
+    for file in sorted(item for item in folder.rglob("*") if item.is_file()):
+        sync_file(file)
+        name = file.relative_to(folder).as_posix()
+        files[name] = {"bytes": file.stat().st_size, "sha256": _sha256(file)}
+    manifest = folder / MANIFEST
+    manifest.write_text(json.dumps({"files": files}, indent=2) + "\n", encoding="utf-8")
+    sync_file(manifest)
+    for inner in [item for item in folder.rglob("*") if item.is_dir()]:
+        _sync_folder(inner)
+    _sync_folder(folder)
 
 
 def remove_folder(path: Path) -> None:

@@ -7,6 +7,7 @@
     stop             created by whoever wants the run to stop after the current step
     data/            tokenizer and packed examples, made once
     checkpoints/     step-N folders with a manifest, written aside and renamed
+    held             steps of checkpoints that stay, because another run begins with their model
     snapshots/       step-N model folders without optimizer state
     model/           the trained model, once the run has finished
     generator/       the model that filled masks for it, where there was one
@@ -34,6 +35,7 @@ from core_models.training.durable import Identity
 State = Literal["new", "running", "stopped", "finished", "failed", "crashed"]
 _STATES = ("running", "stopped", "finished", "failed")
 _STEP = re.compile(r"step-(\d+)")
+_HELD = "held"
 
 
 @dataclass(frozen=True)
@@ -226,10 +228,17 @@ class RunFolder:
             self.log(f"checkpoint of step {checkpoint.step} is damaged and not used: {problem}")
         return None
 
+    def hold(self, step: int) -> None:
+        """Keep a checkpoint whatever is saved after it: another run begins with its model."""
+        durable.append_line(self.path / _HELD, str(step))
+
     def prune(self, keep: int) -> None:
-        """Remove all but the ``keep`` newest checkpoints."""
-        for checkpoint in self.checkpoints()[:-keep]:
-            durable.remove_folder(checkpoint.path)
+        """Remove all but the ``keep`` newest checkpoints, and those that are held."""
+        older = self.checkpoints()[:-keep]
+        held = _lines(self.path / _HELD) if older else []
+        for checkpoint in older:
+            if str(checkpoint.step) not in held:
+                durable.remove_folder(checkpoint.path)
 
     def sweep(self) -> None:
         """Remove what a killed process left half-written. Only for the holder of the lock."""
@@ -253,6 +262,13 @@ def read_json(path: Path) -> dict[str, Any]:
     except (FileNotFoundError, NotADirectoryError, ValueError):
         return {}
     return values if isinstance(values, dict) else {}
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        return path.read_text(encoding="utf-8").split()
+    except FileNotFoundError:
+        return []
 
 
 def _records(content: bytes) -> Iterator[dict[str, Any]]:

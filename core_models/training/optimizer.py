@@ -31,12 +31,12 @@ def build(model: nn.Module, names: Names, settings: Settings) -> list[torch.opti
     if options.kind == "muon" and not hasattr(torch.optim, "Muon"):
         raise InputError(f"optimizer.kind: muon needs torch 2.9 or newer, not {torch.__version__}.")
     inner = _block_matrices(model) if options.kind == "muon" else set()
-    rest = [p for p in names.values() if p not in inner]
+    rest = [(_is_decayed(name, p), p) for name, p in names.items() if p not in inner]
     found: list[torch.optim.Optimizer] = [
         torch.optim.AdamW(
             [
-                {"params": [p for p in rest if p.ndim >= 2], "weight_decay": options.weight_decay},
-                {"params": [p for p in rest if p.ndim < 2], "weight_decay": 0.0},
+                {"params": [p for yes, p in rest if yes], "weight_decay": options.weight_decay},
+                {"params": [p for yes, p in rest if not yes], "weight_decay": 0.0},
             ],
             lr=options.learning_rate,
             betas=(options.betas[0], options.betas[1]),
@@ -59,6 +59,11 @@ def build(model: nn.Module, names: Names, settings: Settings) -> list[torch.opti
         for group in optimizer.param_groups:
             group["peak"] = group["lr"]
     return found
+
+
+def _is_decayed(name: str, parameter: nn.Parameter) -> bool:
+    """XLNet's biases of queries have a row for each head and so look like matrices."""
+    return parameter.ndim >= 2 and not name.endswith("bias")
 
 
 def skippable(optimizers: Sequence[torch.optim.Optimizer]) -> bool:

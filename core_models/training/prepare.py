@@ -29,6 +29,8 @@ from core_models.training.plan import Plan
 from core_models.training.settings import ASSETS, Settings, resolve_folder, resolve_texts
 
 TRAIN, HELD_OUT = "train", "held_out"
+FEWEST = 4
+"""Documents of a text of which some are held out."""
 _FACTS = "prepared.json"
 _SIMILAR = "similar.safetensors"
 _VALIDATION_COPIES = 4
@@ -97,6 +99,16 @@ def _ingredients(settings: Settings, plan: Plan) -> dict[str, Any]:
     }
 
 
+def check_documents(count: int, held_out: float) -> None:
+    """InputError for a text with too few documents to hold some of them out."""
+    if held_out and count < FEWEST:
+        raise InputError(
+            f"The documents of the text are too few ({count}): at least {FEWEST} are needed, of "
+            "which two are held out to measure on. Put a blank line between documents, for "
+            "example between paragraphs."
+        )
+
+
 def _facts(folder: Path) -> dict[str, Any]:
     values: dict[str, Any] = json.loads((folder / _FACTS).read_text(encoding="utf-8"))
     return values
@@ -114,6 +126,7 @@ def _build(
     if not texts:
         names = settings.data.dataset or ", ".join(settings.data.texts)
         raise InputError(f"data.texts: there is no text in {names}.")
+    check_documents(len(texts), settings.data.held_out)
     chosen, held = documents.split_held_out(len(texts), settings.data.held_out, settings.seed)
     kept = [texts[i] for i in chosen]
     if settings.data.training_only:
@@ -240,6 +253,7 @@ class _Cutter:
                 generator=generator,
                 short_probability=data.short_probability,
                 random_for_lone=data.random_for_lone,
+                specials=self.tokenizer.template.extra(pair=True),
             )
 
 

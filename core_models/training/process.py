@@ -243,15 +243,13 @@ def _last(run: RunFolder) -> dict[str, Any]:
 
 def _record_failure(run: RunFolder, error: BaseException) -> None:
     reason = explain(error)
-    try:
+    # On a full disk any of these may fail. The status comes first: without it readers see a crash.
+    with contextlib.suppress(OSError):
+        run.write_status(run.status() | {"state": "failed", "reason": reason})
+    with contextlib.suppress(OSError):
         if not isinstance(error, (InputError, DivergenceError)):
             run.log("".join(traceback.format_exception(error)).rstrip())
         run.log(f"failed: {reason}")
-        run.write_status(run.status() | {"state": "failed", "reason": reason})
-    except OSError:
-        # A full disk: the status on the disk still says running, and this process is about to
-        # be gone, so readers see a crash.
-        return
 
 
 def explain(error: BaseException) -> str:
@@ -259,7 +257,9 @@ def explain(error: BaseException) -> str:
     if isinstance(error, (InputError, DivergenceError)):
         return str(error)
     text = str(error)
-    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+    # The writer of safetensors has an exception of its own for whatever the system says.
+    full = any(word in text for word in ("No space left on device", "Disk quota exceeded"))
+    if full or (isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)):
         return "The disk is full. Make room and start the run again; it goes on where it was saved."
     if isinstance(error, OSError) and error.errno in (errno.EACCES, errno.EROFS, errno.EPERM):
         return f"The run folder cannot be written: {error.strerror}."

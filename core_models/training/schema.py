@@ -2,8 +2,7 @@
 
 Strict on purpose: an unknown or misspelt field is an error with a suggestion, never ignored. Where
 null is allowed and nothing else is said, the value follows the model's family; what that comes to
-is worked out by :mod:`core_models.training.plan`. No PyTorch here, so a page can check a form
-without loading it.
+is worked out by :mod:`core_models.training.plan`. No PyTorch here: a page can check a form.
 """
 
 from typing import Annotated, Literal, Self
@@ -163,9 +162,8 @@ class DataSettings(Part):
     short_probability: Share = 0.1
     """Share of documents cut into pairs of a random shorter length (BERT: 0.1)."""
     random_for_lone: bool = False
-    """sentence_order only: whether a lone sentence is paired with text of another document and
-    called swapped, as in ALBERT's released code; false = left out, because topic gives such pairs
-    away, so that they teach no order and flatter the accuracy."""
+    """sentence_order only: whether a lone sentence is paired with another document's text, called
+    swapped, as in ALBERT's released code; false = left out, as topic gives such pairs away."""
     duplicates: Annotated[int, Field(ge=1, le=1000)] = 10
     """How many times the documents are cut into examples, where the cuts are drawn (BERT: 10)."""
     singles: Share = 0.0

@@ -1,5 +1,6 @@
 """A run's batches: single examples in random order, or segments that continue each other."""
 
+import numpy as np
 import torch
 
 from core_models.data.recurrent import Recurrent
@@ -40,8 +41,9 @@ def open_validation(
     examples = Examples(store, masker, settings.seed)
     if not masker.plan.recurrent:
         return Validation(examples, batch_size=settings.batch_size)
-    # Held-out text is short: as many rows as it fills.
-    streams = int(store.lengths.sum()) // settings.data.max_length
+    # Held-out text is short: as many rows as it fills, special pieces not counted.
+    parts = np.asarray(store.places.rows[:, :2])
+    streams = int((parts[:, 1] - parts[:, 0]).sum()) // settings.data.max_length
     rows = 2 * streams if masker.plan.both_directions else streams
     rows = min(rows, settings.batch_size)
     if not rows:

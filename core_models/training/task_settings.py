@@ -52,6 +52,11 @@ def tuning(settings: TaskSettings) -> Tuning:
     )
 
 
+def steps(settings: TaskSettings, inputs: int) -> int:
+    """Updates of a run over so many inputs; the rest that fills no batch is left out each epoch."""
+    return settings.epochs * max(1, inputs // settings.batch_size)
+
+
 def named_in_full(values: dict[str, Any], beside: Path) -> dict[str, Any]:
     """The values with files that lie beside a recipe named in full, for a copy elsewhere."""
     task, model = dict(values["task"]), dict(values["model"])

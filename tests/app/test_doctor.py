@@ -137,6 +137,37 @@ def test_a_run_that_learns_too_slowly():
     assert kinds(reports(falling(8.0, 7.4, 10))) == []  # too early to say
 
 
+def test_a_rate_far_too_high_is_lowered_whatever_the_curve_looks_like():
+    """From runs at a rate of 0.1 (stays on the plateau) and 0.5 (climbs at once, then recovers)."""
+    fast = {"optimizer": {"learning_rate": 0.1}}
+    flat, slow = [*falling(8.0, 6.1, 5), *[6.05] * 15], falling(8.0, 7.4, 25)
+    for losses, kind in ((flat, "plateau"), (slow, "slow")):
+        (found,) = examine(Case(records=reports(losses), status=STATUS, config=CONFIG | fast))
+        assert (found.kind, found.level) == (kind, "problem")
+        assert found.cure == "Use a lower learning rate: 0.004 instead of 0.1."
+    peak = [*falling(19.0, 30.0, 3), *falling(29.0, 6.5, 12), *falling(6.4, 6.2, 20)]
+    wild = CONFIG | {"optimizer": {"learning_rate": 0.5}, "schedule": {"warmup": 0}}
+    found = examine(Case(records=reports(peak), status=STATUS, config=wild))
+    assert [each.kind for each in found][:1] == ["diverging"]
+    assert "was 29.00 at step 80, far above the 8.00" in found[0].text
+    # A run that found its way after all has nothing to mend.
+    good = [*falling(10.0, 6.0, 10), *falling(5.9, 3.0, 30)]
+    assert kinds(reports(good)) == ["context"]
+
+
+def test_who_knows_a_text_by_heart_is_not_praised_for_reading_it():
+    """The training loss is far below the frequencies', that on held-out text is not."""
+    losses = [*falling(7.9, 6.1, 10), *falling(6.0, 1.0, 40)]
+    found = kinds(reports(losses, held_out=[6.2, 6.1, 6.4, 6.6]))
+    assert "context" not in found
+    assert "overfitting" in found
+
+
+def test_a_similar_word_in_the_gap_is_no_context():
+    status = {"masking": {"kind": "similar_word"}}
+    assert kinds(reports(HEALTHY), status) == []
+
+
 def test_repeated_lines_are_told():
     assert kinds([], repeated=0.4) == ["repeated_lines"]
     assert kinds([], repeated=0.02) == []

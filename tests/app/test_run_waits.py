@@ -43,6 +43,21 @@ def test_a_waiting_run_tells_how_long_it_will_wait(make_runs):
     assert Reports(runs).live(third)["summary"]["wait_seconds"] == pytest.approx(320, abs=2)
 
 
+def test_a_waiting_run_waits_for_the_start_of_those_before_it_too(make_runs):
+    """A finished run of this machine took 30 s beside its 200 s of steps: to begin and to save."""
+    runs = make_runs()
+    done, busy, second, third = (runs.create(CONFIG) for _ in range(4))
+    reported(runs, done, step=100, state="finished")
+    began = runs.folder(done).status()["updated"] - 230
+    (runs.root / done / "launch.json").write_text(json.dumps({"time": began}))
+    reported(runs, busy, step=40)
+    queued(runs, second)
+    queued(runs, third, 1)
+    found = {each["id"]: each["wait_seconds"] for each in Reports(runs).overview()}
+    assert found[second] == pytest.approx(120, abs=2)
+    assert found[third] == pytest.approx(120 + 30 + 200, abs=2)
+
+
 def test_two_places_are_waited_for_side_by_side(make_runs):
     runs = make_runs(slots=2)
     one, two, third, fourth = (runs.create(CONFIG) for _ in range(4))
@@ -78,21 +93,21 @@ def test_without_any_measured_run_nobody_knows(make_runs):
 
 
 def test_a_waiting_fine_tuning_says_how_many_steps_it_will_make(make_runs):
-    """680 rows in batches of 16, five times."""
+    """680 rows are 42 whole batches of 16, five times."""
     runs = make_runs()
     config = {"model": {"checkpoint": "bert-mini"}, "task": {"set": "sentiment"}}
     first, second = runs.create(config | {"compare_from_scratch": True}), runs.create(config)
-    assert Reports(runs).summary(first)["steps"] == 215
+    assert Reports(runs).summary(first)["steps"] == 210
     measured = runs.create(config | {"name": "measured"})
-    reported(runs, measured, step=215, steps=215, every=43, state="finished")
+    reported(runs, measured, step=210, steps=210, every=42, state="finished")
     busy = runs.create(config | {"name": "busy"})
     reported(runs, busy, step=0, steps=0)
     queued(runs, first)
     queued(runs, second, 1)
     found = {each["id"]: each for each in Reports(runs).overview()}
-    assert (found[first]["step"], found[first]["steps"]) == (0, 215)
-    assert found[first]["wait_seconds"] == pytest.approx(430, abs=2)
-    assert found[second]["wait_seconds"] == pytest.approx(430 * 3, abs=2)
+    assert (found[first]["step"], found[first]["steps"]) == (0, 210)
+    assert found[first]["wait_seconds"] == pytest.approx(420, abs=2)
+    assert found[second]["wait_seconds"] == pytest.approx(420 * 3, abs=2)
 
 
 def test_a_race_that_waits_knows_its_steps(make_runs):

@@ -52,8 +52,8 @@ PRETRAINING = {
         ({"steps": 99}, PRETRAINING, "100 steps; this server allows 99"),
         ({"steps": 19}, RACE, "20 steps"),
         ({"steps": 100}, RACE | {"budget": {"flops": 1e12}}, r"budget\.steps"),
-        ({"steps": 85}, TASK, "86 steps"),
-        ({"steps": 171}, TASK | {"compare_from_scratch": True}, "172 steps"),
+        ({"steps": 83}, TASK, "84 steps"),
+        ({"steps": 167}, TASK | {"compare_from_scratch": True}, "168 steps"),
         ({"parameters": 100_000}, PRETRAINING, "100,000"),
         ({"parameters": 100_000}, RACE, "100,000"),
         (

@@ -51,6 +51,17 @@ def test_every_parameter_is_trained_once_and_vectors_are_not_decayed(kind: str) 
         assert len(inner) == 4 * 6
 
 
+def test_biases_that_look_like_matrices_are_not_decayed() -> None:
+    module = cm.Encoder(cm.size("xlnet-base-cased").with_vocabulary(50))
+    names = optimizer.parameters(module)
+    (found,) = optimizer.build(module, names, options())
+    decayed, spared = ({id(p) for p in group["params"]} for group in found.param_groups)
+    biases = {id(p) for name, p in names.items() if name.endswith("bias")}
+    assert any(p.ndim == 2 for p in names.values() if id(p) in biases)
+    assert biases <= spared
+    assert all(id(p) in decayed for name, p in names.items() if name.endswith("segment_vectors"))
+
+
 @pytest.mark.parametrize("kind", ["adamw", "muon"])
 def test_state_survives_and_foreign_state_is_refused(kind: str) -> None:
     module = Wrapper()

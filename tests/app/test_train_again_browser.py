@@ -1,0 +1,107 @@
+"""New runs from earlier ones, and settings for the command line, in Chromium."""
+
+import json
+
+import pytest
+
+from core_models.training import settings, task_settings
+from core_models.training.process import new_run
+from tests.app.test_train_forms_browser import DOCUMENTS, TINY, open_form, settle
+from tests.app.test_train_task_browser import ROWS
+from tests.app.test_train_tasks import RACE
+
+PAIRED = {
+    "name": "Apart",
+    "model": {"checkpoint": "bert-mini"},
+    "task": {"set": "similarity", "apart": True},
+}
+
+
+def copied(visit, run):
+    """The form with the settings of a run."""
+    page = visit(link=f"#run={run}").page
+    page.wait_for_selector(f".train-run[data-run='{run}']:not(.pending)")
+    page.click("#train-again")
+    page.wait_for_selector(".train-task[data-state=ready]")
+    return page
+
+
+def test_a_new_run_from_a_bi_encoder_is_one(visit, runs):
+    page = copied(visit, runs.create(PAIRED))
+    page.locator(".train-about", has_text="rows to learn from").wait_for()
+    assert page.is_checked("#train-task-apart")
+    # Another kind of set has no two texts to encode apart.
+    page.select_option("#train-set", "sentiment")
+    page.wait_for_selector("#train-task-apart", state="hidden")
+    page.select_option("#train-set", "similarity")
+    page.wait_for_selector("#train-task-apart")
+    assert not page.is_checked("#train-task-apart")
+
+
+@pytest.fixture
+def own(runs):
+    """Two fine-tunings on tables that were sent."""
+    task = {"kind": "classify", "columns": {"text": "sentence", "label": "mood"}}
+    made = []
+    for name in ("first.csv", "second.csv"):
+        sent = runs.inbox.save_labelled(name, ROWS.encode())
+        made.append(runs.create(PAIRED | {"name": name, "task": task}, texts=[sent["id"]]))
+    return made
+
+
+def test_a_copied_table_shows_its_rows_and_its_own_name(visit, own):
+    page = copied(visit, own[0])
+    for run in (own[0], own[1]):
+        if run == own[1]:
+            page.evaluate(f"location.hash = 'run={run}'")
+            page.wait_for_selector(f".train-run[data-run='{run}']:not(.pending)")
+            page.click("#train-again")
+            page.wait_for_selector(".train-task[data-state=ready]")
+        page.locator(".train-about", has_text="rows to learn from").wait_for()
+        assert page.locator(".train-rows-table tr").count() == 5
+        chosen = page.locator("#train-set option:checked").inner_text()
+        assert chosen.startswith("first" if run == own[0] else "second")
+        assert page.is_enabled("#train-task-start")
+
+
+def test_settings_for_the_command_line_name_what_was_sent(visit, tmp_path):
+    page = open_form(visit)
+    page.click(".train-all summary")
+    page.fill(".train-json", json.dumps(TINY))
+    page.click("#train-apply")
+    page.fill("#train-paste", DOCUMENTS)
+    page.locator("#train-paste").blur()
+    settle(page)
+    page.get_by_text("The same from the command line").first.click()
+    page.get_by_text("Put this beside the file with the settings first: pasted.txt").wait_for()
+    with page.expect_download() as saved:
+        page.click("#train-save")
+    saved.value.save_as(tmp_path / "forms.json")
+    (tmp_path / "pasted.txt").write_text(DOCUMENTS)
+    made = new_run(tmp_path / "forms.json", tmp_path / "run")
+    assert settings.read(made).data.texts == [str(tmp_path / "pasted.txt")]
+
+
+def test_settings_of_a_fine_tuning_name_its_table(visit, tmp_path, own):
+    page = copied(visit, own[0])
+    page.get_by_text("The same from the command line").first.click()
+    page.get_by_text("settings first: texts/first.csv").wait_for()
+    page.select_option("#train-set", "")
+    (tmp_path / "mine.csv").write_text(ROWS)
+    page.set_input_files("#train-set-file", tmp_path / "mine.csv")
+    page.get_by_text("settings first: mine.csv").wait_for()
+    with page.expect_download() as saved:
+        page.click("#train-task-save")
+    saved.value.save_as(tmp_path / "task.json")
+    made = new_run(tmp_path / "task.json", tmp_path / "run")
+    assert task_settings.read(made).task.set == str(tmp_path / "mine.csv")
+
+
+def test_a_race_says_why_one_of_its_runs_failed(visit, runs):
+    run = runs.create(RACE)
+    row = {"name": "masked", "family": "bert", "size": "bert-mini", "objectives": {}, "step": 0}
+    row |= {"steps": 10, "parameters": 1, "generator_parameters": 0, "flops_per_step": 1.0}
+    table = [row | {"state": "failed", "reason": "The disk is full of it."}]
+    runs.folder(run).write_status({"state": "finished", "table": table})
+    page = visit(link=f"#run={run}").page
+    page.locator(".train-failures", has_text="masked: The disk is full of it.").wait_for()
