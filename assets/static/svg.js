@@ -1,5 +1,5 @@
 // One part of a drawing.
-const SVG = 'http://www.w3.org/2000/svg';
+export const SVG = 'http://www.w3.org/2000/svg';
 
 /** An SVG element; `text` among its properties is what it says, undefined ones are left out. Children are elements, texts or numbers. */
 export function node(tag, properties, ...children) {

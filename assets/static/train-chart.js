@@ -1,5 +1,5 @@
 // Training: a line chart as SVG with axes, baselines and a readout under the pointer.
-import { node } from './svg.js';
+import { SVG, node } from './svg.js';
 import { figure } from './train-words.js';
 
 const { message, t, texts } = window.Cloze;
