@@ -102,6 +102,29 @@ def test_half_of_the_pairs_are_swapped_and_lone_sentences_can_be_left_out() -> N
     assert abs(share - 0.5) < 0.04
 
 
+def test_short_chunks_give_their_order_away_by_length() -> None:
+    """A chunk ends with the sentence that crosses its length, which is a long one more often.
+
+    A property of the released procedure: a head can be right without a look at the order.
+    """
+    rng = random.Random(0)
+    lengths = [[1 + int(rng.expovariate(1 / 20)) for _ in range(40)] for _ in range(400)]
+    corpus = Corpus.from_ids([[[5] * length for length in document] for document in lengths])
+    told = {}
+    for short in (0.0, 1.0):
+        pairs = sentence_order(
+            corpus,
+            max_length=128,
+            generator=random.Random(1),
+            short_probability=short,
+            random_for_lone=False,
+        )
+        right = [(b - a > d - c) == (label == SWAPPED) for a, b, c, d, label, _ in pairs]
+        assert len(right) > 2000
+        told[short] = sum(right) / len(right)
+    assert 0.52 < told[0.0] < told[1.0] - 0.05
+
+
 def test_a_lone_sentence_is_called_swapped_as_in_the_released_code() -> None:
     corpus = Corpus.from_ids([[[1, 2]], [[3, 4]], [[5]]])
     pairs = list(sentence_order(corpus, max_length=8, generator=random.Random(0)))
