@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from core_models.cli.main import main
-from core_models.model import load
+from core_models.model import SHIPPED, load
 
 LONG = "The cat sat on the mat. " * 60
 MODEL = "bert-mini"
@@ -33,7 +33,7 @@ def test_a_line_that_is_scored_in_part_is_told(
 ) -> None:
     file = tmp_path / "lines.txt"
     file.write_text(f"The cat sat.\n{LONG}\n")
-    code, out, err = call(capsys, "score", str(file), "--model", "causal-mini")
+    code, out, err = call(capsys, "score", str(file), "--model", str(SHIPPED / "causal-mini"))
     assert code == 0
     assert len(out.splitlines()) == 2
     assert "line 2 is longer than" in err

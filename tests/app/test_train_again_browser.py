@@ -33,6 +33,7 @@ def test_a_new_run_from_a_bi_encoder_is_one(visit, runs):
     # Another kind of set has no two texts to encode apart.
     page.select_option("#train-set", "sentiment")
     page.wait_for_selector("#train-task-apart", state="hidden")
+    page.wait_for_function("!document.getElementById('train-task-apart').checked")
     page.select_option("#train-set", "similarity")
     page.wait_for_selector("#train-task-apart")
     assert not page.is_checked("#train-task-apart")
