@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+import tokenizers
+
 from core_models.config_check import MOST_PIECES
 from core_models.errors import InputError
 from core_models.tokenizer.files import CONFIG_FILE, FIRST, SECOND, TOKENIZER_FILE, Template
@@ -10,21 +12,24 @@ from core_models.tokenizer.files import CONFIG_FILE, FIRST, SECOND, TOKENIZER_FI
 MOST_SEGMENTS = 64
 
 
-def check_vocabulary(model: Mapping[str, Any], vocabulary: Mapping[str, int]) -> None:
-    """Refuse a vocabulary without pieces, or with an id that no model's table can have.
+def vocabulary_of(backend: tokenizers.Tokenizer) -> dict[str, int]:
+    """Piece to id, added pieces included.
 
-    Args:
-        model: The value of ``model`` in tokenizer.json.
-        vocabulary: Piece to id, added pieces included.
+    Asked for before anything else: the library writes a file with a far id for half a minute.
+
+    Raises:
+        InputError: There are no pieces, or an id is beyond what a model's table can have.
     """
-    if not model.get("vocab"):
+    if not backend.get_vocab(with_added_tokens=False):
         raise InputError(f"{TOKENIZER_FILE}: model.vocab is empty; it must list the pieces.")
+    vocabulary = backend.get_vocab(with_added_tokens=True)
     piece = max(vocabulary, key=vocabulary.__getitem__)
     if vocabulary[piece] >= MOST_PIECES:
         raise InputError(
             f"{TOKENIZER_FILE}: the piece {piece!r} has the id {vocabulary[piece]}; allowed is 0 "
             f"to {MOST_PIECES - 1}, and less than the rows of the model's table."
         )
+    return vocabulary
 
 
 def check_template(template: Template, vocabulary: Mapping[str, int]) -> None:

@@ -59,6 +59,7 @@ class Tokenizer:
         backend.no_truncation()
         backend.no_padding()
         self._backend = backend
+        vocabulary = checks.vocabulary_of(backend)
         self._definition = backend.to_str()
         parsed = json.loads(self._definition)
         try:
@@ -68,8 +69,6 @@ class Tokenizer:
                 f"Tokenizers of kind {parsed['model'].get('type')!r} are not supported; "
                 f"allowed: {', '.join(_KINDS)}."
             ) from None
-        vocabulary = backend.get_vocab(with_added_tokens=True)
-        checks.check_vocabulary(parsed["model"], vocabulary)
         self._pieces = [""] * (max(vocabulary.values()) + 1)
         for piece, index in vocabulary.items():
             self._pieces[index] = piece
