@@ -6,6 +6,8 @@ from statistics import median
 from app.doctor_case import Case, Finding
 
 _FEWEST = 5
+_MASTER = 0.35
+"""Share of filled gaps from which on a generator leaves too little to find."""
 _PATIENCE_TOKENS = 3_000_000
 """Tokens after which a detector should have begun to find something."""
 
@@ -29,22 +31,32 @@ def _blind(case: Case) -> tuple[float, float, float] | None:
     return share, blind, median(value for _, value in verdicts[-3:])
 
 
+def _finds_nothing(case: Case, *, master: bool) -> tuple[float, float, float] | None:
+    """As `_blind`, where the detector never looks and the generator is, or is no, master."""
+    seen = _blind(case)
+    if seen is None or seen[2] < 0.95 * seen[1] or (_right(case) >= _MASTER) != master:
+        return None
+    return seen
+
+
+def _right(case: Case) -> float:
+    """Share of the gaps that the generator fills correctly of late."""
+    return median(value for _, value in case.series("masked_token_accuracy")[-3:])
+
+
 def _generator(case: Case) -> Finding | None:
     """A generator that is right too often leaves nothing to find."""
-    seen = _blind(case)
+    seen = _finds_nothing(case, master=True)
     if seen is None:
         return None
     share, blind, now = seen
-    right = median(value for _, value in case.series("masked_token_accuracy")[-3:])
-    if now < 0.95 * blind or right < 0.35:
-        return None
     return Finding(
         kind="strong_generator",
         level="problem",
         title="The generator is too strong",
-        text=f"The generator fills {right:.0%} of the gaps correctly, so only {share:.1%} of the "
-        f"tokens are replaced, and the detector's loss ({now:.3f}) is that of one that never "
-        f"looks ({blind:.3f}).",
+        text=f"The generator fills {_right(case):.0%} of the gaps correctly, so only {share:.1%} "
+        f"of the tokens are replaced, and the detector's loss ({now:.3f}) is that of one that "
+        f"never looks ({blind:.3f}).",
         cure="Give the generator a quarter to a half of the model's width, or raise the masking "
         "rate.",
     )
@@ -52,13 +64,10 @@ def _generator(case: Case) -> Finding | None:
 
 def _detector(case: Case) -> Finding | None:
     """A detector that says "original" everywhere though the generator is no master."""
-    seen = _blind(case)
+    seen = _finds_nothing(case, master=False)
     if seen is None:
         return None
     share, blind, now = seen
-    right = median(value for _, value in case.series("masked_token_accuracy")[-3:])
-    if right >= 0.35 or now < 0.95 * blind:
-        return None
     tokens = int(case.records[-1].get("tokens") or 0)
     text = (
         f"{share:.1%} of the tokens are replaced, and the detector's loss ({now:.3f}) is that of "

@@ -21,8 +21,8 @@ from core_models import InputError
 from core_models.config import Config
 from core_models.counts import count
 from core_models.families import FAMILIES
-from core_models.joint import generator_config
 from core_models.training import settings
+from core_models.training.models import fresh_generator_config
 from core_models.training.plan import Plan, plan_for
 from core_models.training.schema import Part
 from core_models.training.shape import build_config
@@ -236,13 +236,4 @@ def _generator(options: settings.Settings, model: Config, plan: Plan) -> int | N
     """Parameters of the model that fills masks, where one does; shared tables are counted, too."""
     if "replaced_token" not in plan.objectives:
         return None
-    wanted = options.generator
-    return count(
-        generator_config(
-            model,
-            layers=wanted.layers,
-            width=wanted.width,
-            heads=wanted.heads,
-            inner=wanted.inner,
-        )
-    ).trained
+    return count(fresh_generator_config(options, model)).trained

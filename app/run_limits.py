@@ -71,21 +71,14 @@ class Limits:
             return
         # Imported late: whoever sets no limit need not wait for PyTorch here.
         from core_models.counts import count  # noqa: PLC0415
-        from core_models.joint import generator_config  # noqa: PLC0415
+        from core_models.training.models import fresh_generator_config  # noqa: PLC0415
         from core_models.training.plan import plan_for  # noqa: PLC0415
         from core_models.training.shape import build_config  # noqa: PLC0415
 
         model = build_config(options, options.tokenizer.vocabulary, 0)
         largest = count(model).trained
         if "replaced_token" in plan_for(options, model).objectives:
-            wanted = options.generator
-            generator = generator_config(
-                model,
-                layers=wanted.layers,
-                width=wanted.width,
-                heads=wanted.heads,
-                inner=wanted.inner,
-            )
+            generator = fresh_generator_config(options, model)
             largest = max(largest, count(generator).trained)
         if largest > self.parameters:
             raise InputError(

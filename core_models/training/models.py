@@ -70,6 +70,21 @@ def model_config(
     return config
 
 
+def fresh_generator_config(settings: Settings, config: Config) -> Config:
+    """The config of the model that fills masks for one of ``config``.
+
+    Where the settings say nothing the proportions are the published ones.
+    """
+    wanted = settings.generator
+    return generator_config(
+        config,
+        layers=wanted.layers,
+        width=wanted.width,
+        heads=wanted.heads,
+        inner=wanted.inner,
+    )
+
+
 def _check_file(config: Config) -> None:
     """Raise InputError now, not at the first save, for a size that no file of the family holds."""
     plain = BY_FAMILY[config.family]
@@ -133,13 +148,7 @@ def _generator(settings: Settings, model: Model, base: Base | None) -> Model:
         made = Model(config, model.tokenizer, known.heads)
         made.load_state_dict(known.state_dict())
         return made
-    config = generator_config(
-        model.config,
-        layers=wanted.layers,
-        width=wanted.width,
-        heads=wanted.heads,
-        inner=wanted.inner,
-    )
+    config = fresh_generator_config(settings, model.config)
     terms, decoder = config.attention.terms, config.mask_decoder
     if decoder is not None and isinstance(terms, Disentangled):
         reach = min(decoder.positions, terms.span)  # as far as the relative positions

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from core_models.config import Config
 from core_models.counts import count
-from core_models.joint import generator_config
+from core_models.training.models import fresh_generator_config
 from core_models.training.plan import Plan
 from core_models.training.settings import Settings
 
@@ -38,14 +38,7 @@ def cost_of(settings: Settings, config: Config, plan: Plan, length: int) -> Cost
     """
     generator = None
     if "replaced_token" in plan.objectives:
-        wanted = settings.generator
-        generator = generator_config(
-            config,
-            layers=wanted.layers,
-            width=wanted.width,
-            heads=wanted.heads,
-            inner=wanted.inner,
-        )
+        generator = fresh_generator_config(settings, config)
     each = [config] if generator is None else [config, generator]
     return Cost(
         family=config.family,
