@@ -136,6 +136,10 @@ def test_tested_versions_lie_in_the_ranges(name):
         assert wanted.specifier.contains(exact.version), package
 
 
+INSTALLED_AS = {"google": "protobuf"}
+"""Packages whose modules have another name."""
+
+
 def test_requirements_are_what_is_imported():
     imported = {
         name.split(".")[0]
@@ -145,9 +149,8 @@ def test_requirements_are_what_is_imported():
     }
     foreign = imported - set(sys.stdlib_module_names) - {*PACKAGES}
     # Starlette is the web framework that Gradio is made of and hands us through app_kwargs.
-    assert {normal(name) for name in foreign} - {"starlette"} == set(
-        requirements("requirements.txt")
-    )
+    packages = {INSTALLED_AS.get(name, normal(name)) for name in foreign - {"starlette"}}
+    assert packages == set(requirements("requirements.txt"))
 
 
 def test_version_is_written_once_and_again_alike():

@@ -27,7 +27,7 @@ from core_models.data.layout import Layout, Places, TokenBatch
 from core_models.data.pairs import Example
 from core_models.errors import InputError
 from core_models.tokenizer import Tokenizer
-from core_models.tokenizer.files import read_json
+from core_models.tokenizer.reading import read_json
 
 _FORMAT = 1
 _ARRAYS = ("tokens", "starts", "sentences", "documents")

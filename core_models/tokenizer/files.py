@@ -4,10 +4,8 @@ Everything that differs between families is a value here: the names of the speci
 (`Specials`), where they go and on which side padding goes (`Template`).
 """
 
-import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 import tokenizers
@@ -243,102 +241,3 @@ def settings_for(
     if template.pad_left:
         settings |= {"padding_side": "left", "pad_token_type_id": template.pad_segment}
     return settings
-
-
-def read_json(path: Path) -> dict[str, Any]:
-    """A JSON object from a file.
-
-    Raises:
-        InputError: The file is no JSON object.
-    """
-    try:
-        value = json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError) as error:  # ValueError: also numbers beyond reason
-        raise InputError(f"{path.name} is not readable as JSON: {error}") from error
-    if not isinstance(value, dict):
-        raise InputError(f"{path.name} holds a {type(value).__name__}, not a JSON object.")
-    return value
-
-
-def read_folder(folder: Path) -> tuple[tokenizers.Tokenizer, dict[str, Any]]:
-    """Backend and settings of a folder in transformers format.
-
-    Args:
-        folder: Holds tokenizer.json, or vocab.txt (WordPiece), or vocab.json and merges.txt
-            (byte-level BPE); with or without tokenizer_config.json.
-
-    Raises:
-        InputError: None of these files is there, or one is damaged.
-    """
-    settings: dict[str, Any] = {}
-    for name in ("special_tokens_map.json", CONFIG_FILE):
-        if (folder / name).is_file():
-            settings |= read_json(folder / name)
-    if (folder / TOKENIZER_FILE).is_file():
-        return read_backend(folder / TOKENIZER_FILE), settings
-    if (folder / VOCABULARY_FILE).is_file():
-        vocabulary = {piece: i for i, piece in enumerate(_lines(folder / VOCABULARY_FILE))}
-        backend = wordpiece(
-            vocabulary,
-            specials_from(settings, vocabulary),
-            lowercase=bool(settings.get("do_lower_case", True)),
-            handle_chinese_chars=bool(settings.get("tokenize_chinese_chars", True)),
-            strip_accents=_flag(settings, "strip_accents"),
-        )
-        return backend, settings
-    if (folder / "vocab.json").is_file() and (folder / "merges.txt").is_file():
-        try:
-            model = models.BPE.from_file(str(folder / "vocab.json"), str(folder / "merges.txt"))
-        except Exception as error:  # the library raises bare Exception
-            raise InputError(
-                f"vocab.json with merges.txt is not a readable tokenizer: {error}"
-            ) from error
-        return byte_level(model, settings), settings
-    raise InputError(
-        f"No tokenizer in {folder.name}: expected {TOKENIZER_FILE}, {VOCABULARY_FILE}, or "
-        "vocab.json with merges.txt; save it with transformers' save_pretrained first."
-    )
-
-
-def _lines(path: Path) -> list[str]:
-    try:
-        with path.open(encoding="utf-8") as file:
-            return [line.rstrip("\n") for line in file]
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path.name} is not readable as UTF-8 text: {error}") from error
-
-
-def _flag(settings: Mapping[str, Any], key: str) -> bool | None:
-    value = settings.get(key)
-    if value is not None and not isinstance(value, bool):
-        raise InputError(f"{CONFIG_FILE}: {key} is {value!r}; expected true, false or null.")
-    return value
-
-
-def byte_level(model: models.BPE, settings: Mapping[str, Any]) -> tokenizers.Tokenizer:
-    """RoBERTa's tokenizer over ready merges, or DeBERTa's where a text begins with [CLS].
-
-    DeBERTa (v1) was trained on ``[CLS] A [SEP] B [SEP]`` (microsoft/DeBERTa); the class of
-    transformers 5 puts a second [SEP] between the texts, as RoBERTa does.
-    """
-    backend = tokenizers.Tokenizer(model)
-    prefix = bool(settings.get("add_prefix_space", False))
-    backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=prefix)
-    backend.decoder = decoders.ByteLevel()
-    specials = specials_from(settings, backend.get_vocab())
-    add_specials(backend, specials, lstrip=True)
-    made = Template.doubled if specials.cls == ANGLED.cls else Template.enclosing
-    backend.post_processor = made(specials).processor(backend)
-    return backend
-
-
-def read_backend(path: Path) -> tokenizers.Tokenizer:
-    """A tokenizers.Tokenizer from tokenizer.json.
-
-    Raises:
-        InputError: The file is damaged or of an unknown format.
-    """
-    try:
-        return tokenizers.Tokenizer.from_file(str(path))
-    except Exception as error:  # the library raises bare Exception
-        raise InputError(f"{path.name} is not a readable tokenizer: {error}") from error

@@ -17,7 +17,7 @@ import tokenizers
 from numpy.typing import NDArray
 
 from core_models.errors import InputError
-from core_models.tokenizer import checks, files, training
+from core_models.tokenizer import checks, files, reading, training
 from core_models.tokenizer.encoding import (
     MARKERS,
     Encoding,
@@ -107,7 +107,7 @@ class Tokenizer:
         folder = Path(path)
         if not folder.is_dir():
             raise InputError(f"{folder} is not a folder; give the one that holds tokenizer.json.")
-        return cls(*files.read_folder(folder))
+        return cls(*reading.read_folder(folder))
 
     @classmethod
     def from_file(cls, path: str | Path) -> Self:
@@ -118,7 +118,7 @@ class Tokenizer:
         """
         if not Path(path).is_file():
             raise InputError(f"{path} is not a file; give the path of a tokenizer.json.")
-        return cls(files.read_backend(Path(path)))
+        return cls(reading.read_backend(Path(path)))
 
     @classmethod
     def train(

@@ -26,6 +26,7 @@ from app.settings import Settings
 from app.why_service import Explainer
 from tests.app.attention_lab import open_lab
 from tests.app.forks import Forks
+from tests.app.waits import look_often
 from tests.app.why_questions import open_session
 
 START = run_process.start
@@ -185,7 +186,8 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 def browser():
     """Chromium, for all tests of a process: what it has compiled is compiled for all."""
     path = find_chromium()
-    with sync_playwright() as playwright:
+    with pytest.MonkeyPatch.context() as patch, sync_playwright() as playwright:
+        look_often(patch)
         PLAYWRIGHT["loop"] = asyncio.get_running_loop()
         browser = playwright.chromium.launch(executable_path=path, args=list(FLAGS))
         yield browser
