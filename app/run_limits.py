@@ -9,7 +9,10 @@ from app.run_texts import MOST_BYTES
 from core_models import InputError
 from core_models.training import race_schema, settings, task_settings
 from core_models.training.settings import Settings
+from core_models.training.task_schema import TaskSettings
 
+COUNTED = 5_000
+"""Rows up to which it is counted, where no steps are limited, as how many they are read."""
 _CURE = "Choose less, or train on a machine of your own: `make app`."
 
 
@@ -47,17 +50,41 @@ class Limits:
     def check_rows(self, values: Mapping[str, Any], beside: Path) -> int:
         """The same for a fine-tuning, whose set lies in or beside its folder by now.
 
+        Rows that are too long to be read at once count as often as they are read. Where steps are
+        limited all are counted, or as many as are needed to refuse the run; else none of a large
+        set, as in the form.
+
         Returns:
             The steps of the run itself, without a comparison from scratch.
 
         Raises:
-            InputError: too many steps, or the set cannot be used.
+            InputError: too many steps, the set cannot be used, or not with this model.
         """
+        # Imported late: a server that only looks at runs need not wait for PyTorch.
+        from core_models.model import load  # noqa: PLC0415
+        from core_models.training import task_look  # noqa: PLC0415
+
         options = task_settings.parse(values)
-        rows = len(task_settings.load_set(options, beside).train)
-        steps = task_settings.steps(options, rows)
-        self._steps(steps * (2 if options.compare_from_scratch else 1), "This run makes")
+        task = task_settings.load_set(options, beside)
+        model = load(settings.resolve_folder(options.model.checkpoint, beside))
+        times = 2 if options.compare_from_scratch else 1
+        # Before anything is encoded: rows are counted in no time, and there are as many at least.
+        self._steps(times * task_settings.steps(options, len(task.train)), "This run makes")
+        inputs = len(task.train)
+        most = self._most_inputs(options, times)
+        task_look.check_model(options, task, model)
+        if most is not None or inputs <= COUNTED:
+            inputs = task_look.inputs(options, task, model, most=most)
+        steps = task_settings.steps(options, inputs)
+        self._steps(times * steps, "Long texts are read in parts, so this run makes at least")
         return steps
+
+    def _most_inputs(self, options: TaskSettings, times: int) -> int | None:
+        """Examples of which the allowed steps can be made; one more is one step too many."""
+        if self.steps is None:
+            return None
+        batches = self.steps // (times * options.epochs)
+        return (batches + 1) * options.batch_size - 1
 
     def _steps(self, wanted: int, words: str) -> None:
         if self.steps is not None and wanted > self.steps:

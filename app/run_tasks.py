@@ -8,8 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from app import run_config, run_sources
+from app import run_config, run_sources, run_tables
 from app.ask import clean_text
+from app.run_limits import COUNTED
 from app.run_texts import BESIDE, Inbox
 from app.runs import Runs
 from app.session import Session
@@ -42,9 +43,9 @@ TITLES = {
 }
 OPTIONAL = {"regress": ("text_b",), "answer": ("start",)}
 _ROWS = 5
+_TYPICAL = 8
+"""Rows of a set that are shown: some of each label."""
 _SHORT = 240
-_COUNTED = 5_000
-"""Rows up to which a form is told how many windows they become."""
 
 
 def describe() -> dict[str, Any]:
@@ -125,6 +126,8 @@ def _wanted(task: Mapping[str, Any]) -> tuple[str | None, dict[str, str]]:
 
 
 def _facts(made: TaskSet) -> dict[str, Any]:
+    rows = sorted(made.train, key=lambda row: row.number)
+    typical = run_tables.representative([row.label for row in rows], _TYPICAL)
     return {
         "name": made.name,
         "kind": made.kind,
@@ -134,7 +137,7 @@ def _facts(made: TaskSet) -> dict[str, Any]:
         "chinese": made.chinese,
         "paired": all(row.pair is not None for row in made.train),
         "warnings": list(made.warnings),
-        "rows": [_shown(row) for row in made.train[:_ROWS]],
+        "rows": [_shown(rows[place]) for place in typical],
     }
 
 
@@ -161,6 +164,8 @@ def check(
     Raises:
         InputError: the settings, the model or the set cannot be used.
     """
+    from core_models.training import task_look  # noqa: PLC0415
+
     values = runs.checked(config, texts=len(texts), source=source)
     options = task_settings.parse(run_config.with_texts(values, ["sent.csv"] * len(texts)))
     task = _open(runs, options, texts, source)
@@ -173,7 +178,7 @@ def check(
         "kind": task.kind,
         "steps": task_settings.steps(options, _inputs(task, model, options)),
         "rows": [len(task.train), len(task.dev)],
-        "parameters": sum(p.numel() for p in model.parameters()),
+        "parameters": task_look.parameters(options, task, model),
         "layers": model.config.steps,
         "width": model.config.width,
         "learning_rate": options.learning_rate or usual_rate(model.config.width),
@@ -185,14 +190,14 @@ def _inputs(task: TaskSet, model: "Model", options: TaskSettings) -> int:
     """Examples that the rows become: a long text, or a long row of words, becomes several.
 
     Raises:
-        InputError: a row does not fit into the longest input.
+        InputError: the model cannot learn the set, or a row does not fit into the longest input.
     """
-    if task.kind not in ("tag", "answer") or len(task.train) > _COUNTED:
-        return len(task.train)
-    from core_models.tasks.encode import Coder  # noqa: PLC0415
+    from core_models.training import task_look  # noqa: PLC0415
 
-    length, stride = options.max_length, options.stride
-    return len(Coder.of(model, task, max_length=length, stride=stride).features(task.train))
+    task_look.check_model(options, task, model)
+    if len(task.train) > COUNTED:
+        return len(task.train)
+    return task_look.inputs(options, task, model)
 
 
 def _open(runs: Runs, options: TaskSettings, texts: Sequence[Any], source: str | None) -> TaskSet:

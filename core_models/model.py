@@ -51,6 +51,14 @@ class Model(nn.Module):
                 f"The tokenizer has {tokenizer.vocabulary} pieces but the model's table only "
                 f"{config.embeddings.vocabulary} rows; they do not belong together."
             )
+        template, rows = tokenizer.template, config.embeddings.segments
+        slots = (*template.single, *template.pair)
+        highest = max(template.pad_segment, *(slot.segment for slot in slots))
+        if 1 < rows <= highest:
+            raise InputError(
+                f"The tokenizer numbers segments up to {highest} but the model's table has only "
+                f"{rows} rows; they do not belong together."
+            )
         self.name = ""
         self.config = config
         self.tokenizer = tokenizer
@@ -104,7 +112,11 @@ class Model(nn.Module):
         return self.collate(self.encode(texts))
 
     def collate(self, encodings: Sequence[Encoding]) -> Batch:
-        """A batch [B, L] of encodings, padded on the template's side, on the encoder's device."""
+        """A batch [B, L] of encodings, padded on the template's side, on the encoder's device.
+
+        A model whose segment table has a single row (RoBERTa) reads every segment as that one, as
+        in its training.
+        """
         if not encodings:
             raise InputError("No text was given; pass at least one.")
         template = self.tokenizer.template
@@ -118,6 +130,8 @@ class Model(nn.Module):
             ids[row, place] = torch.tensor(encoding.ids)
             segments[row, place] = torch.tensor(encoding.segment_ids)
             mask[row, place] = True
+        if self.config.embeddings.segments == 1:
+            segments.zero_()
         batch = Batch(
             input_ids=ids,
             segment_ids=segments,

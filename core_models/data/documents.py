@@ -184,6 +184,27 @@ def split_held_out(
     return sorted(ranked[held:]), sorted(ranked[:held])
 
 
+def split_texts(
+    texts: Sequence[Sequence[str]], share: float, seed: int
+) -> tuple[Sequence[int], Sequence[int]]:
+    """:func:`split_held_out` of documents that stand here, equal ones together.
+
+    Args:
+        texts: Sentences of each document. Those that say the same are equal, however their lines
+            are cut, blanks are set and words are capitalised: a vocabulary may not tell.
+        share: See there.
+        seed: See there.
+    """
+    said = [content(text) for text in texts] if share else None
+    return split_held_out(len(texts), share, seed, said)
+
+
+def content(text: Sequence[str]) -> bytes:
+    """A hash of what a document says; lines, blanks and capitals do not count."""
+    words = " ".join(" ".join(text).casefold().split())
+    return hashlib.sha256(words.encode("utf-8", "surrogatepass")).digest()
+
+
 def _apart(ranked: Sequence[int], held: int, texts: Sequence[Hashable]) -> list[int]:
     """The first documents that are held out where equal ones stay together."""
     equal: dict[Hashable, list[int]] = {}

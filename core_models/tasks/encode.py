@@ -16,17 +16,13 @@ from torch import Tensor
 from core_models.batch import Batch
 from core_models.errors import InputError
 from core_models.model import Model
+from core_models.tasks import windows
 from core_models.tasks.rows import Row
 from core_models.tasks.sets import TaskSet
 from core_models.tasks.words import join
 from core_models.tokenizer import Encoding, Tokenizer
-from core_models.tokenizer.files import FIRST, SECOND
 
 IGNORED = -100
-_LONGEST_QUESTION = 64
-"""Pieces; what is longer is cut (released ``run_squad.py``)."""
-_WHOLE = 10**9
-"""No limit of length."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,6 +120,31 @@ class Coder:
                 raise InputError(f"Row {row.number or index + 1}: {error}") from None
         return found
 
+    def count(self, rows: Sequence[Row], most: int | None = None) -> int:
+        """How many features rows give; those of long contexts are not made for it.
+
+        Args:
+            rows: to encode.
+            most: where more than these are found the rest is not looked at.
+
+        Raises:
+            InputError: a row that cannot be encoded, by its number.
+        """
+        found = 0
+        for index, row in enumerate(rows):
+            try:
+                found += self._count(row)
+            except InputError as error:
+                raise InputError(f"Row {row.number or index + 1}: {error}") from None
+            if most is not None and found > most:
+                break
+        return found
+
+    def _count(self, row: Row) -> int:
+        if self.kind == "answer":
+            return len(windows.read(row, self.tokenizer, self.max_length, self.stride).windows)
+        return len(self._tagged(row)) if self.kind == "tag" else 1
+
     def batch(self, features: Sequence[Feature]) -> Batch:
         """A padded batch with labels, on the model's device."""
         batch = self.model.collate([f.encoding for f in features])
@@ -212,44 +233,17 @@ class Coder:
         return found
 
     def _question(self, row: Row) -> list[Feature]:
-        """Question and context, the context in windows.
-
-        The context comes second, but first in the family whose [CLS] is last (XLNet's released
-        code), so that it is always the text that is further from [CLS].
-        """
-        if row.pair is None:
-            raise InputError("There is no question; write one.")
-        context_first = self.tokenizer.template.pad_left
-        texts = (row.text, row.pair) if context_first else (row.pair, row.text)
-        whole = self.tokenizer.encode(*texts, max_length=_WHOLE)
-        first, second = _sides(whole, self.tokenizer, self._size(texts[0]))
-        question, context = (second, first) if context_first else (first, second)
-        question = question[:_LONGEST_QUESTION]
-        room = self.max_length - self.tokenizer.template.extra(pair=True) - len(question)
-        if room < 1:
-            raise InputError(
-                f"The question leaves no room for the text in {self.max_length} pieces; "
-                "raise max_length."
-            )
-        fixed = [i for i in range(len(whole)) if i not in first and i not in second]
-        answer = _answer_pieces(row, whole, context)
+        """Question and context, the context in windows."""
+        read = windows.read(row, self.tokenizer, self.max_length, self.stride)
+        answer = _answer_pieces(row, read.whole, read.context)
         found = []
-        # A stride beyond the room would leave pieces between two windows that nobody reads.
-        for begin in range(0, len(context), min(self.stride, room)):
-            window = context[begin : begin + room]
-            kept = sorted([*fixed, *question, *window])
-            found.append(self._window(_select(whole, kept), kept, window, answer))
-            if begin + room >= len(context):
-                break
+        for window in read.windows:
+            kept = sorted([*read.always, *window])
+            found.append(self._window(_select(read.whole, kept), kept, window, answer))
         if row.answers and all(f.start == self.cls_place(f.encoding) for f in found):
             # No window holds the whole answer: that does not teach "there is none".
             found = [replace(feature, start=IGNORED, end=IGNORED) for feature in found]
         return found
-
-    def _size(self, text: str) -> int:
-        """Pieces of a text, special ones around it not counted."""
-        alone = self.tokenizer.encode(text, max_length=_WHOLE)
-        return len(alone) - self.tokenizer.template.extra(pair=False)
 
     def _window(
         self, encoding: Encoding, kept: list[int], window: range, answer: list[int]
@@ -319,19 +313,6 @@ def _first_pieces(encoding: Encoding, places: Sequence[tuple[int, int]]) -> list
         if word != before:
             found[-1] = word
     return found
-
-
-def _sides(encoding: Encoding, tokenizer: Tokenizer, first: int) -> tuple[range, range]:
-    """Places of the pieces of the first text, ``first`` of them, and of the second of a pair."""
-    second = len(encoding) - tokenizer.template.extra(pair=True) - first
-    ranges = {}
-    place = 0
-    for slot in tokenizer.template.pair:
-        size = {FIRST: first, SECOND: second}.get(slot.content, 1)
-        ranges[slot.content] = range(place, place + size)
-        place += size
-    assert place == len(encoding)
-    return ranges[FIRST], ranges[SECOND]
 
 
 def _select(encoding: Encoding, places: Sequence[int]) -> Encoding:

@@ -18,12 +18,12 @@ from core_models.tasks import objectives, rates
 from core_models.tasks.baselines import Baseline, baselines
 from core_models.tasks.decode import Prediction, predict
 from core_models.tasks.encode import Coder, Feature
+from core_models.tasks.heads import check_direction, choices, head_for
 from core_models.tasks.report import Report, main_metric, report
 from core_models.tasks.sets import TaskSet
 from core_models.tasks.settings import Settings, usual_rate
 from core_models.training.order import Order, Position
 
-_HEADS = {"classify": "classify", "pair": "classify", "tag": "tag", "answer": "span"}
 _BUCKETING = 8
 """Batches that are sorted by length together."""
 
@@ -66,17 +66,6 @@ class Result:
     seconds: float
 
 
-def head_for(task: TaskSet, settings: Settings) -> str:
-    """The name of the head that answers a set."""
-    if task.kind == "regress":
-        if settings.apart and any(row.pair is None for row in task.train):
-            raise InputError("apart compares two texts; this set has only one in each row.")
-        return "similarity" if settings.apart else "regress"
-    if settings.apart:
-        raise InputError(f"apart belongs to scored pairs; this set is of kind {task.kind}.")
-    return _HEADS[task.kind]
-
-
 def ready(model: Model, task: TaskSet, settings: Settings) -> Model:
     """A copy of the model with a fresh head for the set; the given model is not changed."""
     with torch.random.fork_rng(devices=[]):  # modules draw values at once, which are replaced
@@ -85,19 +74,9 @@ def ready(model: Model, task: TaskSet, settings: Settings) -> Model:
 
 def _ready(model: Model, task: TaskSet, settings: Settings) -> Model:
     head = head_for(task, settings)
-    if head in ("classify", "regress") and model.config.attention.direction == "left":
-        raise InputError(
-            "This model reads from left to right: its first token, which stands for a text, sees "
-            "nothing of it. Choose a model that reads both sides, or a set of tags or answers."
-        )
+    check_direction(model.config, head)
     generator = torch.Generator().manual_seed(settings.seed)
-    tuned = model.with_head(
-        head,
-        labels=task.labels if head in ("classify", "tag") else (),
-        pooling="mean" if head == "similarity" else "token",
-        every_step=settings.every_step and head == "tag",
-        generator=generator,
-    )
+    tuned = model.with_head(head, **choices(task, settings), generator=generator)
     if settings.dropout is None and settings.pretrained:
         return tuned
     config = (

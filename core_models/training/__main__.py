@@ -29,13 +29,14 @@ def main(arguments: list[str] | None = None) -> int:
     # Imported late: --help and mistyped arguments need not wait for PyTorch.
     from core_models.training.guard import DivergenceError  # noqa: PLC0415
     from core_models.training.process import new_run, train  # noqa: PLC0415
+    from core_models.training.several import LostError  # noqa: PLC0415
 
     try:
         if options.preview or options.estimate:
             return _look(options)
         config = options.config if options.run is None else new_run(options.config, options.run)
         _say(f"Run {config.parent}: {train(config, _say)}.")
-    except (InputError, DivergenceError) as error:
+    except (InputError, DivergenceError, LostError) as error:
         sys.stderr.write(f"{error}\n")
         return 2 if isinstance(error, InputError) else 1
     return 0

@@ -17,22 +17,47 @@ _RANK = ("RANK", "PMI_RANK", "OMPI_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK")
 
 def processes() -> int:
     """How many processes were started together; InputError where a launcher started too few."""
-    counts = [os.environ[name] for name in _WORLD if name in os.environ]
     # `accelerate launch --cpu --num_processes 2` without MPI names a port where processes would
     # meet, and then starts a single one (accelerate 1.15, prepare_simple_launcher_cmd_env).
     launched = "ACCELERATE_MIXED_PRECISION" in os.environ
-    if not counts and launched and "MASTER_PORT" in os.environ:
+    named = any(name in os.environ for name in _WORLD)
+    if not named and launched and "MASTER_PORT" in os.environ:
         raise InputError(
             "accelerate launch was asked for several processes and started one. Give it "
             "--multi_gpu, in place of --cpu where that stands (without a GPU the processes then "
             "use CPUs), or take python -m torch.distributed.run; see docs/training.md."
         )
-    return int(counts[0]) if counts and counts[0].isdigit() else 1
+    return asked_for()
+
+
+def asked_for() -> int:
+    """The number of processes that the launcher tells of; 1 where there is none."""
+    count = next((os.environ[name] for name in _WORLD if name in os.environ), "1")
+    return int(count) if count.isdigit() else 1
+
+
+def meet() -> None:
+    """Wait for the other processes before anything else, where there are some with an address.
+
+    From then on each notices when another one ends. One that was refused before it met the others,
+    because its folder is taken or its file is missing, would leave them waiting for half an hour.
+    """
+    if asked_for() > 1 and "MASTER_ADDR" in os.environ:
+        # Imported late: a page that looks at a labelled set need not wait for it.
+        from accelerate import PartialState  # noqa: PLC0415
+
+        PartialState(cpu=not torch.accelerator.is_available())
+
+
+def rank() -> int:
+    """Number of this process among those that were started together, from 0."""
+    number = next((os.environ[name] for name in _RANK if name in os.environ), "0")
+    return int(number) if number.isdigit() else 0
 
 
 def is_main() -> bool:
     """Whether this is the only process, or the first of several that were started together."""
-    return next((os.environ[name] for name in _RANK if name in os.environ), "0") == "0"
+    return rank() == 0
 
 
 class Stop:

@@ -122,18 +122,7 @@ def _build(
     ingredients: dict[str, Any],
     tokenizer: Tokenizer | None,
 ) -> None:
-    texts = list(_read(settings, settings.data.texts, run.path))
-    if not texts:
-        names = settings.data.dataset or ", ".join(settings.data.texts)
-        raise InputError(f"data.texts: there is no text in {names}.")
-    check_documents(len(texts), settings.data.held_out)
-    chosen, held = documents.split_held_out(len(texts), settings.data.held_out, settings.seed)
-    kept = [texts[i] for i in chosen]
-    if settings.data.training_only:
-        kept += _read(settings, settings.data.training_only, run.path)
-    unseen = [texts[i] for i in held]
-    if settings.data.held_out_texts:
-        unseen += _read(settings, settings.data.held_out_texts, run.path)
+    kept, unseen = _documents(run, settings)
     if tokenizer is None:
         tokenizer = _tokenizer(settings, plan, run.path, kept)
     segment = segmenter() if settings.data.chinese_words else None
@@ -168,6 +157,45 @@ def _build(
         "ingredients": ingredients,
     }
     (folder / _FACTS).write_text(json.dumps(facts, indent=2) + "\n", encoding="utf-8")
+
+
+def _documents(run: RunFolder, settings: Settings) -> tuple[list[list[str]], list[list[str]]]:
+    """Documents to train on and to measure on; what is measured on is not trained on."""
+    data = settings.data
+    texts = list(_read(settings, data.texts, run.path))
+    if not texts:
+        raise InputError(
+            f"data.texts: there is no text in {data.dataset or ', '.join(data.texts)}."
+        )
+    check_documents(len(texts), data.held_out)
+    chosen, held = documents.split_texts(texts, data.held_out, settings.seed)
+    kept = [texts[i] for i in chosen]
+    if data.training_only:
+        kept += _read(settings, data.training_only, run.path)
+    unseen = [texts[i] for i in held]
+    if data.held_out_texts:
+        unseen += _read(settings, data.held_out_texts, run.path)
+    if data.training_only or data.held_out_texts:
+        kept = _without(kept, unseen, run)
+    return kept, unseen
+
+
+def _without(kept: list[list[str]], unseen: list[list[str]], run: RunFolder) -> list[list[str]]:
+    """The training documents but for those that are measured on, which the log counts.
+
+    Raises:
+        InputError: fewer than two are left.
+    """
+    measured = {documents.content(text) for text in unseen}
+    left = [text for text in kept if documents.content(text) not in measured]
+    if dropped := len(kept) - len(left):
+        run.log(f"documents that are held out, too, and are not trained on: {dropped}")
+    if len(left) < 2:
+        raise InputError(
+            f"data.texts: of {len(kept)} documents {dropped} are held out, too, so nothing is left "
+            "to train on; give other texts, or hold nothing out."
+        )
+    return left
 
 
 def _check_order(corpus: Corpus, splits: Mapping[str, range]) -> None:

@@ -26,16 +26,19 @@ from core_models.training.checkpoint import Saved
 from core_models.training.examples import Masker
 from core_models.training.folder import RunFolder, State, remember_process
 from core_models.training.guard import DivergenceError
-from core_models.training.host import Stop, is_main, processes, threads
+from core_models.training.host import Stop, asked_for, is_main, meet, processes, rank, threads
 from core_models.training.loop import Trainer
 from core_models.training.models import Base
 from core_models.training.plan import Plan, plan_for
 from core_models.training.prepare import Prepared, prepare
 from core_models.training.settings import Settings
+from core_models.training.several import LostError, check_same, check_shares, lost
 from core_models.training.streams import open_stream, open_validation
 from core_models.training.task_schema import is_task
 
 Say = Callable[[str], None]
+_PLAIN = (InputError, DivergenceError, LostError)
+"""Errors whose message is for people."""
 
 
 def train(config: Path, say: Say) -> State:
@@ -47,7 +50,9 @@ def train(config: Path, say: Say) -> State:
     Raises:
         InputError: the settings or the data cannot be used, or a process is already at work.
         DivergenceError: loss or gradient became infinite or NaN.
+        LostError: of several processes another one is gone.
     """
+    meet()
     if config.name != "config.json":
         raise InputError(
             f"{config.name} is not inside a run folder: its file is called config.json. "
@@ -65,8 +70,13 @@ def train(config: Path, say: Say) -> State:
         try:
             return _train(run, say)
         except BaseException as error:
+            gone = lost(error, asked_for())
             if is_main():
-                _record_failure(run, error)
+                _record_failure(run, gone or error)
+            else:
+                _record_other(run, gone or error)
+            if gone is not None:
+                raise gone from error
             raise
 
 
@@ -101,6 +111,9 @@ def _train(run: RunFolder, say: Say) -> State:
     plan = plan_for(options, models.published_config(options, base))
     with accelerator.main_process_first():
         prepared = prepare(run, options, plan, None if base is None else base.model.tokenizer)
+    check_same(accelerator, run, options, saved)
+    examples = options.batch_size if plan.recurrent else len(prepared.training)
+    check_shares(accelerator.num_processes, options.batch_size, examples)
     words = prepared.tokenizer
     config = models.model_config(
         options, plan, base, vocabulary=words.vocabulary, pad_id=words.pad_id
@@ -242,19 +255,36 @@ def _last(run: RunFolder) -> dict[str, Any]:
 
 
 def _record_failure(run: RunFolder, error: BaseException) -> None:
-    reason = explain(error)
+    task = False
+    with contextlib.suppress(InputError):
+        task = is_task(settings.read_values(run.config_path))
+    reason = explain(error, task=task)
     # On a full disk any of these may fail. The status comes first: without it readers see a crash.
     with contextlib.suppress(OSError):
         run.write_status(run.status() | {"state": "failed", "reason": reason})
     with contextlib.suppress(OSError):
-        if not isinstance(error, (InputError, DivergenceError)):
+        if not isinstance(error, _PLAIN):
             run.log("".join(traceback.format_exception(error)).rstrip())
         run.log(f"failed: {reason}")
 
 
-def explain(error: BaseException) -> str:
-    """Why a run ended, and what to change, in plain words."""
-    if isinstance(error, (InputError, DivergenceError)):
+def _record_other(run: RunFolder, error: BaseException) -> None:
+    """Tell in the log what ended a process beside the first, which only sees that it is gone."""
+    # All of them refuse a wrong config.json, and where nodes share no folder there may be no log.
+    with contextlib.suppress(OSError):
+        if run.path.is_dir() and not isinstance(error, _PLAIN):
+            run.log("".join(traceback.format_exception(error)).rstrip())
+            run.log(f"process {rank() + 1} failed: {explain(error)}")
+
+
+def explain(error: BaseException, *, task: bool = False) -> str:
+    """Why a run ended, and what to change, in plain words.
+
+    Args:
+        error: what ended it.
+        task: whether it is a fine-tuning, whose config.json has other fields.
+    """
+    if isinstance(error, _PLAIN):
         return str(error)
     text = str(error)
     # The writer of safetensors has an exception of its own for whatever the system says.
@@ -265,6 +295,11 @@ def explain(error: BaseException) -> str:
         return f"The run folder cannot be written: {error.strerror}."
     memory = ("out of memory", "not enough memory", "alloc_cpu", "bad_alloc")
     if isinstance(error, MemoryError) or any(word in text.lower() for word in memory):
+        if task:
+            return (
+                "Not enough memory. Lower batch_size, shorten max_length, or choose a smaller "
+                "model."
+            )
         return (
             "Not enough memory. Lower batch_size or raise accumulation, shorten data.max_length, "
             "or choose a smaller model."

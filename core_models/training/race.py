@@ -21,7 +21,7 @@ from core_models.model import load
 from core_models.training import durable, race_measure, race_schema, settings
 from core_models.training.folder import RunFolder, State, read_json, remember_process
 from core_models.training.guard import DivergenceError
-from core_models.training.host import Stop, on_accelerator, threads
+from core_models.training.host import Stop, on_accelerator, processes, threads
 from core_models.training.precision import settled
 from core_models.training.process import explain, train
 from core_models.training.race_folder import RaceFolder
@@ -64,6 +64,11 @@ def run_race(config: Path, say: Say) -> State:
         raise InputError(
             f"{config.name} is not inside a race folder: its file is called experiment.json. "
             "Use --runs FOLDER to make a race from a file."
+        )
+    if processes() > 1:
+        raise InputError(
+            "A race runs in one process: its runs are trained one after the other. Start it "
+            "without torchrun or accelerate launch, or train each run of it on its own with them."
         )
     folder = RaceFolder(config.parent)
     with folder.lock():

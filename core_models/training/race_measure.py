@@ -57,7 +57,7 @@ def held_out_words(race: Race, beside: Path) -> list[Word]:
     found: list[list[str]] = []
     if data.held_out:
         texts = list(read_documents(_source(race, data.texts, beside)))
-        _, held = documents.split_held_out(len(texts), data.held_out, race.seed)
+        _, held = documents.split_texts(texts, data.held_out, race.seed)
         found += [texts[i] for i in held]
     if data.held_out_texts:
         found += read_documents(_source(race, data.held_out_texts, beside))

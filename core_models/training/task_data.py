@@ -1,7 +1,7 @@
 """From labelled files to the ``data`` folder of a fine-tuning: rows and baselines. Done once."""
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +35,8 @@ def prepare(run: RunFolder, settings: TaskSettings) -> tuple[TaskSet, list[Basel
     facts = read_values(run.data_path / _FACTS)
     train, dev = (_read_rows(run.data_path / f"{part}.jsonl") for part in _ROWS)
     task = sets.from_rows(facts["name"], facts["kind"], train, dev)
+    # Rows were rewritten when the file was read, so only then it was seen in what scheme they were.
+    task = replace(task, warnings=tuple(facts.get("warnings", task.warnings)))
     return task, [Baseline(**values) for values in facts["baselines"]]
 
 
@@ -46,6 +48,7 @@ def _build(folder: Path, run: RunFolder, settings: TaskSettings) -> None:
     facts = {
         "name": task.name,
         "kind": task.kind,
+        "warnings": list(task.warnings),
         "baselines": [asdict(baseline) for baseline in baselines(task)],
         "ingredients": settings.task.model_dump(mode="json"),
     }

@@ -6,9 +6,11 @@ from typing import Any
 
 import torch
 
-from core_models.model import load
-from core_models.tasks.encode import IGNORED, Feature
+from core_models.heads_start import task_config
+from core_models.model import Model, load
+from core_models.tasks.encode import IGNORED, Coder, Feature
 from core_models.tasks.finetune import FineTuning
+from core_models.tasks.heads import check_direction, choices, head_for
 from core_models.tasks.sets import TaskSet
 from core_models.tokenizer import Tokenizer
 from core_models.training.estimate import Estimate
@@ -58,6 +60,37 @@ def estimate(settings: TaskSettings, beside: Path, *, seconds: float = 2.0) -> E
         seconds=each * made.steps * (2 if settings.compare_from_scratch else 1),
         device=str(made.model.encoder.embeddings.pieces.weight.device),
     )
+
+
+def inputs(settings: TaskSettings, task: TaskSet, model: Model, *, most: int | None = None) -> int:
+    """How many examples the training rows become; long texts, and rows of words, become several.
+
+    Args:
+        settings: of the run.
+        task: its set.
+        model: that it begins with.
+        most: where there are more, the rest is not counted.
+
+    Raises:
+        InputError: a row cannot be read by this model.
+    """
+    coder = Coder.of(model, task, max_length=settings.max_length, stride=settings.stride)
+    return coder.count(task.train, most)
+
+
+def check_model(settings: TaskSettings, task: TaskSet, model: Model) -> None:
+    """InputError for a model that cannot learn this set, as the run itself would say."""
+    check_direction(model.config, head_for(task, tuning(settings)))
+
+
+def parameters(settings: TaskSettings, task: TaskSet, model: Model) -> int:
+    """How many numbers are trained: the encoder's, and those of the head that the set needs."""
+    wanted = tuning(settings)
+    head = head_for(task, wanted)
+    config = task_config(model.config, head, dropout=None, **choices(task, wanted))
+    with torch.device("meta"):
+        made = Model(config, model.tokenizer, [head])
+    return sum(p.numel() for p in made.parameters())
 
 
 def first_batch(settings: TaskSettings, beside: Path, rows: int = 8) -> list[dict[str, Any]]:

@@ -63,6 +63,8 @@ def fine_tune(
     trainer.write_status(
         **status, **facts, exact_resume=exact, environment=checkpoint.environment()
     )
+    for warning in task.warnings if saved is None else ():
+        run.log(f"warning: {warning}")
     run.log(f"started at step {trainer.progress.step}")
     if not trainer.train(stop.requested):
         return _stopped(run, trainer, stop)

@@ -5,11 +5,16 @@ import time
 
 import pytest
 
-from app import run_form, run_preview
+import core_models as cm
+from app import run_form, run_limits, run_preview, run_queue, run_tasks
 from app.run_limits import Limits
 from app.runs import Runs
 from app.settings import Settings
 from core_models import InputError
+from core_models.tasks import sets
+from core_models.tasks.finetune import FineTuning
+from core_models.training import task_settings
+from core_models.training.settings import ASSETS
 from tests.app.test_train_tasks import RACE, TASK
 
 OWN, OTHER = "a" * 32, "b" * 32
@@ -79,6 +84,49 @@ def test_what_is_as_large_as_allowed_is_made(make_runs):
     for config in (PRETRAINING, TASK):
         runs.create(config)
     assert len(runs.ids()) == 2
+
+
+QUESTIONS = {
+    "model": {"checkpoint": "bert-mini"},
+    "task": {"set": "qa"},
+    "epochs": 2,
+    "max_length": 64,
+}
+
+
+def test_steps_are_those_of_texts_that_are_read_in_parts(make_runs, session, monkeypatch):
+    """470 rows are 58 batches of 16 in two epochs, but their windows are many more."""
+    options = task_settings.parse(QUESTIONS)
+    tuning = task_settings.tuning(options)
+    steps = FineTuning(cm.load("bert-mini"), sets.load("qa"), tuning).steps
+    assert steps > 2 * (470 // 16)
+    for allowed, times in ((steps, 1), (2 * steps, 2)):
+        config = QUESTIONS | {"compare_from_scratch": times == 2}
+        runs = make_runs(limits=Limits(steps=allowed))
+        run = runs.create(config)
+        assert run_queue.steps_of(runs.config(run), runs.root / run) == steps
+        assert run_tasks.check(runs, session, config, [], None)["steps"] == steps
+        runs.delete(run)
+        with pytest.raises(InputError, match=f"in parts.* at least .* allows {allowed - 1:,}"):
+            make_runs(limits=Limits(steps=allowed - 1)).create(config)
+        assert runs.ids() == []
+    # Where nothing is limited a large set is not read twice before its run; where it is, it is.
+    monkeypatch.setattr(run_limits, "COUNTED", 100)
+    runs = make_runs()
+    run = runs.create(QUESTIONS)
+    assert run_queue.steps_of(runs.config(run), runs.root / run) == 58
+    with pytest.raises(InputError, match="in parts"):
+        make_runs(limits=Limits(steps=steps - 1)).create(QUESTIONS)
+
+
+@pytest.mark.parametrize("counted", [5000, 0])
+def test_a_model_that_cannot_learn_a_set_makes_no_run(make_runs, monkeypatch, counted):
+    monkeypatch.setattr(run_limits, "COUNTED", counted)
+    monkeypatch.setenv("CLOZE_MODELS", str(ASSETS / "models"))
+    runs = make_runs()
+    with pytest.raises(InputError, match="reads from left to right"):
+        runs.create(TASK | {"model": {"checkpoint": "causal-mini"}})
+    assert runs.ids() == []
 
 
 def test_a_run_that_takes_too_long_is_stopped(tmp_path, monkeypatch):

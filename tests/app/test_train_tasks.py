@@ -7,8 +7,11 @@ import pytest
 
 from app import run_models, run_preview, run_process, run_races, run_tasks
 from app.run_reports import Reports
-from core_models import InputError
-from core_models.training import race_schema
+from core_models import InputError, load
+from core_models.model import SHIPPED
+from core_models.tasks import sets
+from core_models.tasks.finetune import ready
+from core_models.training import race_schema, task_look, task_settings
 from core_models.training.race_folder import RaceFolder
 
 ROWS = "body,mood,note\n" + "".join(
@@ -162,11 +165,33 @@ def test_a_set_without_the_named_column_makes_no_run(make_runs):
     assert runs.ids() == []
 
 
+@pytest.mark.parametrize("name", ["deberta-v2-mini", "xlnet-mini"])
+@pytest.mark.parametrize("part", ["sentiment", "ner", "qa", "similarity"])
+def test_parameters_are_those_that_are_trained(name, part):
+    """A mask decoder's positions stay behind, and so do the heads of pretraining."""
+    model, task = load(SHIPPED / name), sets.load(part)
+    asked = {"set": part, "every_step": part == "ner"}
+    options = task_settings.parse({"model": {"checkpoint": name}, "task": asked})
+    trained = ready(model, task, task_settings.tuning(options))
+    counted = task_look.parameters(options, task, model)
+    assert counted == sum(p.numel() for p in trained.parameters())
+
+
+def test_a_form_refuses_what_the_run_would_refuse_and_counts_its_windows(make_runs, session):
+    runs = make_runs()
+    long = TASK | {"task": {"set": "qa"}, "max_length": 64, "epochs": 1, "batch_size": 1}
+    parts = run_tasks.check(runs, session, long, [], None)
+    assert parts["steps"] > parts["rows"][0]
+    run = runs.create(long)
+    assert json.loads((runs.root / run / "page.json").read_text())["steps"] == parts["steps"]
+
+
 def test_what_a_form_comes_to_counts_steps_and_parameters(make_runs, session):
     found = run_tasks.check(make_runs(), session, TASK, [], None)
     rows = found["rows"][0]
     assert found["steps"] == 2 * (rows // 16)  # what fills no batch is left out each epoch
-    assert found["parameters"] == sum(p.numel() for p in session.model("bert-mini").parameters())
+    tuned = session.model("bert-mini").with_head("classify", labels=("negative", "positive"))
+    assert found["parameters"] == sum(p.numel() for p in tuned.parameters())
     with pytest.raises(InputError, match="frozen_layers"):
         run_tasks.check(make_runs(), session, TASK | {"frozen_layers": 9}, [], None)
 

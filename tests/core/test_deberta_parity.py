@@ -25,6 +25,7 @@ from core_models.trace import Trace
 from tests.core.parity import (
     VOCABULARY,
     batch_of,
+    check_epsilon,
     check_outputs,
     check_round_trip,
     inputs,
@@ -70,10 +71,11 @@ CASES: dict[str, tuple[type, type, dict[str, Any]]] = {
 }
 
 
-def theirs(case: str, shape: int = 0, **values: Any) -> Any:
+def theirs(case: str, shape: int = 0, *, scale: float = 1.0, **values: Any) -> Any:
     config, cls, own = CASES[case]
     return randomised(
-        cls(config(vocab_size=VOCABULARY, **RELATIVE, **SHAPES[shape], **own, **values))
+        cls(config(vocab_size=VOCABULARY, **RELATIVE, **SHAPES[shape], **own, **values)),
+        scale=scale,
     )
 
 
@@ -89,6 +91,14 @@ def test_outputs_equal(tmp_path: Path, case: str) -> None:
             values = inputs(length, pad, segments=segments)
             for traced in (False, True):
                 check_outputs(model, reference, values, HEADS, traced=traced)
+
+
+@pytest.mark.parametrize("case", ["v1, span 6", "v2, convolution"])
+def test_small_weights_show_the_epsilon_of_norms(tmp_path: Path, case: str) -> None:
+    reference = theirs(case, scale=3e-3)
+    model = written(reference, tmp_path)
+    assert model.config.norm_epsilon == 1e-7
+    check_epsilon(model, reference, inputs(11, "none", segments=1), HEADS)
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -11,6 +11,7 @@ from transformers import AutoModelForMaskedLM, AutoModelForPreTraining, AutoToke
 import core_models as cm
 from core_models.checkpoints.files import read_headers, read_tensors
 from core_models.config import FeedForward
+from core_models.tokenizer.files import Template
 
 LINES = ["The red fox sees the small dog.", "A dog likes the old house.", "Birds sing in the tree."]
 
@@ -214,3 +215,26 @@ def test_public_names_are_all_there() -> None:
     assert "bert" in cm.families()
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         _ = cm.nothing  # type: ignore[attr-defined]
+
+
+def test_segments_beyond_the_table_are_one_row_or_refused() -> None:
+    """RoBERTa's only row serves every segment; a tokenizer with more than the rows is foreign."""
+    words = tokenizer()
+    config = tiny("roberta-base").with_vocabulary(words.vocabulary, pad_id=words.pad_id)
+    model = cm.Model.new(config, words, generator=torch.Generator().manual_seed(1)).eval()
+    pair = (LINES[0], LINES[1])
+    assert set(words.encode(*pair).segment_ids) == {0, 1}
+    batch = model.batch([pair, LINES[2]])
+    assert batch.segment_ids is not None
+    assert not batch.segment_ids.any()
+    with torch.inference_mode():
+        without = replace(batch, segment_ids=None)  # as in training
+        assert torch.equal(model.encoder(batch).hidden, model.encoder(without).hidden)
+    third = cm.Tokenizer.train(
+        LINES * 5, vocabulary=120, template=Template.trailing(words.specials)
+    )
+    config = tiny("bert-mini").with_vocabulary(third.vocabulary, pad_id=third.pad_id)
+    with pytest.raises(cm.InputError, match="segments up to 3 but the model's table has only 2"):
+        cm.Model.new(config, third)
+    config = tiny("xlnet-base").with_vocabulary(third.vocabulary, pad_id=third.pad_id)
+    cm.Model.new(config, third)  # has no table: it compares segments

@@ -7,7 +7,7 @@ import torch
 
 import core_models as cm
 from core_models.trace import INPUT_SITES, STEP_SITES
-from tests.core.tiny_models import new, tiny
+from tests.core.tiny_models import new, ordered_batch, tiny
 
 WORDS = ["red fox sees small dog", "red fox sees old dog"]
 
@@ -72,3 +72,39 @@ def test_positions_beyond_either_text_are_refused(model: cm.Model) -> None:
             model.encoder(model.batch(WORDS), trace=cm.Trace(edits=[edit]))
     edit = cm.patch("residual", 0, trace["residual", 0], [-1])
     model.encoder(short, trace=cm.Trace(edits=[edit]))
+
+
+@pytest.mark.parametrize("stream", ["content", "query"])
+def test_an_edit_of_one_stream_leaves_the_other_as_it_is(stream: str) -> None:
+    """Keys and values of each stream come from what that stream starts from."""
+    model = new(tiny("xlnet-base"))
+    whole = ordered_batch()
+    alone = replace(whole, targets=None, target_visibility=None, target_labels=None)
+    edit = cm.Edit("residual_in", lambda x: x * 0.5 + 0.1, 1, stream)
+    plain = model.encoder(whole)
+    edited = model.encoder(whole, trace=cm.Trace(edits=[edit]))
+    if stream == "content":  # the last step: the query stream has read its input already
+        torch.testing.assert_close(edited.streams["query"], plain.streams["query"])
+        wanted = model.encoder(alone, trace=cm.Trace(edits=[edit])).hidden
+        torch.testing.assert_close(edited.hidden, wanted)
+        assert not torch.allclose(edited.hidden, plain.hidden, atol=1e-2)
+    else:
+        torch.testing.assert_close(edited.hidden, plain.hidden)
+        assert not torch.allclose(edited.streams["query"], plain.streams["query"], atol=1e-2)
+
+
+@pytest.mark.parametrize("name", ["bert-base", "xlnet-base", "deberta-base"])
+@torch.no_grad()
+def test_an_edit_of_any_site_changes_what_follows(name: str) -> None:
+    model = new(tiny(name))
+    batch = model.batch(WORDS)
+    before = model.encoder(batch).hidden
+    listener = cm.Trace([*STEP_SITES, *INPUT_SITES, "term:*"])
+    model.encoder(batch, trace=listener)
+    for site, step, _ in listener.records:
+        if step not in (None, 0):
+            continue
+        # A shift by a wave: softmax and norms would swallow a constant.
+        edit = cm.Edit(site, lambda x: x + torch.arange(x.numel()).view(x.shape).sin(), step)
+        after = model.encoder(batch, trace=cm.Trace(edits=[edit])).hidden
+        assert not torch.allclose(after, before, atol=1e-2), site

@@ -18,6 +18,7 @@ from tests.core.parity import (
     LENGTHS,
     VOCABULARY,
     Bare,
+    check_epsilon,
     check_outputs,
     check_round_trip,
     inputs,
@@ -63,6 +64,13 @@ def test_outputs_equal(tmp_path: Path, shape: int, segments: int) -> None:
         values = inputs(length, pad, pad_id=PAD, segments=segments)
         for traced in (False, True):
             check_outputs(model, reference, values, {"permutation": "logits"}, traced=traced)
+
+
+def test_small_weights_show_the_epsilon_of_norms(tmp_path: Path) -> None:
+    config = XLNetConfig(vocab_size=VOCABULARY, **SHAPES[0], layer_norm_eps=1e-5)
+    reference = randomised(XLNetLMHeadModel(config), scale=3e-3)
+    values = inputs(11, "none", pad_id=PAD)
+    check_epsilon(written(reference, tmp_path), reference, values, {"permutation": "logits"})
 
 
 @pytest.mark.parametrize("shape", [0, 1])

@@ -51,6 +51,27 @@ def test_the_longer_text_of_a_pair_is_cut(bert: cm.Model) -> None:
     assert feature.encoding.segment_ids.count(1) == short + 1
 
 
+@pytest.mark.parametrize("kind", ["pair", "tag", "answer"])
+def test_features_are_counted_without_making_them(model: cm.Model, kind: str) -> None:
+    words = tuple(CONTEXT.split())
+    long = {
+        "pair": Row(text=CONTEXT, pair="rain", label="a"),
+        "tag": Row(tokens=words, tags=("O",) * len(words)),
+        "answer": question("Alastair Pilkington"),
+    }[kind]
+    coder = Coder(model=model, kind=kind, labels=("O", "a"), max_length=48, stride=7)
+    rows = [long] * 3
+    count = coder.count(rows)
+    assert count == len(coder.features(rows))
+    assert count == 3 if kind == "pair" else count > 9
+    # Where there are more than anybody wants the rest is not looked at.
+    assert coder.count(rows, most=1) == count * 2 // 3 if kind == "pair" else count // 3
+    if kind == "pair":
+        return
+    with pytest.raises(InputError, match="Row 9"):
+        coder.count([replace(long, number=9, text="a " * 11_000, tokens=("a",) * 11_000)])
+
+
 def test_scores_are_scaled_to_one(model: cm.Model) -> None:
     rows = [Row(text="a", pair="b", score=s) for s in (1.0, 2.0, 5.0)]
     coder = Coder(model=model, kind="regress", scale=(1.0, 5.0))

@@ -14,7 +14,8 @@ import core_models as cm
 from core_models.errors import InputError
 from core_models.tasks import rates
 from core_models.tasks.decode import predict
-from core_models.tasks.finetune import FineTuning, Progress, conclude, finetune, head_for, ready
+from core_models.tasks.finetune import FineTuning, Progress, conclude, finetune, ready
+from core_models.tasks.heads import head_for
 from core_models.tasks.rows import Row
 from core_models.tasks.sets import TaskSet, from_rows
 from core_models.tasks.settings import Settings, usual_rate

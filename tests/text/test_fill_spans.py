@@ -147,6 +147,10 @@ def test_edges_and_late_places_have_no_boundary_answer(model: cm.Model) -> None:
     assert edge.edge
     assert all(piece.span_boundary is None for piece in edge.pieces)
     assert edge.pieces[0].loss == loss_of(edge.pieces[0].masked_token)
+    last = len(model.encode([TEXT])[0]) - 1
+    (right,) = fill_spans(model, TEXT, [(last - 2, last)])
+    assert right.edge
+    assert all(piece.span_boundary is None for piece in right.pieces)
     text = " ".join(["river"] * 20)
     length = len(model.encode([text])[0])
     (long,) = fill_spans(model, text, [(2, length - 2)])
@@ -183,3 +187,21 @@ def test_a_model_without_the_head_is_named(model: cm.Model) -> None:
         fill_spans(plain, TEXT, [(3, 5)])
     with pytest.raises(InputError, match="training mode"):
         fill_spans(model.clone().train(), TEXT, [(3, 5)])
+
+
+def test_a_shift_by_hand(model: cm.Model) -> None:
+    """How far each state moves, by the length that it had while the span was hidden."""
+    model = model.clone()
+    with torch.no_grad():  # else a norm makes all states equally long
+        model.encoder.blocks[-1].feed_forward_norm.weight[:8] *= 9
+    (encoding,) = model.encode([TEXT])
+    ids = torch.tensor([encoding.ids] * 2)
+    ids[0, 3:6] = model.tokenizer.mask_id
+    ids[1, 3:6] = torch.tensor([7, 8, 9])
+    with torch.inference_mode():
+        old, new = model.encoder(cm.Batch(input_ids=ids)).hidden
+    moved = ((new - old).norm(dim=1) / old.norm(dim=1)).tolist()
+    found = shift(model, TEXT, (3, 6), replaced={3: 7, 4: 8, 5: 9})
+    assert found.before == pytest.approx(moved[2], rel=1e-4)
+    assert found.after == pytest.approx(moved[6], rel=1e-4)
+    assert found.inside == pytest.approx(sum(moved[3:6]) / 3, rel=1e-4)

@@ -188,6 +188,60 @@ def test_spans_start_at_words_and_count_pieces_or_words() -> None:
         assert all(n % 3 == 0 for n in lengths) if whole else 1 in lengths
 
 
+def test_spans_walk_to_the_end_of_the_text() -> None:
+    # One piece, one piece of context: every other piece, but none that ends the text.
+    chosen = sample_spans(
+        torch.ones(1, 21, dtype=torch.bool), 10, generator=generator_for(1), longest=1, context=1
+    )
+    assert chosen[0].nonzero()[:, 0].tolist() == list(range(0, 20, 2))
+
+
+@pytest.mark.parametrize("whole_words", [False, True])
+def test_spans_are_those_of_the_released_loop(whole_words: bool) -> None:
+    """_sample_mask of zihangdai/xlnet, over the same numbers; words counted as it means to."""
+    count, length, goal = 40, 80, 14
+    starts = torch.rand(count, length, generator=generator_for(2)) < 0.7
+    chosen = sample_spans(
+        starts,
+        goal,
+        generator=[generator_for(3, n) for n in range(count)],
+        whole_words=whole_words,
+    )
+    edges = list(itertools.accumulate(1 / n for n in range(1, 6)))
+    for row in range(count):
+        source, begins = generator_for(3, row), starts[row].tolist()
+        drawn = torch.rand(2, length // 7 + 1, generator=source, dtype=torch.float64).tolist()
+        taken = [False] * length
+        at = 0
+        for number, place in zip(*drawn, strict=True):
+            if at >= length or sum(taken) >= goal:
+                break
+            n = 1 + sum(number * edges[-1] >= edge for edge in edges[:-1])
+            n = min(n, goal - sum(taken))
+            left = int(place * n * 6)
+            begin = at + left
+            while begin < length and not begins[begin]:
+                begin += 1
+            if begin >= length:
+                break
+            end, found = begin + 1, 1
+            while end < length:
+                found += begins[end] if whole_words else 1
+                if found > n:
+                    break
+                end += 1
+            if end >= length:
+                break
+            taken[begin:end] = [True] * (end - begin)
+            at = end + n * 6 - left
+        free = [place for place in range(length) if not taken[place]]
+        missing = goal - sum(taken)
+        if missing > 0:
+            for pick in torch.randperm(len(free), generator=source)[:missing].tolist():
+                taken[free[pick]] = True
+        assert chosen[row].tolist() == taken, row
+
+
 def test_wrong_arguments_are_refused() -> None:
     starts = torch.ones(2, 8, dtype=torch.bool)
     with pytest.raises(ValueError, match="goal"):

@@ -5,7 +5,7 @@ import torch
 from torch import Tensor
 
 from core_models.data.layout import TokenBatch
-from core_models.masking import IGNORED, generator_for
+from core_models.masking import IGNORED, generator_for, uniform
 from core_models.permutation import paper_ordering, released_ordering
 
 SEP, CLS, PAD = 3, 2, 0
@@ -131,3 +131,15 @@ def test_batches_move_and_keep_what_is_no_tensor() -> None:
     assert (moved.reuse, moved.reversed) == (3, None)
     made = batch.permuted(released_ordering(batch, generator=generator_for(0)))
     assert made.reuse == 3
+    turned = packed([8], 8, reuse=3, backwards=[True])
+    masked = turned.masked(
+        uniform(
+            turned.input_ids,
+            turned.maskable,
+            generator=generator_for(0),
+            mask_id=9,
+            vocabulary=20,
+        )
+    )
+    assert masked.reuse == 3
+    assert masked.reversed is turned.reversed

@@ -81,7 +81,7 @@ def test_a_word_without_a_similar_one_becomes_random() -> None:
 def test_several_similar_words_are_equally_likely() -> None:
     three = dict.fromkeys(PAIRS, ((1, 1), (2, 2), (3, 3)))
     _, found = masked(2000, table=Similar(three), split=(1.0, 0.0, 0.0))
-    counts = torch.bincount(found.inputs[found.cases == SIMILAR])[1:4].double()
+    counts = torch.bincount(found.inputs[found.cases == SIMILAR], minlength=4)[1:4].double()
     assert ((counts - counts.mean()) ** 2 / counts.mean()).sum() < 2 * 13.8  # pieces come in pairs
 
 
@@ -110,7 +110,7 @@ def test_words_are_counted() -> None:
 
 def test_neighbours_have_equally_many_pieces_by_hand() -> None:
     words = [(1,), (2,), (3,), (4, 5), (6, 7), (8,), (9, 9, 9)]
-    vectors = torch.tensor([[1.0, 0], [0.9, 0.1], [0, 1], [1, 0.01], [-1, 0], [0, 0], [1, 0]])
+    vectors = torch.tensor([[1.0, 0], [0.9, 0.1], [0, 99], [1, 0.01], [-1, 0], [0, 0], [1, 0]])
     table = similar_table(words, vectors, neighbours=2)
     assert table.neighbours == {
         (1,): ((2,), (3,)),
@@ -170,6 +170,25 @@ def test_words_of_one_use_are_alike() -> None:
     assert torch.equal(vectors, again)
     other = word_vectors(corpus, words, generator=generator_for(1), width=8)
     assert torch.allclose(vectors @ vectors.T, other @ other.T, atol=1e-2)
+
+
+def test_vectors_by_hand() -> None:
+    """All directions of the positive information of pairs at most two words apart."""
+    source = random.Random(1)
+    sentences = [[source.randint(5, 12) for _ in range(source.randint(2, 6))] for _ in range(40)]
+    corpus = Corpus.from_ids([sentences, [[50]]])
+    words = lexicon(corpus)
+    pairs = torch.zeros(len(words), len(words), dtype=torch.float64)
+    for sentence in sentences:
+        for at, word in enumerate(sentence):
+            for after in sentence[at + 1 : at + 3]:
+                pairs[words.index((word,)), words.index((after,))] += 1
+    chance = pairs.sum(1, keepdim=True) * pairs.sum(0, keepdim=True) / pairs.sum()
+    follows = (pairs / chance).log().nan_to_num(0.0, neginf=0.0).clamp(min=0)
+    left, values, _ = torch.linalg.svd(torch.cat([follows, follows.T], 1), full_matrices=False)
+    vectors = word_vectors(corpus, words, generator=generator_for(2), width=20).double()
+    assert torch.allclose(vectors @ vectors.T, left * values @ left.T, atol=2e-3)
+    assert not vectors[words.index((50,))].any()
 
 
 @pytest.mark.parametrize("words", [[-1, 0, 0, 0, -1], [-1, -1, -1, -1, -1]])

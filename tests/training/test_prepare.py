@@ -15,12 +15,13 @@ from core_models.training import settings
 from core_models.training.folder import RunFolder
 from core_models.training.plan import plan_for
 from core_models.training.prepare import prepare
+from tests.training.conftest import text
 
 Toy = Callable[..., dict[str, Any]]
 
 
 def test_training_only_texts_are_never_held_out(tmp_path: Path, toy: Toy) -> None:
-    (tmp_path / "text.txt").write_text("the cat sees a dog.\nthe dog sees a cat.\n\n" * 40)
+    (tmp_path / "text.txt").write_text(text(40))
     (tmp_path / "more.txt").write_text("zebra zebra zebra.\n\n" * 10)
     plain, more = RunFolder(tmp_path / "plain"), RunFolder(tmp_path / "more")
     for run, extra in ((plain, []), (more, ["../more.txt"])):

@@ -325,3 +325,16 @@ def test_reading_a_race_needs_no_pytorch() -> None:
         "race_folder.races('.'); sys.exit('torch' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False, cwd=ROOT).returncode == 0
+
+
+def test_several_processes_are_refused(
+    recipe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each would want the folder for itself, and one would say that it is taken."""
+    config = new_race(recipe, tmp_path / "race")
+    for rank in "01":
+        monkeypatch.setenv("WORLD_SIZE", "2")
+        monkeypatch.setenv("RANK", rank)
+        with pytest.raises(InputError, match="A race runs in one process"):
+            run_race(config, quiet)
+    assert RaceFolder(config.parent).state() == "new"

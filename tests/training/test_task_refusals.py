@@ -1,5 +1,6 @@
 """What a fine-tuning refuses, with the reason: sets, settings, several processes, bad losses."""
 
+import contextlib
 import json
 import subprocess
 import sys
@@ -9,8 +10,11 @@ from typing import Any
 import pytest
 import torch
 
+import core_models as cm
 from core_models.errors import InputError
-from core_models.training import task_settings
+from core_models.tasks import sets
+from core_models.tasks.finetune import FineTuning, ready
+from core_models.training import task_look, task_settings
 from core_models.training.__main__ import main
 from core_models.training.folder import RunFolder
 from core_models.training.guard import DivergenceError
@@ -130,6 +134,38 @@ def test_several_processes_are_refused(
     assert run.state() == "failed"
     assert "torchrun" in run.status()["reason"]
     assert not run.data_path.exists()
+
+
+def test_too_little_memory_names_what_a_fine_tuning_has(
+    make_task: MakeTask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = make_task()
+
+    def full(self: FineTuning) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(FineTuning, "step", full)
+    with pytest.raises(MemoryError):
+        train(run.config_path, quiet)
+    reason = run.status()["reason"]
+    assert reason.startswith("Not enough memory.")
+    named = {word.strip(",.") for word in reason.split() if "_" in word or "." in word[:-1]}
+    assert named == {"batch_size", "max_length"} <= TaskSettings.model_fields.keys()
+
+
+@pytest.mark.parametrize(
+    ("name", "fits"), [("sentiment", False), ("similarity", False), ("ner", True)]
+)
+def test_left_to_right_is_refused_before_a_run_as_in_it(name: str, fits: bool) -> None:
+    settings = task_settings.parse({"model": {"checkpoint": "x"}, "task": {"set": name}})
+    task = sets.load(name)
+    model = cm.load("causal-mini")
+    for refuse in (
+        lambda: task_look.check_model(settings, task, model),
+        lambda: ready(model, task, task_settings.tuning(settings)),
+    ):
+        with contextlib.nullcontext() if fits else pytest.raises(InputError, match="left to right"):
+            refuse()
 
 
 def test_checking_a_config_needs_no_pytorch() -> None:

@@ -261,3 +261,26 @@ def test_the_first_batch_says_what_is_asked(
         )
     else:
         assert example["score"] == pytest.approx(row["score"] / 3)
+
+
+def test_what_should_be_known_of_a_set_is_said_once(make_task: MakeTask) -> None:
+    """That its tags were rewritten shows in the file alone, not in the rows that are kept."""
+    lines = [
+        {"tokens": ["Ann", "saw", "New", "York"], "tags": ["S-PER", "O", "B-LOC", "E-LOC"]},
+        {"tokens": ["in", "Rome", "it", "rained"], "tags": ["O", "S-LOC", "O", "O"]},
+    ]
+    rows = [
+        line | {"tokens": [*line["tokens"], f"day{n}"], "tags": [*line["tags"], "O"]}
+        for n in range(8)
+        for line in lines
+    ]
+    run = make_task(task={"set": "tags.jsonl"}, report_every=1)
+    (run.path / "tags.jsonl").write_text("\n".join(json.dumps(row) for row in rows))
+    assert train(run.config_path, lambda line: run.request_stop()) == "stopped"
+    words = "The tags mark ends of names, too"
+    warnings = run.status()["task"]["warnings"]
+    assert any(words in warning for warning in warnings)
+    assert all(f"warning: {warning}" in (run.path / "log.txt").read_text() for warning in warnings)
+    assert train(run.config_path, quiet) == "finished"
+    assert run.status()["task"]["warnings"] == warnings
+    assert (run.path / "log.txt").read_text().count(words) == 1

@@ -1,0 +1,49 @@
+"""Which head answers a set, how it is made, and which models cannot have it."""
+
+from collections.abc import Sequence
+from typing import TypedDict
+
+from core_models.config import Config
+from core_models.errors import InputError
+from core_models.tasks.sets import TaskSet
+from core_models.tasks.settings import Settings
+
+_HEADS = {"classify": "classify", "pair": "classify", "tag": "tag", "answer": "span"}
+
+
+def head_for(task: TaskSet, settings: Settings) -> str:
+    """The name of the head that answers a set."""
+    if task.kind == "regress":
+        if settings.apart and any(row.pair is None for row in task.train):
+            raise InputError("apart compares two texts; this set has only one in each row.")
+        return "similarity" if settings.apart else "regress"
+    if settings.apart:
+        raise InputError(f"apart belongs to scored pairs; this set is of kind {task.kind}.")
+    return _HEADS[task.kind]
+
+
+class Choices(TypedDict):
+    """What :meth:`core_models.model.Model.with_head` is given."""
+
+    labels: Sequence[str]
+    pooling: str
+    every_step: bool
+
+
+def choices(task: TaskSet, settings: Settings) -> Choices:
+    """How the head for a set is made."""
+    head = head_for(task, settings)
+    return {
+        "labels": task.labels if head in ("classify", "tag") else (),
+        "pooling": "mean" if head == "similarity" else "token",
+        "every_step": settings.every_step and head == "tag",
+    }
+
+
+def check_direction(config: Config, head: str) -> None:
+    """InputError where a head reads the first token of a model that shows it nothing else."""
+    if head in ("classify", "regress") and config.attention.direction == "left":
+        raise InputError(
+            "This model reads from left to right: its first token, which stands for a text, sees "
+            "nothing of it. Choose a model that reads both sides, or a set of tags or answers."
+        )

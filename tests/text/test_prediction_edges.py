@@ -1,0 +1,93 @@
+"""Predictions at the edges: padded piece tables, full inputs, a convolution at the end."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+import core_models as cm
+from core_models.prediction import detect, fill, fill_jointly, forge, lens, score, score_words
+from core_models.prediction.targets import Target, TargetFunction
+from core_models.tokenizer import Tokenizer
+from tests.core.tiny_models import new, tiny
+
+TEXT = "The river was very [MASK] in the morning and the [MASK] were quiet."
+
+
+@pytest.fixture(scope="module")
+def model(tokenizer: Tokenizer) -> cm.Model:
+    """Its head gives nearly everything to the rows that stand for no piece."""
+    config = cm.size("bert-tiny").with_vocabulary(tokenizer.vocabulary + 8)
+    made = cm.Model.new(config, tokenizer, generator=torch.Generator().manual_seed(3)).eval()
+    with torch.no_grad():
+        made.heads["masked_token"].decoder.bias[tokenizer.vocabulary :] = 9.0
+    return made
+
+
+def test_rows_without_a_piece_keep_their_share_and_are_never_offered(model: cm.Model) -> None:
+    found = fill(model, TEXT, top_k=100).predictions
+    batch = model.batch([TEXT])
+    with torch.inference_mode():
+        logs = model.heads["masked_token"](model.encoder(batch).hidden[0]).log_softmax(-1)
+    for prediction in found:
+        row = logs[prediction.position]
+        best = row[: model.tokenizer.vocabulary].topk(100)
+        assert [c.id for c in prediction.candidates] == best.indices.tolist()
+        shares = [c.probability for c in prediction.candidates]
+        assert shares == pytest.approx(best.values.exp().tolist(), rel=1e-4)
+        assert sum(shares) < 0.5
+        assert prediction.entropy == pytest.approx(float(-(row.exp() * row).sum()), rel=1e-4)
+    assert score(model, ["The river"])[0].total < -10
+
+
+def test_they_are_neither_put_into_gaps_nor_drawn(model: cm.Model) -> None:
+    tokenizer = model.tokenizer
+    barred = {*tokenizer.special_ids, tokenizer.mask_id, tokenizer.unknown_id}
+    model = model.clone()
+    with torch.no_grad():
+        model.heads["masked_token"].decoder.bias[list(barred)] = 9.0
+    for way in ("independent", "most_confident", "beam"):
+        for filling in fill_jointly(model, TEXT, way=way):
+            assert all(choice.id < tokenizer.vocabulary for choice in filling.choices)
+            assert not barred & {choice.id for choice in filling.choices}
+    drawn = forge(model, TEXT, [2, 3, 4], random=torch.Generator().manual_seed(1)).samples
+    assert all(sample.id < tokenizer.vocabulary for sample in drawn)
+
+
+def test_a_word_may_fill_the_model_to_its_last_place(tokenizer: Tokenizer) -> None:
+    word = next(w for w in ("unbelievably", "encyclopedia", "xylophone") if tokenizer.pieces_of(w))
+    pieces = len(tokenizer.pieces_of(word))
+    assert pieces > 1
+    config = cm.size("bert-tiny").with_vocabulary(tokenizer.vocabulary)
+    length = len(tokenizer.encode(TEXT))
+    for room, fits in ((length + pieces - 1, True), (length + pieces - 2, False)):
+        tables = replace(config.embeddings, positions=room)
+        made = cm.Model.new(replace(config, embeddings=tables), tokenizer).eval()
+        (found,) = score_words(made, TEXT, [word], gap=[2])
+        assert (found.note is None) == fits
+
+
+def test_the_lens_ends_with_the_prediction_behind_a_convolution() -> None:
+    model = new(tiny("deberta-v2-xlarge", layers=1, mask_decoder=None)).eval()
+    text = "red fox [MASK] small dog"
+    place = model.encode([text])[0].ids.index(model.tokenizer.mask_id)
+    (wanted,) = fill(model, text, top_k=3).predictions
+    last = lens(model, text, place, top_k=3).layers[-1].prediction
+    assert [c.id for c in last.candidates] == [c.id for c in wanted.candidates]
+    assert last.entropy == pytest.approx(wanted.entropy, rel=1e-5)
+
+
+@pytest.mark.parametrize("name", ["electra-base", "deberta-v3-base"])
+def test_a_judged_token_is_the_one_that_the_whole_pass_judges(name: str) -> None:
+    """Version 3 looks at the first token beside it, so that must be computed, too."""
+    model = new(tiny(name)).eval()
+    text = "red fox sees small dog"
+    encoding = model.encode([text])[0]
+    with torch.inference_mode():
+        logits = model.heads["replaced_token"](model.encoder(model.batch([text])).hidden)[0]
+    for place in (1, 3):
+        target = Target(kind="replaced", position=place, answer=1, scale="probability")
+        found = TargetFunction(model, encoding, target).value
+        assert found == pytest.approx(float(logits[place].sigmoid()), rel=1e-4)
+    verdicts = detect(model, text, replaced={1: encoding.ids[1], 2: encoding.ids[1]}).verdicts
+    assert [verdict.replaced for verdict in verdicts[1:3]] == [False, True]  # one is what it was
