@@ -13,6 +13,10 @@ _FEWEST = 5
 """Reports below which nothing is said about the shape of a curve."""
 _DROP_TOKENS = 3_000_000
 """Tokens near which small models were seen to leave the unigram plateau (docs/training.md)."""
+_SOON = 400_000
+"""The same of a DeBERTa: relative positions find the context several times sooner."""
+_FALLING_TOKENS = 150_000
+"""Tokens in which a loss falls to the plateau: who reads fewer cannot be called slow."""
 _HIGHEST_RATE = 0.01
 """No recipe learns faster than 0.004; from about 0.02 on runs were seen to stay on the plateau."""
 
@@ -172,14 +176,18 @@ def _plateau(case: Case) -> Finding | None:
             text=f"{common} It has read {tokens / 1e6:.1f} million tokens.",
             cure=_calmer(case),
         )
-    if tokens < _DROP_TOKENS and case.status.get("state") not in ("finished", "failed"):
+    if 0 < _planned(case) < _drop(case):
+        return _short(case, now, entropy)
+    if tokens < _drop(case) and case.status.get("state") != "failed":
         return Finding(
             kind="plateau",
             level="hint",
             title="It only knows which pieces are frequent, so far",
             text=f"{common} Small models stay here for a while and then drop suddenly; after "
             f"{tokens / 1e6:.1f} million tokens this is normal.",
-            cure="Wait. On the Primer the drop came near 3 million tokens.",
+            cure=f"Continue it. On the Primer the drop came near {_drop(case):,} tokens."
+            if case.status.get("state") in ("stopped", "crashed")
+            else f"Wait. On the Primer the drop came near {_drop(case):,} tokens.",
         )
     return Finding(
         kind="plateau",
@@ -189,6 +197,39 @@ def _plateau(case: Case) -> Finding | None:
         cure="Train for more steps, use shorter examples and a smaller vocabulary, or raise the "
         f"learning rate (now {_rate(case):g}) by half with a warm-up. No dropout helps, too.",
     )
+
+
+def _short(case: Case, now: float, entropy: float) -> Finding:
+    """Of a run that reads too little to learn more than frequencies: nothing else is wrong."""
+    planned, steps = _planned(case), case.steps or int(case.records[-1]["step"])
+    wanted = round(steps * 1.2 * _drop(case) / planned, -2)
+    what = (
+        f"{now:.2f}, and {entropy:.2f} is what a model gets that only knows how frequent each "
+        "piece is. Small models come near that first, stay for a while and then drop suddenly. On "
+        f"the Primer the drop came near {_drop(case):,} tokens; this run reads {planned:,} in all."
+    )
+    cure = f"Train for more steps: about {int(wanted):,} instead of {steps:,}."
+    if _drop(case) > _SOON:
+        cure += f" Or take a DeBERTa, which was seen to drop within {_SOON:,} tokens."
+    return Finding(
+        kind="short",
+        level="hint",
+        title="The run is too short to learn more than frequencies",
+        text=f"The generator's loss is {what}" if case.detects else f"The loss is {what}",
+        cure=cure,
+    )
+
+
+def _drop(case: Case) -> int:
+    """Tokens near which a model of this family was seen to leave the plateau."""
+    return _SOON if str(case.status.get("family")).startswith("deberta") else _DROP_TOKENS
+
+
+def _planned(case: Case) -> int:
+    """Tokens that the run has read when all of its steps are made, as far as its reports tell."""
+    last = case.records[-1]
+    tokens, step = int(last.get("tokens") or 0), int(last["step"])
+    return round(tokens / max(1, step) * max(case.steps, step))
 
 
 def _slow(case: Case) -> Finding | None:
@@ -201,6 +242,8 @@ def _slow(case: Case) -> Finding | None:
         return None
     if now - min(value for _, value in losses) > 0.3:
         return None
+    if _rate(case) <= _HIGHEST_RATE and 0 < _planned(case) < _FALLING_TOKENS:
+        return _short(case, now, entropy)
     return Finding(
         kind="slow",
         level="problem",

@@ -135,7 +135,7 @@ def _memorised(case: Case) -> Finding | None:
     last_step, last = held_out[-1]
     at_best = [value for when, value in training if when <= step][-3:]
     falling = at_best and median(value for _, value in training[-3:]) < median(at_best)
-    if last_step == step or last < 1.15 * best + 0.02 or not falling:
+    if last_step == step or last < 1.15 * best + 0.02 or not falling or _better_since(case, step):
         return None
     return Finding(
         kind="memorised",
@@ -146,6 +146,16 @@ def _memorised(case: Case) -> Finding | None:
         "that of the best epoch.",
         cure="Use fewer epochs, more rows, or freeze the lowest layers.",
     )
+
+
+def _better_since(case: Case, step: int) -> bool:
+    """Whether the figure by which models are compared rose since: a loss also asks how sure one is.
+
+    Scores may come into their order while they drift away, labels be right and too sure.
+    """
+    figures = case.series(f"validation_{_task(case).get('main')}")
+    before = [value for when, value in figures if when <= step]
+    return bool(before) and figures[-1][1] > before[-1] + 0.02
 
 
 RULES = (_unbalanced, _baseline, _memorised)

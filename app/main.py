@@ -78,6 +78,9 @@ SCRIPTS = (
     "claims.js",
     "train.js",
 )
+SESSIONS = 500
+"""Pages that Gradio remembers, an eighth of a megabyte each. By itself it would keep ten thousand,
+closed ones too. A forgotten page loses nothing, as handlers keep nothing for a visitor."""
 QUEUE_SECONDS = 0.02
 """Between two looks at the queue, which holds only what is answered one at a time (views.py)."""
 # Gradio may be there before our scripts are, which it does not wait for: a link would be forgotten.
@@ -178,6 +181,7 @@ def start(session: Session, settings: Settings, runs: Runs) -> tuple[gr.Blocks, 
         run_history=False,
         enable_monitoring=False,
         max_file_size="1mb",
+        state_session_capacity=SESSIONS,
         ssr_mode=False,
         pwa=False,
         mcp_server=False,

@@ -8,7 +8,16 @@ from typing import Any
 
 import core_models as cm
 from app.mask_pictures import models_svg
-from app.mask_scene import Gap, Scene, check_fills, in_other_pieces, per_word, read, words_of
+from app.mask_scene import (
+    Gap,
+    Scene,
+    check_fills,
+    in_other_pieces,
+    no_piece,
+    per_word,
+    read,
+    words_of,
+)
 from app.mask_sight import sight
 from app.session import Session
 from core_models import InputError
@@ -49,7 +58,7 @@ async def models(session: Session, question: Mapping[str, Any]) -> dict[str, Any
         "models": found,
         "words": shown,
         "csv": _models_csv(found, shown),
-        "svg": models_svg(found, scene.ask.text),
+        "svg": models_svg(found, scene, gap),
         "code": _models_code(scene, found),
     }
 
@@ -103,7 +112,8 @@ def _fill_gap(model: cm.Model, scene: Scene, gap: Gap) -> dict[str, Any]:
     """The best fillings of one gap, as words, and the text's own."""
     text, mine, others = in_other_pieces(scene, gap, model)
     ids = model.encode([text])[0].ids
-    given = None if gap.written else {p: ids[p] for p in mine}
+    unknown = model.tokenizer.unknown_id in [ids[p] for p in mine]
+    given = None if gap.written or unknown else {p: ids[p] for p in mine}
     *_, found = Gaps(model, text, mine, others).rounds(("beam",), width=WIDTH, given=given)
     assert found is not None
     return {
@@ -112,6 +122,7 @@ def _fill_gap(model: cm.Model, scene: Scene, gap: Gap) -> dict[str, Any]:
             {"word": readable(filling), "total": filling.total} for filling in found["beam"]
         ],
         "own": found[GIVEN][0].total if given else None,
+        "note": no_piece(gap.text) if unknown else None,
         "sight": sight(model, text, mine, others),
     }
 
@@ -131,7 +142,7 @@ def _word_scores(model: cm.Model, text: str) -> dict[str, Any]:
     if len(encoding) > MOST_SCORED:
         return {"words": None, "perplexity": None}
     (result,) = score(model, [text])
-    values = per_word(result, encoding, words_of(text))
+    values = per_word(result, encoding, words_of(text), model.tokenizer.unknown_id)
     known = [value for value in values if value is not None]
     mean = math.fsum(known) / len(known) if known else None
     return {"words": values, "perplexity": None if mean is None else math.exp(min(-mean, 700.0))}

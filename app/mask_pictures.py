@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from app.mask_scene import NOTHING, Scene
+from app.mask_scene import NOTHING, Gap, Scene
 from core_models import InputError
 from core_models.prediction import Filling, FillResult, WordScore
 from viz.bars import Bar, Group, bars_svg, stacked_svg
@@ -56,7 +56,9 @@ def predictions_svg(result: FillResult, scene: Scene) -> str:
         raise InputError(NOTHING)
     groups = []
     for prediction in result.predictions:
-        own = prediction.original
+        # Who has no piece for a word has neither its rank nor its probability.
+        unknown = scene.tokens[prediction.position].unknown
+        own = None if unknown else prediction.original
         best = list(prediction.candidates)
         if own and own.id not in [candidate.id for candidate in best]:
             best.append(own)
@@ -71,7 +73,10 @@ def predictions_svg(result: FillResult, scene: Scene) -> str:
         ]
         word = scene.tokens[prediction.position].text
         groups.append(
-            Group(title=Wording("In place of “{0}”", word) if own else WRITTEN, bars=bars)
+            Group(
+                title=Wording("In place of “{0}”", word) if prediction.original else WRITTEN,
+                bars=bars,
+            )
         )
     title = Wording("What {0} puts into the gaps", scene.ask.model)
     return bars_svg(groups, title=title, lines=[scene.ask.text, READING])
@@ -121,7 +126,7 @@ def _cut_names(sight: Mapping[str, Any]) -> list[str]:
     return names
 
 
-def models_svg(found: Sequence[Mapping[str, Any]], text: str) -> str | None:
+def models_svg(found: Sequence[Mapping[str, Any]], scene: Scene, gap: Gap | None) -> str | None:
     """The answers as bars, and below them who looks at whom; None without a gap."""
     groups = [
         Group(
@@ -138,8 +143,11 @@ def models_svg(found: Sequence[Mapping[str, Any]], text: str) -> str | None:
         for entry in found
         if entry.get("fillings")
     ]
-    if not groups:
+    if not groups or gap is None:
         return None
+    lines = [WRITTEN if gap.written else Wording("In place of “{0}”", gap.text)]
+    if others := [each.text for each in scene.gaps if each != gap]:
+        lines.append(Wording("Also hidden: {0}", ", ".join(others)))
     looks = [entry for entry in found if entry.get("sight")]
     masks = [
         masks_svg(
@@ -148,6 +156,7 @@ def models_svg(found: Sequence[Mapping[str, Any]], text: str) -> str | None:
                     title=entry["name"],
                     rows=range(len(entry["sight"]["names"])),
                     seen=entry["sight"]["seen"],
+                    hidden=entry["sight"]["gap"],
                 )
             ],
             _cut_names(entry["sight"]),
@@ -155,4 +164,4 @@ def models_svg(found: Sequence[Mapping[str, Any]], text: str) -> str | None:
         )
         for entry in looks
     ]
-    return stacked_svg([bars_svg(groups, title=text), *masks])
+    return stacked_svg([bars_svg(groups, title=scene.ask.text, lines=lines), *masks])

@@ -62,6 +62,10 @@ class Scene:
             raise InputError(NOTHING)
         return position if position in self.hidden else self.hidden[0]
 
+    def unknown(self, positions: Sequence[int]) -> list[str]:
+        """Words at positions that the vocabulary has no piece for: no answer can be one of them."""
+        return [self.tokens[p].text for p in positions if self.tokens[p].unknown]
+
     def chooser(self, gap: Gap) -> dict[str, Any]:
         """The gaps to choose from, and the one that is looked at."""
         return {"gaps": [entry.to_json() for entry in self.gaps], "at": gap.positions[0]}
@@ -163,6 +167,11 @@ def in_other_pieces(scene: Scene, chosen: Gap, model: cm.Model) -> tuple[str, li
     return text, mine, [position for position in others if position not in mine]
 
 
+def no_piece(word: str) -> str:
+    """What is said of a hidden word that the vocabulary has no piece for."""
+    return f"“{word}” is not in the model's vocabulary: it has neither a rank nor a probability."
+
+
 _WORD = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]|[^\W_]+(?:['\u2019\-][^\W_]+)*|[^\w\s]|_")
 
 
@@ -175,10 +184,21 @@ def words_of(text: str) -> list[tuple[int, int]]:
 
 
 def per_word(
-    score: Score, encoding: Encoding, words: Sequence[tuple[int, int]]
+    score: Score, encoding: Encoding, words: Sequence[tuple[int, int]], unknown: int | None = None
 ) -> list[float | None]:
-    """Sums of a score's summands over words, in nats; None where no piece begins in the word."""
+    """Sums of a score's summands over words, in nats.
+
+    None where no piece begins in the word, or the vocabulary has none for a part of it: what is
+    known then is the probability of [UNK], which stands for many words.
+
+    Args:
+        score: of the text.
+        encoding: of the text.
+        words: as of `words_of`.
+        unknown: the id of [UNK].
+    """
     sums: list[float | None] = [None] * len(words)
+    lost: set[int] = set()
     for token in score.per_token:
         start, end = encoding.offsets[token.position]
         blank = len(encoding.text[start:end]) - len(encoding.text[start:end].lstrip())
@@ -186,4 +206,6 @@ def per_word(
         for number, (begin, after) in enumerate(words):
             if begin <= first < after:
                 sums[number] = (sums[number] or 0.0) + token.score
-    return sums
+                if encoding.ids[token.position] == unknown:
+                    lost.add(number)
+    return [None if number in lost else value for number, value in enumerate(sums)]

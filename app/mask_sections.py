@@ -10,7 +10,7 @@ from typing import Any
 
 from app.ask import clean_words, read_revision
 from app.mask_pictures import together_svg, word_svg
-from app.mask_scene import Scene, check_fills, read
+from app.mask_scene import Scene, check_fills, no_piece, read
 from app.session import Session
 from core_models import InputError
 from core_models.prediction import (
@@ -52,7 +52,8 @@ async def together(session: Session, question: Mapping[str, Any]) -> dict[str, A
             f"{count} gaps in {len(scene.tokens)} pieces take too long to fill together: each gap "
             "reads the whole text again. Hide fewer words or use a shorter text."
         )
-    written = any(gap.written for gap in scene.gaps)
+    unknown = scene.unknown(scene.hidden)
+    written = any(gap.written for gap in scene.gaps) or bool(unknown)
     gaps = await session.compute(partial(Gaps, scene.model, scene.ask.text, scene.hidden))
     rounds = gaps.rounds(width=WIDTH, given=None if written else _own_ids(scene))
     # One pass at a time, so that other visitors are answered between them.
@@ -66,6 +67,7 @@ async def together(session: Session, question: Mapping[str, Any]) -> dict[str, A
         "gaps": [gap.to_json() for gap in scene.gaps],
         "ways": [[filling.to_json() for filling in found] for found in ways],
         "own": own.to_json() if own else None,
+        "notes": [no_piece(word) for word in dict.fromkeys(unknown)],
         "csv": _together_csv(fillings),
         "svg": together_svg(fillings, scene.ask.text),
         "code": scene.code(
@@ -155,7 +157,8 @@ async def layers(session: Session, question: Mapping[str, Any]) -> dict[str, Any
     last = (await session.compute(partial(look, top_k=2))).layers[-1].prediction
     best = [candidate.piece for candidate in last.candidates]
     result = await session.compute(partial(look, watch=[*asked, *best], top_k=3))
-    lines = _lines([row.prediction for row in result.layers], len(asked))
+    unknown = scene.unknown([position])
+    lines = _lines([row.prediction for row in result.layers], len(asked), own=not unknown)
     names = [_layer_name(row.stream, row.number) for row in result.layers]
     rows = [
         (names[n], line["word"], line["piece"], rank, probability)
@@ -177,7 +180,10 @@ async def layers(session: Session, question: Mapping[str, Any]) -> dict[str, Any
             for row in result.layers
         ],
         "lines": lines,
-        "notes": [entry.note for entry in result.layers[-1].prediction.watched if entry.note],
+        "notes": [
+            *map(no_piece, unknown),
+            *(entry.note for entry in result.layers[-1].prediction.watched if entry.note),
+        ],
         "csv": records_csv(("layer", "word", "piece", "rank", "probability"), rows),
         "code": scene.code(
             ["from core_models.prediction import lens"],
@@ -191,7 +197,7 @@ async def layers(session: Session, question: Mapping[str, Any]) -> dict[str, Any
     }
 
 
-def _lines(predictions: Sequence[Any], asked: int) -> list[dict[str, Any]]:
+def _lines(predictions: Sequence[Any], asked: int, *, own: bool) -> list[dict[str, Any]]:
     """One line for each piece: the visitor's words, the best of the last layer, the text's own."""
     lines: dict[int, dict[str, Any]] = {}
 
@@ -214,7 +220,8 @@ def _lines(predictions: Sequence[Any], asked: int) -> list[dict[str, Any]]:
     count = len(predictions[0].watched)
     for number in range(asked, count):
         add("best" if number == asked else "second", [p.watched[number] for p in predictions])
-    add("own", [p.original for p in predictions])
+    if own:
+        add("own", [p.original for p in predictions])
     for number in range(asked):
         add("rival", [p.watched[number] for p in predictions])
     return list(lines.values())

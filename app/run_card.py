@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from app import run_config
-from app.run_card_open import opening
+from app.run_card_open import opening, scores
 from app.runs import Runs
 from core_models import InputError
 from core_models.training.folder import RunFolder, read_json
@@ -123,7 +123,11 @@ class Card:
             ["| | |", "|---|---|", *(f"| {key} | {value} |" for key, value in self._facts(config))],
             ["## Data", "", *self._data()],
             ["## Held-out figures", "", *self._figures(generator)],
-            ["## Open it", "", *opening(config, top, generator=generator, beside=beside)],
+            [
+                *("## Open it", ""),
+                *opening(config, top, generator=generator, beside=beside),
+                *scores(self.task, config),
+            ],
             ["## Repeat it", "", *self._repeat(top, generator)],
             ["## Licence", "", *self._licence()],
         ]

@@ -67,6 +67,34 @@ def opening(
     )
 
 
+def scores(task: Mapping[str, Any], config: Mapping[str, Any]) -> list[str]:
+    """Lines of the card: how the scores of a set are had back from what the model answers.
+
+    Args:
+        task: facts about the labelled set, of the run's status; nothing is said but of scores.
+        config: its config.json.
+    """
+    scale = task.get("scale")
+    if task.get("kind") != "regress" or not isinstance(scale, list | tuple) or len(scale) != 2:
+        return []
+    low, high = (f"{float(value):.10g}" for value in scale)
+    apart = (config.get("cloze_task") or {}).get("head") == "similarity"
+    answer = "cosine of the two vectors" if apart else "model's answer"
+    below = f"({low})" if low.startswith("-") else low
+    return [
+        "",
+        f"The {answer} is no score yet: it was trained to be 0 for the lowest score of its set "
+        f"({low}) and 1 for the highest ({high}). The *Try it* box of Cloze shows scores; "
+        "elsewhere they are had back by",
+        "",
+        "```python",
+        f"score = {low} + answer * ({high} - {below})",
+        "```",
+        "",
+        "Nothing keeps an answer within 0 and 1, so a score may lie a little outside of the scale.",
+    ]
+
+
 def _notes(config: Mapping[str, Any]) -> list[str]:
     """Where transformers has no class for a part, or computes something else with it."""
     kind = str(config.get("model_type"))

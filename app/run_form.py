@@ -8,7 +8,8 @@ import contextlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, lru_cache
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -18,6 +19,7 @@ from app.runs import OFF, Runs
 from app.session import Session
 from app.settings import Settings
 from core_models import InputError
+from core_models.checkpoints.files import CONFIG, read_format, read_json
 from core_models.config import Config
 from core_models.counts import count
 from core_models.families import FAMILIES
@@ -59,7 +61,7 @@ def describe(runs: Runs, session: Session) -> dict[str, Any]:
         "shapes": [list(shape) for shape in SHAPES],
         "texts": run_texts.shipped(),
         "models": [
-            {"name": name, "title": title, "language": _language(runs, session, name)}
+            {"name": name, "title": title, **_reading(runs, session, name)}
             for title, name in session.choices()
         ],
         "sources": run_sources.describe(),
@@ -71,14 +73,22 @@ def describe(runs: Runs, session: Session) -> dict[str, Any]:
     }
 
 
-def _language(runs: Runs, session: Session, name: str) -> str | None:
-    """What a model reads, for the choice of one that suits a text."""
+def _reading(runs: Runs, session: Session, name: str) -> dict[str, Any]:
+    """What a model reads and in which direction, for the choice of one that suits a set."""
+    found: dict[str, Any] = {"language": None, "left_to_right": False}
     with contextlib.suppress(InputError, OSError):  # a run that was deleted since it was listed
-        if name.startswith("run/"):
-            return run_models.language(runs.model_path(name))
         folders = [info.folder for info in session.models() if info.name == name]
-        return run_models.language(folders[0]) if folders else None
-    return None
+        folder = runs.model_path(name) if name.startswith("run/") else next(iter(folders), None)
+        if folder is not None:
+            found["language"] = run_models.language(folder)
+            found["left_to_right"] = _left_to_right(folder, (folder / CONFIG).stat().st_mtime_ns)
+    return found
+
+
+@lru_cache(maxsize=1_000)
+def _left_to_right(folder: Path, changed: int) -> bool:
+    values = read_json(folder / CONFIG)
+    return read_format(values).read_config(values).attention.direction == "left"
 
 
 def _has_gpu() -> bool:

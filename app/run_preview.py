@@ -3,6 +3,7 @@
 import contextlib
 import json
 import tempfile
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -17,12 +18,16 @@ from core_models.training.folder import RunFolder
 
 _ONE = Lock()
 """One try at a time: each learns a vocabulary or trains for some seconds."""
-_PATIENCE = 60.0
+PATIENCE = 60.0
+"""Seconds that a try waits for others."""
 _RACE_SECONDS = 0.7
 """Time for the trial of each entrant of a race."""
-_KNOWN: dict[str, float] = {}
-"""Seconds of configs that were tried, while this server runs."""
+BUSY = "Others try their settings right now. Ask again in a moment."
+_KNOWN: dict[str, tuple[float, dict[str, Any]]] = {}
+"""Configs that were tried while this server runs: when, and what was found."""
 _MOST_KNOWN = 500
+_FRESH = 30.0
+"""Seconds for which what was found answers for others: a class chooses one preset at one time."""
 
 
 def first_batch(
@@ -46,23 +51,41 @@ def first_batch(
 
 
 def estimate(runs: Runs, config: Any, texts: Sequence[Any], source: str | None) -> dict[str, Any]:
-    """How long a form would train on this machine, from a trial of two seconds."""
+    """How long a form would train on this machine, from a trial of two seconds.
+
+    A form without texts of its own that was tried in the last half minute is not tried again.
+    """
     from core_models.training import estimate as estimates  # noqa: PLC0415
     from core_models.training import task_look  # noqa: PLC0415
 
+    key = None if texts or source is not None else _key(config)
     with _trial(runs, config, texts, source) as (values, beside):
         if run_config.kind_of(values) == "race":
             return _race(race_schema.parse(values), beside)
-        if run_config.is_task(values):
-            found = task_look.estimate(task_settings.parse(values), beside)
-        else:
-            found = estimates.estimate(settings.parse(values), beside)
-    if not texts and source is None:
+        if (found := _fresh(key)) is None:
+            if run_config.is_task(values):
+                tried = task_look.estimate(task_settings.parse(values), beside)
+            else:
+                tried = estimates.estimate(settings.parse(values), beside)
+            speed = tried.tokens_per_step / tried.seconds_per_step
+            found = asdict(tried) | {"tokens_per_second": speed}
+            _note(key, found)
+    return found
+
+
+def _fresh(key: str | None) -> dict[str, Any] | None:
+    if key is None or key not in _KNOWN:
+        return None
+    when, found = _KNOWN[key]
+    return found if time.monotonic() - when < _FRESH else None
+
+
+def _note(key: str | None, found: dict[str, Any]) -> None:
+    if key is not None:
+        _KNOWN.pop(key, None)
         if len(_KNOWN) >= _MOST_KNOWN:
             _KNOWN.pop(next(iter(_KNOWN)))
-        _KNOWN[_key(config)] = found.seconds
-    speed = found.tokens_per_step / found.seconds_per_step
-    return asdict(found) | {"tokens_per_second": speed}
+        _KNOWN[key] = (time.monotonic(), found)
 
 
 def _race(race: race_schema.Race, beside: Path) -> dict[str, Any]:
@@ -79,7 +102,8 @@ def _race(race: race_schema.Race, beside: Path) -> dict[str, Any]:
 
 def known_seconds(config: Any) -> float | None:
     """How long a form would train here, if it was asked since this server began."""
-    return _KNOWN.get(_key(config))
+    known = _KNOWN.get(_key(config))
+    return None if known is None else known[1]["seconds"]
 
 
 def _key(config: Any) -> str:
@@ -121,8 +145,8 @@ def _trial(
         raise InputError("Training is switched off on this server.")
     values = runs.checked(config, texts=len(texts), source=source)
     run_config.spare_a_core(values)
-    if not _ONE.acquire(timeout=_PATIENCE):
-        raise InputError("Others try their settings right now. Ask again in a moment.")
+    if not _ONE.acquire(timeout=PATIENCE):
+        raise InputError(BUSY)
     try:
         with tempfile.TemporaryDirectory(prefix="cloze-try-") as name:
             beside = Path(name)

@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -26,7 +27,12 @@ def launch(path: Path) -> subprocess.Popen[bytes]:
     with contextlib.suppress(OSError, AttributeError):
         os.setpriority(os.PRIO_PROCESS, child.pid, NICE)
     started = {"process": Identity.current(child.pid).to_json(), "time": time.time()}
-    durable.write_text(path / "launch.json", json.dumps(started))
+    try:
+        durable.write_text(path / "launch.json", json.dumps(started))
+    except BaseException:
+        child.kill()  # nobody would know of it, and the next try would start another one
+        child.wait()
+        raise
     return child
 
 
@@ -49,9 +55,22 @@ def start(
 def silent_state(folder: RunFolder) -> str | None:
     """``starting`` or ``crashed`` while the process has not written its status; None after that."""
     started = read_json(folder.path / "launch.json")
-    if not started or folder.status().get("updated", 0.0) >= started["time"]:
+    if not started or folder.status().get("updated", 0.0) >= started.get("time", 0.0):
         return None
-    return "starting" if Identity.from_json(started["process"]).alive() else "crashed"
+    return "starting" if Identity.from_json(started.get("process")).alive() else "crashed"
+
+
+def begun_here(folder: RunFolder) -> float | None:
+    """When a page started the process that is at work; None where somebody did so in a shell."""
+    started = read_json(folder.path / "launch.json")
+    at_work = folder.status().get("process")
+    return started.get("time") if not at_work or at_work == started.get("process") else None
+
+
+def sweep(root: Path) -> None:
+    """Remove what is left of runs that were made or deleted when the server was killed."""
+    for leftover in root.glob(f".*{durable.ASIDE}"):
+        shutil.rmtree(leftover, ignore_errors=True)
 
 
 def command(path: Path) -> str:

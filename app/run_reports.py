@@ -4,9 +4,11 @@ No Gradio, no PyTorch. Metrics are read from where the last look ended, so a hun
 run cost little more than one.
 """
 
+import contextlib
 import shutil
+import time
 from collections import OrderedDict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -30,7 +32,10 @@ MOST_RECORDS = 1_500
 """Reports in one answer; a page that has fewer asks again at once."""
 MOST_LOG = 60
 _LOG_BYTES = 16_000
-_KEPT = 64
+_KEPT = 50_000
+"""Reports of all runs that are kept in memory, about a kilobyte each; more are read again."""
+_SHARED = 0.5
+"""Seconds for which one list of the runs answers every page, unless this server changes a run."""
 _NO_ROOM = 64 << 10
 """Bytes of a disk that is as good as full: not even a status can be written."""
 _FIGURES = ("loss", "masked_token_loss", "masked_token_accuracy", "tokens_per_second")
@@ -53,16 +58,27 @@ class Reports:
         self.runs = runs
         self._seen: OrderedDict[str, _Seen] = OrderedDict()
         self._lock = Lock()
+        self._listed: tuple[int, float, list[dict[str, Any]]] | None = None
+        self._listing = Lock()
 
     def overview(self) -> list[dict[str, Any]]:
-        """Every run in short, the newest first."""
+        """Every run in short, the newest first; a class that asks at once gets one list."""
+        with self._listing:
+            changes, known = self.runs.changes, self._listed
+            if known and known[0] == changes and time.monotonic() - known[1] < _SHARED:
+                return list(known[2])
+            found = self._list()
+            self._listed = changes, time.monotonic(), found
+            return list(found)
+
+    def _list(self) -> list[dict[str, Any]]:
         waiting = self.runs.queue()
         waits = run_queue.waits(self, waiting)
         found = []
         for run in self.runs.ids():
             try:
                 found.append(self.summary(run, waiting, waits))
-            except InputError:
+            except (InputError, FileNotFoundError):
                 continue  # deleted since it was listed
         return found
 
@@ -71,6 +87,7 @@ class Reports:
         run: str,
         waiting: list[str] | None = None,
         waits: dict[str, float | None] | None = None,
+        records: list[dict[str, Any]] | None = None,
     ) -> dict[str, Any]:
         """One run in short: id, name, state, place in the queue, progress, last figures.
 
@@ -78,6 +95,7 @@ class Reports:
             run: its id.
             waiting: the queue, where it is known already.
             waits: seconds until each of it starts, where they are known already.
+            records: its reports, where they are known already.
         """
         config = self.runs.config(run)
         folder = self.runs.folder(run)
@@ -86,7 +104,7 @@ class Reports:
         if waits is None:
             waits = run_queue.waits(self, queue) if run in queue else {}
         state = self.runs.state(run)
-        records = self._records(run).records
+        records = self._records(run).records if records is None else records
         held_out = [r for r in records if "validation_masked_token_loss" in r]
         last = records[-1] if records else {}
         kind = run_config.kind_of(config)
@@ -132,7 +150,7 @@ class Reports:
             repeated=float(_page(folder).get("repeated") or 0.0),
         )
         return {
-            "summary": self.summary(run),
+            "summary": self.summary(run, records=seen.records),
             "records": some,
             "offset": offset + len(some),
             "generation": seen.generation,
@@ -191,13 +209,14 @@ class Reports:
         return self._records(run).records
 
     def _records(self, run: str) -> _Seen:
-        """The reports of a run with rising steps, read on from the last look."""
+        """The reports of a run with rising steps, read on from the last look.
+
+        What is given does not change under the caller: reports and generation belong together.
+        """
         folder = self.runs.folder(run)
         with self._lock:
             seen = self._seen.setdefault(run, _Seen())
             self._seen.move_to_end(run)
-            while len(self._seen) > _KEPT:
-                self._seen.popitem(last=False)
             fresh, seen.offset = folder.read_metrics(seen.offset)
             for record in fresh:
                 if seen.records and seen.records[-1]["step"] >= record["step"]:
@@ -205,7 +224,15 @@ class Reports:
                     while seen.records and seen.records[-1]["step"] >= record["step"]:
                         seen.records.pop()
                 seen.records.append(record)
-            return seen
+            if fresh:
+                self._drop()
+            return replace(seen, records=list(seen.records))
+
+    def _drop(self) -> None:
+        """Forget the reports of runs that nobody asked for lately, where there are too many."""
+        kept = sum(len(seen.records) for seen in self._seen.values())
+        while kept > _KEPT and len(self._seen) > 1:
+            kept -= len(self._seen.popitem(last=False)[1].records)
 
     def forget(self, run: str) -> None:
         """A deleted run."""
@@ -261,7 +288,7 @@ def _reason(folder: RunFolder, status: dict[str, Any], state: str) -> str | None
         )
     if state != "crashed":
         return None
-    if shutil.disk_usage(folder.path).free < _NO_ROOM:
+    if _free(folder.path) < _NO_ROOM:
         return "The disk is full. Make room and start the run again; it goes on where it was saved."
     printed = _tail(folder.path / "output.txt", most=1)
     if not status and printed:
@@ -276,6 +303,13 @@ def _reason(folder: RunFolder, status: dict[str, Any], state: str) -> str | None
         "It had not saved a checkpoint yet, so what it had learned is lost: when you continue the "
         "run, it begins again at the first step."
     )
+
+
+def _free(path: Path) -> float:
+    """Bytes that are free where a folder lies; no limit for one that is gone."""
+    with contextlib.suppress(OSError):
+        return shutil.disk_usage(path).free
+    return float("inf")
 
 
 def _changed(path: Path) -> int | None:

@@ -8,6 +8,7 @@ back, and so does any number of other pages.
 import asyncio
 import errno
 import logging
+import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -34,6 +35,8 @@ FULL = (
     "The disk of this server is full, so nothing of this was kept. Make room, for example by "
     "deleting runs, and try again."
 )
+_GLANCE = 0.2
+"""Seconds between two looks whether a page still waits for its answer."""
 _LOG = logging.getLogger("cloze.train")
 
 Answer = Callable[[Request], Awaitable[Any]]
@@ -47,6 +50,7 @@ class RunRoutes:
         self.reports = reports
         self.session = session
         self._packing = asyncio.Lock()
+        self._trying = asyncio.Lock()
 
     async def form(self, request: Request) -> Any:
         """What the form offers."""
@@ -132,12 +136,27 @@ class RunRoutes:
     async def preview(self, request: Request) -> Any:
         """The first batch of a form, as the model will see it."""
         values = await _object(request)
-        return await asyncio.to_thread(run_preview.first_batch, self.runs, *_form(values))
+        return await self._try(request, run_preview.first_batch, self.runs, *_form(values))
 
     async def estimate(self, request: Request) -> Any:
         """How long a form would train on this machine."""
         values = await _object(request)
-        return await asyncio.to_thread(run_preview.estimate, self.runs, *_form(values))
+        return await self._try(request, run_preview.estimate, self.runs, *_form(values))
+
+    async def _try(self, request: Request, call: Callable[..., Any], *arguments: Any) -> Any:
+        """One try after the other. Who waits holds no thread, and leaves when its page has gone."""
+        turn = asyncio.ensure_future(self._trying.acquire())
+        ends = time.monotonic() + run_preview.PATIENCE
+        while not turn.done():
+            await asyncio.wait({turn}, timeout=_GLANCE)
+            gone = await request.is_disconnected()
+            if not turn.done() and (gone or time.monotonic() > ends):
+                turn.cancel()
+                raise InputError(run_preview.BUSY)
+        try:
+            return await asyncio.to_thread(call, *arguments)
+        finally:
+            self._trying.release()
 
     async def send_text(self, request: Request) -> Any:
         """Keep a text for a run to come; the body is its bytes."""

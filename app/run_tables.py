@@ -10,6 +10,8 @@ from core_models import InputError
 
 ROWS = 5
 """Rows that are shown."""
+_READ = 20_000
+"""Rows from which those that are shown are taken."""
 _LOOK = 200
 """Rows by which the column of the text is guessed."""
 _SHORT = 160
@@ -29,8 +31,10 @@ def look(path: Path) -> dict[str, Any]:
     """A table as it was read.
 
     Returns:
-        ``columns``, ``usable`` (whether each holds texts), ``rows`` (cells of the first rows,
-        shortened) and ``column``, the place of the one that is probably the text.
+        ``columns``, ``usable`` (whether each holds texts), ``rows`` (cells of some rows from all
+        parts of the table, shortened), ``numbers`` (of these rows, from 1), ``of`` (rows among
+        which they were chosen), ``more`` (whether the table goes on after them) and ``column``, the
+        place of the one that is probably the text.
 
     Raises:
         InputError: it is damaged, empty, or no column holds texts.
@@ -40,18 +44,46 @@ def look(path: Path) -> dict[str, Any]:
 
     if path.suffix == ".parquet":
         check_unpacked(path)
-    columns, rows = tables.head(path, _LOOK)
-    if not rows:
+    columns, found = tables.head(path, _READ + 1)
+    if not found:
         raise InputError(f"{path.name} holds no rows.")
+    rows, read = found[:_LOOK], found[:_READ]
+    places = representative([None] * len(read), ROWS)
     usable = [_holds_texts(row.get(column) for row in rows) for column in columns]
     if not any(usable):
         raise InputError(f"{path.name} has no column of text; it has {', '.join(columns)}.")
     return {
         "columns": columns,
         "usable": usable,
-        "rows": [[_shown(row.get(column)) for column in columns] for row in rows[:ROWS]],
+        "rows": [[_shown(read[place].get(column)) for column in columns] for place in places],
+        "numbers": tuple(place + 1 for place in places),
+        "of": len(read),
+        "more": len(found) > len(read),
         "column": _guess(columns, usable, rows),
     }
+
+
+def representative(labels: Sequence[str | None], most: int) -> list[int]:
+    """Places of rows that stand for a table: some of each label, from all its parts, in its order.
+
+    Args:
+        labels: of each row; None where there are none.
+        most: rows to choose; with more labels than that, the commonest ones have a row.
+    """
+    places: dict[str | None, list[int]] = {}
+    for place, label in enumerate(labels):
+        places.setdefault(label, []).append(place)
+    parts = sorted(places.values(), key=len, reverse=True)
+    wanted = [0] * len(parts)
+    while sum(wanted) < min(most, len(labels)):
+        for number, part in enumerate(parts):
+            if wanted[number] < len(part) and sum(wanted) < most:
+                wanted[number] += 1
+    return sorted(
+        part[turn * len(part) // count]
+        for part, count in zip(parts, wanted, strict=True)
+        for turn in range(count)
+    )
 
 
 def _guess(

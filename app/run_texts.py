@@ -64,8 +64,7 @@ class Text:
     """Sentences; of a table, of its column."""
     documents: int
     """Parts between blank lines, or rows."""
-    repeated: int = 0
-    """Lines that were there before."""
+    repeated: int = 0  # lines that were there before
     sample: tuple[tuple[str, ...], ...] = ()
     """The first documents of a text as sentences."""
     column: int | None = None
@@ -75,7 +74,11 @@ class Text:
     usable: tuple[bool, ...] = ()
     """Whether each column holds texts."""
     rows: tuple[tuple[str, ...], ...] = ()
-    """Cells of the first rows."""
+    """Cells of rows from all parts of the table, whose ``numbers`` count from 1."""
+    numbers: tuple[int, ...] = ()
+    of: int = 0
+    """Rows among which they were chosen: all, or where there are ``more`` the first ones."""
+    more: bool = False
 
 
 class Inbox:
@@ -166,6 +169,7 @@ class Inbox:
             columns=tuple(seen["columns"]),
             usable=tuple(seen["usable"]),
             rows=tuple(map(tuple, seen["rows"])),
+            **{name: seen[name] for name in ("numbers", "of", "more")},
         )
 
     def save_labelled(self, name: Any, content: bytes) -> dict[str, Any]:

@@ -72,6 +72,7 @@ class Runs:
         self.shared = shared
         self.limits = limits
         self.inbox = Inbox(self.root)
+        self.changes = 0  # made by this server: with each, what was read before may be old
         self._children: list[subprocess.Popen[bytes]] = []
         self._lock = threading.Lock()
         self._closed = threading.Event()
@@ -123,8 +124,7 @@ class Runs:
 
     def queue(self) -> list[str]:
         """Runs that wait, the next one first."""
-        waiting = [path.parent for path in self.root.glob("*/queue")]
-        return [path.name for path in sorted(waiting, key=_asked)]
+        return [path.parent.name for path in sorted(self.root.glob("*/queue"), key=_asked)]
 
     # --- making -----------------------------------------------------------------------------
 
@@ -155,7 +155,7 @@ class Runs:
                 raise InputError(f"There are {MOST_RUNS} runs already. Delete some first.")
             run_bases.hold(values, self.root)
             run = new_id(self.root, values.get("name", ""))
-            path = self.root / run
+            path = self.root / f".{run}{durable.ASIDE}"
             path.mkdir()
             try:
                 if source is not None:
@@ -167,6 +167,7 @@ class Runs:
                     run_process.note(path, steps=self.limits.check_rows(values, path))
                 run_owner.note(path, owner)
                 kind.create(path, values)
+                path.replace(self.root / run)
             except BaseException:
                 shutil.rmtree(path)
                 raise
@@ -214,8 +215,7 @@ class Runs:
 
     def model_path(self, name: str) -> Path:
         """The model folder of ``run/<id>``, ``run/<id>/step-<n>`` or ``run/<race>/<entrant>``."""
-        _, _, rest = name.partition("/")
-        run, _, part = rest.partition("/")
+        run, _, part = name.partition("/")[2].partition("/")
         return run_models.model_path(self.folder(run), part)
 
     def models(self) -> list[tuple[str, str]]:
@@ -267,10 +267,10 @@ class Runs:
             state = self.state(run)
             if state in _ACTIVE:
                 raise InputError(f"This run is {state}. Stop it first.")
-            folder = self.folder(run)
             run_bases.check_unused(self, run)
-            with folder.lock():
-                durable.remove_folder(folder.path)
+            with self.folder(run).lock():
+                durable.remove_folder(self.root / run)
+            run_process.sweep(self.root)
 
     def may_change(self, run: str, token: Any) -> bool:
         """Whether a browser with this secret may start, stop and delete a run."""
@@ -290,12 +290,15 @@ class Runs:
     def _exclusive(self) -> Iterator[None]:
         """Only one change at a time, in this server and in any other over the same folder."""
         self.root.mkdir(parents=True, exist_ok=True)
-        deadline = time.monotonic() + _PATIENCE
         with self._lock:
+            deadline = time.monotonic() + _PATIENCE
             while True:
                 with durable.exclusive(self.root / ".lock") as held:
                     if held:
-                        yield
+                        try:
+                            yield
+                        finally:
+                            self.changes += 1
                         return
                 if time.monotonic() > deadline:
                     raise InputError("Another server changes the runs right now. Try again.")
@@ -318,9 +321,9 @@ class Runs:
         """Stop what has trained for longer than is allowed."""
         for run in self.ids():
             with contextlib.suppress(InputError, OSError):
-                began = run_process.read_json(self.root / run / "launch.json").get("time", 0.0)
-                if time.time() - began > seconds and self.state(run) == "running":
-                    folder = self.folder(run)
+                folder = self.folder(run)
+                began = run_process.begun_here(folder)
+                if began and time.time() - began > seconds and self.state(run) == "running":
                     folder.log("stopped: this server allows no longer")
                     run_process.note(folder.path, late=round(seconds / 60))
                     folder.request_stop()
@@ -342,6 +345,6 @@ def _made(path: Path) -> float:
 
 def _asked(path: Path) -> float:
     try:
-        return float((path / "queue").read_text(encoding="utf-8"))
+        return float(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return 0.0

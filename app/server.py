@@ -1,7 +1,10 @@
 """What surrounds Gradio: our static files and a guard in front of every request."""
 
+import asyncio
+import contextlib
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +21,9 @@ from app import locales, run_routes, run_texts
 STATIC = Path(__file__).resolve().parent.parent / "assets" / "static"
 MOUNT = "/cloze"
 MOST_BYTES = 1 << 20
+WORKERS = 40
+"""Threads for what blocks. Python's own rule gives two cores six, and six visitors who wait for the
+trial of their settings would hold up every other page."""
 
 POLICY = "; ".join(
     (
@@ -155,8 +161,20 @@ def app_kwargs(
     return {
         "routes": [*routes, *_catalogues(), Mount(MOUNT, Files(directory=STATIC))],
         "middleware": [Middleware(Guard), Middleware(Head, links=links, before=before)],
+        "lifespan": _staffed,
         "openapi_url": None,
     }
+
+
+@contextlib.asynccontextmanager
+async def _staffed(_: Any) -> AsyncIterator[None]:
+    """Threads enough for a class, while the server runs."""
+    workers = ThreadPoolExecutor(WORKERS, thread_name_prefix="cloze-work")
+    asyncio.get_running_loop().set_default_executor(workers)
+    try:
+        yield
+    finally:
+        workers.shutdown(wait=False, cancel_futures=True)
 
 
 def _catalogues() -> list[Route]:

@@ -241,10 +241,13 @@ class Session:
             work: What is to be computed.
             cost: Rough bytes of the result.
         """
-        if (known := self._cache.get(key)) is None:
-            known = await self.compute(work)
-            self._cache.put(key, known, cost)
-        return known
+        if (known := self._cache.get(key)) is not None:
+            return known
+        # As in `_answer`: a class that asks at once shares one piece of work.
+        if (future := self._running.get(key)) is None:
+            future = self._running[key] = self._batcher.submit(("work", work), work)
+            future.add_done_callback(partial(self._keep, key, cost))
+        return await asyncio.shield(asyncio.wrap_future(future))
 
     # --- inside -----------------------------------------------------------------------------
 
@@ -264,14 +267,15 @@ class Session:
         if (future := self._running.get(key)) is None:
             size = min(loaded.longest, len(ask.text))
             future = self._running[key] = self._batcher.submit((kind, place), ask, size)
-            future.add_done_callback(partial(self._keep, key))
+            future.add_done_callback(partial(self._keep, key, None))
         # One visitor who leaves must not cancel what others wait for.
         return await asyncio.shield(asyncio.wrap_future(future))
 
-    def _keep(self, key: Hashable, future: Future[Any]) -> None:
+    def _keep(self, key: Hashable, cost: int | None, future: Future[Any]) -> None:
         """Remember a good answer; runs on the model thread when a future is done."""
         if not future.cancelled() and future.exception() is None:
-            self._cache.put(key, future.result(), _cost(future.result()))
+            found = future.result()
+            self._cache.put(key, found, _cost(found) if cost is None else cost)
         self._running.pop(key, None)
 
     def _run(self, key: Any, asks: list[Any]) -> Sequence[Any]:

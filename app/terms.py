@@ -25,6 +25,8 @@ MOST_SHOWN = 40
 REACHES = (16, 64, 160, 640)
 """How far the chart of distances may look."""
 TOP = 5
+MOST_PIECES = 1 << 17
+"""More than any text of the page has: four bytes for each of 20,000 characters."""
 MOST_STEP = 1_000
 
 Span = tuple[int, int]
@@ -178,6 +180,7 @@ def examine(model: cm.Model, setting: Setting) -> dict[str, Any]:
             for token in sentence_tokens(asked.encoding, model.tokenizer)
         ],
         "truncated": asked.encoding.truncated,
+        "whole": _whole(asked),
         **_maps(now.view, before.view, setting.first, gap),
         "distances": _distances(now.view, setting.reach),
         "curves": _curves(asked, now, setting.reach),
@@ -186,6 +189,14 @@ def examine(model: cm.Model, setting: Setting) -> dict[str, Any]:
         "decoder": _decoder(asked, gap),
         "can_predict": terms_view.can_predict(model),
     }
+
+
+def _whole(asked: Asked) -> int:
+    """Pieces that the text would have, also those beyond the model's longest input."""
+    if not asked.encoding.truncated:
+        return len(asked.encoding.ids)
+    tokenizer = asked.model.tokenizer
+    return len(tokenizer.encode(asked.encoding.text, max_length=MOST_PIECES).ids)
 
 
 def _maps(view: TermView, before: TermView, first: int, gap: int | None) -> dict[str, Any]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from viz.svg import LINE, MONO, PAPER, SOFT, document, text_width, write
+from viz.svg import INK, LINE, MONO, PAPER, SOFT, document, text_width, write
 
 CELL = 22
 MARGIN = 16
 GAP = 44
 HEAD = 30
-SEEN = "#0f5c63"
+SEEN, HIDDEN = "#0f5c63", "#c4500a"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,6 +23,8 @@ class Mask:
     """Position of each row."""
     seen: Sequence[Sequence[bool]]
     """[rows, L], whether the row may see the column."""
+    hidden: int | None = None
+    """Position that is marked, in the colour of what is hidden."""
 
 
 def masks_svg(masks: Sequence[Mask], names: Sequence[str], *, title: str, note: str = "") -> str:
@@ -60,14 +62,17 @@ def masks_svg(masks: Sequence[Mask], names: Sequence[str], *, title: str, note: 
 
 
 def _matrix(mask: Mask, names: Sequence[str], x: float, y: float) -> list[str]:
-    parts = [
-        write(x + CELL * (n + 0.5), y - 6, str(n), anchor="middle", size=11, fill=SOFT)
-        for n in range(len(names))
-    ]
+    parts = []
+    for n in range(len(names)):
+        ink, bold = (HIDDEN, True) if n == mask.hidden else (SOFT, False)
+        centre = x + CELL * (n + 0.5)
+        parts.append(write(centre, y - 6, str(n), anchor="middle", size=11, fill=ink, bold=bold))
     for n, (row, seen) in enumerate(zip(mask.rows, mask.seen, strict=True)):
         top = y + CELL * n
         name = f"{row} {names[row]}"
-        parts.append(write(x - 8, top + 16, name, anchor="end", family=MONO))
+        ink, bold = (HIDDEN, True) if row == mask.hidden else (INK, False)
+        label = write(x - 8, top + 16, name, anchor="end", family=MONO, fill=ink, bold=bold)
+        parts.append(label)
         for column, flag in enumerate(seen):
             left = x + CELL * column
             parts.append(

@@ -16,7 +16,7 @@ export function bytes(value) {
   return value >= 2 ** 30 ? `${(value / 2 ** 30).toFixed(2)} GiB` : `${(value / 2 ** 20).toFixed(value < 1e7 ? 1 : 0)} MiB`;
 }
 
-const share = (part, whole) => (part < whole / 1000 ? '< 0.1 %' : `${((100 * part) / whole).toFixed(1)} %`);
+const share = (part, whole) => (part < whole / 1000 ? '< 0.1\u00a0%' : `${((100 * part) / whole).toFixed(1)}\u00a0%`);
 
 /** A published size is called as it is, the visitor's own one in the language of the page. */
 export const nameOf = ({ name }) => (name === 'own size' ? message(name) : name);

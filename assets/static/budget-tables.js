@@ -79,9 +79,9 @@ export function factors(rows) {
     })));
 }
 
-const printed = (value, unit) => `${format.count(value)}${unit === '%' ? ' %' : ''}`;
+const printed = (value, unit) => `${format.count(value)}${unit === '%' ? '\u00a0%' : ''}`;
 const exact = (value, unit) => (unit === 'pieces' ? format.count(value)
-  : `${value.toFixed(unit === 'times' ? 2 : 1)}${unit === '%' ? ' %' : ''}`);
+  : `${value.toFixed(unit === 'times' ? 2 : 1)}${unit === '%' ? '\u00a0%' : ''}`);
 
 /** Published figures beside exact ones. */
 export function claims(list) {

@@ -24,7 +24,7 @@ export function readable(value, unit) {
   else if (value && Math.abs(value) < SMALL) shown = `< ${SMALL}`;
   else if (Math.abs(value) >= 1 || value === 0) shown = String(Number(value.toFixed(2)));
   else shown = String(Number(value.toPrecision(3)));
-  if (unit === '%') return `${shown} %`;
+  if (unit === '%') return `${shown}\u00a0%`;
   if (unit === 'million') return t`${shown} million`;
   if (unit === 'times') return t`${shown} times`;
   if (unit === 'ms') return `${shown} ms`;

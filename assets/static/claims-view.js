@@ -195,7 +195,7 @@ export async function mount(view) {
     if (!answer.families.includes(state.family)) state.family = '';
     for (const card of answer.cards) {
       const entry = { card, result: null, guess: null, seed: 0, model: '', text: '' };
-      entry.text = [card.family, card.statement, message(card.statement), card.name, sayers(card), message(card.how)].join('\n').toLowerCase();
+      entry.text = [card.family, card.statement, message(card.statement), card.name, sayers(card), message(card.how)].join('\n').replaceAll('\u00a0', ' ').toLowerCase();
       entry.drawn = makeCard(card, {
         act: (guess) => enter(entry, { guess }),
         again: () => enter(entry, { seed: (entry.seed + 1) % (MOST_SEED + 1), guess: null }),

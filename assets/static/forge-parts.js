@@ -12,7 +12,7 @@ const TEXT = texts({
 
 export const MOST_SEED = 2147483646;
 export const MOST_FAKES = 16;
-export const percent = (value) => `${Math.round(value * 100)} %`;
+export const percent = (value) => `${Math.round(value * 100)}\u00a0%`;
 
 /**
  * One column for each token: the word, what stood there, a bar of P(replaced) and its number.

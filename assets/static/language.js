@@ -42,7 +42,9 @@
   // Letters that run from right to left would draw the signs and numbers after them into their own direction.
   const RIGHT_TO_LEFT = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/;
   const apart = (value) => (typeof value === 'string' && RIGHT_TO_LEFT.test(value) ? `\u2068${value}\u2069` : value);
-  const fill = (text, values) => text.replace(/\{(\d)\}/g, (whole, index) => apart(values[index]) ?? whole);
+  // A number and its sign stay on one line.
+  const bound = (text) => text.replace(/(\d) %/g, '$1\u00a0%');
+  const fill = (text, values) => bound(text.replace(/\{(\d)\}/g, (whole, index) => apart(values[index]) ?? whole));
 
   function t(parts, ...values) {
     const key = parts.reduce((text, part, index) => `${text}{${index - 1}}${part}`);
@@ -50,7 +52,7 @@
   }
 
   function texts(value) {
-    if (typeof value === 'string') return translate(value);
+    if (typeof value === 'string') return bound(translate(value));
     if (Array.isArray(value)) return value.map(texts);
     if (value?.constructor !== Object) return value;
     return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, texts(each)]));
@@ -70,9 +72,10 @@
   }
 
   function message(text) {
-    if (language === 'en' || typeof text !== 'string' || !text) return text;
+    if (typeof text !== 'string' || !text) return text;
+    if (language === 'en') return bound(text);
     const exact = catalogue()[text];
-    if (exact !== undefined) return exact;
+    if (exact !== undefined) return bound(exact);
     patterns ??= compile();
     for (const { form, order, translation } of patterns) {
       const found = form.exec(text);

@@ -70,7 +70,7 @@ function fillingRow(filling, best) {
     element('td', { class: 'lab-bar' }, bar(Math.exp(filling.chained - best))));
 }
 
-function drawTogether({ ways, own }) {
+function drawTogether({ ways, own, notes }) {
   const best = Math.max(...ways.flat().map(({ chained }) => chained));
   const rows = [...ways.map(([first]) => first), ...(own ? [own] : [])];
   const beam = ways.at(-1).slice(1);
@@ -83,6 +83,7 @@ function drawTogether({ ways, own }) {
     const others = listed(beam.map((filling) => `${phrase(filling)} ${chance(filling.chained)}`));
     parts.push(element('p', { class: 'lab-small', text: t`The beam also kept ${others}.` }));
   }
+  for (const note of notes) parts.push(element('p', { class: 'lab-small', text: say(note) }));
   parts.push(element('p', { class: 'lab-small', text: t`“As separate gaps” multiplies what the model says while all gaps are open. “As a whole” follows the chain rule from left to right: each word is put in before the next is asked for. A small number shows the turn where words were filled in another order.` }));
   return parts;
 }
@@ -173,6 +174,7 @@ function modelCard(entry) {
     head, element('p', { class: 'lab-small', text: SEES[entry.kind] }),
     ...fillings.map(({ word, total }, n) => row(n + 1, word, total)),
     entry.own === null || entry.own === undefined ? null : row('', t`yours`, entry.own, 'was'),
+    entry.note ? element('p', { class: 'lab-small', text: say(entry.note) }) : null,
     entry.gap?.positions.length > 1 ? element('p', {
       class: 'lab-pieces-note', text: t`The gap is ${entry.gap.positions.length} pieces here, which need not make one word.`,
     }) : null,

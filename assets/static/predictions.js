@@ -58,7 +58,7 @@
   function table(predictions) {
     const rows = [['position', 'in the text', 'case', 'rank', 'candidate', 'piece', 'probability']];
     for (const { position, case: kind, original, candidates } of predictions) {
-      const own = original && !candidates.some(({ id }) => id === original.id) ? [original] : [];
+      const own = original && !sentence.tokens[position]?.unknown && !candidates.some(({ id }) => id === original.id) ? [original] : [];
       for (const found of [...candidates, ...own]) {
         rows.push([position, sentence.tokens[position]?.text, kind, found.rank, found.display,
           found.piece, found.probability]);

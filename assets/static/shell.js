@@ -192,11 +192,11 @@
   const format = {
     percent(probability) {
       const value = probability * 100;
-      if (value >= 99.95) return value >= 99.9995 ? '100 %' : `${value.toFixed(2)} %`;
-      if (value >= 1) return `${value.toFixed(1)} %`;
-      if (value >= 0.1) return `${value.toFixed(2)} %`;
-      if (value >= 0.001) return `${value.toFixed(3)} %`;
-      return '< 0.001 %';
+      if (value >= 99.95) return value >= 99.9995 ? '100\u00a0%' : `${value.toFixed(2)}\u00a0%`;
+      if (value >= 1) return `${value.toFixed(1)}\u00a0%`;
+      if (value >= 0.1) return `${value.toFixed(2)}\u00a0%`;
+      if (value >= 0.001) return `${value.toFixed(3)}\u00a0%`;
+      return '< 0.001\u00a0%';
     },
     exact: (probability) => t`probability ${probability.toPrecision(4)}`,
     count: (number) => number.toLocaleString('en'),

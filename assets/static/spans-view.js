@@ -38,6 +38,7 @@ const TRIES = [
 const KINDS = ['mask', 'random', 'kept'];
 const MOST_SEED = 2147483646;
 const FIRST_CARDS = 12;
+const LONGEST = 10;
 
 function loadStyle() {
   if (document.querySelector('link[href="/cloze/spans.css"]')) return null;
@@ -68,6 +69,8 @@ function restored() {
     roll: wholeOr(kept.roll, 0, MOST_SEED, 1),
     seed: wholeOr(kept.seed, 0, MOST_SEED, 0),
     reader: typeof kept.reader === 'string' ? kept.reader.slice(0, 200) : null,
+    // What the two lists say while it is not hidden: the number of the first word, and how many.
+    pick: Array.isArray(kept.pick) ? [wholeOr(kept.pick[0], 0, 511, 0), wholeOr(kept.pick[1], 1, LONGEST, 1)] : null,
   };
 }
 
@@ -153,25 +156,29 @@ export async function mount(view) {
     send(data);
   }
 
-  function set(patch) {
+  function keep(patch) {
     Object.assign(state, patch);
-    const { run, inside, roll, seed, reader } = state;
+    const { run, inside, roll, seed, reader, pick } = state;
     window.Cloze.keep('spans', {
-      ...(run && { run }), ...(inside !== 'mask' && { inside }), ...(roll !== 1 && { roll }), ...(seed && { seed }), ...(reader && { reader }),
+      ...(run && { run }), ...(inside !== 'mask' && { inside }), ...(roll !== 1 && { roll }), ...(seed && { seed }), ...(reader && { reader }), ...(pick && { pick }),
     });
+  }
+
+  function set(patch) {
+    keep(patch);
     ask();
   }
 
   /** Hide what stands under these spans of characters, and nothing else. */
   function hideCharacters(found) {
     const marks = sentence.tokens.filter((token) => !token.special && !token.masked && found.some(([a, b]) => token.start < b && a < token.end));
-    state.run = 0;
+    keep({ run: 0, pick: null });
     change({ marks: new Map(marks.map(({ position }) => [position, { position, case: 'mask' }])) });
   }
 
   function attempt(entry) {
     pending = entry;
-    set({ run: 0, inside: entry.inside ?? 'mask' });
+    set({ run: 0, inside: entry.inside ?? 'mask', pick: null });
     if (sentence.text === entry.text) hidePending();
     else write('sentence-text', entry.text);
   }
@@ -189,6 +196,7 @@ export async function mount(view) {
     const chosen = words.slice(Number(first.value), Number(first.value) + Number(length.value));
     if (chosen.length) hideCharacters([[chosen[0].start, chosen.at(-1).end]]);
   });
+  for (const list of [first, length]) list.addEventListener('change', () => keep({ pick: [Number(first.value), Number(length.value)] }));
   drawButton.addEventListener('click', () => {
     state.seed = (state.seed + 1) % MOST_SEED;
     const data = ours({ seed: state.seed });
@@ -203,13 +211,13 @@ export async function mount(view) {
     const { start, stop, words: count } = answered.spans[answered.run];
     const from = words.findIndex((word) => word.end > answered.tokens[start].start);
     first.replaceChildren(...words.map((word, n) => element('option', { value: n, text: `${n + 1}. ${word.text}` })));
-    length.replaceChildren(...Array.from({ length: 10 }, (_, n) => element('option', { value: n + 1, text: n + 1 })));
-    first.value = from < 0 ? 0 : from;
-    length.value = Math.min(10, stop > start ? count : 1);
+    length.replaceChildren(...Array.from({ length: LONGEST }, (_, n) => element('option', { value: n + 1, text: n + 1 })));
+    const [word, many] = state.pick?.[0] < words.length ? state.pick : [Math.max(0, from), Math.min(LONGEST, stop > start ? count : 1)];
+    [first.value, length.value] = [word, many];
     which.replaceChildren(...(answered.spans.length > 1 ? answered.spans.slice(0, 24).map((span, n) => element('button', {
       type: 'button', class: 'quiet outlined', 'aria-pressed': String(n === answered.run), 'data-run': n,
       text: answered.tokens.slice(span.start, Math.min(span.stop, span.start + 4)).map((token) => token.text).join(' '),
-      onclick: () => set({ run: n }),
+      onclick: () => set({ run: n, pick: null }),
     })) : []));
     which.hidden = answered.spans.length < 2;
     who.replaceChildren(...(answered.readers.length > 1 ? answered.readers.map(({ name, title }) => element('button', {
@@ -302,6 +310,8 @@ export async function mount(view) {
     fail(message(answer.error));
     body.hidden = Boolean(answer.error);
     if (answer.error) return;
+    const looked = ({ tokens, spans }) => JSON.stringify([tokens.map(({ text }) => text), spans.map(({ start, stop }) => [start, stop])]);
+    if (answered && state.pick && looked(answered) !== looked(answer)) keep({ pick: null });
     answered = answer;
     draw();
     view.root.dataset.state = 'ready';

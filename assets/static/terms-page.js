@@ -135,7 +135,8 @@ export async function buildPage(root, { set, attempt, switchOff }) {
   const switchRow = element('div', { class: 'ts-switches' }, switches, element('div', { class: 'ts-row' }, element('span', { class: 'ts-note', text: TEXT.where }), scopes));
   const families = region(TEXT.familiesRegion);
   families.append(familyTable());
-  part.results.append(part.otherRow, part.plain,
+  part.long = element('p', { class: 'ts-note', id: 'ts-long', hidden: true });
+  part.results.append(part.otherRow, part.long, part.plain,
     card('ts-parts', TEXT.parts, element('div', { class: 'ts-row' }, layer.label, head.label, stream.label), switchRow, part.maps, part.cell, part.windowRow, part.scale, part.unseen, part.check, part.rowDetails),
     card('ts-prediction', TEXT.prediction, gap.label, part.said, part.prediction),
     card('ts-distances', TEXT.distance, note(TEXT.distanceNote), reach.label, part.legend, part.distance, part.distanceSaid, part.edges, part.far, part.meansDetails, part.distanceFiles),

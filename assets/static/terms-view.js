@@ -248,6 +248,12 @@ export async function mount(view) {
     part.noneText.hidden = answer.offered.length > 0;
     part.otherRow.hidden = !other;
     part.otherText.textContent = t`${answer.reader} is taken apart in place of ${answer.bar}, with its own pieces.`;
+    const [shown, read] = [answer.columns.length, answer.tokens.length];
+    part.long.textContent = [
+      answer.truncated ? t`The text is long: ${answer.reader} reads ${read} of its ${format.count(answer.whole)} pieces.` : '',
+      shown < read ? t`The maps show ${shown} of ${read} pieces; the buttons below them lead to the others.` : '',
+    ].filter(Boolean).join(' ');
+    part.long.hidden = !part.long.textContent;
     drawMaps();
     drawRow();
     drawPrediction();

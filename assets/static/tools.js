@@ -138,7 +138,7 @@
       title: t`Draw positions as in pretraining. Each press takes the next seed.`,
     }, icon(...DICE), element('span', { text: t`Hide at random` }));
     const kinds = chooser('draw-kind', t`What is drawn`, Object.entries(KINDS), choice.kind, (kind) => choose({ kind }));
-    const rates = chooser('draw-rate', t`Share that is drawn`, RATES.map((rate) => [rate, `${rate} %`]), choice.rate,
+    const rates = chooser('draw-rate', t`Share that is drawn`, RATES.map((rate) => [rate, `${rate}\u00a0%`]), choice.rate,
       (rate) => choose({ rate: Number(rate) }));
     const lengths = element('div', { class: 'lengths-box', hidden: true });
     const clear = element('button', { type: 'button', class: 'quiet', id: 'clear', text: t`Show all` });

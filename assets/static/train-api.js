@@ -30,7 +30,7 @@ async function ask(path, options = {}) {
       ...options, headers: { 'x-cloze': 'train', 'x-cloze-owner': own(), ...(options.headers ?? {}) },
     });
   } catch {
-    throw Object.assign(new Error(SILENT), { silent: true });
+    throw Object.assign(new Error(SILENT), { silent: true }); // or nobody wants the answer any more
   }
   const values = await answer.json().catch(() => null);
   if (answer.ok && values !== null && !values.error) return values;
@@ -39,8 +39,8 @@ async function ask(path, options = {}) {
 }
 
 export const get = (path) => ask(path);
-export const post = (path, values = {}) => ask(path, {
-  method: 'POST', body: JSON.stringify(values), headers: { 'content-type': 'application/json' },
+export const post = (path, values = {}, signal = undefined) => ask(path, {
+  method: 'POST', body: JSON.stringify(values), headers: { 'content-type': 'application/json' }, signal,
 });
 export const sendText = (name, content, column = '') => ask(`texts?${new URLSearchParams({ name, column })}`, {
   method: 'POST', body: content, headers: { 'content-type': 'application/octet-stream' },

@@ -1,6 +1,6 @@
 // Training: a line chart as SVG with axes, baselines and a readout under the pointer.
 import { SVG, node } from './svg.js';
-import { figure } from './train-words.js';
+import { figure, namesOf } from './train-words.js';
 
 const { message, t, texts } = window.Cloze;
 const KNOWN = texts({ uniform: 'knows nothing', unigram_entropy: 'knows only how frequent pieces are' });
@@ -23,12 +23,13 @@ export function baselinesOf(feeds, what) {
   const shown = feeds.map((feed, tone) => ({ tone, live: feed.live, drawn: feed.records.some((each) => Number.isFinite(each[what] ?? each[`validation_${what}`])) }))
     .filter((each) => each.drawn);
   const groups = new Map();
+  const names = namesOf(feeds.map(({ live }) => live.summary));
   for (const { tone, live } of shown) {
     for (const [title, y] of ownBaselines(live, what)) {
       const text = live.task ? figure(what, y) : y.toFixed(2);
       const key = `${title}: ${text}`;
       if (!groups.has(key)) groups.set(key, { title, text, y, runs: [] });
-      groups.get(key).runs.push({ tone, name: live.summary.name });
+      groups.get(key).runs.push({ tone, name: names.get(live.summary.id) });
     }
   }
   return [...groups.values()].map(({ title, text, y, runs }) => (runs.length === shown.length ? { name: `${title}: ${text}`, y }

@@ -31,8 +31,10 @@ export function makeShellNote() {
       const own = [...(config.data?.texts ?? []), config.task?.set, config.task?.dev].filter((name) => name?.startsWith('texts/'));
       const files = [...new Set([...sent.map(({ name }) => name), ...own])];
       const models = [...new Set(runsIn(config))];
+      const [column, ...others] = new Set(sent.map((each) => each.column).filter(Boolean));
       const parts = [
         files.length ? t`Put this beside the file with the settings first: ${files.join(', ')}` : null,
+        others.length && !config.task ? t`The command reads one column of all tables, ${column}: rename ${others.join(', ')}.` : null,
         models.length ? t`In place of ${models.join(', ')} write the folder of that model; its run offers it as a download.` : null,
       ].filter(Boolean);
       root.hidden = !parts.length;

@@ -41,7 +41,7 @@ const MASKED = ['masked_token', 'span_boundary', 'distillation'];
 
 /** What is hidden, and from what it has to be guessed: each objective hides something else, or nothing. */
 function hidden({ masking, objectives }) {
-  const how = `${Math.round(masking.rate * 100)} %`;
+  const how = `${Math.round(masking.rate * 100)}\u00a0%`;
   const split = masking.split.map((share) => Math.round(share * 100)).join('/');
   const kind = MASKINGS[masking.kind] ?? masking.kind;
   const most = masking.longest > 1 ? t`At most ${masking.longest} words at a time.` : null;

@@ -8,7 +8,7 @@ import { chooseModel, copyButton } from './train-parts.js';
 import { forgetOwn, makeTexts } from './train-texts.js';
 import { duration, many, sentences } from './train-words.js';
 
-const { element, format, message, t } = window.Cloze;
+const { element, format, message, modelTitle, t } = window.Cloze;
 const read = (config, path) => path.split('.').reduce((part, key) => part?.[key], config);
 function put(config, path, value) {
   const keys = path.split('.');
@@ -68,16 +68,23 @@ export function makeForm({ onStarted }) {
   const start = button(TEXT.start, 'train-start', () => begin(), 'primary');
   const showBatch = button(TEXT.batch, 'train-batch', () => tryOut(showBatch, async () => batch.show(await post('preview', await form()))));
   const measure = button(TEXT.time, 'train-time', () => estimate());
+  let trial = null; // who goes through the recipes waits for the last one alone
   const estimate = () => tryOut(measure, async () => {
     const asked = JSON.stringify(config);
+    trial?.abort();
+    const { signal } = trial = new AbortController();
     time.textContent = TEXT.measuring;
     try {
-      const found = await post('estimate', await form());
+      const found = await post('estimate', await form(), signal);
       if (asked !== JSON.stringify(config)) return;
       const known = offer.presets.find(({ name: each }) => each === preset);
       if (known && JSON.stringify(known.config) === asked) { known.seconds = found.seconds; fillPresets(); }
       time.textContent = t`At most about ${duration(found.seconds)} on this machine as busy as it is now, at ${format.count(Math.round(found.tokens_per_second))} tokens per second.`;
-    } catch (error) { time.textContent = ''; throw error; }
+    } catch (error) {
+      if (signal.aborted) return;
+      time.textContent = '';
+      throw error;
+    }
   });
   const custom = element('span', { class: 'train-row' }, number('model.overrides.layers', TEXT.layers), number('model.overrides.width', TEXT.width));
   fresh.append(field(TEXT.family, family), field(TEXT.shape, shape), custom, number('tokenizer.vocabulary', TEXT.vocabulary));
@@ -282,7 +289,7 @@ export function makeForm({ onStarted }) {
       for (const control of [start, showBatch, measure]) control.disabled = !offer.enabled;
       if (first) build();
       from.replaceChildren(element('option', { value: '', text: TEXT.scratch }),
-        ...offer.models.map((model) => element('option', { value: model.name, text: model.title })));
+        ...offer.models.map((model) => element('option', { value: model.name, text: modelTitle(model.title) })));
       if (first && preset === null && source === null && offer.presets.length) use(offer.presets[0].config, offer.presets[0].name);
       else { fill(); check(); }
     } catch (error) { fail(error); }

@@ -2,6 +2,7 @@
 import { get, post } from './train-api.js';
 import { code, scroll } from './train-areas.js';
 import { makeBatch } from './train-batch.js';
+import { forShell, makeShellNote } from './train-command.js';
 import { copyButton } from './train-parts.js';
 import { forgetOwn, makeTexts } from './train-texts.js';
 import { duration, many } from './train-words.js';
@@ -14,7 +15,7 @@ const TEXT = texts({
   time: 'How long will it take?', measuring: 'Trying each entrant for a moment …', batch: 'Show the first batch', whose: 'Entrant',
   heads: ['Entrant', 'Family', 'Parameters', 'Steps', 'Operations', 'Time'],
   start: 'Start the race', json: 'All settings as experiment.json', apply: 'Use these settings', words: 'Hidden words to guess',
-  command: 'The same from the command line', name: 'Name', probeOf: (name) => t`linear probe: ${name}`,
+  command: 'The same from the command line', save: 'Save the settings as a file', name: 'Name', probeOf: (name) => t`linear probe: ${name}`,
 });
 // Path, label, step of the number field.
 const NUMBERS = [
@@ -68,7 +69,7 @@ export function makeRaceForm({ onStarted }) {
   const summary = element('p', { class: 'train-sum', role: 'status' });
   const json = element('textarea', { class: 'train-json', rows: '16', spellcheck: 'false', 'aria-label': TEXT.json });
   const command = code(TEXT.command);
-  command.textContent = 'python -m core_models.training.race race.json --runs runs/race';
+  const before = makeShellNote();
   const field = (label, input) => element('label', { class: 'train-field' }, element('span', { text: label }), input);
   const numbers = NUMBERS.map(([path, label, step]) => {
     const input = element('input', { type: 'number', id: `train-race-${path.replaceAll('.', '-')}`, step: step ?? '1', inputmode: 'decimal' });
@@ -121,7 +122,9 @@ export function makeRaceForm({ onStarted }) {
         element('button', { type: 'button', class: 'quiet outlined', id: 'train-race-apply', text: TEXT.apply, onclick: () => useJson() })),
       element('div', { class: 'train-end' }, summary, rows, time, problem, element('p', { class: 'train-actions' }, start, measure),
         element('p', { class: 'train-actions' }, showBatch, element('label', { class: 'train-whose' }, element('span', { text: TEXT.whose }), whose)),
-        element('details', {}, element('summary', { text: TEXT.command }), command, copyButton(command)))),
+        element('details', {}, element('summary', { text: TEXT.command }), command, before.root,
+          element('p', { class: 'train-actions' }, copyButton(command),
+            element('button', { type: 'button', class: 'quiet outlined', id: 'train-race-save', text: TEXT.save, onclick: () => save() }))))),
     batch.root);
 
   function box(value, text, on, toggle) {
@@ -190,6 +193,16 @@ export function makeRaceForm({ onStarted }) {
       fail(error);
       root.dataset.state = 'error';
     }
+    const called = fileName();
+    before.fill(config, reads.names());
+    command.textContent = `python -m core_models.training.race ${called}.json --runs runs/${called}`;
+  }
+
+  const fileName = () => (config.name ?? '').toLowerCase().replace(/[^a-z0-9]+/g, '-').replace(/^-|-$/g, '') || 'race';
+
+  async function save() {
+    const { download } = await import('./export.js');
+    download(`${fileName()}.json`, `${JSON.stringify(forShell(config, reads.names()), null, 2)}\n`, 'application/json');
   }
 
   function fillTable() {

@@ -31,7 +31,7 @@ const operations = (value) => {
   const power = value >= 1e15 ? 15 : value >= 1e12 ? 12 : value >= 1e9 ? 9 : value >= 1e6 ? 6 : 0;
   return `${Number((value / 10 ** power).toPrecision(3))}${{ 15: ' P', 12: ' T', 9: ' G', 6: ' M', 0: '' }[power]}`;
 };
-const share = (value) => (value === undefined || value === null ? '' : `${(value * 100).toFixed(1)} %`);
+const share = (value) => (value === undefined || value === null ? '' : `${(value * 100).toFixed(1)}\u00a0%`);
 
 export function makeRace(view, { onAgain, onGone, onChange }) {
   let current = null;

@@ -55,7 +55,7 @@ function confusion(result, labels) {
 }
 
 function labelTable(labels) {
-  const part = (value) => `${(value * 100).toFixed(1)} %`;
+  const part = (value) => `${(value * 100).toFixed(1)}\u00a0%`;
   return scroll(TEXT.labels, element('table', {},
     element('thead', {}, element('tr', {}, ...TEXT.columns.map((text) => element('th', { scope: 'col', text })))),
     element('tbody', {}, ...Object.entries(labels).map(([name, each]) => element('tr', {}, element('th', { scope: 'row' }, element('bdi', { text: name })),
@@ -129,7 +129,7 @@ export function makeResult() {
     root.replaceChildren(...parts);
     root.hidden = false;
     if (bins.length) {
-      const percent = (number) => `${Math.round(number * 100)} %`;
+      const percent = (number) => `${Math.round(number * 100)}\u00a0%`;
       const low = Math.min(...bins.map((bin) => bin.probability), 0.5);
       drawChart(chart, {
         series: [{ tone: 4, points: [[low, low], [1, 1]] }, { tone: 0, dots: true, points: bins.map((bin) => [bin.probability, bin.accuracy]) }],

@@ -11,7 +11,7 @@ import { makeRecord, makeSettings } from './train-parts.js';
 import { makeResult } from './train-result.js';
 import { makeSmall } from './train-small.js';
 import { makeTry } from './train-try.js';
-import { STATES, axisText, duration, figure, figureName, many, modelName } from './train-words.js';
+import { STATES, axisText, duration, figure, figureName, many, modelName, namesOf } from './train-words.js';
 
 const { element, asker, format, message, openTab, t, texts } = window.Cloze;
 const TEXT = texts({
@@ -247,7 +247,7 @@ export function makeRun(view, { onAgain, onTune, onGone, onChange }) {
     legend.hidden = ids.length < 2;
     legend.replaceChildren(...ids.map((id, tone) => element('li', {},
       element('span', { class: 'key', style: `background: var(${TONES[tone % TONES.length]})` }),
-      element('span', { text: feeds.get(id).live.summary.name }))));
+      element('span', { text: namesOf(ids.map((each) => feeds.get(each).live.summary)).get(id) }))));
     small.draw(ids.map((id) => feeds.get(id)), by, showX);
     record.fill(feed.records, keys);
     tellPoint();

@@ -100,7 +100,7 @@ export function makeScrub(openModel) {
 
   function verdict({ text: piece, probability }) {
     const root = element('span', { class: 'train-verdict', title: format.percent(probability) }, element('bdi', { text: piece }),
-      element('small', { text: `${Math.round(probability * 100)} %` }));
+      element('small', { text: `${Math.round(probability * 100)}\u00a0%` }));
     root.style.setProperty('--share', `${Math.round(probability * 70)}%`);
     return root;
   }
@@ -136,7 +136,7 @@ export function makeScrub(openModel) {
     caption.textContent = title;
     const chart = drawChart(host, {
       series: [{ tone: 1, points, dots: true }],
-      showX: (n) => (stops[n] === undefined ? '' : format.count(stops[n].at)), showY: (value) => `${Number((value * 100).toPrecision(3))} %`, height: 150,
+      showX: (n) => (stops[n] === undefined ? '' : format.count(stops[n].at)), showY: (value) => `${Number((value * 100).toPrecision(3))}\u00a0%`, height: 150,
       small: true, label: title,
     });
     chart?.mark(Number(slider.value));

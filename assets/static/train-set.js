@@ -8,7 +8,7 @@ const { element, format, message, t, texts } = window.Cloze;
 const TEXT = texts({
   set: 'Labelled set', own: 'my own table …',
   kind: 'What it asks', column: (role) => t`Column: ${role}`, none: 'none',
-  rows: 'First rows', raw: 'The table as it was read',
+  rows: 'Rows to learn from', raw: 'The table as it was read',
 });
 const KEPT = '*';
 export const KINDS = texts({
@@ -29,11 +29,13 @@ function labelBars(labels) {
   }));
 }
 
-function rowTable(rows) {
-  return scroll(TEXT.rows, element('table', { class: 'train-rows-table' },
-    element('tbody', {}, ...rows.map((row) => element('tr', {},
+function rowTable(rows, all) {
+  const table = element('table', { class: 'train-rows-table' },
+    element('tbody', {}, ...rows.map((row) => element('tr', {}, element('th', { scope: 'row', text: t`Row ${format.count(row.number)}` }),
       element('td', {}, element('bdi', { text: row.text }), row.pair ? element('small', {}, element('bdi', { text: row.pair })) : null),
-      element('td', {}, element('bdi', { text: row.said || '—' })))))));
+      element('td', {}, element('bdi', { text: row.said || '—' }))))));
+  const note = t`${format.count(rows.length)} of the ${format.count(all)} rows to learn from, with their numbers in the table.`;
+  return element('div', {}, scroll(TEXT.rows, table), element('p', { class: 'train-note', text: note }));
 }
 
 /** `onChange()` is called when task(), texts() or facts() has changed. */
@@ -91,7 +93,7 @@ export function makeSet({ onChange, onProblem }) {
       element('p', { class: 'train-sum', text: sentences(...lines) }),
       Object.keys(train.labels).length ? labelBars(train.labels) : null,
       facts.warnings.length ? element('ul', { class: 'train-warnings' }, ...facts.warnings.map((text) => element('li', { text: message(text) }))) : null,
-      rowTable(facts.rows)].filter(Boolean));
+      rowTable(facts.rows, train.rows)].filter(Boolean));
   }
 
   const rawTable = () => scroll(TEXT.raw, element('table', {},

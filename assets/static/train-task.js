@@ -7,7 +7,7 @@ import { chooseModel, copyButton } from './train-parts.js';
 import { makeSet } from './train-set.js';
 import { duration, many, sentences } from './train-words.js';
 
-const { element, format, message, t, texts } = window.Cloze;
+const { element, format, message, modelTitle, t, texts } = window.Cloze;
 const TEXT = texts({
   title: 'Fine-tune a model', set: 'What it learns', model: 'What it starts from', training: 'How it learns',
   from: 'Checkpoint', scratch: 'Compare with the same model without pretraining (takes as long again)',
@@ -15,6 +15,7 @@ const TEXT = texts({
   start: 'Start fine-tuning', batch: 'Show the first batch', time: 'How long will it take?', measuring: 'Trying it for two seconds …',
   command: 'The same from the command line', save: 'Save the settings as a file', copied: (id) => t`These are the settings of ${id}.`,
   resend: 'Its labelled file goes with it.', name: 'Name',
+  direction: 'This model reads from left to right: its first token, which stands for a text, sees nothing of it. Choose a model that reads both sides, or a set of tags or answers.',
 });
 const NUMBERS = [
   ['learning_rate', t`Learning rate`, 'any'], ['epochs', t`Epochs`], ['batch_size', t`Batch size`], ['max_length', t`Longest input`],
@@ -37,6 +38,7 @@ export function makeTaskForm({ onStarted }) {
   const note = element('p', { class: 'train-note', hidden: true });
   const fail = (error) => { problem.hidden = !error; problem.textContent = error?.message ?? error ?? ''; };
   const language = element('p', { class: 'train-warnings', role: 'status', hidden: true });
+  const direction = element('p', { class: 'train-warnings', role: 'status', hidden: true });
   const field = (label, input) => element('label', { class: 'train-field' }, element('span', { text: label }), input);
   const tick = (id, text) => {
     const box = element('input', { type: 'checkbox', id, onchange: () => changed() });
@@ -87,7 +89,7 @@ export function makeTaskForm({ onStarted }) {
   const root = element('div', { class: 'train-form train-task' },
     element('div', { class: 'card' }, element('h3', { text: TEXT.title }), off, note,
       section(TEXT.set, set.root),
-      section(TEXT.model, field(TEXT.from, from), language, apart.root, mix.root),
+      section(TEXT.model, field(TEXT.from, from), direction, language, apart.root, mix.root),
       section(TEXT.training, element('div', { class: 'train-row' }, ...numbers), scratch.root, field(TEXT.name, name)),
       element('div', { class: 'train-end' }, summary, time, problem,
         element('p', { class: 'train-actions' }, start, showBatch, measure),
@@ -132,6 +134,7 @@ export function makeTaskForm({ onStarted }) {
     clearTimeout(timer);
     time.textContent = '';
     batch.hide();
+    showFitting();
     root.dataset.state = refused ? 'error' : 'checking';
     arm();
     timer = setTimeout(check, 300);
@@ -142,6 +145,24 @@ export function makeTaskForm({ onStarted }) {
     for (const control of [start, showBatch, measure]) control.disabled = !offer?.enabled || !(copiedTask || set.facts());
   }
 
+  /** A text's class or score is read from its first token, which sees nothing of it where a model reads from left to right. */
+  function fitting(model) {
+    const kind = set.facts()?.kind;
+    return !model.left_to_right || !kind || ['tag', 'answer'].includes(kind) || (kind === 'regress' && apart.box.checked);
+  }
+
+  function showFitting() {
+    for (const option of from.options) {
+      const model = offer?.models.find(({ name: each }) => each === option.value);
+      if (!model) continue;
+      option.disabled = !fitting(model);
+      option.textContent = option.disabled ? t`${modelTitle(model.title)} – reads from left to right` : modelTitle(model.title);
+    }
+    const chosen = from.selectedOptions[0];
+    direction.hidden = !chosen?.disabled;
+    direction.textContent = direction.hidden ? '' : TEXT.direction;
+  }
+
   /** A model of the set's language, unless a person has chosen one; and a word where the languages differ. */
   function suit() {
     const facts = set.facts();
@@ -150,8 +171,8 @@ export function makeTaskForm({ onStarted }) {
     const wanted = facts.chinese ? 'zh' : 'en';
     const chosen = () => offer.models.find((model) => model.name === from.value);
     if (!byHand) {
-      const fitting = offer.models.filter((model) => model.language === wanted);
-      const usual = fitting.find((model) => offer.task.models.includes(model.name)) ?? fitting[0];
+      const able = offer.models.filter((model) => model.language === wanted && fitting(model));
+      const usual = able.find((model) => offer.task.models.includes(model.name)) ?? able[0];
       if (usual) from.value = usual.name;
     }
     const other = chosen()?.language;
@@ -208,7 +229,7 @@ export function makeTaskForm({ onStarted }) {
       off.hidden = offer.enabled;
       off.textContent = message(offer.off ?? '');
       const kept = from.value;
-      from.replaceChildren(...offer.models.map((model) => element('option', { value: model.name, text: model.title })));
+      from.replaceChildren(...offer.models.map((model) => element('option', { value: model.name, text: modelTitle(model.title) })));
       const [usual] = [...offer.task.models, offer.models[0]?.name].filter((name) => offer.models.some((model) => model.name === name));
       if (byHand && kept) chooseModel(from, kept);
       else from.value = offer.models.some((model) => model.name === kept) ? kept : usual ?? '';

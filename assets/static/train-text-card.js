@@ -1,18 +1,23 @@
-// Training: one text that was sent, as it was read: the first rows of a table with the chosen column, or the first documents.
+// Training: one text that was sent, as it was read: rows of a table with the chosen column, or the first documents.
 import { scroll } from './train-areas.js';
 import { size } from './train-words.js';
 
 const { element, format, t, texts } = window.Cloze;
 const TEXT = texts({
-  remove: 'Remove', rows: 'The first rows, as they are read', documents: 'The first documents, as they are read',
+  remove: 'Remove', rows: 'Rows of the table, as they are read', row: 'Row', documents: 'The first documents, as they are read',
   column: 'Column of the text',
 });
 
 function rowTable(text) {
   const table = element('table', { class: 'train-parsed' },
-    element('thead', {}, element('tr', {}, ...text.columns.map((name) => element('th', { scope: 'col' }, element('bdi', { text: name }))))),
-    element('tbody', {}, ...text.rows.map((row) => element('tr', {}, ...row.map((cell) => element('td', {}, element('bdi', { text: cell })))))));
-  return scroll(TEXT.rows, table);
+    element('thead', {}, element('tr', {}, element('th', { scope: 'col', text: TEXT.row }),
+      ...text.columns.map((name) => element('th', { scope: 'col' }, element('bdi', { text: name }))))),
+    element('tbody', {}, ...text.rows.map((row, n) => element('tr', {}, element('th', { scope: 'row', text: format.count(text.numbers[n]) }),
+      ...row.map((cell) => element('td', {}, element('bdi', { text: cell })))))));
+  const [shown, all] = [format.count(text.rows.length), format.count(text.of)];
+  const told = text.more ? t`${shown} of the first ${all} rows, from all their parts.`
+    : text.rows.length < text.of ? t`${shown} of ${all} rows, from all parts of the table.` : null;
+  return element('div', {}, scroll(TEXT.rows, table), told ? element('p', { class: 'train-note', text: told }) : null);
 }
 
 const documentList = (text) => scroll(TEXT.documents, element('ol', { class: 'train-documents' },
@@ -38,7 +43,7 @@ export function makeTextCard(entry, { id, onColumn, onRemove }) {
     if (!select) return;
     select.value = String(entry.column);
     for (const row of preview.querySelectorAll('tr')) {
-      [...row.children].forEach((cell, place) => cell.classList.toggle('chosen', place === entry.column));
+      [...row.children].forEach((cell, place) => cell.classList.toggle('chosen', place === entry.column + 1));
     }
   }
   select?.addEventListener('change', () => {

@@ -4,7 +4,7 @@ import { makeNew } from './train-new.js';
 import { makeRace } from './train-race.js';
 import { makeRun } from './train-run.js';
 import { silentNote, waiting } from './train-head.js';
-import { ACTIVE, STATES, figure, metricName, modelName } from './train-words.js';
+import { ACTIVE, STATES, figure, metricName, modelName, namesOf } from './train-words.js';
 
 const { element, keep, kept, place, setPlace, t, texts } = window.Cloze;
 const TEXT = texts({
@@ -14,6 +14,7 @@ const TEXT = texts({
   none: 'No runs yet.',
   list: 'Training runs',
   compare: 'Compare',
+  mine: 'your run',
 });
 const MOST_COMPARED = 8;
 const PERIOD = 1500;
@@ -41,6 +42,7 @@ const lower = (name) => name.replace(/^\p{Lu}(?=\p{Ll})/u, (letter) => letter.to
 function makeCard(choose, toggle) {
   const parts = {
     name: element('span', { class: 'train-name' }),
+    twin: element('span', { class: 'train-twin' }),
     state: element('span', { class: 'train-state' }),
     model: element('span', { class: 'train-note' }),
     bar: element('span', { class: 'train-fill' }),
@@ -48,7 +50,7 @@ function makeCard(choose, toggle) {
     silent: element('span', { class: 'train-note train-silent-note', hidden: true }),
   };
   const button = element('button', { type: 'button', class: 'train-card', onclick: () => choose() },
-    element('span', { class: 'train-line' }, parts.name, parts.state),
+    element('span', { class: 'train-line' }, element('span', { class: 'train-called' }, parts.name, parts.twin), parts.state),
     element('span', { class: 'train-bar', 'aria-hidden': 'true' }, parts.bar),
     element('span', { class: 'train-line train-last' }, parts.model, parts.loss), parts.silent);
   const box = element('input', { type: 'checkbox', onchange: () => toggle(box.checked) });
@@ -56,16 +58,18 @@ function makeCard(choose, toggle) {
     element('span', { text: TEXT.compare }));
   return {
     root: element('li', {}, button, compare),
-    fill(run, current, compared, comparable) {
+    /** name: what tells it from the others; mine: whether to say that it is this browser's. */
+    fill(run, name, mine, current, compared, comparable) {
       button.setAttribute('aria-current', current ? 'true' : 'false');
       button.dataset.run = run.id;
       button.dataset.state = run.state;
       parts.name.textContent = run.name;
+      parts.twin.textContent = name.slice(run.name.length).trim();
       parts.name.title = run.id;
       parts.state.textContent = STATES[run.state] ?? run.state;
       parts.state.dataset.state = run.state;
       parts.bar.style.transform = `scaleX(${run.steps ? run.step / run.steps : 0})`;
-      parts.model.textContent = run.place ? waiting(run).join(' · ') : modelName(run.model);
+      parts.model.textContent = run.place ? waiting(run).join(' · ') : [mine ? TEXT.mine : '', modelName(run.model)].filter(Boolean).join(' · ');
       parts.silent.textContent = silentNote(run) ?? '';
       parts.silent.hidden = !parts.silent.textContent;
       const { masked_token_loss: masked, loss } = run.last;
@@ -73,7 +77,7 @@ function makeCard(choose, toggle) {
       if (Number.isFinite(run.main?.value)) parts.loss.textContent = `${lower(metricName(run.main.name))} ${figure(run.main.name, run.main.value)}`;
       else parts.loss.textContent = shown === undefined || shown === null ? '' : t`loss ${shown.toFixed(2)}`;
       box.checked = compared;
-      box.setAttribute('aria-label', t`Compare ${run.name}`);
+      box.setAttribute('aria-label', t`Compare ${name}`);
       compare.hidden = current || !Number.isFinite(run.last.loss) || !comparable;
     },
   };
@@ -147,6 +151,8 @@ export async function mount(view) {
     const known = new Set(state.runs.map(({ id }) => id));
     for (const [id, card] of cards) if (!known.has(id)) { card.root.remove(); cards.delete(id); }
     const here = kindOf(state.current);
+    const names = namesOf(state.runs);
+    const others = state.runs.some(({ mine }) => !mine); // where all are one's own, nothing is to be told apart
     state.runs.forEach((each, n) => {
       let card = cards.get(each.id);
       if (!card) {
@@ -158,7 +164,7 @@ export async function mount(view) {
         });
         cards.set(each.id, card);
       }
-      card.fill(each, each.id === state.current, state.compared.has(each.id), here !== 'race' && each.kind === here);
+      card.fill(each, names.get(each.id), others && each.mine, each.id === state.current, state.compared.has(each.id), here !== 'race' && each.kind === here);
       if (list.children[n] !== card.root) list.insertBefore(card.root, list.children[n] ?? null);
     });
     list.classList.toggle('comparing', Boolean(state.current));

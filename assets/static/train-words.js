@@ -44,14 +44,14 @@ const SHARES = /accuracy|f1$|share|found|lucky|exact|precision|recall|calibratio
 
 /** A figure at an axis. */
 export function axisText(key, value) {
-  if (SHARES.test(key)) return `${Math.round(value * 1000) / 10} %`;
+  if (SHARES.test(key)) return `${Math.round(value * 1000) / 10}\u00a0%`;
   if (key === 'learning_rate') return value === 0 ? '0' : value < 1e-4 ? value.toExponential(1).replace('.0e', 'e') : String(Number(value.toPrecision(3)));
   return value >= 10_000 ? `${Math.round(value / 1000)} k` : format.count(Number(value.toPrecision(4)));
 }
 
 export function figure(key, value) {
   if (value === null || value === undefined) return '';
-  if (SHARES.test(key)) return `${(value * 100).toFixed(1)} %`;
+  if (SHARES.test(key)) return `${(value * 100).toFixed(1)}\u00a0%`;
   if (key === 'learning_rate') return value === 0 ? '0' : value.toPrecision(3).replace(/\.?0+(e|$)/, '$1');
   if (/tokens/.test(key) && !/loss/.test(key)) return format.count(Math.round(value));
   return value >= 100 ? value.toFixed(1) : value.toFixed(3);
@@ -72,6 +72,13 @@ export function duration(seconds) {
 
 export function size(bytes) {
   return bytes < 1e6 ? `${Math.max(1, Math.round(bytes / 1024))} KB` : `${(bytes / 2 ** 20).toFixed(1)} MB`;
+}
+
+/** What runs are called, by id: those of one name bear the end of their id, too. */
+export function namesOf(runs) {
+  const count = new Map();
+  for (const { name } of runs) count.set(name, (count.get(name) ?? 0) + 1);
+  return new Map(runs.map(({ id, name }) => [id, count.get(name) > 1 ? `${name} · ${id.split('-').at(-1)}` : name]));
 }
 
 const FAMILY = {

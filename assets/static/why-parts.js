@@ -130,7 +130,7 @@ export function sumCheck(answer, method) {
   if (share === null) {
     return element('p', { class: 'wy-check', 'data-sum': sum, 'data-error': error, text: t`The baseline gives the same answer as the sentence (${number(value)}), so there is nothing to share out.` });
   }
-  const percent = share < 0.00005 ? '< 0.01 %' : `${(share * 100).toFixed(2)} %`;
+  const percent = share < 0.00005 ? '< 0.01\u00a0%' : `${(share * 100).toFixed(2)}\u00a0%`;
   const wrong = share > 0.05;
   return element('p', { class: `wy-check${wrong ? ' wrong' : ''}`, 'data-sum': sum, 'data-error': error },
     element('b', { text: wrong ? '✗ ' : '✓ ' }),

@@ -24,7 +24,7 @@ export const working = (id, cancel) => {
   const show = ({ share, ahead }) => {
     root.hidden = false;
     bar.value = share;
-    said.textContent = ahead ? t`${ahead} before you` : `${Math.round(share * 100)} %`;
+    said.textContent = ahead ? t`${ahead} before you` : `${Math.round(share * 100)}\u00a0%`;
   };
   return { root, show, hide: () => { root.hidden = true; } };
 };

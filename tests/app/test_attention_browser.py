@@ -137,7 +137,7 @@ def test_the_arrows_beside_the_title_step_through_all_heads(tab):
 
 
 def shares_in(sentence):
-    return [float(number) / 100 for number in re.findall(r"([\d.]+) %", sentence)]
+    return [float(number) / 100 for number in re.findall(r"([\d.]+)\xa0%", sentence)]
 
 
 def test_pointing_at_a_token_tells_where_it_looks(tab, trace_of):

@@ -123,7 +123,7 @@ def test_claims_are_shown_with_source_and_difference(tab):
     tab.page.wait_for_selector(f'{ROOT}[data-claims="ready"]')
     row = tab.page.locator(".budget-claims tr", has_text="Multilingual BERT")
     assert "177.9" in row.inner_text()
-    assert "38 % lower" in row.inner_text()
+    assert "38\xa0% lower" in row.inner_text()
     assert row.get_attribute("data-off") == "much"
 
 

@@ -67,12 +67,36 @@ def test_too_few_reports_say_nothing_about_the_curve():
 
 def test_a_plateau_at_the_unigram_entropy():
     flat = [*falling(8.0, 6.1, 5), *[6.05] * 15]
-    early = examine(Case(records=reports(flat), status=STATUS, config=CONFIG))
+    long = CONFIG | {"steps": 4_000}
+    early = examine(Case(records=reports(flat), status=STATUS, config=long))
     assert [(f.kind, f.level) for f in early] == [("plateau", "hint")]
+    assert early[0].cure.startswith("Wait")
+    (stopped,) = examine(
+        Case(records=reports(flat), status=STATUS | {"state": "stopped"}, config=long)
+    )
+    assert stopped.cure.startswith("Continue it")
     late = examine(Case(records=reports(flat, tokens=20_000), status=STATUS, config=CONFIG))
     assert [(f.kind, f.level) for f in late] == [("plateau", "problem")]
     assert "6.05" in late[0].text
     assert "6.00" in late[0].text
+
+
+def test_a_run_of_a_few_steps_is_called_short_and_nothing_worse():
+    """Sixty steps end beside the plateau, or above it; neither rate nor size is to blame."""
+    config = CONFIG | {"steps": 60, "schedule": {"warmup": 6}}
+    for losses in ([8.0, 6.3, *[6.1] * 8], falling(8.0, 7.0, 10)):
+        records = reports(losses, every=6, tokens=1_000)
+        for state in ("finished", "running", "stopped"):
+            status = STATUS | {"state": state}
+            (found,) = examine(Case(records=records, status=status, config=config))
+            assert (found.kind, found.level) == ("short", "hint")
+            assert "3,000,000 tokens; this run reads 60,000 in all" in found.text
+            assert found.cure.startswith("Train for more steps: about 3,600 instead of 60.")
+    # What a BERT has not read enough for is enough for a DeBERTa.
+    records = reports([*falling(8.0, 6.1, 5), *[6.05] * 15])
+    for family, kind in (("bert", "short"), ("deberta", "plateau")):
+        status = {"state": "finished", "family": family}
+        assert kinds(records, status, {"steps": 400}) == [kind]
 
 
 def test_passing_the_entropy_on_the_way_down_is_no_plateau():
@@ -227,9 +251,13 @@ def test_a_generator_on_the_plateau_is_told_as_the_generators():
     records = detecting([BLIND * 0.7] * 20)
     for record in records:
         record["masked_token_loss"] = 6.05
-    found = {f.kind: f for f in examine(Case(records=records, status=STATUS, config=CONFIG))}
+    config = CONFIG | {"steps": 100_000}
+    found = {f.kind: f for f in examine(Case(records=records, status=STATUS, config=config))}
     assert found["plateau"].text.startswith("The generator's loss stands at 6.05")
     assert found["detects"].level == "good"
+    short = [record | {"tokens": record["step"] * 100} for record in records]
+    found = {f.kind: f for f in examine(Case(records=short, status=STATUS, config=CONFIG))}
+    assert found["short"].text.startswith("The generator's loss is 6.05, and 6.00")
 
 
 @pytest.mark.parametrize("objective", ["permutation", "causal"])
@@ -245,10 +273,11 @@ def test_other_losses_over_pieces_get_the_same_verdicts(objective):
         return {finding.kind: finding for finding in examine(case)}
 
     flat = [*falling(8.0, 6.1, 5), *[6.05] * 15]
-    assert verdicts(flat)["plateau"].level == "hint"
+    assert verdicts(flat)["short"].level == "hint"
+    assert verdicts(flat, tokens=4_000)["plateau"].level == "hint"
     assert verdicts(flat, tokens=20_000)["plateau"].level == "problem"
     words = "words before" if objective == "causal" else "words around the gap"
-    assert words in verdicts(flat)["plateau"].text
+    assert words in verdicts(flat, tokens=20_000)["plateau"].text
     assert list(verdicts(falling(8.0, 7.4, 25))) == ["slow"]
     assert list(verdicts(HEALTHY, [5.0, 4.5, 4.2, 4.4, 4.6])) == ["overfitting", "context"]
     assert words in verdicts(HEALTHY)["context"].text

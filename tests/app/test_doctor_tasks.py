@@ -47,6 +47,9 @@ def test_the_doctor_sees_rows_learned_by_heart():
     falling = [0.7, 0.5, 0.3, 0.2, 0.1, 0.05]
     assert kinds([0.8] * 6, [0.6, 0.5, 0.5, 0.6, 0.7, 0.8], training=falling) == ["memorised"]
     assert kinds([0.8] * 6, [0.6, 0.5, 0.5, 0.5, 0.5, 0.5], training=falling) == []
+    # What counts went on rising, so fewer epochs would be no cure.
+    rising = [0.5, 0.6, 0.6, 0.7, 0.8, 0.8]
+    assert "memorised" not in kinds(rising, [0.6, 0.5, 0.5, 0.6, 0.7, 0.8], training=falling)
 
 
 def measured(kind, main, majority, values, **more):

@@ -151,3 +151,19 @@ def test_models_begin_with_one_that_reads_another_way(shown):
     assert answer["causal"]
     assert answer["svg"].count(">Who looks at whom<") == 4  # heading and title of each
     assert asyncio.run(mask_sections.answer(mask_models.models, shown, ask()))["svg"] is None
+
+
+def test_the_picture_of_several_models_marks_the_hidden_word(shown):
+    model = shown.model("tiny-masked")
+    capital, spain = (positions(model, TEXT, word) for word in ("capital", "Spain"))
+    found = asyncio.run(
+        mask_sections.answer(mask_models.models, shown, ask(*capital, *spain, at=capital[0]))
+    )
+    loud = [
+        text.text
+        for text in ElementTree.fromstring(found["svg"]).iter(f"{SVG}text")
+        if text.get("fill") == "#c4500a"
+    ]
+    assert loud == ["3", "3 capital"] * 2
+    assert ">In place of “capital”<" in found["svg"]
+    assert ">Also hidden: Spain<" in found["svg"]

@@ -185,6 +185,29 @@ def test_every_summand_belongs_to_one_word(others):
     assert sum(value for value in sums if value is not None) == pytest.approx(result.total)
 
 
+def test_a_word_without_a_piece_has_neither_rank_nor_probability(others):
+    """What stands at its place is [UNK], which is a word of nobody's sentence."""
+    text = "I saw a 🦖 in Spain."
+    found = ask(others, mask_sections.layers, 4, text=text)
+    assert [line["kinds"] for line in found["lines"]] == [["best"], ["second"]]
+    assert found["notes"] == [
+        "“🦖” is not in the model's vocabulary: it has neither a rank nor a probability."
+    ]
+    assert "[UNK]" not in found["csv"]
+    found = ask(others, mask_sections.together, 4, 6, text=text)
+    assert found["own"] is None
+    assert len(found["notes"]) == 1
+    assert "given" not in found["csv"]
+    (entry,) = ask(others, mask_models.models, 4, text=text, models=[MODEL])["models"]
+    assert entry["own"] is None
+    assert "neither a rank" in entry["note"]
+    assert [value is None for value in entry["words"]] == [n == 3 for n in range(7)]
+    known = [value for value in entry["words"] if value is not None]
+    assert entry["perplexity"] == pytest.approx(math.exp(-sum(known) / 6))
+    # The rest of a text is answered as before.
+    assert ask(others, mask_sections.together, 6, text=text)["own"] is not None
+
+
 @pytest.mark.parametrize(
     "section", [mask_sections.together, mask_sections.word, mask_sections.layers]
 )

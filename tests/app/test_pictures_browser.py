@@ -36,7 +36,7 @@ TABS = {
 OF_ITS_OWN = ("budget", "meaning")
 """Tabs whose pictures do not show the sentence."""
 MODES = {
-    "heads": ("bert-mini，第", "从", "到", "显示1 %以上的连线"),
+    "heads": ("bert-mini，第", "从", "到", "显示1\xa0%以上的连线"),
     "combined": ("个头的平均", "从", "到"),
     "rollout": ("由什么组成", "每一层之后的展开", "第1层之后"),
     "norms": ("注意力", "给出向量的范数"),

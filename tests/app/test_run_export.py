@@ -262,6 +262,21 @@ def test_fine_tuned_heads_open_completely_and_answer_the_same(runs, tmp_path, na
     torch.testing.assert_close(ours.reshape(wanted.shape), wanted, atol=1e-5, rtol=1e-5)
 
 
+@pytest.mark.parametrize(("head", "says"), [("regress", "answer"), ("similarity", "cosine")])
+def test_the_card_says_how_scores_are_had_back_from_answers(runs, tmp_path, head, says):
+    """The folder alone answers in 0..1, whatever the scale of its set."""
+    made = model().with_head(head, generator=torch.Generator().manual_seed(3)).eval()
+    task = {"kind": "regress", "labels": [], "scale": [-2.5, 5.0]}
+    run = finished(runs, made, status={"objectives": {head: 1.0}, "task": task})
+    _, (top,) = unpacked(runs, run, tmp_path / "zip")
+    card = (tmp_path / "zip" / top / "README.md").read_text()
+    assert f"{says}" in card.split("is no score yet")[0].splitlines()[-1]
+    assert "0 for the lowest score of its set (-2.5) and 1 for the highest (5)" in card
+    line = next(line for line in card.splitlines() if line.startswith("score ="))
+    for answer, score in ((0.0, -2.5), (1.0, 5.0), (0.5, 1.25)):
+        assert eval(line.partition("=")[2], {"answer": answer}) == score
+
+
 @pytest.mark.parametrize(
     ("head", "options", "words"),
     [
@@ -286,7 +301,8 @@ LINES = "the cat sees the dog .\nthe dog hears a bird .\na bird likes the cat .\
 @pytest.mark.usefixtures("in_process")
 def test_runs_that_were_really_trained(runs, tmp_path):
     """A detector with its generator, then a fine-tuning that begins with it."""
-    sent = runs.inbox.save("cats.txt", (LINES * 20).encode())
+    text = "".join(LINES.replace("dog .", f"dog {number} .") for number in range(20))
+    sent = runs.inbox.save("cats.txt", text.encode())
     config = {
         "name": "detector",
         "model": {"size": "electra-small", "overrides": TINY | {"embedding_width": 32}},

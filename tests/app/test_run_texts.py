@@ -2,7 +2,7 @@
 
 import pytest
 
-from app import run_form, run_sources, run_tasks, run_texts
+from app import run_form, run_sources, run_tables, run_tasks, run_texts
 from core_models import InputError
 from core_models.data import sources, tables
 
@@ -79,6 +79,23 @@ def test_tables_with_other_columns_are_read_by_the_check_and_by_the_run_alike(ma
     # What is sent beside the copied texts does not write over one of the same name.
     copy = runs.create(again, texts=[f"{first.id}.1"], source=run)
     assert runs.config(copy)["data"]["texts"][2] == "texts/ok-text-2.txt"
+
+
+def test_a_preview_stands_for_the_whole_table(make_runs):
+    """The first rows of a table that is sorted say nothing of the others."""
+    rows = "".join(f"{n},A {'cat' if n < 40 else 'dog'} sees number {n}.\n" for n in range(100))
+    text = make_runs().inbox.save("sorted.csv", f"n,text\n{rows}".encode())
+    assert text.numbers == (1, 21, 41, 61, 81)
+    assert [row[0] for row in text.rows] == ["0", "20", "40", "60", "80"]
+    assert (text.of, text.more) == (100, False)
+
+
+def test_rows_that_stand_for_a_table_are_some_of_each_label_in_its_order():
+    labels = ["good"] * 60 + ["bad"] * 30 + ["mixed"]
+    assert run_tables.representative(labels, 5) == [0, 30, 60, 75, 90]
+    assert run_tables.representative(labels[:3], 5) == [0, 1, 2]
+    assert run_tables.representative(labels, 2) == [0, 60]
+    assert run_tables.representative([], 5) == []
 
 
 @pytest.mark.parametrize("column", ["99", "0"])

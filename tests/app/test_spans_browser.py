@@ -138,6 +138,25 @@ def test_a_link_restores_the_view(cloze, visit, session):
     assert broken.page.get_attribute('[data-inside="mask"]', "aria-pressed") == "true"
 
 
+def test_words_that_were_chosen_and_not_yet_hidden_are_in_the_link(cloze, visit):
+    tab = Tab(cloze)
+    tab.page.select_option("#sp-first", "1")
+    tab.page.select_option("#sp-length", "4")
+    tab.page.locator("[data-inside=random]").click()
+    tab.settle()
+    lists = "['sp-first', 'sp-length'].map((id) => document.getElementById(id).value)"
+    assert tab.page.evaluate(lists) == ["1", "4"]
+    other = Tab(visit(link=tab.page.evaluate("location.hash")))
+    assert other.page.evaluate(lists) == ["1", "4"]
+    other.page.click("#sp-hide")
+    other.page.wait_for_function(
+        "document.querySelectorAll('.view-spans .sp-column.hidden').length >= 4"
+    )
+    # They are of what is hidden now: another run has words of its own.
+    cloze.at(3).click()
+    tab.page.wait_for_function(f"({lists}).join() !== '1,4'")
+
+
 def test_a_draw_hides_spans_in_the_bar(cloze, session):
     tab = Tab(cloze)
     tab.page.click("#sp-draw")

@@ -57,7 +57,7 @@ def open_tab(visit):
 
 def value(page, name):
     text = page.inner_text(f'{ROOT} .ts-cell [data-term="{name}"]').replace("−", "-")
-    return float(text.removesuffix(" %"))
+    return float(text.removesuffix("\xa0%"))
 
 
 def test_one_cell_is_read_in_every_map_and_adds_up(open_tab, session):
@@ -124,6 +124,16 @@ def test_switching_terms_changes_map_and_prediction(open_tab, session):
     settle(page)
     assert page.locator(f'{ROOT} [data-map="change"]').count() == 0
     assert page.locator("#ts-prediction td.after").count() == 0
+
+
+def test_a_text_that_is_cut_is_told_with_its_numbers(open_tab, session):
+    page = open_tab("deberta-tiny").page
+    assert not page.locator("#ts-long").is_visible()
+    text = "A lake is cold. " * 80
+    whole = len(session.model("deberta-tiny").tokenizer.encode(text, max_length=99_999).ids)
+    page.fill("#sentence-text textarea", text)
+    page.locator("#ts-long", has_text=f"reads 512 of its {whole:,} pieces").wait_for()
+    assert "The maps show 40 of 512 pieces" in page.inner_text("#ts-long")
 
 
 def test_a_plain_model_says_so_and_opens_another(open_tab):

@@ -202,6 +202,9 @@ def test_odd_sentences_and_huge_numbers_are_answered(session):
     assert (one["layer"], one["head"], one["error"]) == (1, 1, None)
     long = ask(session, model="deberta-tiny", text="word " * 900, reach=640, first=10**6)
     assert long["truncated"]
+    whole = session.model("deberta-tiny").tokenizer.encode("word " * 900, max_length=99_999)
+    assert long["whole"] == len(whole.ids) > 900
+    assert one["whole"] == len(one["tokens"])
     assert long["columns"][-1] == 511
     assert len(long["columns"]) == terms.MOST_SHOWN
     assert len(json.dumps(long)) < 300_000

@@ -6,6 +6,7 @@ import pytest
 
 from core_models.training import settings, task_settings
 from core_models.training.process import new_run
+from core_models.training.race import new_race
 from tests.app.test_train_forms_browser import DOCUMENTS, TINY, open_form, settle
 from tests.app.test_train_task_browser import ROWS
 from tests.app.test_train_tasks import RACE
@@ -59,7 +60,8 @@ def test_a_copied_table_shows_its_rows_and_its_own_name(visit, own):
             page.click("#train-again")
             page.wait_for_selector(".train-task[data-state=ready]")
         page.locator(".train-about", has_text="rows to learn from").wait_for()
-        assert page.locator(".train-rows-table tr").count() == 5
+        assert page.locator(".train-rows-table tr").count() >= 5
+        page.get_by_text("of the 68 rows to learn from, with their numbers in the table").wait_for()
         chosen = page.locator("#train-set option:checked").inner_text()
         assert chosen.startswith("first" if run == own[0] else "second")
         assert page.is_enabled("#train-task-start")
@@ -96,6 +98,29 @@ def test_settings_of_a_fine_tuning_name_its_table(visit, tmp_path, own):
     saved.value.save_as(tmp_path / "task.json")
     made = new_run(tmp_path / "task.json", tmp_path / "run")
     assert task_settings.read(made).task.set == str(tmp_path / "mine.csv")
+
+
+def test_settings_of_a_race_name_what_was_sent(visit, tmp_path):
+    """The command once ran on the shipped text alone, without a word."""
+    page = open_form(visit)
+    page.click("#train-kind-race")
+    page.wait_for_selector(".train-race-form[data-state=ready]")
+    page.fill("#train-race-paste", DOCUMENTS)
+    page.locator("#train-race-paste").blur()
+    page.fill("#train-race-name", "Mine and yours")
+    page.get_by_text("The same from the command line").locator("visible=true").click()
+    page.get_by_text("settings first: pasted.txt").wait_for()
+    command = page.locator(".train-race-form pre.code").inner_text()
+    assert "race mine-and-yours.json --runs runs/mine-and-yours" in command
+    with page.expect_download() as saved:
+        page.click("#train-race-save")
+    assert saved.value.suggested_filename == "mine-and-yours.json"
+    saved.value.save_as(tmp_path / "race.json")
+    (tmp_path / "pasted.txt").write_text(DOCUMENTS)
+    made = new_race(tmp_path / "race.json", tmp_path / "run")
+    read = json.loads(made.read_text())["data"]["texts"]
+    assert str(tmp_path / "pasted.txt") in read
+    assert len(read) == 2
 
 
 def test_a_race_says_why_one_of_its_runs_failed(visit, runs):

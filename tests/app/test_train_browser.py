@@ -199,7 +199,7 @@ def test_the_chart_its_table_and_its_files_hold_the_reports(visit, runs, finishe
         page.click("#train-png-file")
     assert file.value.path().read_bytes().startswith(b"\x89PNG")
     page.select_option("#train-figure", "masked_token_accuracy")
-    assert "30.0 %" in page.inner_text(".train-readout")
+    assert "30.0\xa0%" in page.inner_text(".train-readout")
 
 
 def test_runs_are_compared_copied_and_deleted_after_asking_twice(visit, runs, finished):

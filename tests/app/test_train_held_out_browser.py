@@ -89,7 +89,7 @@ def test_held_out_examples_show_what_was_hidden_and_what_was_said(visit, make):
     assert words == "the cat<b>dog</b> sleep✓s."  # under "cat" what was said, under "ep" a tick
     first = passage.locator(".train-asked").first
     assert first.get_attribute("data-wrong") == "yes"
-    assert "25.0 %" in first.get_attribute("title")
+    assert "25.0\xa0%" in first.get_attribute("title")
     assert "right is “cat”; loss 2.50" in first.get_attribute("title")
     assert "Loss 4.25 nats for each of 2 tokens" in page.inner_text(".train-extremes li")
     page.click(".train-held-out summary")

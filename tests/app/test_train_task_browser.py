@@ -89,8 +89,8 @@ def test_a_table_of_ones_own_becomes_a_model_that_is_tried(visit, runs, tiny):
         row.get_attribute("data-name"): row.locator("b").inner_text()
         for row in page.locator(".train-result .train-bars li").all()
     }
-    assert shown["model"] == f"{found['metrics']['accuracy'] * 100:.1f} %"
-    assert shown["majority"] == "50.0 %"
+    assert shown["model"] == f"{found['metrics']['accuracy'] * 100:.1f}\xa0%"
+    assert shown["majority"] == "50.0\xa0%"
     assert {"bag_of_words", "from_scratch"} <= set(shown)
     assert found["metrics"]["accuracy"] > 0.5
     cells = page.locator(".train-confusion tbody td").all_inner_texts()
@@ -204,8 +204,8 @@ def test_a_race_of_two_ends_with_one_chart_and_a_table(visit, runs):
     rows = runs.folder(run).table()
     for row in rows:
         text = page.inner_text(f'.train-results tr[data-entrant="{row["name"]}"]')
-        assert f"{row['probes']['sentiment']['value'] * 100:.1f} %" in text
-    assert "majority 50.0 %" in page.inner_text(".train-yard")
+        assert f"{row['probes']['sentiment']['value'] * 100:.1f}\xa0%" in text
+    assert "majority 50.0\xa0%" in page.inner_text(".train-yard")
     assert page.locator(".train-race .train-svg path.line:not(.held-out)").count() == 2
     with page.expect_download() as file:
         page.click("#train-race-csv")

@@ -1,0 +1,103 @@
+"""Trials before a run: one at a time, and none for whoever has gone or has just been told."""
+
+import json
+import socket
+import time
+from queue import Queue
+from threading import Event, active_count
+from urllib.parse import urlsplit
+
+import pytest
+
+from app import run_preview
+from core_models import InputError
+from core_models.training import estimate as estimates
+
+TINY = {
+    "name": "Tiny",
+    "model": {"size": "bert-mini", "overrides": {"layers": 1, "width": 32, "heads": 2}},
+    "tokenizer": {"vocabulary": 120},
+    "data": {"texts": ["primer/english-*.txt"], "max_length": 16},
+    "objectives": {"masked_token": 1.0},
+    "steps": 50,
+    "threads": 1,
+}
+
+
+@pytest.fixture
+def tried(monkeypatch):
+    """Configs that are really timed, each in no time."""
+    found = []
+    real = estimates.estimate
+
+    def estimate(options, beside, **more):
+        found.append(options)
+        return real(options, beside, **(more | {"seconds": 0.0}))
+
+    monkeypatch.setattr(estimates, "estimate", estimate)
+    monkeypatch.setattr(run_preview, "_KNOWN", {})
+    return found
+
+
+def test_what_was_just_measured_is_told_again(make_runs, tried, monkeypatch):
+    runs = make_runs()
+    first = run_preview.estimate(runs, TINY, [], None)
+    assert run_preview.estimate(runs, TINY | {"name": "Other", "seed": 7}, [], None) == first
+    assert len(tried) == 1
+    run_preview.estimate(runs, TINY | {"steps": 60}, [], None)
+    assert len(tried) == 2
+    monkeypatch.setattr(run_preview, "_FRESH", 0.0)
+    run_preview.estimate(runs, TINY, [], None)
+    assert len(tried) == 3
+
+
+def test_texts_of_ones_own_are_always_tried(make_runs, tried):
+    runs = make_runs()
+    text = runs.inbox.save("own.txt", b"The cat sat .\nThe dog ran .\n")
+    config = TINY | {"data": {"texts": [], "max_length": 16}}
+    for _ in range(2):
+        run_preview.estimate(runs, config, [text.id], None)
+    assert len(tried) == 2
+    assert run_preview.known_seconds(config) is None
+
+
+def test_others_are_told_to_come_again(make_runs, tried, monkeypatch):
+    monkeypatch.setattr(run_preview, "PATIENCE", 0.3)
+    with run_preview._ONE, pytest.raises(InputError, match="Ask again in a moment"):
+        run_preview.estimate(make_runs(), TINY, [], None)
+    assert run_preview.estimate(make_runs(), TINY, [], None)["steps"] == 50
+
+
+def ask(server: str, name: str) -> socket.socket:
+    """A page that asks how long a form takes and waits for the answer."""
+    parts = urlsplit(server)
+    body = json.dumps({"config": TINY | {"name": name}}).encode()
+    page = socket.create_connection((parts.hostname, parts.port))
+    head = f"POST /train/estimate HTTP/1.1\r\nHost: {parts.netloc}\r\nx-cloze: train\r\n"
+    page.sendall(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
+    return page
+
+
+def test_tries_wait_in_turn_and_who_has_gone_is_passed_over(server, monkeypatch):
+    """Tries of one page after the other, and none of a page that was closed while it waited."""
+    begun, go = Queue(), Event()
+
+    def estimate(runs, config, texts, source):
+        begun.put(config["name"])
+        go.wait(20)
+        return {}
+
+    monkeypatch.setattr(run_preview, "estimate", estimate)
+    with ask(server, "first"):
+        assert begun.get(timeout=10) == "first"
+        with ask(server, "second") as second, ask(server, "third") as third:
+            before = active_count()
+            time.sleep(0.5)
+            assert begun.empty()
+            second.close()
+            time.sleep(0.8)
+            assert active_count() <= before  # who waits holds no thread
+            go.set()
+            assert begun.get(timeout=10) == "third"
+            assert b"200" in third.recv(64)
+    assert begun.empty()

@@ -1,0 +1,94 @@
+"""A class on one server: nobody waits for those who wait, and closed pages are forgotten."""
+
+import asyncio
+import json
+import threading
+import time
+import urllib.request
+from types import SimpleNamespace
+
+import pytest
+
+from app import main, run_preview, run_routes
+from app.settings import Settings
+from core_models import InputError
+
+WAITING = 12
+"""More than the threads that Python itself gives two cores, six."""
+
+
+def test_visitors_who_wait_for_a_trial_hold_up_no_other_page(server, monkeypatch):
+    going_on, begun = threading.Event(), threading.Semaphore(0)
+
+    def trial(*_, **__):
+        begun.release()
+        going_on.wait(20)
+        return {}
+
+    monkeypatch.setattr(run_preview, "estimate", trial)
+    headers = {run_routes.HEADER: "train"}
+
+    def ask(path, body=None):
+        request = urllib.request.Request(f"{server}/train/{path}", data=body, headers=headers)
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            return json.load(answer)
+
+    threads = [
+        threading.Thread(target=ask, args=("estimate", b'{"config": {}}')) for _ in range(WAITING)
+    ]
+    for thread in threads:
+        thread.start()
+    assert begun.acquire(timeout=10)
+    time.sleep(0.2)  # the others have come, too
+    answered = threading.Event()
+    other = threading.Thread(target=lambda: (ask("runs"), answered.set()))
+    other.start()
+    try:
+        assert answered.wait(10), "a page that only looks waits for the trials of others"
+    finally:
+        going_on.set()
+        for thread in (*threads, other):
+            thread.join()
+
+
+def test_gradio_remembers_a_bounded_number_of_pages(session, runs, monkeypatch):
+    """An eighth of a megabyte each: ten thousand would be more than a gigabyte."""
+    given = {}
+    blocks = SimpleNamespace(launch=lambda **options: (given.update(options), "", ""))
+    page = SimpleNamespace(blocks=blocks, renew=lambda _: None)
+    monkeypatch.setattr(main, "build", lambda *_: page)
+    main.start(session, Settings(), runs)
+    assert 100 <= given["state_session_capacity"] <= 1_000
+
+
+def test_a_class_that_asks_the_same_at_once_shares_the_work(session):
+    """Thirty pages open a tab with one sentence; one of them leaves, and one asks later."""
+    made = []
+
+    def work():
+        made.append(threading.current_thread().name)
+        time.sleep(0.05)
+        return {"answer": 1}
+
+    async def ask():
+        return await session.compute_once(("kept", "once"), work, 1_000)
+
+    async def lesson():
+        pages = [asyncio.create_task(ask()) for _ in range(30)]
+        await asyncio.sleep(0.01)
+        pages[0].cancel()
+        found = await asyncio.gather(*pages, return_exceptions=True)
+        return [*found[1:], await ask()]
+
+    assert asyncio.run(lesson()) == [{"answer": 1}] * 30
+    assert made == ["cloze-models"]
+
+
+def test_work_that_fails_is_not_remembered(session):
+    def fail():
+        raise InputError("no")
+
+    for _ in range(2):
+        with pytest.raises(InputError, match="no"):
+            asyncio.run(session.compute_once(("kept", "fails"), fail, 1_000))
+    assert asyncio.run(session.compute_once(("kept", "fails"), lambda: 2, 1_000)) == 2
