@@ -12,6 +12,7 @@ import torch
 
 import core_models as cm
 from core_models.errors import InputError
+from core_models.model import SHIPPED
 from core_models.tasks import sets
 from core_models.tasks.finetune import FineTuning, ready
 from core_models.training import task_look, task_settings
@@ -159,7 +160,7 @@ def test_too_little_memory_names_what_a_fine_tuning_has(
 def test_left_to_right_is_refused_before_a_run_as_in_it(name: str, fits: bool) -> None:
     settings = task_settings.parse({"model": {"checkpoint": "x"}, "task": {"set": name}})
     task = sets.load(name)
-    model = cm.load("causal-mini")
+    model = cm.load(SHIPPED / "causal-mini")
     for refuse in (
         lambda: task_look.check_model(settings, task, model),
         lambda: ready(model, task, task_settings.tuning(settings)),
