@@ -8,8 +8,12 @@ from pathlib import Path
 
 from accelerate.state import AcceleratorState
 
+from core_models.errors import InputError
 from core_models.training.process import train
 
 for config in sys.argv[1:]:
     AcceleratorState._reset_state()
-    train(Path(config), lambda line: None)
+    try:
+        train(Path(config), lambda line: None)
+    except InputError as error:
+        sys.stderr.write(f"{error}\n")

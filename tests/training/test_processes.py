@@ -21,13 +21,12 @@ Toy = Callable[..., dict[str, Any]]
 
 
 TORCHRUN = ("torch.distributed.run", "--nproc_per_node=2")
-ACCELERATE = ("accelerate.commands.launch", "--num_processes=2", "--num_machines=1")
 
 
-def launch(*command: str, launcher: tuple[str, ...] = TORCHRUN) -> subprocess.CompletedProcess[str]:
-    """Run a script, or a module after ``--module``, in two processes."""
+def launch(*command: str) -> subprocess.CompletedProcess[str]:
+    """Run a script in two processes."""
     return subprocess.run(
-        [sys.executable, "-m", *launcher, *command],
+        [sys.executable, "-m", *TORCHRUN, *command],
         cwd=Path(__file__).parents[2],
         env=os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(Path(__file__).parents[2])},
         capture_output=True,
@@ -35,16 +34,6 @@ def launch(*command: str, launcher: tuple[str, ...] = TORCHRUN) -> subprocess.Co
         timeout=200,
         check=False,
     )
-
-
-@pytest.mark.slow
-def test_a_fine_tuning_refuses_a_launcher_with_the_reason(tmp_path: Path) -> None:
-    config = tmp_path / "config.json"
-    config.write_text('{"model": {"checkpoint": "bert-mini"}, "task": {"set": "sentiment"}}')
-    done = launch("--module", "core_models.training", str(config))
-    assert done.returncode != 0
-    assert "Fine-tuning runs in one process" in done.stderr
-    assert RunFolder(tmp_path).status()["state"] == "failed"
 
 
 def pairs_and_memory(toy: Toy) -> list[dict[str, Any]]:
@@ -62,12 +51,17 @@ def pairs_and_memory(toy: Toy) -> list[dict[str, Any]]:
 
 
 @pytest.mark.usefixtures("in_process")
-def test_two_processes_give_the_losses_of_one(tmp_path: Path, toy: Toy) -> None:
-    """Started by torchrun and by Accelerate's launcher."""
+def test_two_processes_give_the_losses_of_one(
+    tmp_path: Path, toy: Toy, make_task: Callable[..., RunFolder]
+) -> None:
+    """Started by torchrun; Accelerate's launcher starts those of test_several_processes.py.
+
+    A fine-tuning that they are given, too, refuses them with the reason.
+    """
     (tmp_path / "text.txt").write_text(text(40))
-    alone, together, accelerated = ([], [], [])
+    alone, together = ([], [])
     for number, values in enumerate(pairs_and_memory(toy)):
-        for name, runs in (("one", alone), ("two", together), ("accelerated", accelerated)):
+        for name, runs in (("one", alone), ("two", together)):
             run = RunFolder(tmp_path / f"{number}-{name}")
             run.path.mkdir()
             run.config_path.write_text(json.dumps(values))
@@ -76,15 +70,13 @@ def test_two_processes_give_the_losses_of_one(tmp_path: Path, toy: Toy) -> None:
         forget_accelerator()
         train(run.config_path, quiet)
     several = str(Path(__file__).with_name("several.py"))
-    done = launch(several, *(str(run.config_path) for run in together))
+    task = make_task("task")
+    done = launch(several, *(str(run.config_path) for run in (*together, task)))
     assert done.returncode == 0, done.stderr
     for mine, theirs in zip(alone, together, strict=True):
         assert_equal_losses(mine, theirs)
-    config = str(accelerated[0].config_path)
-    several_cpus = (*ACCELERATE, "--multi_gpu", "--module", "core_models.training")
-    done = launch(config, launcher=several_cpus)
-    assert done.returncode == 0, done.stderr
-    assert_equal_losses(alone[0], accelerated[0])
+    assert "Fine-tuning runs in one process" in done.stderr
+    assert task.status()["state"] == "failed"
 
 
 ONE_OF_TWO = {"ACCELERATE_MIXED_PRECISION": "no", "MASTER_PORT": "29500"}
