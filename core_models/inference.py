@@ -2,8 +2,9 @@
 
 Most of a forward pass is products with weights that never change. Brought once into the order that
 oneDNN's kernels read, they are two to three times as fast on an AMD processor as from the usual
-order and up to a fifth faster on an Intel one, for which the usual products are made; the activation
-of a feed-forward network is applied while its result is still in the cache (docs/benchmarks.md).
+order, and up to a fifth faster on an Intel one, for which the usual products are made. And the
+activation of a feed-forward network is applied while its result is still in the cache
+(docs/benchmarks.md).
 """
 
 import copy
