@@ -130,12 +130,28 @@ def _normalizer(
             steps += [normalizers.NFKD(), normalizers.StripAccents()]
     if lowercase:
         steps.append(normalizers.Lowercase())
-    if proto.normalizer_spec.precompiled_charsmap:
-        steps.append(normalizers.Precompiled(proto.normalizer_spec.precompiled_charsmap))
+    if table := proto.normalizer_spec.precompiled_charsmap:
+        steps.append(_table(table))
     if proto.normalizer_spec.remove_extra_whitespaces:
         # A blank at the beginning is that of the first word.
         steps += [normalizers.Replace(Regex(r"\s+"), " "), normalizers.Strip(left=False)]
     return normalizers.Sequence(steps)
+
+
+def _table(table: bytes) -> normalizers.Precompiled:
+    """Which characters are written as others, as SentencePiece has laid it out."""
+    try:
+        made = normalizers.Precompiled(table)
+        made.normalize_str("Aa\u00e9 \uff21\u6f22")
+    except BaseException as error:
+        # The library raises bare Exception, and where a table points beyond itself it panics, which
+        # Python sees as a BaseException.
+        if isinstance(error, KeyboardInterrupt | SystemExit):
+            raise
+        raise InputError(
+            f"The table of characters in this tokenizer is not readable: {error}"
+        ) from None
+    return made
 
 
 def _words(proto: Any, given: Mapping[str, Any]) -> tuple[Any, Any]:

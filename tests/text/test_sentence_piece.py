@@ -182,6 +182,10 @@ def test_files_of_others_are_refused(models, tmp_path, monkeypatch):
     refused(twice.SerializeToString(), "stands there twice")
     twice.pieces[-1].piece, twice.pieces[-1].score = "new", float("nan")
     refused(twice.SerializeToString(), "no number")
+    twice.pieces[-1].score = 0.0
+    for table in (b"torn", b"\x04\0\0\0abcd"):  # the second makes the library panic
+        twice.normalizer_spec.precompiled_charsmap = table
+        refused(twice.SerializeToString(), "table of characters")
     monkeypatch.setattr(sentence_piece, "_MOST_BYTES", 100)
     refused(models["deberta"], "at most 100")
 
