@@ -10,9 +10,12 @@ TEST_STAMP := $(VENV)/.stamp-test
 ARGS ?=
 # Browser tests wait a third of their time: on two cores three processes take a tenth less time than two.
 WORKERS ?= 3
+# Tests start hundreds of processes, and each process of the suite reads all tests: what is compiled once is kept, also
+# where the environment asks Python to keep nothing.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help app install test check lint format types imports pytest bench clean
+.PHONY: help app install test check lint format types imports collect pytest bench clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -22,7 +25,9 @@ app: $(APP_STAMP) ## Install what the page needs and open it on http://127.0.0.1
 
 install: $(TEST_STAMP) ## Install everything, development tools included, and start nothing
 
-test: check pytest ## Lint, types, import rules and the whole test suite, browser tests included
+test: $(TEST_STAMP) ## Lint, types, import rules and the whole test suite, browser tests included
+	@$(MAKE) --no-print-directory -j2 check collect
+	@$(MAKE) --no-print-directory pytest
 
 check: lint types imports ## Everything in `make test` that runs no code: seconds
 
@@ -39,6 +44,10 @@ types: $(TEST_STAMP) ## Mypy, strict, on core_models and viz
 
 imports: $(TEST_STAMP) ## The import rules between app, core_models and viz
 	$(BIN)/lint-imports
+
+# Beside Mypy, which keeps one core busy. What is wrong with a test that cannot be read, pytest says.
+collect: $(TEST_STAMP)
+	@$(BIN)/python -m pytest --collect-only -qq -p no:cacheprovider >/dev/null 2>&1 || true
 
 # A file's tests stay in one process, because they share servers and models; the long files come first (tests/conftest.py).
 # `make pytest WORKERS=0` shows prints and takes --pdb.

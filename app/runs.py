@@ -10,6 +10,7 @@ knows stands in that folder, so a restarted server, or a second one, goes on whe
 """
 
 import contextlib
+import logging
 import re
 import shutil
 import subprocess
@@ -308,13 +309,20 @@ class Runs:
 
     def _watch(self, seconds: float) -> None:
         while not self._closed.wait(seconds):
-            self._children = [child for child in self._children if child.poll() is None]
-            if self.limits.minutes is not None:
-                self._stop_late(60.0 * self.limits.minutes)
-            if not self.queue():
-                continue
-            # A disk that is full for a moment, or a run deleted by hand, must not end the watch.
-            with contextlib.suppress(InputError, OSError), self._exclusive():
+            try:
+                self._look()
+            except (InputError, OSError):
+                pass  # a disk that is full for a moment, or a run deleted by hand
+            except Exception:
+                # Whatever it was: without the watch nothing that waits would ever start.
+                logging.getLogger(__name__).exception("A look at the queue failed")
+
+    def _look(self) -> None:
+        self._children = [child for child in self._children if child.poll() is None]
+        if self.limits.minutes is not None:
+            self._stop_late(60.0 * self.limits.minutes)
+        if self.queue():
+            with self._exclusive():
                 self._fill_slots()
 
     def _stop_late(self, seconds: float) -> None:

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy.stats import rankdata
 from torch import Tensor
 
 from app.why_desk import Tell
@@ -193,6 +192,9 @@ def strengths(values: list[float], kept: list[bool]) -> NDArray[np.float64]:
 
 
 def _ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    # Only here: the import takes a second, and every page imports this file.
+    from scipy.stats import rankdata  # noqa: PLC0415
+
     # Numbers that differ in the last bits only are ties.
     largest = values.max(initial=0.0) or 1.0
     found: NDArray[np.float64] = rankdata(np.round(values / largest, 6))

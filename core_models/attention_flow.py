@@ -13,8 +13,6 @@ from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import maximum_flow
 
 from core_models.errors import InputError
 
@@ -120,6 +118,10 @@ def flow(probabilities: Floats, position: int, residual: float = RESIDUAL) -> Fl
         )
     if not 0 <= position < length:
         raise InputError(f"Position {position} is beyond the text, which has {length} tokens.")
+    # Only here: the import takes a third of a second, and every page imports this file.
+    from scipy.sparse import coo_array  # noqa: PLC0415
+    from scipy.sparse.csgraph import maximum_flow  # noqa: PLC0415
+
     maps = with_residual(probabilities, residual)
     steps = len(maps)
     # Node of a token at a level: level * L + position; level 0 is the input.

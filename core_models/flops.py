@@ -87,8 +87,11 @@ class Flops:
 def flops(config: Config, length: int) -> Flops:
     """Operations of one sequence of ``length`` tokens.
 
+    DeBERTa's encoder takes any length. Beyond the positions of its mask decoder (512) only
+    :attr:`Flops.encoder` tells what can be run; the decoder is counted as if it went on.
+
     Raises:
-        InputError: the model does not take as many tokens, or less than one was asked for.
+        InputError: the encoder does not take as many tokens, or less than one was asked for.
     """
     e = config.embeddings
     longest = None if e.positions is None else e.positions - e.first_position

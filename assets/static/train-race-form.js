@@ -5,7 +5,7 @@ import { makeBatch } from './train-batch.js';
 import { forShell, makeShellNote } from './train-command.js';
 import { copyButton } from './train-parts.js';
 import { forgetOwn, makeTexts } from './train-texts.js';
-import { duration, many } from './train-words.js';
+import { duration, many, setName } from './train-words.js';
 
 const { element, format, message, t, texts } = window.Cloze;
 const TEXT = texts({
@@ -154,7 +154,7 @@ export function makeRaceForm({ onStarted }) {
     whose.value = taking.has(before) ? before : config.entrants[0]?.name ?? '';
     reads.fill();
     config.measures ??= {};
-    probes.replaceChildren(...offer.probes.map((probe) => box(probe, TEXT.probeOf(probe), (config.measures.probes ?? []).includes(probe),
+    probes.replaceChildren(...offer.probes.map((probe) => box(probe, TEXT.probeOf(setName(probe)), (config.measures.probes ?? []).includes(probe),
       (on) => { config.measures.probes = toggled(config.measures.probes, probe, on); })),
     box('words', TEXT.words, config.measures.words !== 0, (on) => { config.measures.words = on ? 200 : 0; }));
     json.value = JSON.stringify(config, null, 2);

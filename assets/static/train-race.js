@@ -6,7 +6,7 @@ import { makeFiles } from './lab-files.js';
 import { TONES, drawChart } from './train-chart.js';
 import { makeExtremes } from './train-extremes.js';
 import { makeSilent, makeSure, progress, waiting } from './train-head.js';
-import { STATES, axisText, duration, figure, figureName, many } from './train-words.js';
+import { STATES, axisText, duration, figure, figureName, many, setName } from './train-words.js';
 
 const { element, asker, format, openTab, t, texts } = window.Cloze;
 const TEXT = texts({
@@ -175,7 +175,7 @@ export function makeRace(view, { onAgain, onGone, onChange }) {
     const td = (label, values, ...children) => element('td', { 'data-label': label, ...values }, ...children);
     const cell = (label, value, top) => td(label, { class: Number.isFinite(value) && value === top ? 'best' : null, text: share(value) });
     const { columns } = TEXT;
-    const names = probes.map(TEXT.probe);
+    const names = probes.map((probe) => TEXT.probe(setName(probe)));
     const heads = [columns.name, columns.state, columns.parameters, columns.tokens, ...names, ...(words ? [TEXT.words] : []), ...(pairs ? [TEXT.pairs] : []), columns.losses];
     const tops = probes.map((probe) => best((row) => row.probes?.[probe]?.value));
     const topWords = best((row) => row.words?.accuracy);

@@ -40,6 +40,11 @@ const METRICS = texts({
 });
 /** A metric of a task, with its own name. */
 export const metricName = (key) => METRICS[key] ?? figureName(key);
+
+// Shipped sets that a race probes.
+const SETS = texts({ sentiment: 'sentiment', topic: 'topic', nli: 'inference' });
+
+export const setName = (name) => SETS[name] ?? name;
 const SHARES = /accuracy|f1$|share|found|lucky|exact|precision|recall|calibration_error/;
 
 /** A figure at an axis. */

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
-from sklearn.metrics import roc_auc_score
 
 from core_models.errors import InputError
 from core_models.masking import uniform
@@ -89,6 +88,9 @@ def evaluate_forgeries(
             f"{fakes} of {len(labels)} tokens were replaced; there must be some of both kinds. "
             "Use more text."
         )
+    # Only here: scikit-learn takes a second to import, and every page imports this package.
+    from sklearn.metrics import roc_auc_score  # noqa: PLC0415
+
     above = [value > 0.5 for value in scores]
     found = sum(a and b for a, b in zip(above, labels, strict=True))
     alarms = sum(a and not b for a, b in zip(above, labels, strict=True))

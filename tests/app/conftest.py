@@ -5,16 +5,15 @@ import os
 import shutil
 import socket
 import tempfile
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import pytest
 
 os.environ.setdefault("GRADIO_TEMP_DIR", tempfile.mkdtemp(prefix="cloze-gradio-"))
 
 import torch
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import sync_playwright
 
 import core_models as cm
 import core_models.model as shipped
@@ -26,6 +25,7 @@ from app.settings import Settings
 from app.why_service import Explainer
 from tests.app.attention_lab import open_lab
 from tests.app.forks import Forks
+from tests.app.visitors import Cloze, leave, new_page
 from tests.app.waits import look_often
 from tests.app.why_questions import open_session
 
@@ -52,10 +52,6 @@ FLAGS = (
     "--disable-features=HttpsUpgrades,MediaRouter,OptimizationHints,PaintHolding,"
     "WebUIOmniboxAimPopup,WebUIOmniboxPopup",
 )
-SETTLED = """() => {
-  const view = document.querySelector('.view-predictions').dataset;
-  return view.state === 'empty' || (view.state === 'ready' && view.rev === view.asked);
-}"""
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -195,103 +191,12 @@ def browser():
         browser.close()
 
 
-@dataclass
-class Cloze:
-    """The page as a visitor uses it."""
-
-    page: Page
-    problems: list[str]
-    """Errors of the console and requests to other hosts; the test fails if there are any."""
-
-    def open(self, address: str) -> None:
-        self.page.goto(address)
-        self.page.wait_for_selector(".view-chips[data-mounted]")
-        # The tabs mount a moment after the sentence bar.
-        for view in ("tools", "predictions"):
-            self.page.wait_for_selector(f".view-{view}[data-mounted]", state="attached")
-        self.page.wait_for_function("() => Cloze.mounted")
-
-    def write(self, text: str) -> None:
-        """Put a text into the sentence bar and wait until its chips or its error are there."""
-        change = self.page.evaluate("Cloze.sentence.change")
-        if self.page.input_value("#sentence-text textarea") == text:
-            return
-        self.page.fill("#sentence-text textarea", text)
-        self.page.wait_for_function("old => Cloze.sentence.change !== old", arg=change)
-        self.page.wait_for_function(
-            "text => Cloze.sentence.text === text || Cloze.sentence.error", arg=text
-        )
-
-    def chip(self, word: str, nth: int = 0):
-        return (
-            self.page.get_by_role("button", name=word, exact=True)
-            .and_(self.page.locator(".chip"))
-            .nth(nth)
-        )
-
-    def at(self, position: int):
-        return self.page.locator(f'.chip[data-position="{position}"]')
-
-    def marked(self) -> list[int]:
-        return self.page.evaluate("[...Cloze.sentence.marks.keys()].sort((a, b) => a - b)")
-
-    def settle(self) -> None:
-        """Wait until what is shown is the answer to what was asked last."""
-        self.page.wait_for_function(SETTLED)
-
-    def rows(self, position: int) -> list[tuple[str, str]]:
-        """Raw piece and share of each candidate as shown."""
-        buttons = self.page.locator(f'.guess[data-position="{position}"] button.candidate')
-        return [
-            (button.get_attribute("data-piece"), button.locator(".share").inner_text())
-            for button in buttons.all()
-        ]
-
-    def overflow(self) -> int:
-        """Pixels by which the page is wider than its window."""
-        return self.page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
-
-
 @pytest.fixture(scope="session")
 def profile(browser):
     """A profile of the browser that keeps what it has fetched and compiled, and nothing else."""
     with browser.new_context(accept_downloads=True) as context:
         yield context
         show_loop()
-
-
-def new_page(profile, server: str, size: tuple[int, int], *, dark: bool, link: str) -> Cloze:
-    """The page as one sees it who has never been there."""
-    cloze = Cloze(profile.new_page(), [])
-    devtools = profile.new_cdp_session(cloze.page)
-    kinds = "cookies,indexeddb,local_storage,service_workers"
-    devtools.send("Storage.clearDataForOrigin", {"origin": server, "storageTypes": kinds})
-    devtools.detach()
-    cloze.page.set_viewport_size({"width": size[0], "height": size[1]})
-    cloze.page.emulate_media(color_scheme="dark" if dark else "light")
-    cloze.page.set_default_timeout(15_000)
-    home = urlsplit(server).netloc
-    note = cloze.problems.append
-
-    def check(request):
-        parts = urlsplit(request.url)
-        if parts.scheme not in ("data", "blob") and parts.netloc != home:
-            note(f"request to another host: {request.url}")
-
-    def listen(message):
-        if message.type == "error":
-            note(f"console: {message.text}")
-
-    def refuse(dialog):
-        note(f"dialog: {dialog.message}")
-        dialog.dismiss()
-
-    cloze.page.on("pageerror", lambda error: note(f"page error: {error}"))
-    cloze.page.on("console", listen)
-    cloze.page.on("dialog", refuse)
-    cloze.page.on("request", check)
-    cloze.open(f"{server}/{link}")
-    return cloze
 
 
 @pytest.fixture
@@ -311,15 +216,6 @@ def visit(browser, profile, server):
     for cloze in visits:
         leave(cloze, profile)
     assert [problem for cloze in visits for problem in cloze.problems] == []
-
-
-def leave(cloze: Cloze, profile) -> None:
-    """Close a visitor's pages, and the profile if it is their own."""
-    own = cloze.page.context
-    for page in own.pages:
-        page.close()
-    if own is not profile:
-        own.close()
 
 
 @pytest.fixture(scope="module")

@@ -74,8 +74,9 @@ def test_a_planted_violation_is_found(cloze, axe, rules, planted):
     cloze.page.evaluate(axe)
     cloze.page.evaluate(
         """() => { const box = document.createElement('div');
+        box.id = 'planted';
         box.innerHTML = '<button></button><p style="color:#bbb;background:#fff">pale</p>';
         document.querySelector('main').append(box); }"""
     )
-    found = {violation["rule"] for violation in cloze.page.evaluate(RUN, [None, rules])}
+    found = {violation["rule"] for violation in cloze.page.evaluate(RUN, ["#planted", rules])}
     assert planted <= found

@@ -5,7 +5,7 @@ import csv
 import pytest
 
 from core_models.prediction import fill
-from tests.app.conftest import Cloze
+from tests.app.visitors import Cloze
 
 SENTENCE = "The capital of France is Paris ."
 LONG = (

@@ -117,6 +117,26 @@ def test_a_further_run_waits_and_starts_when_a_place_is_free(service):
     assert runs.state(first) == "stopped"
 
 
+def test_a_look_that_fails_does_not_end_the_watch(service, monkeypatch, caplog):
+    runs = service(slots=1)
+    first, second = (runs.create(CONFIG) for _ in range(2))
+    runs.start(first)
+    wait(runs, first, "running")
+    runs.start(second)
+    fill, failures = runs._fill_slots, iter([ValueError("odd"), OSError("full")])
+
+    def fail():
+        for failure in failures:
+            raise failure
+        fill()
+
+    monkeypatch.setattr(runs, "_fill_slots", fail)
+    runs.stop(first)
+    wait(runs, second, "running")
+    assert next(failures, None) is None
+    assert "odd" in caplog.text
+
+
 def test_a_new_server_finds_runs_and_queue_again(service):
     old = service(slots=1)
     first, second = old.create(CONFIG), old.create(CONFIG)

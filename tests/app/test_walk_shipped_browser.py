@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks.page import server
-from tests.app.conftest import new_page
 from tests.app.test_walk_browser import DRAWN, ENGLISH, OPEN
+from tests.app.visitors import leave, new_page
 
 LABS = (
     ("Forge", "electra-mini"),
@@ -72,7 +72,7 @@ def test_every_lab_with_the_model_it_is_made_for(profile, address, language, wid
             "untranslated": page.evaluate("[...ClozeLanguage.missing]"),
             "problems": cloze.problems,
         }
-        page.close()
+        leave(cloze, profile)
         if any(found.values()):
             wrong[f"{label} {model}"] = found
     assert wrong == {}

@@ -1,0 +1,153 @@
+"""Visitors of the page: what they do there, and the tab that one leaves to the next."""
+
+from dataclasses import dataclass, field
+from urllib.parse import urlsplit
+
+from playwright.sync_api import BrowserContext, Page
+from playwright.sync_api import Error as BrowserError
+
+SETTLED = """() => {
+  const view = document.querySelector('.view-predictions').dataset;
+  return view.state === 'empty' || (view.state === 'ready' && view.rev === view.asked);
+}"""
+VISITS = 8
+"""Visitors after whom a tab is closed, so that its history stays short (browsers keep 50 steps)."""
+
+
+@dataclass
+class Cloze:
+    """The page as a visitor uses it."""
+
+    page: Page
+    problems: list[str]
+    """Errors of the console and requests to other hosts; the test fails if there are any."""
+    hearers: list[tuple] = field(default_factory=list)
+
+    def hear(self, event: str, hearer) -> None:
+        """Listen to the page until its visitor leaves."""
+        self.page.on(event, hearer)
+        self.hearers.append((event, hearer))
+
+    def open(self, address: str) -> None:
+        self.page.goto(address)
+        self.page.wait_for_selector(".view-chips[data-mounted]")
+        # The tabs mount a moment after the sentence bar.
+        for view in ("tools", "predictions"):
+            self.page.wait_for_selector(f".view-{view}[data-mounted]", state="attached")
+        self.page.wait_for_function("() => Cloze.mounted")
+
+    def write(self, text: str) -> None:
+        """Put a text into the sentence bar and wait until its chips or its error are there."""
+        change = self.page.evaluate("Cloze.sentence.change")
+        if self.page.input_value("#sentence-text textarea") == text:
+            return
+        self.page.fill("#sentence-text textarea", text)
+        self.page.wait_for_function("old => Cloze.sentence.change !== old", arg=change)
+        self.page.wait_for_function(
+            "text => Cloze.sentence.text === text || Cloze.sentence.error", arg=text
+        )
+
+    def chip(self, word: str, nth: int = 0):
+        return (
+            self.page.get_by_role("button", name=word, exact=True)
+            .and_(self.page.locator(".chip"))
+            .nth(nth)
+        )
+
+    def at(self, position: int):
+        return self.page.locator(f'.chip[data-position="{position}"]')
+
+    def marked(self) -> list[int]:
+        return self.page.evaluate("[...Cloze.sentence.marks.keys()].sort((a, b) => a - b)")
+
+    def settle(self) -> None:
+        """Wait until what is shown is the answer to what was asked last."""
+        self.page.wait_for_function(SETTLED)
+
+    def rows(self, position: int) -> list[tuple[str, str]]:
+        """Raw piece and share of each candidate as shown."""
+        buttons = self.page.locator(f'.guess[data-position="{position}"] button.candidate')
+        return [
+            (button.get_attribute("data-piece"), button.locator(".share").inner_text())
+            for button in buttons.all()
+        ]
+
+    def overflow(self) -> int:
+        """Pixels by which the page is wider than its window."""
+        return self.page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
+
+
+def new_page(
+    profile: BrowserContext, server: str, size: tuple[int, int], *, dark: bool, link: str
+) -> Cloze:
+    """The page as one sees it who has never been there.
+
+    In the tab that the last visitor has left, where there is one: a new tab is a new process, a
+    third of what opening the page costs.
+    """
+    cloze = Cloze(_tab(profile), [])
+    devtools = profile.new_cdp_session(cloze.page)
+    kinds = "cookies,indexeddb,local_storage,service_workers"
+    devtools.send("Storage.clearDataForOrigin", {"origin": server, "storageTypes": kinds})
+    devtools.detach()
+    cloze.page.set_viewport_size({"width": size[0], "height": size[1]})
+    cloze.page.emulate_media(color_scheme="dark" if dark else "light")
+    cloze.page.set_default_timeout(15_000)
+    home = urlsplit(server).netloc
+    note = cloze.problems.append
+
+    def check(request):
+        parts = urlsplit(request.url)
+        if parts.scheme not in ("data", "blob") and parts.netloc != home:
+            note(f"request to another host: {request.url}")
+
+    def listen(message):
+        if message.type == "error":
+            note(f"console: {message.text}")
+
+    def refuse(dialog):
+        note(f"dialog: {dialog.message}")
+        dialog.dismiss()
+
+    cloze.hear("pageerror", lambda error: note(f"page error: {error}"))
+    cloze.hear("console", listen)
+    cloze.hear("dialog", refuse)
+    cloze.hear("request", check)
+    cloze.open(f"{server}/{link}")
+    return cloze
+
+
+def _tab(profile: BrowserContext) -> Page:
+    left = [page for page in profile.pages if getattr(page, "left", False)]
+    if not left:
+        return profile.new_page()
+    left[0].left = False
+    return left[0]
+
+
+def leave(cloze: Cloze, profile: BrowserContext) -> None:
+    """Close a visitor's pages, and the profile if it is their own; one tab stays for the next."""
+    own = cloze.page.context
+    for page in own.pages:
+        if page is not cloze.page or own is not profile or not _clear(cloze):
+            page.close()
+    if own is not profile:
+        own.close()
+
+
+def _clear(cloze: Cloze) -> bool:
+    """Whether nothing of a visitor is left in their tab."""
+    page = cloze.page
+    page.visits = getattr(page, "visits", 0) + 1
+    if page.visits >= VISITS or page.is_closed():
+        return False
+    try:
+        page.evaluate("sessionStorage.clear()")
+        page.unroute_all(behavior="ignoreErrors")
+        page.goto("about:blank", timeout=5000)
+    except BrowserError:
+        return False
+    for event, hearer in cloze.hearers:
+        page.remove_listener(event, hearer)
+    page.left = True
+    return True
