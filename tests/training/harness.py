@@ -43,6 +43,20 @@ def finish(config: Path) -> float:
     return time.monotonic() - began
 
 
+def await_moment(run: RunFolder, seconds: float, most: float) -> None:
+    """Wait some seconds, but no longer than until ``most`` steps are saved.
+
+    A machine that was busy during the reference run and is free now would finish before the last
+    kills.
+    """
+    limit = time.monotonic() + seconds
+    while time.monotonic() < limit:
+        last = run.checkpoints()[-1:]
+        if last and last[0].step >= most:
+            break
+        time.sleep(0.002)
+
+
 def await_checkpoint(run: RunFolder) -> None:
     """Wait until there is a newer checkpoint than now, at most a minute."""
     before = run.checkpoints()[-1:]
@@ -53,7 +67,8 @@ def await_checkpoint(run: RunFolder) -> None:
 
 def main(folder: Path, kills: int) -> None:
     """Reference run, then kills, then the rest."""
-    task = is_task(read_values(folder / "reference" / "config.json"))
+    values = read_values(folder / "reference" / "config.json")
+    task = is_task(values)
     import_module("torch._dynamo")  # once, not in every child: optimizers import it when made
     if task:
         import_module("core_models.training.task_process")
@@ -71,7 +86,8 @@ def main(folder: Path, kills: int) -> None:
             time.sleep(moments.uniform(0.0, 0.05))
         else:
             # Early enough to hit the preparation, late enough to get on, all within one run.
-            time.sleep(moments.uniform(0.02, min(0.5, 4 / kills)) * whole)
+            seconds = moments.uniform(0.02, min(0.5, 4 / kills)) * whole
+            await_moment(run, seconds, values["steps"] * (number + 1) / (kills + 1))
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
         states.append(run.state())
