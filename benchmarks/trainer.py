@@ -61,9 +61,7 @@ def our_speed(path: Path, texts: Sequence[Path], kind: str, arguments: argparse.
             "texts": [str(text) for text in texts],
             "held_out": 0.0,
             "max_length": LENGTH,
-            "singles": 1.0,
-            "short_probability": 0.0,
-            "bucketing": 16,
+            "format": "full_sentences",  # rows as full as theirs
         },
         "objectives": {"masked_token": 1.0},
         "optimizer": {"learning_rate": 1e-4},
