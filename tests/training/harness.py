@@ -6,6 +6,7 @@ after each kill: the state, the last checkpoint, and whether one was half-writte
 """
 
 import json
+import math
 import os
 import random
 import signal
@@ -69,6 +70,7 @@ def main(folder: Path, kills: int) -> None:
     """Reference run, then kills, then the rest."""
     values = read_values(folder / "reference" / "config.json")
     task = is_task(values)
+    total = values.get("steps", math.inf)  # a fine-tuning counts epochs
     import_module("torch._dynamo")  # once, not in every child: optimizers import it when made
     if task:
         import_module("core_models.training.task_process")
@@ -87,7 +89,7 @@ def main(folder: Path, kills: int) -> None:
         else:
             # Early enough to hit the preparation, late enough to get on, all within one run.
             seconds = moments.uniform(0.02, min(0.5, 4 / kills)) * whole
-            await_moment(run, seconds, values["steps"] * (number + 1) / (kills + 1))
+            await_moment(run, seconds, total * (number + 1) / (kills + 1))
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
         states.append(run.state())
