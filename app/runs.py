@@ -10,7 +10,6 @@ knows stands in that folder, so a restarted server, or a second one, goes on whe
 """
 
 import contextlib
-import logging
 import re
 import shutil
 import subprocess
@@ -24,6 +23,7 @@ from app import run_bases, run_config, run_models, run_owner, run_process
 from app.run_limits import NO_LIMITS, Limits
 from app.run_names import new_id
 from app.run_texts import BESIDE, SHIPPED, Inbox, leaves, note_repeated
+from app.run_watch import keep_looking
 from core_models import InputError
 from core_models.training import durable
 from core_models.training.folder import RunFolder
@@ -77,8 +77,9 @@ class Runs:
         self._children: list[subprocess.Popen[bytes]] = []
         self._lock = threading.Lock()
         self._closed = threading.Event()
+        watch = (self._look, self._closed, seconds)
         self._thread = threading.Thread(
-            target=self._watch, args=(seconds,), name="cloze-runs", daemon=True
+            target=keep_looking, args=watch, name="cloze-runs", daemon=True
         )
         if enabled:
             self._thread.start()
@@ -306,16 +307,6 @@ class Runs:
                 time.sleep(0.02)
 
     # --- processes --------------------------------------------------------------------------
-
-    def _watch(self, seconds: float) -> None:
-        while not self._closed.wait(seconds):
-            try:
-                self._look()
-            except (InputError, OSError):
-                pass  # a disk that is full for a moment, or a run deleted by hand
-            except Exception:
-                # Whatever it was: without the watch nothing that waits would ever start.
-                logging.getLogger(__name__).exception("A look at the queue failed")
 
     def _look(self) -> None:
         self._children = [child for child in self._children if child.poll() is None]
