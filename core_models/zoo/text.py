@@ -80,7 +80,7 @@ def _write(folder: Path, recipe: TextRecipe, data: Path | None, without: Path | 
         chosen: Sequence[int] = range(len(texts))
         kept: Sequence[int] = ()
         if part.held_out:
-            chosen, kept = documents.split_held_out(len(texts), part.held_out, recipe.seed)
+            chosen, kept = documents.split_texts(texts, part.held_out, recipe.seed)
         train += [texts[i] for i in chosen] * times
         held += [texts[i] for i in kept]
         if isinstance(part, Sampled):

@@ -2,7 +2,8 @@
 
 import pytest
 
-SENTENCE = "The capital of France is Paris ."
+from tests.app.one_page import SENTENCE, mark
+
 MARKUP = [
     "<script>alert(1)</script>",
     "<img src=x onerror=alert(1)>",
@@ -19,6 +20,17 @@ MARKUP = [
     '" autofocus onfocus=alert(1) x="',
     "[x](javascript:alert(1)) $\\href{javascript:alert(1)}{x}$",
 ]
+LETTERS = [
+    "I like 😀 and 👩‍👩‍👧 very much .",
+    "😀🎉",
+    "עיר הבירה של צרפת היא פריז .",
+    "عاصمة فرنسا هي باريس .",
+    "法国的首都是巴黎。",
+    "e\u0301" + "\u0301" * 60 + " \u202eabc\u202c x\u200by",
+    "a\u0000b \ufeff c",
+]
+# A word of the visitor's own has been asked for.
+ASKED = "word => Object.values(Cloze.kept('mask-words') ?? {}).includes(word)"
 
 
 @pytest.fixture
@@ -44,14 +56,15 @@ def still_alive(cloze):
     assert cloze.page.locator(".view-chips .problem").is_hidden()
 
 
-@pytest.mark.parametrize("text", ["", "    ", "\n\t "])
-def test_no_text(cloze, text):
-    cloze.chip("Paris").click()
-    cloze.write(text)
-    message = cloze.page.locator(".view-chips .problem")
-    assert message.inner_text() == "There is no text yet. Type a sentence or pick an example."
-    assert cloze.page.locator(".guess").count() == 0
-    assert cloze.page.locator("#draw").is_disabled()
+def test_no_text(cloze):
+    for text in ("", "    ", "\n\t "):
+        still_alive(cloze)
+        cloze.chip("France").click()
+        cloze.write(text)
+        message = cloze.page.locator(".view-chips .problem")
+        assert message.inner_text() == "There is no text yet. Type a sentence or pick an example."
+        assert cloze.page.locator(".guess").count() == 0, repr(text)
+        assert cloze.page.locator("#draw").is_disabled(), repr(text)
     still_alive(cloze)
 
 
@@ -77,25 +90,16 @@ def test_more_text_than_the_model_reads(cloze, model):
     still_alive(cloze)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "I like 😀 and 👩‍👩‍👧 very much .",
-        "😀🎉",
-        "עיר הבירה של צרפת היא פריז .",
-        "عاصمة فرنسا هي باريس .",
-        "法国的首都是巴黎。",
-        "e\u0301" + "\u0301" * 60 + " \u202eabc\u202c x\u200by",
-        "a\u0000b \ufeff c",
-    ],
-)
-def test_letters_of_any_kind(cloze, text):
-    cloze.write(text)
-    assert cloze.page.locator(".chip:not(.special)").count() > 0
-    cloze.page.locator(".chip:not(.special)").first.click()
-    cloze.settle()
-    assert cloze.page.locator(".guess").count() == 1
-    assert cloze.overflow() <= 0
+def test_letters_of_any_kind(cloze):
+    for text in LETTERS:
+        mark(cloze)
+        cloze.write(text)
+        assert cloze.page.locator(".chip:not(.special)").count() > 0, text
+        cloze.page.locator(".chip:not(.special)").first.click()
+        cloze.settle()
+        assert cloze.page.locator(".guess").count() == 1, text
+        assert cloze.page.locator(".view-chips .problem").is_hidden(), text
+        assert cloze.overflow() <= 0, text
     still_alive(cloze)
 
 
@@ -113,20 +117,23 @@ def test_only_characters_that_cannot_be_shown(cloze):
     still_alive(cloze)
 
 
-@pytest.mark.parametrize("text", MARKUP)
-def test_markup_stays_text(cloze, text):
-    cloze.page.evaluate("window.before = document.querySelectorAll('script, img, svg, b').length")
-    cloze.write(text)
-    shown = "".join(cloze.page.locator(".chip:not(.special) .face").all_text_contents())
-    assert shown == text.replace(" ", "")
-    for position in range(1, min(6, cloze.page.locator(".chip").count() - 1)):
-        cloze.at(position).click()
-    cloze.settle()
-    own = cloze.page.locator(".mine-word").first
-    own.fill(text[:60])
-    cloze.page.wait_for_timeout(100)
-    cloze.settle()
-    assert cloze.page.locator(".view img[src=x], .view script, .view b b").count() == 0
+def test_markup_stays_text(cloze):
+    for text in MARKUP:
+        mark(cloze)
+        cloze.write(text)
+        shown = "".join(cloze.page.locator(".chip:not(.special) .face").all_text_contents())
+        assert shown == text.replace(" ", "")
+        last = min(5, cloze.page.locator(".chip").count() - 2)
+        cloze.at(1).click()
+        cloze.at(last).click(modifiers=["Shift"])
+        assert cloze.marked() == list(range(1, last + 1)), text
+        cloze.settle()
+        cloze.page.locator(".mine-word").first.fill(text[:60])
+        cloze.page.wait_for_function(ASKED, arg=text[:60].strip())
+        cloze.settle()
+        assert cloze.page.locator(".guess").count() == last, text
+        assert cloze.page.locator(".view-chips .problem").is_hidden(), text
+        assert cloze.page.locator(".view img[src=x], .view script, .view b b").count() == 0, text
     still_alive(cloze)
 
 

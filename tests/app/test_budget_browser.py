@@ -10,9 +10,18 @@ import pytest
 import core_models as cm
 
 ROOT = ".view-budget"
+LINK = "#text=Paris&model=bert-mini&tab=budget"
 SETTLED = """() => {
   const view = document.querySelector('.view-budget').dataset;
   return ['ready', 'error'].includes(view.state) && view.rev === view.asked;
+}"""
+
+# The length of a new visitor; what was measured is forgotten with it.
+START = """() => {
+  const length = document.querySelector('#budget-length');
+  length.value = 64;
+  length.dispatchEvent(new Event('change'));
+  delete document.querySelector('.view-budget').dataset.measured;
 }"""
 
 
@@ -47,8 +56,13 @@ class Tab:
 
 
 @pytest.fixture
-def tab(cloze):
-    return Tab(cloze)
+def tab(module_page):
+    """One page for most of these tests, with the sizes that it opens with."""
+    tab = Tab(module_page)
+    tab.page.evaluate(START)
+    tab.try_("Four ways to be base")
+    yield tab
+    assert module_page.problems == []
 
 
 def test_the_numbers_are_those_of_the_core(tab):
@@ -138,35 +152,35 @@ def test_files_open(tab):
     assert ElementTree.parse(download.value.path()).getroot().tag.endswith("svg")
 
 
-def test_narrow_and_dark_nothing_sticks_out(visit):
-    tab = Tab(visit(width=390, dark=True))
-    tab.page.click("#budget-own")
-    tab.settle()
-    assert tab.cloze.overflow() <= 0
-
-
-def test_a_link_restores_the_choice_and_saves_a_picture(visit):
+def test_a_link_restores_the_choice_in_chinese_and_saves_a_picture(visit):
     own = {"base": "bert-base-uncased", "vocabulary": 1000, "embedding": 64, "width": 64}
     own |= {"layers": 4, "heads": 2, "inner": 128, "sharing": "groups", "groups": 2}
     state = json.dumps({"sizes": ["bert-2x128"], "own": own, "length": 9, "shares": True})
-    page = visit(link=f"#text=Paris&model=bert-mini&tab=budget&lab-budget={quote(state)}").page
-    page.wait_for_selector(f'{ROOT}[data-state="ready"]')
-    assert page.locator(f"{ROOT} .budget-name").all_inner_texts() == ["bert-2x128", "own size"]
+    page = visit(link=f"?lang=zh{LINK}&lab-budget={quote(state)}").page
+    page.wait_for_selector(f'{ROOT}[data-state="ready"][data-claims="ready"]')
+    assert page.locator(f"{ROOT} .budget-name").all_inner_texts() == ["bert-2x128", "自设尺寸"]
     assert page.input_value("#budget-groups") == "2"
     assert page.input_value("#budget-length") == "9"
     assert page.get_attribute("#budget-shares", "aria-checked") == "true"
     with page.expect_download() as download:
         page.click(f'{ROOT} [data-save="png"]')
     assert download.value.path().read_bytes()[:4] == b"\x89PNG"
-    strange = json.dumps({"sizes": ["nothing", 5, "<b>"], "own": {"base": "x"}, "length": "9"})
-    other = visit(link=f"#text=Paris&model=bert-mini&tab=budget&lab-budget={quote(strange)}").page
-    other.wait_for_selector(f'{ROOT}[data-state="error"]')
-    other.evaluate("location.hash = '#text=Paris&model=bert-mini&tab=budget'")
-    other.wait_for_selector(f'{ROOT}[data-state="ready"]')
-
-
-def test_everything_is_said_in_chinese(visit):
-    page = visit(link="?lang=zh#text=Paris&model=bert-mini&tab=budget").page
-    page.wait_for_selector(f'{ROOT}[data-state="ready"][data-claims="ready"]')
+    page.locator(".budget-presets button").nth(1).click()
+    page.wait_for_function(SETTLED)
+    assert page.locator(f"{ROOT} .budget-name").count() == 4
     assert "代价" in page.inner_text(f"{ROOT} h2")
     assert [text for text in page.evaluate("[...ClozeLanguage.missing]") if text.isascii()] == []
+
+
+def test_a_strange_link_is_explained_and_nothing_sticks_out_narrow_and_dark(visit):
+    strange = json.dumps({"sizes": ["nothing", 5, "<b>"], "own": {"base": "x"}, "length": "9"})
+    cloze = visit(width=390, dark=True, link=f"{LINK}&lab-budget={quote(strange)}")
+    cloze.page.wait_for_selector(f'{ROOT}[data-state="error"]')
+    assert cloze.overflow() <= 0
+    cloze.page.evaluate("link => { location.hash = link; }", LINK)
+    cloze.page.wait_for_selector(f'{ROOT}[data-state="ready"]')
+    tab = Tab(cloze)
+    tab.page.click("#budget-own")
+    tab.page.wait_for_function("document.querySelectorAll('.budget-name').length === 5")
+    tab.settle()
+    assert cloze.overflow() <= 0

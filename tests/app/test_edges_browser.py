@@ -3,9 +3,20 @@
 import json
 from urllib.parse import parse_qs, urlsplit
 
-from tests.app.conftest import SENTENCE
+import pytest
+
+from tests.app.one_page import SENTENCE, mark, start_over
 
 ARABIC = "عاصمة"
+
+
+@pytest.fixture
+def cloze(module_page):
+    """One page for the tests that are not about opening it."""
+    module_page.page.evaluate("Cloze.openTab('Mask')")
+    start_over(module_page)
+    yield module_page
+    assert module_page.problems == []
 
 
 def marked(*positions: int) -> str:
@@ -53,8 +64,8 @@ def test_a_word_without_a_piece_is_no_choice_of_the_model(cloze):
     assert " of 2 hidden pieces" in summary.inner_text()
 
 
-def test_the_visitors_own_word_survives_a_reload(visit):
-    cloze = visit(link=marked(2, 6))
+def test_the_visitors_own_word_survives_a_reload(cloze):
+    mark(cloze, 2, 6)
     page = cloze.page
     cloze.settle()
     word = page.locator('.guess[data-position="6"] input.mine-word')
@@ -62,6 +73,7 @@ def test_the_visitors_own_word_survives_a_reload(visit):
     page.wait_for_function("() => location.hash.includes('London')")
     page.reload()
     page.wait_for_selector('.guess[data-position="6"] input.mine-word')
+    page.wait_for_function("() => Cloze.mounted")
     cloze.settle()
     assert word.input_value() == "London"
     assert page.locator('.guess[data-position="2"] input.mine-word').input_value() == ""
@@ -129,8 +141,8 @@ def test_files_stand_alone(cloze, tmp_path):
     assert "the word of your sentence" not in drawing
 
 
-def test_claims_offer_files_once_there_is_something_to_save(visit):
-    page = visit(link="#tab=claims").page
+def test_claims_offer_files_once_there_is_something_to_save(cloze):
+    page = cloze.page
     page.get_by_role("tab", name="Claims", exact=True).click()
     save = page.locator('.cl [data-save="csv"]')
     save.wait_for()

@@ -3,6 +3,7 @@
 import pytest
 
 from core_models.prediction import detect
+from tests.app.one_page import choose, start_over
 
 ROOT = ".view-forge"
 # Names of tabs are translated before anything asks for them, so Chinese ones may be looked up, too.
@@ -23,6 +24,24 @@ def open_tab(cloze, state="ready"):
 def chances(page, strip):
     tokens = page.locator(".fd-strip").nth(strip).locator(".fd-token")
     return tokens.evaluate_all("all => all.map(token => Number(token.dataset.chance))")
+
+
+@pytest.fixture
+def cloze(module_page):
+    """One page for the tests that choose no other model."""
+    start_over(module_page)
+    yield module_page
+    assert module_page.problems == []
+
+
+def test_without_a_detective_the_tab_says_how_to_train_one(cloze, session):
+    if any("replaced_token" in info.heads for info in session.models()):
+        pytest.skip("a detective is installed")
+    cloze.at(6).click()
+    page = open_tab(cloze, "missing")
+    shown = page.inner_text(ROOT)
+    assert "core_models.zoo build electra-mini" in shown
+    assert page.locator(".fd-strip:visible").count() == 0
 
 
 def test_a_round_of_forging_and_judging(cloze, detective):
@@ -64,7 +83,9 @@ def test_a_round_of_forging_and_judging(cloze, detective):
     assert not page.locator(".fd-who p").count(), "the sentence bar says it already"
 
 
-def test_a_detective_in_the_bar_leaves_no_old_guesses_in_the_mask_tab(visit, detective):
+def test_a_detective_in_the_bar_leaves_no_old_guesses_and_a_link_restores_its_round_in_chinese(
+    visit, detective
+):
     cloze = visit(link="#text=The+capital+of+France+is+Paris+.&model=bert-mini&marks=6")
     cloze.settle()
     assert cloze.page.locator(".guess").first.is_visible()
@@ -88,27 +109,8 @@ def test_a_detective_in_the_bar_leaves_no_old_guesses_in_the_mask_tab(visit, det
     assert problem.is_hidden()
     assert cloze.page.locator(".example").first.is_visible()
 
-
-def test_narrow_and_dark_nothing_sticks_out(visit, detective):
-    cloze = visit(width=390, dark=True)
-    open_tab(cloze)
-    cloze.write("x" * 200)
-    cloze.page.wait_for_function(SETTLED)
-    assert cloze.overflow() <= 0
-
-
-def test_without_a_detective_the_tab_says_how_to_train_one(cloze, session):
-    if any("replaced_token" in info.heads for info in session.models()):
-        pytest.skip("a detective is installed")
-    page = open_tab(cloze, "missing")
-    shown = page.inner_text(ROOT)
-    assert "core_models.zoo build electra-mini" in shown
-    assert page.locator(".fd-strip").count() == 0
-
-
-def test_a_link_restores_the_round_in_chinese_and_pictures_open(visit, detective):
-    first = visit(link="#text=The+capital+of+France+is+Paris+.&model=zz-detective&marks=6")
-    page = open_tab(first)
+    choose(cloze, "zz-detective")
+    page = open_tab(cloze)
     page.fill("#fd-heat", "2.5")
     page.wait_for_function(SETTLED)
     page.click("#fd-roll")
@@ -131,3 +133,11 @@ def test_a_link_restores_the_round_in_chinese_and_pictures_open(visit, detective
     assert other.input_value("#fd-heat") == "2.5"
     assert other.evaluate(MISSING) == []
     assert "生成器" in other.inner_text(f"{ROOT} h3")
+
+
+def test_narrow_and_dark_nothing_sticks_out(visit, detective):
+    cloze = visit(width=390, dark=True)
+    open_tab(cloze)
+    cloze.write("x" * 200)
+    cloze.page.wait_for_function(SETTLED)
+    assert cloze.overflow() <= 0

@@ -3,6 +3,7 @@
 import pytest
 
 from app.tabs.mask import SECTIONS
+from tests.app.test_walk_browser import look
 
 TEXT = "Madrid is the capital of Spain."
 LINK = "#text=Madrid+is+the+capital+of+Spain.&model=bert-mini&marks=1.6&tab=forge"
@@ -18,9 +19,8 @@ def language(cloze) -> tuple[str, str]:
     return tuple(cloze.page.evaluate("[ClozeLanguage.language, document.documentElement.lang]"))
 
 
-@pytest.mark.parametrize(("width", "dark"), [(1280, False), (390, True)])
-def test_the_mask_tab_in_chinese(visit, width, dark):
-    cloze = visit(width, dark=dark, link="?lang=zh#text=Madrid+is+the+capital+of+Spain.&marks=1.6")
+def test_the_mask_tab_in_chinese_on_a_dark_phone_and_a_desktop(visit):
+    cloze = visit(390, dark=True, link="?lang=zh#text=Madrid+is+the+capital+of+Spain.&marks=1.6")
     page = cloze.page
     page.wait_for_function("Cloze.sentence.marks.size === 2")
     assert language(cloze) == ("zh", "zh-Hans")
@@ -42,6 +42,10 @@ def test_the_mask_tab_in_chinese(visit, width, dark):
     assert "spain" in page.locator(".guess").last.inner_text()
     assert page.locator("#lab-layers .lab-chart").count() == 1
     assert "[MASK]" in page.locator(".view-chips").inner_text()
+    assert page.evaluate(MISSING) == []
+    assert cloze.overflow() <= 0
+    look(page, 1280, dark=False)
+    assert page.locator("#lab-layers .lab-chart").count() == 1
     assert page.evaluate(MISSING) == []
     assert cloze.overflow() <= 0
     page.fill(".mine-word", "Quizzifying")

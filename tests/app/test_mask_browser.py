@@ -6,12 +6,21 @@ from urllib.parse import quote
 import pytest
 
 from app import draws
+from tests.app.one_page import start_over
 
 READY = """name => {
   const view = document.querySelector(`.view-mask-${name}`).dataset;
   return view.state === 'ready' && view.rev === view.asked;
 }"""
 NAMES = ("together", "word", "layers", "models")
+
+
+@pytest.fixture
+def cloze(module_page):
+    """The same page for the tests that are not about opening it; its sections are closed."""
+    start_over(module_page)
+    yield module_page
+    assert module_page.problems == []
 
 
 def lab(cloze, name):
@@ -38,9 +47,7 @@ def saved(cloze, name, button):
     return download.value.path().read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize(("width", "dark"), [(1280, False), (390, True)])
-def test_each_section_opens_tries_and_fits(visit, width, dark):
-    cloze = visit(width, dark=dark)
+def open_all(cloze):
     for name in NAMES:
         open_lab(cloze, name)
         assert lab(cloze, name).locator(".lab-output").inner_text().strip()
@@ -53,9 +60,18 @@ def test_each_section_opens_tries_and_fits(visit, width, dark):
     assert download.value.path().read_bytes().startswith(b"\x89PNG")
 
 
-def test_nothing_is_asked_while_closed(cloze):
+def test_each_section_opens_tries_and_fits(cloze):
+    open_all(cloze)
+
+
+def test_each_section_opens_tries_and_fits_on_a_dark_phone(visit):
+    open_all(visit(390, dark=True))
+
+
+def test_nothing_is_asked_while_closed(visit):
+    cloze = visit()
     events = []
-    cloze.page.on("request", lambda request: events.append(request.url))
+    cloze.hear("request", lambda request: events.append(request.url))
     cloze.at(6).click()
     cloze.settle()
     assert sum("/gradio_api/run/" in url for url in events) == 1

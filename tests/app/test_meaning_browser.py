@@ -8,6 +8,7 @@ from xml.etree import ElementTree
 import pytest
 
 from core_models import meaning
+from tests.app.one_page import start_over
 
 ROOT = ".view-meaning"
 READY = """() => {
@@ -18,6 +19,15 @@ NEAR = """() => {
   const near = document.querySelector('#mn-near .mn-scroll').dataset;
   return near.rev && near.rev === near.asked;
 }"""
+START = """() => {
+  const find = (selector) => document.querySelector(`.view-meaning ${selector}`);
+  const layer = find('#mn-layer');
+  layer.value = layer.max;
+  layer.dispatchEvent(new Event('input'));
+  find('[data-value=centred]').click();
+  if (find('#mn-others').getAttribute('aria-checked') === 'true') find('#mn-others').click();
+  find('[data-try=bank]').click();
+}"""
 TEXT = "#text=The+old+bank+was+closed.&model=bert-mini&tab=meaning"
 
 
@@ -26,10 +36,17 @@ def settle(page):
 
 
 @pytest.fixture
-def tab(visit):
-    cloze = visit(link=TEXT)
-    settle(cloze.page)
-    return cloze
+def tab(module_page):
+    """One page for most of these tests, with the first example at its last layer."""
+    page = module_page.page
+    page.evaluate("Cloze.openTab('Meaning')")
+    page.wait_for_selector(f"{ROOT}[data-asked]")
+    start_over(module_page, text="The old bank was closed.")
+    settle(page)
+    page.evaluate(START)
+    settle(page)
+    yield module_page
+    assert module_page.problems == []
 
 
 def marks(page):
@@ -142,7 +159,8 @@ def test_a_link_restores_the_lab(tab, visit):
     assert marks(other) == marks(page)
 
 
-def test_strange_links_open_the_lab_as_it_is(visit):
+def test_narrow_in_chinese_nothing_sticks_out_or_stays_english(visit):
+    # Anything may stand in a link.
     state = {
         "word": 3,
         "sentences": [{}],
@@ -151,21 +169,17 @@ def test_strange_links_open_the_lab_as_it_is(visit):
         "which": -1,
         "example": "__proto__",
     }
-    page = visit(link=f"{TEXT}&lab-meaning={quote(json.dumps(state))}").page
+    link = f"?lang=zh{TEXT}&lab-meaning={quote(json.dumps(state))}"
+    cloze = visit(width=390, dark=True, link=link)
+    page = cloze.page
     settle(page)
     assert page.input_value("#mn-word") == "bank"
-
-
-@pytest.mark.parametrize("dark", [False, True])
-def test_narrow_in_chinese_nothing_sticks_out_or_stays_english(visit, dark):
-    cloze = visit(width=390, dark=dark, link=f"?lang=zh{TEXT}")
-    settle(cloze.page)
-    cloze.page.wait_for_function(NEAR, timeout=60_000)
-    cloze.page.evaluate(
-        "document.querySelectorAll('.view-meaning details').forEach(d => d.open = true)"
-    )
-    cloze.page.fill("#mn-word", "zebra")
-    cloze.page.wait_for_selector(f'{ROOT}[data-state="error"]')
-    assert cloze.overflow() <= 0
-    missing = set(cloze.page.evaluate("[...ClozeLanguage.missing]"))
+    page.wait_for_function(NEAR, timeout=60_000)
+    page.evaluate("document.querySelectorAll('.view-meaning details').forEach(d => d.open = true)")
+    page.fill("#mn-word", "zebra")
+    page.wait_for_selector(f'{ROOT}[data-state="error"]')
+    for theme in ("dark", "light"):
+        page.evaluate("theme => Cloze.setTheme(theme)", theme)
+        assert cloze.overflow() <= 0, theme
+    missing = set(page.evaluate("[...ClozeLanguage.missing]"))
     assert {text for text in missing if text.isascii()} == set()

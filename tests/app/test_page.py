@@ -5,13 +5,31 @@ import csv
 import pytest
 
 from core_models.prediction import fill
-from tests.app.visitors import Cloze
+from tests.app.one_page import SENTENCE, start_over
 
-SENTENCE = "The capital of France is Paris ."
 LONG = (
     "The moon goes round the earth , and the earth goes round the sun . In winter the lake is "
     "covered with ice and snow , and the children like to skate on it after school . "
 )
+
+
+# The buttons below the chips as at the start; another draw takes the seed 1 once more.
+TOOLS = """() => {
+  Cloze.change({ whole: false, pieces: false, drawn: false });
+  const kind = document.querySelector('#draw-kind');
+  kind.value = 'uniform';
+  kind.dispatchEvent(new Event('change'));
+  Cloze.write('sentence-seed', '1');
+}"""
+
+
+@pytest.fixture
+def cloze(module_page):
+    """One page for all tests that are not about opening it."""
+    start_over(module_page)
+    module_page.page.evaluate(TOOLS)
+    yield module_page
+    assert module_page.problems == []
 
 
 def same_share(shown: str, probability: float) -> bool:
@@ -43,6 +61,7 @@ def test_clicking_a_word_shows_the_models_own_predictions(cloze, model):
 def test_hiding_and_showing_by_keyboard_alone(cloze):
     first = cloze.at(1)
     first.focus()
+    cloze.page.keyboard.press("Home")
     cloze.page.keyboard.press("ArrowRight")
     cloze.page.keyboard.press("Enter")
     assert cloze.marked() == [2]
@@ -249,53 +268,7 @@ def test_the_code_shown_recomputes_the_predictions(cloze, capsys):
     assert [entry.piece for entry in found] == [piece for piece, _ in cloze.rows(6)]
 
 
-def test_the_theme_can_be_chosen_and_is_kept(visit):
-    cloze = visit(dark=True)
-    body = "document.body.classList.contains('dark')"
-    assert cloze.page.evaluate(body)
-    cloze.page.click("#theme-switch")
-    assert not cloze.page.evaluate(body)
-    cloze.page.reload()
-    cloze.page.wait_for_selector(".chip:not([hidden])")
-    assert not cloze.page.evaluate(body)
-
-
-@pytest.mark.parametrize("width", [390, 768, 1280])
-def test_nothing_is_wider_than_the_window(visit, width):
-    cloze = visit(width=width)
-    cloze.write(LONG + "Quizzifying " + "x" * 90)
-    cloze.page.click("#switch-pieces")
-    cloze.page.click("#draw")
-    cloze.page.wait_for_function("Cloze.sentence.marks.size > 0")
-    cloze.settle()
-    assert cloze.overflow() <= 0
-    cloze.page.click("#tab-attention-button")
-    cloze.page.wait_for_timeout(500)
-    assert cloze.overflow() <= 0
-
-
-def test_touch_targets_are_large_enough(visit):
-    cloze = visit(width=390)
-    for chip in cloze.page.locator(".chip:not([hidden])").all():
-        assert chip.bounding_box()["height"] >= 44
-
-
-def test_a_link_is_read_although_our_scripts_come_after_gradio(browser, server):
-    with browser.new_context() as context:
-        page = context.new_page()
-        held = []
-        page.route("**/cloze/link.js", lambda route: held.append(route))
-        page.goto(f"{server}/#text=Hello+world&marks=1", wait_until="commit")
-        page.wait_for_selector("#tabs [role=tab]")
-        page.wait_for_timeout(200)
-        held[0].continue_()
-        page.wait_for_function("Cloze.sentence.marks.size === 1")
-        assert page.input_value("#sentence-text textarea") == "Hello world"
-
-
-def test_a_link_restores_the_sentence_and_its_marks(visit, model):
-    cloze = visit()
-    assert "#" not in cloze.page.url
+def test_a_link_restores_the_sentence_and_its_marks(cloze, visit, model):
     cloze.write("Bees & <b> make honey 😀 + more = 5")
     cloze.chip("honey").click()
     cloze.page.evaluate(
@@ -313,41 +286,3 @@ def test_a_link_restores_the_sentence_and_its_marks(visit, model):
     found = again.page.evaluate("[...Cloze.sentence.marks.values()].map(m => [m.position, m.case])")
     assert sorted(found) == sorted(wanted)
     assert again.at(1).locator(".face").inner_text() == model.tokenizer.display(99)
-
-
-COUNT_FRAMES = """(() => {
-  const give = window.requestAnimationFrame;
-  window.framesGiven = 0;
-  window.requestAnimationFrame = (then) => { window.framesGiven += 1; return give(then); };
-})()"""
-
-
-def test_a_page_at_rest_draws_no_frames(browser, server):
-    """A student's battery, and thirty pages on one small machine."""
-    with browser.new_context() as context:
-        context.add_init_script(COUNT_FRAMES)
-        cloze = Cloze(context.new_page(), [])
-        cloze.open(server)
-        cloze.settle()
-        before, given = 0, cloze.page.evaluate("window.framesGiven")
-        assert given > 0
-        # The last movement takes some seconds to end.
-        for _ in range(20):
-            if before == given:
-                break
-            cloze.page.wait_for_timeout(500)
-            before, given = given, cloze.page.evaluate("window.framesGiven")
-        assert before == given
-
-
-@pytest.mark.parametrize(
-    "link", ["#text=Hello+world&model=nope&marks=1.999.x.-1", "#text=%20", "#marks=1", "#text=a%ff"]
-)
-def test_a_damaged_link_does_no_harm(visit, link):
-    cloze = visit(link=link)
-    cloze.page.wait_for_timeout(500)
-    cloze.write(SENTENCE)
-    cloze.page.evaluate("Cloze.change({marks: new Map()})")
-    cloze.chip("Paris").click()
-    cloze.settle()
-    assert cloze.marked() == [6]

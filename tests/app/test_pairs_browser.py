@@ -4,6 +4,7 @@ import pytest
 
 from app import pairs
 from core_models.prediction import judge_pair
+from tests.app.one_page import start_over
 
 ROOT = ".view-pairs"
 # Names of tabs are translated before anything asks for them, so Chinese ones may be looked up, too.
@@ -34,7 +35,17 @@ class Tab:
         )
 
 
-def test_examples_and_own_texts_are_judged_by_the_model(cloze, model):
+@pytest.fixture
+def cloze(module_page):
+    """One page for these tests."""
+    start_over(module_page)
+    yield module_page
+    assert module_page.problems == []
+
+
+def test_examples_and_own_texts_are_judged_and_a_link_restores_them_in_chinese(
+    cloze, visit, model, monkeypatch
+):
     if "next_sentence" not in model.heads:
         pytest.skip("the shipped model has no next-sentence head")
     tab = Tab(cloze)
@@ -66,41 +77,16 @@ def test_examples_and_own_texts_are_judged_by_the_model(cloze, model):
     tab.page.fill("#pr-second", " ")
     tab.page.wait_for_selector(f'{ROOT}[data-state="error"]')
     assert "second text is empty" in tab.page.inner_text(f"{ROOT} .problem")
-
-
-def test_an_emptied_sentence_takes_the_old_answers_away(cloze):
-    tab = Tab(cloze)
-    assert tab.page.locator(f"{ROOT} .pr-body").is_visible()
-    tab.page.fill("#sentence-text textarea", "")
-    tab.page.wait_for_selector(f'{ROOT}[data-state="error"]')
-    assert "no text yet" in tab.page.inner_text(f"{ROOT} .problem")
-    assert tab.page.locator(f"{ROOT} .pr-body").is_hidden()
-    tab.cloze.write("Bees make honey.")
-    tab.page.wait_for_selector(f'{ROOT}[data-state="ready"]')
-    assert tab.page.locator(f"{ROOT} .pr-body").is_visible()
-
-
-def test_narrow_and_dark_nothing_sticks_out(visit):
-    tab = Tab(visit(width=390, dark=True))
-    tab.cloze.write("x" * 300)
-    tab.page.fill("#pr-second", "y" * 300)
-    tab.settle("x" * 300, "y" * 300)
-    assert tab.cloze.overflow() <= 0
-    shown = tab.page.inner_text(ROOT)
-    assert "not trained for similarity" in shown
-
-
-def test_a_link_restores_the_pair_in_chinese_and_many_examples_are_asked(visit, monkeypatch):
-    monkeypatch.setattr(pairs, "MEASURED", 3)
-    tab = Tab(visit())
+    # Another example, and one more.
     tab.page.click("#pr-another")
-    tab.settle(*pairs.shown_example(0).pair("next"))
+    tab.settle(*pairs.shown_example(1).pair("next"))
     tab.page.click("#pr-another")
-    found = pairs.shown_example(1)
+    found = pairs.shown_example(2)
     tab.settle(*found.pair("next"))
     tab.page.click(f'{ROOT} button[data-kind="swapped"]')
     tab.settle(*found.pair("swapped"))
     link = tab.page.evaluate("location.hash")
+    monkeypatch.setattr(pairs, "MEASURED", 3)
     other = Tab(visit(link=f"?lang=zh{link}"))
     other.settle(*found.pair("swapped"))
     pressed = other.page.locator(f'{ROOT} button[aria-pressed="true"]')
@@ -116,8 +102,33 @@ def test_a_link_restores_the_pair_in_chinese_and_many_examples_are_asked(visit, 
             other.page.click(f'{ROOT} [data-save="png"]')
         assert download.value.path().read_bytes()[:4] == b"\x89PNG"
     assert other.page.evaluate(MISSING) == []
+
+
+def test_an_emptied_sentence_takes_the_old_answers_away(cloze):
+    tab = Tab(cloze)
+    assert tab.page.locator(f"{ROOT} .pr-body").is_visible()
+    tab.page.fill("#sentence-text textarea", "")
+    tab.page.wait_for_selector(f'{ROOT}[data-state="error"]')
+    assert "no text yet" in tab.page.inner_text(f"{ROOT} .problem")
+    assert tab.page.locator(f"{ROOT} .pr-body").is_hidden()
+    tab.cloze.write("Bees make honey.")
+    tab.page.wait_for_selector(f'{ROOT}[data-state="ready"]')
+    assert tab.page.locator(f"{ROOT} .pr-body").is_visible()
+
+
+def test_narrow_and_dark_a_link_restores_texts_of_ones_own_and_nothing_sticks_out(cloze, visit):
+    tab = Tab(cloze)
+    found = pairs.shown_example(tab.page.evaluate("Cloze.kept('pairs')?.example ?? 0"))
+    tab.page.click(f'{ROOT} button[data-kind="next"]')
+    tab.settle(*found.pair("next"))
     own = "Snow fell all night ."
     tab.page.fill("#pr-second", own)
-    tab.settle(found.next, own)
-    again = Tab(visit(link=tab.page.evaluate("location.hash")))
-    again.settle(found.next, own)
+    tab.settle(found.first, own)
+    narrow = Tab(visit(width=390, dark=True, link=tab.page.evaluate("location.hash")))
+    narrow.settle(found.first, own)
+    narrow.cloze.write("x" * 300)
+    narrow.page.fill("#pr-second", "y" * 300)
+    narrow.settle("x" * 300, "y" * 300)
+    assert narrow.cloze.overflow() <= 0
+    shown = narrow.page.inner_text(ROOT)
+    assert "not trained for similarity" in shown

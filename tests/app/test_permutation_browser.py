@@ -9,6 +9,7 @@ import torch
 
 from app import permutation
 from core_models.orderings import paper
+from tests.app.one_page import start_over
 from tests.app.test_permutation_tab import NAME, TEXT, tiny
 
 ROOT = ".view-permutation"
@@ -17,6 +18,23 @@ MISSING = "[...ClozeLanguage.missing].filter((key) => /[a-z]/i.test(key))"
 SETTLED = """() => {
   const view = document.querySelector('.view-permutation').dataset;
   return view.state === 'ready' && view.rev === view.asked;
+}"""
+
+# All controls as at the start, and no order of the visitor's own.
+START = """() => {
+  const layer = document.querySelector('.view-permutation .pm-pick');
+  if (layer.value !== '0') {
+    layer.value = '0';
+    layer.dispatchEvent(new Event('change'));
+  }
+  for (const on of document.querySelectorAll('#pm-leak, #pm-memory')) {
+    if (on.getAttribute('aria-checked') === 'true') on.click();
+  }
+  const few = document.querySelector('#pm-k');
+  few.value = 3;
+  few.dispatchEvent(new Event('input'));
+  document.querySelector('[data-variant=released]').click();
+  document.querySelector('[data-variant=paper]').click();
 }"""
 
 
@@ -72,8 +90,14 @@ class Tab:
 
 
 @pytest.fixture
-def tab(cloze):
-    return Tab(cloze)
+def tab(module_page):
+    """One page for these tests."""
+    start_over(module_page, text=TEXT)
+    tab = Tab(module_page)
+    tab.page.evaluate(START)
+    tab.settle()
+    yield tab
+    assert module_page.problems == []
 
 
 def test_arrow_keys_and_dragging_move_a_piece_and_both_masks(tab, session):
@@ -183,16 +207,17 @@ def test_a_link_restores_order_and_settings_in_chinese(tab, visit):
         row.focus()
         assert "位置" in other.locator(f"{ROOT} .summary").first.inner_text()
     assert other.evaluate(MISSING) == []
-    # An order that does not fit is dropped, not shown as an error.
-    wrong = visit(
-        link=f'#text={TEXT}&tab=permutation&lab-permutation={{"order":[0,0],"k":99}}'
-    ).page
-    wrong.wait_for_selector(f'{ROOT}[data-state="ready"]')
-    assert wrong.locator(shown).count() == len(tab.order())
 
 
-def test_narrow_and_dark_nothing_sticks_out(visit):
-    tab = Tab(visit(width=390, dark=True))
+def test_an_order_that_does_not_fit_is_dropped_and_narrow_and_dark_nothing_sticks_out(
+    visit, session
+):
+    link = f'#text={TEXT}&tab=permutation&lab-permutation={{"order":[0,0],"k":99}}'
+    cloze = visit(width=390, dark=True, link=link)
+    cloze.page.wait_for_selector(f'{ROOT}[data-state="ready"]')
+    pieces = [n for n in session.model(NAME).tokenizer.encode(TEXT).special if not n]
+    assert cloze.page.locator(f"{ROOT} .pm-chip").count() == len(pieces)
+    tab = Tab(cloze)
     tab.cloze.write("word " * 600)
     tab.settle()
     assert tab.cloze.overflow() <= 0

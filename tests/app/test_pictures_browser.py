@@ -6,10 +6,12 @@
 import os
 import re
 from pathlib import Path
-from urllib.parse import quote
 from xml.etree import ElementTree
 
 import pytest
+
+from tests.app.one_page import start_over
+from tests.app.test_walk_browser import OPEN
 
 TEXT = "The sum goes from here to there ."
 """Words of the visitor that are headings, too: "sum", "from", "to"."""
@@ -46,14 +48,22 @@ MODES = {
 
 
 @pytest.fixture
-def open_tab(visit):
+def open_tab(module_page, server):
+    """Opens a tab of the one page of these tests, which is opened anew for another language."""
+    page = module_page.page
+
     def open_tab(tab, language="zh"):
-        link = f"?lang={language}#text={quote(TEXT)}&model=bert-mini&marks={HIDDEN}&tab={tab}"
-        page = visit(link=link).page
-        page.wait_for_function("Cloze.sentence.marks.size === 1")
+        if page.evaluate("ClozeLanguage.language") == language:
+            page.evaluate("ClozeLanguage.missing.clear()")
+        else:
+            module_page.open(f"{server}/?lang={language}")
+        if page.evaluate("Cloze.sentence.text") != TEXT:
+            start_over(module_page, text=TEXT, marks=[HIDDEN])
+        page.wait_for_function(OPEN, arg=[tab, tab.title()], polling=250)
         return page
 
-    return open_tab
+    yield open_tab
+    assert module_page.problems == []
 
 
 def saved(page, button, name):
@@ -81,6 +91,17 @@ def check(svg, *wanted, kept=("from", "to")):
     # The sentence, and those of the Meaning tab behind their numbers, are nobody's to translate.
     said = [text for text in found if text != TEXT and not re.match(r"\n|\d\. ", text)]
     assert [text for text in said if ENGLISH.search(text) and not CHINESE.search(text)] == []
+
+
+def test_an_english_page_saves_english_without_marks(open_tab):
+    page = open_tab("permutation", "en")
+    page.wait_for_function(ANSWERED, arg="permutation")
+    button = '.view-permutation [data-save="svg"]'
+    found = texts(saved(page, button, "permutation-en"))
+    assert {"What each stream may see", "Content stream", "2 sum"} <= set(found)
+    with page.expect_download() as download:
+        page.click(button.replace("svg", "png"))
+    assert download.value.path().read_bytes().startswith(b"\x89PNG")
 
 
 def test_the_mask_tab(open_tab):
@@ -129,17 +150,6 @@ def test_claims(open_tab):
     page.click('[data-claim="electra-fifteen"] [data-guess="wrong"]')
     page.wait_for_selector('[data-claim="electra-fifteen"][data-state="done"]', timeout=60_000)
     check(saved(page, '.view-claims [data-save="svg"]', "claims"), "常见说法，实测", kept=())
-
-
-def test_an_english_page_saves_english_without_marks(open_tab):
-    page = open_tab("permutation", "en")
-    page.wait_for_function(ANSWERED, arg="permutation")
-    button = '.view-permutation [data-save="svg"]'
-    found = texts(saved(page, button, "permutation-en"))
-    assert {"What each stream may see", "Content stream", "2 sum"} <= set(found)
-    with page.expect_download() as download:
-        page.click(button.replace("svg", "png"))
-    assert download.value.path().read_bytes().startswith(b"\x89PNG")
 
 
 def test_marks_are_read_as_they_are_meant(open_tab):

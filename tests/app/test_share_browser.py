@@ -7,6 +7,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from app import locales
+from tests.app.one_page import start_over
 
 TOUR = ("mask", "attention", "timeline", "forge", "permutation", "terms", "budget", "train")
 OPEN = "[...document.querySelectorAll('#tabs [role=tabpanel]')].find(p => p.offsetParent)?.id"
@@ -20,9 +21,18 @@ def fragment(page) -> dict[str, str]:
     return {name: values[0] for name, values in parse_qs(urlsplit(page.url).fragment).items()}
 
 
-def test_the_link_restores_sentence_marks_tab_and_settings_elsewhere(visit):
-    here = visit()
-    page = here.page
+@pytest.fixture
+def cloze(module_page):
+    """The same page for the tests that are not about opening it."""
+    module_page.page.evaluate("Cloze.openTab('Mask')")
+    wait_open(module_page.page, "mask")
+    start_over(module_page)
+    yield module_page
+    assert module_page.problems == []
+
+
+def test_the_link_restores_sentence_marks_tab_and_settings_elsewhere(cloze, visit):
+    page = cloze.page
     page.click('.chip[data-position="4"]')
     page.evaluate("Cloze.openTab('Budget')")
     wait_open(page, "budget")
@@ -48,13 +58,13 @@ def test_the_link_restores_sentence_marks_tab_and_settings_elsewhere(visit):
     assert there.evaluate("Cloze.kept('budget').chosen") == "albert-base"
 
 
-@pytest.mark.parametrize(
-    "broken", ["lab-budget=%7B", "lab-budget=[1]", "tab=nowhere", "tab=%3Cb%3E"]
-)
+@pytest.mark.parametrize("broken", ["lab-budget=%7B&tab=nowhere", "lab-budget=[1]&tab=%3Cb%3E"])
 def test_a_broken_link_opens_the_page_as_it_is(visit, broken):
-    page = visit(link=f"#text=The+sky+is+blue&model=bert-mini&{broken}").page
+    whole = "lab-forge=%7B%22roll%22:9%7D"
+    page = visit(link=f"#text=The+sky+is+blue&model=bert-mini&{broken}&{whole}").page
     page.wait_for_function("() => Cloze.sentence.text === 'The sky is blue'")
     assert page.evaluate("Cloze.kept('budget')") is None
+    assert page.evaluate("Cloze.kept('forge')") == {"roll": 9}
     assert page.evaluate(OPEN) == "tab-mask"
 
 
@@ -67,8 +77,21 @@ def test_without_controls_the_lab_stays_and_the_header_goes(visit):
     assert page.locator(".view-predictions").is_visible()
 
 
-def test_the_tour_walks_its_steps_and_gives_the_page_back(visit):
-    page = visit().page
+def test_the_tour_brings_labs_into_view_walks_its_steps_and_gives_the_page_back(visit):
+    page = visit(width=390).page
+    page.click("#tour")
+    page.click(".tour-next")
+    wait_open(page, "attention")
+    page.wait_for_function(
+        "() => Math.abs(document.getElementById('tabs').getBoundingClientRect().top - 12) < 8"
+    )
+    text = page.locator(".tour-look").bounding_box()
+    tools = page.locator(".tour-next").bounding_box()
+    assert tools["y"] - (text["y"] + text["height"]) >= 5, "room for the ring of the focus"
+    page.click(".tour-end")
+    assert page.locator(".tour-panel").count() == 0
+
+    page.set_viewport_size({"width": 1280, "height": 800})
     page.click("#tour")
     titles = set()
     for step, tab in enumerate(TOUR, start=1):
@@ -98,9 +121,9 @@ def test_a_lesson_opens_at_its_step_in_chinese(visit):
     assert re.search("第4步", page.locator(".tour-count").inner_text())
 
 
-def test_every_tab_is_a_step_of_the_history(visit):
-    page = visit(link="#text=The+sky+is+blue&model=bert-mini").page
-    page.wait_for_function("() => Cloze.sentence.text === 'The sky is blue'")
+def test_every_tab_is_a_step_of_the_history(cloze):
+    page = cloze.page
+    start_over(cloze, text="The sky is blue")
     page.evaluate("window.sameVisit = true")
     before = page.evaluate("history.length")
     for tab in ("Budget", "Spans"):
@@ -118,19 +141,6 @@ def test_every_tab_is_a_step_of_the_history(visit):
     page.go_forward()
     wait_open(page, "budget")
     assert page.evaluate("[history.length, window.sameVisit]") == [before + 2, True]
-
-
-def test_a_tour_step_brings_its_lab_into_view(visit):
-    page = visit(width=390).page
-    page.click("#tour")
-    page.click(".tour-next")
-    wait_open(page, "attention")
-    page.wait_for_function(
-        "() => Math.abs(document.getElementById('tabs').getBoundingClientRect().top - 12) < 8"
-    )
-    text = page.locator(".tour-look").bounding_box()
-    tools = page.locator(".tour-next").bounding_box()
-    assert tools["y"] - (text["y"] + text["height"]) >= 5, "room for the ring of the focus"
 
 
 OFFLINE = "The server cannot be reached"
@@ -175,10 +185,9 @@ Object.defineProperty(window, 'Cloze', { configurable: true, get: () => cloze, s
 """
 
 
-def test_what_is_written_while_the_page_opens_stays(browser, server):
-    with browser.new_context() as context:
-        context.add_init_script(LATE)
-        page = context.new_page()
+def test_what_is_written_while_the_page_opens_stays(profile, server):
+    with profile.new_page() as page:
+        page.add_init_script(LATE)
         page.goto(server)
         page.wait_for_function("() => window.opened")
         page.wait_for_function("() => Cloze.sentence.text === 'The heart pumps blood .'")

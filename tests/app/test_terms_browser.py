@@ -13,14 +13,19 @@ import core_models as cm
 from core_models.prediction import terms_view
 from core_models.prediction.passes import seen_with
 from core_models.terms.buckets import rows_of
+from tests.app.one_page import SENTENCE, choose, start_over
 from tests.app.terms_models import MODELS, save_tiny_models
 
 ROOT = ".view-terms"
-SENTENCE = "The capital of France is Paris ."
 LINK = "#text=The+capital+of+France+is+Paris+.&tab=terms&model="
 READY = """() => {
   const view = document.querySelector('.view-terms').dataset;
   return view.state === 'ready' && view.rev === view.asked;
+}"""
+# The lab as it is without a link.
+PLAIN = """() => {
+  Cloze.keep('terms', {});
+  document.dispatchEvent(new CustomEvent('cloze:lab', { detail: 'terms' }));
 }"""
 
 
@@ -46,13 +51,20 @@ def settle(page):
 
 
 @pytest.fixture
-def open_tab(visit):
-    def open_tab(model, more="", **values):
-        cloze = visit(link=f"{values.pop('before', '')}{LINK}{model}{more}", **values)
-        settle(cloze.page)
-        return cloze
+def open_tab(module_page):
+    """Shows a model in the one page of these tests: ``open_tab("xlnet-tiny", 1)`` hides piece 1."""
 
-    return open_tab
+    def open_tab(model, *marks):
+        page = module_page.page
+        page.evaluate("Cloze.openTab('Terms')")
+        page.wait_for_selector(f"{ROOT}[data-asked]")
+        start_over(module_page, model=model, marks=marks)
+        page.evaluate(PLAIN)
+        settle(page)
+        return page
+
+    yield open_tab
+    assert module_page.problems == []
 
 
 def value(page, name):
@@ -61,7 +73,7 @@ def value(page, name):
 
 
 def test_one_cell_is_read_in_every_map_and_adds_up(open_tab, session):
-    page = open_tab("deberta-tiny").page
+    page = open_tab("deberta-tiny")
     page.select_option("#ts-layer", "1")
     settle(page)
     page.select_option("#ts-head", "1")
@@ -96,7 +108,7 @@ def test_one_cell_is_read_in_every_map_and_adds_up(open_tab, session):
 
 
 def test_switching_terms_changes_map_and_prediction(open_tab, session):
-    page = open_tab("deberta-tiny").page
+    page = open_tab("deberta-tiny")
     page.click(f'{ROOT} [data-try="0"]')
     page.wait_for_selector(f'{ROOT} [data-map="change"]')
     page.wait_for_selector(f"{ROOT} #ts-prediction td.after")
@@ -127,7 +139,7 @@ def test_switching_terms_changes_map_and_prediction(open_tab, session):
 
 
 def test_a_text_that_is_cut_is_told_with_its_numbers(open_tab, session):
-    page = open_tab("deberta-tiny").page
+    page = open_tab("deberta-tiny")
     assert not page.locator("#ts-long").is_visible()
     text = "A lake is cold. " * 80
     whole = len(session.model("deberta-tiny").tokenizer.encode(text, max_length=99_999).ids)
@@ -137,7 +149,7 @@ def test_a_text_that_is_cut_is_told_with_its_numbers(open_tab, session):
 
 
 def test_a_plain_model_says_so_and_opens_another(open_tab):
-    page = open_tab("bert-mini").page
+    page = open_tab("bert-mini")
     assert "one product q·k" in page.inner_text("#ts-plain")
     assert page.locator(f"{ROOT} [data-switch]:visible").count() == 0
     page.click('[data-reader="deberta-v2-tiny"]')
@@ -154,13 +166,14 @@ def test_a_plain_model_says_so_and_opens_another(open_tab):
 def test_without_models_with_terms_training_is_explained(open_tab, session, monkeypatch):
     plain = [info for info in session.models() if info.name not in MODELS]
     monkeypatch.setattr(session, "models", lambda: plain)
-    page = open_tab("bert-mini").page
+    page = open_tab("bert-mini")
+    assert page.locator("#ts-plain .code").is_visible()
     assert "deberta-mini" in page.inner_text("#ts-plain .code")
     assert page.locator("#ts-table svg").is_visible()
 
 
 def test_distances_tables_and_the_mask_decoder(open_tab):
-    page = open_tab("deberta-tiny", "&marks=6").page
+    page = open_tab("deberta-tiny", 6)
     assert page.locator("#ts-distances .curve").count() == 2
     page.select_option("#ts-reach", "640")
     settle(page)
@@ -180,19 +193,18 @@ def test_distances_tables_and_the_mask_decoder(open_tab):
 
 
 def test_xlnet_has_its_own_terms_and_a_query_stream(open_tab):
-    page = open_tab("xlnet-tiny", "&marks=1").page
+    page = open_tab("xlnet-tiny", 1)
     keys = page.locator(f"{ROOT} .ts-map").evaluate_all("maps => maps.map(m => m.dataset.map)")
     assert keys == ["content", "position", "segment", "score", "softmax"]
     page.select_option("#ts-stream", "query")
     settle(page)
     page.locator("#ts-rows summary").click()
-    page.locator("#ts-row option").first.wait_for(state="attached")
-    assert page.locator("#ts-row option").count() == 1
+    page.wait_for_function("() => document.querySelectorAll('#ts-row option').length === 1")
     assert "Grey cells" in page.inner_text("#ts-parts")
 
 
 def test_a_link_restores_the_lab_and_files_open(open_tab, visit):
-    page = open_tab("deberta-tiny", "&marks=6").page
+    page = open_tab("deberta-tiny", 6)
     page.select_option("#ts-layer", "1")
     page.select_option("#ts-stream", "mask_decoder")
     settle(page)
@@ -222,7 +234,7 @@ def test_a_link_restores_the_lab_and_files_open(open_tab, visit):
 
 
 def test_the_charts_of_distances_and_of_the_table_are_files(open_tab):
-    page = open_tab("deberta-tiny", "&marks=6").page
+    page = open_tab("deberta-tiny", 6)
     page.wait_for_selector("#ts-table:not([hidden]) svg .curve")
     files = {}
     for chart in ("distance", "table"):
@@ -263,7 +275,7 @@ def test_the_charts_of_distances_and_of_the_table_are_files(open_tab):
     assert [int(row["row"]) for row in table] == rows_of(terms, distances).tolist()
 
 
-def test_strange_links_and_long_texts_are_answered(open_tab):
+def test_strange_links_and_long_texts_are_answered(visit):
     state = {
         "layer": "x",
         "off": [{}],
@@ -273,8 +285,9 @@ def test_strange_links_and_long_texts_are_answered(open_tab):
         "size": {},
         "gap": -1,
     }
-    cloze = open_tab("deberta-tiny", f"&lab-terms={quote(json.dumps(state))}")
+    cloze = visit(link=f"{LINK}deberta-tiny&lab-terms={quote(json.dumps(state))}")
     page = cloze.page
+    settle(page)
     assert page.locator(f"{ROOT} .ts-map").count() == 5
     cloze.write("word " * 700)
     settle(page)
@@ -290,17 +303,23 @@ def test_strange_links_and_long_texts_are_answered(open_tab):
     assert page.locator(f"{ROOT} img").count() == 0
 
 
-@pytest.mark.parametrize(("model", "dark"), [("deberta-v3-tiny", True), ("xlnet-tiny", False)])
-def test_narrow_in_chinese_nothing_sticks_out_or_stays_english(open_tab, model, dark):
-    cloze = open_tab(model, width=390, dark=dark, before="?lang=zh")
+def test_narrow_in_chinese_nothing_sticks_out_or_stays_english(visit):
+    cloze = visit(width=390, dark=True, link=f"?lang=zh{LINK}deberta-v3-tiny")
     page = cloze.page
-    page.click(f'{ROOT} [data-try="2"]')
-    page.wait_for_selector(f'{ROOT} [data-map="change"]')
-    settle(page)
-    page.evaluate("document.querySelectorAll('.view-terms details').forEach(d => d.open = true)")
-    page.locator(f"{ROOT} .ts-maps").focus()
-    page.locator("#ts-distances .ts-chartbox").focus()
-    page.locator("#ts-table .ts-chartbox").focus()
-    assert cloze.overflow() <= 0
-    missing = set(page.evaluate("[...ClozeLanguage.missing]"))
-    assert {text for text in missing if text.isascii()} == set()
+    for model, light in (("deberta-v3-tiny", "dark"), ("xlnet-tiny", "light")):
+        page.evaluate("light => Cloze.setTheme(light)", light)
+        choose(cloze, model)
+        settle(page)
+        page.click(f'{ROOT} [data-try="2"]')
+        settle(page)
+        page.wait_for_selector(f'{ROOT} [data-map="change"]')
+        settle(page)
+        page.evaluate(
+            "document.querySelectorAll('.view-terms details').forEach(d => d.open = true)"
+        )
+        page.locator(f"{ROOT} .ts-maps").focus()
+        page.locator("#ts-distances .ts-chartbox").focus()
+        page.locator("#ts-table .ts-chartbox").focus()
+        assert cloze.overflow() <= 0, model
+        missing = set(page.evaluate("[...ClozeLanguage.missing]"))
+        assert {text for text in missing if text.isascii()} == set(), model

@@ -7,13 +7,23 @@ from urllib.parse import quote
 import pytest
 
 from app import timeline
+from tests.app.one_page import start_over
 
 ROOT = ".view-timeline"
 SETTLED = """() => {
   const view = document.querySelector('.view-timeline').dataset;
   return view.state === 'ready' && view.rev === view.asked;
 }"""
+START = """() => {
+  const find = (selector) => document.querySelector(`.view-timeline ${selector}`);
+  const seed = find('#tl-seed');
+  seed.value = 1;
+  seed.dispatchEvent(new Event('change'));
+  find('button[data-kind=uniform]').click();
+  find('button[data-regime=all]').click();
+}"""
 TEXT = "The capital of France is Paris ."
+LINK = f"#text={quote(TEXT)}&model=bert-mini&tab=timeline"
 
 
 class Tab:
@@ -38,8 +48,14 @@ class Tab:
 
 
 @pytest.fixture
-def tab(cloze):
-    return Tab(cloze)
+def tab(module_page):
+    """One page for most of these tests, with the setting that it opens with."""
+    start_over(module_page, text=TEXT)
+    tab = Tab(module_page)
+    tab.page.evaluate(START)
+    tab.settle()
+    yield tab
+    assert module_page.problems == []
 
 
 def wanted(model, regime, **values):
@@ -110,32 +126,28 @@ def test_an_empty_text_is_explained_and_the_next_one_works(tab):
     assert tab.page.locator(f"{ROOT} img").count() == 0
 
 
-def test_narrow_and_dark_nothing_sticks_out(visit):
-    tab = Tab(visit(width=390, dark=True))
-    tab.cloze.write("word " * 100)
-    tab.settle()
-    assert tab.cloze.overflow() <= 0
-
-
-def test_a_link_restores_the_setting_and_saves_a_picture(visit):
+def test_a_link_restores_the_setting_in_chinese_and_saves_a_picture(visit):
     state = json.dumps({"kind": "span", "epochs": 7, "copies": 3, "seed": 5, "regime": "copies"})
-    link = f"#text={quote(TEXT)}&model=bert-mini&tab=timeline&lab-timeline={quote(state)}"
-    page = visit(link=link).page
-    page.wait_for_selector(f'{ROOT}[data-state="ready"]')
+    page = visit(link=f"?lang=zh{LINK}&lab-timeline={quote(state)}").page
+    page.wait_for_selector(f'{ROOT}[data-state="ready"][data-cut]')
     assert page.locator(f"{ROOT} .tl-grid").count() == 1
     assert page.locator(f"{ROOT} .tl-grid tbody tr").count() == 7
     assert page.locator(f'{ROOT} [data-kind="span"]').get_attribute("aria-pressed") == "true"
     with page.expect_download() as download:
         page.click(f'{ROOT} [data-save="png"]')
     assert download.value.path().read_bytes()[:4] == b"\x89PNG"
-    strange = json.dumps({"kind": ["x"], "epochs": 1e9, "seed": "1", "regime": "toString"})
-    other = visit(link=link.split("&lab")[0] + f"&lab-timeline={quote(strange)}").page
-    other.wait_for_selector(f'{ROOT}[data-state="ready"]')
-    assert other.locator(f"{ROOT} .tl-grid").first.locator("tbody tr").count() == 20
-
-
-def test_everything_is_said_in_chinese(visit):
-    page = visit(link=f"?lang=zh#text={quote(TEXT)}&model=bert-mini&tab=timeline").page
-    page.wait_for_selector(f'{ROOT}[data-state="ready"][data-cut]')
+    page.click(f'{ROOT} button[data-kind="uniform"]')
+    page.click(f'{ROOT} button[data-regime="all"]')
+    page.wait_for_function(SETTLED)
     assert "一轮又一轮" in page.inner_text(f"{ROOT} h2")
     assert [text for text in page.evaluate("[...ClozeLanguage.missing]") if text.isascii()] == []
+
+
+def test_a_strange_link_is_read_and_nothing_sticks_out_narrow_and_dark(visit):
+    strange = json.dumps({"kind": ["x"], "epochs": 1e9, "seed": "1", "regime": "toString"})
+    cloze = visit(width=390, dark=True, link=f"{LINK}&lab-timeline={quote(strange)}")
+    cloze.page.wait_for_selector(f'{ROOT}[data-state="ready"]')
+    assert cloze.page.locator(f"{ROOT} .tl-grid").first.locator("tbody tr").count() == 20
+    cloze.write("word " * 100)
+    cloze.page.wait_for_function(SETTLED)
+    assert cloze.overflow() <= 0

@@ -6,11 +6,16 @@ import pytest
 
 import core_models as cm
 from app import tokenizers
+from tests.app.one_page import SENTENCE, start_over
 
 ROOT = ".view-tokenizers"
 SETTLED = """text => {
   const view = document.querySelector('.view-tokenizers').dataset;
   return Cloze.sentence.text === text && view.state === 'ready' && view.rev === view.asked;
+}"""
+SWITCH_ON = """() => {
+  const off = '.view-tokenizers [role=switch][aria-checked=false]';
+  for (const each of document.querySelectorAll(off)) each.click();
 }"""
 CHINESE = "北京是中国的首都，位于华北平原的北部。"
 
@@ -39,8 +44,14 @@ class Tab:
 
 
 @pytest.fixture
-def tab(cloze):
-    return Tab(cloze)
+def tab(module_page):
+    """One page for most of these tests, with all switches on."""
+    tab = Tab(module_page)
+    start_over(module_page)
+    tab.page.wait_for_function(SETTLED, arg=SENTENCE)
+    tab.page.evaluate(SWITCH_ON)
+    yield tab
+    assert module_page.problems == []
 
 
 def test_pieces_and_ids_are_those_of_the_tokenizers(tab):

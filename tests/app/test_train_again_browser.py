@@ -7,9 +7,10 @@ import pytest
 from core_models.training import settings, task_settings
 from core_models.training.process import new_run
 from core_models.training.race import new_race
-from tests.app.test_train_forms_browser import DOCUMENTS, TINY, open_form, settle
+from tests.app.test_train_forms_browser import DOCUMENTS, TINY, settle
 from tests.app.test_train_task_browser import ROWS
 from tests.app.test_train_tasks import RACE
+from tests.app.train_tab import copy_run, open_form, open_run, shared
 
 PAIRED = {
     "name": "Apart",
@@ -18,17 +19,22 @@ PAIRED = {
 }
 
 
-def copied(visit, run):
+@pytest.fixture
+def cloze(module_page):
+    """One page for these tests."""
+    yield from shared(module_page)
+
+
+def copied(cloze, run):
     """The form with the settings of a run."""
-    page = visit(link=f"#run={run}").page
-    page.wait_for_selector(f".train-run[data-run='{run}']:not(.pending)")
-    page.click("#train-again")
+    page = open_run(cloze, run)
+    copy_run(page, run)
     page.wait_for_selector(".train-task[data-state=ready]")
     return page
 
 
-def test_a_new_run_from_a_bi_encoder_is_one(visit, runs):
-    page = copied(visit, runs.create(PAIRED))
+def test_a_new_run_from_a_bi_encoder_is_one(cloze, runs):
+    page = copied(cloze, runs.create(PAIRED))
     page.locator(".train-about", has_text="rows to learn from").wait_for()
     assert page.is_checked("#train-task-apart")
     # Another kind of set has no two texts to encode apart.
@@ -51,14 +57,9 @@ def own(runs):
     return made
 
 
-def test_a_copied_table_shows_its_rows_and_its_own_name(visit, own):
-    page = copied(visit, own[0])
+def test_a_copied_table_shows_its_rows_and_its_own_name(cloze, own):
     for run in (own[0], own[1]):
-        if run == own[1]:
-            page.evaluate(f"location.hash = 'run={run}'")
-            page.wait_for_selector(f".train-run[data-run='{run}']:not(.pending)")
-            page.click("#train-again")
-            page.wait_for_selector(".train-task[data-state=ready]")
+        page = copied(cloze, run)
         page.locator(".train-about", has_text="rows to learn from").wait_for()
         assert page.locator(".train-rows-table tr").count() >= 5
         page.get_by_text("of the 68 rows to learn from, with their numbers in the table").wait_for()
@@ -67,8 +68,8 @@ def test_a_copied_table_shows_its_rows_and_its_own_name(visit, own):
         assert page.is_enabled("#train-task-start")
 
 
-def test_settings_for_the_command_line_name_what_was_sent(visit, tmp_path):
-    page = open_form(visit)
+def test_settings_for_the_command_line_name_what_was_sent(cloze, tmp_path):
+    page = open_form(cloze)
     page.click(".train-all summary")
     page.fill(".train-json", json.dumps(TINY))
     page.click("#train-apply")
@@ -85,8 +86,8 @@ def test_settings_for_the_command_line_name_what_was_sent(visit, tmp_path):
     assert settings.read(made).data.texts == [str(tmp_path / "pasted.txt")]
 
 
-def test_settings_of_a_fine_tuning_name_its_table(visit, tmp_path, own):
-    page = copied(visit, own[0])
+def test_settings_of_a_fine_tuning_name_its_table(cloze, tmp_path, own):
+    page = copied(cloze, own[0])
     page.get_by_text("The same from the command line").first.click()
     page.get_by_text("settings first: texts/first.csv").wait_for()
     page.select_option("#train-set", "")
@@ -100,11 +101,9 @@ def test_settings_of_a_fine_tuning_name_its_table(visit, tmp_path, own):
     assert task_settings.read(made).task.set == str(tmp_path / "mine.csv")
 
 
-def test_settings_of_a_race_name_what_was_sent(visit, tmp_path):
+def test_settings_of_a_race_name_what_was_sent(cloze, tmp_path):
     """The command once ran on the shipped text alone, without a word."""
-    page = open_form(visit)
-    page.click("#train-kind-race")
-    page.wait_for_selector(".train-race-form[data-state=ready]")
+    page = open_form(cloze, "race")
     page.fill("#train-race-paste", DOCUMENTS)
     page.locator("#train-race-paste").blur()
     page.fill("#train-race-name", "Mine and yours")
@@ -123,11 +122,11 @@ def test_settings_of_a_race_name_what_was_sent(visit, tmp_path):
     assert len(read) == 2
 
 
-def test_a_race_says_why_one_of_its_runs_failed(visit, runs):
+def test_a_race_says_why_one_of_its_runs_failed(cloze, runs):
     run = runs.create(RACE)
     row = {"name": "masked", "family": "bert", "size": "bert-mini", "objectives": {}, "step": 0}
     row |= {"steps": 10, "parameters": 1, "generator_parameters": 0, "flops_per_step": 1.0}
     table = [row | {"state": "failed", "reason": "The disk is full of it."}]
     runs.folder(run).write_status({"state": "finished", "table": table})
-    page = visit(link=f"#run={run}").page
+    page = open_run(cloze, run)
     page.locator(".train-failures", has_text="masked: The disk is full of it.").wait_for()

@@ -6,9 +6,11 @@ from xml.etree import ElementTree
 
 import pytest
 
-from app import run_owner
+from app import run_owner, run_process
 from app.run_texts import SHIPPED
+from tests.app.train_tab import copy_run, open_form, open_run, shared
 
+START = run_process.start
 SUBJECTS = ("cat", "dog", "bird", "fish", "child", "teacher", "doctor", "farmer")
 VERBS = ("sees", "hears", "likes", "finds")
 TEXT = "\n".join(
@@ -72,7 +74,13 @@ class Train:
         self.page.wait_for_selector(".train-curves .train-svg .line")
 
 
-def test_a_run_from_the_form_to_the_mask_tab(visit, runs, session, real_processes):
+@pytest.fixture
+def cloze(module_page):
+    """One page for the tests that do not open it themselves."""
+    yield from shared(module_page)
+
+
+def test_a_run_from_the_form_to_the_mask_tab(visit, runs, session, monkeypatch):
     train = Train(visit()).open()
     page = train.page
     train.settings(CONFIG)
@@ -82,8 +90,10 @@ def test_a_run_from_the_form_to_the_mask_tab(visit, runs, session, real_processe
     page.locator("#train-paste").blur()
     page.wait_for_selector(".train-form[data-state=ready]")
     assert "2 layers of width 32" in page.inner_text(".train-sum")
-    page.click("#train-start")
-    train.state("running")
+    with monkeypatch.context() as real:
+        real.setattr(run_process, "start", START)  # as for visitors, and not forked
+        page.click("#train-start")
+        train.state("running")
     train.beyond(10)
     run = page.get_attribute(".train-run", "data-run")
     assert runs.config(run)["data"]["texts"] == ["texts/pasted.txt"]
@@ -164,10 +174,9 @@ def finished(runs):
         runs.delete(run)
 
 
-def test_the_chart_its_table_and_its_files_hold_the_reports(visit, runs, finished):
-    train = Train(visit(link=f"#run={finished}"))
-    page = train.page
-    train.state("finished")
+def test_the_chart_its_table_and_its_files_hold_the_reports(finished, runs, cloze):
+    page = open_run(cloze, finished)
+    Train(cloze).state("finished")
     chart = page.locator(".train-curves > .train-chart svg")
     chart.wait_for()
     assert [text.split(":")[0] for text in chart.locator(".baseline-name").all_text_contents()] == [
@@ -202,36 +211,9 @@ def test_the_chart_its_table_and_its_files_hold_the_reports(visit, runs, finishe
     assert "30.0\xa0%" in page.inner_text(".train-readout")
 
 
-def test_runs_are_compared_copied_and_deleted_after_asking_twice(visit, runs, finished):
-    other = runs.create(runs.as_form(finished) | {"name": "Other", "seed": 7}, source=finished)
-    runs.folder(other).append_metrics({"step": 10, "loss": 5.0, "masked_token_loss": 5.0})
-    train = Train(visit(link=f"#run={finished}"))
-    page = train.page
-    page.wait_for_function("localStorage.getItem('cloze-owner')")
-    for run in (finished, other):
-        run_owner.note(runs.root / run, page.evaluate("localStorage.getItem('cloze-owner')"))
-    page.get_by_role("checkbox", name="Compare Other").check()
-    page.wait_for_selector(".train-legend li:nth-child(2)")
-    row = page.locator(".train-diff tr", has_text="seed")
-    assert row.locator("td").all_inner_texts() == ["1", "7"]
-    page.click("#train-again")
-    page.wait_for_selector(".train-form[data-state=ready]")
-    assert page.input_value("#train-steps") == "100000"
-    page.locator(f'.train-card[data-run="{other}"]').click()
-    page.wait_for_selector(f'.train-run[data-run="{other}"]')
-    page.click("#train-delete")
-    assert other in runs.ids()
-    page.click("#train-keep")
-    page.click("#train-delete")
-    page.click("#train-delete-sure")
-    page.wait_for_selector(".train-form")
-    assert other not in runs.ids()
-
-
-def test_the_form_shows_the_first_batch_and_refuses_what_is_no_text(visit, tmp_path):
-    train = Train(visit()).open()
-    page = train.page
-    train.settings(CONFIG)
+def test_the_form_shows_the_first_batch_and_refuses_what_is_no_text(cloze, tmp_path):
+    page = open_form(cloze)
+    Train(cloze).settings(CONFIG)
     binary = tmp_path / "picture.txt"
     binary.write_bytes(b"\x89PNG\x00\x01")
     page.set_input_files("#train-file", binary)
@@ -251,14 +233,33 @@ def test_the_form_shows_the_first_batch_and_refuses_what_is_no_text(visit, tmp_p
     assert page.locator(".train-example").count() == 8
 
 
-def test_nothing_of_the_tab_loads_with_the_page(cloze):
-    loaded = cloze.page.evaluate("performance.getEntriesByType('resource').map(e => e.name)")
-    own = [name.rsplit("/", 1)[-1] for name in loaded if "/train" in name]
-    assert own == ["train.js"]
+def test_runs_are_compared_copied_and_deleted_after_asking_twice(finished, runs, cloze):
+    other = runs.create(runs.as_form(finished) | {"name": "Other", "seed": 7}, source=finished)
+    runs.folder(other).append_metrics({"step": 10, "loss": 5.0, "masked_token_loss": 5.0})
+    page = open_run(cloze, finished)
+    page.wait_for_function("localStorage.getItem('cloze-owner')")
+    for run in (finished, other):
+        run_owner.note(runs.root / run, page.evaluate("localStorage.getItem('cloze-owner')"))
+    page.get_by_role("checkbox", name="Compare Other").check()
+    page.wait_for_selector(".train-legend li:nth-child(2)")
+    row = page.locator(".train-diff tr", has_text="seed")
+    assert row.locator("td").all_inner_texts() == ["1", "7"]
+    copy_run(page, finished)
+    page.wait_for_selector(".train-form[data-state=ready]")
+    assert page.input_value("#train-steps") == "100000"
+    page.locator(f'.train-card[data-run="{other}"]').click()
+    page.wait_for_selector(f'.train-run[data-run="{other}"]')
+    page.click("#train-delete")
+    assert other in runs.ids()
+    page.click("#train-keep")
+    page.click("#train-delete")
+    page.click("#train-delete-sure")
+    page.wait_for_selector(".train-form")
+    assert other not in runs.ids()
 
 
-def test_a_link_to_a_snapshot_opens_it_in_a_fresh_page(visit, runs, session):
-    """It stands in no list of models, so the page asks the server for it."""
+def test_a_link_to_a_snapshot_opens_it_in_a_fresh_page_without_the_tab(visit, runs, session):
+    """It stands in no list of models, so the page asks for it; the tab loads when it is seen."""
     data = CONFIG["data"] | {"texts": list(SHIPPED)[:1]}
     run = runs.create(CONFIG | {"name": "Snapshot", "data": data})
     folder = runs.folder(run)
@@ -267,6 +268,9 @@ def test_a_link_to_a_snapshot_opens_it_in_a_fresh_page(visit, runs, session):
     page = visit(link=f"#text=A+cat+sleeps.&model={name}&marks=2").page
     page.wait_for_function("name => Cloze.sentence.model === name", arg=name)
     page.wait_for_selector('.chip[data-position="2"][data-case="mask"]')
+    loaded = page.evaluate("performance.getEntriesByType('resource').map(e => e.name)")
+    own = [name.rsplit("/", 1)[-1] for name in loaded if "/train" in name]
+    assert own == ["train.js"]
     gone = visit(link=f"#text=A+cat+sleeps.&model=run/{run}/step-5").page
     gone.wait_for_function("Cloze.sentence.notes.some((note) => note.includes('step-5'))")
     assert gone.evaluate("Cloze.sentence.text") == "A cat sleeps."

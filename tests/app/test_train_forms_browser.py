@@ -4,8 +4,11 @@ import json
 
 import pytest
 
+from app import run_preview
 from core_models.tokenizer import Tokenizer
-from tests.app.test_train_task_browser import ROWS, Train
+from core_models.training import estimate
+from tests.app.test_train_task_browser import ROWS
+from tests.app.train_tab import open_form, shared
 from tests.core.tiny_models import small_bert
 
 TABLE = "id,title,story\n" + "".join(
@@ -35,12 +38,17 @@ def chinese(runs):
     return f"run/{run}"
 
 
-def open_form(visit, **options):
-    page = Train(visit(**options)).page
-    page.evaluate("Cloze.openTab('Train')")
-    page.wait_for_selector(".view-train[data-state=ready]")
-    page.wait_for_selector(".train-form[data-state=ready]")
-    return page
+@pytest.fixture
+def cloze(module_page):
+    """One page for these tests: each has a form of its own there."""
+    yield from shared(module_page)
+
+
+@pytest.fixture
+def quick_trials(monkeypatch):
+    """Trials of how long a run takes last a moment, and not two seconds for each model."""
+    monkeypatch.setitem(estimate.estimate.__kwdefaults__, "seconds", 0.1)
+    monkeypatch.setattr(run_preview, "_RACE_SECONDS", 0.1)
 
 
 def settle(page):
@@ -49,8 +57,8 @@ def settle(page):
     page.wait_for_selector(".train-form[data-state=ready]")
 
 
-def test_texts_are_shown_as_parsed_and_go_with_a_copy(visit, runs, tmp_path):
-    page = open_form(visit)
+def test_texts_are_shown_as_parsed_and_go_with_a_copy(cloze, runs, tmp_path):
+    page = open_form(cloze)
     page.click(".train-all summary")
     page.fill(".train-json", json.dumps(TINY))
     page.click("#train-apply")
@@ -99,9 +107,10 @@ def test_texts_are_shown_as_parsed_and_go_with_a_copy(visit, runs, tmp_path):
     assert runs.config(again)["data"]["texts"] == [names[0], names[2]]
 
 
-def test_a_refused_table_leaves_nothing_of_the_one_before(visit, tmp_path, chinese):
-    page = Train(visit(width=390, dark=True), "task").page
-    page.wait_for_selector(".train-task[data-state=ready]")
+def test_a_refused_table_leaves_nothing_of_the_one_before(cloze, tmp_path, chinese):
+    cloze.page.set_viewport_size({"width": 390, "height": 800})
+    cloze.page.emulate_media(color_scheme="dark")
+    page = open_form(cloze, "task")
     assert page.input_value("#train-task-from") == "bert-mini"
     page.select_option("#train-set", "sentiment-zh")
     page.locator(".train-about", has_text="characters on average").wait_for()
@@ -141,8 +150,8 @@ def test_a_refused_table_leaves_nothing_of_the_one_before(visit, tmp_path, chine
     assert page.evaluate("document.documentElement.scrollWidth - window.innerWidth") <= 0
 
 
-def test_recipes_tell_what_they_hide_and_how_long_they_take(visit):
-    page = open_form(visit)
+def test_recipes_tell_what_they_hide_and_how_long_they_take(cloze, quick_trials):
+    page = open_form(cloze)
     told = {
         "causal-mini": "Nothing is hidden",
         "xlnet-mini": "in an order that is drawn",
@@ -159,9 +168,8 @@ def test_recipes_tell_what_they_hide_and_how_long_they_take(visit):
     assert "never measured on a GPU" in gpu
 
 
-def test_a_race_is_weighed_before_it_starts(visit):
-    page = Train(visit(), "race").page
-    page.wait_for_selector(".train-race-form[data-state=ready]")
+def test_a_race_is_weighed_before_it_starts(cloze, quick_trials):
+    page = open_form(cloze, "race")
     page.fill("#train-race-overrides-width", "64")
     page.fill("#train-race-data-max_length", "16")
     rows = page.locator(".train-entrant-table tbody tr")

@@ -7,6 +7,7 @@ import pytest
 
 from app.run_texts import SHIPPED
 from tests.app.test_train_browser import CONFIG, Train
+from tests.app.train_tab import look_again, open_run, shared
 from tests.core.tiny_models import new, tiny
 
 DATA = CONFIG["data"] | {"texts": list(SHIPPED)[:1]}
@@ -78,10 +79,16 @@ def make(runs):
         runs.delete(run)
 
 
-def test_held_out_examples_show_what_was_hidden_and_what_was_said(visit, make):
+@pytest.fixture
+def cloze(module_page):
+    """One page for the tests that are not about opening one."""
+    yield from shared(module_page)
+
+
+def test_held_out_examples_show_what_was_hidden_and_what_was_said(make, cloze):
     folder = make("Examples")
     folder.write_validation(MASKED)
-    page = Train(visit(link=f"#run={folder.path.name}")).page
+    page = open_run(cloze, folder.path.name)
     page.wait_for_selector(".train-held-out:not([hidden])")
     assert "After step 40, of 30 examples" in page.inner_text(".train-held-out")
     passage = page.locator(".train-extremes").first.locator(".train-passage")
@@ -95,18 +102,42 @@ def test_held_out_examples_show_what_was_hidden_and_what_was_said(visit, make):
     page.click(".train-held-out summary")
     # The next validation replaces it, and what was open stays open.
     folder.write_validation(MASKED | {"step": 60})
+    look_again(page)
     page.wait_for_selector('.train-held-out[data-step="60"]')
     assert page.evaluate("document.querySelector('.train-held-out details').open")
 
 
-def test_a_discriminator_opens_in_the_forge_tab(visit, make):
+def test_the_address_keeps_the_form_and_the_runs_compared(make, cloze, visit, server):
+    first, second = make("First").path.name, make("Second").path.name
+    page = open_run(cloze, first)
+    page.get_by_role("checkbox", name="Compare Second").check()
+    page.wait_for_selector(".train-legend li:nth-child(2)")
+    link = page.url[page.url.index("#") :]
+    assert json.loads(unquote(link).split("lab-train=")[1].split("&")[0]) == {"with": [second]}
+    other = visit(link=link)
+    again = Train(other).page
+    again.wait_for_selector(".train-legend li:nth-child(2)")
+    again.click("#train-new")
+    again.click("#train-kind-race")
+    again.wait_for_selector(".train-race-form[data-state=ready]")
+    again.reload()
+    again.wait_for_selector(".train-race-form")
+    # Whatever a stranger writes there, the form opens.
+    for broken in ('{"form":5,"with":7}', '{"form":"nothing","with":[null,"x/../y",3]}'):
+        again.goto("about:blank")
+        other.open(f"{server}/#text=A+cat.&tab=train&lab-train={broken}")
+        again.wait_for_selector(".train-form[data-state=ready]")
+
+
+def test_a_discriminator_opens_in_the_forge_tab(make, cloze):
     folder = make("Detective", losses={"masked_token": 1.0, "replaced_token": 50.0})
     folder.write_validation(REPLACED)
     new(tiny("electra-small-discriminator")).save(folder.model_path)
     generator = tiny("electra-small-generator")
     new(generator, seed=2).save(folder.path / "generator")
     name = f"run/{folder.path.name}"
-    page = Train(visit(width=390, link=f"#run={folder.path.name}")).page
+    cloze.page.set_viewport_size({"width": 390, "height": 800})
+    page = open_run(cloze, folder.path.name)
     page.wait_for_selector(".train-held-out:not([hidden])")
     fakes = page.locator(".train-asked").all_inner_texts()
     assert [text.split("\n") for text in fakes] == [["house", "✗ cat"], [".", "✗ the original"]]
@@ -116,26 +147,6 @@ def test_a_discriminator_opens_in_the_forge_tab(visit, make):
     page.wait_for_function("name => Cloze.sentence.model === name", arg=name)
     page.wait_for_selector(".view-forge:visible")
     page.wait_for_function("document.querySelector('#tab-forge')?.offsetParent !== null")
-
-
-def test_the_address_keeps_the_form_and_the_runs_compared(visit, make):
-    first, second = make("First").path.name, make("Second").path.name
-    page = Train(visit(link=f"#run={first}")).page
-    page.get_by_role("checkbox", name="Compare Second").check()
-    page.wait_for_selector(".train-legend li:nth-child(2)")
-    link = page.url[page.url.index("#") :]
-    assert json.loads(unquote(link).split("lab-train=")[1].split("&")[0]) == {"with": [second]}
-    again = Train(visit(link=link)).page
-    again.wait_for_selector(".train-legend li:nth-child(2)")
-    again.click("#train-new")
-    again.click("#train-kind-race")
-    again.wait_for_selector(".train-race-form[data-state=ready]")
-    again.reload()
-    again.wait_for_selector(".train-race-form")
-    # Whatever a stranger writes there, the form opens.
-    for broken in ('{"form":5,"with":7}', '{"form":"nothing","with":[null,"x/../y",3]}'):
-        page = visit(link=f"#text=A+cat.&tab=train&lab-train={broken}").page
-        page.wait_for_selector(".train-form[data-state=ready]")
 
 
 def test_the_tab_speaks_chinese(visit, make):

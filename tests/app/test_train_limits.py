@@ -13,7 +13,7 @@ from app.settings import Settings
 from core_models import InputError
 from core_models.tasks import sets
 from core_models.tasks.finetune import FineTuning
-from core_models.training import task_settings
+from core_models.training import estimate, task_settings
 from core_models.training.settings import ASSETS
 from tests.app.test_train_tasks import RACE, TASK
 
@@ -159,8 +159,9 @@ def test_limits_and_sharing_come_from_the_environment():
         Settings.from_environment({"CLOZE_TRAIN_STEPS": "many"})
 
 
-def test_the_form_counts_the_parameters_that_the_run_trains(make_runs, session):
+def test_the_form_counts_the_parameters_that_the_run_trains(make_runs, session, monkeypatch):
     """Published counts leave the mask decoder's positions out; a run has and moves them."""
+    monkeypatch.setitem(estimate.estimate.__kwdefaults__, "seconds", 0.1)
     presets = {preset["name"]: preset for preset in run_form.presets()}
     assert list(presets)[:3] == ["classroom", "gpu-five-minutes", "overnight"]
     assert [name for name, preset in presets.items() if preset["gpu"]] == ["gpu-five-minutes"]

@@ -11,6 +11,7 @@ from app import run_owner, run_scrub
 from app.run_texts import SHIPPED
 from core_models import InputError
 from tests.app.test_train_browser import CONFIG, Train
+from tests.app.train_tab import look_again, open_run, shared
 from tests.core.tiny_models import new, tiny
 
 DATA = CONFIG["data"] | {"texts": list(SHIPPED)[:1]}
@@ -35,6 +36,12 @@ def make(runs):
     yield make
     for run in set(made) & set(runs.ids()):
         runs.delete(run)
+
+
+@pytest.fixture
+def cloze(module_page):
+    """One page for these tests."""
+    yield from shared(module_page)
 
 
 def own(page, runs, *folders):
@@ -65,10 +72,9 @@ def answer(page, pattern, values):
     )
 
 
-def test_a_click_shows_the_run_at_once_and_offers_only_what_is_about_it(visit, runs, make):
+def test_a_click_shows_the_run_at_once_and_offers_only_what_is_about_it(runs, make, cloze):
     first, second = make("First"), make("Second")
-    cloze = visit(link=f"#run={first.path.name}")
-    page = cloze.page
+    page = open_run(cloze, first.path.name)
     own(page, runs, first, second)
     page.wait_for_selector("#train-delete:visible")
     page.click("#train-delete")
@@ -114,25 +120,29 @@ def test_a_click_shows_the_run_at_once_and_offers_only_what_is_about_it(visit, r
     page.wait_for_selector("#train-delete:visible")
     dead = re.compile(r"/train/runs/[^/]+/delete")
     page.route(dead, lambda route: route.abort())
+    answers = re.compile(rf"/train/runs(/{first.path.name}\?.*)?$")
+    late = []
+    page.route(answers, lambda route: late.append(route))  # so that it stays until it is seen
     page.click("#train-delete")
     page.click("#train-delete-sure")
     page.wait_for_selector(".train-head .problem[role=alert]:visible")
+    for route in late:
+        route.continue_()
+    page.unroute(answers)
     page.unroute(dead)
+    look_again(page)
     page.wait_for_selector(".train-head .problem[role=alert]", state="hidden")
     cloze.problems[:] = [each for each in cloze.problems if "ERR_FAILED" not in each]
 
 
-def test_the_slider_ends_at_the_trained_model_and_shows_where_words_look(
-    visit, runs, make, session
-):
+def test_the_slider_ends_at_the_trained_model_and_shows_where_words_look(make, cloze, session):
     folder = make("Slider")
     name = folder.path.name
     model = session.model("bert-mini")
     for step in (1, 2):
         folder.save(step, model.save, kind="snapshots")
     model.save(folder.model_path)
-    page = visit(link=f"#run={name}").page
-    page.set_default_timeout(30_000)
+    page = open_run(cloze, name)
     page.wait_for_selector(".train-scrub[data-answered='40'][data-looked='40']")
     assert page.get_attribute("#train-slider", "max") == "2"
     assert "step 40, the trained model" in page.inner_text(".train-slide output")
@@ -194,7 +204,7 @@ def test_what_a_snapshot_is_asked_is_checked(runs, make, session):
             guess(**wrong)
 
 
-def test_charts_and_heads_show_what_the_run_has(visit, make):
+def test_charts_and_heads_show_what_the_run_has(make, cloze):
     known = {"uniform": 8.0, "unigram_entropy": 6.5}
     first = make("Permuted", accuracy="permutation_accuracy", baselines=known)
     second = make("Other", baselines=known | {"unigram_entropy": 6.1})
@@ -207,7 +217,6 @@ def test_charts_and_heads_show_what_the_run_has(visit, make):
         else:
             run.update({"state": "running", "silent_seconds": 240.0})
 
-    cloze = visit()
     page = cloze.page
     change(page, r"/train/runs$", lambda values: [wait(run) for run in values["runs"]])
 
@@ -217,11 +226,11 @@ def test_charts_and_heads_show_what_the_run_has(visit, make):
 
     change(page, rf"/train/runs/({name}|{second.path.name})\?", live)
     Train(cloze).open()
+    look_again(page)
     card = page.locator(f'.train-card[data-run="{name}"]')
-    card.wait_for()
-    assert "place 1 in the queue · about 3 min until it starts" in card.inner_text()
+    card.get_by_text("place 1 in the queue · about 3 min until it starts").wait_for()
     other = page.locator(f'.train-card[data-run="{second.path.name}"]')
-    assert "no sign of life for 4 min" in other.inner_text()
+    other.get_by_text("no sign of life for 4 min").wait_for()
     card.click()
     page.wait_for_selector(".train-small figure")
     facts = page.inner_text(".train-facts")
@@ -269,12 +278,14 @@ SHOW = """async (kind) => {
   document.body.append(result.root);
   const task = { kind, labels: [], baselines: [], dev: { rows: 3 } };
   await result.fill(`stub-${kind}`, { evaluated: true, summary: { updated: 1 }, task });
-  return [...result.root.querySelectorAll('.train-examples > li')].map((each) => each.innerText);
+  const shown = [...result.root.querySelectorAll('.train-examples > li')];
+  const texts = shown.map((each) => each.innerText);
+  result.root.remove();
+  return texts;
 }"""
 
 
-def test_mistakes_stand_over_their_tags_and_below_their_text(visit):
-    cloze = visit()
+def test_mistakes_stand_over_their_tags_and_below_their_text(cloze):
     page = Train(cloze).open().page
     result = {"main": "f1", "metrics": {"f1": 0.5}, "best_epoch": 1, "confusion": [], "labels": {}}
     for kind, worst in (("tag", MISTAKES), ("answer", ANSWERS)):
@@ -308,10 +319,10 @@ ROW = {
 }
 
 
-def test_a_race_shows_every_column_on_a_narrow_page(visit, make):
+def test_a_race_shows_every_column_on_a_narrow_page(make, cloze):
     name = make("Race").path.name
-    cloze = visit(width=390)
     page = cloze.page
+    page.set_viewport_size({"width": 390, "height": 800})
 
     def race(run):
         run.update({"kind": "race", "model": {"race": 2}})
@@ -321,8 +332,7 @@ def test_a_race_shows_every_column_on_a_narrow_page(visit, make):
     rows = [ROW | {"name": "masked"}, ROW | {"name": "a-long-name-of-a-model"}]
     found = {"rows": rows, "series": {}, "baselines": {}, "models": [], "probe_baselines": {}}
     answer(page, rf"/train/runs/{name}/race", found)
-    Train(cloze).open()
-    page.locator(f'.train-card[data-run="{name}"]').click()
+    open_run(cloze, name)
     page.wait_for_selector('.train-results tr[data-entrant="masked"]')
     row = page.locator('.train-results tr[data-entrant="masked"]')
     labels = row.locator("td:visible").evaluate_all("all => all.map((each) => each.dataset.label)")

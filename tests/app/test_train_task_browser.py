@@ -11,6 +11,7 @@ import torch
 import core_models as cm
 from core_models.tasks.objectives import OBJECTIVES
 from core_models.tokenizer import Tokenizer
+from tests.app.train_tab import open_form, shared
 from tests.core.tiny_models import small_bert
 
 NOUNS = ("film", "meal", "room", "song", "walk", "book", "trip", "play", "soup", "game")
@@ -42,25 +43,20 @@ def tiny(runs):
     return f"run/{run}"
 
 
-class Train:
-    """The Train tab with its form for a new run."""
-
-    def __init__(self, cloze, kind=None):
-        self.page = cloze.page
-        self.page.set_default_timeout(90_000)
-        if kind:
-            self.page.evaluate("Cloze.openTab('Train')")
-            self.page.wait_for_selector(".view-train[data-state=ready]")
-            self.page.click(f"#train-kind-{kind}")
-
-    def ready(self):
-        self.page.wait_for_selector(".train-task[data-state=ready]")
+@pytest.fixture
+def cloze(module_page):
+    """One page for these tests; who is another visitor has another."""
+    yield from shared(module_page)
 
 
-def test_a_table_of_ones_own_becomes_a_model_that_is_tried(visit, runs, tiny):
-    train = Train(visit(), "task")
-    page = train.page
-    train.ready()
+def ready(page):
+    """Wait until the form for a fine-tuning is checked as it stands."""
+    page.wait_for_selector(".train-task[data-state=ready]")
+
+
+def test_a_table_of_ones_own_becomes_a_model_that_is_tried(cloze, visit, runs, tiny):
+    page = open_form(cloze, "task")
+    ready(page)
     assert "680 rows" in page.inner_text(".train-about")  # the shipped set that it begins with
     page.select_option("#train-set", label="my own table …")
     page.fill("#train-set-paste", "sentence,mood\nOne row only .,good\n")
@@ -76,7 +72,7 @@ def test_a_table_of_ones_own_becomes_a_model_that_is_tried(visit, runs, tiny):
         page.fill(f"#train-task-{field}", value)
     page.check("#train-task-scratch")
     page.locator(".train-end .train-sum", has_text="32 steps over 68 rows").wait_for()
-    train.ready()
+    ready(page)
     page.click("#train-task-batch")
     page.locator(".train-example", has_text="to be answered with").first.wait_for()
     page.click("#train-task-start")
@@ -105,7 +101,8 @@ def test_a_table_of_ones_own_becomes_a_model_that_is_tried(visit, runs, tiny):
     assert math.isclose(sum(float(s.split()[0]) for s in shares), 100, abs_tol=0.3)
 
     # Another browser sees the same, and may not stop or delete it.
-    other = Train(visit(width=390, dark=True, link=f"#run={run}")).page
+    other = visit(width=390, dark=True, link=f"#run={run}").page
+    other.set_default_timeout(60_000)
     other.wait_for_selector(".train-result .train-bars")
     assert "started from another browser" in other.inner_text(".train-facts")
     assert not other.is_visible("#train-delete")
@@ -125,15 +122,14 @@ def test_a_table_of_ones_own_becomes_a_model_that_is_tried(visit, runs, tiny):
 
 
 @pytest.mark.parametrize("apart", [False, True])
-def test_a_similarity_is_tried_with_two_sentences(visit, runs, tiny, apart):
-    train = Train(visit(), "task")
-    page = train.page
-    train.ready()
+def test_a_similarity_is_tried_with_two_sentences(cloze, runs, tiny, apart):
+    page = open_form(cloze, "task")
     page.select_option("#train-set", "similarity")
     page.select_option("#train-task-from", tiny)
     page.fill("#train-task-epochs", "1")
+    page.uncheck("#train-task-scratch")
     page.locator("#train-task-apart").set_checked(apart)
-    train.ready()
+    ready(page)
     page.click("#train-task-start")
     page.wait_for_selector(".train-run[data-state=finished]")
     run = page.get_attribute(".train-run", "data-run")
@@ -170,9 +166,8 @@ def held_out_losses(race) -> dict[str, float]:
     return found
 
 
-def test_a_race_of_two_ends_with_one_chart_and_a_table(visit, runs):
-    train = Train(visit(), "race")
-    page = train.page
+def test_a_race_of_two_ends_with_one_chart_and_a_table(cloze, visit, runs):
+    page = open_form(cloze, "race")
     page.wait_for_selector(".train-race-form[data-state=ready]")
     assert page.locator(".train-entrants input:checked").count() == 3
     page.click(".train-race-form .train-all summary")
@@ -222,20 +217,20 @@ def test_a_race_of_two_ends_with_one_chart_and_a_table(visit, runs):
         left_to_right = examples.get_by_text("predicted from those to its left").count()
         assert left_to_right == (name == "causal")
     # A link finds the race again, and its models can be opened.
-    again = Train(visit(link=f"#run={run}")).page
+    again = visit(link=f"#run={run}").page
+    again.set_default_timeout(60_000)
     again.locator(".train-results button", has_text="Open").first.click()
     again.wait_for_function("name => Cloze.sentence.model === name", arg=f"run/{run}/masked")
 
 
 @pytest.mark.slow
 def test_bert_mini_learns_sentiment_better_than_the_majority(visit, runs):
-    train = Train(visit(), "task")
-    page = train.page
+    page = open_form(visit(), "task")
     page.set_default_timeout(240_000)
-    train.ready()
+    ready(page)
     page.fill("#train-task-epochs", "1")
     page.locator(".train-end .train-sum", has_text="42 steps").wait_for()
-    train.ready()
+    ready(page)
     page.click("#train-task-start")
     page.wait_for_selector(".train-run[data-state=finished]")
     page.wait_for_selector(".train-result .train-bars")

@@ -1,4 +1,5 @@
-"""Every tab, in both languages, on a desktop and on a phone, in the light and in the dark.
+"""Every tab in Chinese, on a desktop and on a phone, in the light and in the dark, and what is left
+of a sentence and a seed. In English: ``test_accessibility.py``.
 
 ``CLOZE_PICTURES=folder`` keeps a picture of each for people to look at.
 """
@@ -9,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from app.main import TABS
+from tests.app.one_page import mark, start_over
 
-VISITS = [("en", 1280, False), ("en", 390, True), ("zh", 1280, True), ("zh", 390, False)]
 SENTENCE = "#text=The+capital+of+France+is+Paris+.&model=bert-mini&marks=6"
 OPEN = """([name, label]) => Boolean(document.getElementById(`tab-${name}`)?.offsetParent)
   || void (Cloze.openTab(label) || Cloze.openTab(Cloze.message(label)))"""
@@ -28,12 +29,21 @@ ENGLISH = """name => [...document.querySelectorAll(
   .filter((text) => !/[\\u4e00-\\u9fff]/.test(text))"""
 
 
+FRAMES = "new Promise((r) => requestAnimationFrame(() => requestAnimationFrame(() => r())))"
 LABS = ("Why", "Permutation", "Spans", "Timeline", "Terms")
 
 
-def test_an_emptied_sentence_leaves_no_old_results(visit):
-    page = visit(link=SENTENCE).page
-    page.wait_for_function("() => Cloze.sentence.marks.size === 1")
+@pytest.fixture
+def cloze(module_page):
+    """The same page for the tests of the sentence bar."""
+    start_over(module_page)
+    yield module_page
+    assert module_page.problems == []
+
+
+def test_an_emptied_sentence_leaves_no_old_results(cloze):
+    page = cloze.page
+    mark(cloze, 6)
     for label in LABS:
         page.wait_for_function(OPEN, arg=[label.lower(), label], polling=250)
         view = page.locator(f".view-{label.lower()}")
@@ -49,38 +59,58 @@ def test_an_emptied_sentence_leaves_no_old_results(visit):
         page.evaluate("Cloze.setHidden([Cloze.sentence.tokens[6]], true)")
 
 
-def test_a_refused_seed_is_forgiven_with_the_next_draw(visit):
-    page = visit().page
+def test_a_refused_seed_is_forgiven_with_the_next_draw(cloze):
+    page = cloze.page
     page.fill("#sentence-seed input", "99999999999")
     page.click("#draw")
     notes = page.locator(".view-tools .notes")
     notes.get_by_text("it must be a whole number").wait_for()
+    assert page.evaluate("Cloze.sentence.marks.size") == 0
     page.fill("#sentence-seed input", "3")
     page.click("#draw")
     notes.wait_for(state="hidden")
     assert page.evaluate("Cloze.sentence.marks.size") > 0
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("language", "width", "dark"), VISITS)
-def test_every_tab_opens_and_fits(visit, language, width, dark):
-    cloze = visit(width=width, dark=dark, link=f"?lang={language}{SENTENCE}")
+def look(page, width, dark):
+    """Change the window and the system's colours, and wait until all is drawn anew."""
+    page.set_viewport_size({"width": width, "height": 800})
+    page.emulate_media(color_scheme="dark" if dark else "light")
+    page.wait_for_function(
+        "([width, dark]) => innerWidth === width && Cloze.dark() === dark", arg=[width, dark]
+    )
+    page.evaluate(FRAMES)
+
+
+def walk(cloze, language, looks):
+    """Open every tab, in turn with the one and the other look, and show it with both."""
     page = cloze.page
-    page.wait_for_function("() => Cloze.sentence.marks.size === 1")
     pictures = os.environ.get("CLOZE_PICTURES")
-    wrong = {}
     for label, _ in TABS:
         name = label.lower()
         page.wait_for_function(OPEN, arg=[name, label], polling=250)
         page.wait_for_function(DRAWN, arg=name)
-        if pictures:
-            page.wait_for_timeout(800)
-            shot = Path(pictures) / f"{name}-{language}-{width}-{'dark' if dark else 'light'}.png"
-            page.screenshot(path=shot, full_page=True)
+        for width, dark in looks:
+            look(page, width, dark)
+            page.wait_for_function(DRAWN, arg=name)
+            if pictures:
+                page.wait_for_timeout(800)
+                shot = f"{name}-{language}-{width}-{'dark' if dark else 'light'}.png"
+                page.screenshot(path=Path(pictures) / shot, full_page=True)
+            yield name, width, dark
+        looks = looks[::-1]
+
+
+@pytest.mark.slow
+def test_every_tab_opens_and_fits_in_chinese(visit):
+    cloze = visit(width=390, link=f"?lang=zh{SENTENCE}")
+    page = cloze.page
+    page.wait_for_function("() => Cloze.sentence.marks.size === 1")
+    wrong = {}
+    for name, width, dark in walk(cloze, "zh", [(390, False), (1280, True)]):
         wide = cloze.overflow()
-        english = page.evaluate(ENGLISH, name) if language == "zh" else []
+        english = page.evaluate(ENGLISH, name)
         if wide > 0 or english:
-            wrong[name] = (wide, english[:5])
+            wrong[f"{name} {width} {'dark' if dark else 'light'}"] = (wide, english[:5])
     assert wrong == {}
-    if language == "zh":
-        assert page.evaluate("[...ClozeLanguage.missing]") == []
+    assert page.evaluate("[...ClozeLanguage.missing]") == []

@@ -12,6 +12,7 @@ import torch
 from app.main import TABS
 from core_models.prediction.passes import seen_with
 from core_models.prediction.targets import Target, TargetFunction, baseline, frozen_copy
+from tests.app.one_page import start_over
 
 TEXT = "The capital of France is Paris ."
 ROOT = ".view-why"
@@ -43,6 +44,34 @@ class Tab:
         self.settle()
 
 
+# What is measured, and how, as at the start.
+START = """() => {
+  for (const [id, value] of [['wy-steps', 30], ['wy-baseline', 'mask']]) {
+    const control = document.getElementById(id);
+    control.value = value;
+    control.dispatchEvent(new Event('change'));
+  }
+  document.querySelector('.view-why [data-method=integrated]').click();
+}"""
+
+
+@pytest.fixture
+def open_tab(module_page):
+    """The Why tab in the one page for most of these tests: ``open_tab(6)`` hides piece 6."""
+
+    def open_tab(*marks):
+        module_page.page.evaluate("Cloze.openTab('Why')")
+        tab = Tab(module_page)
+        start_over(module_page)
+        tab.page.evaluate(START)
+        start_over(module_page, marks=marks)
+        tab.settle()
+        return tab
+
+    yield open_tab
+    assert module_page.problems == []
+
+
 def link(marks="6", **lab):
     values = {"text": TEXT, "model": "bert-mini", "marks": marks, "tab": "why"}
     if lab:
@@ -66,8 +95,8 @@ def direct(model, steps=30, kind="mask", **target):
     return (total * (end - start)).sum(-1)[0].tolist()
 
 
-def test_numbers_choices_link_and_files(visit, model):
-    tab = Tab(visit(link=link()))
+def test_numbers_choices_link_and_files(open_tab, visit, model):
+    tab = open_tab(6)
     paris, london = model.tokenizer.id("paris"), model.tokenizer.id("london")
     assert tab.bars() == pytest.approx(direct(model, answer=paris), abs=1e-3)
     assert "Why “paris”?" in tab.page.inner_text(f"{ROOT} .summary")
@@ -106,8 +135,8 @@ def test_numbers_choices_link_and_files(visit, model):
     )
 
 
-def test_tries_errors_and_the_check(visit):
-    tab = Tab(visit(link=link(marks="")))
+def test_tries_errors_and_the_check(open_tab):
+    tab = open_tab()
     assert "No word is hidden" in tab.page.inner_text(f"{ROOT} .problem")
     tab.page.click(f"{ROOT} button:text-is('Two sentences')")
     tab.page.wait_for_selector("#wy-second:visible")
@@ -136,8 +165,8 @@ def test_tries_errors_and_the_check(visit):
     assert tab.page.locator("#wy-agreement tbody td").count() == 16
 
 
-def test_giving_up_and_computing_after_all(visit):
-    tab = Tab(visit(link=link()))
+def test_giving_up_and_computing_after_all(open_tab):
+    tab = open_tab(6)
     tab.cloze.write("word " * 120 + ".")
     tab.cloze.at(3).click()
     tab.page.evaluate(
@@ -156,10 +185,18 @@ def test_giving_up_and_computing_after_all(visit):
     tab.settle()
 
 
-@pytest.mark.parametrize("dark", [True])
-def test_narrow_dark_and_chinese(visit, dark):
-    cloze = visit(width=390, dark=dark, link="?lang=zh" + link(marks="6", method="saliency"))
+def test_a_broken_link_opens_the_lab_as_it_is_narrow_dark_and_chinese(visit):
+    values = {
+        "kind": "toString",
+        "position": "x",
+        "steps": 1e9,
+        "baseline": ["a"],
+        "word": {"a": 1},
+    }
+    cloze = visit(width=390, dark=True, link="?lang=zh" + link(**values, method="saliency"))
     tab = Tab(cloze)
+    assert tab.page.get_attribute(ROOT, "data-state") == "ready"
+    assert tab.page.input_value("#wy-steps") == "30"
     assert cloze.overflow() <= 0
     for method in ("integrated", "gradient", "occlusion"):
         tab.click(f"[data-method='{method}']")
@@ -170,16 +207,3 @@ def test_narrow_dark_and_chinese(visit, dark):
     tabs = {label for label, _ in TABS}
     own = {key for key in missing if re.search("[A-Za-z]{2}", key)}
     assert own - tabs == set()
-
-
-def test_a_broken_link_opens_the_lab_as_it_is(visit):
-    values = {
-        "kind": "toString",
-        "position": "x",
-        "steps": 1e9,
-        "baseline": ["a"],
-        "word": {"a": 1},
-    }
-    tab = Tab(visit(link=link(**values)))
-    assert tab.page.get_attribute(ROOT, "data-state") == "ready"
-    assert tab.page.input_value("#wy-steps") == "30"

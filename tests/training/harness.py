@@ -1,17 +1,14 @@
-"""Kill a training process at random moments until it has finished; used by test_resume.py.
+"""Kill a training process at random moments until it has finished.
 
-``python harness.py FOLDER KILLS`` trains FOLDER/reference in one go and FOLDER/killed under
-SIGKILLs, both as forked children, so that PyTorch is imported once. Prints as JSON what was seen
-after each kill: the state, the last checkpoint, and whether one was half-written.
+The trainings are children forked from the tests' own process, so that PyTorch is imported once.
 """
 
-import json
-import math
 import os
 import random
 import signal
 import sys
 import time
+from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 
@@ -20,6 +17,18 @@ from core_models.training.folder import RunFolder
 from core_models.training.process import train
 from core_models.training.settings import read_values
 from core_models.training.task_schema import is_task
+from tests.training.conftest import quiet
+
+
+@dataclass
+class Seen:
+    """What was there after each kill."""
+
+    states: list[str] = field(default_factory=list)
+    steps: list[int] = field(default_factory=list)
+    """Of the last checkpoint."""
+    torn: list[bool] = field(default_factory=list)
+    """Whether a checkpoint was half-written."""
 
 
 def start(config: Path) -> int:
@@ -27,20 +36,22 @@ def start(config: Path) -> int:
     child = os.fork()
     if child:
         return child
+    status = 1
     try:
-        train(config, lambda line: None)
+        train(config, quiet)
+        status = 0
     except BaseException as error:
         sys.stderr.write(f"{error!r}\n")
-        os._exit(1)
-    os._exit(0)
+        sys.stderr.flush()
+    finally:
+        os._exit(status)
 
 
 def finish(config: Path) -> float:
     """Train to the end; the seconds it took."""
     began = time.monotonic()
     _, status = os.waitpid(start(config), 0)
-    if status:
-        raise SystemExit(f"training failed with wait status {status}")
+    assert status == 0, f"training failed with wait status {status}"
     return time.monotonic() - began
 
 
@@ -66,39 +77,33 @@ def await_checkpoint(run: RunFolder) -> None:
         time.sleep(0.002)
 
 
-def main(folder: Path, kills: int) -> None:
-    """Reference run, then kills, then the rest."""
-    values = read_values(folder / "reference" / "config.json")
-    task = is_task(values)
-    total = values.get("steps", math.inf)  # a fine-tuning counts epochs
+def kill_until_finished(reference: RunFolder, run: RunFolder, kills: int) -> Seen:
+    """Train the reference in one go, and the other run under so many SIGKILLs and to its end."""
+    task = is_task(read_values(reference.config_path))
     import_module("torch._dynamo")  # once, not in every child: optimizers import it when made
     if task:
         import_module("core_models.training.task_process")
-    whole = finish(folder / "reference" / "config.json")
-    run = RunFolder(folder / "killed")
+    whole = finish(reference.config_path)
+    total = reference.status()["steps"]
     moments = random.Random(7)
-    states: list[str] = []
-    steps: list[int] = []
-    torn: list[bool] = []
+    seen = Seen()
     for number in range(kills):
         child = start(run.config_path)
-        if task and number:
-            # Its preparation takes longer than its training, so random moments would miss that.
-            await_checkpoint(run)
-            time.sleep(moments.uniform(0.0, 0.05))
-        else:
-            # Early enough to hit the preparation, late enough to get on, all within one run.
-            seconds = moments.uniform(0.02, min(0.5, 4 / kills)) * whole
-            await_moment(run, seconds, total * (number + 1) / (kills + 1))
-        os.kill(child, signal.SIGKILL)
-        os.waitpid(child, 0)
-        states.append(run.state())
-        torn.append(any((run.path / "checkpoints").glob(f".*{durable.ASIDE}")))
+        try:
+            if task and number:
+                # Its preparation takes longer than its training, so random moments would miss that.
+                await_checkpoint(run)
+                time.sleep(moments.uniform(0.0, 0.05))
+            else:
+                # Early enough to hit the preparation, late enough to get on, all within one run.
+                seconds = moments.uniform(0.02, min(0.5, 4 / kills)) * whole
+                await_moment(run, seconds, total * (number + 1) / (kills + 1))
+        finally:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+        seen.states.append(run.state())
+        seen.torn.append(any((run.path / "checkpoints").glob(f".*{durable.ASIDE}")))
         last = run.checkpoints()
-        steps.append(last[-1].step if last else 0)
+        seen.steps.append(last[-1].step if last else 0)
     finish(run.config_path)
-    sys.stdout.write(json.dumps({"states": states, "steps": steps, "torn": torn}) + "\n")
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]), int(sys.argv[2]))
+    return seen

@@ -2,38 +2,33 @@
 
 import json
 import os
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from accelerate.state import PartialState
 
 from core_models.errors import InputError
 from core_models.training import host
 from core_models.training.folder import RunFolder
 from core_models.training.process import train
 from tests.training.conftest import forget_accelerator, quiet, text
+from tests.training.several import launch
 from tests.training.test_resume import SMALL
 
 Toy = Callable[..., dict[str, Any]]
 
 
-TORCHRUN = ("torch.distributed.run", "--nproc_per_node=2")
-
-
-def launch(*command: str) -> subprocess.CompletedProcess[str]:
-    """Run a script in two processes."""
-    return subprocess.run(
-        [sys.executable, "-m", *TORCHRUN, *command],
-        cwd=Path(__file__).parents[2],
-        env=os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(Path(__file__).parents[2])},
-        capture_output=True,
-        text=True,
-        timeout=200,
-        check=False,
-    )
+def work(configs: list[Path]) -> None:
+    """Train several runs one after the other, as one of several processes."""
+    PartialState._reset_state()
+    for config in configs:
+        forget_accelerator()
+        try:
+            train(config, quiet)
+        except InputError as error:
+            os.write(2, f"{error}\n".encode())
 
 
 def pairs_and_memory(toy: Toy) -> list[dict[str, Any]]:
@@ -50,6 +45,7 @@ def pairs_and_memory(toy: Toy) -> list[dict[str, Any]]:
     return [pairs, memory]
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.usefixtures("in_process")
 def test_two_processes_give_the_losses_of_one(
     tmp_path: Path, toy: Toy, make_task: Callable[..., RunFolder]
@@ -69,9 +65,8 @@ def test_two_processes_give_the_losses_of_one(
     for run in alone:
         forget_accelerator()
         train(run.config_path, quiet)
-    several = str(Path(__file__).with_name("several.py"))
     task = make_task("task")
-    done = launch(several, *(str(run.config_path) for run in (*together, task)))
+    done = launch(lambda: work([run.config_path for run in (*together, task)]))
     assert done.returncode == 0, done.stderr
     for mine, theirs in zip(alone, together, strict=True):
         assert_equal_losses(mine, theirs)

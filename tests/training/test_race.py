@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 import torch
 
 import core_models as cm
+from core_models.data import documents
 from core_models.errors import InputError
 from core_models.evaluation import evaluate_words
 from core_models.evaluation.words import Word
@@ -27,6 +29,7 @@ from tests.training.conftest import forget_accelerator, quiet, text
 
 pytestmark = pytest.mark.usefixtures("in_process")
 ROOT = Path(__file__).parents[2]
+Whole = tuple[RaceFolder, list[list[str]]]
 TIMING = {"seconds", "updated", "process", "tokens_per_second"}
 
 
@@ -52,23 +55,45 @@ def values(**changes: Any) -> dict[str, Any]:
     } | changes
 
 
-@pytest.fixture
-def recipe(tmp_path: Path) -> Path:
-    (tmp_path / "text.txt").write_text(text(40))
-    path = tmp_path / "race.json"
+def write_recipe(folder: Path) -> Path:
+    """The race and its text in a folder."""
+    (folder / "text.txt").write_text(text(40))
+    path = folder / "race.json"
     path.write_text(json.dumps(values()))
     return path
+
+
+@pytest.fixture
+def recipe(tmp_path: Path) -> Path:
+    return write_recipe(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def kept() -> dict[str, Any]:
+    return {}
+
+
+@pytest.fixture
+def whole(kept: dict[str, Any], tmp_path_factory: pytest.TempPathFactory, few_rows: None) -> Whole:
+    """A race that nothing disturbs, run once, and the states of its runs at each line it said."""
+    if not kept:
+        path = write_recipe(tmp_path_factory.mktemp("whole"))
+        config = new_race(path, path.parent / "race")
+        folder, states = RaceFolder(config.parent), []
+        end = run_race(config, lambda _: states.append([row["state"] for row in folder.table()]))
+        assert end == "finished"
+        forget_accelerator()
+        kept["whole"] = folder, states
+    return kept["whole"]
 
 
 @pytest.fixture(autouse=True)
 def few_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     """Probes on the first rows of a set."""
-    from dataclasses import replace
-
-    whole = sets.load
+    every_row = sets.load
 
     def load(name: str) -> sets.TaskSet:
-        task = whole(name)
+        task = every_row(name)
         return replace(task, train=task.train[:40], dev=task.dev[:20])
 
     monkeypatch.setattr(race_measure.sets, "load", load)
@@ -78,17 +103,10 @@ def rows(folder: RaceFolder) -> list[dict[str, Any]]:
     return [{k: v for k, v in row.items() if k not in TIMING} for row in folder.table()]
 
 
-def test_a_race_of_two_objectives(recipe: Path, tmp_path: Path) -> None:
-    folder = RaceFolder(tmp_path / "race")
-    states: list[list[str]] = []
-
-    def look(line: str) -> None:
-        del line
-        states.append([row["state"] for row in folder.table()])
-
-    assert run_race(new_race(recipe, folder.path), look) == "finished"
+def test_a_race_of_two_objectives(whole: Whole) -> None:
+    folder, states = whole
     assert folder.state() == "finished"
-    assert [race.path for race in races(tmp_path)] == [folder.path]
+    assert [race.path for race in races(folder.path.parent)] == [folder.path]
     assert {run.path.name for run in runs(folder.path)} == {"masked", "replaced"}
     assert ["running", "waiting"] in states
     assert ["finished", "running"] in states
@@ -119,10 +137,8 @@ def test_a_race_of_two_objectives(recipe: Path, tmp_path: Path) -> None:
     assert folder.status()["probe_baselines"]["topic"].keys() >= {"majority", "bag_of_words"}
 
 
-def test_the_runs_are_ordinary_ones(recipe: Path, tmp_path: Path) -> None:
-    folder = RaceFolder(tmp_path / "race")
-    run_race(new_race(recipe, folder.path), quiet)
-    forget_accelerator()
+def test_the_runs_are_ordinary_ones(whole: Whole, tmp_path: Path) -> None:
+    folder, _ = whole
     config = folder.run("masked").config_path
     alone = RunFolder.create(tmp_path / "alone", json.loads(config.read_text()))
     assert train(alone.config_path, quiet) == "finished"
@@ -131,8 +147,6 @@ def test_the_runs_are_ordinary_ones(recipe: Path, tmp_path: Path) -> None:
 
 
 def test_words_come_from_documents_that_nobody_trains_on(recipe: Path, tmp_path: Path) -> None:
-    from core_models.data import documents
-
     whole = list(documents.read([tmp_path / "text.txt"]))
     _, held = documents.split_held_out(len(whole), 0.1, 1)
     race = race_schema.parse(values())
@@ -145,8 +159,8 @@ def test_operations_of_a_step_by_hand(recipe: Path, tmp_path: Path) -> None:
     run = RunFolder(tmp_path / "run")
     run.path.mkdir()
     (run.path / "text.txt").write_text(text(40))
-    entrant = race.entrants[0]
-    cost = race_measure.cost(run, settings.parse(race_schema.run_values(race, entrant, 10)))
+    first = race_schema.run_values(race, race.entrants[0], 10)
+    cost = race_measure.cost(run, settings.parse(first))
     n, d, f = cost.length, 32, 64
     vocabulary = json.loads((run.data_path / "prepared.json").read_text())["vocabulary"]
     encoder = 2 * (8 * n * d * d + 4 * n * n * d + 4 * n * d * f)
@@ -155,14 +169,14 @@ def test_operations_of_a_step_by_hand(recipe: Path, tmp_path: Path) -> None:
 
 
 def test_a_budget_of_operations_gives_each_its_steps(recipe: Path, tmp_path: Path) -> None:
-    changed = values(budget={"flops": 3e8}, measures={"probes": [], "words": 0})
+    changed = values(budget={"flops": 1e8}, measures={"probes": [], "words": 0})
     recipe.write_text(json.dumps(changed))
     folder = RaceFolder(tmp_path / "race")
     run_race(new_race(recipe, folder.path), quiet)
     table = folder.table()
     for row in table:
-        assert row["steps"] == round(3e8 / row["flops_per_step"]) == row["step"]
-        assert row["flops"] == pytest.approx(3e8, rel=0.5 / row["steps"])
+        assert row["steps"] == round(1e8 / row["flops_per_step"]) == row["step"]
+        assert row["flops"] == pytest.approx(1e8, rel=0.5 / row["steps"])
     assert table[0]["steps"] > table[1]["steps"]  # the generator costs, too
 
 
@@ -184,9 +198,8 @@ def test_families_share_data_size_and_vocabulary() -> None:
     assert [run.optimizer.learning_rate for run in made] == [5e-4, 5e-4, 5e-4, 1e-3]
 
 
-def test_stop_and_go_on(recipe: Path, tmp_path: Path) -> None:
-    reference, stopped = RaceFolder(tmp_path / "reference"), RaceFolder(tmp_path / "stopped")
-    run_race(new_race(recipe, reference.path), quiet)
+def test_stop_and_go_on(recipe: Path, tmp_path: Path, whole: Whole) -> None:
+    stopped = RaceFolder(tmp_path / "stopped")
     config = new_race(recipe, stopped.path)
 
     def stop(line: str) -> None:
@@ -199,20 +212,15 @@ def test_stop_and_go_on(recipe: Path, tmp_path: Path) -> None:
         assert stopped.state() == "stopped"
         assert not stopped.stop_requested()
         seen.append([row["state"] for row in stopped.table()])
-    assert seen == [
-        ["stopped", "waiting"],
-        ["measuring", "waiting"],
-        ["finished", "stopped"],
-    ]
+    assert seen == [["stopped", "waiting"], ["measuring", "waiting"], ["finished", "stopped"]]
     assert main([str(recipe), "--runs", str(stopped.path)]) == 0
-    assert rows(stopped) == rows(reference)
+    assert rows(stopped) == rows(whole[0])
     assert main([str(recipe), "--runs", str(stopped.path)]) == 0  # nothing left to do
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-def test_a_killed_race_goes_on(recipe: Path, tmp_path: Path) -> None:
-    reference, killed = RaceFolder(tmp_path / "reference"), RaceFolder(tmp_path / "killed")
-    run_race(new_race(recipe, reference.path), quiet)
+def test_a_killed_race_goes_on(recipe: Path, tmp_path: Path, whole: Whole) -> None:
+    killed = RaceFolder(tmp_path / "killed")
     for run in ("masked", "replaced"):
         new_race(recipe, killed.path)
         child = os.fork()
@@ -229,7 +237,7 @@ def test_a_killed_race_goes_on(recipe: Path, tmp_path: Path) -> None:
         assert killed.state() in ("crashed", "finished")
     forget_accelerator()
     assert run_race(killed.config_path, quiet) == "finished"
-    assert rows(killed) == rows(reference)
+    assert rows(killed) == rows(whole[0])
 
 
 def test_a_run_that_fails_does_not_end_the_race(recipe: Path, tmp_path: Path) -> None:

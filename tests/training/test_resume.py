@@ -3,8 +3,6 @@
 import json
 import os
 import signal
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,6 +14,7 @@ from core_models.training import checkpoint
 from core_models.training.folder import RunFolder
 from core_models.training.process import train
 from tests.training.conftest import quiet
+from tests.training.harness import kill_until_finished
 
 pytestmark = pytest.mark.usefixtures("in_process")
 MakeRun = Callable[..., RunFolder]
@@ -75,25 +74,15 @@ KILLED: dict[str, tuple[dict[str, Any], int]] = {
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.parametrize("kind", KILLED)
 def test_killed_at_random_moments_a_run_resumes_bit_identically(
-    make_run: MakeRun, tmp_path: Path, kind: str
+    make_run: MakeRun, kind: str
 ) -> None:
     options, kills = KILLED[kind]
     reference, killed = make_run("reference", **options), make_run("killed", **options)
-    harness = Path(__file__).with_name("harness.py")
-    result = subprocess.run(
-        [sys.executable, str(harness), str(tmp_path), str(kills)],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=Path(__file__).parents[2],
-        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])},
-    )
-    assert result.returncode == 0, result.stderr
-    seen = json.loads(result.stdout.splitlines()[-1])
-    assert set(seen["states"]) <= {"new", "crashed", "finished"}, seen
-    assert seen["states"].count("crashed") > kills / 2, seen
+    seen = kill_until_finished(reference, killed, kills)
+    assert set(seen.states) <= {"new", "crashed", "finished"}, seen
+    assert seen.states.count("crashed") > kills / 2, seen
     if kills >= 20:
-        assert any(seen["torn"]), seen  # some fell into the writing of a checkpoint
+        assert any(seen.torn), seen  # some fell into the writing of a checkpoint
     assert killed.state() == "finished"
     assert_same(killed, reference)
 

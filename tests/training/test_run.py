@@ -91,8 +91,9 @@ def test_training_learns(make_run: MakeRun, toy: Toy) -> None:
         documents=6,
         data=toy()["data"] | {"held_out": 0.0, "duplicates": 20},
         model=toy()["model"] | {"dropout": 0.0},
-        steps=150,
-        report_every=50,
+        optimizer={"learning_rate": 0.01},
+        steps=80,
+        report_every=40,
     )
     train(run.config_path, quiet)
     records = run.metrics()

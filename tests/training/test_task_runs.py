@@ -2,8 +2,6 @@
 
 import json
 import os
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -24,6 +22,7 @@ from core_models.training.folder import RunFolder
 from core_models.training.process import new_run, train
 from core_models.training.task_schema import is_task
 from tests.training.conftest import SENTENCES, labelled, quiet
+from tests.training.harness import kill_until_finished
 
 pytestmark = pytest.mark.usefixtures("in_process")
 TIMING = {"seconds", "tokens_per_second"}
@@ -57,27 +56,14 @@ def evaluation(run: RunFolder) -> dict[str, Any]:
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-def test_killed_at_random_moments_a_run_resumes_bit_identically(
-    make_task: MakeTask, tmp_path: Path
-) -> None:
+def test_killed_at_random_moments_a_run_resumes_bit_identically(make_task: MakeTask) -> None:
     # A checkpoint at every step: most of the time is spent in writing, so kills fall into it.
     options = {"checkpoints": {"every": 1, "keep": 2}, "epochs": 7}
     reference, killed = make_task("reference", **options), make_task("killed", **options)
-    harness = Path(__file__).with_name("harness.py")
-    root = Path(__file__).parents[2]
-    result = subprocess.run(
-        [sys.executable, str(harness), str(tmp_path), "5"],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=root,
-        env=os.environ | {"PYTHONPATH": str(root)},
-    )
-    assert result.returncode == 0, result.stderr
-    seen = json.loads(result.stdout.splitlines()[-1])
-    assert set(seen["states"]) <= {"new", "crashed", "finished"}, seen
-    assert seen["states"].count("crashed") >= 2, seen
-    assert any(0 < step < 35 for step in seen["steps"]), seen  # some fell into the training
+    seen = kill_until_finished(reference, killed, 5)
+    assert set(seen.states) <= {"new", "crashed", "finished"}, seen
+    assert seen.states.count("crashed") >= 2, seen
+    assert any(0 < step < 35 for step in seen.steps), seen  # some fell into the training
     assert killed.state() == "finished"
     assert_same(killed, reference)
 

@@ -1,0 +1,38 @@
+"""One page for the tests of a file: what an earlier test has left there is put back."""
+
+from tests.app.visitors import Cloze
+
+SENTENCE = "The capital of France is Paris ."
+MODEL = "bert-mini"
+CLOSE = """() => {
+  for (const each of document.querySelectorAll('.view details[open]')) each.open = false;
+  document.activeElement?.blur();
+}"""
+SHOWN = "([text, model]) => Cloze.sentence.text === text && Cloze.sentence.model === model"
+
+
+def choose(cloze: Cloze, model: str) -> None:
+    """Choose a model in the sentence bar and wait until the sentence is cut by it."""
+    page = cloze.page
+    if page.evaluate("Cloze.sentence.model") != model:
+        page.click("#sentence-model input")
+        page.click(f'[role="option"][aria-label^="{model} ·"]')
+    page.wait_for_function("model => Cloze.sentence.model === model", arg=model)
+
+
+def mark(cloze: Cloze, *positions: int) -> None:
+    """Hide these pieces and no others."""
+    cloze.page.evaluate(
+        """positions => Cloze.change({marks: new Map(
+            positions.map((position) => [position, {position, case: 'mask'}]))})""",
+        list(positions),
+    )
+
+
+def start_over(cloze: Cloze, *, text: str = SENTENCE, model: str = MODEL, marks=()) -> None:
+    """Text, model and marks as a link gives them; what folds out is folded in."""
+    cloze.page.evaluate(CLOSE)
+    cloze.write(text)
+    choose(cloze, model)
+    cloze.page.wait_for_function(SHOWN, arg=[text, model])
+    mark(cloze, *marks)

@@ -1,0 +1,95 @@
+"""Opening the page: themes, widths, late scripts, damaged links, and its rest afterwards."""
+
+import pytest
+
+from tests.app.one_page import SENTENCE
+from tests.app.visitors import Cloze
+
+LONG = (
+    "The moon goes round the earth , and the earth goes round the sun . In winter the lake is "
+    "covered with ice and snow , and the children like to skate on it after school . "
+)
+ALL_DRAWN = "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
+
+
+def test_the_theme_can_be_chosen_and_is_kept(visit):
+    cloze = visit(dark=True)
+    body = "document.body.classList.contains('dark')"
+    assert cloze.page.evaluate(body)
+    cloze.page.click("#theme-switch")
+    assert not cloze.page.evaluate(body)
+    cloze.page.reload()
+    cloze.page.wait_for_selector(".chip:not([hidden])")
+    assert not cloze.page.evaluate(body)
+
+
+def test_nothing_is_wider_than_the_window_and_touch_targets_are_large(visit):
+    cloze = visit(width=390)
+    assert "#" not in cloze.page.url, "a bare address stays bare"
+    for chip in cloze.page.locator(".chip:not([hidden])").all():
+        assert chip.bounding_box()["height"] >= 44
+    cloze.write(LONG + "Quizzifying " + "x" * 90)
+    cloze.page.click("#switch-pieces")
+    cloze.page.click("#draw")
+    cloze.page.wait_for_function("Cloze.sentence.marks.size > 0")
+    cloze.settle()
+    for width in (390, 768, 1280):
+        cloze.page.set_viewport_size({"width": width, "height": 800})
+        cloze.page.evaluate(ALL_DRAWN)
+        assert cloze.overflow() <= 0, width
+    cloze.page.evaluate("Cloze.openTab('Attention')")
+    cloze.page.wait_for_selector(".view-attention[data-rev]")
+    for width in (1280, 768, 390):
+        cloze.page.set_viewport_size({"width": width, "height": 800})
+        cloze.page.evaluate(ALL_DRAWN)
+        assert cloze.overflow() <= 0, f"Attention, {width}"
+
+
+def test_a_link_is_read_although_our_scripts_come_after_gradio(profile, server):
+    with profile.new_page() as page:
+        held = []
+        page.route("**/cloze/link.js", lambda route: held.append(route))
+        page.goto(f"{server}/#text=Hello+world&marks=1", wait_until="commit")
+        page.wait_for_selector("#tabs [role=tab]")
+        page.wait_for_timeout(200)
+        held[0].continue_()
+        page.wait_for_function("Cloze.sentence.marks.size === 1")
+        assert page.input_value("#sentence-text textarea") == "Hello world"
+
+
+COUNT_FRAMES = """(() => {
+  const give = window.requestAnimationFrame;
+  window.framesGiven = 0;
+  window.requestAnimationFrame = (then) => { window.framesGiven += 1; return give(then); };
+})()"""
+
+
+def test_a_page_at_rest_draws_no_frames(profile, server):
+    """A student's battery, and thirty pages on one small machine."""
+    with profile.new_page() as page:
+        page.add_init_script(COUNT_FRAMES)
+        cloze = Cloze(page, [])
+        cloze.open(server)
+        cloze.settle()
+        before, given = 0, cloze.page.evaluate("window.framesGiven")
+        assert given > 0
+        # The last movement takes some seconds to end.
+        for _ in range(20):
+            if before == given:
+                break
+            cloze.page.wait_for_timeout(500)
+            before, given = given, cloze.page.evaluate("window.framesGiven")
+        assert before == given
+
+
+@pytest.mark.parametrize(
+    "link", ["#text=Hello+world&model=nope&marks=1.999.x.-1", "#text=%20", "#marks=1", "#text=a%ff"]
+)
+def test_a_damaged_link_does_no_harm(visit, link):
+    cloze = visit(link=link)
+    cloze.page.wait_for_timeout(500)
+    cloze.write(SENTENCE)
+    cloze.page.evaluate("Cloze.change({marks: new Map()})")
+    cloze.chip("Paris").click()
+    cloze.settle()
+    assert cloze.marked() == [6]
