@@ -116,6 +116,7 @@ function setScene(step) {
 
 function close() {
   clearInterval(bringing);
+  wanted = null; // a visitor who writes at once keeps what they write
   panel.remove();
   panel = null;
   document.getElementById('tour')?.focus();

@@ -262,6 +262,7 @@ export function makeTaskForm({ onStarted }) {
         byHand = true;
         scratch.box.checked = Boolean(compare);
         [apart.box.checked, mix.box.checked, name.value] = [Boolean(task.apart), Boolean(task.every_step), called ?? ''];
+        [source, copiedTask] = [null, null];
         if (!set.choose(task.set)) {
           [source, copiedTask] = [id, task];
           set.keep(id, t`${task.set.split('/').at(-1)} of ${id}`);

@@ -12,6 +12,10 @@ from tests.app.one_page import start_over
 TOUR = ("mask", "attention", "timeline", "forge", "permutation", "terms", "budget", "train")
 OPEN = "[...document.querySelectorAll('#tabs [role=tabpanel]')].find(p => p.offsetParent)?.id"
 
+# Longer than the tour waits before it looks whether its own text is there.
+STAYS = """text => new Promise((tell) => setTimeout(
+    () => tell(document.querySelector('#sentence-text textarea').value === text), 400))"""
+
 
 def wait_open(page, tab: str) -> None:
     page.wait_for_function(f"() => ({OPEN}) === 'tab-{tab}'")
@@ -90,6 +94,22 @@ def test_the_tour_brings_labs_into_view_walks_its_steps_and_gives_the_page_back(
     assert tools["y"] - (text["y"] + text["height"]) >= 5, "room for the ring of the focus"
     page.click(".tour-end")
     assert page.locator(".tour-panel").count() == 0
+
+    # Who ends the tour and writes at once keeps what they write, also while its text is on the way.
+    page.click("#tour")
+    page.wait_for_selector(".tour-next")
+    page.evaluate(
+        """text => {
+            for (const each of ['next', 'next', 'end'])
+                document.querySelector(`.tour-${each}`).click();
+            const box = document.querySelector('#sentence-text textarea');
+            box.value = text;
+            box.dispatchEvent(new Event('input', { bubbles: true }));
+        }""",
+        "Bees make honey .",
+    )
+    page.wait_for_function("() => Cloze.sentence.text === 'Bees make honey .'")
+    assert page.evaluate(STAYS, "Bees make honey .")
 
     page.set_viewport_size({"width": 1280, "height": 800})
     page.click("#tour")

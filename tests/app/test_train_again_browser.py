@@ -68,6 +68,17 @@ def test_a_copied_table_shows_its_rows_and_its_own_name(cloze, own):
         assert page.is_enabled("#train-task-start")
 
 
+def test_a_copied_set_takes_the_place_of_a_copied_table(cloze, own, runs):
+    """The form once showed the set and sent the table."""
+    copied(cloze, own[0]).get_by_text("of the 68 rows to learn from").first.wait_for()
+    page = copied(cloze, runs.create(PAIRED))
+    page.locator(".train-about", has_text="rows to learn from").wait_for()
+    page.get_by_text("The same from the command line").first.click()
+    with page.expect_download() as saved:
+        page.click("#train-task-save")
+    assert json.loads(saved.value.path().read_text())["task"]["set"] == "similarity"
+
+
 def test_settings_for_the_command_line_name_what_was_sent(cloze, tmp_path):
     page = open_form(cloze)
     page.click(".train-all summary")
