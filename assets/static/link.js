@@ -144,6 +144,9 @@
     tab?.click();
     return Boolean(tab);
   };
+  // Gradio measures its tabs when their row changes, not when the font arrives: with another font,
+  // some of them may have gone into the menu.
+  document.fonts.addEventListener('loadingdone', () => window.dispatchEvent(new Event('resize')));
   // A tab is known by the id of its panel, which no translation changes and no narrow screen hides.
   const openPanel = (bar) => [...bar.querySelectorAll('[role="tabpanel"]')]
     .find((panel) => panel.offsetParent !== null)?.id.replace('tab-', '');

@@ -57,6 +57,25 @@ def test_a_link_is_read_although_our_scripts_come_after_gradio(profile, server):
         assert page.input_value("#sentence-text textarea") == "Hello world"
 
 
+def test_tabs_leave_the_menu_when_there_is_room(profile, server):
+    """They once stayed there if the font came late, or if the window had been narrow."""
+    full = "() => document.querySelectorAll('#tabs [role=tab]').length === %d"
+    with profile.new_page() as page:
+        held = []
+        page.route("**/ibm-plex-sans-latin-600*", lambda route: held.append(route))
+        page.set_viewport_size({"width": 1280, "height": 800})
+        page.goto(server, wait_until="commit")
+        page.wait_for_selector("#tabs .overflow-menu:not(.hide)")
+        tabs = page.locator("#tabs .tab-container.visually-hidden button").count()
+        held[0].continue_()
+        page.wait_for_function(full % tabs)
+        page.set_viewport_size({"width": 900, "height": 800})
+        page.wait_for_selector("#tabs .overflow-menu:not(.hide)")
+        page.set_viewport_size({"width": 1280, "height": 800})
+        page.wait_for_function(full % tabs)
+        assert page.locator("#tabs .overflow-menu").is_hidden()
+
+
 COUNT_FRAMES = """(() => {
   const give = window.requestAnimationFrame;
   window.framesGiven = 0;

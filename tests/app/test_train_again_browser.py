@@ -26,7 +26,8 @@ def cloze(module_page):
 
 
 def copied(cloze, run):
-    """The form with the settings of a run."""
+    """The form with the settings of a run, without what an earlier test has left there."""
+    open_form(cloze, "task")
     page = open_run(cloze, run)
     copy_run(page, run)
     page.wait_for_selector(".train-task[data-state=ready]")
