@@ -51,6 +51,7 @@ FIRST_FONTS = (
     "fonts/source-serif-4-latin-400-normal.woff2",
     "fonts/source-serif-4-latin-600-normal.woff2",
     "fonts/ibm-plex-sans-latin-400-normal.woff2",
+    "fonts/ibm-plex-sans-latin-600-normal.woff2",
     "fonts/ibm-plex-mono-latin-600-normal.woff2",
 )
 

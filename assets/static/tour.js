@@ -125,7 +125,7 @@ function close() {
 function go(step) {
   current = Math.min(STEPS.length - 1, Math.max(0, step));
   draw();
-  whenReady(() => setScene(current));
+  whenReady(() => { if (panel) setScene(current); });
 }
 
 function draw() {

@@ -1,5 +1,8 @@
 """One page for the tests of a file: what an earlier test has left there is put back."""
 
+from collections.abc import Iterator
+from typing import Any
+
 from tests.app.visitors import Cloze
 
 SENTENCE = "The capital of France is Paris ."
@@ -36,3 +39,13 @@ def start_over(cloze: Cloze, *, text: str = SENTENCE, model: str = MODEL, marks=
     choose(cloze, model)
     cloze.page.wait_for_function(SHOWN, arg=[text, model])
     mark(cloze, *marks)
+
+
+def lab(cloze: Cloze, tab: type, text: str, start: str) -> Iterator[Any]:
+    """What a fixture yields: a lab over this text, its controls as a script sets them."""
+    start_over(cloze, text=text)
+    opened = tab(cloze)
+    opened.page.evaluate(start)
+    opened.settle()
+    yield opened
+    assert cloze.problems == []

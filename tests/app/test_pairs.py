@@ -31,8 +31,17 @@ def models(tmp_path_factory):
     """Small random models: one with each pair head, one with neither."""
     folder = tmp_path_factory.mktemp("pairs-models")
     tokenizer = cm.Tokenizer.train(LINES, vocabulary=150)
+    albert = cm.size("albert-base")
+    small = replace(
+        albert,
+        width=64,
+        embeddings=replace(albert.embeddings, width=32),
+        attention=replace(albert.attention, heads=2, head_width=32),
+        feed_forward=replace(albert.feed_forward, width=128),
+        schedule=(0, 0),
+    )
     heads = {
-        "order": (cm.size("albert-base"), ["masked_token", "sentence_order"]),
+        "order": (small, ["masked_token", "sentence_order"]),
         "plain": (cm.size("bert-mini"), ["masked_token"]),
         "follows": (cm.size("bert-mini"), ["masked_token", "next_sentence"]),
     }

@@ -9,7 +9,7 @@ import torch
 
 from app import permutation
 from core_models.orderings import paper
-from tests.app.one_page import start_over
+from tests.app.one_page import lab
 from tests.app.test_permutation_tab import NAME, TEXT, tiny
 
 ROOT = ".view-permutation"
@@ -92,12 +92,7 @@ class Tab:
 @pytest.fixture
 def tab(module_page):
     """One page for these tests."""
-    start_over(module_page, text=TEXT)
-    tab = Tab(module_page)
-    tab.page.evaluate(START)
-    tab.settle()
-    yield tab
-    assert module_page.problems == []
+    yield from lab(module_page, Tab, TEXT, START)
 
 
 def test_arrow_keys_and_dragging_move_a_piece_and_both_masks(tab, session):

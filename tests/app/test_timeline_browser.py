@@ -7,7 +7,7 @@ from urllib.parse import quote
 import pytest
 
 from app import timeline
-from tests.app.one_page import start_over
+from tests.app.one_page import lab
 
 ROOT = ".view-timeline"
 SETTLED = """() => {
@@ -50,12 +50,7 @@ class Tab:
 @pytest.fixture
 def tab(module_page):
     """One page for most of these tests, with the setting that it opens with."""
-    start_over(module_page, text=TEXT)
-    tab = Tab(module_page)
-    tab.page.evaluate(START)
-    tab.settle()
-    yield tab
-    assert module_page.problems == []
+    yield from lab(module_page, Tab, TEXT, START)
 
 
 def wanted(model, regime, **values):

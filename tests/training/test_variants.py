@@ -103,14 +103,12 @@ def test_a_compiled_run_has_the_same_losses(
 
     def cheaply(self: torch.nn.Module, **options: Any) -> None:
         compiled.append(self)
-        original(
-            self, backend="aot_eager", **options
-        )  # no C++ compiler: takes seconds, not minutes
+        # No C++ compiler: takes seconds, not minutes.
+        original(self, backend="aot_eager", **options)
 
     monkeypatch.setattr(torch.nn.Module, "compile", cheaply)
-    overrides = toy()["model"]["overrides"] | {
-        "layers": 1
-    }  # compiling takes as long as they are many
+    # Each layer is compiled.
+    overrides = toy()["model"]["overrides"] | {"layers": 1}
     model = toy()["model"] | {"dropout": 0.0, "overrides": overrides}
     losses = []
     for wanted in (False, True):

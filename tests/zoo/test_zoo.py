@@ -153,6 +153,29 @@ def test_text_is_parted_before_it_is_repeated(data: Path, work: Path) -> None:
     assert text.build(work / "parted", ZOO.texts["english"], data).train.read_bytes() == again
 
 
+def test_equal_documents_of_a_text_stay_together(tmp_path: Path) -> None:
+    """What is held out would otherwise also be read, in other letters."""
+    folder = tmp_path / "data" / "english"
+    folder.mkdir(parents=True)
+    songs = [f"Song {n} is sung.\nIt goes on." for n in range(12)]
+    louder = [song.upper().replace("\n", " \n") for song in songs]
+    others = [f"Story {n} is told." for n in range(12)]
+    (folder / "all.txt").write_text("\n\n".join([*songs, *others, *louder]))
+    part = recipe.Sampled(pattern="english/*.txt", words=10_000, held_out=0.4)
+    held_songs = 0
+    for seed in range(5):
+        alone = recipe.TextRecipe(sampled=[part], seed=seed)
+        made = text.build(tmp_path / f"text-{seed}", alone, tmp_path / "data")
+        train, held = (
+            [documents.content(document) for document in documents.read([path])]
+            for path in (made.train, made.held_out)
+        )
+        assert not set(train) & set(held)
+        assert len(train) + len(held) == 36
+        held_songs += len(held) - len(set(held))
+    assert held_songs, "or equal ones were never held out, and the test says nothing"
+
+
 def test_a_sample_ends_at_its_words(data: Path, tmp_path: Path) -> None:
     part = recipe.Sampled(pattern="english/health-*.txt.xz", words=80)
     made = text.build(tmp_path / "t", recipe.TextRecipe(repeated=[], sampled=[part]), data)
