@@ -14,6 +14,8 @@ from typing import Any
 from core_models import InputError
 
 MOST_BYTES = 20 << 20
+BESIDE = "texts"
+"""Folder in a run folder that holds what the visitor sent."""
 TABLES = (".csv", ".tsv", ".jsonl", ".parquet")
 """Endings of tables; everything else is read as text."""
 _MARKS = {
@@ -112,3 +114,9 @@ def leaves(value: Any, path: str = "") -> Iterable[tuple[str, str]]:
     elif isinstance(value, list):
         for child in value:
             yield from leaves(child, path)
+
+
+def beside(values: Any) -> set[str]:
+    """Names of the files in ``texts/`` of a run folder that plain values ask for."""
+    start = f"{BESIDE}/"
+    return {Path(name).name for _, name in leaves(values) if name.startswith(start)}

@@ -151,7 +151,7 @@ def _trial(
         with tempfile.TemporaryDirectory(prefix="cloze-try-") as name:
             beside = Path(name)
             if source is not None:
-                runs.copy_texts(source, beside)
+                runs.copy_texts(source, values, beside)
             yield run_config.with_texts(values, runs.inbox.copy(texts, beside)), beside
     finally:
         _ONE.release()

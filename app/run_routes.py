@@ -19,6 +19,7 @@ from starlette.routing import Route
 from app import run_export, run_form, run_preview, run_races, run_scrub, run_tasks
 from app.ask import whole_number
 from app.run_config import kind_of
+from app.run_names import beside
 from app.run_reports import Reports, plain
 from app.runs import Runs
 from app.session import Session
@@ -126,7 +127,7 @@ class RunRoutes:
 
     async def check(self, request: Request) -> Any:
         """What a form comes to."""
-        config, texts, source = _form(await _object(request))
+        config, texts, source = self._form(await _object(request))
         kind = kind_of(config)
         if kind == "race":
             return await asyncio.to_thread(run_races.check, self.runs, config, texts, source)
@@ -136,12 +137,32 @@ class RunRoutes:
     async def preview(self, request: Request) -> Any:
         """The first batch of a form, as the model will see it."""
         values = await _object(request)
-        return await self._try(request, run_preview.first_batch, self.runs, *_form(values))
+        return await self._try(request, run_preview.first_batch, self.runs, *self._form(values))
 
     async def estimate(self, request: Request) -> Any:
         """How long a form would train on this machine."""
         values = await _object(request)
-        return await self._try(request, run_preview.estimate, self.runs, *_form(values))
+        return await self._try(request, run_preview.estimate, self.runs, *self._form(values))
+
+    def _form(self, values: dict[str, Any]) -> tuple[Any, list[Any], str | None]:
+        """Config, ids of texts, and the run that it was copied from.
+
+        A run that has been deleted since is forgotten unless a text of it is named.
+        """
+        config, texts, source = values.get("config"), values.get("texts", []), values.get("source")
+        if not isinstance(texts, list) or len(texts) > 20:
+            raise InputError("texts must be a list of at most 20 ids.")
+        if source is None:
+            return config, texts, None
+        if not isinstance(source, str):
+            raise InputError("source must be the id of a run.")
+        try:
+            self.runs.folder(source)
+        except InputError:
+            if beside(config):
+                raise
+            source = None
+        return config, texts, source
 
     async def _try(self, request: Request, call: Callable[..., Any], *arguments: Any) -> Any:
         """One try after the other. Who waits holds no thread, and leaves when its page has gone."""
@@ -179,7 +200,7 @@ class RunRoutes:
     async def create(self, request: Request) -> Any:
         """Make a run and start it."""
         values = await _object(request)
-        config, texts, source = _form(values)
+        config, texts, source = self._form(values)
 
         def make() -> dict[str, str]:
             owner = request.headers.get(OWNER)
@@ -275,16 +296,6 @@ async def _object(request: Request) -> dict[str, Any]:
     if not isinstance(values, dict):
         raise InputError("The request must be an object.")
     return values
-
-
-def _form(values: dict[str, Any]) -> tuple[Any, list[Any], str | None]:
-    """Config, ids of texts, and the run that it was copied from."""
-    texts, source = values.get("texts", []), values.get("source")
-    if not isinstance(texts, list) or len(texts) > 20:
-        raise InputError("texts must be a list of at most 20 ids.")
-    if source is not None and not isinstance(source, str):
-        raise InputError("source must be the id of a run.")
-    return values.get("config"), texts, source
 
 
 def _number(text: str) -> int:

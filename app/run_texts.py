@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from app import run_tables
-from app.run_names import MOST_BYTES, TABLES, check_names, clean_name, leaves, read_text
+from app.run_names import BESIDE, MOST_BYTES, TABLES, check_names, clean_name, leaves, read_text
 from core_models import InputError
 from core_models.training import durable
 from core_models.training.settings import ASSETS
@@ -36,8 +36,6 @@ KEPT_SECONDS = 24 * 3600
 FOLDER = ".uploads"
 LABELLED = (".csv", ".tsv", ".jsonl", ".parquet")
 """Endings of labelled files."""
-BESIDE = "texts"
-"""Folder in a run folder that holds what the visitor sent."""
 
 SHIPPED: Mapping[str, str] = {
     "primer/english-*.txt": "Primer, English",

@@ -21,8 +21,8 @@ from typing import Any
 
 from app import run_bases, run_config, run_models, run_owner, run_process
 from app.run_limits import NO_LIMITS, Limits
-from app.run_names import new_id
-from app.run_texts import BESIDE, SHIPPED, Inbox, leaves, note_repeated
+from app.run_names import BESIDE, beside, new_id
+from app.run_texts import SHIPPED, Inbox, leaves, note_repeated
 from app.run_watch import keep_looking
 from core_models import InputError
 from core_models.training import durable
@@ -161,7 +161,7 @@ class Runs:
             path.mkdir()
             try:
                 if source is not None:
-                    self.copy_texts(source, path)
+                    self.copy_texts(source, values, path)
                 values = run_config.with_texts(values, self.inbox.copy(texts, path))
                 run_config.parse(values)
                 note_repeated(path)
@@ -207,11 +207,12 @@ class Runs:
         allowed.add(path)
         return path
 
-    def copy_texts(self, source: str, target: Path) -> None:
-        """Copy the texts that a visitor sent for one run into another folder."""
+    def copy_texts(self, source: str, values: Any, target: Path) -> None:
+        """Copy what a config still names of the texts that were sent for one run."""
         own = self.folder(source).path / BESIDE
-        if own.is_dir():
-            shutil.copytree(own, target / BESIDE)
+        for file in (own / name for name in beside(values) if (own / name).is_file()):
+            (target / BESIDE).mkdir(exist_ok=True)
+            shutil.copy2(file, target / BESIDE)
 
     # --- models -----------------------------------------------------------------------------
 

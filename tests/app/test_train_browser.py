@@ -54,7 +54,8 @@ class Train:
         return self
 
     def settings(self, config):
-        self.page.wait_for_selector(".train-form[data-state=ready]")
+        # What an earlier test has left may have nothing to read.
+        self.page.wait_for_selector(".train-form:is([data-state=ready], [data-state=error])")
         self.page.click(".train-all summary")
         self.page.fill(".train-json", json.dumps(config))
         self.page.click("#train-apply")

@@ -26,6 +26,7 @@ CONFIG = {
     "steps": 10,
 }
 FORM = {"config": CONFIG | {"data": {"texts": ["primer/english-*.txt"]}}}
+NAMED = CONFIG | {"data": {"texts": ["texts/mine.txt"]}}
 
 
 @pytest.fixture
@@ -96,7 +97,9 @@ def test_every_family_of_the_form_can_be_built_at_the_smallest_shape(ask, family
         ("check", {"config": FORM["config"], "texts": ["../x"]}),
         ("check", {"config": FORM["config"], "texts": "all"}),
         ("check", {"config": FORM["config"], "source": 3}),
-        ("check", {"config": FORM["config"], "source": "../.."}),
+        ("check", {"config": NAMED, "source": "../.."}),
+        ("check", {"config": NAMED, "source": "none-at-all"}),
+        ("check", {"config": NAMED}),
         ("check", {"config": FORM["config"] | {"model": {"checkpoint": "run/none"}}}),
         ("preview", {"config": {}}),
         ("runs", {"config": FORM["config"] | {"steps": -1}}),
@@ -112,6 +115,18 @@ def test_what_cannot_be_done_is_refused_with_a_message(ask, path, values):
     status, answer = ask(path, values)
     assert status == 200
     assert len(answer["error"]) > 10
+
+
+def test_a_form_outlives_the_run_that_it_was_copied_from(ask, runs):
+    """Whoever had copied a run, deleted it and chosen other texts was refused until a reload."""
+    config = FORM["config"] | {"model": {"checkpoint": "bert-mini"}}
+    run = runs.create(config)
+    copied = {"config": runs.as_form(run), "source": run}
+    before = ask("check", copied)[1]
+    runs.delete(run)
+    assert ask("check", copied)[1] == before
+    assert "error" not in before
+    assert "deleted" in ask("check", {"config": NAMED, "source": run})[1]["error"]
 
 
 def test_gets_of_what_is_not_there(ask):

@@ -113,6 +113,8 @@ def test_a_sent_set_lies_in_the_run_and_goes_with_a_copy(make_runs):
     assert (runs.root / run / "texts/moods.csv").read_text() == ROWS
     again = runs.create(runs.as_form(run), source=run)
     assert (runs.root / again / "texts/moods.csv").read_text() == ROWS
+    other = runs.create(runs.as_form(run) | {"task": {"set": "sentiment"}}, source=run)
+    assert not (runs.root / other / "texts").exists(), "what it does not name stays where it is"
     assert Reports(runs).summary(run)["kind"] == "task"
 
 
