@@ -12,7 +12,7 @@ from core_models import masking
 from core_models.batch import Batch
 
 SENTENCES = (
-    "The capital of France is Paris .",
+    "The capital of France is Paris.",
     "In winter the lake is covered with snow.",
     "The heart pumps blood through the body.",
 )
@@ -241,7 +241,7 @@ CLAIMS = (
         "contents only. XLNet and DeBERTa have terms for distances.",
         code="import core_models as cm\n\nmodel = cm.load('bert-mini')\n"
         "trace = cm.Trace(sites=['term:*', 'embedding:positions'])\n"
-        "model.encoder(model.batch(['The capital of France is Paris .']), trace)\n"
+        "model.encoder(model.batch(['The capital of France is Paris.']), trace)\n"
         "print(sorted({site for site, _, _ in trace.records}))",
     ),
     Claim(
@@ -265,7 +265,7 @@ CLAIMS = (
         "joined at the end are what ELMo does.",
         code="import core_models as cm\n\nmodel = cm.load('bert-mini')\n"
         "trace = cm.Trace(sites=['probabilities'])\n"
-        "model.encoder(model.batch(['The capital of France is Paris .']), trace)\n"
+        "model.encoder(model.batch(['The capital of France is Paris.']), trace)\n"
         "maps = trace.stack('probabilities')[:, 0]\n"
         "print(maps.tril(-1).sum(-1).mean(-1), maps.triu(1).sum(-1).mean(-1))",
         head="masked_token",

@@ -201,7 +201,7 @@ _TRACE = """import core_models as cm
 
 model = cm.load("deberta-mini")  # any DeBERTa
 trace = cm.Trace(sites=["content_score", "term:*", "scores", "probabilities"], steps=[0])
-model.encoder(model.batch(["The capital of France is Paris ."]), trace)
+model.encoder(model.batch(["The capital of France is Paris."]), trace)
 print({site: record.norm() for (site, _, _), record in trace.records.items()})"""
 _COUNT = """import core_models as cm
 

@@ -17,7 +17,9 @@ class Example(TypedDict):
     """Small letters: what the example hides, at its first place in the text."""
 
 
-DEFAULT = "The capital of France is Paris ."
+DEFAULT = "The capital of France is Paris."
+"""No blank before the full stop: where blanks are pieces, one stands before what has to be spelt,
+and "is [MASK] ␣" is answered by "called"."""
 
 
 def _example(name: str, text: str, *hide: str) -> Example:
@@ -63,12 +65,12 @@ TWO_WORDS = _example("Two words", _VISIT, "buenos", "aires")
 SPAN = _example("A span", "The capital city of Portugal is called Lisbon.", "capital", "city")
 
 OF_FAMILY = {
-    "albert": [MOMENT, AGO, NATION, CARE, SOURCE, THAILAND, ARGENTINA, MADRID],
+    "albert": [PARIS, MOMENT, AGO, NATION, CARE, SOURCE, THAILAND, ARGENTINA, MADRID],
     "roberta": [WHITE_HOUSE, MOMENT, NATION, CARE, DOCTOR, THAILAND, SECOND_HALF, SHORT_PARAGRAPH],
     "electra": [PARIS, MADRID, WHITE_HOUSE, MOMENT, AGO, NATION, AMERICA, ANKARA],
     "spanbert": [SPAN, TWO_WORDS, PARIS, MADRID, WHITE_HOUSE, AGO, PARAGRAPH],
     "xlnet": [SPAN, WHITE_HOUSE, MOMENT, AGO, STREETS, AMERICA, SECOND_HALF],
-    "deberta": [WHITE_HOUSE, MOMENT, NATION, SOURCE, THAILAND, ARGENTINA, MADRID],
+    "deberta": [PARIS, WHITE_HOUSE, MOMENT, NATION, SOURCE, THAILAND, ARGENTINA, MADRID],
     "deberta_v2": [MOMENT, AGO, NATION, CARE, SOURCE, THAILAND, STREETS, SPAN, MADRID],
     "deberta_v3": [MADRID, WHITE_HOUSE, MOMENT, AGO, NATION, THAILAND, AMERICA, SECOND_HALF],
 }

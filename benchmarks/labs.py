@@ -15,7 +15,7 @@ import core_models as cm
 from benchmarks.measure import Report, Table, environment, percentile, run_main
 from benchmarks.page import ANSWER_MS, chromium, server
 
-TEXT = "The capital of France is Paris ."
+TEXT = "The capital of France is Paris."
 STILL_MS = 500
 """A view that does not change for so long has been drawn."""
 

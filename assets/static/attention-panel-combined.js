@@ -94,7 +94,7 @@ export default {
     { text: TEXT.strongest, set: (lab) => lab.set({ picks: everyOf(lab), how: 'max' }) },
     { text: TEXT.across,
       set: (lab) => lab.stage({
-        text: 'The capital of France is Paris .', second: 'Many people live in Paris .', values: { part: 'ab', picks: everyOf(lab), how: 'max' },
+        text: 'The capital of France is Paris.', second: 'Many people live in Paris.', values: { part: 'ab', picks: everyOf(lab), how: 'max' },
       }) },
   ],
 };

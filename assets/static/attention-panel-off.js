@@ -180,7 +180,7 @@ export default {
   build,
   tries: [
     { text: TEXT.paris,
-      set: (lab) => { state.wantSweep = true; lab.stage({ text: 'The capital of France is Paris .', hide: 'paris', second: '', values: { off: [], gap: null } }); lab.panel().next(); } },
+      set: (lab) => { state.wantSweep = true; lab.stage({ text: 'The capital of France is Paris.', hide: 'paris', second: '', values: { off: [], gap: null } }); lab.panel().next(); } },
     { text: TEXT.worst,
       set: (lab) => { const bad = lab.panel().worst(); if (bad) lab.set({ off: [`${bad.layer}.${bad.head}`] }); else lab.tell(TEXT.noSweep); } },
     { text: TEXT.layer,

@@ -124,7 +124,7 @@ export default {
   lead: TEXT.lead,
   build,
   tries: [
-    { text: TEXT.gap, set: (lab) => lab.stage({ text: 'The capital of France is Paris .', hide: 'paris', second: '', values: (place) => ({ query: place }) }) },
+    { text: TEXT.gap, set: (lab) => lab.stage({ text: 'The capital of France is Paris.', hide: 'paris', second: '', values: (place) => ({ query: place }) }) },
     { text: TEXT.clear,
       set: (lab) => {
         const { overview: { strongest_plain: links, heads, layers }, tokens } = lab.main.answer;

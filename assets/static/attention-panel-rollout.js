@@ -68,7 +68,7 @@ export default {
   build,
   tries: [
     { text: TEXT.cls, set: (lab) => lab.set({ token: null, upto: null }) },
-    { text: TEXT.gap, set: (lab) => lab.stage({ text: 'The capital of France is Paris .', hide: 'paris', second: '', values: (place) => ({ token: place, upto: null }) }) },
+    { text: TEXT.gap, set: (lab) => lab.stage({ text: 'The capital of France is Paris.', hide: 'paris', second: '', values: (place) => ({ token: place, upto: null }) }) },
     { text: TEXT.first, set: (lab) => lab.set({ upto: 1 }) },
   ],
 };

@@ -23,7 +23,7 @@ const TEXT = texts({
 });
 const COMMAND = 'python -m core_models.zoo build electra-mini';
 const TRIES = [
-  { name: t`Fool it`, text: 'The capital of France is Paris .', hide: 'paris', fake: 'london', temperature: 1 },
+  { name: t`Fool it`, text: 'The capital of France is Paris.', hide: 'paris', fake: 'london', temperature: 1 },
   { name: t`A hot generator`, text: 'The heart pumps blood through the body.', hide: 'blood', temperature: 2.5 },
   { name: t`Lucky draws`, text: 'In winter the lake is covered with snow.', hide: 'is', temperature: 0.3 },
 ];

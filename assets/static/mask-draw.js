@@ -238,7 +238,7 @@ export const LABS = {
   together: {
     intro: t`A masked model answers for each gap as if the others stayed open. Two answers that are best apart need not fit together; putting one in before asking for the next lets the second know the first.`,
     tries: [
-      { name: t`A capital and its country`, text: 'The capital of France is Paris .', hide: ['France', 'Paris'] },
+      { name: t`A capital and its country`, text: 'The capital of France is Paris.', hide: ['France', 'Paris'] },
       { name: t`Two words`, text: 'People who visit Argentina often begin in the capital, Buenos Aires.', hide: ['Buenos', 'Aires'] },
     ],
     needsGap: true, empty, draw: drawTogether,
@@ -254,7 +254,7 @@ export const LABS = {
     intro: t`The model’s own head reads the gap after every layer. Rank 1 is at the top; follow the answer and its rivals upwards.`,
     words: t`Rivals`, needsGap: true, empty, draw: drawLayers, picture: chartFile,
     tries: [
-      { name: t`Paris`, text: 'The capital of France is Paris .', hide: ['Paris'], rivals: ['london', 'cat'] },
+      { name: t`Paris`, text: 'The capital of France is Paris.', hide: ['Paris'], rivals: ['london', 'cat'] },
       { name: t`Snow`, text: 'In winter the lake is covered with snow.', hide: ['snow'], rivals: ['ice', 'sand'] },
     ],
   },

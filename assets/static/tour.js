@@ -23,9 +23,9 @@ const STEPS = texts([
 const TABS = ['mask', 'attention', 'timeline', 'forge', 'permutation', 'terms', 'budget', 'train'];
 // What a visitor reads is not translated: the models of the page read English.
 const SCENES = [
-  ['The capital of France is Paris .', 'Paris'], ['The capital of France is Paris .', 'Paris'], ['In winter the lake is covered with snow.', ''],
-  ['The heart pumps blood through the body.', 'blood'], ['In winter the lake is covered with snow.', ''], ['The capital of France is Paris .', 'Paris'],
-  ['The capital of France is Paris .', ''], ['The capital of France is Paris .', 'Paris'],
+  ['The capital of France is Paris.', 'Paris'], ['The capital of France is Paris.', 'Paris'], ['In winter the lake is covered with snow.', ''],
+  ['The heart pumps blood through the body.', 'blood'], ['In winter the lake is covered with snow.', ''], ['The capital of France is Paris.', 'Paris'],
+  ['The capital of France is Paris.', ''], ['The capital of France is Paris.', 'Paris'],
 ];
 
 let panel = null;

@@ -7,12 +7,12 @@ import {
 
 const { element, format, sentence, change, onSentence, question, asker, write, t, message } = window.Cloze;
 const TRIES = [
-  { name: t`Why Paris, not London?`, text: 'The capital of France is Paris .', hide: 'paris', values: { word: 'paris', against: 'london' } },
-  { name: t`One or many?`, text: 'The children are playing in the garden .', hide: 'are', values: { word: 'are', against: 'is' } },
-  { name: t`Too few steps`, text: 'Madrid is the capital of Spain .', hide: 'spain', values: { word: 'spain', steps: 10, scale: 'probability' } },
-  { name: t`Three words at a time`, text: 'The house was built two hundred years ago .', hide: 'years', values: { word: 'years', method: 'occlusion', window: 3 } },
+  { name: t`Why Paris, not London?`, text: 'The capital of France is Paris.', hide: 'paris', values: { word: 'paris', against: 'london' } },
+  { name: t`One or many?`, text: 'The children are playing in the garden.', hide: 'are', values: { word: 'are', against: 'is' } },
+  { name: t`Too few steps`, text: 'Madrid is the capital of Spain.', hide: 'spain', values: { word: 'spain', steps: 10, scale: 'probability' } },
+  { name: t`Three words at a time`, text: 'The house was built two hundred years ago.', hide: 'years', values: { word: 'years', method: 'occlusion', window: 3 } },
   { name: t`Two sentences`, text: 'Mount Everest is the highest mountain in the world.', needs: 'class', values: { kind: 'class', second: 'Its top lies almost nine kilometres above the sea.' } },
-  { name: t`A forged word`, text: 'The capital of France is honey .', needs: 'replaced', values: { kind: 'replaced' } },
+  { name: t`A forged word`, text: 'The capital of France is honey.', needs: 'replaced', values: { kind: 'replaced' } },
 ];
 const START = { kind: null, position: null, word: null, against: null, second: '', scale: 'log_probability', steps: 30, baseline: null, window: 1, method: 'integrated' };
 // What a model that fills gaps without ever reading [MASK] is measured from; the visitor may choose another baseline.

@@ -31,7 +31,7 @@ from tests.app.why_questions import open_session
 
 START = run_process.start
 MODEL = "bert-mini"
-SENTENCE = "The capital of France is Paris ."
+SENTENCE = "The capital of France is Paris."
 BROWSERS = (
     "chromium-headless-shell",
     "chromium",

@@ -5,7 +5,7 @@ from typing import Any
 
 from tests.app.visitors import Cloze
 
-SENTENCE = "The capital of France is Paris ."
+SENTENCE = "The capital of France is Paris."
 MODEL = "bert-mini"
 CLOSE = """() => {
   for (const each of document.querySelectorAll('.view details[open]')) each.open = false;

@@ -10,7 +10,7 @@ from gradio_client.exceptions import AppError
 
 from core_models.prediction import fill
 
-SENTENCE = "The capital of France is Paris ."
+SENTENCE = "The capital of France is Paris."
 
 
 @pytest.fixture(scope="module")

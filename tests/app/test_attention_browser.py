@@ -11,7 +11,7 @@ import torch
 import core_models as cm
 import viz
 
-TEXT = "The capital of France is Paris ."
+TEXT = "The capital of France is Paris."
 ROOT = ".view-attention"
 LET_GO = """name => {
   const root = document.querySelector(name);

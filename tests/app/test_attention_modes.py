@@ -11,10 +11,10 @@ from core_models import ablation, attention_flow
 from core_models.prediction.passes import seen_with
 from tests.core.tiny_models import new, tiny
 
-TEXT = "The capital of France is Paris ."
+TEXT = "The capital of France is Paris."
 ROOT = ".view-attention"
 ALBERT = "t-albert-stack"
-LINK = "#text=The+capital+of+France+is+Paris+.&model=bert-mini&marks=6&tab=attention"
+LINK = "#text=The+capital+of+France+is+Paris.&model=bert-mini&marks=6&tab=attention"
 MODES = ("combined", "rollout", "norms", "off", "products", "compare")
 
 

@@ -172,7 +172,7 @@ def test_choosing_a_head_asks_for_the_same_thing_again():
 def models(tmp_path_factory):
     """A folder with one small random model called tiny."""
     folder = tmp_path_factory.mktemp("models")
-    lines = ["The capital of France is Paris .", "Bees make honey , and the bees fly ."] * 4
+    lines = ["The capital of France is Paris.", "Bees make honey , and the bees fly ."] * 4
     tokenizer = cm.Tokenizer.train(lines, vocabulary=120)
     config = cm.size("bert-mini").with_vocabulary(tokenizer.vocabulary)
     model = cm.Model.new(config, tokenizer, generator=torch.Generator().manual_seed(0))

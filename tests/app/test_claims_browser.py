@@ -8,7 +8,7 @@ from app.claims import CLAIMS, measure
 from app.claims_bench import Bench
 
 ROOT = ".view-claims"
-LINK = "#text=" + quote("The capital of France is Paris .") + "&model=bert-mini&tab=claims"
+LINK = "#text=" + quote("The capital of France is Paris.") + "&model=bert-mini&tab=claims"
 PNG = b"\x89PNG\r\n\x1a\n"
 READY = f'{ROOT}[data-state="ready"]'
 FAST = "electra-fifteen"

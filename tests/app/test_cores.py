@@ -12,7 +12,7 @@ from app.session import Session
 from core_models.model import SHIPPED
 from core_models.prediction.targets import frozen_copy
 
-TEXT = "The capital of France is Paris ."
+TEXT = "The capital of France is Paris."
 LONG = 400
 """Copies of the text, whose pass is a long one."""
 

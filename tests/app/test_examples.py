@@ -97,6 +97,21 @@ def test_a_shipped_model_gets_its_examples_right(folder):
     assert wrong == [], "choose other examples for it in app/examples.py"
 
 
+def test_every_family_has_paris_among_its_first_two_for_the_sentence_that_is_there_first():
+    asked = {}
+    for folder in SHIPPED:
+        model = cm.load(folder)
+        fills = FILLING & set(model.heads) and folder != CLASSROOM
+        if not fills or examples_of(model) is examples.CHINESE:
+            continue
+        places = tuple(hidden_places(model, examples.PARIS))
+        with torch.inference_mode():
+            (answer,) = fill_many(model, [FillRequest(text=examples.DEFAULT, masks=places)])
+        asked[folder.name] = [each.original.rank for each in answer.predictions]
+    assert {name: ranks for name, ranks in asked.items() if ranks not in ([1], [2])} == {}
+    assert len(asked) == 10
+
+
 def test_the_shipped_run_gets_sentences_that_it_has_read():
     model = cm.load(CLASSROOM)
     assert examples_of(model) == examples.CLASSROOM

@@ -22,7 +22,7 @@ from core_models.prediction import detect, fill
 from core_models.prediction import forge as core_forge
 from viz import verdicts
 
-TEXT = "The capital of France is Paris ."
+TEXT = "The capital of France is Paris."
 SVG = "{http://www.w3.org/2000/svg}"
 LINES = [TEXT, "Bees make honey , and the bees fly from flower to flower ."] * 4
 
@@ -202,7 +202,7 @@ def test_a_text_longer_than_the_generator_reads_is_played_on_its_beginning(sessi
     assert answer["truncated"]
     assert len(answer["after"]) == len(answer["tokens"]) <= 12
     spoken = [token["text"] for token in answer["tokens"] if not token["special"]]
-    assert TEXT.split() == spoken[:7]
+    assert [*TEXT.removesuffix(".").split(), "."] == spoken[:7]
     assert not ask(session)["truncated"]
     # The code recomputes what was played.
     assert repr(f"{TEXT} {TEXT} {TEXT}") not in answer["code"]

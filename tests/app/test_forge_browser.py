@@ -86,7 +86,7 @@ def test_a_round_of_forging_and_judging(cloze, detective):
 def test_a_detective_in_the_bar_leaves_no_old_guesses_and_a_link_restores_its_round_in_chinese(
     visit, detective
 ):
-    cloze = visit(link="#text=The+capital+of+France+is+Paris+.&model=bert-mini&marks=6")
+    cloze = visit(link="#text=The+capital+of+France+is+Paris.&model=bert-mini&marks=6")
     cloze.settle()
     assert cloze.page.locator(".guess").first.is_visible()
     cloze.page.click("#sentence-model input")

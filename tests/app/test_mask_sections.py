@@ -20,7 +20,7 @@ from core_models.prediction import fill, lens, score
 from core_models.tokenizer import Tokenizer
 
 TEXT = "Madrid is the capital of Spain."
-FRANCE = "The capital of France is Paris ."
+FRANCE = "The capital of France is Paris."
 MODEL = "bert-mini"
 
 

@@ -149,7 +149,7 @@ def test_a_candidate_goes_into_the_sentence(cloze):
 
 def test_marks_stay_on_their_words_when_the_text_changes(cloze):
     cloze.chip("France").click()
-    cloze.write("Today the capital of France is Paris .")
+    cloze.write("Today the capital of France is Paris.")
     assert [cloze.at(p).locator(".note").inner_text() for p in cloze.marked()] == ["France"]
     cloze.write("Bees make honey .")
     assert cloze.marked() == []

@@ -22,7 +22,7 @@ from viz.permutation import Mask, masks_svg
 from viz.svg import PAPER
 
 PRIMER = Path(__file__).resolve().parents[2] / "assets" / "primer" / "english-world.txt"
-TEXT = "The capital of France is Paris ."
+TEXT = "The capital of France is Paris."
 MEMORY = "France lies in Europe ."
 NAME = "xlnet-tiny"
 

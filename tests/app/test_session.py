@@ -15,7 +15,7 @@ from app.tabs import mask
 from core_models import InputError, span_masking
 from core_models.prediction import fill
 
-TEXT = "The capital of France is Paris ."
+TEXT = "The capital of France is Paris."
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ from tests.app.one_page import SENTENCE, choose, start_over
 from tests.app.terms_models import MODELS, save_tiny_models
 
 ROOT = ".view-terms"
-LINK = "#text=The+capital+of+France+is+Paris+.&tab=terms&model="
+LINK = "#text=The+capital+of+France+is+Paris.&tab=terms&model="
 READY = """() => {
   const view = document.querySelector('.view-terms').dataset;
   return view.state === 'ready' && view.rev === view.asked;

@@ -20,7 +20,7 @@ from core_models.terms.buckets import rows_of
 from tests.app.terms_models import save_tiny_models
 from viz.terms import TermMap, colour, maps_svg
 
-TEXT = "The capital of France is Paris ."
+TEXT = "The capital of France is Paris."
 
 
 @pytest.fixture(scope="module")

@@ -22,7 +22,7 @@ START = """() => {
   find('button[data-kind=uniform]').click();
   find('button[data-regime=all]').click();
 }"""
-TEXT = "The capital of France is Paris ."
+TEXT = "The capital of France is Paris."
 LINK = f"#text={quote(TEXT)}&model=bert-mini&tab=timeline"
 
 

@@ -12,7 +12,7 @@ import pytest
 from app.main import TABS
 from tests.app.one_page import mark, start_over
 
-SENTENCE = "#text=The+capital+of+France+is+Paris+.&model=bert-mini&marks=6"
+SENTENCE = "#text=The+capital+of+France+is+Paris.&model=bert-mini&marks=6"
 OPEN = """([name, label]) => Boolean(document.getElementById(`tab-${name}`)?.offsetParent)
   || void (Cloze.openTab(label) || Cloze.openTab(Cloze.message(label)))"""
 DRAWN = """name => {
@@ -53,7 +53,7 @@ def test_an_emptied_sentence_leaves_no_old_results(cloze):
         problem.wait_for()
         assert problem.inner_text().startswith("There is no text yet")
         assert not view.locator(".summary:visible").count()
-        page.fill("#sentence-text textarea", "The capital of France is Paris .")
+        page.fill("#sentence-text textarea", "The capital of France is Paris.")
         problem.wait_for(state="hidden" if label != "Why" else "visible")
         page.wait_for_function("() => Cloze.sentence.tokens.length > 8")
         page.evaluate("Cloze.setHidden([Cloze.sentence.tokens[6]], true)")

@@ -14,7 +14,7 @@ from core_models.prediction.passes import seen_with
 from core_models.prediction.targets import Target, TargetFunction, baseline, frozen_copy
 from tests.app.one_page import start_over
 
-TEXT = "The capital of France is Paris ."
+TEXT = "The capital of France is Paris."
 ROOT = ".view-why"
 SETTLED = """() => {
   const view = document.querySelector('.view-why').dataset;

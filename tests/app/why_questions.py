@@ -13,7 +13,7 @@ from app.session import Session
 from app.tabs import why as tab
 
 MODEL = "bert-mini"
-TEXT = "The capital of France is Paris ."
+TEXT = "The capital of France is Paris."
 MARKS = [{"position": 6, "case": "mask"}]
 LINES = [TEXT, "Bees make honey , and the bees fly from flower to flower ."] * 4
 
