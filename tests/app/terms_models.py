@@ -1,12 +1,12 @@
 """Tiny models whose scores have terms, for the tests of the Terms tab."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import torch
 
 import core_models as cm
 from core_models.tokenizer.files import Specials, Template
+from tests.core.tiny_models import narrow
 
 PRIMER = Path(__file__).resolve().parents[2] / "assets" / "primer" / "english-world.txt"
 MODELS = {
@@ -26,14 +26,6 @@ def save_tiny_models(folder: Path) -> None:
         more = {"template": trailing} if "xlnet" in name else {}
         tokenizer = cm.Tokenizer.train(lines, vocabulary=400, kind=kind, **more)
         config = cm.size(size).with_vocabulary(tokenizer.vocabulary, pad_id=tokenizer.pad_id)
-        config = replace(
-            config,
-            width=16,
-            embeddings=replace(config.embeddings, width=16),
-            attention=replace(config.attention, heads=2, head_width=8),
-            feed_forward=replace(config.feed_forward, width=24),
-            schedule=(0, 1),
-            initial_std=0.3,
-        )
+        config = narrow(config, width=16, inner=24, initial_std=0.3)
         generator = torch.Generator().manual_seed(4)
         cm.Model.new(config, tokenizer, generator=generator).save(folder / name)

@@ -13,6 +13,7 @@ from app.mask_sight import MOST_WORDS, sight
 from app.session import Session
 from app.tabs import mask
 from core_models.prediction import fill
+from tests.core.tiny_models import narrow
 from viz.bars import FULL
 
 TEXT = "Madrid is the capital of Spain."
@@ -23,14 +24,8 @@ SVG = "{http://www.w3.org/2000/svg}"
 def small(name: str, head: str, direction: str = "both", kind: str = "wordpiece") -> cm.Model:
     tokenizer = cm.Tokenizer.train(LINES, vocabulary=120, kind=kind)
     config = cm.size(name).with_vocabulary(tokenizer.vocabulary, pad_id=tokenizer.pad_id)
-    config = replace(
-        config,
-        width=32,
-        embeddings=replace(config.embeddings, width=32),
-        attention=replace(config.attention, heads=2, head_width=16, direction=direction),
-        feed_forward=replace(config.feed_forward, width=64),
-        schedule=(0, 1),
-    )
+    config = narrow(config, width=32, inner=64)
+    config = replace(config, attention=replace(config.attention, direction=direction))
     generator = torch.Generator().manual_seed(4)
     return cm.Model.new(config, tokenizer, heads=[head], generator=generator).eval()
 

@@ -18,6 +18,7 @@ from app.session import Session
 from core_models.data import documents
 from core_models.prediction import fill, lens, score
 from core_models.tokenizer import Tokenizer
+from tests.core.tiny_models import narrow
 
 TEXT = "Madrid is the capital of Spain."
 FRANCE = "The capital of France is Paris."
@@ -26,14 +27,8 @@ MODEL = "bert-mini"
 
 def small(name: str, tokenizer: Tokenizer, head: str, direction: str = "both") -> cm.Model:
     config = cm.size(name).with_vocabulary(tokenizer.vocabulary, pad_id=tokenizer.pad_id)
-    config = replace(
-        config,
-        width=32,
-        embeddings=replace(config.embeddings, width=32),
-        attention=replace(config.attention, heads=2, head_width=16, direction=direction),
-        feed_forward=replace(config.feed_forward, width=64),
-        schedule=(0, 1),
-    )
+    config = narrow(config, width=32, inner=64)
+    config = replace(config, attention=replace(config.attention, direction=direction))
     return cm.Model.new(
         config, tokenizer, heads=[head], generator=torch.Generator().manual_seed(4)
     ).eval()

@@ -19,6 +19,7 @@ from app.tabs import pairs as tab
 from app.views import answered
 from core_models.data import documents
 from core_models.prediction import judge_pair
+from tests.core.tiny_models import narrow
 from viz.words import percent
 
 FIRST, SECOND, OTHER = "Bees make honey .", "The bees fly .", "Paris is the capital of France ."
@@ -31,15 +32,7 @@ def models(tmp_path_factory):
     """Small random models: one with each pair head, one with neither."""
     folder = tmp_path_factory.mktemp("pairs-models")
     tokenizer = cm.Tokenizer.train(LINES, vocabulary=150)
-    albert = cm.size("albert-base")
-    small = replace(
-        albert,
-        width=64,
-        embeddings=replace(albert.embeddings, width=32),
-        attention=replace(albert.attention, heads=2, head_width=32),
-        feed_forward=replace(albert.feed_forward, width=128),
-        schedule=(0, 0),
-    )
+    small = narrow(cm.size("albert-base"), width=64, inner=128)
     heads = {
         "order": (small, ["masked_token", "sentence_order"]),
         "plain": (cm.size("bert-mini"), ["masked_token"]),

@@ -18,6 +18,7 @@ from app.tabs import permutation as tab
 from core_models import InputError
 from core_models.orderings import paper, released
 from core_models.tokenizer.files import Specials, Template
+from tests.core.tiny_models import narrow
 from viz.permutation import Mask, masks_svg
 from viz.svg import PAPER
 
@@ -38,15 +39,7 @@ def tiny() -> cm.Model:
     config = cm.size("xlnet-base-cased").with_vocabulary(
         tokenizer.vocabulary, pad_id=tokenizer.pad_id
     )
-    config = replace(
-        config,
-        width=16,
-        embeddings=replace(config.embeddings, width=16),
-        attention=replace(config.attention, heads=2, head_width=8),
-        feed_forward=replace(config.feed_forward, width=24),
-        schedule=(0, 1, 2),
-        initial_std=0.3,
-    )
+    config = narrow(config, width=16, inner=24, layers=3, initial_std=0.3)
     return cm.Model.new(config, tokenizer, generator=torch.Generator().manual_seed(4))
 
 

@@ -4,7 +4,6 @@ import asyncio
 import csv
 import io
 import math
-from dataclasses import replace
 from functools import partial
 from xml.etree import ElementTree
 
@@ -19,6 +18,7 @@ from app.views import answered
 from core_models import span_masking
 from core_models.prediction import fill_spans, shift
 from core_models.prediction.spans import loss_of
+from tests.core.tiny_models import narrow
 
 TEXT = "The capital of France is the city of Paris ."
 NAME = "spanbert-tiny"
@@ -27,15 +27,7 @@ NAME = "spanbert-tiny"
 def tiny(tokenizer: cm.Tokenizer) -> cm.Model:
     """A random SpanBERT over a vocabulary."""
     config = cm.size("spanbert-base").with_vocabulary(tokenizer.vocabulary)
-    config = replace(
-        config,
-        width=16,
-        embeddings=replace(config.embeddings, width=16),
-        attention=replace(config.attention, heads=2, head_width=8),
-        feed_forward=replace(config.feed_forward, width=24),
-        schedule=(0, 1),
-        initial_std=0.4,
-    )
+    config = narrow(config, width=16, inner=24, initial_std=0.4)
     return cm.Model.new(config, tokenizer, generator=torch.Generator().manual_seed(5))
 
 

@@ -18,25 +18,29 @@ def tokenizer() -> cm.Tokenizer:
     return cm.Tokenizer.train([WORDS] * 5, vocabulary=100)
 
 
-def tiny(name: str, *, layers: int = 2, width: int = 8, **values: Any) -> cm.Config:
-    """A published size shrunk: two heads, no dropout, weights large enough to matter."""
-    config = cm.size(name).with_vocabulary(tokenizer().vocabulary, pad_id=0).with_dropout(0.0)
-    embeddings = config.embeddings
-    same = embeddings.width == config.width
+def narrow(
+    config: cm.Config, *, width: int, inner: int, layers: int = 2, **values: Any
+) -> cm.Config:
+    """Few and narrow layers with two heads; what a config has besides stays."""
+    tables = config.embeddings
     return replace(
         config,
         width=width,
-        embeddings=replace(
-            embeddings,
-            width=width if same else 6,
-            positions=None if embeddings.positions is None else 20,
-        ),
+        embeddings=replace(tables, width=width if tables.width == config.width else 3 * width // 4),
         attention=replace(config.attention, heads=2, head_width=width // 2),
-        feed_forward=replace(config.feed_forward, width=12),
+        feed_forward=replace(config.feed_forward, width=inner),
         schedule=(0,) * layers if config.blocks == 1 else tuple(range(layers)),
-        initial_std=0.3,
         **values,
     )
+
+
+def tiny(name: str, *, layers: int = 2, width: int = 8, **values: Any) -> cm.Config:
+    """A published size shrunk: two heads, no dropout, weights large enough to matter."""
+    config = cm.size(name).with_vocabulary(tokenizer().vocabulary, pad_id=0).with_dropout(0.0)
+    config = narrow(config, width=width, inner=12, layers=layers, initial_std=0.3, **values)
+    tables = config.embeddings
+    places = None if tables.positions is None else 20
+    return replace(config, embeddings=replace(tables, positions=places))
 
 
 def new(config: cm.Config, *, seed: int = 1, heads: tuple[str, ...] | None = None) -> cm.Model:
@@ -48,14 +52,8 @@ def new(config: cm.Config, *, seed: int = 1, heads: tuple[str, ...] | None = Non
 def small_bert(words: cm.Tokenizer) -> cm.Model:
     """A random BERT of width 32 that reads 64 pieces; with dropout, so that training draws."""
     size = cm.size("bert-tiny").with_vocabulary(words.vocabulary, pad_id=words.pad_id)
-    config = replace(
-        size,
-        width=32,
-        initial_std=0.1,
-        embeddings=replace(size.embeddings, width=32, positions=64),
-        attention=replace(size.attention, heads=2, head_width=16),
-        feed_forward=replace(size.feed_forward, width=64),
-    )
+    config = narrow(size, width=32, inner=64, initial_std=0.1)
+    config = replace(config, embeddings=replace(config.embeddings, positions=64))
     return cm.Model.new(config, words, generator=torch.Generator().manual_seed(5))
 
 

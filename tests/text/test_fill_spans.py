@@ -15,6 +15,7 @@ from core_models.objectives import MaskedToken, SpanBoundary
 from core_models.prediction import fill, fill_spans, shift
 from core_models.prediction.spans import loss_of
 from core_models.tokenizer import Tokenizer
+from tests.core.tiny_models import narrow
 
 TEXT = "The river was very cold in the morning and the birds were quiet."
 
@@ -22,15 +23,7 @@ TEXT = "The river was very cold in the morning and the birds were quiet."
 @pytest.fixture(scope="module")
 def model(tokenizer: Tokenizer) -> cm.Model:
     config = cm.size("spanbert-base").with_vocabulary(tokenizer.vocabulary)
-    config = replace(
-        config,
-        width=16,
-        embeddings=replace(config.embeddings, width=16),
-        attention=replace(config.attention, heads=2, head_width=8),
-        feed_forward=replace(config.feed_forward, width=32),
-        schedule=(0, 1),
-        initial_std=0.4,
-    )
+    config = narrow(config, width=16, inner=32, initial_std=0.4)
     return cm.Model.new(config, tokenizer, generator=torch.Generator().manual_seed(2)).eval()
 
 

@@ -11,20 +11,15 @@ from core_models.config import Config
 from core_models.errors import InputError
 from core_models.prediction import fill, lens
 from core_models.tokenizer import Tokenizer
+from tests.core.tiny_models import narrow
 
 TEXT = "The river was very cold in the morning."
 
 
 def tiny(name: str, tokenizer: Tokenizer, **attention: object) -> Config:
     config = cm.size(name).with_vocabulary(tokenizer.vocabulary, pad_id=tokenizer.pad_id)
-    return replace(
-        config,
-        width=32,
-        embeddings=replace(config.embeddings, width=32),
-        attention=replace(config.attention, heads=2, head_width=16, **attention),  # type: ignore[arg-type]
-        feed_forward=replace(config.feed_forward, width=64),
-        schedule=(0, 1, 2),
-    )
+    config = narrow(config, width=32, inner=64, layers=3)
+    return replace(config, attention=replace(config.attention, **attention))  # type: ignore[arg-type]
 
 
 def loud(config: Config, tokenizer: Tokenizer, head: str) -> cm.Model:

@@ -3,7 +3,6 @@
 import io
 import json
 import unicodedata
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,6 +13,7 @@ import core_models as cm
 from core_models import InputError
 from core_models.prediction import fill
 from core_models.tokenizer import Tokenizer, sentence_piece
+from tests.core.tiny_models import narrow
 
 PRIMER = Path(__file__).resolve().parents[2] / "assets" / "primer"
 NUMBERED = [
@@ -197,14 +197,7 @@ def test_a_released_folder_has_nothing_else(models, tmp_path):
     (tmp_path / "tokenizer_config.json").write_text(json.dumps(settings))
     tokenizer = Tokenizer.from_folder(tmp_path)
     config = cm.size("deberta-v3-small").with_vocabulary(tokenizer.vocabulary + 27)
-    config = replace(
-        config,
-        width=32,
-        embeddings=replace(config.embeddings, width=32),
-        attention=replace(config.attention, heads=2, head_width=16),
-        feed_forward=replace(config.feed_forward, width=64),
-        schedule=(0, 1),
-    )
+    config = narrow(config, width=32, inner=64)
     seed = torch.Generator().manual_seed(0)
     model = cm.Model.new(config, tokenizer, heads=["masked_token"], generator=seed).eval()
     model.save(tmp_path / "saved")

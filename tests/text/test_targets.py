@@ -21,6 +21,7 @@ from core_models.prediction.targets import (
     top_blocks,
 )
 from core_models.tokenizer import Tokenizer
+from tests.core.tiny_models import narrow
 
 TEXT = "The river was very cold in the morning."
 SIZES = ("bert-tiny", "roberta-base", "albert-base", "deberta-base", "xlnet-base-cased")
@@ -28,16 +29,7 @@ SIZES = ("bert-tiny", "roberta-base", "albert-base", "deberta-base", "xlnet-base
 
 def tiny(name: str, tokenizer: Tokenizer, **changes: object) -> cm.Config:
     config = cm.size(name).with_vocabulary(tokenizer.vocabulary, pad_id=tokenizer.pad_id)
-    return replace(
-        config.with_dropout(0.0),
-        width=32,
-        embeddings=replace(config.embeddings, width=32),
-        attention=replace(config.attention, heads=2, head_width=16),
-        feed_forward=replace(config.feed_forward, width=64),
-        schedule=(0, 0) if config.blocks == 1 else (0, 1),
-        initial_std=0.3,
-        **changes,  # type: ignore[arg-type]
-    )
+    return narrow(config.with_dropout(0.0), width=32, inner=64, initial_std=0.3, **changes)
 
 
 def made(name: str, tokenizer: Tokenizer, heads: list[str] | None = None, **changes) -> cm.Model:

@@ -11,6 +11,7 @@ import core_models as cm
 from core_models.batch import Batch
 from core_models.encoder import Encoder, EncoderOutput
 from core_models.objectives import MaskedToken, NextSentence, Weighted
+from tests.core.tiny_models import narrow
 
 
 @pytest.fixture
@@ -204,14 +205,7 @@ def random_batch(rows: int, length: int) -> Batch:
 
 def test_masked_tokens_are_predicted_from_the_mask_decoder_where_there_is_one() -> None:
     base = cm.size("deberta-base").with_dropout(0.0).with_vocabulary(30)
-    config = replace(
-        base,
-        width=8,
-        embeddings=replace(base.embeddings, width=8),
-        attention=replace(base.attention, heads=2, head_width=4),
-        feed_forward=replace(base.feed_forward, width=16),
-        schedule=(0, 1),
-    )
+    config = narrow(base, width=8, inner=16)
     torch.manual_seed(0)
     encoder = Encoder(config)
     objective = MaskedToken.build(config, encoder)
