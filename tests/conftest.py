@@ -31,8 +31,19 @@ LONG = ("_browser.py", "accessibility.py", "test_zoo.py", "test_project.py", "/t
 """Parts of the names of files that take long: begun last, one of them would end alone."""
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add ``--backwards``."""
+    parser.addoption(
+        "--backwards",
+        action="store_true",
+        help="each file's tests from the last to the first: none may live on what another left",
+    )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Put the long files first; skip tests whose condition does not hold here, with the reason."""
+    if config.getoption("--backwards"):
+        items.reverse()
     items.sort(key=lambda item: not any(part in item.path.as_posix() for part in LONG))
     for item in items:
         if item.get_closest_marker("network") and os.environ.get("CLOZE_NETWORK") != "1":

@@ -41,6 +41,14 @@ def start_over(cloze: Cloze, *, text: str = SENTENCE, model: str = MODEL, marks=
     mark(cloze, *marks)
 
 
+def renewed(cloze: Cloze, script: str = "") -> Iterator[Cloze]:
+    """What a fixture yields: the page started over, and this script run; no problem at the end."""
+    start_over(cloze)
+    cloze.page.evaluate(script)
+    yield cloze
+    assert cloze.problems == []
+
+
 def lab(cloze: Cloze, tab: type, text: str, start: str) -> Iterator[Any]:
     """What a fixture yields: a lab over this text, its controls as a script sets them."""
     start_over(cloze, text=text)

@@ -5,7 +5,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from tests.app.one_page import SENTENCE, mark, start_over
+from tests.app.one_page import SENTENCE, mark, renewed
 
 ARABIC = "عاصمة"
 
@@ -14,9 +14,7 @@ ARABIC = "عاصمة"
 def cloze(module_page):
     """One page for the tests that are not about opening it."""
     module_page.page.evaluate("Cloze.openTab('Mask')")
-    start_over(module_page)
-    yield module_page
-    assert module_page.problems == []
+    yield from renewed(module_page)
 
 
 def marked(*positions: int) -> str:

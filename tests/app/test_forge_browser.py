@@ -3,7 +3,7 @@
 import pytest
 
 from core_models.prediction import detect
-from tests.app.one_page import choose, start_over
+from tests.app.one_page import choose, renewed
 
 ROOT = ".view-forge"
 # Names of tabs are translated before anything asks for them, so Chinese ones may be looked up, too.
@@ -29,9 +29,7 @@ def chances(page, strip):
 @pytest.fixture
 def cloze(module_page):
     """One page for the tests that choose no other model."""
-    start_over(module_page)
-    yield module_page
-    assert module_page.problems == []
+    yield from renewed(module_page)
 
 
 def test_without_a_detective_the_tab_says_how_to_train_one(cloze, session):

@@ -6,7 +6,7 @@ from urllib.parse import quote
 import pytest
 
 from app import draws
-from tests.app.one_page import start_over
+from tests.app.one_page import renewed
 
 READY = """name => {
   const view = document.querySelector(`.view-mask-${name}`).dataset;
@@ -18,9 +18,7 @@ NAMES = ("together", "word", "layers", "models")
 @pytest.fixture
 def cloze(module_page):
     """The same page for the tests that are not about opening it; its sections are closed."""
-    start_over(module_page)
-    yield module_page
-    assert module_page.problems == []
+    yield from renewed(module_page)
 
 
 def lab(cloze, name):

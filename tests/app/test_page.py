@@ -5,7 +5,7 @@ import csv
 import pytest
 
 from core_models.prediction import fill
-from tests.app.one_page import SENTENCE, start_over
+from tests.app.one_page import SENTENCE, renewed
 
 LONG = (
     "The moon goes round the earth , and the earth goes round the sun . In winter the lake is "
@@ -26,10 +26,7 @@ TOOLS = """() => {
 @pytest.fixture
 def cloze(module_page):
     """One page for all tests that are not about opening it."""
-    start_over(module_page)
-    module_page.page.evaluate(TOOLS)
-    yield module_page
-    assert module_page.problems == []
+    yield from renewed(module_page, TOOLS)
 
 
 def same_share(shown: str, probability: float) -> bool:

@@ -4,7 +4,7 @@ import pytest
 
 from app import pairs
 from core_models.prediction import judge_pair
-from tests.app.one_page import start_over
+from tests.app.one_page import renewed
 
 ROOT = ".view-pairs"
 # Names of tabs are translated before anything asks for them, so Chinese ones may be looked up, too.
@@ -38,9 +38,7 @@ class Tab:
 @pytest.fixture
 def cloze(module_page):
     """One page for these tests."""
-    start_over(module_page)
-    yield module_page
-    assert module_page.problems == []
+    yield from renewed(module_page)
 
 
 def test_examples_and_own_texts_are_judged_and_a_link_restores_them_in_chinese(

@@ -7,7 +7,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from app import locales
-from tests.app.one_page import start_over
+from tests.app.one_page import renewed, start_over
 
 TOUR = ("mask", "attention", "timeline", "forge", "permutation", "terms", "budget", "train")
 OPEN = "[...document.querySelectorAll('#tabs [role=tabpanel]')].find(p => p.offsetParent)?.id"
@@ -30,9 +30,7 @@ def cloze(module_page):
     """The same page for the tests that are not about opening it."""
     module_page.page.evaluate("Cloze.openTab('Mask')")
     wait_open(module_page.page, "mask")
-    start_over(module_page)
-    yield module_page
-    assert module_page.problems == []
+    yield from renewed(module_page)
 
 
 def test_the_link_restores_sentence_marks_tab_and_settings_elsewhere(cloze, visit):

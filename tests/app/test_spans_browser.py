@@ -8,7 +8,7 @@ import pytest
 
 from app import spans
 from core_models.prediction import fill_spans
-from tests.app.one_page import start_over
+from tests.app.one_page import renewed
 from tests.app.test_spans import NAME, tiny
 
 ROOT = ".view-spans"
@@ -76,10 +76,8 @@ class Tab:
 @pytest.fixture
 def cloze(module_page):
     """One page for these tests; nothing is hidden at first."""
-    start_over(module_page)
-    module_page.page.evaluate("document.querySelector('.view-spans [data-inside=mask]')?.click()")
-    yield module_page
-    assert module_page.problems == []
+    mask = "document.querySelector('.view-spans [data-inside=mask]')?.click()"
+    yield from renewed(module_page, mask)
 
 
 def test_a_span_from_the_bar_is_told_by_both_heads(cloze, session):

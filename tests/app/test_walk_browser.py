@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from app.main import TABS
-from tests.app.one_page import mark, start_over
+from tests.app.one_page import mark, renewed
 
 SENTENCE = "#text=The+capital+of+France+is+Paris.&model=bert-mini&marks=6"
 OPEN = """([name, label]) => Boolean(document.getElementById(`tab-${name}`)?.offsetParent)
@@ -36,9 +36,7 @@ LABS = ("Why", "Permutation", "Spans", "Timeline", "Terms")
 @pytest.fixture
 def cloze(module_page):
     """The same page for the tests of the sentence bar."""
-    start_over(module_page)
-    yield module_page
-    assert module_page.problems == []
+    yield from renewed(module_page)
 
 
 def test_an_emptied_sentence_leaves_no_old_results(cloze):
