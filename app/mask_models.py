@@ -19,6 +19,7 @@ from app.mask_scene import (
     words_of,
 )
 from app.mask_sight import sight
+from app.pieces import blank_note
 from app.session import Session
 from core_models import InputError
 from core_models.prediction import Filling, score
@@ -111,7 +112,8 @@ async def _of_model(session: Session, name: str, scene: Scene, gap: Gap | None) 
 def _fill_gap(model: cm.Model, scene: Scene, gap: Gap) -> dict[str, Any]:
     """The best fillings of one gap, as words, and the text's own."""
     text, mine, others = in_other_pieces(scene, gap, model)
-    ids = model.encode([text])[0].ids
+    encoding = model.encode([text])[0]
+    ids = encoding.ids
     unknown = model.tokenizer.unknown_id in [ids[p] for p in mine]
     given = None if gap.written or unknown else {p: ids[p] for p in mine}
     *_, found = Gaps(model, text, mine, others).rounds(("beam",), width=WIDTH, given=given)
@@ -122,7 +124,7 @@ def _fill_gap(model: cm.Model, scene: Scene, gap: Gap) -> dict[str, Any]:
             {"word": readable(filling), "total": filling.total} for filling in found["beam"]
         ],
         "own": found[GIVEN][0].total if given else None,
-        "note": no_piece(gap.text) if unknown else None,
+        "note": no_piece(gap.text) if unknown else blank_note(encoding, model),
         "sight": sight(model, text, mine, others),
     }
 

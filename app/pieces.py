@@ -1,11 +1,17 @@
 """A sentence in the pieces of a model, and the marks that fit on them."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from app.ask import Mark
-from core_models import InputError
+from core_models import InputError, Model
 from core_models.tokenizer import Encoding, Tokenizer
+
+BEFORE_MARK = re.compile(
+    r"(?<=\S)\s+(?=([.,;:!?\u2026\u3002\uff0c\uff1b\uff1a\uff01\uff1f])(?:\s|$))"
+)
+"""A blank between a word and the mark after it, as texts have that were cut into words before."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +46,8 @@ class Sentence:
     tokens: tuple[SentenceToken, ...]
     truncated: bool
     """Pieces beyond the model's longest input were cut off."""
+    blank: str | None = None
+    """See :func:`blank_note`."""
 
 
 def sentence_tokens(encoding: Encoding, tokenizer: Tokenizer) -> tuple[SentenceToken, ...]:
@@ -63,6 +71,21 @@ def sentence_tokens(encoding: Encoding, tokenizer: Tokenizer) -> tuple[SentenceT
             )
         )
     return tuple(tokens)
+
+
+def blank_note(encoding: Encoding, model: Model) -> str | None:
+    """What to know of a blank before a mark, if the model reads other pieces than without it.
+
+    Byte-level and unigram vocabularies do: few texts have such blanks, and what stands alone there
+    is seldom a mark.
+    """
+    found = BEFORE_MARK.search(encoding.text)
+    if found is None or model.encode([BEFORE_MARK.sub("", encoding.text)])[0].ids == encoding.ids:
+        return None
+    return (
+        f"To this model the blank before “{found[1]}” is part of the text, as in few that it has "
+        "read: without it, its answers may be others."
+    )
 
 
 def check_marks(marks: Sequence[Mark], encoding: Encoding, tokenizer: Tokenizer) -> None:

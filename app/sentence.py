@@ -120,6 +120,8 @@ def describe(sentence: Sentence) -> dict[str, Any]:
     if unknown:
         some = ", ".join(unknown[:6]) + (" and more" if len(unknown) > 6 else "")
         notes.append(f"{sentence.model} has no piece for {some} and reads [UNK] instead.")
+    if sentence.blank:
+        notes.append(sentence.blank)
     tokens = [asdict(token) for token in sentence.tokens]
     return {
         "text": sentence.text,

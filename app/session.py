@@ -29,7 +29,7 @@ from app.cache import Cache
 from app.cores import Cores
 from app.draws import Draw
 from app.model_card import card
-from app.pieces import Sentence, SentenceToken, check_marks, sentence_tokens
+from app.pieces import Sentence, SentenceToken, blank_note, check_marks, sentence_tokens
 from core_models import InputError, prediction
 from core_models.model import heads_of
 
@@ -297,7 +297,8 @@ class Session:
         loaded = self.model(model)
         encoding = loaded.encode([text])[0]
         tokens = sentence_tokens(encoding, loaded.tokenizer)
-        return Sentence(text=text, model=model, tokens=tokens, truncated=encoding.truncated)
+        cut, blank = encoding.truncated, blank_note(encoding, loaded)
+        return Sentence(text=text, model=model, tokens=tokens, truncated=cut, blank=blank)
 
     def _draw(self, text: str, model: str, seed: int, rate: float, kind: str) -> Draw:
         sentence = self.sentence(text, model)

@@ -32,11 +32,19 @@ LONG = ("_browser.py", "accessibility.py", "test_zoo.py", "test_project.py", "/t
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add ``--backwards``."""
+    """Add ``--backwards`` and ``--late``."""
     parser.addoption(
         "--backwards",
         action="store_true",
         help="each file's tests from the last to the first: none may live on what another left",
+    )
+    parser.addoption(
+        "--late",
+        type=int,
+        default=0,
+        metavar="MILLISECONDS",
+        help="half of the kinds of answers of the page's server come so much later; another number "
+        "draws other kinds",
     )
 
 

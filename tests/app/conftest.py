@@ -18,6 +18,7 @@ from playwright.sync_api import sync_playwright
 import core_models as cm
 import core_models.model as shipped
 from app import run_process
+from app import server as server_parts
 from app.main import start
 from app.runs import Runs
 from app.session import Session
@@ -25,6 +26,7 @@ from app.settings import Settings
 from app.why_service import Explainer
 from tests.app.attention_lab import open_lab
 from tests.app.forks import Forks
+from tests.app.late import late
 from tests.app.visitors import Cloze, leave, new_page
 from tests.app.waits import look_often
 from tests.app.why_questions import open_session
@@ -138,6 +140,18 @@ def why_session(tmp_path_factory):
 def explainer(why_session):
     """The Why tab without its page."""
     return Explainer(why_session)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def late_answers(request):
+    """With ``--late``, much of what the page asks for comes late, and in another order."""
+    milliseconds = request.config.getoption("--late")
+    if not milliseconds:
+        yield
+        return
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(server_parts, "app_kwargs", late(server_parts.app_kwargs, milliseconds))
+        yield
 
 
 @pytest.fixture(scope="session")

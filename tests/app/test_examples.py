@@ -12,7 +12,7 @@ import torch
 import core_models as cm
 from app import examples, pairs
 from app.examples import EXAMPLES, examples_of
-from app.pieces import sentence_tokens
+from app.pieces import BEFORE_MARK, sentence_tokens
 from core_models.prediction import FillRequest, fill_many, judge_pairs
 from tests.core.tiny_models import new, tiny
 
@@ -37,6 +37,7 @@ ALL = {e["text"] + e["name"]: e for chosen in LISTS for e in chosen}
 def test_what_is_hidden_stands_in_the_text(key):
     example = ALL[key]
     text = example["text"].lower()
+    assert not BEFORE_MARK.search(text)
     assert example["hide"]
     for word in example["hide"]:
         start = text.index(word)

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 import core_models as cm
-from app import mask_models, mask_sections
+from app import mask_models, mask_sections, sentence
 from app.ask import Ask, Mark
 from app.mask_scene import in_other_pieces, per_word, scene, words_of
 from app.session import Session
@@ -223,6 +223,29 @@ def test_bad_questions_are_refused(others):
     assert ask(others, mask_models.models, 1, models="x")["error"]
     assert ask(others, mask_sections.layers, 1, rivals="london")["error"]
     assert ask(others, mask_sections.word, 1, at={"a": 1})["error"] is None
+
+
+@pytest.mark.parametrize(
+    ("text", "mark"),
+    [
+        ("Madrid is in Spain .", "."),
+        ("Madrid , [MASK] , Rome", ","),
+        ("Is it [MASK]  ?", "?"),
+        ("It is a lake 。", "。"),
+        (TEXT, None),
+        ("It is .5 or .com", None),
+        (". Madrid", None),
+    ],
+)
+def test_a_blank_before_a_mark_is_told_where_it_is_read(others, text, mark):
+    """A piece of its own for a unigram vocabulary; WordPiece cuts at blanks and never sees it."""
+    notes = {name: sentence.read(others, text, name)["notes"] for name in (MODEL, "tiny-order")}
+    assert not any("blank" in note for note in notes[MODEL])
+    told = [note for note in notes["tiny-order"] if "blank" in note]
+    assert [note.split("“")[1][0] for note in told] == ([mark] if mark else [])
+    if "[" not in text:
+        found = ask(others, mask_models.models, 1, text=text, models=[MODEL, "tiny-order"])
+        assert [entry["note"] for entry in found["models"]] == [None, *(told or [None])]
 
 
 def test_a_long_text_is_not_scored_word_by_word(others):
