@@ -85,7 +85,7 @@ class Count:
 
     @property
     def pretraining(self) -> int:
-        """The encoder with every pretraining head, and the pooler that one of them trains."""
+        """The encoder with every pretraining head, and the poolers that they train."""
         return self.encoder + self.pooler + sum(self.heads.values())
 
     @property
@@ -170,7 +170,7 @@ def count(config: Config) -> Count:
         if hasattr(head, "pooler")
     }
     tied = {name: e.pieces.weight.numel() for name, head in heads.items() if _ties(head, e.pieces)}
-    pooler = max(poolers.values(), default=0)
+    pooler = sum(poolers.values())  # every head that reads pairs has its own
     return Count(
         pieces=_size(e.pieces),
         positions=_size(e.positions),

@@ -133,8 +133,9 @@ def _normalizer(
     if table := proto.normalizer_spec.precompiled_charsmap:
         steps.append(_table(table))
     if proto.normalizer_spec.remove_extra_whitespaces:
-        # A blank at the beginning is that of the first word.
-        steps += [normalizers.Replace(Regex(r"\s+"), " "), normalizers.Strip(left=False)]
+        # Where words begin with a blank, one at the beginning is that of the first word.
+        bare = not proto.normalizer_spec.add_dummy_prefix
+        steps += [normalizers.Replace(Regex(r"\s+"), " "), normalizers.Strip(left=bare)]
     return normalizers.Sequence(steps)
 
 

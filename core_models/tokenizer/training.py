@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import tokenizers
-from tokenizers import decoders, models, normalizers, pre_tokenizers, trainers
+from tokenizers import Regex, decoders, models, normalizers, pre_tokenizers, trainers
 
 from core_models.errors import InputError
 from core_models.tokenizer import files
@@ -110,7 +110,7 @@ def _unigram(
     steps: list[Any] = [normalizers.NFKC()]
     if lowercase:
         steps.append(normalizers.Lowercase())
-    backend.normalizer = normalizers.Sequence([*steps, normalizers.Replace(" {2,}", " ")])
+    backend.normalizer = normalizers.Sequence([*steps, normalizers.Replace(Regex(" {2,}"), " ")])
     # "first": what follows a mask piece directly ("[MASK].") gets no blank of its own.
     backend.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="first")
     backend.decoder = decoders.Metaspace(prepend_scheme="first")

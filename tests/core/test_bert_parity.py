@@ -152,6 +152,8 @@ def test_bad_files_name_what_is_wrong(tmp_path: Path) -> None:
         ("hidden_act", "swish"),
         ("layer_norm_eps", None),
         ("hidden_dropout_prob", -1),
+        ("tie_word_embeddings", False),
+        ("position_embedding_type", "relative_key"),
     ],
 )
 def test_hostile_config_fields(tmp_path: Path, field: str, value: object) -> None:

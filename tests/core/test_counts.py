@@ -5,6 +5,8 @@ with every pretraining head, embedding block, one block, all blocks. None: the r
 no such head. Sizes of families with relative positions stand in test_counts_relative.py.
 """
 
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -14,6 +16,7 @@ from core_models.encoder import Encoder
 from core_models.errors import InputError
 from core_models.families import electra, size, sizes
 from core_models.heads import build_head
+from tests.core.tiny_models import new, tiny
 
 BASE, LARGE, NARROW = 7_087_872, 12_596_224, 789_760
 """One block of 768/3072, of 1024/4096 and of 256/1024."""
@@ -131,6 +134,7 @@ def test_generator_and_discriminator_together(
     found = joint(generator, discriminator)
     assert (found.total, found.without_heads, found.untied) == (total, without_heads, untied)
     assert found.to_json()["total"] == total
+    assert found.to_json()["without_heads"] == without_heads
     assert _unique_when_shared(generator, discriminator) == total
 
 
@@ -163,3 +167,18 @@ def test_parts_add_up() -> None:
     assert values["pooler"] == 0
     assert values["untrained_pooler"] == 590592
     assert values["bytes_float32"] == 4 * values["pretraining"]
+    assert values["bytes_bfloat16"] == 2 * values["pretraining"]
+
+
+@pytest.mark.parametrize("name", ["bert-mini", "albert-base", "xlnet-base", "deberta-base"])
+def test_all_that_is_trained_is_all_that_a_new_model_holds(name: str) -> None:
+    """The mask decoder's positions included, as pretraining moves them."""
+    config = tiny(name)
+    assert count(config).trained == sum(p.numel() for p in new(config).parameters())
+
+
+def test_two_heads_that_read_pairs_have_a_pooler_each() -> None:
+    config = replace(tiny("bert-mini"), objectives=("next_sentence", "sentence_order"))
+    found = count(config)
+    assert found.pooler == 2 * (8 * 8 + 8)
+    assert found.pretraining == sum(p.numel() for p in new(config).parameters())

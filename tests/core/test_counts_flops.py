@@ -82,6 +82,21 @@ def test_formula_equals_what_runs(name: str, length: int) -> None:
         assert measured(module, hidden) == found.heads[head]
 
 
+@pytest.mark.parametrize(("name", "reach"), [("deberta-base", 9), ("deberta-v2-xlarge", 7)])
+def test_rows_are_projected_as_needed_up_to_the_exact_reach(name: str, reach: int) -> None:
+    """Span 9 and 12 buckets: exact distances end at 8 and 6; then the whole table is projected."""
+    config = tiny(name)
+    encoder = Encoder(config).eval()
+    terms = config.attention.terms
+    assert isinstance(terms, Disentangled)
+    table = 2 * (terms.buckets or terms.span)
+    for length, rows in ((reach, 2 * reach - 1), (reach + 1, table), (reach + 2, table)):
+        found = flops(config, length)
+        assert found.relative_rows == config.steps * 2 * 2 * rows * 20 * 24
+        batch = Batch(input_ids=torch.arange(length)[None] + 5)
+        assert measured(encoder, batch, trace=Trace(["scores"])) == found.encoder
+
+
 @pytest.mark.parametrize("name", ["bert-base-uncased", "deberta-v2-xlarge", "xlnet-base"])
 def test_backward_costs_twice_the_forward(name: str) -> None:
     """Up to the products whose inputs need no gradient: with embeddings given, none."""

@@ -20,7 +20,7 @@ from core_models.checkpoints.files import (
     their_names,
 )
 from core_models.checkpoints.formats import BY_FAMILY, FORMATS
-from core_models.config import MaskDecoder
+from core_models.config import Convolution, Disentangled, MaskDecoder
 from core_models.errors import InputError
 from core_models.families import size
 from tests.core.parity import VOCABULARY, Bare, batch_of, inputs, randomised
@@ -104,7 +104,10 @@ def test_version_3_is_known_by_its_head(tmp_path: Path) -> None:
         "mask_predictions.classifier.weight": random(1, 32),
         "mask_predictions.classifier.bias": random(1),
     }
-    extra = {"deberta.embeddings.word_embeddings._weight": random(VOCABULARY, 32)}
+    extra = {
+        "deberta.embeddings.word_embeddings._weight": random(VOCABULARY, 32),
+        "deberta.embeddings.position_embeddings._weight": random(40, 32),
+    }
     add(tmp_path, head | extra)
     model = whole(tmp_path)
     assert model.config.family == "deberta_v3"
@@ -188,6 +191,36 @@ def test_released_files_give_the_published_sizes(
     assert form.settle(found, tensors) == config
 
 
+NEEDED = ("relative_attention", "position_biased_input", "pos_att_type")
+"""Fields whose default in transformers is not what any released DeBERTa has."""
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "values"),
+    [("deberta-base", "deberta", {}), ("deberta-v3-base", "deberta-v2", BUCKETED)],
+)
+def test_absent_fields_take_the_values_of_the_released_base(
+    name: str, kind: str, values: dict[str, Any]
+) -> None:
+    form, config = FORMATS[kind], size(name)
+    found = form.read_config({field: RELEASED[field] for field in NEEDED} | values)
+    tensors = {"mask_predictions.dense.weight": torch.empty(0)}
+    if config.mask_decoder:
+        tensors = {DECODER: torch.empty(512, 0)}
+    assert form.settle(found, tensors) == config
+
+
+def test_numbers_that_stand_for_none_are_read_as_by_transformers() -> None:
+    values = {"max_relative_positions": 0, "max_position_embeddings": 40, "position_buckets": 0}
+    config = FORMATS["deberta-v2"].read_config(RELEASED | values)
+    terms = config.attention.terms
+    assert isinstance(terms, Disentangled)
+    assert (terms.span, terms.buckets, terms.normed) == (40, None, False)
+    assert config.convolution is None
+    config = FORMATS["deberta-v2"].read_config(RELEASED | {"conv_kernel_size": 3})
+    assert config.convolution == Convolution(kernel=3, activation="tanh")
+
+
 @pytest.mark.parametrize(
     "name",
     [
@@ -218,6 +251,8 @@ def test_published_config_round_trip(name: str) -> None:
         ({"pos_att_type": ["c2p"]}, "pos_att_type is .* only c2p|p2c"),
         ({"pos_att_type": None}, "pos_att_type is None"),
         ({"embedding_size": 16}, "embedding_size is 16"),
+        ({"attention_head_size": 5}, "attention_head_size is 5"),
+        ({"tie_word_embeddings": False}, "tie_word_embeddings is False"),
         ({"talking_head": True}, "talking_head"),
         ({"num_attention_heads": 5}, "not a multiple of num_attention_heads 5"),
         ({"hidden_act": "silu"}, "hidden_act is 'silu'"),
@@ -229,6 +264,11 @@ def test_unsupported_configs_are_refused(change: dict[str, Any], match: str, kin
     FORMATS[kind].read_config(good)
     with pytest.raises(InputError, match=match):
         FORMATS[kind].read_config(good | change)
+
+
+def test_a_convolution_in_groups_is_refused() -> None:
+    with pytest.raises(InputError, match="conv_groups is 2; only 1 is supported"):
+        FORMATS["deberta-v2"].read_config(RELEASED | CONV | {"conv_groups": 2})
 
 
 def test_a_packed_tensor_of_another_shape_is_named(tmp_path: Path) -> None:

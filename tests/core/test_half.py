@@ -74,6 +74,18 @@ def test_many_files_become_fewer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert all(torch.equal(v, loaded[n]) for n, v in model.state_dict().items())
 
 
+def test_a_folder_that_is_half_in_part_becomes_so_in_whole(tmp_path: Path) -> None:
+    expected = read_tensors(halved(new(tiny("bert-mini")), tmp_path))
+    path = tmp_path / "whole" / "model.safetensors"
+    tensors = safetensors.torch.load_file(path)
+    tensors["bert.pooler.dense.bias"] = tensors["bert.pooler.dense.bias"].half()
+    safetensors.torch.save_file(tensors, path, metadata={"format": "pt"})
+    write_half(tmp_path / "whole", tmp_path / "again")
+    found = read_tensors(tmp_path / "again")
+    assert {t.dtype for t in found.values()} == {torch.float16}
+    assert all(torch.equal(t, expected[n]) for n, t in found.items())
+
+
 def test_transformers_computes_the_same_in_float32(tmp_path: Path) -> None:
     half = halved(new(tiny("bert-mini")), tmp_path)
     theirs = AutoModelForPreTraining.from_pretrained(half).eval()

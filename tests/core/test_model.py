@@ -1,5 +1,7 @@
 """Model: tokenizer, encoder and heads together, by name and by folder."""
 
+import json
+import os
 import threading
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +13,8 @@ from transformers import AutoModelForMaskedLM, AutoModelForPreTraining, AutoToke
 import core_models as cm
 from core_models.checkpoints.files import read_headers, read_tensors
 from core_models.config import FeedForward
-from core_models.tokenizer.files import Template
+from core_models.hub import is_hub_id
+from core_models.tokenizer.files import FIRST, SECOND, Slot, Template
 
 LINES = ["The red fox sees the small dog.", "A dog likes the old house.", "Birds sing in the tree."]
 
@@ -119,6 +122,9 @@ def test_large_weights_are_split_and_read_again(
     model.save(tmp_path)
     files = list(tmp_path.glob("model-*.safetensors"))
     assert len(files) > 2
+    index = json.loads((tmp_path / "model.safetensors.index.json").read_text())
+    stored = sum(tensor.numel() for tensor in read_tensors(tmp_path).values())
+    assert index["metadata"]["total_size"] == 4 * stored
     again = cm.load(tmp_path)
     assert all(torch.equal(t, again.state_dict()[n]) for n, t in model.state_dict().items())
     theirs = AutoModelForMaskedLM.from_pretrained(tmp_path)
@@ -184,6 +190,18 @@ def test_a_folder_that_is_no_model(tmp_path: Path) -> None:
         cm.load(tmp_path)
 
 
+def test_a_config_of_a_megabyte_is_not_read(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text('{"model_type": "bert"}' + " " * 10**6)
+    with pytest.raises(cm.InputError, match=r"config\.json has 1000022 bytes; at most 1000000"):
+        cm.load(tmp_path)
+
+
+def test_a_name_of_the_hub_never_climbs() -> None:
+    assert is_hub_id("google-bert/bert-base-uncased")
+    for name in ("a/b..c", "a..b/c", "a/..", "a--b/c", "a/b/c", "/a", "a/"):
+        assert not is_hub_id(name), name
+
+
 def test_a_tokenizer_larger_than_the_table_is_refused() -> None:
     words = tokenizer()
     with pytest.raises(cm.InputError, match="do not belong together"):
@@ -238,3 +256,65 @@ def test_segments_beyond_the_table_are_one_row_or_refused() -> None:
         cm.Model.new(config, third)
     config = tiny("xlnet-base").with_vocabulary(third.vocabulary, pad_id=third.pad_id)
     cm.Model.new(config, third)  # has no table: it compares segments
+
+
+@pytest.mark.parametrize("rows", [2, 3, 4])
+def test_the_highest_segment_needs_a_row(rows: int) -> None:
+    """Whether padding has it or only the second text of a pair."""
+    words = tokenizer()
+    first = (Slot(words.specials.cls, 0), Slot(FIRST, 0))
+    second = (*first, Slot(SECOND, 2))
+    for template, highest in (
+        (Template.trailing(words.specials), 3),
+        (Template(single=first, pair=second), 2),
+    ):
+        third = cm.Tokenizer.train(LINES * 5, vocabulary=120, template=template)
+        config = tiny("bert-mini").with_vocabulary(third.vocabulary, pad_id=third.pad_id)
+        config = replace(config, embeddings=replace(config.embeddings, segments=rows))
+        if rows > highest:
+            cm.Model(config, third, ())
+            continue
+        with pytest.raises(cm.InputError, match=f"segments up to {highest} .* only {rows} rows"):
+            cm.Model(config, third, ())
+
+
+def test_padding_is_the_piece_that_the_config_names() -> None:
+    words = tokenizer()
+    model = cm.Model(tiny("bert-mini").with_vocabulary(120, pad_id=3), words, ())
+    batch = model.batch([LINES[0], "tree"])
+    assert batch.input_ids is not None
+    assert batch.attention_mask is not None
+    assert set(batch.input_ids[~batch.attention_mask].tolist()) == {3}
+    assert model.longest == 512
+    endless = tiny("xlnet-base").with_vocabulary(120)  # counts no positions
+    assert cm.Model(endless, words, ()).longest == 512
+
+
+def test_the_first_folder_of_a_name_wins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    roots = [tmp_path / name for name in ("shipped", "one", "two")]
+    for root in roots:
+        new().save(root / "fox")
+        new().save(root / f"only-{root.name}")
+        (root / f"only-{root.name}" / "cloze.json").write_text(f'{{"title": "{root.name}"}}')
+    monkeypatch.setattr("core_models.model.SHIPPED", roots[0])
+    monkeypatch.setenv("CLOZE_MODELS", os.pathsep.join(map(str, roots[1:])))
+    found = {info.name: info for info in cm.models()}
+    assert list(found) == ["fox", "only-shipped", "only-one", "only-two"]
+    assert found["fox"].folder == roots[0] / "fox"
+    assert (found["fox"].title, found["fox"].description) == ("fox", "")  # has no card
+    assert found["only-two"].title == "two"
+    (roots[0] / "fox" / "config.json").write_text("{}")
+    with pytest.raises(cm.InputError, match="model_type"):
+        cm.load("fox")
+
+
+def test_names_that_are_folders_or_of_the_hub(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    new().save(tmp_path / "fox" / "cub")
+    monkeypatch.setattr("core_models.model.hub.fetch", lambda name: tmp_path / "fox" / "cub")
+    assert cm.load("owner/model").name == "owner/model"
+    monkeypatch.chdir(tmp_path)
+    assert cm.load("fox/cub").name == "cub"  # wins over the hub
+    monkeypatch.chdir(tmp_path / "fox" / "cub")
+    assert cm.load(".").config == new().config

@@ -10,6 +10,7 @@ from safetensors.torch import load_file, save_file
 from transformers import AutoModelForMaskedLM, RobertaConfig, RobertaForMaskedLM, RobertaModel
 
 from core_models.batch import Batch
+from core_models.checkpoints.formats import FORMATS
 from core_models.errors import InputError
 from core_models.families import size
 from core_models.model import load
@@ -119,6 +120,14 @@ def test_two_rows_fewer_than_the_table_are_usable(tmp_path: Path) -> None:
     model = parity.written(theirs(SHAPES[0]), tmp_path)
     with pytest.raises(InputError, match="39 tokens; this model takes at most 38"):
         model.encoder(Batch(input_ids=torch.full((1, 39), 5)))
+
+
+def test_a_table_with_no_row_for_a_token_is_refused() -> None:
+    """Rows 0 and 1 stand for nothing and for padding."""
+    with pytest.raises(InputError, match=r"max_position_embeddings is 2; .* from 3 to"):
+        FORMATS["roberta"].read_config({"max_position_embeddings": 2})
+    config = FORMATS["roberta"].read_config({"max_position_embeddings": 3})
+    assert (config.embeddings.positions, config.embeddings.first_position) == (3, 2)
 
 
 def test_the_single_segment_row_is_added(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from core_models.prediction import terms_view
 from core_models.prediction.passes import hidden_at, seen_with
 from core_models.terms.buckets import edges, exact_reach, rows_of
 from core_models.terms.disentangled import DisentangledTable
-from tests.core.tiny_models import new, tiny
+from tests.core.tiny_models import new, tiny, tokenizer
 
 TEXT = "red fox sees small dog likes old house"
 SIZES = ("deberta-base", "deberta-v2-xlarge", "deberta-v3-base-generator", "xlnet-base-cased")
@@ -52,10 +52,11 @@ def test_content_is_the_scaled_product_of_queries_and_keys():
     assert torch.allclose(product, found.view.terms[0], atol=1e-6)
 
 
+@pytest.mark.parametrize("step", [0, 1])
 @pytest.mark.parametrize("size", ["deberta-base", "deberta-v2-xlarge", "deberta-v3-base"])
-def test_curves_hold_what_the_trace_gives_to_pairs(size):
+def test_curves_hold_what_the_trace_gives_to_pairs(size, step):
     model, seen = built(size)
-    found = terms_view.look(model, seen, step=1, head=1)
+    found = terms_view.look(model, seen, step=step, head=1)
     length = len(seen)
     # One query alone: its mean is its own row of the term.
     for place in (0, 4, length - 1):
@@ -63,11 +64,11 @@ def test_curves_hold_what_the_trace_gives_to_pairs(size):
             found.view, found.queries[place : place + 1], found.keys[place : place + 1], None, None
         )
         c2p, _ = terms_view.bias_curves(
-            model, single, [place - key for key in range(length)], step=1, head=1
+            model, single, [place - key for key in range(length)], step=step, head=1
         )
         assert c2p == pytest.approx(found.view.terms[1, place].tolist(), abs=1e-5)
         _, p2c = terms_view.bias_curves(
-            model, single, [query - place for query in range(length)], step=1, head=1
+            model, single, [query - place for query in range(length)], step=step, head=1
         )
         assert p2c == pytest.approx(found.view.terms[2, :, place].tolist(), abs=1e-5)
     with pytest.raises(InputError, match="table of distances"):
@@ -186,9 +187,28 @@ def test_errors_name_what_there_is():
     model, seen = built("deberta-base")
     with pytest.raises(InputError, match="this model has 0 to 1"):
         terms_view.look(model, seen, step=2)
+    with pytest.raises(InputError, match="The layer is -1; this model has 0 to 1"):
+        terms_view.look(model, seen, step=-1)
+    with pytest.raises(InputError, match="The head is -1; this model has 0 to 1"):
+        terms_view.look(model, seen, head=-1)
     with pytest.raises(InputError, match="There is no stream 'query'"):
         terms_view.look(model, seen, stream="query")
     with pytest.raises(InputError, match="its terms are content, c2p, p2c"):
         terms_view.switched_off(model.config, ["segment"], "model")
     with pytest.raises(InputError, match="scope"):
         terms_view.switched_off(model.config, ["c2p"], "all")
+
+
+def test_queries_are_a_stream_only_where_there_are_gaps():
+    model, _ = built("xlnet-base-cased")
+    assert terms_view.streams(model, ()) == ("content",)
+    assert terms_view.streams(model, [GAP]) == ("content", "query")
+
+
+def test_rows_without_a_piece_are_left_out():
+    pieces = tokenizer().vocabulary
+    model = new(tiny("bert-mini").with_vocabulary(pieces + 5, pad_id=0)).eval()
+    states = torch.randn(2, 8, generator=torch.Generator().manual_seed(1))
+    logs = model.heads["masked_token"](states).log_softmax(-1)
+    found = terms_view.distribution(model, states)
+    assert torch.equal(found, logs[:, :pieces])  # they keep their share

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from core_models.checkpoints.files import load_checkpoint
+from core_models.config import TransformerXL
 from core_models.errors import InputError
 from core_models.families import size
 from tests.core.parity import VOCABULARY, Bare, read, written
@@ -54,12 +55,21 @@ def test_published_config_round_trip(name: str) -> None:
         ({"attn_type": "both"}, "attn_type is 'both'; expected bi or uni"),
         ({"n_head": 5}, "not a multiple of n_head 5"),
         ({"ff_activation": "silu"}, "ff_activation is 'silu'"),
+        ({"tie_word_embeddings": False}, "tie_word_embeddings is False"),
     ],
 )
 def test_unsupported_configs_are_refused(change: dict[str, Any], match: str) -> None:
     good = {"model_type": "xlnet", "vocab_size": VOCABULARY, **SHAPES[0]}
     with pytest.raises(InputError, match=match):
         FORM.read_config(good | change)
+
+
+@pytest.mark.parametrize(("value", "clamp"), [(-1, None), (0, None), (1, 1)])
+def test_distances_are_cut_only_from_one_on(value: int, clamp: int | None) -> None:
+    """``clamp_len > 0`` in transformers."""
+    terms = FORM.read_config({"clamp_len": value}).attention.terms
+    assert isinstance(terms, TransformerXL)
+    assert terms.clamp == clamp
 
 
 def test_tensors_of_a_deeper_model_are_named(tmp_path: Path) -> None:

@@ -208,6 +208,20 @@ def test_bad_input_is_refused(model: cm.Model) -> None:
             call()
 
 
+def test_as_much_as_is_allowed_is_taken(model: cm.Model) -> None:
+    text = "a " * 30
+    (filling,) = fill_jointly(model, text, masks=range(1, 17), way="independent")
+    assert len(filling.choices) == 16
+    assert len(fill_jointly(model, TEXT, masks=[2], way="beam", width=16)) == 16
+    assert len(score_words(model, TEXT, ["lake"] * 16, gap=[2])) == 16
+    for call in (
+        lambda: fill_jointly(model, text, masks=range(1, 18)),
+        lambda: fill_jointly(model, TEXT, masks=[2], way="beam", width=17),
+    ):
+        with pytest.raises(InputError, match="16"):
+            call()
+
+
 def test_all_ways_together_take_one_pass_for_each_gap(model: cm.Model, monkeypatch) -> None:
     asked: list[tuple[frozenset[tuple[int, int]], int]] = []
     passes: list[int] = []

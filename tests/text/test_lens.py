@@ -111,6 +111,19 @@ def test_a_causal_row_never_sees_the_right(causal: cm.Model) -> None:
     ]
 
 
+def test_what_keeps_earlier_rows_from_being_predictions_is_said(
+    causal: cm.Model, xlnet: cm.Model
+) -> None:
+    for model, words in ((causal, "the position before the gap"), (xlnet, "its query stream")):
+        note = lens(model, TEXT, 4).note
+        assert note is not None
+        assert words in note
+
+
+def test_the_place_itself_may_be_named_among_the_hidden(model: cm.Model) -> None:
+    assert lens(model, TEXT, 4, masks=[4, 2]) == lens(model, TEXT, 4, masks=[2])
+
+
 def test_rivals_of_several_pieces_have_a_note(model: cm.Model) -> None:
     row = lens(model, TEXT, 2, watch=["grandmothers"]).layers[0]
     assert row.prediction.watched[0].rank is None

@@ -7,7 +7,14 @@ import torch
 
 import core_models as cm
 from core_models.errors import InputError
-from core_models.prediction import FillRequest, FillResult, fill, fill_many, score
+from core_models.prediction import (
+    FillRequest,
+    FillResult,
+    fill,
+    fill_many,
+    score,
+    score_filling,
+)
 
 TEXT = "The river was very [MASK] in the morning."
 """[CLS] 0, the 1, river 2, was 3, very 4, [MASK] 5, in 6, the 7, morning 8, . 9, [SEP] 10."""
@@ -34,6 +41,28 @@ def test_a_gap_is_filled_with_the_best_pieces(model: cm.Model) -> None:
     assert (found.position, found.case, found.original) == (5, "mask", None)
     assert [token.masked for token in result.tokens] == [p == 5 for p in range(11)]
     assert result.truncated is False
+
+
+def test_equally_probable_pieces_share_a_rank(model: cm.Model) -> None:
+    even = model.clone()
+    with torch.no_grad():
+        for name in ("norm.weight", "norm.bias", "decoder.bias"):
+            even.heads["masked_token"].get_parameter(name).zero_()
+        even.heads["masked_token"].get_parameter("decoder.bias")[9] = 1.0
+    (found,) = fill(even, TEXT, top_k=4, watch=["the", "cold"]).predictions
+    assert [c.rank for c in found.candidates] == [1, 2, 2, 2]
+    assert [w.rank for w in found.watched] == [2, 2]
+    assert found.entropy < math.log(model.tokenizer.vocabulary)
+
+
+def test_pieces_that_continue_a_word_are_told(model: cm.Model) -> None:
+    (found,) = fill(model, TEXT, top_k=100).predictions
+    told = {c.piece.startswith("##"): c.continues for c in found.candidates}
+    assert told == {True: True, False: False}
+    suffix = model.tokenizer.id("##s")
+    assert suffix is not None
+    choices = score_filling(model, TEXT, {2: model.encode([TEXT])[0].ids[2], 5: suffix}).choices
+    assert [choice.continues for choice in choices] == [False, True]
 
 
 def test_all_candidates_add_up(model: cm.Model) -> None:
@@ -67,12 +96,12 @@ def test_masked_replaced_and_kept_positions(model: cm.Model) -> None:
 
 
 def test_watched_words(model: cm.Model) -> None:
-    words = ["cold", "Cold", "chrysanthemums", "🙂", "##s", "\u200b"]
+    words = [" cold ", "Cold", "chrysanthemums", "🙂", "##s", "\u200b"]
     (found,) = fill(model, TEXT, watch=words).predictions
     cold, upper, long, emoji, suffix, nothing = found.watched
     logs = direct(model, model.encode([TEXT])[0].ids)[5]
     index = model.tokenizer.pieces_of("cold")[0]
-    assert (cold.id, cold.note, cold.pieces) == (index, None, ("cold",))
+    assert (cold.word, cold.id, cold.note, cold.pieces) == ("cold", index, None, ("cold",))
     assert cold.probability == pytest.approx(float(logs[index].exp()), rel=1e-4)
     assert cold.rank == int((logs > logs[index]).sum()) + 1
     assert upper.id == cold.id

@@ -169,7 +169,7 @@ def test_a_discriminator_judges_every_token(judge: cm.Model) -> None:
         expected = judge.heads["replaced_token"](hidden)[0].sigmoid()
     assert [v.probability for v in result.verdicts] == pytest.approx(expected.tolist(), rel=1e-4)
     assert [v.position for v in result.verdicts if v.replaced] == [5]
-    assert result.verdicts[5].display == "table"
+    assert (result.verdicts[5].id, result.verdicts[5].display) == (other, "table")
     assert json.loads(json.dumps(result.to_json())) == result.to_json()
 
 
@@ -181,7 +181,17 @@ def test_a_discriminator_predicts_no_pieces(judge: cm.Model, model: cm.Model) ->
     with pytest.raises(InputError, match="holds no word"):
         detect(judge, TEXT, replaced={0: 7})
     with pytest.raises(InputError, match="outside the vocabulary"):
-        detect(judge, TEXT, replaced={2: 10**6})
+        detect(judge, TEXT, replaced={2: judge.tokenizer.vocabulary})
+    with pytest.raises(InputError, match="Position -2 holds no word"):
+        detect(judge, TEXT, replaced={-2: 7})
+
+
+def test_judges_are_not_asked_while_dropout_is_on(judge: cm.Model) -> None:
+    training = judge.clone().train()
+    with pytest.raises(InputError, match="training mode"):
+        detect(training, TEXT)
+    with pytest.raises(InputError, match="training mode"):
+        judge_pair(training, "Rain fell.", "The river rose.")
 
 
 def test_pairs_are_judged_by_the_head_that_is_there(judge: cm.Model, model: cm.Model) -> None:
@@ -216,9 +226,33 @@ def test_a_forger_draws_from_its_own_distribution(model: cm.Model) -> None:
     for sample in drawn[:20]:
         assert sample.probability == pytest.approx(float(shares[sample.id]), rel=1e-3)
         assert sample.lucky == (sample.id == encoding.ids[5])
+        assert sample.original == encoding.ids[5]
+        assert sample.original_probability == pytest.approx(
+            float(shares[encoding.ids[5]]), rel=1e-3
+        )
+    milder = (logits[: model.tokenizer.vocabulary] / 3).softmax(-1)
+    warm = forge(model, TEXT, [2, 5], random=random, temperature=3.0).samples[1]
+    assert warm.probability == pytest.approx(float(milder[warm.id]), rel=1e-3)
     cold = forge(model, TEXT, [5], random=random, temperature=0.01).samples[0]
     alone = fill(model, TEXT, masks=[5]).predictions[0].candidates[0]
     assert cold.id == alone.id
+
+
+def test_the_second_text_is_read_and_a_lost_end_is_told(judge: cm.Model, model: cm.Model) -> None:
+    pair = ("Rain fell.", "The river rose.")
+    batch = judge.batch([pair])
+    with torch.inference_mode():
+        chances = judge.heads["replaced_token"](judge.encoder(batch).hidden)[0].sigmoid()
+    found = detect(judge, pair[0], pair=pair[1])
+    assert [v.probability for v in found.verdicts] == pytest.approx(chances.tolist(), rel=1e-4)
+    random = torch.Generator().manual_seed(1)
+    last = len(found.verdicts) - 3  # "rose"
+    (sample,) = forge(model, pair[0], [last], random=random, pair=pair[1]).samples
+    assert model.tokenizer.piece(sample.original) == "rose"
+    for cut, second in ((False, pair[1]), (True, "river " * 600)):
+        assert detect(judge, pair[0], pair=second).truncated == cut
+        assert judge_pair(judge, pair[0], second).truncated == cut
+        assert forge(model, pair[0], [2], random=random, pair=second).truncated == cut
 
 
 def test_a_forgery_repeats_with_its_seed(model: cm.Model) -> None:
@@ -233,7 +267,14 @@ def test_a_forgery_repeats_with_its_seed(model: cm.Model) -> None:
 
 @pytest.mark.parametrize(
     ("masks", "temperature", "message"),
-    [([0], 1.0, "cannot be hidden"), ([99], 1.0, "cannot be hidden"), ([2], 0.0, "temperature")],
+    [
+        ([0], 1.0, "cannot be hidden"),
+        ([99], 1.0, "cannot be hidden"),
+        ([-2], 1.0, "Position -2 holds no word"),
+        ([2], 0.0, "temperature"),
+        ([2], 10.5, "The temperature is 10.5"),
+        (list(range(600)), 1.0, "600 positions are too many; at most 512"),
+    ],
 )
 def test_unusable_forgeries(
     model: cm.Model, masks: list[int], temperature: float, message: str

@@ -144,6 +144,51 @@ def test_a_saved_folder_opens_with_the_same_pieces(family, models, tmp_path):
         assert again.encode(text).ids == own.encode(text).ids == theirs(text)["input_ids"]
 
 
+@pytest.mark.parametrize(
+    ("option", "text"),
+    [
+        ("add_dummy_prefix", "it cost 9 crowns"),
+        ("add_dummy_prefix", "  it   cost 9 crowns  "),
+        ("remove_extra_whitespaces", "it   cost 9 crowns  "),
+    ],
+)
+def test_blanks_are_kept_or_added_as_the_file_says(option, text, tmp_path):
+    model = learn(**NAMED["deberta"], **{option: False})
+    (tmp_path / "spm.model").write_bytes(model)
+    ids = [*Tokenizer.from_folder(tmp_path).encode(text).ids][1:-1]
+    assert ids == released(model, text, "deberta")
+
+
+def test_pieces_that_are_out_of_use_are_never_chosen(models, tmp_path):
+    changed = sentence_piece._schema()()
+    changed.ParseFromString(models["deberta"])
+    (piece,) = (piece for piece in changed.pieces if piece.piece == "▁the")
+    piece.type = sentence_piece._Type.UNUSED
+    model = changed.SerializeToString()
+    (tmp_path / "spm.model").write_bytes(model)
+    found = Tokenizer.from_folder(tmp_path).encode("see the sea")
+    assert "▁the" not in found.pieces
+    assert [*found.ids][1:-1] == released(model, "see the sea", "deberta")
+
+
+def test_control_pieces_are_no_text(models, tmp_path):
+    (tmp_path / "spiece.model").write_bytes(models["xlnet"])
+    own = Tokenizer.from_folder(tmp_path)
+    ids = own.encode("it cost").ids
+    assert own.decode([own.id("<eod>"), *ids]) == own.decode(ids) == "it cost"
+
+
+def test_marks_are_split_off_where_the_settings_say_so(models, tmp_path):
+    (tmp_path / "spm.model").write_bytes(models["deberta"])
+    usual = Tokenizer.from_folder(tmp_path)
+    assert any("," in piece[1:] for text in NUMBERED[:40] for piece in usual.encode(text).pieces)
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps({"split_by_punct": True}))
+    apart = Tokenizer.from_folder(tmp_path)
+    for text in NUMBERED[:40]:
+        pieces = apart.encode(text).pieces
+        assert all(len(p) == 1 or "," not in p for p in pieces), pieces
+
+
 def test_what_the_settings_say_counts(models, tmp_path):
     (tmp_path / "spiece.model").write_bytes(models["albert"])
     assert "▁it" in Tokenizer.from_folder(tmp_path).encode("It cost").pieces
@@ -182,7 +227,9 @@ def test_files_of_others_are_refused(models, tmp_path, monkeypatch):
     refused(twice.SerializeToString(), "stands there twice")
     twice.pieces[-1].piece, twice.pieces[-1].score = "new", float("nan")
     refused(twice.SerializeToString(), "no number")
-    twice.pieces[-1].score = 0.0
+    twice.pieces[-1].score, twice.pieces[-1].type = 0.0, sentence_piece._Type.UNKNOWN
+    refused(twice.SerializeToString(), "2 of its pieces stand for what is unknown")
+    twice.pieces[-1].type = sentence_piece._Type.NORMAL
     for table in (b"torn", b"\x04\0\0\0abcd"):  # the second makes the library panic
         twice.normalizer_spec.precompiled_charsmap = table
         refused(twice.SerializeToString(), "table of characters")

@@ -139,6 +139,8 @@ def test_fine_tuned_heads_answer_as_on_ids(name, tokenizer):
         answer = 0 if kind == "score" else 2
         target = Target(kind=kind, position=4, answer=answer, scale="logit")
         assert ask(tuned, target)[1] == pytest.approx(expected, abs=1e-5)
+        if kind == "score":  # has no scale
+            assert ask(tuned, Target(kind=kind))[1] == pytest.approx(expected, abs=1e-5)
         assert kind in kinds(tuned)
         assert names(tuned, kind) == (labels if kind in ("class", "tag") else ())
 
@@ -212,6 +214,7 @@ def test_shared_blocks_count_once(tokenizer):
         (Target(kind="tag", position=3), "cannot be asked for “tag”"),
         (Target(kind="piece", position=0), "holds no word; words stand at 1 to"),
         (Target(kind="piece", position=99), "holds no word"),
+        (Target(kind="piece", position=-2), "Position -2 holds no word"),
         (Target(kind="piece"), "holds no word"),
         (Target(kind="piece", position=3, answer=10**7), "out of range"),
         (Target(kind="piece", position=3, answer=4, against=-1), "out of range"),

@@ -91,6 +91,30 @@ def test_pieces_of_space_alone_have_a_sign(sentences: list[str], kind: str) -> N
         assert "↵" in shown
 
 
+def test_each_kind_of_space_has_its_sign_and_only_a_blank_starts_a_word(
+    sentences: list[str],
+) -> None:
+    tok = Tokenizer.train(sentences[:500], vocabulary=400, kind="byte_bpe")
+    glyphs = {"\u0109": "⇥", "\u010a": "↵", "\u0120": "␣"}  # of tab, line break and blank
+    for piece, sign in glyphs.items():
+        index = tok.id(piece)
+        assert index is not None
+        assert tok.display(index) == sign
+        assert tok.starts_word(index) == (sign == "␣")
+    letter = tok.id("e")
+    assert letter is not None
+    assert not tok.starts_word(letter)
+
+
+def test_blanks_in_a_row_are_one_to_a_unigram_vocabulary(sentences: list[str]) -> None:
+    tok = Tokenizer.train(sentences[:500], vocabulary=400, kind="unigram")
+    one, more = tok.encode("the river was"), tok.encode("the   river  was")
+    assert (more.ids, more.words) == (one.ids, one.words)
+    ends = [[found.text[:stop].split() for _, stop in found.offsets] for found in (one, more)]
+    assert ends[0] == ends[1]
+    assert tok.unknown_id in tok.encode("the {2,}river").ids  # no character is lost
+
+
 def test_unigram_pieces_read_as_text(sentences: list[str]) -> None:
     tok = Tokenizer.train(sentences[:500], vocabulary=400, kind="unigram")
     assert all("\u2581" not in tok.display(i) for i in range(tok.vocabulary))
@@ -127,6 +151,8 @@ def test_impossible_trainings_are_refused() -> None:
         Tokenizer.train(["a"], vocabulary=500, kind="letters")
     with pytest.raises(InputError, match="too small"):
         Tokenizer.train(["a"], vocabulary=10)
+    with pytest.raises(InputError, match="byte_bpe needs at least 261"):  # 256 bytes and 5
+        Tokenizer.train(["a"], vocabulary=260, kind="byte_bpe")
 
 
 def test_pieces_of_a_word_are_those_inside_a_sentence(any_kind: Tokenizer) -> None:
@@ -187,6 +213,19 @@ def test_no_room_is_refused(tokenizer: Tokenizer) -> None:
         tokenizer.encode("a", max_length=2)
     with pytest.raises(InputError, match="no room"):
         tokenizer.encode("a", "b", max_length=4)
+    assert len(tokenizer.encode("a", max_length=3)) == 3
+    assert len(tokenizer.encode("a", "b", max_length=5)) == 5
+
+
+def test_a_batch_is_its_texts_one_by_one(tokenizer: Tokenizer, sentences: list[str]) -> None:
+    one, two = sentences[:2]
+    found = tokenizer.encode_batch([one, (two, one), two], max_length=7)
+    assert found == [
+        tokenizer.encode(one, max_length=7),
+        tokenizer.encode(two, one, max_length=7),
+        tokenizer.encode(two, max_length=7),
+    ]
+    assert [len(encoding) for encoding in found] == [7, 7, 7]
 
 
 # --- any text at all --------------------------------------------------------------------------

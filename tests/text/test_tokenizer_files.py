@@ -197,6 +197,15 @@ def test_roberta_template_doubles_the_separator() -> None:
     assert all(slot == Slot(slot.content, 0) for slot in read.pair)
 
 
+def test_older_processors_and_sequences_of_steps_are_read() -> None:
+    named = {"cls": ["<s>", 0], "sep": ["</s>", 2]}
+    specials = Specials(cls="<s>", sep="</s>")
+    step = {"type": "BertProcessing", **named}
+    for processor in (step, {"type": "Sequence", "processors": [{"type": "ByteLevel"}, step]}):
+        read = tokenizer_files.template_from(processor, Specials(), pad_left=None, pad_segment=None)
+        assert read == Template.enclosing(specials)
+
+
 def test_truncation_and_padding_kept_in_a_file_are_ignored(
     tokenizer: Tokenizer, tmp_path: Path
 ) -> None:

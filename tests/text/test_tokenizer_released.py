@@ -80,3 +80,65 @@ def test_merges_of_roberta_and_of_deberta(
     found = Tokenizer.from_folder(tmp_path)
     assert found.specials.names() == names
     assert found.encode("cat", "the").pieces == pair
+
+
+def test_a_prefix_space_that_is_asked_for(tmp_path: Path) -> None:
+    own = Tokenizer.train([" ".join(WORDS)] * 9, vocabulary=300, kind="byte_bpe")
+    own.save(tmp_path / "own")
+    model = json.loads((tmp_path / "own" / "tokenizer.json").read_text())["model"]
+    (tmp_path / "vocab.json").write_text(json.dumps(model["vocab"]))
+    merges = [" ".join(m) if isinstance(m, list) else m for m in model["merges"]]
+    (tmp_path / "merges.txt").write_text("\n".join(["#version: 0.2", *merges, ""]))
+    for prefix, first in ((False, "cat"), (True, "\u0120cat")):
+        (tmp_path / "tokenizer_config.json").write_text(json.dumps({"add_prefix_space": prefix}))
+        assert Tokenizer.from_folder(tmp_path).encode("cat").pieces[1] == first
+
+
+BERT = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "[BOS]"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "text", "pieces"),
+    [
+        (None, "Cafe Café", ["cafe", "cafe"]),
+        ({"do_lower_case": False}, "Cafe Café", ["Cafe", "Café"]),
+        ({"strip_accents": False}, "Cafe Café", ["cafe", "café"]),
+        ({"do_lower_case": False, "strip_accents": True}, "Café", ["Cafe"]),
+        (None, "中国", ["中", "国"]),
+        ({"tokenize_chinese_chars": False}, "中国", ["中", "##国"]),
+    ],
+)
+def test_settings_beside_a_list_of_pieces(
+    settings: dict[str, Any] | None, text: str, pieces: list[str], tmp_path: Path
+) -> None:
+    words = ["cafe", "Cafe", "café", "Café", "中", "国", "##国"]
+    (tmp_path / "vocab.txt").write_text("\n".join([*BERT, *words]), encoding="utf-8")
+    if settings is not None:
+        (tmp_path / "tokenizer_config.json").write_text(json.dumps(settings))
+    found = Tokenizer.from_folder(tmp_path)
+    assert found.encode(text).pieces == ["[CLS]", *pieces, "[SEP]"]
+
+
+def test_a_special_piece_is_the_one_that_is_named(tmp_path: Path) -> None:
+    (tmp_path / "vocab.txt").write_text("\n".join([*BERT, "cat"]))
+    assert Tokenizer.from_folder(tmp_path).cls_id == 2
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps({"cls_token": "[BOS]"}))
+    found = Tokenizer.from_folder(tmp_path)
+    assert (found.cls_id, found.specials.cls) == (5, "[BOS]")
+    assert found.encode("cat").pieces == ["[BOS]", "cat", "[SEP]"]
+
+
+@pytest.mark.parametrize("lowercase", [True, False])
+def test_a_single_file_tells_whether_letters_are_made_small(
+    lowercase: bool, tmp_path: Path
+) -> None:
+    """transformers rebuilds BERT's tokenizer from what the settings say."""
+    transformers = pytest.importorskip("transformers")
+    own = Tokenizer.train(["The cat sat."] * 3, vocabulary=100, lowercase=lowercase)
+    own.save(tmp_path / "own")
+    again = Tokenizer.from_file(tmp_path / "own" / "tokenizer.json")
+    again.save(tmp_path / "again")
+    settings = json.loads((tmp_path / "again" / "tokenizer_config.json").read_text())
+    assert settings["do_lower_case"] is lowercase
+    theirs = transformers.AutoTokenizer.from_pretrained(tmp_path / "again")
+    assert theirs("The THE cat")["input_ids"] == own.encode("The THE cat").ids

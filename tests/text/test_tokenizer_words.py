@@ -61,6 +61,30 @@ def test_words_of_chinese_in_a_corpus_are_those_of_a_sentence(mixed: Tokenizer) 
         assert [w for _, w in inner] == (starts.cumsum() - 1).tolist()
 
 
+def grouped(tokenizer: Tokenizer, text: str, pair: str | None = None) -> list[str]:
+    """What each word of the last text holds, from the offsets of its pieces."""
+    found = tokenizer.encode(text, pair)
+    last = text if pair is None else pair
+    first = 0 if pair is None else found.special.index(True, 1)
+    groups: dict[int, list[int]] = {}
+    for (start, stop), word in zip(found.offsets[first:], found.words[first:], strict=True):
+        if word is not None:
+            groups.setdefault(word, []).extend((start, stop))
+    return [last[min(ends) : max(ends)].strip() for ends in groups.values()]
+
+
+@pytest.mark.parametrize("kind", ["byte_bpe", "unigram"])
+def test_words_beside_chinese_by_hand(kind: str) -> None:
+    """Rare characters, too; a word of letters begins behind the last of them."""
+    tokenizer = Tokenizer.train([*CHINESE, *ENGLISH, "㐀 㐁 ab"], vocabulary=300, kind=kind)
+    for text, words in {
+        "㐀㐁": ["㐀", "㐁"],
+        "ab中国ab": ["ab", "中", "国", "ab"],
+    }.items():
+        assert grouped(tokenizer, text) == words
+        assert grouped(tokenizer, "The lazy dog", text) == words
+
+
 @pytest.mark.parametrize("kind", ["byte_bpe", "unigram"])
 def test_a_segmenter_joins_characters_to_words(kind: str) -> None:
     tokenizer = Tokenizer.train([*CHINESE, *ENGLISH], vocabulary=300, kind=kind)
