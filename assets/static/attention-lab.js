@@ -27,7 +27,7 @@ export function createLab(root, { overview, main, redraw, renew, ask: askMain })
   const view = Cloze.attentionLab;
   const panels = new Map(); // mode -> {frame, panel, answer, key}
   let asked = { rev: 0, mode: '', key: '' };
-  let stepped = 0; // rev of the step of a panel's longer work that is under way
+  let stepped = { rev: 0, mode: '' }; // the step of a panel's longer work that is under way
   let wish = null; // an example that waits for its sentence
 
   const send = Cloze.asker(view, 'ask', () => current()?.frame.tell(TEXT.silent));
@@ -83,6 +83,7 @@ export function createLab(root, { overview, main, redraw, renew, ask: askMain })
     if (root.firstChild !== current().frame) root.replaceChildren(current().frame);
     refresh();
     draw();
+    current().panel.next?.(); // what was begun goes on
   }
 
   // ---- asking and drawing ----------------------------------------------------------------------
@@ -121,10 +122,12 @@ export function createLab(root, { overview, main, redraw, renew, ask: askMain })
   function receive(answer) {
     if (!answer) return;
     for (const { frame } of panels.values()) if (frame.saver.take(answer)) return;
-    if (answer.rev === stepped) {
-      stepped = 0;
-      current()?.panel.receive?.(answer);
-      current()?.panel.next?.();
+    if (stepped.rev && answer.rev === stepped.rev) {
+      const { mode } = stepped;
+      stepped = { rev: 0, mode: '' };
+      if (mode !== state.mode) return; // asked for again when the panel is opened
+      current().panel.receive?.(answer);
+      current().panel.next?.();
       return;
     }
     if (answer.rev !== asked.rev) return;
@@ -173,9 +176,9 @@ export function createLab(root, { overview, main, redraw, renew, ask: askMain })
     tell: (text) => current()?.frame.tell(text),
     /** Ask for a step of longer work, if nothing else is asked; then receive(answer) and next() are called. */
     step(values) {
-      if (stepped || asked.rev) return;
+      if (stepped.rev || asked.rev) return;
       const data = question(values);
-      stepped = data.rev;
+      stepped = { rev: data.rev, mode: state.mode };
       send(data);
     },
     /** Set a sentence up, hide a word of it, then change settings; `values` may need the word's position. */

@@ -162,10 +162,12 @@ export async function mount(view) {
       return;
     }
     const mine = row.name !== 'own size';
+    const settings = () => JSON.stringify([state.length, mine ? null : state.own]);
+    const before = settings();
     const data = about({ sizes: mine ? [row.name] : [], own: mine ? null : state.own });
     const give = (result) => {
       clearTimeout(timing?.timer);
-      state.times.set(row.name, result);
+      if (settings() === before) state.times.set(row.name, result); // else of another length or size
       drawCosts();
       measureNext();
     };

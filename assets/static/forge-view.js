@@ -147,7 +147,7 @@ export async function mount(view) {
 
   function ask(counting = null) {
     const data = question(values());
-    asked = { ...asked, rev: data.rev };
+    asked = { ...asked, rev: data.rev, text: data.text };
     state.counting = counting;
     view.root.dataset.asked = data.rev;
     view.root.dataset.state = 'waiting';
@@ -340,7 +340,7 @@ export async function mount(view) {
       view.root.dataset.state = 'missing';
     }
     if (body.hidden) return;
-    answered = { ...answer, text: sentence.text };
+    answered = { ...answer, text: asked.text }; // a hidden tab does not follow the sentence
     if (state.counting) tally(state.counting);
     state.counting = null;
     draw();

@@ -121,6 +121,7 @@ export async function mount(view) {
   const state = { number: 0, shown: null, example: null, kind: 'own', wanted: null, own: OWN.en };
   let asked = { rev: 0, key: '' };
   let exampleRev = 0;
+  let fetching = null; // the number of the example under way
   let measureRev = 0;
   let answered = null;
 
@@ -206,7 +207,7 @@ export async function mount(view) {
   function fetchExample(kind) {
     state.wanted = kind;
     const data = question({ number: state.number });
-    state.shown = state.number;
+    fetching = state.number;
     state.number = (state.number + 1) % MOST_EXAMPLE;
     exampleRev = data.rev;
     sendExample(data);
@@ -232,7 +233,8 @@ export async function mount(view) {
   }
 
   const fit = () => { second.style.height = 'auto'; second.style.height = `${second.scrollHeight + 2}px`; };
-  second.addEventListener('input', () => { state.kind = 'own'; showKind(); fit(); keep(); ask(); });
+  // What is typed stays, also where an example is under way.
+  second.addEventListener('input', () => { exampleRev = 0; state.kind = 'own'; showKind(); fit(); keep(); ask(); });
   measureButton.addEventListener('click', () => {
     const data = question();
     measureRev = data.rev;
@@ -290,7 +292,7 @@ export async function mount(view) {
       exampleRev = 0;
       fail(message(answer.error));
       if (answer.error) return;
-      state.example = answer;
+      [state.example, state.shown] = [answer, fetching];
       if (state.wanted === 'own') ask();
       else choose(state.wanted);
     } else if (answer.rev === measureRev) {

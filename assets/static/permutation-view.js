@@ -167,6 +167,7 @@ export async function mount(view) {
     if (!sentence.text) return;
     const data = ours();
     asked = { ...asked, rev: data.rev };
+    judged = 0; // what is still to be said is of other masks
     view.root.dataset.asked = data.rev;
     view.root.dataset.state = 'waiting';
     sendAsk(data);

@@ -79,6 +79,7 @@ export async function mount(view) {
   const state = restored();
   let asked = { rev: 0, key: '' };
   let drawn = 0;
+  let drawnFrom = ''; // the text whose spans are being drawn
   let answered = null;
   let pending = null;
   let stage = null;
@@ -200,7 +201,7 @@ export async function mount(view) {
   drawButton.addEventListener('click', () => {
     state.seed = (state.seed + 1) % MOST_SEED;
     const data = ours({ seed: state.seed });
-    drawn = data.rev;
+    [drawn, drawnFrom] = [data.rev, data.text];
     sendDraw(data);
   });
 
@@ -301,6 +302,7 @@ export async function mount(view) {
     if (!answer || files.take(answer)) return;
     if (answer.rev === drawn) {
       drawn = 0;
+      if (sentence.text !== drawnFrom) return;
       fail(message(answer.error));
       if (!answer.error) { hideCharacters(answer.spans); set({}); }
       return;

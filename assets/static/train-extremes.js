@@ -70,6 +70,7 @@ export function makeExtremes(choice = null) {
       element('p', { class: 'train-note', text: TEXT[found.kind] ?? '' }),
       ...list(TEXT.worst, found.worst, found.kind),
       element('details', {}, element('summary', { text: TEXT.best }), ...list(TEXT.best, found.best, found.kind).slice(1)));
+    body.hidden = false;
     root.dataset.step = found.step;
     root.hidden = !choice && !found.worst.length;
   }
@@ -80,7 +81,9 @@ export function makeExtremes(choice = null) {
     async fill(path, validated) {
       const key = validated ? `${path}|${validated}` : null;
       if (key === shown) return;
-      if (!key || !(choice || shown?.startsWith(`${path}|`))) root.hidden = true;
+      const other = !shown?.startsWith(`${path}|`);
+      if (!key || (other && !choice)) root.hidden = true;
+      if (other) body.hidden = true; // what it holds is of another run or entrant
       shown = key;
       if (!key) return;
       try {

@@ -21,7 +21,8 @@ export function makeForm({ onStarted }) {
   let offer = null; // what the server offers
   let config = structuredClone(FALLBACK);
   let source = null; // run that the settings were copied from
-  let checked = 0;
+  let [checked, changes] = [0, 0]; // changes of the settings: what was found for others is not shown
+  let lost = false; // what the server offers could not be read
   let preset = null;
   const inputs = new Map();
 
@@ -66,23 +67,26 @@ export function makeForm({ onStarted }) {
   };
   const button = (text, id, act, kind = 'quiet outlined') => element('button', { type: 'button', class: kind, id, text, onclick: act });
   const start = button(TEXT.start, 'train-start', () => begin(), 'primary');
-  const showBatch = button(TEXT.batch, 'train-batch', () => tryOut(showBatch, async () => batch.show(await post('preview', await form()))));
+  const showBatch = button(TEXT.batch, 'train-batch', () => tryOut(showBatch, async (still, whole) => {
+    const found = await post('preview', await whole());
+    if (still()) batch.show(found);
+  }));
   const measure = button(TEXT.time, 'train-time', () => estimate());
   let trial = null; // who goes through the recipes waits for the last one alone
-  const estimate = () => tryOut(measure, async () => {
+  const estimate = () => tryOut(measure, async (still, whole) => {
     const asked = JSON.stringify(config);
     trial?.abort();
     const { signal } = trial = new AbortController();
     time.textContent = TEXT.measuring;
     try {
-      const found = await post('estimate', await form(), signal);
-      if (asked !== JSON.stringify(config)) return;
+      const found = await post('estimate', await whole(), signal);
+      if (!still()) return;
       const known = offer.presets.find(({ name: each }) => each === preset);
       if (known && JSON.stringify(known.config) === asked) { known.seconds = found.seconds; fillPresets(); }
       time.textContent = t`At most about ${duration(found.seconds)} on this machine as busy as it is now, at ${format.count(Math.round(found.tokens_per_second))} tokens per second.`;
     } catch (error) {
       if (signal.aborted) return;
-      time.textContent = '';
+      if (still()) time.textContent = '';
       throw error;
     }
   });
@@ -106,23 +110,34 @@ export function makeForm({ onStarted }) {
           element('p', { class: 'train-actions' }, copyButton(command), button(TEXT.save, 'train-save', () => save()))))),
     batch.root);
 
-  let unsent = null; // why a text could not be sent: no later check makes that good
+  let [unsent, denied] = [null, null]; // why a text could not be sent, or what was clicked not be done: no later check makes that good
   const fail = (error) => {
-    const told = unsent ?? error;
+    const told = unsent ?? denied ?? error;
     problem.hidden = !told;
     problem.textContent = told?.message ?? told ?? '';
   };
+  const deny = (error) => { denied = error; fail(null); };
 
+  const busy = new Set(); // clicked and not done: a second click would start a second run
+  const arm = () => { for (const each of [start, showBatch, measure]) each.disabled = !offer?.enabled || busy.has(each); };
+
+  /** act(still, whole): whether the settings are still those that were sent; what is sent, once a file under way has become part of it. */
   async function tryOut(control, act) {
-    control.disabled = true;
-    fail(null);
-    try { await act(); } catch (error) { fail(error); }
-    control.disabled = !offer?.enabled;
+    busy.add(control);
+    arm();
+    deny(null);
+    let before = changes;
+    const still = () => before === changes;
+    const whole = async () => { const values = await form(); before = changes; return values; };
+    try { await act(still, whole); } catch (error) { if (control === start || still()) deny(error); }
+    busy.delete(control);
+    arm();
   }
 
   // --- drawing ----------------------------------------------------------------------------
 
   function fill() {
+    if (!offer) return; // it comes
     for (const [path, input] of inputs) {
       const about = offer.fields[path] ?? {};
       if (document.activeElement !== input) input.value = read(config, path) ?? '';
@@ -176,7 +191,8 @@ export function makeForm({ onStarted }) {
   let timer = 0;
   function changed() {
     clearTimeout(timer);
-    unsent = null;
+    changes += 1;
+    [unsent, denied] = [null, null];
     time.textContent = '';
     batch.hide();
     json.value = JSON.stringify(config, null, 2);
@@ -281,18 +297,20 @@ export function makeForm({ onStarted }) {
   // --- opening ----------------------------------------------------------------------------
 
   async function refresh() {
+    denied = null;
     try {
+      const found = await get('form');
       const first = !offer;
-      offer = await get('form');
+      [offer, lost] = [found, false];
       off.hidden = offer.enabled;
       off.textContent = message(offer.off ?? '');
-      for (const control of [start, showBatch, measure]) control.disabled = !offer.enabled;
+      arm();
       if (first) build();
       from.replaceChildren(element('option', { value: '', text: TEXT.scratch }),
         ...offer.models.map((model) => element('option', { value: model.name, text: modelTitle(model.title) })));
       if (first && preset === null && source === null && offer.presets.length) use(offer.presets[0].config, offer.presets[0].name);
       else { fill(); check(); }
-    } catch (error) { fail(error); }
+    } catch (error) { lost = true; fail(error); }
   }
 
   function build() {
@@ -314,11 +332,14 @@ export function makeForm({ onStarted }) {
   return {
     root,
     refresh,
+    deny,
+    retry: () => { if (lost) refresh(); },
     /** Take the settings of a run over. */
-    async copy(id) {
+    async copy(id, settings) {
       try {
         if (!offer) await refresh();
-        use(await get(`runs/${id}/config`));
+        if (!offer) return;
+        use(settings);
         source = id;
         note.hidden = false;
         note.textContent = TEXT.copied(id);

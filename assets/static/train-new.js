@@ -19,10 +19,11 @@ export function makeNew({ onStarted, kind: first, onKind }) {
   const forms = {
     pretraining: makeForm({ onStarted }), task: makeTaskForm({ onStarted }), race: makeRaceForm({ onStarted }),
   };
+  let turn = 0; // of what the visitor asked for last
   let kind = KINDS.some(([name]) => name === first) ? first : 'pretraining';
   const host = element('div');
   const buttons = new Map(KINDS.map(([name, title, text]) => [name, element('button', {
-    type: 'button', class: 'train-kind', id: `train-kind-${name}`, 'aria-pressed': 'false', onclick: () => show(name),
+    type: 'button', class: 'train-kind', id: `train-kind-${name}`, 'aria-pressed': 'false', onclick: () => { turn += 1; show(name); },
   }, element('b', { text: title }), element('span', { text }))]));
   const root = element('div', { class: 'train-new' },
     element('div', { class: 'train-kinds', role: 'group', 'aria-label': t`Kind of run` }, ...buttons.values()), host);
@@ -37,13 +38,22 @@ export function makeNew({ onStarted, kind: first, onKind }) {
 
   return {
     root,
-    refresh: () => show(kind),
+    refresh: () => { turn += 1; show(kind); },
+    /** Ask once more for what the form could not get. */
+    retry: () => forms[kind].retry(),
     /** Fine-tune a model, as chosen elsewhere. */
     tune(model) { show('task'); forms.task.from(model); },
     async copy(id) {
-      const config = await get(`runs/${id}/config`).catch(() => ({}));
+      turn += 1;
+      const mine = turn;
+      let config;
+      try { config = await get(`runs/${id}/config`); } catch (error) {
+        if (mine === turn) forms[kind].deny(error); // of which kind it is nobody knows
+        return;
+      }
+      if (mine !== turn) return;
       show('entrants' in config ? 'race' : 'task' in config ? 'task' : 'pretraining');
-      await forms[kind].copy(id);
+      await forms[kind].copy(id, config);
     },
   };
 }

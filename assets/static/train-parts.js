@@ -86,10 +86,12 @@ export function makeSettings() {
     element('details', {}, element('summary', { text: TEXT.config }), config, copyButton(config)),
     element('details', {}, element('summary', { text: TEXT.command }), command, copyButton(command)));
 
-  async function read(id, query = '') {
+  function read(id, query = '') {
     const key = id + query;
-    if (!configs.has(key)) configs.set(key, get(`runs/${id}/config${query}`));
-    return configs.get(key).catch(() => { configs.delete(key); return {}; });
+    if (!configs.has(key)) {
+      configs.set(key, get(`runs/${id}/config${query}`).catch((error) => { configs.delete(key); throw error; }));
+    }
+    return configs.get(key);
   }
   const full = (id) => read(id, '?full=1'); // a setting left out does not differ from its default
 
@@ -103,11 +105,21 @@ export function makeSettings() {
     command.textContent = live.command;
     const key = [id, ...others].join();
     if (key === drawn) return;
+    // What is shown until then is of another run, or compares it with others.
+    if (drawn.split(',')[0] !== id) config.textContent = '';
+    diffs.replaceChildren();
     drawn = key;
-    const own = await read(id);
-    const found = await Promise.all(others.map(async (other) => [other, difference(await full(id), await full(other))]));
+    let found;
+    try {
+      const own = await read(id);
+      if (key !== drawn) return;
+      config.textContent = JSON.stringify(own, null, 2);
+      found = await Promise.all(others.map(async (other) => [other, difference(await full(id), await full(other))]));
+    } catch { // that the server is silent is told elsewhere; the next report asks again
+      if (key === drawn) drawn = '';
+      return;
+    }
     if (key !== drawn) return;
-    config.textContent = JSON.stringify(own, null, 2);
     diffs.replaceChildren(...found.map(([other, rows]) => element('div', { class: 'train-diff' },
       element('h3', { text: TEXT.diff(other) }),
       rows.length ? scroll(TEXT.diff(other), element('table', {},

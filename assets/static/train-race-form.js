@@ -43,6 +43,8 @@ export function makeRaceForm({ onStarted }) {
   let config = null;
   let source = null;
   let checked = 0;
+  let changes = 0; // of the settings: what was found for others is not shown
+  let lost = false; // what the server offers could not be read
   let timer = 0;
   let found = null; // what the server made of it
   let seconds = new Map(); // of training, by entrant
@@ -51,11 +53,13 @@ export function makeRaceForm({ onStarted }) {
   const off = element('p', { class: 'problem', role: 'status', hidden: true });
   const problem = element('p', { class: 'problem', role: 'alert', hidden: true });
   let unsent = null; // why a text could not be sent: no later check makes that good
+  let denied = null; // why what was clicked was not done: nor that
   const fail = (error) => {
-    const told = unsent ?? error;
+    const told = unsent ?? denied ?? error;
     problem.hidden = !told;
     problem.textContent = told?.message ?? told ?? '';
   };
+  const deny = (error) => { denied = error; fail(null); };
   const entrants = element('div', { class: 'train-entrants' });
   const reads = makeTexts({
     prefix: 'train-race',
@@ -87,29 +91,38 @@ export function makeRaceForm({ onStarted }) {
   const time = element('p', { class: 'train-note', role: 'status' });
   const whose = element('select', { id: 'train-race-whose-batch', 'aria-label': TEXT.whose });
   const batch = makeBatch();
+  const busy = new Set(); // clicked and not done: a second click would start a second race
+  const arm = () => { for (const each of [start, measure, showBatch]) each.disabled = !offer?.enabled || busy.has(each); };
   const act = (text, id, work) => {
     const control = element('button', { type: 'button', class: 'quiet outlined', id, text });
     control.addEventListener('click', async () => {
-      control.disabled = true;
-      fail(null);
-      try { await work(); } catch (error) { fail(error); }
-      control.disabled = !offer?.enabled;
+      busy.add(control);
+      arm();
+      deny(null);
+      let before = changes;
+      const still = () => before === changes;
+      const whole = async () => { const values = await sent(); before = changes; return values; }; // a file under way has become part of it
+      try { await work(still, whole); } catch (error) { if (still()) deny(error); }
+      busy.delete(control);
+      arm();
     });
     return control;
   };
-  const measure = act(TEXT.time, 'train-race-time', async () => {
+  const measure = act(TEXT.time, 'train-race-time', async (still, whole) => {
     time.textContent = TEXT.measuring;
     try {
-      const found = await post('estimate', await sent());
+      const found = await post('estimate', await whole());
+      if (!still()) return;
       time.textContent = t`At most about ${duration(found.seconds)} of training on this machine as busy as it is now; measuring them comes on top.`;
       seconds = new Map(found.entrants.map((each) => [each.name, each.seconds]));
       fillTable();
-    } catch (error) { time.textContent = ''; throw error; }
+    } catch (error) { if (still()) time.textContent = ''; throw error; }
   });
-  const showBatch = act(TEXT.batch, 'train-race-batch', async () => {
+  const showBatch = act(TEXT.batch, 'train-race-batch', async (still, whole) => {
     // The server shows that of the first entrant.
     const [first, others] = [config.entrants.filter(({ name: each }) => each === whose.value), config.entrants.filter(({ name: each }) => each !== whose.value)];
-    batch.show(await post('preview', { ...await sent(), config: { ...config, entrants: [...first, ...others] } }));
+    const found = await post('preview', { ...await whole(), config: { ...config, entrants: [...first, ...others] } });
+    if (still()) batch.show(found);
   });
   const start = element('button', { type: 'button', class: 'primary', id: 'train-race-start', text: TEXT.start, onclick: () => begin() });
   const section = (title, ...children) => element('section', {}, element('h4', { text: title }), ...children);
@@ -126,6 +139,8 @@ export function makeRaceForm({ onStarted }) {
           element('p', { class: 'train-actions' }, copyButton(command),
             element('button', { type: 'button', class: 'quiet outlined', id: 'train-race-save', text: TEXT.save, onclick: () => save() }))))),
     batch.root);
+  const wait = (waiting) => { for (const each of root.querySelectorAll('section, details')) each.inert = waiting; };
+  wait(true); // there are no settings to change yet
 
   function box(value, text, on, toggle) {
     const input = element('input', { type: 'checkbox', value });
@@ -162,7 +177,8 @@ export function makeRaceForm({ onStarted }) {
 
   function changed() {
     clearTimeout(timer);
-    unsent = null;
+    changes += 1;
+    [unsent, denied] = [null, null];
     time.textContent = '';
     seconds = new Map();
     batch.hide();
@@ -234,15 +250,18 @@ export function makeRaceForm({ onStarted }) {
   });
 
   async function begin() {
-    start.disabled = true;
+    busy.add(start);
+    arm();
+    deny(null);
     try {
       const { id } = await post('runs', await sent());
       forgetOwn(config);
       source = null;
       reads.clear();
       onStarted(id);
-    } catch (error) { fail(error); }
-    start.disabled = !offer.enabled;
+    } catch (error) { deny(error); }
+    busy.delete(start);
+    arm();
   }
 
   function use(values) {
@@ -261,25 +280,30 @@ export function makeRaceForm({ onStarted }) {
   name.addEventListener('input', () => { put(config, 'name', name.value || undefined); changed(); });
 
   async function refresh() {
+    denied = null;
     try {
       const form = await get('form');
+      lost = false;
       offer = { ...form.race, enabled: form.enabled };
       off.hidden = form.enabled;
       off.textContent = message(form.off ?? '');
       reads.build(form);
-      for (const control of [start, measure, showBatch]) control.disabled = !form.enabled;
+      arm();
+      wait(false);
       if (!config) use({ ...offer.config, entrants: offer.entrants.map((each) => each.config).filter((each) => FIRST.includes(each.name)) });
       else check();
-    } catch (error) { fail(error); }
+    } catch (error) { lost = true; fail(error); }
   }
 
   return {
     root,
     refresh,
-    async copy(id) {
+    deny,
+    retry: () => { if (lost) refresh(); },
+    async copy(id, { threads, ...rest }) {
       try {
         if (!offer) await refresh();
-        const { threads, ...rest } = await get(`runs/${id}/config`);
+        if (!offer) return;
         source = id;
         use(rest);
       } catch (error) { fail(error); }

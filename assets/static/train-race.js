@@ -98,15 +98,17 @@ export function makeRace(view, { onAgain, onGone, onChange }) {
 
   let goTo = 'Mask';
   let revision = 0;
+  let opening = null; // the race whose model is being opened
   const send = asker(view, 'open');
   view.onValue(() => {
     if (!revision || view.value?.rev !== revision || !root.isConnected) return;
-    if (view.value.error) { tell(heard(view.value.error)); return; }
+    if (view.value.error) { if (opening === current) tell(heard(view.value.error)); return; }
     openTab(goTo);
   });
   const openModel = (row) => {
     goTo = 'replaced_token' in row.objectives ? 'Forge' : 'Mask'; // a discriminator has no head that fills gaps
     revision = Date.now() % 2 ** 31;
+    opening = current;
     send({ rev: revision, name: `run/${current}/${row.name}` });
   };
 
@@ -249,7 +251,9 @@ export function makeRace(view, { onAgain, onGone, onChange }) {
     /** brief: the race as the list of runs knows it, shown until its own report is there. */
     show(id, _, brief) {
       if (id === current) return;
-      [current, found, live, drawn, extremes.root.hidden] = [id, null, null, '', true];
+      [current, found, live, drawn, chart, extremes.root.hidden] = [id, null, null, '', null, true];
+      extremes.fill('', null);
+      for (const part of [big, legend]) part.replaceChildren(); // a race without reports draws none
       tell('');
       sure.close();
       root.classList.add('pending');

@@ -149,7 +149,7 @@ export function makeResult() {
       try {
         const result = await get(`runs/${id}/result`);
         if (shown === key) draw(result, live.task ?? result.task);
-      } catch { shown = null; }
+      } catch { if (shown === key) shown = null; }
     },
   };
 }

@@ -113,15 +113,17 @@ export function makeRun(view, { onAgain, onTune, onGone, onChange }) {
   // Gradio owns the model picker, so choosing a model there is an event.
   let goTo = 'Mask';
   let revision = 0;
+  let opening = null; // the run whose model is being opened
   const send = asker(view, 'open');
   const openModel = (model, tab = 'Mask') => {
     goTo = tab;
+    opening = current;
     revision += 1;
     send({ rev: revision, name: model });
   };
   view.onValue(() => {
     if (view.value?.rev !== revision || !revision) return;
-    if (view.value.error) { tell(heard(view.value.error)); return; }
+    if (view.value.error) { if (opening === current) tell(heard(view.value.error)); return; }
     openTab(goTo);
     document.querySelector('#sentence')?.scrollIntoView({ block: 'start' });
   });

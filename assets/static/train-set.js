@@ -45,6 +45,7 @@ export function makeSet({ onChange, onProblem }) {
   let facts = null;
   let current = false; // whether the facts are those of what is chosen now
   let asked = 0;
+  let missed = false; // the server did not answer: that says nothing of the set
   let from = null; // run whose file is kept
 
   const field = (label, input, ...more) => element('label', { class: 'train-field' }, element('span', { text: label }), input, ...more);
@@ -111,7 +112,7 @@ export function makeSet({ onChange, onProblem }) {
   async function look(byVisitor = true, same = false) {
     asked += 1; // an answer under way is of something else
     const mine = asked;
-    current = false;
+    [current, missed] = [false, false];
     if (choice.value !== KEPT) choice.querySelector(`[value="${KEPT}"]`)?.remove();
     const [set, dev] = choice.value ? [choice.value === KEPT ? null : choice.value] : sent.ids();
     sent.root.hidden = Boolean(choice.value);
@@ -135,6 +136,7 @@ export function makeSet({ onChange, onProblem }) {
     } catch (error) {
       if (mine !== asked) return;
       forget();
+      missed = Boolean(error.silent);
       root.dataset.state = 'error';
       onProblem(error.message);
       onChange(byVisitor);
@@ -148,7 +150,7 @@ export function makeSet({ onChange, onProblem }) {
     root,
     facts: () => (current && !facts?.problem ? facts : null),
     build(offered) {
-      if (offer) return;
+      if (offer) { if (missed) look(false); return; }
       offer = offered;
       choice.replaceChildren(...offer.sets.map((each) => element('option', { value: each.name, text: message(each.title) })),
         element('option', { value: '', text: TEXT.own }));

@@ -29,14 +29,22 @@ export function makeTaskForm({ onStarted }) {
   let copiedTask = null;
   let byHand = false; // whether a person chose the model
   let refused = null; // why the set cannot be learned from
+  let denied = null; // why what was clicked was not done: no later check makes that good
   let checked = 0;
+  let changes = 0; // of the settings: what was found for others is not shown
+  let lost = false; // what the server offers could not be read
   let timer = 0;
   const inputs = new Map();
 
   const off = element('p', { class: 'problem', role: 'status', hidden: true });
   const problem = element('p', { class: 'problem', role: 'alert', hidden: true });
   const note = element('p', { class: 'train-note', hidden: true });
-  const fail = (error) => { problem.hidden = !error; problem.textContent = error?.message ?? error ?? ''; };
+  const fail = (error) => {
+    const told = denied ?? error;
+    problem.hidden = !told;
+    problem.textContent = told?.message ?? told ?? '';
+  };
+  const deny = (error) => { denied = error; fail(null); };
   const language = element('p', { class: 'train-warnings', role: 'status', hidden: true });
   const direction = element('p', { class: 'train-warnings', role: 'status', hidden: true });
   const field = (label, input) => element('label', { class: 'train-field' }, element('span', { text: label }), input);
@@ -68,13 +76,17 @@ export function makeTaskForm({ onStarted }) {
     const { id } = await post('runs', form());
     onStarted(id);
   }), 'primary');
-  const showBatch = button(TEXT.batch, 'train-task-batch', () => tryOut(showBatch, async () => batch.show(await post('preview', form()))));
-  const measure = button(TEXT.time, 'train-task-time', () => tryOut(measure, async () => {
+  const showBatch = button(TEXT.batch, 'train-task-batch', () => tryOut(showBatch, async (still) => {
+    const found = await post('preview', form());
+    if (still()) batch.show(found);
+  }));
+  const measure = button(TEXT.time, 'train-task-time', () => tryOut(measure, async (still) => {
     time.textContent = TEXT.measuring;
     try {
       const found = await post('estimate', form());
+      if (!still()) return;
       time.textContent = t`About ${duration(found.seconds)} on this machine as busy as it is now.`;
-    } catch (error) { time.textContent = ''; throw error; }
+    } catch (error) { if (still()) time.textContent = ''; throw error; }
   }));
   const numbers = NUMBERS.map(([path, label, step]) => {
     const input = element('input', { type: 'number', id: `train-task-${path.replaceAll('_', '-')}`, step: step ?? '1', inputmode: 'decimal' });
@@ -132,6 +144,8 @@ export function makeTaskForm({ onStarted }) {
 
   function changed() {
     clearTimeout(timer);
+    changes += 1;
+    denied = null;
     time.textContent = '';
     batch.hide();
     showFitting();
@@ -140,9 +154,12 @@ export function makeTaskForm({ onStarted }) {
     timer = setTimeout(check, 300);
   }
 
+  const busy = new Set(); // clicked and not done: a second click would start a second run
+
   /** Without a set that can be learned from there is nothing to start. */
   function arm() {
-    for (const control of [start, showBatch, measure]) control.disabled = !offer?.enabled || !(copiedTask || set.facts());
+    const able = offer?.enabled && (copiedTask || set.facts());
+    for (const control of [start, showBatch, measure]) control.disabled = !able || busy.has(control);
   }
 
   /** A text's class or score is read from its first token, which sees nothing of it where a model reads from left to right. */
@@ -213,10 +230,15 @@ export function makeTaskForm({ onStarted }) {
     download(`${fileName()}.json`, `${JSON.stringify(forShell(form().config, sentNames()), null, 2)}\n`, 'application/json');
   }
 
+  /** act(still): whether the settings are still those that it was begun with. */
   async function tryOut(control, act) {
-    control.disabled = true;
-    fail(null);
-    try { await act(); } catch (error) { fail(error); }
+    busy.add(control);
+    arm();
+    deny(null);
+    const before = changes;
+    const still = () => before === changes;
+    try { await act(still); } catch (error) { if (control === start || still()) deny(error); }
+    busy.delete(control);
     arm();
   }
 
@@ -224,8 +246,10 @@ export function makeTaskForm({ onStarted }) {
   name.addEventListener('input', changed);
 
   async function refresh() {
+    denied = null;
     try {
       offer = await get('form');
+      lost = false;
       off.hidden = offer.enabled;
       off.textContent = message(offer.off ?? '');
       const kept = from.value;
@@ -238,12 +262,14 @@ export function makeTaskForm({ onStarted }) {
       suit();
       arm();
       if (set.facts() || copiedTask) changed();
-    } catch (error) { fail(error); }
+    } catch (error) { lost = true; fail(error); }
   }
 
   return {
     root,
     refresh,
+    deny,
+    retry: () => { if (lost) refresh(); },
     async from(model) {
       if (!offer) await refresh();
       chooseModel(from, model);
@@ -252,10 +278,10 @@ export function makeTaskForm({ onStarted }) {
       showTicks();
       changed();
     },
-    async copy(id) {
+    async copy(id, config) {
       try {
         if (!offer) await refresh();
-        const config = await get(`runs/${id}/config`);
+        if (!offer) return;
         const { model, task, name: called, compare_from_scratch: compare, threads, ...rest } = config;
         settings = rest;
         chooseModel(from, model.checkpoint);

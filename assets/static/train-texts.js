@@ -26,6 +26,7 @@ export function makeTexts({ prefix, chosen, choose, onChange, onProblem }) {
   let sent = []; // {text, column, card}
   let pasted = null; // the pasted text that was sent last, with its entry
   let sizes = new Map(); // of texts of the copied run, by name
+  const sending = new Set(); // files under way; each comes to an error or null
   const boxes = element('div', { class: 'train-texts' });
   const kept = element('ul', { class: 'train-sent train-own-texts', 'aria-label': TEXT.kept });
   const list = element('ul', { class: 'train-sent' });
@@ -80,13 +81,24 @@ export function makeTexts({ prefix, chosen, choose, onChange, onProblem }) {
     if (!chosenFile) return;
     onProblem(null);
     status.textContent = TEXT.sending;
+    const mine = send(chosenFile);
+    sending.add(mine);
+    const problem = await mine;
+    sending.delete(mine);
+    if (problem) onProblem(problem);
+    status.textContent = sending.size ? TEXT.sending : '';
+    file.value = '';
+  });
+
+  async function send(chosenFile) {
     try {
       if (chosenFile.size > most) throw new Error(t`${chosenFile.name} has ${size(chosenFile.size)}; up to ${size(most)} go.`);
       add(await sendText(chosenFile.name, chosenFile));
-    } catch (error) { onProblem(Object.assign(error, { message: error.message.includes(chosenFile.name) ? error.message : `${chosenFile.name}: ${error.message}` })); }
-    status.textContent = '';
-    file.value = '';
-  });
+      return null;
+    } catch (error) {
+      return Object.assign(error, { message: error.message.includes(chosenFile.name) ? error.message : `${chosenFile.name}: ${error.message}` });
+    }
+  }
 
   return {
     root,
@@ -101,8 +113,9 @@ export function makeTexts({ prefix, chosen, choose, onChange, onProblem }) {
           element('span', { class: 'train-note', text: size(text.bytes) }));
       }));
     },
-    /** Ids of the visitor's own texts; a pasted one is sent now. */
+    /** Ids of the visitor's own texts; a pasted one is sent now, and a file that is being sent is waited for. */
     async ids() {
+      while (sending.size) for (const problem of await Promise.all(sending)) if (problem) throw problem;
       const text = paste.value.trim() ? paste.value : '';
       if (!text) pasted = null;
       else if (pasted?.text !== text) {

@@ -92,16 +92,21 @@ export function makeTry() {
   const root = element('section', { class: 'card train-try', hidden: true }, element('h3', { text: TEXT.title }),
     element('label', { class: 'train-field' }, names[0], text), second, element('p', { class: 'train-actions' }, button), problem, answer);
   let run = null;
+  let turn = 0; // of the last question: what is answered later to an earlier one, or of another run, is not shown
 
   async function ask() {
     button.disabled = true;
     problem.hidden = true;
-    const asked = run;
+    turn += 1;
+    const mine = turn;
+    const asked = text.value;
     try {
-      const found = await post(`runs/${run}/try`, { text: text.value, pair: second.hidden ? '' : pair.value });
-      if (asked === run) answer.replaceChildren(...answerOf(found).filter(Boolean));
-      root.dataset.answered = text.value;
+      const found = await post(`runs/${run}/try`, { text: asked, pair: second.hidden ? '' : pair.value });
+      if (mine !== turn) return;
+      answer.replaceChildren(...answerOf(found).filter(Boolean));
+      root.dataset.answered = asked;
     } catch (error) {
+      if (mine !== turn) return;
       problem.hidden = false;
       problem.textContent = error.message;
     }
@@ -124,6 +129,8 @@ export function makeTry() {
       [text.value, pair.value] = [...(chinese ? CHINESE : EXAMPLES)[kind] ?? [], '', ''];
       text.rows = kind === 'answer' ? 4 : 2;
       answer.replaceChildren();
+      turn += 1;
+      [problem.hidden, button.disabled] = [true, false];
     },
   };
 }

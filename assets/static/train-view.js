@@ -126,7 +126,10 @@ export async function mount(view) {
   const kindOf = (id) => briefOf(id)?.kind;
   const panelOf = (id) => (kindOf(id) === 'race' ? race : run);
 
+  let gone = null; // that the run which was shown is not there any more, until another is shown
+
   function show(id) {
+    if (gone) { gone = null; tell(null); }
     if (id !== state.current && kindOf(id) !== kindOf(state.current)) state.compared.clear();
     state.current = id;
     setPlace({ run: id });
@@ -185,19 +188,23 @@ export async function mount(view) {
     [state.runs, state.enabled] = [runs, enabled];
     fresh.disabled = !enabled && !state.current;
     const known = new Map(runs.map((run) => [run.id, run]));
+    const { size } = state.compared;
     for (const id of state.compared) if (known.get(id)?.kind !== known.get(state.current)?.kind) state.compared.delete(id);
     if (wanted && wanted === state.current && !known.has(wanted)) {
       show(null);
-      tell(t`There is no run “${wanted}” here any more.`);
+      gone = t`There is no run “${wanted}” here any more.`;
+      tell(gone);
       return;
     }
     if (state.current && known.has(state.current)) {
       const panel = panelOf(state.current);
       if (!panel.root.isConnected) show(state.current); // a link to a race, whose kind is known only now
+      else if (state.compared.size < size) { panel.show(state.current, [...state.compared], briefOf(state.current)); remember(); }
       await panel.poll(enabled);
     }
+    if (!state.current) form.retry();
     drawList();
-    tell(null);
+    tell(gone);
   }
 
   async function poll() {

@@ -5,7 +5,7 @@ import {
   METHODS, TEXT, agreementTable, checkTable, checkVerdict, choiceOf, headline, loadStyle, missing, nameOf, strip, strongest, sumCheck, twin, windowed,
 } from './why-parts.js';
 
-const { element, format, sentence, change, onSentence, question, asker, write, t, message } = window.Cloze;
+const { element, field, format, sentence, change, onSentence, question, asker, write, t, message } = window.Cloze;
 const TRIES = [
   { name: t`Why Paris, not London?`, text: 'The capital of France is Paris.', hide: 'paris', values: { word: 'paris', against: 'london' } },
   { name: t`One or many?`, text: 'The children are playing in the garden.', hide: 'are', values: { word: 'are', against: 'is' } },
@@ -171,17 +171,21 @@ export async function mount(view) {
     second.value = state.second;
     state.pending = entry;
     asked.key = '';
+    if (sentence.text !== entry.text) write('sentence-text', entry.text);
     change({ marks: new Map() });
-    if (sentence.text === entry.text) hidePending();
-    else write('sentence-text', entry.text);
+    hidePending();
   }
 
   /** Whether a try still waits for its text. */
   function hidePending() {
     const entry = state.pending;
     if (!entry) return false;
-    if (sentence.text !== entry.text) return !sentence.error;
+    if (sentence.text !== entry.text && field('sentence-text')?.value === entry.text) return !sentence.error;
     state.pending = null;
+    if (sentence.text !== entry.text) { // it was typed over, and what it asks belongs to its own text
+      Object.assign(state, { kind: null, position: null, word: null, against: null });
+      return false;
+    }
     const found = entry.hide ? sentence.tokens.filter((token) => token.text.toLowerCase() === entry.hide) : [];
     if (found.length) window.Cloze.setHidden(found, true);
     else { asked.key = ''; change({}); }

@@ -8,7 +8,7 @@ import pytest
 
 from app import run_owner, run_process
 from app.run_texts import SHIPPED
-from tests.app.train_tab import copy_run, open_form, open_run, shared
+from tests.app.train_tab import copy_run, look_again, open_form, open_run, shared
 
 START = run_process.start
 SUBJECTS = ("cat", "dog", "bird", "fish", "child", "teacher", "doctor", "farmer")
@@ -241,9 +241,16 @@ def test_runs_are_compared_copied_and_deleted_after_asking_twice(finished, runs,
     page.wait_for_function("localStorage.getItem('cloze-owner')")
     for run in (finished, other):
         run_owner.note(runs.root / run, page.evaluate("localStorage.getItem('cloze-owner')"))
-    page.get_by_role("checkbox", name="Compare Other").check()
+    # Settings that cannot be read now are no settings that differ: they are asked for again.
+    page.route("**/config?full=1", lambda route: route.fulfill(json={"error": "Not now."}))
+    with page.expect_response("**/config?full=1"):
+        page.get_by_role("checkbox", name="Compare Other").check()
     page.wait_for_selector(".train-legend li:nth-child(2)")
+    assert page.locator(".train-diff").count() == 0
+    page.unroute("**/config?full=1")
+    look_again(page)
     row = page.locator(".train-diff tr", has_text="seed")
+    row.wait_for()
     assert row.locator("td").all_inner_texts() == ["1", "7"]
     copy_run(page, finished)
     page.wait_for_selector(".train-form[data-state=ready]")

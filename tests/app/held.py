@@ -1,0 +1,82 @@
+"""Answers of the server that a test holds back, leaves out or gives in another order."""
+
+import re
+from collections.abc import Callable, Iterator
+
+from app.run_texts import SHIPPED
+from app.runs import Runs
+from tests.app.test_train_browser import CONFIG
+
+BUSY = {"error": "Not now."}
+PATIENCE = 1500
+"""Looks at what has been asked, one each ten milliseconds."""
+
+
+class Held:
+    """Requests that are answered when a test says so; those that ``what`` refuses go their way."""
+
+    def __init__(self, page, pattern, what=lambda request: True):
+        self.page, self.what, self.routes = page, what, []
+        self.route = (re.compile(pattern), self.take)
+        page.route(*self.route)
+
+    def take(self, route):
+        if self.what(route.request):
+            self.routes.append(route)
+        else:
+            route.fallback()
+
+    def wait(self, count=1):
+        for _ in range(PATIENCE):
+            if len(self.routes) >= count:
+                return self
+            self.page.wait_for_timeout(10)
+        raise AssertionError(f"asked {len(self.routes)} times, not {count}")
+
+    def give(self, values=None, which=0):
+        """Let one be answered: by the server, or with these values."""
+        route = self.routes.pop(which)
+        if values is None:
+            route.fallback()
+        else:
+            with self.page.expect_event("requestfinished", lambda it: it == route.request):
+                route.fulfill(json=values)
+        self.page.wait_for_timeout(30)
+
+    def end(self):
+        while self.routes:
+            self.give()
+        self.page.unroute(*self.route)
+
+
+def posts(request) -> bool:
+    return request.method == "POST"
+
+
+def refuse_once(page, pattern, **kind):
+    """The next answer is none: not even an error that the server has put into words."""
+    page.route(re.compile(pattern), lambda route: route.fulfill(**kind or {"body": "-"}), times=1)
+
+
+def shown(page, selector) -> int:
+    return page.locator(f"{selector}:visible").count()
+
+
+def finished_runs(runs: Runs) -> Iterator[Callable[[str], str]]:
+    """What a fixture yields: ``make(name)`` makes a finished run that is only files."""
+    made = []
+    data = CONFIG["data"] | {"texts": list(SHIPPED)[:1]}
+
+    def make(name: str) -> str:
+        run = runs.create(CONFIG | {"name": name, "data": data})
+        folder = runs.folder(run)
+        for step in (20, 40):
+            report = {"step": step, "tokens": step, "seconds": 1.0, "loss": 6.0}
+            folder.append_metrics(report | {"masked_token_loss": 6.0})
+        folder.write_status({"state": "finished", "step": 40, "steps": 40})
+        made.append(run)
+        return run
+
+    yield make
+    for run in set(made) & set(runs.ids()):
+        runs.delete(run)

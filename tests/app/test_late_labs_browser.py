@@ -1,0 +1,179 @@
+"""The labs where answers come late, or to another question than the one asked last."""
+
+import re
+
+import pytest
+
+from tests.app.held import Held, shown
+from tests.app.one_page import mark, renewed
+
+
+@pytest.fixture
+def labs(module_page):
+    """The same page for the tests of the other tabs."""
+    yield from renewed(module_page)
+    module_page.page.unroute_all(behavior="ignoreErrors")
+
+
+PREDICT = "/gradio_api/run/predict"
+SETTLED = """name => {
+  const { state, rev, asked } = document.querySelector(`.view-${name}`).dataset;
+  return state === 'ready' && rev === asked;
+}"""
+
+
+def asks(*names):
+    """Whether a request is a view's question with these fields."""
+
+    def asks(request):
+        asked = (request.post_data_json or {}).get("event_data") or {}
+        return set(names) <= set(asked)
+
+    return asks
+
+
+def reads(request):
+    """Whether it asks for the pieces of a text."""
+    values = (request.post_data_json or {}).get("data") or []
+    return len(values) == 2 and isinstance(values[0], str)
+
+
+def open_lab(labs, name):
+    labs.page.evaluate("name => Cloze.openTab(name)", name)
+    labs.page.wait_for_function(SETTLED, arg=name.lower())
+    return labs.page
+
+
+def test_words_of_one_sentence_are_not_forged_into_another(labs, detective):
+    mark(labs, 6)
+    page = open_lab(labs, "Forge")
+    page.click('.fd-strip button[data-position="4"]')
+    page.fill("#fd-word", "spain")
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".fd-notes p")
+    held = Held(page, PREDICT, asks("roll", "temperature"))
+    page.click("#fd-roll")
+    held.wait()
+    page.evaluate("Cloze.openTab('Mask')")
+    labs.write("A cat sat on the mat.")
+    held.end()
+    page.wait_for_timeout(300)
+    open_lab(labs, "Forge")
+    assert not shown(page, ".fd-notes p")
+    assert "fakes" not in page.url
+
+
+def test_an_example_that_was_typed_over_is_waited_for_no_longer(labs):
+    page, texts = labs.page, []
+
+    def explain(route):
+        if not asks("steps", "baseline")(route.request):
+            route.fallback()
+            return
+        asked = route.request.post_data_json["event_data"]
+        texts.append(asked["text"])
+        reply = {"rev": asked["rev"], "what": "ask", "state": "error", "error": "Not now."}
+        route.fulfill(json={"data": [reply], "duration": 0.1, "is_generating": False})
+
+    page.route(re.compile(PREDICT), explain)
+    page.evaluate("Cloze.openTab('Why')")
+    page.wait_for_selector(".view-why[data-state=error]")
+    held = Held(page, PREDICT, reads)
+    page.fill("#sentence-text textarea", "A")
+    held.wait()
+    page.get_by_role("button", name="One or many?").click()
+    page.wait_for_timeout(50)
+    page.fill("#sentence-text textarea", "A cat sat.")
+    page.wait_for_timeout(50)
+    held.end()
+    page.wait_for_function("Cloze.sentence.text === 'A cat sat.'")
+    for _ in range(500):
+        if texts[-1] != "A cat sat.":
+            page.wait_for_timeout(20)
+    assert texts[-1] == "A cat sat."
+
+
+def test_spans_are_drawn_in_the_text_they_were_asked_for(labs):
+    page = open_lab(labs, "Spans")
+    held = Held(page, PREDICT, asks("inside", "seed"))
+    page.click("#sp-draw")
+    held.wait()
+    labs.write("A cat sat on the mat.")
+    page.wait_for_function(SETTLED, arg="spans")
+    held.end()
+    page.wait_for_timeout(300)
+    assert labs.marked() == []
+
+
+def test_an_example_that_comes_late_replaces_no_text_that_was_typed(labs):
+    page = open_lab(labs, "Pairs")
+    held = Held(page, PREDICT, asks("number"))
+    page.click('.view-pairs [data-kind="other"]')
+    held.wait()
+    page.fill("#pr-second", "My own text.")
+    held.end()
+    page.wait_for_timeout(300)
+    assert page.input_value("#pr-second") == "My own text."
+    assert page.evaluate("Cloze.sentence.text") == "The capital of France is Paris."
+
+
+def test_a_sweep_goes_on_where_it_was_left(labs):
+    mark(labs, 6)
+    page = labs.page
+    page.evaluate("Cloze.openTab('Attention')")
+    mode = '[data-role="modes"] [data-choice="{}"]'.format
+    page.click(mode("off"))
+    page.wait_for_selector('[data-mode="off"][data-rev]')
+    held = Held(page, PREDICT, lambda it: "damage" in (it.post_data or ""))
+    page.click('[data-action="sweep"]')
+    held.wait()
+    page.click(mode("norms"))
+    held.end()
+    page.wait_for_selector('[data-mode="norms"][data-rev]')
+    page.wait_for_timeout(200)
+    page.click(mode("off"))
+    page.wait_for_selector('[data-mode="off"] [data-done="true"]')
+    page.click(mode("heads"))
+
+
+def test_a_time_is_that_of_the_length_it_stands_below(labs):
+    page = open_lab(labs, "Budget")
+    for size in ("bert-base-uncased", "albert-base", "deberta-v3-base"):
+        page.get_by_role("button", name=f"Remove {size}", exact=True).click()
+    held = Held(page, "/gradio_api/queue/join", asks("sizes"))
+    page.click("#budget-measure")
+    held.wait()
+    page.fill("#budget-length", "32")
+    page.press("#budget-length", "Tab")
+    page.wait_for_timeout(100)
+    held.end()
+    page.get_by_text("for a sequence of 32 tokens").wait_for()
+    page.wait_for_selector("#budget-measure:enabled")
+    page.wait_for_timeout(300)
+    assert not shown(page, ".budget-costs td[title]")
+
+
+def test_what_is_late_said_of_one_order_hides_no_message_about_the_next(labs):
+    page = labs.page
+    held = Held(page, PREDICT, asks("variant", "leak"))
+
+    def masks(error=None):
+        """Answer as a model with two streams would."""
+        route = held.wait().routes.pop()
+        found = route.fetch()
+        values = found.json()
+        values["data"][0].update({"reader": "two-streams"} if error is None else {"error": error})
+        route.fulfill(response=found, json=values)
+
+    page.evaluate("Cloze.openTab('Permutation')")
+    masks()
+    held.wait()
+    (late,) = (held.routes.pop(),)
+    labs.write("A cat sat on the mat.")
+    masks("Not this text.")
+    page.get_by_text("Not this text.").wait_for()
+    reply = {"rev": late.request.post_data_json["event_data"]["rev"], "error": "Too late."}
+    late.fulfill(json={"data": [reply], "duration": 0.1, "is_generating": False})
+    page.wait_for_timeout(200)
+    assert page.get_by_text("Not this text.").is_visible()
+    held.end()
