@@ -13,6 +13,8 @@ from core_models.training.task_schema import TaskSettings
 
 COUNTED = 5_000
 """Rows up to which it is counted, where no steps are limited, as how many they are read."""
+SAMPLED = 1_000
+"""Rows of a larger set from which that is estimated."""
 _CURE = "Choose less, or train on a machine of your own: `make app`."
 
 
@@ -51,7 +53,7 @@ class Limits:
         """The same for a fine-tuning, whose set lies in or beside its folder by now.
 
         Rows that are too long to be read at once count as often as they are read. Where steps are
-        limited all are counted, or as many as are needed to refuse the run; else none of a large
+        limited all are counted, or as many as are needed to refuse the run; else some of a large
         set, as in the form.
 
         Returns:
@@ -70,11 +72,10 @@ class Limits:
         times = 2 if options.compare_from_scratch else 1
         # Before anything is encoded: rows are counted in no time, and there are as many at least.
         self._steps(times * task_settings.steps(options, len(task.train)), "This run makes")
-        inputs = len(task.train)
         most = self._most_inputs(options, times)
         task_look.check_model(options, task, model)
-        if most is not None or inputs <= COUNTED:
-            inputs = task_look.inputs(options, task, model, most=most)
+        some = SAMPLED if most is None and len(task.train) > COUNTED else None
+        inputs = task_look.inputs(options, task, model, most=most, sample=some)
         steps = task_settings.steps(options, inputs)
         self._steps(times * steps, "Long texts are read in parts, so this run makes at least")
         return steps

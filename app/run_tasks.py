@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from app import run_config, run_sources, run_tables
 from app.ask import clean_text
-from app.run_limits import COUNTED
+from app.run_limits import COUNTED, SAMPLED
 from app.run_texts import BESIDE, Inbox
 from app.runs import Runs
 from app.session import Session
@@ -177,6 +177,7 @@ def check(
     return {
         "kind": task.kind,
         "steps": task_settings.steps(options, _inputs(task, model, options)),
+        "estimated": len(task.train) > COUNTED and task.kind in task_look.SEVERAL,
         "rows": [len(task.train), len(task.dev)],
         "parameters": task_look.parameters(options, task, model),
         "layers": model.config.steps,
@@ -195,9 +196,8 @@ def _inputs(task: TaskSet, model: "Model", options: TaskSettings) -> int:
     from core_models.training import task_look  # noqa: PLC0415
 
     task_look.check_model(options, task, model)
-    if len(task.train) > COUNTED:
-        return len(task.train)
-    return task_look.inputs(options, task, model)
+    some = SAMPLED if len(task.train) > COUNTED else None
+    return task_look.inputs(options, task, model, sample=some)
 
 
 def _open(runs: Runs, options: TaskSettings, texts: Sequence[Any], source: str | None) -> TaskSet:

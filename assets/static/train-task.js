@@ -207,7 +207,8 @@ export function makeTaskForm({ onStarted }) {
     try {
       const found = await post('check', form());
       if (mine !== checked) return;
-      summary.textContent = t`${format.count(found.steps)} steps over ${format.count(found.rows[0])} rows, with a model of ${many(found.parameters)} parameters (${found.layers} layers of width ${found.width}).`;
+      const steps = found.estimated ? t`About ${format.count(found.steps)}` : format.count(found.steps);
+      summary.textContent = t`${steps} steps over ${format.count(found.rows[0])} rows, with a model of ${many(found.parameters)} parameters (${found.layers} layers of width ${found.width}).`;
       inputs.get('learning_rate').placeholder = found.learning_rate;
       fail(null);
       root.dataset.state = 'ready';

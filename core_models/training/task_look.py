@@ -62,7 +62,18 @@ def estimate(settings: TaskSettings, beside: Path, *, seconds: float = 2.0) -> E
     )
 
 
-def inputs(settings: TaskSettings, task: TaskSet, model: Model, *, most: int | None = None) -> int:
+SEVERAL = ("tag", "answer")
+"""Kinds of sets of which a row may become several examples: those of others are cut."""
+
+
+def inputs(
+    settings: TaskSettings,
+    task: TaskSet,
+    model: Model,
+    *,
+    most: int | None = None,
+    sample: int | None = None,
+) -> int:
     """How many examples the training rows become; long texts, and rows of words, become several.
 
     Args:
@@ -70,12 +81,18 @@ def inputs(settings: TaskSettings, task: TaskSet, model: Model, *, most: int | N
         task: its set.
         model: that it begins with.
         most: where there are more, the rest is not counted.
+        sample: count only so many rows, evenly spread over the set, and take the others to be like
+            them.
 
     Raises:
         InputError: a row cannot be read by this model.
     """
     coder = Coder.of(model, task, max_length=settings.max_length, stride=settings.stride)
-    return coder.count(task.train, most)
+    rows = task.train
+    if sample is None or len(rows) <= sample or task.kind not in SEVERAL:
+        return coder.count(rows, most)
+    chosen = [rows[number * len(rows) // sample] for number in range(sample)]
+    return round(coder.count(chosen) * len(rows) / sample)
 
 
 def check_model(settings: TaskSettings, task: TaskSet, model: Model) -> None:

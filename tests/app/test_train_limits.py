@@ -105,16 +105,25 @@ def test_steps_are_those_of_texts_that_are_read_in_parts(make_runs, session, mon
         runs = make_runs(limits=Limits(steps=allowed))
         run = runs.create(config)
         assert run_queue.steps_of(runs.config(run), runs.root / run) == steps
-        assert run_tasks.check(runs, session, config, [], None)["steps"] == steps
+        found = run_tasks.check(runs, session, config, [], None)
+        assert (found["steps"], found["estimated"]) == (steps, False)
         runs.delete(run)
         with pytest.raises(InputError, match=f"in parts.* at least .* allows {allowed - 1:,}"):
             make_runs(limits=Limits(steps=allowed - 1)).create(config)
         assert runs.ids() == []
-    # Where nothing is limited a large set is not read twice before its run; where it is, it is.
-    monkeypatch.setattr(run_limits, "COUNTED", 100)
+    # Where nothing is limited some rows of a large set speak for all; where it is, all are read.
+    for module in (run_limits, run_tasks):
+        monkeypatch.setattr(module, "COUNTED", 400)
+        monkeypatch.setattr(module, "SAMPLED", 100)
     runs = make_runs()
     run = runs.create(QUESTIONS)
-    assert run_queue.steps_of(runs.config(run), runs.root / run) == 58
+    noted = run_queue.steps_of(runs.config(run), runs.root / run)
+    assert noted == pytest.approx(steps, rel=0.1)
+    assert noted != steps, "other rows than these must be chosen for the test to see it"
+    found = run_tasks.check(runs, session, QUESTIONS, [], None)
+    assert (found["steps"], found["estimated"]) == (noted, True)
+    sure = run_tasks.check(runs, session, QUESTIONS | {"task": {"set": "sentiment"}}, [], None)
+    assert (sure["steps"], sure["estimated"]) == (84, False)
     with pytest.raises(InputError, match="in parts"):
         make_runs(limits=Limits(steps=steps - 1)).create(QUESTIONS)
 
