@@ -4,7 +4,7 @@ import { code } from './train-areas.js';
 import { makeBatch } from './train-batch.js';
 import { forShell, makeShellNote } from './train-command.js';
 import { FALLBACK, FOLLOWS_FAMILY, NUMBERS, PRECISIONS, TEXT, taught } from './train-form-text.js';
-import { chooseModel, copyButton } from './train-parts.js';
+import { chooseModel, copyButton, makeJson } from './train-parts.js';
 import { forgetOwn, makeTexts } from './train-texts.js';
 import { duration, many, sentences } from './train-words.js';
 
@@ -52,7 +52,7 @@ export function makeForm({ onStarted }) {
   const time = element('p', { class: 'train-note', role: 'status' });
   const command = code(TEXT.command);
   const before = makeShellNote();
-  const json = element('textarea', { class: 'train-json', rows: '16', spellcheck: 'false', 'aria-label': TEXT.json });
+  const json = makeJson(TEXT.json);
   const batch = makeBatch();
 
   const field = (label, input, help) => element('label', { class: 'train-field', title: help }, element('span', { text: label }), input);
@@ -103,7 +103,7 @@ export function makeForm({ onStarted }) {
       section(TEXT.training, element('div', { class: 'train-row' }, ...NUMBERS.map((each) => number(...each)), field(TEXT.precision, precision)),
         field(TEXT.name, name)),
       element('details', { class: 'train-all' }, element('summary', { text: TEXT.json }),
-        element('p', { class: 'train-note', text: TEXT.jsonHint }), json, button(TEXT.apply, 'train-apply', () => useJson())),
+        element('p', { class: 'train-note', text: TEXT.jsonHint }), json.root, button(TEXT.apply, 'train-apply', () => useJson())),
       element('div', { class: 'train-end' }, summary, time, problem,
         element('p', { class: 'train-actions' }, start, showBatch, measure),
         element('details', {}, element('summary', { text: TEXT.command }), command, before.root,
@@ -152,8 +152,7 @@ export function makeForm({ onStarted }) {
     fresh.hidden = Boolean(config.model.checkpoint);
     reads.fill();
     for (const card of presets.children) card.setAttribute('aria-pressed', String(card.dataset.name === preset));
-    json.value = JSON.stringify(config, null, 2);
-    json.dataset.old = json.value;
+    json.show(config);
   }
 
   /** What a recipe takes here, where it was tried; and what it needs. */
@@ -195,7 +194,7 @@ export function makeForm({ onStarted }) {
     [unsent, denied] = [null, null];
     time.textContent = '';
     batch.hide();
-    json.value = JSON.stringify(config, null, 2);
+    json.show(config);
     timer = setTimeout(check, 300);
   }
 
@@ -243,6 +242,7 @@ export function makeForm({ onStarted }) {
   function use(values, label = null) {
     config = structuredClone(values);
     config.model ??= {};
+    json.forget();
     config.data ??= {};
     config.data.texts ??= [];
     preset = label;
@@ -255,7 +255,7 @@ export function makeForm({ onStarted }) {
 
   function useJson() {
     try {
-      const values = JSON.parse(json.value);
+      const values = json.read();
       const kept = source;
       use(values);
       source = kept;

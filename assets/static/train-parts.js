@@ -74,6 +74,19 @@ export function difference(left, right) {
     .map((path) => [path, a.get(path) ?? TEXT.unset, b.get(path) ?? TEXT.unset]);
 }
 
+/** All settings as JSON. What somebody writes there is not replaced by what they are, until they are others altogether. */
+export function makeJson(label) {
+  const root = element('textarea', { class: 'train-json', rows: '16', spellcheck: 'false', 'aria-label': label });
+  let edited = false;
+  root.addEventListener('input', () => { edited = true; });
+  return {
+    root,
+    read: () => JSON.parse(root.value),
+    show(config) { if (!edited) root.value = JSON.stringify(config, null, 2); },
+    forget() { edited = false; },
+  };
+}
+
 export function makeSettings() {
   const log = code(TEXT.log, 'train-log');
   const config = code(TEXT.config);

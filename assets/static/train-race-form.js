@@ -3,7 +3,7 @@ import { get, post } from './train-api.js';
 import { code, scroll } from './train-areas.js';
 import { makeBatch } from './train-batch.js';
 import { forShell, makeShellNote } from './train-command.js';
-import { copyButton } from './train-parts.js';
+import { copyButton, makeJson } from './train-parts.js';
 import { forgetOwn, makeTexts } from './train-texts.js';
 import { duration, many, setName } from './train-words.js';
 
@@ -71,7 +71,7 @@ export function makeRaceForm({ onStarted }) {
   const probes = element('div', { class: 'train-texts' });
   const name = element('input', { type: 'text', id: 'train-race-name', maxlength: '60', autocomplete: 'off' });
   const summary = element('p', { class: 'train-sum', role: 'status' });
-  const json = element('textarea', { class: 'train-json', rows: '16', spellcheck: 'false', 'aria-label': TEXT.json });
+  const json = makeJson(TEXT.json);
   const command = code(TEXT.command);
   const before = makeShellNote();
   const field = (label, input) => element('label', { class: 'train-field' }, element('span', { text: label }), input);
@@ -131,7 +131,7 @@ export function makeRaceForm({ onStarted }) {
       section(TEXT.entrants, entrants), section(TEXT.texts, reads.root),
       section(TEXT.shared, element('div', { class: 'train-row train-budget' }, field(TEXT.budget, budget), amountField),
         element('div', { class: 'train-row' }, ...numbers), field(TEXT.name, name)), section(TEXT.probe, probes),
-      element('details', { class: 'train-all' }, element('summary', { text: TEXT.json }), json,
+      element('details', { class: 'train-all' }, element('summary', { text: TEXT.json }), json.root,
         element('button', { type: 'button', class: 'quiet outlined', id: 'train-race-apply', text: TEXT.apply, onclick: () => useJson() })),
       element('div', { class: 'train-end' }, summary, rows, time, problem, element('p', { class: 'train-actions' }, start, measure),
         element('p', { class: 'train-actions' }, showBatch, element('label', { class: 'train-whose' }, element('span', { text: TEXT.whose }), whose)),
@@ -172,7 +172,7 @@ export function makeRaceForm({ onStarted }) {
     probes.replaceChildren(...offer.probes.map((probe) => box(probe, TEXT.probeOf(setName(probe)), (config.measures.probes ?? []).includes(probe),
       (on) => { config.measures.probes = toggled(config.measures.probes, probe, on); })),
     box('words', TEXT.words, config.measures.words !== 0, (on) => { config.measures.words = on ? 200 : 0; }));
-    json.value = JSON.stringify(config, null, 2);
+    json.show(config);
   }
 
   function changed() {
@@ -182,7 +182,7 @@ export function makeRaceForm({ onStarted }) {
     time.textContent = '';
     seconds = new Map();
     batch.hide();
-    json.value = JSON.stringify(config, null, 2);
+    json.show(config);
     timer = setTimeout(check, 300);
   }
 
@@ -267,6 +267,7 @@ export function makeRaceForm({ onStarted }) {
   function use(values) {
     config = structuredClone(values);
     config.data ??= {};
+    json.forget();
     config.data.texts ??= [];
     config.entrants ??= [];
     fill();
@@ -274,7 +275,7 @@ export function makeRaceForm({ onStarted }) {
   }
 
   function useJson() {
-    try { use(JSON.parse(json.value)); } catch (error) { fail(t`This is not JSON: ${error.message}`); }
+    try { use(json.read()); } catch (error) { fail(t`This is not JSON: ${error.message}`); }
   }
 
   name.addEventListener('input', () => { put(config, 'name', name.value || undefined); changed(); });

@@ -1,5 +1,7 @@
 """The Train tab's forms where answers come late, twice, in another order or once not at all."""
 
+import json
+
 import pytest
 
 from tests.app.held import BUSY, Held, finished_runs, posts, refuse_once, shown
@@ -148,6 +150,27 @@ def test_a_race_has_no_settings_to_change_before_there_is_one(cloze):
     assert not page.evaluate(inert)
     held.end()
     page.evaluate("document.querySelector('#late').remove()")
+
+
+@pytest.mark.parametrize("kind", ["pretraining", "race"])
+def test_settings_that_are_being_written_are_not_replaced(cloze, kind):
+    prefix, form, number = FORMS[kind]
+    page = open_form(cloze, kind)
+    page.wait_for_selector(f"{form}[data-state=ready]")
+    held = Held(page, "/train/form$")
+    page.click(f"#train-kind-{kind}")
+    held.wait()
+    page.click(f"{form} .train-all summary")
+    settings = json.loads(page.input_value(f"{form} .train-json"))
+    page.fill(f"{form} .train-json", json.dumps(settings | {"seed": 77}))
+    with page.expect_response("**/train/check"):
+        held.end()
+    assert '"seed": 77' in page.input_value(f"{form} .train-json")
+    page.click(f"#{prefix}-apply")
+    assert page.input_value(number) == "77"
+    # What is chosen altogether anew stands there again.
+    page.fill(number, "3")
+    assert '"seed": 3' in page.input_value(f"{form} .train-json")
 
 
 def test_what_failed_once_is_asked_again(cloze):
