@@ -249,8 +249,9 @@ export function makeTaskForm({ onStarted }) {
   async function refresh() {
     denied = null;
     try {
-      offer = await get('form');
-      lost = false;
+      const found = await get('form');
+      const before = offer && JSON.stringify(form());
+      [offer, lost] = [found, false];
       off.hidden = offer.enabled;
       off.textContent = message(offer.off ?? '');
       const kept = from.value;
@@ -262,7 +263,8 @@ export function makeTaskForm({ onStarted }) {
       set.build({ ...offer.task, most_bytes: offer.most_bytes });
       suit();
       arm();
-      if (set.facts() || copiedTask) changed();
+      if (!set.facts() && !copiedTask) return;
+      if (before === JSON.stringify(form())) { showFitting(); check(); } else changed();
     } catch (error) { lost = true; fail(error); }
   }
 

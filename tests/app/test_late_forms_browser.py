@@ -182,7 +182,8 @@ def test_what_failed_once_is_asked_again(cloze):
     look_again(page)
     problem.wait_for(state="hidden")
     # A labelled set, when its form is opened again.
-    open_form(cloze, "task")
+    with page.expect_response("**/train/check"), page.expect_response("**/train/form"):
+        open_form(cloze, "task")
     page.wait_for_selector(".train-task[data-state=ready]")
     refuse_once(page, "/train/look$")
     page.select_option("#train-set", "similarity")
