@@ -8,30 +8,30 @@ from typing import NamedTuple
 
 import gradio as gr
 
-from app import api, sentence, server, shipped_runs
-from app.run_reports import Reports
-from app.run_routes import RunRoutes
-from app.runs import Runs
-from app.session import Session
-from app.settings import Settings
-from app.tabs import (
-    attention,
-    budget,
-    claims,
-    forge,
-    mask,
-    meaning,
-    pairs,
-    permutation,
-    spans,
-    terms,
-    timeline,
-    tokenizers,
-    train,
-    why,
-)
-from app.theme import theme
-from app.views import view
+from app.labs.attention import lab as attention
+from app.labs.budget import lab as budget
+from app.labs.claims import lab as claims
+from app.labs.forge import lab as forge
+from app.labs.mask import lab as mask
+from app.labs.meaning import lab as meaning
+from app.labs.pairs import lab as pairs
+from app.labs.permutation import lab as permutation
+from app.labs.spans import lab as spans
+from app.labs.terms import lab as terms
+from app.labs.timeline import lab as timeline
+from app.labs.tokenizers import lab as tokenizers
+from app.labs.train import lab as train
+from app.labs.why import lab as why
+from app.page import sentence
+from app.page.theme import theme
+from app.parts.views import view
+from app.runs import shipped as shipped_runs
+from app.runs.reports import Reports
+from app.runs.routes import RunRoutes
+from app.runs.runs import Runs
+from app.serving import api, server
+from app.serving.session import Session
+from app.serving.settings import Settings
 from core_models import InputError
 
 TABS = (
@@ -51,32 +51,21 @@ TABS = (
     ("Train", train),
 )
 SCRIPTS = (
-    "language.js",
-    "clock.js",
-    "shell.js",
-    "frame.js",
-    "share.js",
-    "link.js",
-    "offline.js",
-    "chips.js",
-    "model-card.js",
-    "tools.js",
-    "guess.js",
-    "predictions.js",
-    "mask-labs.js",
-    "attention.js",
-    "meaning.js",
-    "why.js",
-    "forge.js",
-    "pairs.js",
-    "permutation.js",
-    "terms.js",
-    "spans.js",
-    "timeline.js",
-    "budget.js",
-    "tokenizers.js",
-    "claims.js",
-    "train.js",
+    "page/language.js",
+    "page/clock.js",
+    "page/shell.js",
+    "page/frame.js",
+    "page/share.js",
+    "page/link.js",
+    "page/offline.js",
+    "page/chips.js",
+    "page/model-card.js",
+    "page/tools.js",
+    "labs/mask/guess.js",
+    "labs/mask/predictions.js",
+    "labs/mask/index.js",
+    "labs/attention/index.js",
+    "labs/train/index.js",
 )
 SESSIONS = 500
 """Pages that Gradio remembers, an eighth of a megabyte each. By itself it would keep ten thousand,
@@ -88,7 +77,7 @@ OPENING = """async (text, model) => {
   await window.Cloze.loaded;
   return window.Cloze.opening?.(text, model) ?? [text, model];
 }"""
-STYLES = ("cloze.css", "attention.css")
+STYLES = ("page/page.css",)
 
 
 class Page(NamedTuple):

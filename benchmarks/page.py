@@ -23,7 +23,7 @@ from urllib.error import URLError
 from urllib.parse import urlsplit
 from urllib.request import urlopen
 
-from app.runs import Runs
+from app.runs.runs import Runs
 from benchmarks.measure import Report, Table, environment, percentile, run_main
 from core_models.training.folder import RunFolder
 

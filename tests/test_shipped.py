@@ -7,7 +7,7 @@ import torch
 import transformers
 
 import core_models as cm
-from app import examples
+from app.serving import examples
 from core_models.checkpoints.files import read_tensors
 from core_models.evaluation import evaluate_capitals, evaluate_forgeries
 from core_models.model import SHIPPED

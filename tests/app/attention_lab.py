@@ -12,10 +12,10 @@ import torch
 
 import core_models as cm
 import viz
-from app.attention_scene import Lab
-from app.session import Session
-from app.tabs import attention
-from app.views import answered
+from app.labs.attention import lab as attention
+from app.labs.attention.scene import Lab
+from app.parts.views import answered
+from app.serving.session import Session
 from core_models.prediction.passes import seen_with
 from tests.core.tiny_models import new, tiny
 

@@ -17,13 +17,13 @@ from playwright.sync_api import sync_playwright
 
 import core_models as cm
 import core_models.model as shipped
-from app import run_process
-from app import server as server_parts
+from app.labs.why.service import Explainer
 from app.main import start
-from app.runs import Runs
-from app.session import Session
-from app.settings import Settings
-from app.why_service import Explainer
+from app.runs import process as run_process
+from app.runs.runs import Runs
+from app.serving import server as server_parts
+from app.serving.session import Session
+from app.serving.settings import Settings
 from tests.app.attention_lab import open_lab
 from tests.app.forks import Forks
 from tests.app.late import late
@@ -276,4 +276,4 @@ def detective(session, monkeypatch, tmp_path):
 
 @pytest.fixture(scope="session")
 def static_folder():
-    return Path(__file__).resolve().parents[2] / "assets" / "static"
+    return Path(__file__).resolve().parents[2] / "app"

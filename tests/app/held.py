@@ -3,8 +3,8 @@
 import re
 from collections.abc import Callable, Iterator
 
-from app.run_texts import SHIPPED
-from app.runs import Runs
+from app.runs.runs import Runs
+from app.runs.texts import SHIPPED
 from tests.app.test_train_browser import CONFIG
 
 BUSY = {"error": "Not now."}

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-STATIC = ROOT / "assets" / "static"
+APP = ROOT / "app"
 FIXED = 8
 """Fewest characters beside its values of a pattern; as in language.js."""
 _COMMENT = re.compile(r"^\s*(//|/\*|\*).*$", re.M)
@@ -238,7 +238,7 @@ def data_texts() -> set[str]:
 
     for path in (ROOT / "assets").rglob("*.json"):
         inside = path.relative_to(ROOT / "assets").parts[0]
-        if inside not in ("locales", "models", "tokenizers") and path.stat().st_size < 1 << 16:
+        if inside not in ("models", "tokenizers") and path.stat().st_size < 1 << 16:
             walk(json.loads(path.read_text("utf-8")))
             found.add(path.stem.replace("-", " ").capitalize())
     return found

@@ -116,7 +116,7 @@ def test_every_linked_file_is_there(server):
         assert httpx.get(server + link).status_code == 200, link
 
 
-@pytest.mark.parametrize("path", ["/", "/cloze/cloze.css", "/config", "/nothing"])
+@pytest.mark.parametrize("path", ["/", "/cloze/app/page/page.css", "/config", "/nothing"])
 def test_answers_carry_the_security_headers(server, path):
     headers = httpx.get(server + path).headers
     assert "default-src 'self'" in headers["content-security-policy"]

@@ -4,7 +4,8 @@ import inspect
 
 import pytest
 
-from app.ask import (
+from app.main import QUEUE_SECONDS, build, launch
+from app.serving.ask import (
     Ask,
     Mark,
     clean_rate,
@@ -14,8 +15,7 @@ from app.ask import (
     read_revision,
     whole_number,
 )
-from app.main import QUEUE_SECONDS, build, launch
-from app.settings import Settings
+from app.serving.settings import Settings
 from core_models import InputError
 
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import viz
-from app.attention_scene import Scene, filtered, parts, read_scene
-from app.tabs import attention
+from app.labs.attention import lab as attention
+from app.labs.attention.scene import Scene, filtered, parts, read_scene
 from core_models import ablation, attention_flow
 from core_models.prediction.passes import seen_with
 from tests.app.attention_lab import HIDDEN, SECOND, TEXT, ask, grid, maps, traced

@@ -13,11 +13,11 @@ import torch
 
 import core_models as cm
 import viz
-from app.ask import Ask, Mark
-from app.attention_code import one_head
-from app.session import AttentionResult, SentenceToken, Session
-from app.tabs import attention
-from app.views import answered
+from app.labs.attention import lab as attention
+from app.labs.attention.code import one_head
+from app.parts.views import answered
+from app.serving.ask import Ask, Mark
+from app.serving.session import AttentionResult, SentenceToken, Session
 from core_models import InputError
 
 WORDS = ["[CLS]", "The", "capital", "of", "=cmd", "<b>", "[SEP]"]

@@ -5,8 +5,8 @@ from concurrent.futures import CancelledError
 
 import pytest
 
-from app.batcher import Batcher
-from app.cache import Cache
+from app.serving.batcher import Batcher
+from app.serving.cache import Cache
 from core_models import InputError
 
 

@@ -9,9 +9,11 @@ from xml.etree import ElementTree
 import pytest
 
 import core_models as cm
-from app import budget, budget_claims, budget_time
-from app.tabs import budget as tab
-from app.views import answered
+from app.labs.budget import answers as budget
+from app.labs.budget import lab as tab
+from app.labs.budget import published as budget_claims
+from app.labs.budget import timing as budget_time
+from app.parts.views import answered
 from core_models.counts import count
 
 OWN = {

@@ -6,12 +6,13 @@ from dataclasses import replace
 import pytest
 
 import core_models as cm
-from app import claims, pairs
-from app.claims import CLAIMS, measure
-from app.claims_bench import Bench, interleaved
-from app.claims_card import ARTICLES, VERDICTS, near
-from app.locales import catalogue
-from app.session import Session
+from app.claims import desk as claims
+from app.claims.bench import Bench, interleaved
+from app.claims.card import ARTICLES, VERDICTS, near
+from app.claims.desk import CLAIMS, measure
+from app.labs.pairs import answers as pairs
+from app.serving.locales import catalogue
+from app.serving.session import Session
 from core_models import InputError
 from core_models.counts import joint
 from tests.app.language_keys import expression
@@ -238,7 +239,7 @@ def test_a_recipe_with_masks_only_makes_the_claim_right(session, monkeypatch):
     """The verdict follows the measured recipe, not a note."""
     size = cm.size("bert-base-uncased")
     masks = replace(size, masking=replace(size.masking, split=(1.0, 0.0, 0.0)))
-    monkeypatch.setattr("app.timeline._recipe", lambda kind: masks.masking)
+    monkeypatch.setattr("app.labs.timeline.answers._recipe", lambda kind: masks.masking)
     found = measure(CLAIMS["bert-always-mask"], Bench(session, MODEL, 0))
     assert found.verdict == "right"
 

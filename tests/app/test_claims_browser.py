@@ -4,8 +4,8 @@ import csv
 import json
 from urllib.parse import quote
 
-from app.claims import CLAIMS, measure
-from app.claims_bench import Bench
+from app.claims.bench import Bench
+from app.claims.desk import CLAIMS, measure
 
 ROOT = ".view-claims"
 LINK = "#text=" + quote("The capital of France is Paris.") + "&model=bert-mini&tab=claims"

@@ -11,10 +11,10 @@ from xml.etree import ElementTree
 import pytest
 import torch
 
-from app.claims import CLAIMS, Desk
-from app.claims_card import Claim, Number, Rule
-from app.session import Session
-from app.tabs import claims as tab
+from app.claims.card import Claim, Number, Rule
+from app.claims.desk import CLAIMS, Desk
+from app.labs.claims import lab as tab
+from app.serving.session import Session
 from core_models import InputError
 from viz.claims import Card, Row, bars, claims_svg, lines
 

@@ -7,8 +7,8 @@ import pytest
 import torch
 
 import core_models as cm
-from app import cores
-from app.session import Session
+from app.serving import cores
+from app.serving.session import Session
 from core_models.model import SHIPPED
 from core_models.prediction.targets import frozen_copy
 

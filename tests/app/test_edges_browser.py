@@ -26,16 +26,20 @@ def marked(*positions: int) -> str:
 def test_what_the_page_loads_later_is_there_without_a_server(visit, static_folder):
     cloze = visit(link=marked(6))
     page = cloze.page
+    shipped = [
+        path.relative_to(static_folder).as_posix()
+        for kind in ("*.js", "*.css")
+        for path in static_folder.rglob(kind)
+    ]
     page.wait_for_function(
-        "() => performance.getEntriesByType('resource')"
-        ".some(({ name }) => name.endsWith('attention-panel-compare.js'))",
+        """shipped => {
+          const fetched = new Set(performance.getEntriesByType('resource')
+            .map(({ name }) => name.split('/cloze/app/').pop()));
+          return shipped.every((name) => fetched.has(name));
+        }""",
+        arg=shipped,
         timeout=60_000,
     )
-    fetched = page.evaluate(
-        "performance.getEntriesByType('resource').map(({ name }) => name.split('/').pop())"
-    )
-    shipped = {path.name for kind in ("*.js", "*.css") for path in static_folder.glob(kind)}
-    assert shipped - set(fetched) == set()
     page.context.set_offline(True)
     page.click("#share")
     page.wait_for_selector(".share-panel")

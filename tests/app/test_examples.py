@@ -10,9 +10,10 @@ import pytest
 import torch
 
 import core_models as cm
-from app import examples, pairs
-from app.examples import EXAMPLES, examples_of
-from app.pieces import BEFORE_MARK, sentence_tokens
+from app.labs.pairs import answers as pairs
+from app.serving import examples
+from app.serving.examples import EXAMPLES, examples_of
+from app.serving.pieces import BEFORE_MARK, sentence_tokens
 from core_models.prediction import FillRequest, fill_many, judge_pairs
 from tests.core.tiny_models import new, tiny
 
@@ -95,7 +96,7 @@ def test_a_shipped_model_gets_its_examples_right(folder):
         for each in answer.predictions
         if (each.original.rank == 1) is (example is examples.BLIND)
     ]
-    assert wrong == [], "choose other examples for it in app/examples.py"
+    assert wrong == [], "choose other examples for it in app/serving/examples.py"
 
 
 def test_every_family_has_paris_among_its_first_two_for_the_sentence_that_is_there_first():
@@ -136,7 +137,7 @@ def test_a_next_sentence_head_tells_the_pairs_that_are_offered_first(name, langu
     with torch.inference_mode():
         said = judge_pairs(model, [found.pair(kind) for kind in pairs.KINDS])
     yes = {kind: each.probabilities[0] for kind, each in zip(pairs.KINDS, said, strict=True)}
-    advice = f"choose another pair than “{found.first}” in PAIRS of app/examples.py: {yes}"
+    advice = f"choose another pair than “{found.first}” in PAIRS of app/serving/examples.py: {yes}"
     assert yes["next"] >= 0.6, advice
     assert yes["other"] <= 0.2, advice
     if language == "en" or number == 0:

@@ -13,11 +13,11 @@ import pytest
 import torch
 
 import core_models as cm
-from app import forge
-from app.session import Session
-from app.tabs import forge as tab
-from app.tabs import mask
-from app.views import answered
+from app.labs.forge import answers as forge
+from app.labs.forge import lab as tab
+from app.labs.mask import lab as mask
+from app.parts.views import answered
+from app.serving.session import Session
 from core_models.prediction import detect, fill
 from core_models.prediction import forge as core_forge
 from viz import verdicts

@@ -10,9 +10,11 @@ import pytest
 import torch
 
 import core_models as cm
-from app import permutation, permutation_chances, spans
-from app.session import Session
-from app.why_service import Explainer
+from app.labs.permutation import answers as permutation
+from app.labs.permutation import chances as permutation_chances
+from app.labs.spans import answers as spans
+from app.labs.why.service import Explainer
+from app.serving.session import Session
 from core_models.prediction import fill_spans
 from tests.app.why_questions import ask
 
@@ -22,7 +24,7 @@ MODELS = ROOT / "assets" / "models"
 
 def tries(script: str) -> dict[str, dict[str, str]]:
     """Name of a button -> its plain values in TRIES."""
-    text = (ROOT / "assets" / "static" / script).read_text("utf-8")
+    text = (ROOT / "app" / "labs" / script).read_text("utf-8")
     (block,) = re.findall(r"const TRIES = \[(.*?)\n\];", text, re.DOTALL)
     found = {}
     for line in block.splitlines():
@@ -34,8 +36,8 @@ def tries(script: str) -> dict[str, dict[str, str]]:
     return found
 
 
-WHY = tries("why-view.js")
-SPANS = tries("spans-view.js")
+WHY = tries("why/view.js")
+SPANS = tries("spans/view.js")
 
 
 @pytest.fixture(scope="module")
@@ -113,7 +115,7 @@ def test_a_hidden_span_is_told_by_its_own_states(name):
 
 
 def test_the_last_word_that_sees_all_is_the_first_choice():
-    script = (ROOT / "assets" / "static" / "permutation-view.js").read_text("utf-8")
+    script = (ROOT / "app" / "labs" / "permutation" / "view.js").read_text("utf-8")
     text = re.search(r"const ALL_TEXT = '(.*?)'", script)[1]
     model = cm.load(MODELS / "xlnet-mini")
     sentence = permutation.cut(model.tokenizer, text)

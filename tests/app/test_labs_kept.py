@@ -5,7 +5,10 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from app import forge, pairs, run_scrub, timeline
+from app.labs.forge import answers as forge
+from app.labs.pairs import answers as pairs
+from app.labs.timeline import answers as timeline
+from app.runs import scrub as run_scrub
 from core_models.masking import Masked
 from core_models.tokenizer import Tokenizer
 from tests.core.tiny_models import small_bert

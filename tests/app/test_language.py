@@ -5,12 +5,12 @@ import re
 
 import pytest
 
-from app import locales
+from app.serving import locales
 from core_models import InputError
 from tests.app.language_keys import (
+    APP,
     FIXED,
     ROOT,
-    STATIC,
     data_texts,
     expression,
     is_prose,
@@ -27,7 +27,7 @@ PART = 12
 """Characters beside values that a text must share with a source to count as used."""
 PYDANTIC = "{0} = {1}: Input should be"
 """Words of the library that checks settings of runs."""
-SCRIPTS = sorted(STATIC.glob("*.js"))
+SCRIPTS = sorted(APP.rglob("*.js"))
 DRAWN = [path for path in sources("app", "viz") if path.name != "svg.py"]
 """Programs that put texts of their own into pictures."""
 ALOUD = [
@@ -36,7 +36,7 @@ ALOUD = [
     *(ROOT / "core_models" / name for name in ("model.py", "hub.py", "embeddings.py")),
 ]
 """Programs whose messages a visitor can meet; those of the start are for the terminal."""
-FILES = sorted((locales.LOCALES / LANGUAGE).glob("*.json"))
+FILES = locales.files(LANGUAGE)
 
 
 @pytest.fixture(scope="module")
@@ -154,25 +154,26 @@ def test_texts_of_pictures_are_found(tmp_path):
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """An empty folder of translations."""
-    (tmp_path / "xx").mkdir()
-    (tmp_path / "README").touch()
-    monkeypatch.setattr(locales, "LOCALES", tmp_path)
-    return tmp_path / "xx"
+    """Two rooms without translations."""
+    for room in ("a", "b"):
+        (tmp_path / room).mkdir()
+        (tmp_path / room / "README").touch()
+    monkeypatch.setattr(locales, "APP", tmp_path)
+    return tmp_path
 
 
 def test_the_files_of_a_language_are_one_catalogue(folder):
-    (folder / "b.json").write_text('{"Model": "M", "A": "a"}')
-    (folder / "a.json").write_text('{"Model": "M", "</script>": "</script>"}')
+    (folder / "b" / "xx.json").write_text('{"Model": "M", "A": "a"}')
+    (folder / "a" / "xx.json").write_text('{"Model": "M", "</script>": "</script>"}')
     assert locales.languages() == ["xx"]
     assert locales.catalogue("xx") == {"Model": "M", "A": "a", "</script>": "</script>"}
     assert json.loads(locales.script("xx").removeprefix("window.ClozeCatalogue = ").strip("; \n"))
 
 
 def test_files_that_disagree_are_refused(folder):
-    (folder / "a.json").write_text('{"Model": "M"}')
-    (folder / "b.json").write_text('{"Model": "N"}')
-    with pytest.raises(InputError, match=r"b\.json: “Model”"):
+    (folder / "a" / "xx.json").write_text('{"Model": "M"}')
+    (folder / "b" / "xx.json").write_text('{"Model": "N"}')
+    with pytest.raises(InputError, match=r"b/xx\.json: “Model”"):
         locales.catalogue("xx")
 
 

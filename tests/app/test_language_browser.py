@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.tabs.mask import SECTIONS
+from app.labs.mask.lab import SECTIONS
 from tests.app.test_walk_browser import look
 
 TEXT = "Madrid is the capital of Spain."

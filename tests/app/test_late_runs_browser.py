@@ -187,7 +187,7 @@ def test_a_snapshot_is_asked_for_what_is_wanted_now(cloze, make):
 
 RESULT = {"main": "f1", "best_epoch": 1, "confusion": [], "labels": {}, "worst": [], "best": []}
 RESULTS = """() => {
-  window.shownResult = import('/cloze/train-result.js').then(({ makeResult }) => {
+  window.shownResult = import('/cloze/app/labs/train/result.js').then(({ makeResult }) => {
     const result = makeResult();
     const task = { kind: 'classify', labels: [], baselines: [], dev: { rows: 3 } };
     const live = { evaluated: true, summary: { updated: 1 }, task };

@@ -5,7 +5,7 @@ from urllib.parse import quote
 
 import pytest
 
-from app import draws
+from app.serving import draws
 from tests.app.one_page import renewed
 
 READY = """name => {

@@ -8,10 +8,11 @@ import pytest
 import torch
 
 import core_models as cm
-from app import mask_models, mask_sections
-from app.mask_sight import MOST_WORDS, sight
-from app.session import Session
-from app.tabs import mask
+from app.labs.mask import lab as mask
+from app.labs.mask import models as mask_models
+from app.labs.mask import sections as mask_sections
+from app.labs.mask.sight import MOST_WORDS, sight
+from app.serving.session import Session
 from core_models.prediction import fill
 from tests.core.tiny_models import narrow
 from viz.bars import FULL

@@ -11,10 +11,12 @@ import pytest
 import torch
 
 import core_models as cm
-from app import mask_models, mask_sections, sentence
-from app.ask import Ask, Mark
-from app.mask_scene import in_other_pieces, per_word, scene, words_of
-from app.session import Session
+from app.labs.mask import models as mask_models
+from app.labs.mask import sections as mask_sections
+from app.labs.mask.scene import in_other_pieces, per_word, scene, words_of
+from app.page import sentence
+from app.serving.ask import Ask, Mark
+from app.serving.session import Session
 from core_models.data import documents
 from core_models.prediction import fill, lens, score
 from core_models.tokenizer import Tokenizer

@@ -10,10 +10,10 @@ from xml.etree import ElementTree
 import pytest
 import torch
 
-from app import meaning as lab
-from app.meaning_corpus import Corpus
-from app.session import Session
-from app.tabs import meaning as tab
+from app.labs.meaning import answers as lab
+from app.labs.meaning import lab as tab
+from app.labs.meaning.corpus import Corpus
+from app.serving.session import Session
 from core_models import InputError, meaning
 from viz.meaning import Path, paths_svg
 

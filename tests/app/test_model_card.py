@@ -4,8 +4,8 @@ import json
 import shutil
 
 import core_models as cm
-from app.model_card import card
-from app.sentence import read
+from app.page.sentence import read
+from app.serving.model_card import card
 
 
 def test_the_shipped_model(session, model):

@@ -48,7 +48,7 @@ def test_nothing_is_wider_than_the_window_and_touch_targets_are_large(visit):
 def test_a_link_is_read_although_our_scripts_come_after_gradio(profile, server):
     with profile.new_page() as page:
         held = []
-        page.route("**/cloze/link.js", lambda route: held.append(route))
+        page.route("**/cloze/app/page/link.js", lambda route: held.append(route))
         page.goto(f"{server}/#text=Hello+world&marks=1", wait_until="commit")
         page.wait_for_selector("#tabs [role=tab]")
         page.wait_for_timeout(200)

@@ -13,10 +13,10 @@ import torch
 import torch.nn.functional as F
 
 import core_models as cm
-from app import pairs
-from app.session import Session
-from app.tabs import pairs as tab
-from app.views import answered
+from app.labs.pairs import answers as pairs
+from app.labs.pairs import lab as tab
+from app.parts.views import answered
+from app.serving.session import Session
 from core_models.data import documents
 from core_models.prediction import judge_pair
 from tests.core.tiny_models import narrow

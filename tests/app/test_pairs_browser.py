@@ -2,7 +2,7 @@
 
 import pytest
 
-from app import pairs
+from app.labs.pairs import answers as pairs
 from core_models.prediction import judge_pair
 from tests.app.one_page import renewed
 

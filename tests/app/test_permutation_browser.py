@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 import pytest
 import torch
 
-from app import permutation
+from app.labs.permutation import answers as permutation
 from core_models.orderings import paper
 from tests.app.one_page import lab
 from tests.app.test_permutation_tab import NAME, TEXT, tiny

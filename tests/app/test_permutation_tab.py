@@ -12,9 +12,9 @@ import pytest
 import torch
 
 import core_models as cm
-from app import permutation
-from app.session import Session
-from app.tabs import permutation as tab
+from app.labs.permutation import answers as permutation
+from app.labs.permutation import lab as tab
+from app.serving.session import Session
 from core_models import InputError
 from core_models.orderings import paper, released
 from core_models.tokenizer.files import Specials, Template

@@ -157,7 +157,7 @@ def test_marks_are_read_as_they_are_meant(open_tab):
     page.wait_for_selector("#save-svg")
     said = page.evaluate(
         """async () => {
-          const { spoken } = await import('/cloze/export.js');
+          const { spoken } = await import('/cloze/app/parts/export.js');
           const text = (key) => `<text data-wording='${JSON.stringify(key)}'>old</text>`;
           const words = ['{0}: {1}', 'from', ['from']];
           return spoken(`<svg xmlns="http://www.w3.org/2000/svg"><text>from</text>${text(words)}`

@@ -7,10 +7,11 @@ import pytest
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
-from app import run_models, run_tasks
-from app.run_process import note
-from app.run_reports import Reports
-from app.run_routes import HEADER, RunRoutes
+from app.runs import models as run_models
+from app.runs import tasks as run_tasks
+from app.runs.process import note
+from app.runs.reports import Reports
+from app.runs.routes import HEADER, RunRoutes
 from core_models import InputError
 from tests.app.test_train_tasks import TASK
 

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from app import run_preview
+from app.runs import preview as run_preview
 from core_models import InputError
 from core_models.training import estimate as estimates
 

@@ -2,7 +2,11 @@
 
 import pytest
 
-from app import run_form, run_sources, run_tables, run_tasks, run_texts
+from app.runs import form as run_form
+from app.runs import sources as run_sources
+from app.runs import tables as run_tables
+from app.runs import tasks as run_tasks
+from app.runs import texts as run_texts
 from core_models import InputError
 from core_models.data import sources, tables
 

@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from app.run_limits import Limits
-from app.run_reports import Reports
+from app.runs.limits import Limits
+from app.runs.reports import Reports
 from core_models.training.folder import remember_process
 from tests.app.test_runs import CONFIG
 

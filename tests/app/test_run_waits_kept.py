@@ -6,8 +6,9 @@ import time
 
 import pytest
 
-from app import run_queue, run_silence
-from app.run_reports import Reports
+from app.runs import queue as run_queue
+from app.runs import silence as run_silence
+from app.runs.reports import Reports
 from tests.app.test_run_waits import queued, reported
 from tests.app.test_runs import CONFIG
 

@@ -8,9 +8,9 @@ import time
 
 import pytest
 
-from app import run_process
-from app.run_reports import Reports
-from app.runs import Runs
+from app.runs import process as run_process
+from app.runs.reports import Reports
+from app.runs.runs import Runs
 from core_models import InputError
 from core_models.training.durable import Identity
 from core_models.training.folder import RunFolder

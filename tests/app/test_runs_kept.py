@@ -11,9 +11,11 @@ import time
 
 import pytest
 
-from app import run_owner, run_process, run_reports
-from app.run_limits import Limits
-from app.run_reports import Reports
+from app.runs import owner as run_owner
+from app.runs import process as run_process
+from app.runs import reports as run_reports
+from app.runs.limits import Limits
+from app.runs.reports import Reports
 from core_models import InputError
 from core_models.counts import count
 from core_models.training import durable, settings
@@ -192,7 +194,7 @@ def test_what_cannot_be_made_leaves_no_folder(make_runs, monkeypatch):
     kept = [runs.create(CONFIG), runs.create(CONFIG)]
     with pytest.raises(InputError):
         runs.create(CONFIG, texts=["0" * 16])
-    monkeypatch.setattr("app.runs.MOST_RUNS", 2)
+    monkeypatch.setattr("app.runs.runs.MOST_RUNS", 2)
     with pytest.raises(InputError, match="2 runs already"):
         runs.create(CONFIG)
     folders = {path.name for path in runs.root.iterdir()} - {".lock", ".uploads"}

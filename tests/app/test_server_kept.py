@@ -9,8 +9,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from app import main, run_preview, run_routes
-from app.settings import Settings
+from app import main
+from app.runs import preview as run_preview
+from app.runs import routes as run_routes
+from app.serving.settings import Settings
 from core_models import InputError
 
 WAITING = 12

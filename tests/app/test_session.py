@@ -8,10 +8,10 @@ import pytest
 import torch
 
 import core_models as cm
-from app.ask import Ask, Mark
-from app.draws import LAWS
-from app.session import Session
-from app.tabs import mask
+from app.labs.mask import lab as mask
+from app.serving.ask import Ask, Mark
+from app.serving.draws import LAWS
+from app.serving.session import Session
 from core_models import InputError, span_masking
 from core_models.prediction import fill
 
@@ -319,7 +319,7 @@ def test_only_runs_of_the_library_are_opened_and_the_picker_lists_them(models):
 
 
 def test_models_of_runs_do_not_fill_the_memory(models, monkeypatch):
-    monkeypatch.setattr("app.session.MOST_RUN_MODELS", 1)
+    monkeypatch.setattr("app.serving.session.MOST_RUN_MODELS", 1)
     shelf = Shelf(models)
     session = Session(library=shelf)
     try:

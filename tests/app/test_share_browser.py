@@ -6,7 +6,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from app import locales
+from app.serving import locales
 from tests.app.one_page import renewed, start_over
 
 TOUR = ("mask", "attention", "timeline", "forge", "permutation", "terms", "budget", "train")

@@ -11,10 +11,10 @@ import pytest
 import torch
 
 import core_models as cm
-from app import spans
-from app.session import Session
-from app.tabs import spans as tab
-from app.views import answered
+from app.labs.spans import answers as spans
+from app.labs.spans import lab as tab
+from app.parts.views import answered
+from app.serving.session import Session
 from core_models import span_masking
 from core_models.prediction import fill_spans, shift
 from core_models.prediction.spans import loss_of

@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from app import spans
+from app.labs.spans import answers as spans
 from core_models.prediction import fill_spans
 from tests.app.one_page import renewed
 from tests.app.test_spans import NAME, tiny

@@ -11,9 +11,10 @@ import pytest
 import torch
 
 import core_models as cm
-from app import terms, terms_tables
-from app.session import Session
-from app.tabs import terms as tab
+from app.labs.terms import answers as terms
+from app.labs.terms import lab as tab
+from app.labs.terms import tables as terms_tables
+from app.serving.session import Session
 from core_models import InputError
 from core_models.prediction import fill, terms_view
 from core_models.terms.buckets import rows_of

@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 import pytest
 
-from app import timeline
+from app.labs.timeline import answers as timeline
 from tests.app.one_page import lab
 
 ROOT = ".view-timeline"

@@ -12,9 +12,10 @@ from xml.etree import ElementTree
 import pytest
 import torch
 
-from app import timeline, timeline_formats
-from app.tabs import timeline as tab
-from app.views import answered
+from app.labs.timeline import answers as timeline
+from app.labs.timeline import formats as timeline_formats
+from app.labs.timeline import lab as tab
+from app.parts.views import answered
 from core_models import masking, span_masking
 from core_models.data import documents
 from core_models.data.corpus import Corpus

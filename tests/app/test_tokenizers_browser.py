@@ -5,7 +5,7 @@ import csv
 import pytest
 
 import core_models as cm
-from app import tokenizers
+from app.labs.tokenizers import answers as tokenizers
 from tests.app.one_page import SENTENCE, start_over
 
 ROOT = ".view-tokenizers"

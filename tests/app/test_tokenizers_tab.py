@@ -9,9 +9,9 @@ from xml.etree import ElementTree
 import pytest
 
 import core_models as cm
-from app import tokenizers
-from app.tabs import tokenizers as tab
-from app.views import answered
+from app.labs.tokenizers import answers as tokenizers
+from app.labs.tokenizers import lab as tab
+from app.parts.views import answered
 
 ENGLISH = "Unbelievable! The café's 3 pyramids weren't re-built."
 CHINESE = "北京是中国的首都，位于华北平原的北部。"

@@ -6,8 +6,9 @@ from xml.etree import ElementTree
 
 import pytest
 
-from app import run_owner, run_process
-from app.run_texts import SHIPPED
+from app.runs import owner as run_owner
+from app.runs import process as run_process
+from app.runs.texts import SHIPPED
 from tests.app.train_tab import copy_run, look_again, open_form, open_run, shared
 
 START = run_process.start

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from app import run_preview
+from app.runs import preview as run_preview
 from core_models.tokenizer import Tokenizer
 from core_models.training import estimate
 from tests.app.test_train_task_browser import ROWS

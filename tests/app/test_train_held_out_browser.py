@@ -5,7 +5,7 @@ from urllib.parse import unquote
 
 import pytest
 
-from app.run_texts import SHIPPED
+from app.runs.texts import SHIPPED
 from tests.app.test_train_browser import CONFIG, Train
 from tests.app.train_tab import look_again, open_run, shared
 from tests.core.tiny_models import new, tiny

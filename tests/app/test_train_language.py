@@ -5,11 +5,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from app import run_form, run_races, run_tasks, run_texts
-from app.doctor import Case, examine
-from app.locales import catalogue
-from app.run_config import parse
-from app.runs import NOT_YOURS, OFF
+from app.runs import form as run_form
+from app.runs import races as run_races
+from app.runs import tasks as run_tasks
+from app.runs import texts as run_texts
+from app.runs.config import parse
+from app.runs.doctor import Case, examine
+from app.runs.runs import NOT_YOURS, OFF
+from app.serving.locales import catalogue
 from core_models import InputError
 from core_models.tasks import baselines
 from core_models.training.task_schema import TaskSettings

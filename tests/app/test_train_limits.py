@@ -6,10 +6,14 @@ import time
 import pytest
 
 import core_models as cm
-from app import run_form, run_limits, run_preview, run_queue, run_tasks
-from app.run_limits import Limits
-from app.runs import Runs
-from app.settings import Settings
+from app.runs import form as run_form
+from app.runs import limits as run_limits
+from app.runs import preview as run_preview
+from app.runs import queue as run_queue
+from app.runs import tasks as run_tasks
+from app.runs.limits import Limits
+from app.runs.runs import Runs
+from app.serving.settings import Settings
 from core_models import InputError
 from core_models.tasks import sets
 from core_models.tasks.finetune import FineTuning

@@ -7,8 +7,9 @@ import time
 
 import pytest
 
-from app import run_owner, run_scrub
-from app.run_texts import SHIPPED
+from app.runs import owner as run_owner
+from app.runs import scrub as run_scrub
+from app.runs.texts import SHIPPED
 from core_models import InputError
 from tests.app.test_train_browser import CONFIG, Train
 from tests.app.train_tab import look_again, open_run, shared
@@ -254,7 +255,8 @@ def test_charts_and_heads_show_what_the_run_has(make, cloze):
     assert "no sign of life for 4 min" in page.inner_text(".train-silent")
     # Names of baselines never overprint each other.
     places = page.evaluate(
-        "import('/cloze/train-chart.js').then(({ spread }) => spread([20, 21, 90, 22], 16, 10, 95))"
+        "import('/cloze/app/labs/train/chart.js')"
+        ".then(({ spread }) => spread([20, 21, 90, 22], 16, 10, 95))"
     )
     assert sorted(places) == pytest.approx([20, 36, 52, 90])
 
@@ -273,7 +275,7 @@ ANSWERS = [
     {"text": "Boats go.", "pair": "What?", "said": "Who", "expected": "go"},
 ]
 SHOW = """async (kind) => {
-  const { makeResult } = await import('/cloze/train-result.js');
+  const { makeResult } = await import('/cloze/app/labs/train/result.js');
   const result = makeResult();
   document.body.append(result.root);
   const task = { kind, labels: [], baselines: [], dev: { rows: 3 } };

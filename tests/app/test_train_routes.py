@@ -12,9 +12,12 @@ import torch
 from gradio_client import Client
 
 import core_models as cm
-from app import run_export, run_form, run_routes, run_texts
-from app.settings import Settings
-from app.tabs import train
+from app.labs.train import lab as train
+from app.runs import export as run_export
+from app.runs import form as run_form
+from app.runs import routes as run_routes
+from app.runs import texts as run_texts
+from app.serving.settings import Settings
 from core_models import InputError, prediction
 from core_models.tokenizer import Tokenizer
 from tests.app.test_run_export import finished, model

@@ -4,8 +4,8 @@ import asyncio
 import threading
 from functools import partial
 
-from app.files import FILE_TYPES, file_answer, read_file_kind
-from app.views import answered
+from app.parts.files import FILE_TYPES, file_answer, read_file_kind
+from app.parts.views import answered
 from core_models import InputError
 
 

@@ -9,10 +9,12 @@ from xml.etree import ElementTree
 
 import pytest
 
-from app import why, why_methods, why_service
-from app.ask import Ask, Mark
-from app.tabs import why as tab
-from app.why_methods import METHODS
+from app.labs.why import answers as why
+from app.labs.why import lab as tab
+from app.labs.why import methods as why_methods
+from app.labs.why import service as why_service
+from app.labs.why.methods import METHODS
+from app.serving.ask import Ask, Mark
 from core_models import InputError
 from core_models.prediction.targets import TargetFunction
 from tests.app.why_questions import MARKS, MODEL, TEXT, ask, finish

@@ -5,7 +5,7 @@ from threading import Event
 
 import pytest
 
-from app.why_desk import MOST_WAITING, Desk, StoppedError
+from app.labs.why.desk import MOST_WAITING, Desk, StoppedError
 from core_models import InputError
 from tests.app.why_questions import finish
 

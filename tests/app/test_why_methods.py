@@ -6,8 +6,8 @@ import pytest
 import torch
 from captum.attr import InputXGradient, IntegratedGradients, Saliency
 
-from app.tabs import why as tab
-from app.why_methods import METHODS, Options, Watched, agreement, attribute, hidden_groups
+from app.labs.why import lab as tab
+from app.labs.why.methods import METHODS, Options, Watched, agreement, attribute, hidden_groups
 from core_models.prediction import fill
 from core_models.prediction.passes import seen_with
 from core_models.prediction.targets import Target, TargetFunction, frozen_copy

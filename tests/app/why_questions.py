@@ -9,8 +9,8 @@ import pytest
 import torch
 
 import core_models as cm
-from app.session import Session
-from app.tabs import why as tab
+from app.labs.why import lab as tab
+from app.serving.session import Session
 
 MODEL = "bert-mini"
 TEXT = "The capital of France is Paris."

@@ -7,8 +7,8 @@ import pytest
 import torch
 
 import core_models as cm
-from app import shipped_runs
-from app.runs import Runs
+from app.runs import shipped as shipped_runs
+from app.runs.runs import Runs
 from core_models.checkpoints.files import read_tensors
 from core_models.errors import InputError
 from core_models.prediction import fill

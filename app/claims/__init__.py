@@ -1,0 +1,1 @@
+"""Popular statements about the families, and how each is measured."""

@@ -1,0 +1,1 @@
+"""Every head of every layer: weights, combinations, norms, switches, products."""

@@ -1,0 +1,1 @@
+"""Where the parameters of every published size are, and what a pass costs."""

@@ -1,0 +1,278 @@
+"""What a model costs: parameters by part, bytes, operations and time. No Gradio in it.
+
+Parameters are counted by :func:`core_models.counts.count` from the module built on the meta
+device; times are measured by :mod:`app.labs.budget.timing`.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any
+
+import torch
+
+import core_models as cm
+from app.serving.ask import whole_number
+from core_models import Config, Count, InputError
+from core_models.counts import count
+from core_models.families import FAMILIES
+from viz.svg import Wording
+
+OWN = "own size"
+MOST_SIZES = 8
+MOST_LENGTH = 512
+NO_BREAK = "\N{NO-BREAK SPACE}"
+PARTS = {
+    "pieces": Wording("Pieces"),
+    "positions": Wording("Positions"),
+    "segments": Wording("Segments"),
+    "projection": Wording("Projection"),
+    "attention": Wording("Attention"),
+    "feed_forward": Wording("Feed-forward"),
+    "norms": Wording("Norm layers"),
+    "relative": Wording("Relative terms"),
+    "other": Wording("Convolution, query start"),
+    "head": Wording("Pooler and heads"),
+}
+"""Parts of a bar in the order in which they are stacked."""
+SHARINGS = ("none", "all", "groups")
+LIMITS = {
+    "vocabulary": (100, 300_000),
+    "embedding": (8, 4096),
+    "width": (8, 4096),
+    "layers": (1, 64),
+    "heads": (1, 64),
+    "inner": (8, 16_384),
+    "groups": (1, 64),
+}
+
+
+# --- sizes ----------------------------------------------------------------------------------------
+
+
+def catalogue() -> list[dict[str, Any]]:
+    """Every published size by family, with the values that the sliders start from."""
+    return [
+        {
+            "family": family.title,
+            "paper": family.paper,
+            "sizes": [{"name": name, **values(config)} for name, config in family.sizes.items()],
+        }
+        for family in FAMILIES.values()
+    ]
+
+
+def values(config: Config) -> dict[str, Any]:
+    """The values of a config that a visitor may change."""
+    blocks, steps = config.blocks, config.steps
+    return {
+        "vocabulary": config.embeddings.vocabulary,
+        "embedding": config.embeddings.width,
+        "width": config.width,
+        "layers": steps,
+        "heads": config.attention.heads,
+        "inner": config.feed_forward.width,
+        "sharing": "none" if blocks == steps else "all" if blocks == 1 else "groups",
+        "groups": blocks,
+    }
+
+
+def read_names(value: Any) -> tuple[str, ...]:
+    """Names of published sizes, each once; InputError for more than the page shows."""
+    if not isinstance(value, Sequence) or isinstance(value, str):
+        raise InputError("sizes must be a list of names.")
+    names = tuple(dict.fromkeys(str(name)[:100] for name in value))
+    if len(names) > MOST_SIZES:
+        raise InputError(f"{len(names)} sizes are chosen; at most {MOST_SIZES} are shown at once.")
+    for name in names:
+        cm.size(name)
+    return names
+
+
+def read_own(value: Any) -> Config:
+    """A size of the visitor's own: a published ``base`` with other values.
+
+    Raises:
+        InputError: a value is out of range, or the heads do not divide the width.
+    """
+    if not isinstance(value, Mapping):
+        raise InputError("own must be an object with base, vocabulary, embedding and so on.")
+    base = cm.size(str(value.get("base"))[:100])
+    v = {
+        name: whole_number(value.get(name), name, *limits)
+        for name, limits in LIMITS.items()
+        if name != "groups"
+    }
+    sharing = value.get("sharing")
+    if sharing not in SHARINGS:
+        raise InputError(f"sharing is {str(sharing)[:40]!r}; it must be {', '.join(SHARINGS)}.")
+    if v["width"] % v["heads"]:
+        raise InputError(
+            f"{v['heads']} heads do not divide a width of {v['width']}; each head needs the same "
+            "share of it."
+        )
+    groups = {"none": v["layers"], "all": 1}.get(sharing)
+    if groups is None:
+        groups = whole_number(value.get("groups"), "groups", 1, v["layers"])
+    tables = replace(base.embeddings, vocabulary=v["vocabulary"], width=v["embedding"], pad_id=0)
+    return replace(
+        base,
+        embeddings=tables,
+        width=v["width"],
+        attention=replace(base.attention, heads=v["heads"], head_width=v["width"] // v["heads"]),
+        feed_forward=replace(base.feed_forward, width=v["inner"]),
+        schedule=schedule(v["layers"], groups),
+    )
+
+
+def schedule(layers: int, groups: int) -> tuple[int, ...]:
+    """Neighbouring layers share a block, as in ALBERT: (0, 0, 1, 1) for four layers, two groups."""
+    return tuple(layer * groups // layers for layer in range(layers))
+
+
+def read_length(value: Any) -> int:
+    """Tokens of the sequence whose operations are counted and whose pass is timed."""
+    return whole_number(value, "length", 1, MOST_LENGTH)
+
+
+# --- counting -------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=256)
+def parts_of(config: Config) -> dict[str, int]:
+    """Parameters by part; they add up to ``count(config).pretraining``."""
+    found = counted(config)
+    with torch.device("meta"):
+        block = cm.Encoder(replace(config, schedule=(0,))).blocks[0]
+    # XLNet and DeBERTa v1 keep projections and biases of the relative terms in every block.
+    terms = config.blocks * sum(
+        p.numel() for p in block.get_submodule("attention.terms").parameters()
+    )
+    return {
+        "pieces": found.pieces,
+        "positions": found.positions,
+        "segments": found.segments,
+        "projection": found.projection,
+        "attention": found.attention - terms,
+        "feed_forward": found.feed_forward,
+        "norms": found.embedding_norm + found.norms,
+        "relative": found.relative + terms,
+        "other": found.convolution + found.query_start,
+        "head": found.pooler + sum(found.heads.values()),
+    }
+
+
+@lru_cache(maxsize=256)
+def counted(config: Config) -> Count:
+    """:func:`core_models.counts.count`, remembered."""
+    return count(config)
+
+
+def describe(name: str, config: Config, length: int) -> dict[str, Any]:
+    """One row of the page: values, parts, sums, bytes and operations."""
+    found = counted(config)
+    plain = found.to_json()
+    cost = found.flops(length)
+    return {
+        "name": name,
+        "family": FAMILIES[config.family].title,
+        **values(config),
+        "blocks": config.blocks,
+        "parts": parts_of(config),
+        "encoder": found.encoder,
+        "base": found.base,
+        "pretraining": found.pretraining,
+        "bytes_float32": plain["bytes_float32"],
+        "bytes_bfloat16": plain["bytes_bfloat16"],
+        "per_token": cost.per_token,
+        "operations": cost.encoder,
+        "factorisation": factorise(config),
+    }
+
+
+def factorise(config: Config) -> dict[str, Any]:
+    """Tables of full width against narrow tables with a projection, counted from both modules.
+
+    ``break_even`` is the width below which narrow tables save parameters: V E + E D = V D gives
+    E = V D / (V + D). Biases of the projection are left out of ``narrow``, as in the formula.
+    """
+    tables, width = config.embeddings, config.width
+    own = counted(config)
+    # One layer will do: tables do not depend on depth.
+    full = counted(replace(config, embeddings=replace(tables, width=width), schedule=(0,)))
+    bias = width if own.projection else 0
+    narrow = own.pieces + own.projection - bias
+    return {
+        "full": full.pieces,
+        "narrow": narrow,
+        "bias": bias,
+        "factorised": tables.width != width,
+        "ratio": full.pieces / narrow,
+        "break_even": tables.vocabulary * width / (tables.vocabulary + width),
+    }
+
+
+def compare(rows: Sequence[Mapping[str, Any]], times: Mapping[str, float] | None = None) -> str:
+    """The leanest against the largest model shown, in one sentence."""
+    if len(rows) < 2:
+        return ""
+    big = max(rows, key=lambda row: row["pretraining"])
+    small = min(rows, key=lambda row: row["pretraining"])
+    if big["pretraining"] == small["pretraining"]:
+        return "All of them have the same number of parameters."
+    fewer = big["pretraining"] / small["pretraining"]
+    cost = 100 * small["per_token"] / big["per_token"]
+    text = (
+        f"{small['name']} has {fewer:.1f} times fewer parameters than {big['name']}, but a token "
+        f"costs it {cost:.0f}{NO_BREAK}% of the operations"
+    )
+    if times and small["name"] in times and big["name"] in times:
+        share = 100 * times[small["name"]] / times[big["name"]]
+        text += f" and, measured here, {share:.0f}{NO_BREAK}% of the time"
+    return text + "."
+
+
+def read_times(value: Any) -> dict[str, float]:
+    """Milliseconds by name that the page was told before; anything else counts as none."""
+    if not isinstance(value, Mapping):
+        return {}
+    return {
+        str(name)[:100]: float(spent)
+        for name, spent in list(value.items())[: 2 * MOST_SIZES]
+        if isinstance(spent, int | float) and 0 < spent < 1e9
+    }
+
+
+def code_lines(names: Sequence[str], own: tuple[str, Config] | None, length: int) -> str:
+    """Python that computes the numbers of the page again.
+
+    Args:
+        names: published sizes.
+        own: the visitor's own size and the name of the one that it starts from.
+        length: tokens of the sequence.
+    """
+    lines = ["import core_models as cm", "from core_models.counts import count"]
+    if own is not None:
+        lines.insert(0, "from dataclasses import replace\n")
+    lines += ["", f"configs = {{name: cm.size(name) for name in {list(names)!r}}}"]
+    if own is not None:
+        base, c = own
+        lines += [
+            f"base = cm.size({base!r})",
+            f"configs[{OWN!r}] = replace(",
+            "    base,",
+            f"    width={c.width},",
+            f"    embeddings=replace(base.embeddings, vocabulary={c.embeddings.vocabulary}, "
+            f"width={c.embeddings.width}, pad_id=0),",
+            f"    attention=replace(base.attention, heads={c.attention.heads}, "
+            f"head_width={c.attention.head_width}),",
+            f"    feed_forward=replace(base.feed_forward, width={c.feed_forward.width}),",
+            f"    schedule={c.schedule},",
+            ")",
+        ]
+    lines += [
+        "for name, config in configs.items():",
+        "    found = count(config)",
+        f"    print(name, found.to_json(), found.flops({length}).per_token)",
+    ]
+    return "\n".join(lines)

@@ -1,0 +1,1 @@
+"""Guess whether a claim holds, then measure it."""

@@ -1,0 +1,1 @@
+"""A generator forges words and a discriminator judges every token (ELECTRA, DeBERTa v3)."""

@@ -1,0 +1,1 @@
+"""Gap filling: candidates for hidden words, and closer looks below them."""

@@ -1,0 +1,110 @@
+"""The Mask tab: what the model expects at every marked position, and four closer looks at it."""
+
+import asyncio
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, NamedTuple
+
+import gradio as gr
+
+from app.labs.mask import models as mask_models
+from app.labs.mask import sections as mask_sections
+from app.labs.mask.pictures import predictions_svg
+from app.labs.mask.scene import check_fills, scene
+from app.page.sentence import Shared
+from app.parts.views import listen, payload, view
+from app.serving.ask import read_ask, read_revision
+from app.serving.session import Session
+from core_models import InputError
+
+SECTIONS = {
+    "together": mask_sections.together,
+    "word": mask_sections.word,
+    "layers": mask_sections.layers,
+    "models": mask_models.models,
+}
+"""Closed at first and asked only while open; drawn by mask-labs.js."""
+
+
+class Controls(NamedTuple):
+    """What the tab consists of."""
+
+    predictions: gr.HTML
+    """Asks with ``ask``, for its picture with ``picture``, and opens another model with ``choose``;
+    drawn by predictions.js."""
+    sections: dict[str, gr.HTML]
+    """Each asks with ``ask``."""
+
+
+def build(shared: Shared) -> Controls:
+    """Lay the tab out."""
+    predictions = view("predictions", events=["ask", "picture", "choose"])
+    return Controls(predictions, {name: view(f"mask-{name}", events=["ask"]) for name in SECTIONS})
+
+
+def wire(controls: Controls, shared: Shared, session: Session) -> None:
+    """Answer each question of the views."""
+    listen(
+        controls.predictions,
+        {"ask": partial(predict, session), "picture": partial(picture, session)},
+    )
+
+    def on_choose(event: gr.EventData) -> Any:
+        name = chosen(session, payload(event).get("name"))
+        return gr.skip() if name is None else name
+
+    # Only the value: choices would come back in English (language.js).
+    controls.predictions.choose(
+        on_choose,
+        None,
+        shared.model,
+        show_progress="hidden",
+        trigger_mode="multiple",
+        queue=False,
+        api_visibility="private",
+    )
+    for name, component in controls.sections.items():
+        listen(component, {"ask": partial(mask_sections.answer, SECTIONS[name], session)})
+
+
+def chosen(session: Session, value: Any) -> str | None:
+    """The model that a button of the tab opens; None for one that is not in the list."""
+    return value if value in [name for _, name in session.choices()] else None
+
+
+async def predict(session: Session, question: Mapping[str, Any]) -> dict[str, Any]:
+    """Candidates for the page, with the revision of its question."""
+    revision = read_revision(question)
+    try:
+        ask = read_ask(question)
+        model = await asyncio.to_thread(session.model, ask.model)
+        check_fills(model)
+        result = await session.fill(ask)
+    except InputError as error:
+        return {"rev": revision, "error": str(error), "predictions": []}
+    tokenizer = model.tokenizer
+    predictions = [prediction.to_json() for prediction in result.predictions]
+    return {
+        "rev": revision,
+        "error": None,
+        "predictions": predictions,
+        "vocabulary": tokenizer.vocabulary,
+        "seen": {
+            str(mark.position): tokenizer.display(mark.piece)
+            for mark in ask.marks
+            if mark.piece is not None
+        },
+    }
+
+
+async def picture(session: Session, question: Mapping[str, Any]) -> dict[str, Any]:
+    """The candidates of every gap as an SVG document, with the revision of the question."""
+    revision = read_revision(question)
+    try:
+        ask = read_ask(question)
+        model = await asyncio.to_thread(session.model, ask.model)
+        check_fills(model)
+        svg = predictions_svg(await session.fill(ask), scene(ask, model))
+    except InputError as error:
+        return {"rev": revision, "error": str(error)}
+    return {"rev": revision, "error": None, "svg": svg}

@@ -1,0 +1,176 @@
+"""The Mask tab's section of several models on one gap, each through its own head and vocabulary."""
+
+import asyncio
+import math
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import core_models as cm
+from app.labs.mask.pictures import models_svg
+from app.labs.mask.scene import (
+    Gap,
+    Scene,
+    check_fills,
+    in_other_pieces,
+    no_piece,
+    per_word,
+    read,
+    words_of,
+)
+from app.labs.mask.sight import sight
+from app.serving.pieces import blank_note
+from app.serving.session import Session
+from core_models import InputError
+from core_models.prediction import Filling, score
+from core_models.prediction.gaps import GIVEN, Gaps
+from core_models.prediction.passes import KINDS, head_name
+from viz.records import records_csv
+
+WIDTH = 5
+MOST_MODELS = 4
+MOST_SCORED = 64
+"""Most pieces of a text whose words are scored: each piece is a copy of the text."""
+WORDS_BYTES = 32 * MOST_SCORED
+
+
+async def models(session: Session, question: Mapping[str, Any]) -> dict[str, Any]:
+    """Up to four models on the same gap, and what each makes of every word of the sentence."""
+    scene = await read(session, question)
+    gap = scene.gap(question.get("at")) if scene.gaps else None
+    choices = session.choices()
+    names = _chosen(session, question.get("models"), scene.ask.model)
+    words = words_of(scene.ask.text)
+    titles = {name: title for title, name in choices}
+    found = [
+        {
+            "name": name,
+            "title": titles.get(name, name),
+            **await _of_model(session, name, scene, gap),
+        }
+        for name in names
+    ]
+    shown = [scene.ask.text[start:end] for start, end in words]
+    return {
+        **(scene.chooser(gap) if gap else {"gaps": [], "at": None}),
+        "choices": [{"name": name, "title": title} for title, name in choices],
+        "most": MOST_MODELS,
+        "causal": any("causal" in info.heads for info in session.models()),
+        "models": found,
+        "words": shown,
+        "csv": _models_csv(found, shown),
+        "svg": models_svg(found, scene, gap),
+        "code": _models_code(scene, found),
+    }
+
+
+def _chosen(session: Session, wanted: Any, current: str) -> list[str]:
+    """The models asked for; at first the bar's own and one that reads another way.
+
+    Rather one of the same family: the causal twin beside the BERT that it is the twin of.
+    """
+    known = [name for _, name in session.choices()]
+    if wanted is None:
+        family = {info.name: info.family for info in session.models()}
+        kinds = {
+            info.name: next((kind for head, kind in KINDS.items() if head in info.heads), None)
+            for info in session.models()
+        }
+        able = [name for name, kind in kinds.items() if kind and name != current]
+        order = ["causal", "masked", "order"]
+        able.sort(
+            key=lambda name: (
+                kinds[name] == kinds.get(current),
+                order.index(kinds[name]),
+                family[name] != family.get(current),
+            )
+        )
+        return [current, *able[:1]]
+    if not isinstance(wanted, list) or len(wanted) > MOST_MODELS:
+        raise InputError(f"Choose at most {MOST_MODELS} models.")
+    return [name for name in dict.fromkeys(map(str, wanted)) if name in known]
+
+
+async def _of_model(session: Session, name: str, scene: Scene, gap: Gap | None) -> dict[str, Any]:
+    """One model's answers; an error of its own does not touch the others."""
+    try:
+        model = await asyncio.to_thread(session.model, name)
+        check_fills(model)
+        kind = KINDS[head_name(model)]
+        filled = (
+            await session.compute(partial(_fill_gap, model, scene, gap)) if gap else {"gap": None}
+        )
+        text = scene.ask.text
+        scored = await session.compute_once(
+            ("words", text, session.number(model)), partial(_word_scores, model, text), WORDS_BYTES
+        )
+    except InputError as error:
+        return {"error": str(error)}
+    return {"error": None, "kind": kind, **filled, **scored}
+
+
+def _fill_gap(model: cm.Model, scene: Scene, gap: Gap) -> dict[str, Any]:
+    """The best fillings of one gap, as words, and the text's own."""
+    text, mine, others = in_other_pieces(scene, gap, model)
+    encoding = model.encode([text])[0]
+    ids = encoding.ids
+    unknown = model.tokenizer.unknown_id in [ids[p] for p in mine]
+    given = None if gap.written or unknown else {p: ids[p] for p in mine}
+    *_, found = Gaps(model, text, mine, others).rounds(("beam",), width=WIDTH, given=given)
+    assert found is not None
+    return {
+        "gap": {"text": text, "positions": mine, "hidden": others},
+        "fillings": [
+            {"word": readable(filling), "total": filling.total} for filling in found["beam"]
+        ],
+        "own": found[GIVEN][0].total if given else None,
+        "note": no_piece(gap.text) if unknown else blank_note(encoding, model),
+        "sight": sight(model, text, mine, others),
+    }
+
+
+def readable(filling: Filling) -> str:
+    """The pieces of one gap as a word."""
+    parts = [
+        ("" if number == 0 or choice.continues else " ") + choice.display
+        for number, choice in enumerate(filling.choices)
+    ]
+    return ("-" if filling.choices[0].continues else "") + "".join(parts)
+
+
+def _word_scores(model: cm.Model, text: str) -> dict[str, Any]:
+    """Log-probability of each word in nats, and the geometric mean of 1 / p."""
+    encoding = model.encode([text])[0]
+    if len(encoding) > MOST_SCORED:
+        return {"words": None, "perplexity": None}
+    (result,) = score(model, [text])
+    values = per_word(result, encoding, words_of(text), model.tokenizer.unknown_id)
+    known = [value for value in values if value is not None]
+    mean = math.fsum(known) / len(known) if known else None
+    return {"words": values, "perplexity": None if mean is None else math.exp(min(-mean, 700.0))}
+
+
+def _models_csv(found: Sequence[Mapping[str, Any]], words: Sequence[str]) -> str:
+    rows: list[tuple[str, str, int, str, float | None]] = []
+    for entry in found:
+        for number, filling in enumerate(entry.get("fillings") or (), start=1):
+            rows.append((entry["name"], "gap", number, filling["word"], filling["total"]))
+        for number, value in enumerate(entry.get("words") or (), start=1):
+            rows.append((entry["name"], "word", number, words[number - 1], value))
+    return records_csv(("model", "part", "number", "text", "log_probability"), rows)
+
+
+def _models_code(scene: Scene, found: Sequence[Mapping[str, Any]]) -> str:
+    lines = ["import core_models as cm", "from core_models.prediction import fill_jointly, score"]
+    for entry in found:
+        if entry["error"]:
+            continue
+        lines += ["", f"model = cm.load({entry['name']!r})"]
+        if gap := entry["gap"]:
+            lines += [
+                f"for filling in fill_jointly(model, {gap['text']!r}, masks={gap['positions']},",
+                f"                            hidden={gap['hidden']}, way='beam', width={WIDTH}):",
+                "    print([choice.display for choice in filling.choices], filling.total)",
+            ]
+        lines.append(f"print(score(model, [{scene.ask.text!r}])[0].per_token)")
+    return "\n".join(lines)

@@ -1,0 +1,1 @@
+"""Does this text follow that one: next sentence and sentence order."""

@@ -1,0 +1,1 @@
+"""XLNet's order of prediction: who may see whom, both streams."""

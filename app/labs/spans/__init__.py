@@ -1,0 +1,1 @@
+"""A run of hidden words, predicted from its boundary (SpanBERT)."""

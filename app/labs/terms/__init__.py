@@ -1,0 +1,1 @@
+"""Content and position scored apart (DeBERTa, XLNet)."""

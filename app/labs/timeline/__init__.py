@@ -1,0 +1,1 @@
+"""What is hidden in each epoch, once or anew, and RoBERTa's input formats."""

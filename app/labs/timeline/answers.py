@@ -1,0 +1,349 @@
+"""One text masked again and again: static, a few copies, or afresh. No Gradio in it."""
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import torch
+from torch import Tensor
+
+import core_models as cm
+from app.labs.timeline.formats import layout_and_corpus, pack
+from app.serving.ask import MOST_SEED, clean_text, whole_number
+from app.serving.pieces import sentence_tokens
+from core_models import InputError, masking, span_masking
+from core_models.config import Masking
+from core_models.data.pairs import segments
+from core_models.masking import IGNORED, Masked, generator_for
+from core_models.masking_electra import Drawn, with_replacement
+from core_models.tokenizer import Tokenizer
+from viz.svg import Wording
+
+MOST_PIECES = 48
+MOST_EPOCHS = 40
+MOST_COPIES = 20
+REGIMES = ("static", "copies", "dynamic")
+LETTERS = {
+    masking.UNTOUCHED: ".",
+    masking.MASK: "M",
+    masking.RANDOM: "R",
+    masking.KEPT: "K",
+}
+LENGTH_DRAWS = 4_000
+CORPUS_ROWS, CORPUS_LENGTH = 48, 128
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kind:
+    """A masking as a family uses it."""
+
+    family: str
+    """A published size whose masking it is."""
+    title: Wording
+    note: str
+
+
+KINDS: dict[str, Kind] = {
+    "uniform": Kind(
+        family="bert-base-uncased",
+        title=Wording("Pieces"),
+        note="BERT, RoBERTa: each piece as likely",
+    ),
+    "whole_word": Kind(
+        family="bert-large-uncased-whole-word-masking",
+        title=Wording("Whole words"),
+        note="BERT's whole-word flag: all pieces of a word or none",
+    ),
+    "ngram": Kind(
+        family="albert-base-v2", title=Wording("n-grams"), note="ALBERT: up to three words on end"
+    ),
+    "windowed_ngram": Kind(
+        family="deberta-base",
+        title=Wording("n-grams in windows"),
+        note="DeBERTa: one n-gram per window, from the front on",
+    ),
+    "span": Kind(
+        family="spanbert-base-cased",
+        title=Wording("Spans"),
+        note="SpanBERT: up to ten words on end, one draw of the case per span",
+    ),
+    "with_replacement": Kind(
+        family="electra-base-discriminator",
+        title=Wording("With replacement"),
+        note="ELECTRA: a piece may be drawn twice; 85 % [MASK], 15 % left, none random",
+    ),
+}
+HISTOGRAMS = ("ngram", "windowed_ngram", "span")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setting:
+    """What the visitor chose."""
+
+    kind: str
+    epochs: int
+    copies: int
+    seed: int
+
+
+def read_setting(question: Mapping[str, Any]) -> Setting:
+    """The setting in an event of the page."""
+    kind = question.get("kind", "uniform")
+    if not isinstance(kind, str) or kind not in KINDS:
+        raise InputError(
+            f"The masking is {str(kind)[:40]!r}; it must be one of {', '.join(KINDS)}."
+        )
+    return Setting(
+        kind=kind,
+        epochs=whole_number(question.get("epochs", 20), "epochs", 1, MOST_EPOCHS),
+        copies=whole_number(question.get("copies", 10), "copies", 1, MOST_COPIES),
+        seed=whole_number(question.get("seed", 1), "seed", 0, MOST_SEED),
+    )
+
+
+# --- masks ----------------------------------------------------------------------------------------
+
+
+def published_shares(kind: str) -> tuple[float, ...]:
+    """Shares of the lengths 1, 2, ... in words, adding up to 1."""
+    longest = _recipe(kind).longest
+    if kind == "span":
+        return span_masking.geometric(longest=longest)
+    weights = _weights(longest)
+    return tuple(weight / sum(weights) for weight in weights)
+
+
+def _recipe(kind: str) -> Masking:
+    return cm.size(KINDS[kind].family).masking
+
+
+def _weights(longest: int) -> tuple[float, ...]:
+    return tuple(1 / n for n in range(1, longest + 1))
+
+
+def draw(
+    kind: str,
+    tokenizer: Tokenizer,
+    rows: tuple[Tensor, Tensor, Tensor, Tensor],
+    sources: Sequence[torch.Generator],
+) -> Masked:
+    """Mask rows as the family of a kind does.
+
+    Args:
+        kind: One of `KINDS`.
+        tokenizer: Gives [MASK] and the size of the vocabulary.
+        rows: Ids, maskable and words, each [B, L], and lengths [B].
+        sources: A generator for each row.
+    """
+    ids, maskable, words, lengths = rows
+    recipe = _recipe(kind)
+    common: dict[str, Any] = {
+        "generator": sources,
+        "mask_id": tokenizer.mask_id,
+        "rate": recipe.rate,
+    }
+    if kind == "with_replacement":
+        return with_replacement(ids, maskable, lengths=lengths, kept=recipe.split[2], **common)
+    common |= {"vocabulary": tokenizer.vocabulary, "split": recipe.split}
+    if kind == "span":
+        return span_masking.spans(ids, maskable, words, shares=published_shares(kind), **common)
+    common["lengths"] = lengths
+    if kind == "uniform":
+        return masking.uniform(ids, maskable, **common)
+    if kind == "whole_word":
+        return masking.whole_word(ids, maskable, words, **common)
+    choose = span_masking.ngrams if kind == "ngram" else span_masking.windowed_ngrams
+    return choose(ids, maskable, words, weights=_weights(recipe.longest), **common)
+
+
+def visits(regime: str, setting: Setting) -> list[int]:
+    """Which draw each epoch sees; draw n is made by ``generator_for(seed, n, 0)``."""
+    copies = {"static": 1, "copies": setting.copies, "dynamic": setting.epochs}[regime]
+    return [epoch % copies for epoch in range(setting.epochs)]
+
+
+def describe(tokenizer: Tokenizer, text: str, setting: Setting) -> dict[str, Any]:
+    """Every draw of a text, and what each regime makes of them over the epochs."""
+    encoding = tokenizer.encode(clean_text(text), max_length=MOST_PIECES)
+    if all(encoding.special):
+        raise InputError("This text has no piece to hide. Type a few words.")
+    words = [-1 if word is None else word for word in encoding.words]
+    one = torch.tensor([encoding.ids, words])
+    count = setting.epochs
+    ids, groups = one[:, None].expand(2, count, -1)
+    rows = (ids, groups >= 0, groups, torch.full((count,), len(encoding)))
+    sources = [generator_for(setting.seed, n, 0) for n in range(count)]
+    masked = draw(setting.kind, tokenizer, rows, sources)
+    tokens = sentence_tokens(encoding, tokenizer)
+    kind, plain = KINDS[setting.kind], encoding.special.count(False)
+    return {
+        "tokens": [
+            {
+                "position": n,
+                "text": token.text.strip() or token.piece,
+                "word": token.word,
+                "special": token.special,
+            }
+            for n, token in enumerate(tokens)
+        ],
+        "kind_title": kind.title,
+        "kind_note": kind.note,
+        "rate": _recipe(setting.kind).rate,
+        "draws": [_draw(masked, n, tokenizer) for n in range(count)],
+        "regimes": {
+            regime: {
+                "visits": (which := visits(regime, setting)),
+                "cases": case_counts(masked, which),
+                **contexts(masked, which, plain),
+            }
+            for regime in REGIMES
+        },
+        "truncated": encoding.truncated,
+    }
+
+
+def _draw(masked: Masked, n: int, tokenizer: Tokenizer) -> dict[str, Any]:
+    """One masked input: a letter per piece, the random pieces, the pieces drawn more than once."""
+    cases, inputs = masked.cases[n].tolist(), masked.inputs[n].tolist()
+    found: dict[str, Any] = {
+        "cases": "".join(LETTERS[case] for case in cases),
+        "random": {
+            str(p): tokenizer.display(inputs[p])
+            for p, case in enumerate(cases)
+            if case == masking.RANDOM
+        },
+    }
+    if isinstance(masked, Drawn):
+        found["times"] = {str(p): t for p, t in enumerate(masked.times[n].tolist()) if t > 1}
+    return found
+
+
+def contexts(masked: Masked, which: Sequence[int], plain: int) -> dict[str, Any]:
+    """What a sequence of visits shows.
+
+    Args:
+        masked: Draws [N, L].
+        which: The draw that each epoch sees.
+        plain: How many pieces may be chosen at all.
+
+    Returns:
+        ``asked`` [L], in how many epochs each piece is predicted; ``contexts`` [L], in how many
+        different inputs; ``growth`` [epochs], the mean of ``contexts`` over those ``plain`` pieces,
+        counted up to each epoch; ``inputs``, how many different inputs there are.
+    """
+    labels, inputs = masked.labels[list(which)], masked.inputs[list(which)].tolist()
+    wanted = labels != IGNORED
+    seen: list[set[tuple[int, ...]]] = [set() for _ in range(wanted.shape[1])]
+    growth = []
+    for row, flags in zip(inputs, wanted.tolist(), strict=True):
+        for position in itertools.compress(range(len(flags)), flags):
+            seen[position].add(tuple(row))
+        growth.append(sum(map(len, seen)) / plain)
+    return {
+        "asked": wanted.sum(0).tolist(),
+        "contexts": [len(each) for each in seen],
+        "growth": growth,
+        "inputs": len({tuple(row) for row in inputs}),
+    }
+
+
+def case_counts(masked: Masked, which: Sequence[int]) -> dict[str, int]:
+    """How many chosen pieces are masked, replaced and kept over a sequence of visits."""
+    cases = masked.cases[list(which)]
+    return {
+        letter: int((cases == case).sum())
+        for case, letter in LETTERS.items()
+        if case != masking.UNTOUCHED
+    }
+
+
+# --- lengths --------------------------------------------------------------------------------------
+
+
+def lengths(tokenizer: Tokenizer, kind: str, seed: int) -> dict[str, Any] | None:
+    """Lengths in words: published shares, those drawn, and runs found in masked text.
+
+    Runs differ from draws: neighbours touch and merge, budgets cut or skip, text ends.
+    """
+    if kind not in HISTOGRAMS:
+        return None
+    shares = published_shares(kind)
+    numbers = torch.rand(LENGTH_DRAWS, generator=generator_for(seed), dtype=torch.float64)
+    drawn = span_masking.draw_lengths(numbers.tolist(), shares)
+    found = _runs(tokenizer, kind, seed)
+    most = len(shares)
+    return {
+        "published": list(shares),
+        "drawn": [drawn.count(n) / len(drawn) for n in range(1, most + 1)],
+        "found": [found.count(n) / len(found) for n in range(1, most + 1)],
+        "longer": sum(n > most for n in found) / len(found),
+        "means": {
+            "published": sum(n * share for n, share in enumerate(shares, 1)),
+            "drawn": sum(drawn) / len(drawn),
+            "found": sum(found) / len(found),
+        },
+        "counts": {"drawn": len(drawn), "found": len(found)},
+        "rows": CORPUS_ROWS,
+        "length": CORPUS_LENGTH,
+    }
+
+
+def _runs(tokenizer: Tokenizer, kind: str, seed: int) -> list[int]:
+    """Words of every run of chosen pieces in rows of the Primer."""
+    rows = _corpus_rows(tokenizer)
+    sources = [generator_for(seed, n) for n in range(len(rows[0]))]
+    masked = draw(kind, tokenizer, rows, sources)
+    assert isinstance(masked, span_masking.SpanMasked)
+    words = rows[2]
+    return [len(set(words[row, a:b].tolist())) for row, a, b in masked.spans.tolist()]
+
+
+@lru_cache(maxsize=8)
+def _corpus_rows(tokenizer: Tokenizer) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    layout, corpus = layout_and_corpus(tokenizer)
+    examples = itertools.islice(segments(corpus, max_length=CORPUS_LENGTH), CORPUS_ROWS)
+    batch = pack(layout, corpus, list(examples))
+    return batch.input_ids, batch.maskable, batch.words, batch.lengths
+
+
+def code_lines(name: str, text: str, setting: Setting) -> str:
+    """Python that draws the masks again."""
+    recipe = _recipe(setting.kind)
+    calls = {
+        "uniform": "masking.uniform",
+        "whole_word": "masking.whole_word",
+        "ngram": "span_masking.ngrams",
+        "windowed_ngram": "span_masking.windowed_ngrams",
+        "span": "span_masking.spans",
+        "with_replacement": "masking_electra.with_replacement",
+    }
+    arguments = f"mask_id=tokenizer.mask_id, rate={recipe.rate}"
+    if setting.kind == "with_replacement":
+        arguments += f", kept={recipe.split[2]}"
+    else:
+        arguments += f", vocabulary=tokenizer.vocabulary, split={recipe.split}"
+    if setting.kind in ("ngram", "windowed_ngram"):
+        arguments += f", weights={_weights(recipe.longest)}"
+    if setting.kind != "span":
+        arguments += ", lengths=torch.tensor([len(encoding)])"
+    words = "" if setting.kind in ("uniform", "with_replacement") else ", words"
+    return "\n".join(
+        [
+            "import torch",
+            "import core_models as cm",
+            "from core_models import masking, masking_electra, span_masking",
+            "",
+            f"tokenizer = cm.load({name!r}).tokenizer",
+            f"encoding = tokenizer.encode({text!r}, max_length={MOST_PIECES})",
+            "ids = torch.tensor([encoding.ids])",
+            "words = torch.tensor([[-1 if w is None else w for w in encoding.words]])",
+            f"for epoch in range({setting.epochs}):  # static: 0, copies: "
+            f"epoch % {setting.copies}, dynamic: epoch",
+            f"    source = masking.generator_for({setting.seed}, epoch, 0)",
+            f"    masked = {calls[setting.kind]}(",
+            f"        ids, words >= 0{words}, generator=[source], {arguments})",
+            "    print(masked.cases[0].tolist(), tokenizer.decode(masked.inputs[0].tolist()))",
+        ]
+    )

@@ -1,0 +1,1 @@
+"""One line cut by several vocabularies."""

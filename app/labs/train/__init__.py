@@ -1,0 +1,1 @@
+"""The workshop: forms, running runs and what they learnt."""

@@ -1,0 +1,1 @@
+"""Which words speak for an answer, by four methods side by side."""

@@ -1,0 +1,1 @@
+"""What surrounds the labs: places, sentence line, language, theme, links."""

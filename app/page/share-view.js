@@ -1,0 +1,52 @@
+// The little window behind "Share": the address, with or without the controls, and which part of the page it holds.
+import { copyText } from '../parts/export.js';
+
+const { element, sentence, t } = window.Cloze;
+let panel = null;
+let opener = null;
+
+function address(plain) {
+  const link = new URL(location.href);
+  link.searchParams.delete('__theme');
+  if (plain) link.searchParams.set('plain', '1');
+  else link.searchParams.delete('plain');
+  if (!link.hash) link.hash = new URLSearchParams({ text: sentence.text, model: sentence.model });
+  return link.href;
+}
+
+function close() {
+  panel?.remove();
+  panel = null;
+  opener.setAttribute('aria-expanded', 'false');
+  document.removeEventListener('keydown', onKey);
+  document.removeEventListener('pointerdown', onPress);
+}
+const onKey = (event) => { if (event.key === 'Escape') { close(); opener.focus(); } };
+const onPress = (event) => { if (!panel.contains(event.target) && !opener.contains(event.target)) close(); };
+
+/** Open the window under its button, or close it. */
+export function toggle(button) {
+  opener = button;
+  if (panel) { close(); return; }
+  const link = element('input', { type: 'text', readonly: true, class: 'share-link', 'aria-label': t`Link to this view` });
+  const plain = element('input', { type: 'checkbox', id: 'share-plain' });
+  const copy = element('button', { type: 'button', class: 'primary', text: t`Copy the link` });
+  const draw = () => { link.value = address(plain.checked); };
+  plain.addEventListener('change', draw);
+  link.addEventListener('focus', () => link.select());
+  copy.addEventListener('click', async () => {
+    link.focus();
+    copy.textContent = await copyText(link.value, link) ? t`Copied` : t`Press Ctrl+C`;
+  });
+  panel = element('section', { class: 'view card share-panel', 'aria-label': t`Share` },
+    element('p', { text: t`The link holds the sentence, what is hidden, the model, the open lab and its settings. Nothing is stored on the server.` }),
+    link,
+    element('label', { class: 'share-choice' }, plain, element('span', { text: t`Without the controls, for a lesson or a projector` })),
+    copy);
+  button.closest('header').after(panel);
+  button.setAttribute('aria-expanded', 'true');
+  draw();
+  link.focus();
+  document.addEventListener('keydown', onKey);
+  document.addEventListener('pointerdown', onPress);
+}

@@ -1,0 +1,1 @@
+"""Parts that any lab may use: views, figures, files."""

@@ -1,0 +1,127 @@
+"""Parts of the page that our own scripts draw.
+
+Templates are static: what visitors type reaches a view as data and the page as ``textContent``.
+(Values inside a template would be run as a JavaScript template literal even after escaping.)
+"""
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import gradio as gr
+
+from app.serving.ask import read_revision
+from core_models import InputError
+
+# The scripts may arrive before or after this runs: shell.js takes over the queue.
+_MOUNT = "(window.ClozeViews ??= []).push(['{name}', element, props, trigger, watch, [{events}]]);"
+
+
+def view(
+    name: str,
+    value: Any = None,
+    *,
+    events: Sequence[str] = (),
+    elem_id: str | None = None,
+    module: str | None = None,
+) -> gr.HTML:
+    """A view that a script of ours draws.
+
+    Args:
+        name: name under which the script registered it (``Cloze.register(name, ...)``).
+        value: first data, a JSON-able object.
+        events: names that the script may trigger; each becomes a method of the component. Gradio
+            finds them by looking for the quoted name in the script below.
+        elem_id: id in the page; None = ``cloze-<name>``.
+        module: a script of this package without its ending, for example ``labs/budget/view``,
+            whose ``mount(view)`` draws it. It and the style sheet of the same name load when the
+            view is first seen, not with the page. None = a script that the page has loaded.
+    """
+    place = f' data-module="{module}"' if module else ""
+    listed = ", ".join(f"'{event}'" for event in events)
+    return gr.HTML(
+        value,
+        html_template=f'<div class="view view-{name}"{place}></div>',
+        js_on_load=_MOUNT.format(name=name, events=listed),
+        apply_default_css=False,
+        elem_id=elem_id or f"cloze-{name}",
+        elem_classes=["cloze-view"],
+    )
+
+
+def payload(event: gr.EventData) -> Mapping[str, Any]:
+    """What a view sent with an event; anything but an object counts as nothing."""
+    data = event._data
+    return data if isinstance(data, Mapping) else {}
+
+
+Answer = dict[str, Any]
+Reply = Callable[[Mapping[str, Any]], Awaitable[Answer] | Answer]
+
+
+def listen(
+    component: gr.HTML,
+    replies: Mapping[str, Reply],
+    *,
+    into: gr.HTML | None = None,
+    one_at_a_time: Collection[str] = (),
+) -> None:
+    """Answer a view's events, each with its reply to what the view sent (:func:`answered`).
+
+    A view has one question in flight and then sends the newest (``Cloze.asker`` in shell.js), so
+    Gradio must neither drop nor delay any.
+
+    Args:
+        component: The view that asks.
+        replies: For each event a coroutine, or a function, which runs in a thread.
+        into: The view that shows the answers; None = the one that asks.
+        one_at_a_time: Events of which one is answered at a time, for all visitors together.
+    """
+    for name, reply in replies.items():
+        _connect(component, name, lambda _, reply=reply: reply, into, name in one_at_a_time)
+
+
+def listen_to_visitors(component: gr.HTML, replies: Mapping[str, Callable[..., Any]]) -> None:
+    """The same for replies that also take ``visitor``: the id of the open page that asks."""
+    for name, reply in replies.items():
+        _connect(component, name, lambda who, reply=reply: partial(reply, visitor=who))
+
+
+async def answered(reply: Reply, question: Mapping[str, Any]) -> Answer:
+    """What a view gets: the reply with the revision of the question.
+
+    In place of an InputError comes its message as ``error``, which is None otherwise.
+    """
+    head = {"rev": read_revision(question), "error": None}
+    try:
+        if inspect.iscoroutinefunction(reply):
+            return head | await reply(question)
+        return head | await asyncio.to_thread(reply, question)
+    except InputError as error:
+        return head | {"error": str(error)}
+
+
+def _connect(
+    component: gr.HTML,
+    name: str,
+    reply_to: Callable[[str], Reply],
+    into: gr.HTML | None = None,
+    alone: bool = False,
+) -> None:
+    async def on_event(event: gr.EventData, request: gr.Request) -> Answer:
+        return await answered(reply_to(str(request.session_hash or "")), payload(event))
+
+    getattr(component, name)(
+        on_event,
+        None,
+        component if into is None else into,
+        show_progress="hidden",
+        trigger_mode="multiple",
+        concurrency_limit=1 if alone else None,
+        # Answered in the response itself. The queue costs two requests and up to 40 ms, and what
+        # it orders has an order already: the model thread's own (app/serving/batcher.py).
+        queue=alone,
+        api_visibility="private",
+    )

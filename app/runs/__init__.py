@@ -1,0 +1,1 @@
+"""Training runs as the page sees them: started, queued, watched, explained, given away."""

@@ -1,0 +1,340 @@
+"""The model card (README.md) of an exported run: what it is, what it read, how to open it.
+
+Written from the run's own files, so every figure can be found there. It names texts, it never
+quotes them, and no path of this machine stands in it. No Gradio, no PyTorch in it.
+"""
+
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from app.runs import config as run_config
+from app.runs.card_open import opening, scores
+from app.runs.runs import Runs
+from core_models import InputError
+from core_models.training.folder import RunFolder, read_json
+from core_models.training.settings import ASSETS
+
+_DEPTH = 8
+"""Runs that began with runs: how far back their starts are followed."""
+RECIPE = "recipe.json"
+"""The run's settings, in the folder of its model."""
+_STARTS = (
+    ("model", "checkpoint"),
+    ("model", "encoder_from"),
+    ("generator", "encoder_from"),
+    ("distillation", "teacher"),
+)
+_PURPOSES = {
+    "masked_token": "fill hidden pieces of a text",
+    "next_sentence": "tell whether the second text followed the first",
+    "sentence_order": "tell whether two neighbouring texts are in their order",
+    "span_boundary": "fill hidden spans from the two pieces beside them",
+    "permutation": "predict pieces in any order",
+    "replaced_token": "tell which pieces were replaced",
+    "causal": "predict the next piece",
+    "distillation": "give the answers of a larger model",
+    "classify": "give a text one of its labels",
+    "regress": "give a text, or a pair, a score",
+    "similarity": "place two texts so that their cosine is their similarity",
+    "tag": "give every word a tag",
+    "span": "find the answer to a question in a text",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Card:
+    """What is told of one run at one step."""
+
+    title: str
+    run: str
+    recipe: Mapping[str, Any]
+    """The run's settings with names in place of paths."""
+    status: Mapping[str, Any]
+    evaluation: Mapping[str, Any]
+    """Of the finished model; empty for a checkpoint."""
+    record: Mapping[str, Any]
+    """The last report up to the step."""
+    held_out: Mapping[str, Any]
+    """Figures on texts or rows that were not learnt, by name, with the step in ``step``."""
+    step: int
+    starts: tuple[tuple[str, str], ...]
+    """Shipped models that it began with, each with its licence."""
+
+    @classmethod
+    def of(cls, runs: Runs, folder: RunFolder, step: int, *, final: bool) -> "Card":
+        """Read a run folder."""
+        run = folder.path.name
+        recipe = portable(runs.as_form(run))
+        evaluation = read_json(folder.path / "evaluation.json") if final else {}
+        records = [record for record in folder.metrics() if record["step"] <= step]
+        measured = [r for r in records if any(n.startswith("validation_") for n in r)]
+        figures = evaluation.get("held_out") or evaluation.get("metrics")
+        if figures:
+            held_out = {"step": evaluation.get("steps", step), **figures}
+        else:
+            last = measured[-1] if measured else {}
+            held_out = {
+                name.removeprefix("validation_"): value
+                for name, value in last.items()
+                if name == "step" or name.startswith("validation_")
+            }
+        return cls(
+            title=str(recipe.get("name") or run),
+            run=run,
+            recipe=recipe,
+            status=folder.status(),
+            evaluation=evaluation,
+            record=records[-1] if records else {},
+            held_out=held_out,
+            step=step,
+            starts=tuple(sorted(_starts(runs, run, _DEPTH).items())),
+        )
+
+    @property
+    def task(self) -> Mapping[str, Any]:
+        """Facts about the labelled set of a fine-tuning, {} for a pretraining."""
+        found = self.status.get("task")
+        return found if isinstance(found, Mapping) else {}
+
+    def text(
+        self,
+        config: Mapping[str, Any],
+        top: str,
+        *,
+        generator: bool = False,
+        beside: Collection[str] = (),
+    ) -> str:
+        """The card of one of the folders.
+
+        Args:
+            config: its config.json.
+            top: its name in the zip.
+            generator: whether it is the model that filled masks for the other one.
+            beside: kinds of all the folders in the zip.
+        """
+        title = f"{_line(self.title)}: generator" if generator else _line(self.title)
+        parts = [
+            ["---", "library_name: transformers", "tags:", "- cloze", "---"],
+            [f"# {title}"],
+            *self._purpose(generator),
+            ["| | |", "|---|---|", *(f"| {key} | {value} |" for key, value in self._facts(config))],
+            ["## Data", "", *self._data()],
+            ["## Held-out figures", "", *self._figures(generator)],
+            [
+                *("## Open it", ""),
+                *opening(config, top, generator=generator, beside=beside),
+                *scores(self.task, config),
+            ],
+            ["## Repeat it", "", *self._repeat(top, generator)],
+            ["## Licence", "", *self._licence()],
+        ]
+        return "\n\n".join("\n".join(part) for part in parts) + "\n"
+
+    def _purpose(self, generator: bool) -> list[list[str]]:
+        names = dict(self.status.get("objectives") or {})
+        if generator:
+            said = "It filled hidden pieces for the model beside it, which learnt to find them."
+        else:
+            goals = [_PURPOSES.get(name, name.replace("_", " ")) for name in names]
+            said = f"It learnt to {', and to '.join(goals)}." if goals else ""
+        about = _line(str(self.recipe.get("description") or ""))
+        labels = [_line(str(label)) for label in self.task.get("labels") or []]
+        told = [f"Labels: {', '.join(labels)}."] if labels and not generator else []
+        return [part for part in ([about], [said, *told]) if any(part)]
+
+    def _facts(self, config: Mapping[str, Any]) -> list[tuple[str, str]]:
+        steps = int(self.status.get("steps") or self.step)
+        done = "" if self.step >= steps else f" of {steps:,}: the training had not ended"
+        best = self.evaluation.get("best_epoch")
+        rows = [
+            ("architecture", f"`{(config.get('architectures') or ['?'])[0]}`"),
+            ("family", str(self.status.get("family") or config.get("model_type"))),
+            ("objectives", _weights(self.status.get("objectives") or {})),
+            ("steps", f"{self.step:,}{done}"),
+            ("epoch whose weights these are", "" if best is None else str(best)),
+            ("tokens read", _count(self.record.get("tokens", self.evaluation.get("tokens")))),
+            ("training time", _time(self.record.get("seconds", self.evaluation.get("seconds")))),
+            ("machine", self._machine()),
+            ("began with", ", ".join(name for name, _ in self.starts)),
+        ]
+        return [(key, value) for key, value in rows if value]
+
+    def _machine(self) -> str:
+        environment = self.status.get("environment") or {}
+        threads, device = environment.get("threads"), environment.get("device")
+        if device == "cpu" and threads:
+            return f"{threads} CPU thread{'' if threads == 1 else 's'}"
+        return str(device or "")
+
+    def _data(self) -> list[str]:
+        wanted = self.recipe.get("data") or {}
+        lines = [f"- {_code(name)}" for name in _texts(self.recipe)]
+        if wanted.get("dataset"):
+            lines.append(f"- {_code(str(wanted['dataset']))} of the library `datasets`")
+        data = self.status.get("data") or {}
+        if self.task:
+            train, dev = (self.task.get(part) or {} for part in ("train", "dev"))
+            rows = f"{_count(train.get('rows'))} rows to learn from"
+            lines.append(f"- {rows}, {_count(dev.get('rows'))} to measure on")
+        elif data:
+            lines += [
+                f"- {_count(data.get('documents'))} documents, {_count(data.get('tokens'))} pieces,"
+                f" a vocabulary of {_count(data.get('vocabulary'))}",
+                f"- {_count(data.get('held_out_documents'))} more documents held out",
+            ]
+        return [*lines, "", "This card names the texts; what stands in them is not part of it."]
+
+    def _figures(self, generator: bool) -> list[str]:
+        names = [n for n, v in self.held_out.items() if n != "step" and isinstance(v, int | float)]
+        if "replaced_token" in (self.status.get("losses") or {}):
+            names = [name for name in names if name.startswith("masked_token") == generator]
+        if not names:
+            return ["Nothing was measured up to this step."]
+        where = "rows" if self.task else "documents"
+        lines = [f"On the held-out {where}, at step {int(self.held_out['step']):,}:", ""]
+        lines += ["| measure | value |", "|---|---:|"]
+        lines += [f"| {name.replace('_', ' ')} | {self.held_out[name]:.4f} |" for name in names]
+        return [*lines, *self._baselines(names)]
+
+    def _baselines(self, names: Collection[str]) -> list[str]:
+        main = self.task.get("main")
+        if self.task:
+            found = {
+                _line(str(each["title"])): each["metrics"].get(main)
+                for each in self.task.get("baselines") or []
+            }
+            said = f"What can be had without this training ({str(main).replace('_', ' ')}):"
+        else:
+            titles = {
+                "uniform": "knowing nothing",
+                "unigram_entropy": "knowing only how frequent each piece is",
+            }
+            known = self.status.get("baselines") or {}
+            found = {text: known.get(name) for name, text in titles.items()}
+            said = "What a loss over pieces would be (nats) of a model:"
+            over_pieces = ("masked_token_loss", "permutation_loss", "causal_loss")
+            found = found if set(over_pieces) & set(names) else {}
+        rows = [(k, v) for k, v in found.items() if isinstance(v, int | float)]
+        if not rows:
+            return []
+        table = [f"| {title} | {value:.4f} |" for title, value in rows]
+        return ["", said, "", "| baseline | value |", "|---|---:|", *table]
+
+    def _repeat(self, top: str, generator: bool) -> list[str]:
+        where = "in the folder of the model beside this one" if generator else "beside this file"
+        lines = [
+            f"The settings of the run are `{RECIPE}` {where}. In a copy of Cloze, from the folder "
+            "that holds this one:",
+            "",
+            "```",
+            f"python -m core_models.training ./{top}/{RECIPE} --run runs/{self.run}",
+            "```",
+        ]
+        own = [name for name in _texts(self.recipe) if not _shipped_text(name)]
+        names = [part.get(field) for p, field in _STARTS if (part := self.recipe.get(p) or {})]
+        runs = [name for name in names if str(name).startswith("run/")]
+        if own:
+            said = ", ".join(map(_code, own))
+            lines += ["", f"It reads files that are not part of Cloze: {said}."]
+        if runs:
+            said = ", ".join(_code(str(name)) for name in runs)
+            lines += ["", f"It begins with a model of another run ({said}): name its folder there."]
+        return lines
+
+    def _licence(self) -> list[str]:
+        lines = [
+            "No licence is given here: whoever trained this model chooses one and writes it into "
+            "the first lines of this file.",
+        ]
+        for name, licence in self.starts:
+            lines += ["", f"It began with the shipped model `{name}`, whose licence is {licence}."]
+        names = _texts(self.recipe)
+        if any(_shipped_text(name) for name in names):
+            lines += ["", "The shipped texts and sets (Primer, Atlas) are CC0."]
+        if any(not _shipped_text(name) for name in names):
+            lines += ["", "The licences of the other texts that it read may have a say, too."]
+        return lines
+
+
+def portable(recipe: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings without the folders of this machine: of an absolute path its last part stays."""
+    values = dict(recipe)
+    run_config.replace_strings(values, _short)
+    return values
+
+
+def _short(text: str) -> str:
+    path = Path(text)
+    if not path.is_absolute() and not re.match(r"[A-Za-z]:[\\/]|~", text):
+        return text
+    parts = [part for part in re.split(r"[\\/]", text) if part and part not in ("model", "~")]
+    return parts[-1] if parts else "model"
+
+
+def _texts(recipe: Mapping[str, Any]) -> list[str]:
+    data, task = recipe.get("data") or {}, recipe.get("task") or {}
+    parts = ("texts", "training_only", "held_out_texts")
+    names = [name for part in parts for name in data.get(part) or []]
+    return [str(name) for name in [*names, task.get("set"), task.get("dev")] if name]
+
+
+def _shipped_text(name: str) -> bool:
+    return name.startswith(("primer/", "atlas/")) or ("/" not in name and "." not in name)
+
+
+def _starts(runs: Runs, run: str, depth: int) -> dict[str, str]:
+    """Shipped models at the beginning of a run, with their licences; runs between are followed."""
+    found: dict[str, str] = {}
+    try:
+        config = runs.as_form(run)
+    except InputError:
+        return found  # deleted since
+    for part, field in _STARTS:
+        name = str((config.get(part) or {}).get(field) or "")
+        if name.startswith("run/") and depth:
+            found |= _starts(runs, name.split("/")[1], depth - 1)
+        elif name and (licence := _licence_of(name)):
+            found[name] = licence
+    return found
+
+
+def _licence_of(name: str) -> str | None:
+    """What the card of a shipped model names; None for what is not shipped."""
+    if not re.fullmatch(r"[\w.-]+", name) or name.startswith("."):
+        return None
+    try:
+        card = (ASSETS / "models" / name / "README.md").read_text(encoding="utf-8")
+    except OSError:
+        return None
+    named = re.search(r"^license: *(\S+)", card, re.M)
+    return named[1] if named else "named in its own card"
+
+
+def _weights(objectives: Mapping[str, Any]) -> str:
+    names = [
+        name.replace("_", " ") + ("" if weight == 1 else f" (weight {weight:g})")
+        for name, weight in objectives.items()
+    ]
+    return ", ".join(names)
+
+
+def _count(value: Any) -> str:
+    return f"{value:,}" if isinstance(value, int | float) else ""
+
+
+def _time(value: Any) -> str:
+    if not isinstance(value, int | float):
+        return ""
+    return f"{value:.0f} seconds" if value < 120 else f"{value / 60:.0f} minutes"
+
+
+def _code(text: str) -> str:
+    return "`" + " ".join(text.replace("`", "'").split()) + "`"
+
+
+def _line(text: str) -> str:
+    """A text of a visitor on one line, without what Markdown or YAML would read as theirs."""
+    return re.sub(r"([`|<>\[\]*_#\\])", r"\\\1", " ".join(text.split()))

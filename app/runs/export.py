@@ -1,0 +1,252 @@
+"""A run's model as a zip that plain transformers opens: weights, tokenizer, card. No Gradio in it.
+
+Nothing is computed and no PyTorch is loaded: a run folder already holds its models in the format of
+transformers. Weights that lie in several files there are put into one, tensor for tensor.
+"""
+
+import errno
+import json
+import re
+import tempfile
+import time
+import zipfile
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+from urllib.parse import quote
+
+from starlette.responses import StreamingResponse
+from starlette.types import Receive, Scope, Send
+
+from app.runs import card as run_card
+from app.runs import models as run_models
+from app.runs.runs import Runs
+from core_models import InputError
+from core_models.training import durable
+from core_models.training.folder import RunFolder
+from core_models.training.race_folder import RaceFolder
+
+GENERATOR = "generator"
+WEIGHTS = "model.safetensors"
+_LEFT_OUT = (durable.MANIFEST, "README.md", f"{WEIGHTS}.index.json", run_card.RECIPE)
+_CHUNK = 1 << 20
+_TRIES = 3
+_RESERVED = re.compile(r"(?i)(con|prn|aux|nul|com\d|lpt\d)(\..*)?")
+"""Names that Windows keeps for devices."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Saved:
+    """A model that lies in a run folder, and its generator where one lies beside it."""
+
+    step: int
+    model: Path
+    generator: Path | None
+    final: bool
+    """Whether it is the model of a finished run."""
+
+    @property
+    def folders(self) -> dict[str, Path]:
+        """Both folders that there are."""
+        beside = {} if self.generator is None else {GENERATOR: self.generator}
+        return {"model": self.model} | beside
+
+
+def saved(folder: RunFolder, step: int | None = None) -> Saved:
+    """The model that would be exported now.
+
+    Args:
+        folder: of a run.
+        step: a snapshot's; None = the finished model, else that of the last checkpoint.
+
+    Raises:
+        InputError: a race, no model yet, or no such snapshot.
+    """
+    if isinstance(folder, RaceFolder):
+        raise InputError(
+            "A race has several models, so there is no one to export. Train the one that you want "
+            "as a run of its own and export that."
+        )
+    part = "" if step is None else f"step-{step}"
+    path = run_models.model_path(folder, part)
+    if path == folder.model_path:
+        known, final = int(folder.status().get("step") or 0), True
+    else:
+        owner = path if step is not None else path.parent
+        known, final = int(owner.name.removeprefix("step-")), False
+    generator = path.parent / GENERATOR
+    there = step is None and (generator / "config.json").is_file()
+    return Saved(step=known, model=path, generator=generator if there else None, final=final)
+
+
+def available(folder: RunFolder) -> dict[str, int] | None:
+    """Step and bytes of what could be exported now; None where there is nothing."""
+    try:
+        found = saved(folder)
+        sizes = [path.stat().st_size for each in found.folders.values() for path in _files(each)]
+    except (InputError, OSError):
+        return None  # nothing yet, or replaced this very moment
+    return {"step": found.step, "bytes": sum(sizes)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Packed:
+    """A zip in a file that has no name any more: it is gone when it is closed."""
+
+    file: IO[bytes]
+    name: str
+    bytes: int
+
+
+def pack(runs: Runs, run: str, step: int | None = None) -> Packed:
+    """Write the zip; takes as long as copying the model does.
+
+    Args:
+        runs: the service.
+        run: id of a run.
+        step: see :func:`saved`.
+
+    Raises:
+        InputError: there is nothing to export, or no room for it.
+    """
+    folder = runs.folder(run)
+    for _ in range(_TRIES):
+        file: IO[bytes] = tempfile.TemporaryFile(prefix="cloze-export-")  # noqa: SIM115
+        try:
+            found = saved(folder, step)
+            name = stem(str(runs.config(run).get("name") or ""), run)
+            name += "" if found.final else f"-step-{found.step}"
+            _write(file, runs, folder, found, name)
+        except FileNotFoundError:
+            file.close()  # a checkpoint was replaced by the next one while it was read
+        except OSError as error:
+            file.close()
+            if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+                raise InputError(
+                    "The server has no room to pack this model at the moment. Try again later."
+                ) from None
+            raise
+        except BaseException:
+            file.close()
+            raise
+        else:
+            size = file.tell()
+            file.seek(0)
+            return Packed(file=file, name=f"{name}.zip", bytes=size)
+    raise InputError("The model was replaced by a newer one each time it was packed. Try again.")
+
+
+def stem(name: str, run: str) -> str:
+    """A name for people as one that every system takes for a file and a folder."""
+    plain = re.sub(r"[^\w.-]+", "-", name[:60]).strip("-_.")
+    if not plain or _RESERVED.fullmatch(plain):
+        return run
+    return plain
+
+
+def _write(file: IO[bytes], runs: Runs, folder: RunFolder, found: Saved, name: str) -> None:
+    card = run_card.Card.of(runs, folder, found.step, final=found.final)
+    # Weights hardly shrink, and a stored file is written as fast as it is read.
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+        for kind, source in found.folders.items():
+            top = name if kind == "model" else kind
+            config = json.loads((source / "config.json").read_text(encoding="utf-8"))
+            text = card.text(config, top, generator=kind != "model", beside=found.folders.keys())
+            _add_bytes(archive, f"{top}/README.md", text.encode())
+            _add_folder(archive, top, source)
+        recipe = json.dumps(card.recipe, indent=2, ensure_ascii=False) + "\n"
+        _add_bytes(archive, f"{name}/{run_card.RECIPE}", recipe.encode())
+
+
+def _files(folder: Path) -> list[Path]:
+    """What of a model folder goes into a zip."""
+    return sorted(
+        path
+        for path in folder.iterdir()
+        if path.is_file() and path.name not in _LEFT_OUT and not path.name.startswith(".")
+    )
+
+
+def _add_folder(archive: zipfile.ZipFile, top: str, folder: Path) -> None:
+    weights = [path for path in _files(folder) if path.suffix == ".safetensors"]
+    for path in _files(folder):
+        if path not in weights:
+            _add_bytes(archive, f"{top}/{path.name}", path.read_bytes())
+    size, chunks = _whole(weights)
+    _add(archive, f"{top}/{WEIGHTS}", size, chunks)
+
+
+def _add_bytes(archive: zipfile.ZipFile, name: str, content: bytes) -> None:
+    _add(archive, name, len(content), [content])
+
+
+def _add(archive: zipfile.ZipFile, name: str, size: int, chunks: Iterable[bytes]) -> None:
+    about = zipfile.ZipInfo(name, time.localtime()[:6])
+    about.external_attr = 0o644 << 16
+    about.file_size = size  # decides whether the entry needs the form for large files
+    with archive.open(about, "w") as entry:
+        for chunk in chunks:
+            entry.write(chunk)
+
+
+def _whole(paths: list[Path]) -> tuple[int, Iterator[bytes]]:
+    """Size and content of one safetensors file with the tensors of all: headers joined, data after.
+
+    The format: 8 bytes with the length of the header, the header as JSON, the data
+    (https://github.com/huggingface/safetensors#format).
+    """
+    joined: dict[str, Any] = {"__metadata__": {"format": "pt"}}
+    begin, starts = 0, []
+    for path in paths:
+        with path.open("rb") as file:
+            length = int.from_bytes(file.read(8), "little")
+            header: Mapping[str, Any] = json.loads(file.read(length))
+        starts.append(8 + length)
+        for name, about in header.items():
+            if name != "__metadata__":
+                offsets = [begin + place for place in about["data_offsets"]]
+                joined[name] = about | {"data_offsets": offsets}
+        begin += path.stat().st_size - starts[-1]
+    text = json.dumps(joined, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+
+    def content() -> Iterator[bytes]:
+        yield len(text).to_bytes(8, "little") + text
+        for path, start in zip(paths, starts, strict=True):
+            with path.open("rb") as file:
+                file.seek(start)
+                while chunk := file.read(_CHUNK):
+                    yield chunk
+
+    return 8 + len(text) + begin, content()
+
+
+class Download(StreamingResponse):
+    """A packed model on its way to a browser; its file is closed however that ends."""
+
+    def __init__(self, packed: Packed) -> None:
+        """Nothing is read yet."""
+        plain = packed.name.encode("ascii", "ignore").decode().lstrip("-_.")
+        plain = plain if plain not in ("", "zip") else "model.zip"
+        headers = {
+            "content-length": str(packed.bytes),
+            "content-disposition": f'attachment; filename="{plain}"; '
+            f"filename*=UTF-8''{quote(packed.name)}",
+            "cache-control": "no-store",
+        }
+        super().__init__(_chunks(packed.file), media_type="application/zip", headers=headers)
+        self._file = packed.file
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send it."""
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._file.close()
+
+
+def _chunks(file: IO[bytes]) -> Iterator[bytes]:
+    """Read by a thread, chunk for chunk."""
+    while chunk := file.read(_CHUNK):
+        yield chunk

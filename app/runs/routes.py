@@ -1,0 +1,309 @@
+"""Plain routes under /train for the Train tab.
+
+Not events of Gradio: an event needs its session and its stream, which a restart of the server
+ends, and costs five times as much. A page that polls here goes on by itself when the server is
+back, and so does any number of other pages.
+"""
+
+import asyncio
+import errno
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from app.runs import export as run_export
+from app.runs import form as run_form
+from app.runs import preview as run_preview
+from app.runs import races as run_races
+from app.runs import scrub as run_scrub
+from app.runs import tasks as run_tasks
+from app.serving.ask import whole_number
+from app.runs.config import kind_of
+from app.runs.names import beside
+from app.runs.reports import Reports, plain
+from app.runs.runs import Runs
+from app.serving.session import Session
+from core_models import InputError
+
+PREFIX = "/train"
+TEXTS = f"{PREFIX}/texts"
+HEADER = "x-cloze"
+"""Every change carries this header. Another site's page cannot send it without being asked."""
+OWNER = "x-cloze-owner"
+"""The browser's secret: runs that are made with it can only be changed with it."""
+MOST_OFFSET = 2**53
+FULL = (
+    "The disk of this server is full, so nothing of this was kept. Make room, for example by "
+    "deleting runs, and try again."
+)
+_GLANCE = 0.2
+"""Seconds between two looks whether a page still waits for its answer."""
+_LOG = logging.getLogger("cloze.train")
+
+Answer = Callable[[Request], Awaitable[Any]]
+
+
+class RunRoutes:
+    """One method per route; each gives plain values."""
+
+    def __init__(self, runs: Runs, reports: Reports, session: Session) -> None:
+        self.runs = runs
+        self.reports = reports
+        self.session = session
+        self._packing = asyncio.Lock()
+        self._trying = asyncio.Lock()
+
+    async def form(self, request: Request) -> Any:
+        """What the form offers."""
+        found = await asyncio.to_thread(run_form.describe, self.runs, self.session)
+        return found | {"most_bytes": self.runs.limits.upload}
+
+    async def overview(self, request: Request) -> Any:
+        """Every run in short."""
+        runs = await asyncio.to_thread(self.reports.overview)
+        return {
+            "runs": [run | {"mine": self._mine(run["id"], request)} for run in runs],
+            "enabled": self.runs.enabled,
+            "slots": self.runs.slots,
+        }
+
+    async def live(self, request: Request) -> Any:
+        """One run, with its reports from ``offset`` on."""
+        place = [
+            whole_number(_number(request.query_params.get(name, "0")), name, 0, MOST_OFFSET)
+            for name in ("offset", "generation")
+        ]
+        run = request.path_params["run"]
+        found = await asyncio.to_thread(self.reports.live, run, *place)
+        return found | {"mine": self._mine(run, request)}
+
+    def _mine(self, run: str, request: Request) -> bool:
+        try:
+            return self.runs.may_change(run, request.headers.get(OWNER))
+        except InputError:
+            return False  # deleted since it was listed
+
+    async def race(self, request: Request) -> Any:
+        """The table and the curves of a race."""
+        return await asyncio.to_thread(run_races.live, self.runs, request.path_params["run"])
+
+    async def result(self, request: Request) -> Any:
+        """What a finished fine-tuning was measured at."""
+        return await asyncio.to_thread(run_tasks.result, self.runs, request.path_params["run"])
+
+    async def examples(self, request: Request) -> Any:
+        """Held-out examples of a pretraining run or of one in a race, hardest and easiest."""
+        entrant = request.query_params.get("entrant")
+        return await asyncio.to_thread(self.reports.examples, request.path_params["run"], entrant)
+
+    async def try_out(self, request: Request) -> Any:
+        """What a fine-tuned model says about a text."""
+        values = await _object(request)
+        return await run_tasks.try_out(self.session, self.runs, request.path_params["run"], values)
+
+    async def look(self, request: Request) -> Any:
+        """What a labelled set holds."""
+        values = await _object(request)
+        if (source := values.get("source")) is not None:
+            return await asyncio.to_thread(run_tasks.look_again, self.runs, source)
+        return await asyncio.to_thread(run_tasks.look, self.runs.inbox, values.get("task"))
+
+    async def config(self, request: Request) -> Any:
+        """The config of a run, as the form may send it again; ``full``: with its defaults."""
+        full = request.query_params.get("full", "0") != "0"
+        read = self.reports.settings if full else self.runs.as_form
+        return await asyncio.to_thread(read, request.path_params["run"])
+
+    async def model(self, request: Request) -> Response:
+        """The model of a run as a zip that transformers opens, or that of a snapshot."""
+        text = request.query_params.get("step")
+        step = None if text is None else whole_number(_number(text), "step", 0, MOST_OFFSET)
+        # One after the other: each needs as much room on the disk as its model.
+        async with self._packing:
+            packed = await asyncio.to_thread(
+                run_export.pack, self.runs, request.path_params["run"], step
+            )
+        return run_export.Download(packed)
+
+    async def check(self, request: Request) -> Any:
+        """What a form comes to."""
+        config, texts, source = self._form(await _object(request))
+        kind = kind_of(config)
+        if kind == "race":
+            return await asyncio.to_thread(run_races.check, self.runs, config, texts, source)
+        check = run_tasks.check if kind == "task" else run_form.check
+        return await asyncio.to_thread(check, self.runs, self.session, config, texts, source)
+
+    async def preview(self, request: Request) -> Any:
+        """The first batch of a form, as the model will see it."""
+        values = await _object(request)
+        return await self._try(request, run_preview.first_batch, self.runs, *self._form(values))
+
+    async def estimate(self, request: Request) -> Any:
+        """How long a form would train on this machine."""
+        values = await _object(request)
+        return await self._try(request, run_preview.estimate, self.runs, *self._form(values))
+
+    def _form(self, values: dict[str, Any]) -> tuple[Any, list[Any], str | None]:
+        """Config, ids of texts, and the run that it was copied from.
+
+        A run that has been deleted since is forgotten unless a text of it is named.
+        """
+        config, texts, source = values.get("config"), values.get("texts", []), values.get("source")
+        if not isinstance(texts, list) or len(texts) > 20:
+            raise InputError("texts must be a list of at most 20 ids.")
+        if source is None:
+            return config, texts, None
+        if not isinstance(source, str):
+            raise InputError("source must be the id of a run.")
+        try:
+            self.runs.folder(source)
+        except InputError:
+            if beside(config):
+                raise
+            source = None
+        return config, texts, source
+
+    async def _try(self, request: Request, call: Callable[..., Any], *arguments: Any) -> Any:
+        """One try after the other. Who waits holds no thread, and leaves when its page has gone."""
+        turn = asyncio.ensure_future(self._trying.acquire())
+        ends = time.monotonic() + run_preview.PATIENCE
+        while not turn.done():
+            await asyncio.wait({turn}, timeout=_GLANCE)
+            gone = await request.is_disconnected()
+            if not turn.done() and (gone or time.monotonic() > ends):
+                turn.cancel()
+                raise InputError(run_preview.BUSY)
+        try:
+            return await asyncio.to_thread(call, *arguments)
+        finally:
+            self._trying.release()
+
+    async def send_text(self, request: Request) -> Any:
+        """Keep a text for a run to come; the body is its bytes."""
+        if not self.runs.enabled:
+            raise InputError("Training is switched off on this server.")
+        content = bytearray()
+        async for part in request.stream():
+            content += part
+            if len(content) > self.runs.limits.upload:
+                raise InputError(
+                    f"The text is larger than {self.runs.limits.upload >> 20} MB, the most that "
+                    "this server takes."
+                )
+        name, column = (request.query_params.get(key, "") for key in ("name", "column"))
+        if request.query_params.get("kind") == "labelled":
+            return await asyncio.to_thread(self.runs.inbox.save_labelled, name, bytes(content))
+        column = column[:200] or None
+        return await asyncio.to_thread(self.runs.inbox.save, name, bytes(content), column)
+
+    async def create(self, request: Request) -> Any:
+        """Make a run and start it."""
+        values = await _object(request)
+        config, texts, source = self._form(values)
+
+        def make() -> dict[str, str]:
+            owner = request.headers.get(OWNER)
+            run = self.runs.create(config, texts=texts, source=source, owner=owner)
+            self.runs.start(run)
+            return {"id": run}
+
+        return await asyncio.to_thread(make)
+
+    async def act(self, request: Request) -> Any:
+        """Start, continue, stop or delete a run."""
+        values = await _object(request)
+        run, action = request.path_params["run"], request.path_params["action"]
+        self.runs.check_owner(run, request.headers.get(OWNER))
+        if action == "delete":
+            if values.get("confirm") != run:
+                raise InputError("To delete a run, its id must be given once more.")
+            await asyncio.to_thread(self.runs.delete, run)
+            self.reports.forget(run)
+            return {}
+        if action not in ("start", "stop"):
+            raise InputError(f"There is no action “{action[:20]}”: start, stop or delete.")
+        await asyncio.to_thread(getattr(self.runs, action), run)
+        found = await asyncio.to_thread(self.reports.summary, run)
+        return found | {"mine": True}
+
+    async def guess(self, request: Request) -> Any:
+        """What a snapshot makes of a text: guesses or verdicts, and where it looks."""
+        values = await _object(request)
+        run = request.path_params["run"]
+        return await run_scrub.guess(self.session, self.runs, run, values)
+
+    def routes(self) -> list[Route]:
+        """All of them."""
+        run = PREFIX + "/runs/{run}"
+        get, post = ["GET"], ["POST"]
+        return [
+            Route(f"{PREFIX}/form", _guarded(self.form), methods=get),
+            Route(f"{PREFIX}/runs", _guarded(self.overview), methods=get),
+            Route(run, _guarded(self.live), methods=get),
+            Route(f"{run}/config", _guarded(self.config), methods=get),
+            Route(f"{PREFIX}/check", _guarded(self.check), methods=post),
+            Route(f"{PREFIX}/preview", _guarded(self.preview), methods=post),
+            Route(f"{PREFIX}/estimate", _guarded(self.estimate), methods=post),
+            Route(TEXTS, _guarded(self.send_text), methods=post),
+            Route(f"{PREFIX}/runs", _guarded(self.create), methods=post),
+            Route(f"{run}/model.zip", _guarded(self.model, refused=404), methods=get),
+            Route(f"{run}/race", _guarded(self.race), methods=get),
+            Route(f"{run}/result", _guarded(self.result), methods=get),
+            Route(f"{run}/examples", _guarded(self.examples), methods=get),
+            Route(f"{run}/try", _guarded(self.try_out), methods=post),
+            Route(f"{PREFIX}/look", _guarded(self.look), methods=post),
+            Route(f"{run}/guess", _guarded(self.guess), methods=post),
+            Route(run + "/{action}", _guarded(self.act), methods=post),
+        ]
+
+
+def _guarded(answer: Answer, refused: int = 200) -> Callable[[Request], Awaitable[Response]]:
+    """Answers as JSON; a message for people instead of an error's inside.
+
+    Args:
+        answer: gives plain values, or a whole response.
+        refused: status of a message for people. Not 200 where a browser would save it as a file.
+    """
+
+    async def handle(request: Request) -> Response:
+        if request.method == "POST" and request.headers.get(HEADER) != "train":
+            return JSONResponse({"error": f"The header {HEADER} is missing."}, 403)
+        try:
+            values = await answer(request)
+        except InputError as error:
+            # With status 200: browsers put every other one into their console as a fault.
+            return JSONResponse({"error": str(error)}, refused)
+        except Exception as error:
+            if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+                return JSONResponse({"error": FULL}, refused)
+            _LOG.exception("%s %s", request.method, request.url.path)
+            text = "Something went wrong on the server. Its log says what."
+            return JSONResponse({"error": text}, 500)
+        if isinstance(values, Response):
+            return values
+        # A diverging run writes NaN, which is no JSON: null in its place.
+        return JSONResponse(plain(values), headers={"cache-control": "no-store"})
+
+    return handle
+
+
+async def _object(request: Request) -> dict[str, Any]:
+    try:
+        values = await request.json()
+    except ValueError:
+        raise InputError("The request is not JSON.") from None
+    if not isinstance(values, dict):
+        raise InputError("The request must be an object.")
+    return values
+
+
+def _number(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or len(text) > 16:
+        raise InputError(f"{text[:20]!r} is not a whole number.")
+    return int(text)

@@ -1,0 +1,354 @@
+"""The runs folder: makes, starts, stops and watches training runs. No Gradio, no PyTorch in it.
+
+Each run is a folder that a process of its own writes (docs/training.md). Everything this service
+knows stands in that folder, so a restarted server, or a second one, goes on where this one was:
+
+    queue        waits for a place; holds the time at which it was asked for
+    launch.json  the process started last, from before it writes its own status
+    output.txt   what that process printed
+    texts/       what the visitor sent
+"""
+
+import contextlib
+import re
+import shutil
+import subprocess
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from app.runs import bases as run_bases
+from app.runs import config as run_config
+from app.runs import models as run_models
+from app.runs import owner as run_owner
+from app.runs import process as run_process
+from app.runs.limits import NO_LIMITS, Limits
+from app.runs.names import BESIDE, beside, new_id
+from app.runs.texts import SHIPPED, Inbox, leaves, note_repeated
+from app.runs.watch import keep_looking
+from core_models import InputError
+from core_models.training import durable
+from core_models.training.folder import RunFolder
+from core_models.training.race_folder import RaceFolder
+
+OFF = (
+    "Training is switched off on this server. Run Cloze on a machine of your own to train models: "
+    "`make app`."
+)
+NOT_YOURS = (
+    "This run was not started from this browser, so it can only be looked at here. A server "
+    "started with CLOZE_TRAIN=shared lets every page change every run."
+)
+MOST_RUNS = 200
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
+_ACTIVE = frozenset({"queued", "starting", "running", "stopping"})
+_CONFIGS = ("config.json", "experiment.json")
+"""Of a run and of a race."""
+_PATIENCE = 5.0
+
+
+class Runs:
+    """The runs of one folder.
+
+    Args:
+        root: the folder; made when the first run is.
+        slots: how many may train at once; further ones wait.
+        enabled: False = nothing is made, started or deleted here, only shown.
+        shared: True = every page may change every run, not only the one that made it.
+        limits: of runs from the page.
+        seconds: between two looks at the queue.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        *,
+        slots: int = 1,
+        enabled: bool = True,
+        shared: bool = False,
+        limits: Limits = NO_LIMITS,
+        seconds: float = 1.0,
+    ) -> None:
+        self.root = root.resolve()
+        self.slots = slots
+        self.enabled = enabled
+        self.shared = shared
+        self.limits = limits
+        self.inbox = Inbox(self.root)
+        self.changes = 0  # made by this server: with each, what was read before may be old
+        self._children: list[subprocess.Popen[bytes]] = []
+        self._lock = threading.Lock()
+        self._closed = threading.Event()
+        watch = (self._look, self._closed, seconds)
+        self._thread = threading.Thread(
+            target=keep_looking, args=watch, name="cloze-runs", daemon=True
+        )
+        if enabled:
+            self._thread.start()
+
+    def close(self) -> None:
+        """Stop looking at the queue. Runs go on: they belong to nobody's server."""
+        self._closed.set()
+
+    # --- looking ----------------------------------------------------------------------------
+
+    def ids(self) -> list[str]:
+        """Every run, the newest first."""
+        found = [
+            path.parent
+            for name in _CONFIGS
+            for path in self.root.glob(f"*/{name}")
+            if _ID.fullmatch(path.parent.name)
+        ]
+        return [path.name for path in sorted(found, key=_made, reverse=True)]
+
+    def folder(self, run: Any) -> RunFolder:
+        """The folder of a run; InputError for anything that is no run of this folder."""
+        if isinstance(run, str) and _ID.fullmatch(run):
+            path = self.root / run
+            for kind in (RunFolder, RaceFolder):
+                folder = kind(path)
+                if folder.config_path.is_file() and path.resolve().parent == self.root:
+                    return folder
+        raise InputError(f"There is no run “{str(run)[:60]}”. It may have been deleted.")
+
+    def config(self, run: str) -> dict[str, Any]:
+        """What a run was asked to do, as plain values; {} when it cannot be read."""
+        return run_process.read_json(self.folder(run).config_path)
+
+    def state(self, run: str) -> str:
+        """new, queued, starting, running, stopping, stopped, finished, failed or crashed."""
+        folder = self.folder(run)
+        if (folder.path / "queue").exists():
+            return "queued"
+        state = folder.state()
+        if state == "running":
+            return "stopping" if folder.stop_requested() else state
+        return run_process.silent_state(folder) or state
+
+    def queue(self) -> list[str]:
+        """Runs that wait, the next one first."""
+        return [path.parent.name for path in sorted(self.root.glob("*/queue"), key=_asked)]
+
+    # --- making -----------------------------------------------------------------------------
+
+    def create(
+        self,
+        config: Any,
+        *,
+        texts: Sequence[Any] = (),
+        source: str | None = None,
+        owner: str | None = None,
+    ) -> str:
+        """Make a run and give its id; it does not start yet.
+
+        Args:
+            config: plain values for ``config.json``, or those of a race. Names of models of this
+                folder are written ``run/<id>`` or ``run/<id>/step-<n>``.
+            texts: ids of texts in the inbox; they are added to ``data.texts``. For a fine-tuning
+                the labelled file, and one to measure on.
+            source: run whose own texts are copied, and whose names are allowed once more.
+            owner: secret of the browser that makes it.
+        """
+        self._check_enabled()
+        values = self.checked(config, texts=len(texts), source=source)
+        run_config.spare_a_core(values)
+        kind = RaceFolder if run_config.kind_of(values) == "race" else RunFolder
+        with self._exclusive():
+            if len(self.ids()) >= MOST_RUNS:
+                raise InputError(f"There are {MOST_RUNS} runs already. Delete some first.")
+            run_bases.hold(values, self.root)
+            run = new_id(self.root, values.get("name", ""))
+            path = self.root / f".{run}{durable.ASIDE}"
+            path.mkdir()
+            try:
+                if source is not None:
+                    self.copy_texts(source, values, path)
+                values = run_config.with_texts(values, self.inbox.copy(texts, path))
+                run_config.parse(values)
+                note_repeated(path)
+                if run_config.is_task(values):
+                    run_process.note(path, steps=self.limits.check_rows(values, path))
+                run_owner.note(path, owner)
+                kind.create(path, values)
+                path.replace(self.root / run)
+            except BaseException:
+                shutil.rmtree(path)
+                raise
+        return run
+
+    def checked(self, config: Any, *, texts: int = 0, source: str | None = None) -> dict[str, Any]:
+        """A config from the page with its model names resolved; InputError when it is not good.
+
+        Args:
+            config: plain values.
+            texts: how many texts come from the inbox.
+            source: see :meth:`create`.
+        """
+        allowed = set(SHIPPED)
+        if source is not None:
+            allowed |= {value for _, value in leaves(self.config(source))}
+        values = run_config.checked(
+            config, sent=texts, allowed=allowed, resolve=lambda name: self._resolve(name, allowed)
+        )
+        sent = run_config.with_texts(values, ["sent.csv"] * texts)
+        self.limits.check(run_config.kind_of(values), sent)
+        return values
+
+    def as_form(self, run: str) -> dict[str, Any]:
+        """The config of a run as the page may send it again: models by name, not by path."""
+        values = self.config(run)
+        run_config.replace_strings(values, lambda name: run_models.name_of(name, self.root))
+        return values
+
+    def _resolve(self, name: str, allowed: set[str]) -> str:
+        """``run/<id>`` as a folder, which is then allowed; other names as they are."""
+        if not name.startswith("run/"):
+            return name
+        path = str(self.model_path(name))
+        allowed.add(path)
+        return path
+
+    def copy_texts(self, source: str, values: Any, target: Path) -> None:
+        """Copy what a config still names of the texts that were sent for one run."""
+        own = self.folder(source).path / BESIDE
+        for file in (own / name for name in beside(values) if (own / name).is_file()):
+            (target / BESIDE).mkdir(exist_ok=True)
+            shutil.copy2(file, target / BESIDE)
+
+    # --- models -----------------------------------------------------------------------------
+
+    def model_path(self, name: str) -> Path:
+        """The model folder of ``run/<id>``, ``run/<id>/step-<n>`` or ``run/<race>/<entrant>``."""
+        run, _, part = name.partition("/")[2].partition("/")
+        return run_models.model_path(self.folder(run), part)
+
+    def models(self) -> list[tuple[str, str]]:
+        """Models of runs for the model picker: name and title, newest run first."""
+        folders = []
+        for run in self.ids():
+            with contextlib.suppress(InputError):  # deleted since it was listed
+                folders.append(self.folder(run))
+        return run_models.models(folders)
+
+    # --- starting and stopping --------------------------------------------------------------
+
+    def start(self, run: str) -> None:
+        """Start a run, continue it, or put it into the queue when all places are taken."""
+        self._check_enabled()
+        with self._exclusive():
+            state = self.state(run)
+            if state in _ACTIVE:
+                raise InputError(f"This run is {state} already.")
+            if state == "finished":
+                raise InputError(
+                    "This run has finished. Make a new run from it to train it further."
+                )
+            folder = self.folder(run)
+            folder.clear_stop()
+            run_process.note(folder.path, late=0)
+            durable.write_text(folder.path / "queue", repr(time.time()))
+            self._fill_slots()
+
+    def stop(self, run: str) -> None:
+        """Ask a run to save and stop after its current step, or take it out of the queue."""
+        self._check_enabled()
+        with self._exclusive():
+            state = self.state(run)
+            folder = self.folder(run)
+            if state == "queued":
+                (folder.path / "queue").unlink()
+            elif state in ("starting", "running"):
+                folder.request_stop()
+            elif state == "stopping":
+                raise InputError("This run is stopping already: it saves first.")
+            else:
+                raise InputError(f"This run is not at work: it is {state}.")
+
+    def delete(self, run: str) -> None:
+        """Remove a run with everything it learned."""
+        self._check_enabled()
+        with self._exclusive():
+            state = self.state(run)
+            if state in _ACTIVE:
+                raise InputError(f"This run is {state}. Stop it first.")
+            run_bases.check_unused(self, run)
+            with self.folder(run).lock():
+                durable.remove_folder(self.root / run)
+            run_process.sweep(self.root)
+
+    def may_change(self, run: str, token: Any) -> bool:
+        """Whether a browser with this secret may start, stop and delete a run."""
+        return self.shared or run_owner.owns(self.folder(run).path, token)
+
+    def check_owner(self, run: str, token: Any) -> None:
+        """InputError for a browser that may not change a run."""
+        self._check_enabled()
+        if not self.may_change(run, token):
+            raise InputError(NOT_YOURS)
+
+    def _check_enabled(self) -> None:
+        if not self.enabled:
+            raise InputError(OFF)
+
+    @contextlib.contextmanager
+    def _exclusive(self) -> Iterator[None]:
+        """Only one change at a time, in this server and in any other over the same folder."""
+        self.root.mkdir(parents=True, exist_ok=True)
+        with self._lock:
+            deadline = time.monotonic() + _PATIENCE
+            while True:
+                with durable.exclusive(self.root / ".lock") as held:
+                    if held:
+                        try:
+                            yield
+                        finally:
+                            self.changes += 1
+                        return
+                if time.monotonic() > deadline:
+                    raise InputError("Another server changes the runs right now. Try again.")
+                time.sleep(0.02)
+
+    # --- processes --------------------------------------------------------------------------
+
+    def _look(self) -> None:
+        self._children = [child for child in self._children if child.poll() is None]
+        if self.limits.minutes is not None:
+            self._stop_late(60.0 * self.limits.minutes)
+        if self.queue():
+            with self._exclusive():
+                self._fill_slots()
+
+    def _stop_late(self, seconds: float) -> None:
+        """Stop what has trained for longer than is allowed."""
+        for run in self.ids():
+            with contextlib.suppress(InputError, OSError):
+                folder = self.folder(run)
+                began = run_process.begun_here(folder)
+                if began and time.time() - began > seconds and self.state(run) == "running":
+                    folder.log("stopped: this server allows no longer")
+                    run_process.note(folder.path, late=round(seconds / 60))
+                    folder.request_stop()
+
+    def _fill_slots(self) -> None:
+        waiting = self.queue()
+        busy = sum(self.state(run) in ("starting", "running", "stopping") for run in self.ids())
+        for run in waiting[: max(0, self.slots - busy)]:
+            self._children.append(run_process.launch(self.root / run))
+            (self.root / run / "queue").unlink()
+
+
+def _made(path: Path) -> float:
+    for name in _CONFIGS:
+        with contextlib.suppress(OSError):
+            return (path / name).stat().st_mtime
+    return 0.0
+
+
+def _asked(path: Path) -> float:
+    try:
+        return float(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return 0.0

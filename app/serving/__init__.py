@@ -1,0 +1,1 @@
+"""What answers: the session with its models, the server, limits and checks."""

@@ -1,0 +1,61 @@
+"""What the page says about a model: its heads, its size, what it read and how well it answers."""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import core_models as cm
+from app.serving.examples import examples_of
+from core_models.evaluation.language import language_of
+from core_models.prediction.passes import KINDS
+from core_models.zoo.badges import badges
+
+FIGURES = "evaluation.json"
+
+
+def card(model: cm.Model, folder: Path, description: str) -> dict[str, Any]:
+    """The card of a model as plain values.
+
+    Args:
+        model: Loaded from ``folder``.
+        folder: Model folder; ``evaluation.json`` in it (of the shipped set) gives the figures.
+        description: A sentence about it, ``""`` for none.
+    """
+    config = model.config
+    return {
+        "family": config.family,
+        "layers": config.steps,
+        "width": config.width,
+        "parameters": sum(p.numel() for p in model.parameters()),
+        "vocabulary": model.tokenizer.vocabulary,
+        "longest": model.longest,
+        "description": description,
+        "language": language_of(model.tokenizer),
+        "examples": examples_of(model),
+        "fills": next((kind for head, kind in KINDS.items() if head in model.heads), None),
+        "judges": "replaced_token" in model.heads,
+        "heads": [asdict(badge) for badge in badges(folder)],
+        **_figures(folder),
+    }
+
+
+def _figures(folder: Path) -> dict[str, Any]:
+    """Tokens read, what sets the training apart, and held-out figures, where they are known."""
+    try:
+        found = json.loads((folder / FIGURES).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {"tokens": None, "note": "", "figures": [], "text_pairs": None}
+    run = found.get("run", {})
+    figures = [
+        ("hidden words right", found.get("words", {}).get("accuracy")),
+        ("minimal pairs right", found.get("minimal_pairs", {}).get("accuracy")),
+        ("pairs of texts told right", found.get("text_pairs", {}).get("accuracy")),
+        ("replaced tokens found", found.get("forgeries", {}).get("found")),
+    ]
+    return {
+        "tokens": run.get("tokens"),
+        "note": run.get("note", ""),
+        "figures": [[what, share] for what, share in figures if isinstance(share, float)],
+        "text_pairs": found.get("text_pairs"),
+    }

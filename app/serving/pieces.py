@@ -1,0 +1,107 @@
+"""A sentence in the pieces of a model, and the marks that fit on them."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from app.serving.ask import Mark
+from core_models import InputError, Model
+from core_models.tokenizer import Encoding, Tokenizer
+
+BEFORE_MARK = re.compile(
+    r"(?<=\S)\s+(?=([.,;:!?\u2026\u3002\uff0c\uff1b\uff1a\uff01\uff1f])(?:\s|$))"
+)
+"""A blank between a word and the mark after it, as texts have that were cut into words before."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SentenceToken:
+    """One piece of a sentence as the page shows it."""
+
+    position: int
+    id: int
+    piece: str
+    """Raw piece of the vocabulary ("##ing")."""
+    text: str
+    """What stands in the sentence there, in the visitor's own spelling, without blanks around it
+    (byte-level pieces begin with one)."""
+    start: int
+    end: int
+    """Characters (code points) of the text: [start, end)."""
+    word: int | None
+    """Word group; None for [CLS] and [SEP]."""
+    special: bool
+    masked: bool
+    """[MASK] written in the text."""
+    unknown: bool
+    """The vocabulary has no piece for it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sentence:
+    """A text in the pieces of one model."""
+
+    text: str
+    model: str
+    tokens: tuple[SentenceToken, ...]
+    truncated: bool
+    """Pieces beyond the model's longest input were cut off."""
+    blank: str | None = None
+    """See :func:`blank_note`."""
+
+
+def sentence_tokens(encoding: Encoding, tokenizer: Tokenizer) -> tuple[SentenceToken, ...]:
+    """The pieces of an encoding with what stands in the text at their place."""
+    tokens = []
+    for position, (start, end) in enumerate(encoding.offsets):
+        index = encoding.ids[position]
+        written = encoding.text[start:end]
+        tokens.append(
+            SentenceToken(
+                position=position,
+                id=index,
+                piece=encoding.pieces[position],
+                text=written.strip() or tokenizer.display(index),
+                start=start,
+                end=end,
+                word=encoding.words[position],
+                special=encoding.special[position],
+                masked=index == tokenizer.mask_id,
+                unknown=index == tokenizer.unknown_id,
+            )
+        )
+    return tuple(tokens)
+
+
+def blank_note(encoding: Encoding, model: Model) -> str | None:
+    """What to know of a blank before a mark, if the model reads other pieces than without it.
+
+    Byte-level and unigram vocabularies do: few texts have such blanks, and what stands alone there
+    is seldom a mark.
+    """
+    found = BEFORE_MARK.search(encoding.text)
+    if found is None or model.encode([BEFORE_MARK.sub("", encoding.text)])[0].ids == encoding.ids:
+        return None
+    return (
+        f"To this model the blank before “{found[1]}” is part of the text, as in few that it has "
+        "read: without it, its answers may be others."
+    )
+
+
+def check_marks(marks: Sequence[Mark], encoding: Encoding, tokenizer: Tokenizer) -> None:
+    """Refuse marks that the text or the vocabulary has no place for."""
+    for mark in marks:
+        if mark.position >= len(encoding):
+            raise InputError(
+                f"Position {mark.position} is beyond the text, which has {len(encoding)} pieces "
+                f"(0 to {len(encoding) - 1})."
+            )
+        if encoding.special[mark.position]:
+            raise InputError(
+                f"Position {mark.position} is {encoding.pieces[mark.position]}, which cannot be "
+                "hidden; choose a word."
+            )
+        if mark.piece is not None and mark.piece >= tokenizer.vocabulary:
+            raise InputError(
+                f"Piece {mark.piece} is outside the vocabulary (0 to {tokenizer.vocabulary - 1})."
+            )

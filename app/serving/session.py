@@ -1,0 +1,350 @@
+"""The one service behind the page and its endpoints. No Gradio in it.
+
+It checks what is asked, loads each model once, runs all of them on one thread (see
+``batcher``) and remembers results by the content of the question, so nothing is kept per
+visitor and handlers stay stateless.
+"""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Sequence
+from concurrent.futures import CancelledError, Future
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import count
+from pathlib import Path
+from threading import Lock
+from typing import Any, Protocol
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+import core_models as cm
+from app.serving import draws, model_titles
+from app.serving.ask import MOST_SEED, Ask, clean_rate, clean_text, whole_number
+from app.serving.batcher import Batcher
+from app.serving.cache import Cache
+from app.serving.cores import Cores
+from app.serving.draws import Draw
+from app.serving.model_card import card
+from app.serving.pieces import Sentence, SentenceToken, blank_note, check_marks, sentence_tokens
+from core_models import InputError, prediction
+from core_models.model import heads_of
+
+CACHE_BYTES = 256 << 20
+RUN_PREFIX = "run/"
+GENERATOR = "-generator"
+"""Ending of the name of the generator that is shipped beside a discriminator."""
+MOST_RUN_MODELS = 12
+"""Models of runs in memory at a time; they are small, but a run may have a dozen snapshots."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AttentionResult:
+    """Where each piece of a sentence looks."""
+
+    tokens: tuple[SentenceToken, ...]
+    seen: tuple[str, ...]
+    """The pieces that the model saw, marks applied, as people read them."""
+    probabilities: NDArray[np.float32]
+    """[layers, heads, L, L]; each row sums to 1."""
+
+
+class Library(Protocol):
+    """Where models of training runs are found (:class:`app.runs.runs.Runs`)."""
+
+    def models(self) -> list[tuple[str, str]]:
+        """Names and titles."""
+
+    def model_path(self, name: str) -> Path:
+        """The folder of a name now; InputError for one that is not there."""
+
+
+class Session:
+    """Models, results and the thread that computes them.
+
+    Args:
+        threads: most cores for the model thread (see ``cores``); None leaves torch's own
+            choice. Set once per process, as torch keeps one number for all models.
+        library: models of training runs, whose names begin with ``run/``; None = there are none.
+    """
+
+    def __init__(
+        self,
+        *,
+        threads: int | None = None,
+        cache_bytes: int = CACHE_BYTES,
+        library: Library | None = None,
+    ) -> None:
+        if threads is not None:
+            torch.set_num_threads(threads)
+        self.cores = Cores()
+        self.library = library
+        self._infos: dict[str, cm.ModelInfo] = {}
+        self._loaded: dict[str, cm.Model] = {}
+        self._cards: dict[Path, dict[str, Any]] = {}
+        self._run_heads: dict[Path, tuple[str, ...]] = {}
+        self._of_runs: OrderedDict[Path, cm.Model] = OrderedDict()
+        self._numbers: WeakKeyDictionary[cm.Model, int] = WeakKeyDictionary()
+        self._counter = count()
+        self._loading = Lock()
+        self._cache = Cache(cache_bytes)
+        self._running: dict[Hashable, Future[Any]] = {}
+        self._batcher = Batcher(self._run)
+
+    def close(self) -> None:
+        """End the model thread."""
+        self._batcher.close()
+
+    # --- models -----------------------------------------------------------------------------
+
+    def models(self) -> list[cm.ModelInfo]:
+        """The models that visitors may use."""
+        with self._loading:
+            if not self._infos:
+                self._infos = {info.name: info for info in cm.models()}
+            return list(self._infos.values())
+
+    def model(self, name: str) -> cm.Model:
+        """A model by name, loaded on first use; InputError for any name that is not listed.
+
+        Folders and hub ids are refused: visitors choose from the list, never from the disk.
+        """
+        if (place := self._place(name)) is not None:
+            return self._model_of_run(place)
+        with self._loading:
+            if name not in self._infos:
+                self._infos = {info.name: info for info in cm.models()}
+            if name not in self._infos:
+                known = ", ".join(self._infos) or "none is installed"
+                raise InputError(f"There is no model “{name[:60]}” here. Known models: {known}.")
+            if name not in self._loaded:
+                self._loaded[name] = self._load(name)
+            return self._loaded[name]
+
+    def choices(self) -> list[tuple[str, str]]:
+        """Title and name of every model for the picker; those of runs come last."""
+        shipped = [(model_titles.title_of(info), info.name) for info in self.models()]
+        runs = self.library.models() if self.library else []
+        return [*shipped, *((self._run_title(name, title), name) for name, title in runs)]
+
+    def _run_title(self, name: str, title: str) -> str:
+        """The title of a run's model and the heads that it has."""
+        try:
+            place = self._place(name)
+            if place is not None and place not in self._run_heads:
+                self._run_heads[place] = heads_of(place)
+        except (InputError, OSError):
+            return title  # it was replaced or deleted a moment ago
+        return title if place is None else model_titles.with_heads(title, self._run_heads[place])
+
+    def card(self, name: str) -> dict[str, Any]:
+        """What the page says about a model (``model_card``), read once for each folder."""
+        model = self.model(name)
+        place = self._place(name)
+        info = self._infos.get(name)
+        folder = place if place is not None else info.folder if info else Path()
+        if folder not in self._cards:
+            beside = {"generator": name + GENERATOR if name + GENERATOR in self._infos else None}
+            self._cards[folder] = card(model, folder, info.description if info else "") | beside
+        return self._cards[folder]
+
+    def number(self, model: cm.Model) -> int:
+        """A number of its own for each loaded model; the newest one of a run changes its."""
+        return self._numbers.setdefault(model, next(self._counter))
+
+    def has_generator(self, name: str) -> bool:
+        """Whether a generator lies beside the model of this name."""
+        if (place := self._place(name)) is not None:
+            return place.with_name("generator").is_dir()
+        return name + GENERATOR in [info.name for info in self.models()]
+
+    def generator_of(self, name: str) -> cm.Model:
+        """The generator that was trained beside a discriminator; InputError where none lies."""
+        if not self.has_generator(name):
+            raise InputError(f"No generator lies beside {name[:60]}.")
+        if (place := self._place(name)) is not None:
+            return self._model_of_run(place.with_name("generator"))
+        return self.model(name + GENERATOR)
+
+    def _place(self, name: str) -> Path | None:
+        """The folder of a run's model now; None for a name of another kind."""
+        if self.library is None or not name.startswith(RUN_PREFIX):
+            return None
+        return self.library.model_path(name)
+
+    def _model_of_run(self, place: Path) -> cm.Model:
+        with self._loading:
+            if place not in self._of_runs:
+                try:
+                    self._of_runs[place] = self._load(place)
+                except OSError:
+                    raise InputError(
+                        "This checkpoint has just been replaced by a newer one. Try again."
+                    ) from None
+            self._of_runs.move_to_end(place)
+            while len(self._of_runs) > MOST_RUN_MODELS:
+                self._of_runs.popitem(last=False)
+            return self._of_runs[place]
+
+    def _load(self, place: str | Path) -> cm.Model:
+        model = cm.load(place)
+        self.cores.watch(model)
+        return model
+
+    def warm(self, name: str) -> None:
+        """Load a model and run it once, so that the first visitor does not wait for that."""
+        try:
+            model = self.model(name)
+            self._batcher.submit(("fill", model.name), Ask(text="[MASK]", model=name)).result()
+        except (InputError, CancelledError):
+            return
+
+    # --- questions --------------------------------------------------------------------------
+
+    async def tokenize(self, text: str, model: str) -> Sentence:
+        """A text in the pieces of a model."""
+        return await asyncio.to_thread(self.sentence, text, model)
+
+    async def random_mask(
+        self, text: str, model: str, *, seed: int, rate: float = 0.15, kind: str = "uniform"
+    ) -> Draw:
+        """A random masking as in pretraining (see :func:`app.serving.draws.draw`)."""
+        text = clean_text(text)
+        seed = whole_number(seed, "seed", 0, MOST_SEED)
+        rate = clean_rate(rate)
+        kind = draws.clean_kind(kind)
+        return await asyncio.to_thread(self._draw, text, model, seed, rate, kind)
+
+    async def fill(self, ask: Ask) -> prediction.FillResult:
+        """The model's candidates for every marked position and every [MASK] in the text."""
+        result: prediction.FillResult = await self._answer("fill", ask)
+        return result
+
+    async def attention(self, ask: Ask) -> AttentionResult:
+        """The attention of every head over the sentence with its marks applied."""
+        result: AttentionResult = await self._answer("attention", ask)
+        return result
+
+    async def compute(self, work: Callable[[], Any]) -> Any:
+        """Run work of a tab's own on the model thread, without gradients; not remembered."""
+        # A key of its own, so that others wait for this piece of work at most.
+        return await asyncio.wrap_future(self._batcher.submit(("work", work), work))
+
+    async def compute_once(self, key: Hashable, work: Callable[[], Any], cost: int) -> Any:
+        """The same for what is asked again and again, remembered under ``key`` (see `number`).
+
+        Args:
+            key: All that the result depends on.
+            work: What is to be computed.
+            cost: Rough bytes of the result.
+        """
+        if (known := self._cache.get(key)) is not None:
+            return known
+        # As in `_answer`: a class that asks at once shares one piece of work.
+        if (future := self._running.get(key)) is None:
+            future = self._running[key] = self._batcher.submit(("work", work), work)
+            future.add_done_callback(partial(self._keep, key, cost))
+        return await asyncio.shield(asyncio.wrap_future(future))
+
+    # --- inside -----------------------------------------------------------------------------
+
+    async def _answer(self, kind: str, ask: Ask) -> Any:
+        """The cached answer, the one being computed for somebody else, or a new one."""
+        place: Path | str = ask.model
+        if ask.model not in self._loaded:
+            loaded = await asyncio.to_thread(self.model, ask.model)
+            # The newest model of a run changes under its name, so its folder is part of the key.
+            place = self._place(ask.model) or place
+        else:
+            loaded = self._loaded[ask.model]
+        key = (kind, ask, place)
+        if (known := self._cache.get(key)) is not None:
+            return known
+        # No await between looking and entering, so that equal questions share one future.
+        if (future := self._running.get(key)) is None:
+            size = min(loaded.longest, len(ask.text))
+            future = self._running[key] = self._batcher.submit((kind, place), ask, size)
+            future.add_done_callback(partial(self._keep, key, None))
+        # One visitor who leaves must not cancel what others wait for.
+        return await asyncio.shield(asyncio.wrap_future(future))
+
+    def _keep(self, key: Hashable, cost: int | None, future: Future[Any]) -> None:
+        """Remember a good answer; runs on the model thread when a future is done."""
+        if not future.cancelled() and future.exception() is None:
+            found = future.result()
+            self._cache.put(key, found, _cost(found) if cost is None else cost)
+        self._running.pop(key, None)
+
+    def _run(self, key: Any, asks: list[Any]) -> Sequence[Any]:
+        """Answer asks of one kind for one model, or do work; runs on the model thread only."""
+        self.cores.choose_here()
+        kind, place = key
+        if kind == "work":
+            with torch.inference_mode():
+                return [work() for work in asks]
+        model = self._model_of_run(place) if isinstance(place, Path) else self.model(place)
+        with torch.inference_mode():
+            if kind == "fill":
+                return _fill(model, asks)
+            return [_attention(model, ask) for ask in asks]
+
+    def sentence(self, text: str, model: str) -> Sentence:
+        """A text in the pieces of a model, in the calling thread."""
+        text = clean_text(text)
+        loaded = self.model(model)
+        encoding = loaded.encode([text])[0]
+        tokens = sentence_tokens(encoding, loaded.tokenizer)
+        cut, blank = encoding.truncated, blank_note(encoding, loaded)
+        return Sentence(text=text, model=model, tokens=tokens, truncated=cut, blank=blank)
+
+    def _draw(self, text: str, model: str, seed: int, rate: float, kind: str) -> Draw:
+        sentence = self.sentence(text, model)
+        return draws.draw(self.model(model), sentence, seed=seed, rate=rate, kind=kind)
+
+
+def _fill(model: cm.Model, asks: list[Ask]) -> Sequence[prediction.FillResult | InputError]:
+    requests = [
+        prediction.FillRequest(
+            text=ask.text,
+            masks=tuple(mark.position for mark in ask.marks if mark.case == "mask"),
+            replaced={m.position: m.piece for m in ask.marks if m.piece is not None},
+            kept=tuple(mark.position for mark in ask.marks if mark.case == "kept"),
+            top_k=ask.top_k,
+            watch=ask.words,
+        )
+        for ask in asks
+    ]
+    return prediction.fill_many(model, requests)
+
+
+def _attention(model: cm.Model, ask: Ask) -> AttentionResult | InputError:
+    """One sentence at a time: the maps of a batch would hold padding."""
+    try:
+        encoding = model.encode([ask.text])[0]
+        check_marks(ask.marks, encoding, model.tokenizer)
+    except InputError as error:
+        return error
+    ids = list(encoding.ids)
+    for mark in ask.marks:
+        if mark.case == "mask":
+            ids[mark.position] = model.tokenizer.mask_id
+        elif mark.piece is not None:
+            ids[mark.position] = mark.piece
+    trace = cm.Trace(sites=["probabilities"])
+    model.encoder(model.collate([replace(encoding, ids=ids)]), trace)
+    maps = trace.stack("probabilities")[:, 0]  # [layers, H, L, L]
+    return AttentionResult(
+        tokens=sentence_tokens(encoding, model.tokenizer),
+        seen=tuple(model.tokenizer.display(index) for index in ids),
+        probabilities=maps.float().cpu().numpy(),
+    )
+
+
+def _cost(answer: Any) -> int:
+    """Rough bytes of a result."""
+    if isinstance(answer, AttentionResult):
+        return answer.probabilities.nbytes + 1_000 * len(answer.tokens)
+    return 1_000 * len(answer.tokens) + 4_000 * len(answer.predictions)

@@ -1,0 +1,78 @@
+"""What the environment may say about this server."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from app.runs import sources as run_sources
+from app.runs.limits import NO_LIMITS, Limits
+from app.runs.texts import MOST_BYTES
+from core_models import InputError
+
+RUNS = Path(__file__).resolve().parents[2] / "runs"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """Settings of one server, read from environment variables."""
+
+    port: int | None = None
+    """PORT. None = Gradio's own rule: GRADIO_SERVER_PORT, else the first free one from 7860."""
+    host: str | None = None
+    """CLOZE_HOST. None = GRADIO_SERVER_NAME (which a Space sets), else 127.0.0.1."""
+    model: str = "bert-mini"
+    """CLOZE_MODEL, the model that the page opens with."""
+    threads: int | None = None
+    """CLOZE_THREADS, cores that the one model thread may use; None = all."""
+    runs: Path = RUNS
+    """CLOZE_RUNS, the folder with training runs."""
+    slots: int = 1
+    """CLOZE_TRAIN_SLOTS, how many runs may train at once."""
+    training: bool = True
+    """CLOZE_TRAIN, on, off or shared: whether visitors may train models."""
+    shared: bool = False
+    """CLOZE_TRAIN=shared: every page may stop and delete every run."""
+    limits: Limits = NO_LIMITS
+    """CLOZE_TRAIN_STEPS, CLOZE_TRAIN_PARAMETERS, CLOZE_TRAIN_MINUTES and CLOZE_TRAIN_UPLOAD_MB, of
+    one run."""
+
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str] = os.environ) -> Self:
+        """Read the variables; InputError names the one that cannot be used."""
+        run_sources.allowed(environment)
+        most = MOST_BYTES >> 20
+        upload = _number(environment, "CLOZE_TRAIN_UPLOAD_MB", 1, most) or most
+        return cls(
+            port=_number(environment, "PORT", 0, 65_535),
+            host=environment.get("CLOZE_HOST") or None,
+            model=environment.get("CLOZE_MODEL") or cls.model,
+            threads=_number(environment, "CLOZE_THREADS", 1, 1_024),
+            runs=Path(environment.get("CLOZE_RUNS") or RUNS),
+            slots=_number(environment, "CLOZE_TRAIN_SLOTS", 1, 64) or cls.slots,
+            training=_choice(environment, "CLOZE_TRAIN") != "off",
+            shared=_choice(environment, "CLOZE_TRAIN") == "shared",
+            limits=Limits(
+                steps=_number(environment, "CLOZE_TRAIN_STEPS", 1, 10**9),
+                parameters=_number(environment, "CLOZE_TRAIN_PARAMETERS", 1, 10**12),
+                minutes=_number(environment, "CLOZE_TRAIN_MINUTES", 1, 10**6),
+                upload=upload << 20,
+            ),
+        )
+
+
+def _choice(environment: Mapping[str, str], name: str) -> str:
+    text = environment.get(name, "").strip().lower() or "on"
+    if text not in ("on", "off", "shared"):
+        raise InputError(f"{name} is {text!r}; it must be on, off or shared.")
+    return text
+
+
+def _number(environment: Mapping[str, str], name: str, least: int, most: int) -> int | None:
+    text = environment.get(name, "").strip()
+    if not text:
+        return None
+    if not text.isascii() or not text.isdigit() or not least <= int(text) <= most:
+        raise InputError(f"{name} is {text!r}; it must be a whole number from {least} to {most}.")
+    return int(text)

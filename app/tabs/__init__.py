@@ -1,1 +1,0 @@
-"""One file per tab: ``build(shared) -> Controls`` and ``wire(controls, shared, session)``."""
