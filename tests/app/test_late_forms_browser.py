@@ -108,7 +108,7 @@ def test_settings_of_a_run_come_into_its_form_or_not_at_all(cloze, make, runs):
     assert page.get_by_text(f"These are the settings of {second}.").is_visible()
 
 
-OTHER_FORM = """name => import(`/cloze/${name}.js`).then(({ makeForm, makeRaceForm }) => {
+OTHER_FORM = """name => import(`/cloze/app/labs/train/${name}.js`).then(({ makeForm, makeRaceForm }) => {
   window.lateForm = (makeForm ?? makeRaceForm)({ onStarted() {} });
   const host = document.createElement('div');
   host.id = 'late';
@@ -121,7 +121,7 @@ OTHER_FORM = """name => import(`/cloze/${name}.js`).then(({ makeForm, makeRaceFo
 def test_a_form_that_comes_late_changes_nothing_that_was_chosen(cloze):
     page = open_form(cloze)
     held = Held(page, "/train/form$")
-    page.evaluate(OTHER_FORM, "train-form")
+    page.evaluate(OTHER_FORM, "form")
     held.wait()
     # Before there is anything to choose from, a text can be pasted.
     page.fill("#late #train-paste", "A cat sat.")
@@ -141,7 +141,7 @@ def test_a_form_that_comes_late_changes_nothing_that_was_chosen(cloze):
 def test_a_race_has_no_settings_to_change_before_there_is_one(cloze):
     page = open_form(cloze)
     held = Held(page, "/train/form$")
-    page.evaluate(OTHER_FORM, "train-race-form")
+    page.evaluate(OTHER_FORM, "race-form")
     held.wait()
     inert = "document.querySelector('#late #train-race-seed').closest('[inert]') !== null"
     assert page.evaluate(inert)

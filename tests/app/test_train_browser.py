@@ -279,7 +279,7 @@ def test_a_link_to_a_snapshot_opens_it_in_a_fresh_page_without_the_tab(visit, ru
     page.wait_for_selector('.chip[data-position="2"][data-case="mask"]')
     loaded = page.evaluate("performance.getEntriesByType('resource').map(e => e.name)")
     own = [name.rsplit("/", 1)[-1] for name in loaded if "/train" in name]
-    assert own == ["train.js"]
+    assert own == ["index.js"]
     gone = visit(link=f"#text=A+cat+sleeps.&model=run/{run}/step-5").page
     gone.wait_for_function("Cloze.sentence.notes.some((note) => note.includes('step-5'))")
     assert gone.evaluate("Cloze.sentence.text") == "A cat sleeps."
