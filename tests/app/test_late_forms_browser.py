@@ -108,7 +108,8 @@ def test_settings_of_a_run_come_into_its_form_or_not_at_all(cloze, make, runs):
     assert page.get_by_text(f"These are the settings of {second}.").is_visible()
 
 
-OTHER_FORM = """name => import(`/cloze/app/labs/train/${name}.js`).then(({ makeForm, makeRaceForm }) => {
+OTHER_FORM = """name => import(`/cloze/app/labs/train/${name}.js`).then((made) => {
+  const { makeForm, makeRaceForm } = made;
   window.lateForm = (makeForm ?? makeRaceForm)({ onStarted() {} });
   const host = document.createElement('div');
   host.id = 'late';
