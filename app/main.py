@@ -24,6 +24,7 @@ from app.labs.train import lab as train
 from app.labs.why import lab as why
 from app.page import sentence
 from app.page.theme import theme
+from app.parts import figure
 from app.parts.views import view
 from app.runs import shipped as shipped_runs
 from app.runs.reports import Reports
@@ -147,11 +148,17 @@ def launch(settings: Settings | None = None) -> None:
     page.block_thread()
 
 
+def _warm(session: Session, model: str) -> None:
+    """What the first visitor would wait for."""
+    session.warm(model)
+    figure.warm()
+
+
 def start(session: Session, settings: Settings, runs: Runs) -> tuple[gr.Blocks, str]:
     """Start the server in the background; returns the page and its address."""
     reports = Reports(runs)
     page = build(session, settings, reports)
-    Thread(target=session.warm, args=(settings.model,), name="cloze-warm", daemon=True).start()
+    Thread(target=_warm, args=(session, settings.model), name="cloze-warm", daemon=True).start()
     _, address, _ = page.blocks.launch(
         theme=theme(),
         app_kwargs=server.app_kwargs(

@@ -206,7 +206,7 @@ def test_the_core_loads_without_the_page():
 
 def test_the_page_opens_without_what_single_labs_need():
     """Each takes seconds to import; a lab that needs one asks for it when it is used."""
-    heavy = {"sklearn", "scipy", "captum", "seqeval", "transformers", "plotly", "datasets"}
+    heavy = {"sklearn", "scipy", "captum", "seqeval", "transformers", "datasets"}
     code = f"import sys, app.main; print({heavy} & set(sys.modules))"
     assert python("-c", code).stdout.strip() == "set()"
 

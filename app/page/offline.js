@@ -12,7 +12,7 @@
   const PAUSE = 2_000;
   const SOON = 5_000; // milliseconds after which what tabs need is fetched ahead
   // What the header opens, what labs have said, the modules of all views: each a module and its style, if any.
-  const ahead = () => [['page/share-view'], ['page/tour', 'page/tour'], ...window.Cloze.ahead,
+  const ahead = () => [['page/share-view'], ['page/tour', 'page/tour'], ['parts/figure', 'parts/figure'], ...window.Cloze.ahead,
     ...(window.gradio_config?.components ?? [])
       .map(({ props }) => /data-module="([^"]+)"/.exec(props?.html_template ?? '')?.[1]).filter(Boolean).map((name) => [name, name])];
 
@@ -78,7 +78,10 @@
       if (away) return;
       if (looks) style(looks);
       // What fails now is fetched, or missed, when the tab is opened.
-      try { await import(`/cloze/app/${name}.js`); } catch { return; }
+      try {
+        const { ahead: fetchMore } = await import(`/cloze/app/${name}.js`);
+        await fetchMore?.();
+      } catch { return; }
       await new Promise((done) => { (window.requestIdleCallback ?? setTimeout)(done); });
     }
   }

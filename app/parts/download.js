@@ -1,4 +1,4 @@
-// Attention: files and the clipboard.
+// Files and the clipboard.
 
 /** Offer a Blob or a text as a download. */
 export function download(name, content, type) {
@@ -27,4 +27,11 @@ export async function copyText(text, element) {
     selection.addRange(range);
     return false;
   }
+}
+
+/** A cell of a CSV file; one that a spreadsheet would run as a formula gets a quote in front. */
+export function cell(value) {
+  const text = String(value ?? '');
+  const safe = typeof value !== 'number' && /^\s*[=+\-@＝＋－＠]/.test(text) ? `'${text}` : text;
+  return /[",\n\r]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }

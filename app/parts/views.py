@@ -39,16 +39,35 @@ def view(
             whose ``mount(view)`` draws it. It and the style sheet of the same name load when the
             view is first seen, not with the page. None = a script that the page has loaded.
     """
-    place = f' data-module="{module}"' if module else ""
-    listed = ", ".join(f"'{event}'" for event in events)
     return gr.HTML(
         value,
-        html_template=f'<div class="view view-{name}"{place}></div>',
-        js_on_load=_MOUNT.format(name=name, events=listed),
-        apply_default_css=False,
+        **mounted(name, module=module, events=events),
         elem_id=elem_id or f"cloze-{name}",
-        elem_classes=["cloze-view"],
     )
+
+
+def mounted(
+    name: str,
+    *,
+    module: str | None = None,
+    events: Sequence[str] = (),
+    main: bool = False,
+    files: str | None = None,
+) -> dict[str, Any]:
+    """Arguments of ``gr.HTML`` for a part that a script of ours draws; see :func:`view`.
+
+    ``main``: whether it is the main picture of its lab. ``files``: what its saved files are called.
+    """
+    listed = ", ".join(f"'{event}'" for event in events)
+    place = f' data-module="{module}"' if module else ""
+    place += " data-picture" if main else ""
+    place += f' data-files="{files}"' if files else ""
+    return {
+        "html_template": f'<div class="view view-{name}"{place}></div>',
+        "js_on_load": _MOUNT.format(name=name, events=listed),
+        "apply_default_css": False,
+        "elem_classes": ["cloze-view"],
+    }
 
 
 def payload(event: gr.EventData) -> Mapping[str, Any]:

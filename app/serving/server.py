@@ -17,6 +17,7 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from app.parts import figure
 from app.runs import routes as run_routes
 from app.runs import texts as run_texts
 from app.serving import locales
@@ -178,7 +179,7 @@ def app_kwargs(
     """
     links = _links(scripts, styles)
     return {
-        "routes": [*routes, *_catalogues(), *_files()],
+        "routes": [*routes, *_catalogues(), *figure.routes(), *_files()],
         "middleware": [Middleware(Guard), Middleware(Head, links=links, before=before)],
         "lifespan": _staffed,
         "openapi_url": None,

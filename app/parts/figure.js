@@ -1,0 +1,191 @@
+// Plotly figures: one place that loads Plotly, dresses figures in the page's theme and language, and sets a table beside them.
+//
+//   makeFigure({ name, onPick })   a figure among the parts of a view: { root, show(payload | null) }
+//   mount(view)                    the part `Figure` of app/parts/figure.py
+//
+// A payload is what `drawn` of figure.py gives: { data, layout, words }.
+import { cell, download } from './download.js';
+
+const { element, dark, phrase, texts } = window.Cloze;
+const TEXT = texts({
+  numbers: 'The numbers', csv: 'Save as CSV', svg: 'Save as SVG', png: 'Save as PNG', more: 'More rows are in no table.',
+  failed: 'The charts could not be loaded. They are drawn as soon as the server answers.',
+});
+// Plotly's own words, for its buttons.
+const MODEBAR = texts({
+  Zoom: 'Zoom', Pan: 'Pan', 'Zoom in': 'Zoom in', 'Zoom out': 'Zoom out', 'Reset axes': 'Reset axes',
+  'Double-click to zoom back out': 'Double-click to zoom back out',
+});
+
+let loading = null;
+const look = () => fetch('/cloze/plotly-look.json').then((answer) => {
+  if (!answer.ok) throw new Error(String(answer.status));
+  return answer.json();
+});
+
+/** Plotly and the look of all charts, loaded once; a failure is forgotten, so that the next figure tries again. */
+function plotly() {
+  loading ??= look().then((found) => new Promise((done, failed) => {
+    const ready = () => {
+      window.Plotly.register({ moduleType: 'locale', name: 'page', dictionary: MODEBAR, format: {} });
+      done(found);
+    };
+    if (window.Plotly) ready();
+    else document.head.append(element('script', { src: found.script, onload: ready, onerror: failed }));
+  })).catch((error) => { loading = null; throw error; });
+  return loading;
+}
+
+/** Fetched when the page is idle and run with the first chart (offline.js). */
+export async function ahead() {
+  const { script } = await look();
+  await fetch(script);
+}
+
+const lookup = (figure, path) => path.reduce((value, key) => value?.[key], figure);
+
+/** The same figure with the words of the page's language. */
+function spoken({ data, layout, words = [] }) {
+  const figure = structuredClone({ data, layout });
+  for (const [path, told] of words) {
+    const holder = lookup(figure, path.slice(0, -1));
+    if (holder) holder[path.at(-1)] = phrase(told);
+  }
+  return figure;
+}
+
+/** Every colour of the light theme as its twin in the dark. */
+function recoloured(value, twins) {
+  if (typeof value === 'string') return Object.hasOwn(twins, value) ? twins[value] : value;
+  if (Array.isArray(value)) return value.map((each) => recoloured(each, twins));
+  if (value?.constructor !== Object) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, key === 'meta' ? each : recoloured(each, twins)]));
+}
+
+/** theme: 'light', 'dark' or 'print'. */
+function dressed(payload, found, theme) {
+  const figure = spoken(payload);
+  const { data, layout } = theme === 'dark' ? recoloured(figure, found.twins) : figure;
+  return { data, layout: { ...layout, template: found[theme], autosize: true } };
+}
+
+const shown = (value) => {
+  if (typeof value !== 'number') return value ?? '–';
+  if (Number.isInteger(value)) return value.toLocaleString('en');
+  return Math.abs(value) < 1e-4 && value !== 0 ? value.toExponential(2) : String(Number(value.toPrecision(4)));
+};
+
+function makeTwin(name) {
+  const box = element('div', { class: 'figure-scroll', tabindex: '0', role: 'region', 'aria-label': TEXT.numbers });
+  let meta = null;
+  const csv = () => [meta.columns, ...meta.rows].map((row) => row.map(cell).join(',')).join('\r\n');
+  const save = element('button', {
+    type: 'button', class: 'quiet outlined', text: TEXT.csv,
+    onclick: () => download(`${name}.csv`, csv(), 'text/csv;charset=utf-8'),
+  });
+  const root = element('details', { class: 'figure-twin' }, element('summary', { text: TEXT.numbers }), box, save);
+  const fill = () => {
+    if (!root.open || !meta) return;
+    const line = (row) => element('tr', {}, ...row.map((value, n) => (n
+      ? element('td', { class: typeof value === 'number' ? 'number' : undefined }, element('bdi', { text: shown(value) }))
+      : element('th', { scope: 'row' }, element('bdi', { text: shown(value) })))));
+    box.replaceChildren(element('table', {},
+      element('thead', {}, element('tr', {}, ...meta.columns.map((text) => element('th', { scope: 'col', text })))),
+      element('tbody', {}, ...meta.rows.map(line))), meta.left_out ? element('p', { text: TEXT.more }) : '');
+  };
+  root.addEventListener('toggle', fill);
+  return { root, show(found) { meta = found; root.hidden = !found; fill(); } };
+}
+
+const drawers = new Set();
+new MutationObserver(() => { for (const draw of drawers) draw(); }).observe(document.body, { attributes: true, attributeFilter: ['class'] });
+
+/** name: of saved files. onPick({ curve, point, x, y, customdata }): a mark was clicked. */
+export function makeFigure({ name = 'figure', onPick = null } = {}) {
+  const plot = element('div', { class: 'figure-plot', role: 'img' });
+  const problem = element('p', { class: 'problem', role: 'status', hidden: true, text: TEXT.failed });
+  const twin = makeTwin(name);
+  const root = element('figure', { class: 'figure', hidden: true }, plot, problem, twin.root);
+  let payload = null;
+  let found = null;
+  let drawnTheme = null;
+
+  async function save(format) {
+    const { data, layout } = dressed(payload, found, 'print');
+    const width = Math.max(640, plot.clientWidth);
+    await window.Plotly.downloadImage({ data, layout: { ...layout, width, height: layout.height ?? 360 } },
+      { format, filename: name, width, height: layout.height ?? 360, scale: format === 'png' ? 2 : 1 });
+  }
+
+  // Buttons are named one by one: Plotly's own set has one that sends the chart to another host. Made once: with another
+  // object Plotly would draw all anew and forget the zoom.
+  let settings = null;
+  const config = () => settings ??= {
+    displaylogo: false, locale: 'page',
+    modeBarButtons: [['zoom2d', 'pan2d'], ['zoomIn2d', 'zoomOut2d', 'resetScale2d'], [
+      { name: 'png', title: TEXT.png, icon: window.Plotly.Icons.camera, click: () => save('png') },
+      { name: 'svg', title: TEXT.svg, icon: window.Plotly.Icons.disk, click: () => save('svg') },
+    ]],
+  };
+
+  let drawing = null; // the payload that waits for Plotly
+  async function draw() {
+    if (!payload || payload === drawing || root.offsetParent === null) return;
+    const mine = payload;
+    drawing = mine;
+    try { found = await plotly(); } catch { problem.hidden = false; return; } finally { if (drawing === mine) drawing = null; }
+    if (mine !== payload || !root.isConnected) return;
+    problem.hidden = true;
+    drawnTheme = dark() ? 'dark' : 'light';
+    const { data, layout } = dressed(payload, found, drawnTheme);
+    // A finger scrolls the page; it does not draw a zoom box.
+    if (matchMedia('(pointer: coarse)').matches) layout.dragmode = false;
+    const first = !plot.classList.contains('js-plotly-plot');
+    await window.Plotly.react(plot, data, layout, config());
+    if (first && onPick) {
+      plot.on('plotly_click', ({ points: [{ curveNumber, pointNumber, x, y, customdata }] }) => onPick(
+        { curve: curveNumber, point: pointNumber, x, y, customdata: customdata ?? null }));
+    }
+    plot.setAttribute('aria-label', layout.meta?.alt ?? layout.title?.text ?? '');
+    root.dataset.drawn = Number(root.dataset.drawn ?? 0) + 1;
+  }
+
+  const redraw = () => {
+    if (!root.isConnected) { drawers.delete(redraw); return; }
+    if (drawnTheme && drawnTheme !== (dark() ? 'dark' : 'light')) draw();
+  };
+  // Seen for the first time, or as wide as it was not before.
+  let width = 0;
+  new ResizeObserver(() => {
+    if (!plot.clientWidth || plot.clientWidth === width) return;
+    width = plot.clientWidth;
+    if (drawnTheme) window.Plotly.Plots.resize(plot);
+    else draw();
+  }).observe(plot);
+
+  return {
+    root,
+    /** null: nothing to see. */
+    show(next) {
+      payload = next;
+      root.hidden = !next;
+      if (!next) return;
+      drawers.add(redraw);
+      const meta = spoken(next).layout.meta;
+      plot.style.minHeight = `${next.layout.height ?? 360}px`; // nothing below moves when the chart arrives
+      twin.show(meta?.columns ? meta : null);
+      root.dataset.state = 'waiting';
+      draw().then(() => { root.dataset.state = 'ready'; });
+    },
+  };
+}
+
+export function mount(view) {
+  const figure = makeFigure({
+    name: view.root.dataset.files ?? 'figure', onPick: (point) => view.send('pick', point),
+  });
+  view.root.replaceChildren(figure.root);
+  const show = () => figure.show(view.value?.data ? view.value : null);
+  view.onValue(show);
+  show();
+}

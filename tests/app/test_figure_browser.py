@@ -1,0 +1,157 @@
+"""The part that shows figures, in an application of its own."""
+
+import json
+
+import gradio as gr
+import plotly.graph_objects as go
+import pytest
+
+from app.page.theme import theme
+from app.parts.figure import LOOK, SCRIPT, Figure
+from app.serving import server
+from viz.figure import DARK, finish, plain
+from viz.svg import Wording
+
+VISITOR = "<b>a</b>&amp;"
+
+
+def chart(height: float) -> go.Figure:
+    figure = go.Figure(go.Bar(x=[plain(VISITOR), "c"], y=[height, 2]))
+    return finish(
+        figure,
+        Wording("Reset axes"),
+        alt="Two bars.",
+        columns=["name", "v"],
+        rows=[[VISITOR, height], ["=c", 2]],
+    )
+
+
+def tell(event: gr.EventData) -> str:
+    return json.dumps(event._data)
+
+
+@pytest.fixture(scope="module")
+def address():
+    with gr.Blocks() as page:
+        slider = gr.Slider(1, 10, value=1, label="Height")
+        figure = Figure(chart(1), elem_id="chart", main=True, events=["pick"])
+        picked = gr.Textbox(label="Picked")
+        slider.input(chart, slider, figure, queue=False)
+        figure.pick(tell, None, picked, queue=False)
+    scripts = ("page/language.js", "page/clock.js", "page/shell.js")
+    _, found, _ = page.launch(
+        theme=theme(),
+        app_kwargs=server.app_kwargs(scripts, ("page/page.css",)),
+        prevent_thread_lock=True,
+        quiet=True,
+    )
+    yield found
+    page.close()
+
+
+@pytest.fixture
+def page(browser, address):
+    """The application, opened; fails where the browser reports anything."""
+    with browser.new_context(accept_downloads=True) as context:
+        page = context.new_page()
+        problems, hosts = [], set()
+        page.on("console", lambda said: problems.append(said.text))
+        page.on("pageerror", lambda error: problems.append(str(error)))
+        page.on("request", lambda request: hosts.add(request.url.split("/")[2]))
+        page.goto(address)
+        page.locator("#chart .bars .point").first.wait_for()
+        yield page
+        assert [each for each in problems if "manifest" not in each] == []
+        assert hosts <= {address.split("/")[2]}
+
+
+def bar(page):
+    return page.locator("#chart .bars .point path").first
+
+
+def test_a_visitors_text_is_no_markup(page):
+    assert page.locator("#chart .xtick text").first.text_content() == VISITOR
+    page.get_by_text("The numbers").click()
+    row = page.get_by_role("row").nth(1)
+    assert row.get_by_role("rowheader").text_content() == VISITOR
+    assert page.get_by_role("img", name="Two bars.").count() == 1
+
+
+RANGE = "document.querySelector('.js-plotly-plot')._fullLayout.xaxis.range"
+
+
+def test_an_update_keeps_the_zoom(page):
+    area = page.locator("#chart .nsewdrag").first.bounding_box()
+    middle = area["y"] + area["height"] / 2
+    page.mouse.move(area["x"] + 10, middle)
+    page.mouse.down()
+    page.mouse.move(area["x"] + area["width"] / 2, middle)
+    page.mouse.up()
+    page.wait_for_function(f"{RANGE}[1] < 1")
+    zoomed = page.evaluate(RANGE)
+    tall = bar(page).bounding_box()["height"]
+    page.get_by_label("Height").first.fill("8")
+    page.get_by_label("Height").first.press("Tab")
+    page.wait_for_function(
+        "() => document.querySelector('.js-plotly-plot').data[0].y[0] === 8"
+        " && Number(document.querySelector('#chart .figure').dataset.drawn) > 1"
+    )
+    assert bar(page).bounding_box()["height"] > tall
+    assert page.evaluate(RANGE) == pytest.approx(zoomed)
+
+
+def test_the_theme_is_followed_without_a_request(page):
+    asked = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.evaluate("Cloze.setTheme('dark')")
+    page.wait_for_function(
+        "colour => getComputedStyle(document.querySelector('#chart .main-svg'))"
+        ".backgroundColor.replaceAll(' ', '') === colour",
+        arg="rgb" + str(tuple(bytes.fromhex(DARK["paper"][1:]))).replace(" ", ""),
+    )
+    assert asked == []
+
+
+def test_a_mark_is_picked(page):
+    box = bar(page).bounding_box()
+    page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    page.wait_for_function("() => document.querySelector('textarea').value")
+    told = json.loads(page.get_by_label("Picked").input_value())
+    assert (told["curve"], told["point"], told["y"]) == (0, 0, 1)
+
+
+@pytest.mark.parametrize("kind", ["svg", "png"])
+def test_a_picture_is_saved_without_another_host(page, kind):
+    page.locator("#chart .figure-plot").hover()
+    with page.expect_download() as saved:
+        page.locator(f'#chart .modebar-btn[data-title="Save as {kind.upper()}"]').click()
+    assert saved.value.suggested_filename == f"chart.{kind}"
+
+
+def test_the_bar_of_buttons_sends_nothing_away(page):
+    titles = page.locator("#chart .modebar-btn").evaluate_all(
+        "buttons => buttons.map((button) => button.dataset.title)"
+    )
+    assert titles == [
+        "Zoom",
+        "Pan",
+        "Zoom in",
+        "Zoom out",
+        "Reset axes",
+        "Save as PNG",
+        "Save as SVG",
+    ]
+
+
+def test_the_table_is_a_file_that_no_spreadsheet_runs(page):
+    page.get_by_text("The numbers").click()
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="Save as CSV").click()
+    assert saved.value.path().read_text("utf-8").splitlines()[2] == "'=c,2"
+
+
+def test_plotly_is_compressed_and_kept(page, address):
+    answer = page.request.get(address.rstrip("/") + SCRIPT)
+    assert answer.headers["content-encoding"] == "gzip"
+    assert "immutable" in answer.headers["cache-control"]
+    assert json.loads(page.request.get(address.rstrip("/") + LOOK).text())["script"] == SCRIPT

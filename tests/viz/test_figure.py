@@ -1,0 +1,71 @@
+"""The look of charts, and what a page gets of one."""
+
+import json
+
+import plotly.graph_objects as go
+import pytest
+from plotly.io.json import to_json_plotly
+
+from viz.figure import DARK, LIGHT, finish, payload, plain, series, templates, twins
+from viz.svg import Wording
+
+
+def bars() -> go.Figure:
+    figure = go.Figure(go.Bar(x=[plain("<b>a</b>")], y=[1], name=Wording("Layer {0}", 3)))
+    return finish(
+        figure,
+        Wording("Parameters by part"),
+        alt="One bar.",
+        columns=[Wording("Part"), "n"],
+        rows=[["<b>a</b>", 1]],
+        y=Wording("Parameters"),
+    )
+
+
+def test_texts_of_the_program_can_be_translated_and_those_of_visitors_not():
+    found = payload(bars())
+    told = {json.dumps(path): words for path, words in found["words"]}
+    assert told == {
+        '["data", 0, "name"]': ["Layer {0}", "3"],
+        '["layout", "title", "text"]': ["Parameters by part"],
+        '["layout", "meta", "columns", 0]': ["Part"],
+        '["layout", "yaxis", "title", "text"]': ["Parameters"],
+    }
+    assert list(found["data"][0]["x"]) == ["&lt;b&gt;a&lt;/b&gt;"]
+    assert found["layout"]["meta"]["rows"] == [["<b>a</b>", 1]]
+
+
+def test_the_look_does_not_travel_with_each_figure():
+    found = payload(bars())
+    assert "template" not in found["layout"]
+    assert len(to_json_plotly(found)) < 1000
+
+
+def test_a_notebook_shows_the_english_text():
+    shown = json.loads(bars().to_json())
+    assert shown["layout"]["title"]["text"] == "Parameters by part"
+    assert shown["data"][0]["name"] == "Layer 3"
+
+
+def test_a_table_with_a_missing_cell_is_refused():
+    with pytest.raises(ValueError, match="2 cells"):
+        finish(go.Figure(), "t", alt="", columns=["a", "b"], rows=[["x"]])
+
+
+def test_long_tables_say_how_many_rows_are_left_out():
+    figure = finish(go.Figure(), "t", alt="", columns=["a"], rows=[[n] for n in range(2003)])
+    assert len(figure.layout.meta["rows"]) == 2000
+    assert figure.layout.meta["left_out"] == 3
+
+
+def test_each_light_colour_has_one_dark_twin():
+    assert LIGHT.keys() == DARK.keys()
+    assert len(set(LIGHT.values())) == len(LIGHT)
+    assert twins()[series(0)] == DARK["model"]
+    assert series(8) == series(0)
+
+
+def test_templates_are_plain_json():
+    found = json.loads(json.dumps(templates()))
+    assert found["dark"]["layout"]["paper_bgcolor"] == DARK["paper"]
+    assert found["print"]["layout"]["paper_bgcolor"] == "#ffffff"

@@ -1,0 +1,238 @@
+"""What all charts share: one look in light, dark and print, text that is safe, a table beside.
+
+A function of this package that draws axes takes plain values and returns a
+``plotly.graph_objects.Figure``: ``fig.show()`` in a notebook gives the picture of the page. Beside
+the picture, ``layout.meta`` holds what a reader without a pointer or without eyes needs: the same
+numbers as a table, and the picture in a sentence (:func:`finish`).
+
+Texts of ours are :class:`viz.svg.Wording`, which a page may show in its own language
+(:func:`payload`); texts of visitors go through :func:`plain`, because Plotly reads markup.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import plotly.graph_objects as go
+
+from viz.svg import Wording, told
+
+LIGHT = {
+    "paper": "#fffefb",
+    "ink": "#1d232a",
+    "soft": "#59626b",
+    "line": "#e2dcd0",
+    "model": "#0f5c63",
+    "hidden": "#c4500a",
+    "random": "#b55a92",
+    "kept": "#2b7fb5",
+    "ochre": "#b8860b",
+    "green": "#2e8b57",
+    "grey": "#8f8a80",
+    "sky": "#56a9df",
+    "heat_0": "#f3f0e9",
+    "heat_1": "#cfe3e0",
+    "heat_2": "#79b4b3",
+    "heat_3": "#2b7d82",
+    "heat_4": "#0a3f45",
+    "cool": "#2b6fb5",
+}
+"""Colours by what they stand for: ``model`` for what a model says, ``hidden`` for a gap."""
+DARK = {
+    "paper": "#181f25",
+    "ink": "#e9ebe8",
+    "soft": "#9eaab2",
+    "line": "#2b353d",
+    "model": "#63c2c4",
+    "hidden": "#ff9a5a",
+    "random": "#d382b0",
+    "kept": "#56a9de",
+    "ochre": "#e0b84c",
+    "green": "#6fc79a",
+    "grey": "#6d7a84",
+    "sky": "#8fcbf2",
+    "heat_0": "#10151a",
+    "heat_1": "#17383c",
+    "heat_2": "#1f6a70",
+    "heat_3": "#4fb0b2",
+    "heat_4": "#d5f3ef",
+    "cool": "#7fb2ff",
+}
+SERIES = ("model", "hidden", "kept", "random", "ochre", "green", "grey", "sky")
+"""Colours of series, in the order in which they are taken."""
+SANS = '"IBM Plex Sans", Helvetica, Arial, sans-serif'
+MOST_TABLE_ROWS = 2000
+
+
+def colour(name: str) -> str:
+    """The light theme's colour for a meaning; a page in the dark swaps it (:func:`twins`)."""
+    return LIGHT[name]
+
+
+def series(index: int) -> str:
+    """The colour of the series with this number, from 0; they repeat after eight."""
+    return LIGHT[SERIES[index % len(SERIES)]]
+
+
+def twins() -> dict[str, str]:
+    """The dark theme's colour for each of the light theme's."""
+    return {LIGHT[name]: DARK[name] for name in LIGHT}
+
+
+def heat() -> list[list[Any]]:
+    """A colour scale from nothing (paper) to all (the model's colour)."""
+    return [[step / 4, LIGHT[f"heat_{step}"]] for step in range(5)]
+
+
+def diverging() -> list[list[Any]]:
+    """A colour scale for signed values: against, nothing, for."""
+    return [[0.0, LIGHT["cool"]], [0.5, LIGHT["heat_0"]], [1.0, LIGHT["hidden"]]]
+
+
+def template(colours: Mapping[str, str] = LIGHT) -> go.layout.Template:
+    """The one look of all charts, in the colours of a theme."""
+    axis = {
+        "gridcolor": colours["line"],
+        "linecolor": colours["line"],
+        "zerolinecolor": colours["line"],
+        "tickcolor": colours["line"],
+        "tickfont": {"color": colours["soft"], "size": 12},
+        "title": {"font": {"color": colours["soft"], "size": 13}, "standoff": 8},
+        "automargin": True,
+    }
+    return go.layout.Template(
+        layout={
+            "paper_bgcolor": colours["paper"],
+            "plot_bgcolor": colours["paper"],
+            "font": {"family": SANS, "size": 13, "color": colours["ink"]},
+            "title": {
+                "font": {"size": 16},
+                "x": 0,
+                "xref": "container",
+                "y": 1,
+                "yref": "container",
+                "yanchor": "top",
+                "pad": {"l": 4, "t": 10},
+            },
+            "colorway": [colours[name] for name in SERIES],
+            "xaxis": axis,
+            "yaxis": axis,
+            "margin": {"l": 8, "r": 8, "t": 48, "b": 8},
+            "legend": {
+                "orientation": "h",
+                "yanchor": "bottom",
+                "y": 1.0,
+                "xanchor": "left",
+                "x": 0,
+            },
+            "hoverlabel": {
+                "font": {"family": SANS, "size": 13, "color": colours["ink"]},
+                "bgcolor": colours["heat_0"],
+                "bordercolor": colours["line"],
+            },
+            "hovermode": "closest",
+            "bargap": 0.3,
+            "colorscale": {
+                "sequential": [[step / 4, colours[f"heat_{step}"]] for step in range(5)],
+                "diverging": [
+                    [0.0, colours["cool"]],
+                    [0.5, colours["heat_0"]],
+                    [1.0, colours["hidden"]],
+                ],
+            },
+            "modebar": {
+                "bgcolor": "rgba(0,0,0,0)",
+                "color": colours["soft"],
+                "activecolor": colours["model"],
+            },
+        }
+    )
+
+
+PRINT = {**LIGHT, "paper": "#ffffff"}
+
+
+def templates() -> dict[str, Any]:
+    """The look in light, dark and print, and which dark colour stands for which light one."""
+    looks = {"light": LIGHT, "dark": DARK, "print": PRINT}
+    return {name: template(colours).to_plotly_json() for name, colours in looks.items()} | {
+        "twins": twins()
+    }
+
+
+def plain(text: str) -> str:
+    """A visitor's text for a label: Plotly would read ``<b>``, ``<a>`` and ``&amp;`` as markup."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def finish(
+    figure: go.Figure,
+    title: str,
+    *,
+    alt: str,
+    columns: Sequence[str],
+    rows: Sequence[Sequence[str | int | float | None]],
+    height: int = 360,
+    revision: str = "kept",
+    x: str | None = None,
+    y: str | None = None,
+) -> go.Figure:
+    """Give a figure the look of all charts, its titles, and what stands beside the picture.
+
+    Args:
+        figure: Traces; returned with its layout filled in.
+        title: What the chart shows.
+        alt: The picture in one sentence, for who cannot see it.
+        columns: Headings of the table twin.
+        rows: Its rows: every number of the picture, as it is, and texts as people wrote them. At
+            most ``MOST_TABLE_ROWS``.
+        height: Pixels.
+        revision: What the picture is about: while it stays the same, so does a visitor's zoom.
+        x: Title of the horizontal axis.
+        y: Title of the vertical axis.
+    """
+    if any(len(row) != len(columns) for row in rows):
+        raise ValueError(f"Every row of the table needs {len(columns)} cells.")
+    named = [trace for trace in figure.data if trace.name and trace.showlegend is not False]
+    figure.update_layout(
+        template=template(),
+        margin={"t": 72 if len(named) > 1 else 48},
+        title={"text": title},
+        height=height,
+        uirevision=revision,
+        meta={
+            "alt": alt,
+            "columns": list(columns),
+            "rows": [list(row) for row in rows[:MOST_TABLE_ROWS]],
+            "left_out": max(0, len(rows) - MOST_TABLE_ROWS),
+        },
+    )
+    if x is not None:
+        figure.update_xaxes(title={"text": x})
+    if y is not None:
+        figure.update_yaxes(title={"text": y})
+    return figure
+
+
+def payload(figure: go.Figure) -> dict[str, Any]:
+    """A figure for a page: ``data``, ``layout`` without its look, and the ``words`` to translate.
+
+    ``words``: pairs of a path into the two others (keys and indices) and the text as its key and
+    values (:func:`viz.svg.told`); every other text is a visitor's, or the same in each language.
+    """
+    whole = figure.to_dict()
+    layout = {key: value for key, value in whole["layout"].items() if key != "template"}
+    found = {"data": [dict(trace) for trace in whole["data"]], "layout": layout}
+    return {**found, "words": [[path, told(text)] for path, text in _wordings(found, ())]}
+
+
+def _wordings(value: Any, path: tuple[str | int, ...]) -> Iterator[tuple[list[str | int], Wording]]:
+    if isinstance(value, Wording):
+        yield list(path), value
+    elif isinstance(value, Mapping):
+        for key, each in value.items():
+            yield from _wordings(each, (*path, key))
+    elif isinstance(value, list | tuple):
+        for index, each in enumerate(value):
+            yield from _wordings(each, (*path, index))
