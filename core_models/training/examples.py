@@ -51,20 +51,24 @@ class Masker:
         options = self.plan.masking
         return self.plan.masks and options.dynamic and options.kind in ON_DEVICE
 
-    def __call__(self, raw: TokenBatch, sources: masking.Generators) -> Batch:
+    def __call__(
+        self, raw: TokenBatch, sources: masking.Generators, *, rate: float | None = None
+    ) -> Batch:
         """A padded batch [B, L] with everything that the objectives ask for.
 
         Args:
             raw: Packed examples.
             sources: One generator for the batch, or one per row.
+            rate: Share that is predicted; None = the plan's last one, as held-out text is measured.
         """
+        rate = self.plan.masking.last_rate if rate is None else rate
         objectives = self.plan.objectives
         if not self.plan.masks:
             batch = raw.masked(self._untouched(raw))
         elif "permutation" in objectives:
-            batch = raw.permuted(self._ordering(raw, sources))
+            batch = raw.permuted(self._ordering(raw, sources, rate))
         else:
-            hidden = self._hidden(raw, sources)
+            hidden = self._hidden(raw, sources, rate)
             draws = None
             if "replaced_token" in objectives:
                 rows, length = raw.input_ids.shape
@@ -77,18 +81,17 @@ class Masker:
         nothing = torch.full_like(raw.input_ids, masking.IGNORED)
         return masking.Masked(raw.input_ids, nothing, torch.zeros_like(nothing, dtype=torch.uint8))
 
-    def _ordering(self, raw: TokenBatch, sources: masking.Generators) -> Ordering:
-        options = self.plan.masking
-        if options.ordering == "paper":
-            return permutation.paper_ordering(raw, generator=sources, predict=options.rate)
-        return permutation.released_ordering(raw, generator=sources, predict=options.rate)
+    def _ordering(self, raw: TokenBatch, sources: masking.Generators, rate: float) -> Ordering:
+        if self.plan.masking.ordering == "paper":
+            return permutation.paper_ordering(raw, generator=sources, predict=rate)
+        return permutation.released_ordering(raw, generator=sources, predict=rate)
 
-    def _hidden(self, raw: TokenBatch, sources: masking.Generators) -> masking.Masked:
+    def _hidden(self, raw: TokenBatch, sources: masking.Generators, rate: float) -> masking.Masked:
         options = self.plan.masking
         common: dict[str, Any] = {
             "generator": sources,
             "vocabulary": self._vocabulary,
-            "rate": options.rate,
+            "rate": rate,
             "split": options.split,
         }
         ids, maskable, words = raw.input_ids, raw.maskable, raw.words
@@ -147,6 +150,8 @@ class Examples:
         indices: Tensor,
         generator: torch.Generator,
         device: torch.device | str = "cpu",
+        *,
+        rate: float | None = None,
     ) -> Batch:
         """A padded batch [B, L] with hidden tokens and labels.
 
@@ -155,11 +160,12 @@ class Examples:
             generator: Source of the draw where masking is dynamic. Static masking draws from
                 seed and index alone, so that an example is hidden the same way at each visit.
             device: Where the draw is made and the batch lies.
+            rate: Share that is predicted; None = the plan's last one.
         """
         raw = self.store.batch(indices)
         if torch.device(device).type != "cpu":
             raw = raw.to(device, non_blocking=True)
-        return self.masker(raw, self.sources(indices.tolist(), generator))
+        return self.masker(raw, self.sources(indices.tolist(), generator), rate=rate)
 
     def sources(self, numbers: list[int], generator: torch.Generator) -> masking.Generators:
         """The generator of the run, or one for each example where masking is static."""

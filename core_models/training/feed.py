@@ -71,10 +71,12 @@ class Shuffled:
         bucketing: int,
         seed: int,
         device: torch.device,
+        steps: int = 1,
     ) -> None:
-        """Draw the first epoch."""
+        """Draw the first epoch; ``steps``: updates of the run, over which the share moves."""
         self._examples = examples
         self._lengths = torch.as_tensor(examples.lengths)
+        self._steps = steps
         self._device = device if examples.masker.on_device else torch.device("cpu")
         self._masking = torch.Generator(self._device).manual_seed(seed + 1)
         self._order = Order(
@@ -86,8 +88,11 @@ class Shuffled:
 
     def draw(self) -> Drawn:
         """The next batch, masked."""
+        place = self._order.position()
+        number = place.epoch * self._order.batches_per_epoch + place.batch
+        rate = self._examples.masker.plan.masking.rate_at(number, self._steps)
         indices = next(self._order)
-        batch = self._examples.masked(indices, self._masking, self._device)
+        batch = self._examples.masked(indices, self._masking, self._device, rate=rate)
         return Drawn(batch, int(self._lengths[indices].sum()))
 
     def place(self) -> Place:
@@ -105,23 +110,28 @@ class Shuffled:
 class Continued:
     """Segments of long texts: row i of a batch goes on in row i of the next one."""
 
-    def __init__(self, segments: Recurrent, examples: Examples, *, seed: int) -> None:
-        """Begin at the first step of the first epoch."""
+    def __init__(
+        self, segments: Recurrent, examples: Examples, *, seed: int, steps: int = 1
+    ) -> None:
+        """Begin at the first step of the first epoch; ``steps``: updates of the run."""
         self._segments, self._examples, self._seed = segments, examples, seed
+        self._steps = steps
         self._masking = torch.Generator().manual_seed(seed + 1)
 
     def draw(self) -> Drawn:
         """The next segments, with an order of prediction."""
-        _, step = self._segments.position()
+        epoch, step = self._segments.position()
+        masker = self._examples.masker
+        rate = masker.plan.masking.rate_at(epoch * self._segments.steps + step, self._steps)
         fresh = self._segments.fresh
         raw = next(self._segments)
         sources: masking.Generators = self._masking
-        if not self._examples.masker.plan.masking.dynamic:
+        if not masker.plan.masking.dynamic:
             count = len(raw.input_ids)
             sources = [
                 masking.generator_for(self._seed, _STREAM, step, row) for row in range(count)
             ]
-        batch = self._examples.masker(raw, sources)
+        batch = masker(raw, sources, rate=rate)
         return Drawn(batch, int(raw.lengths.sum()), fresh)
 
     def place(self) -> Place:

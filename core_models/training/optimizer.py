@@ -86,14 +86,28 @@ def share_of_peak(settings: Settings, step: int) -> float:
     """Share of the peak learning rate in the update that follows ``step`` finished ones.
 
     Rises linearly over ``warmup`` steps, then falls linearly so that it would be zero one update
-    after the last.
+    after the last; where it is stable first, it falls over the last ``cooldown`` of the steps.
     """
-    warmup = settings.schedule.warmup
-    if step < warmup:
-        return (step + 1) / warmup
-    if settings.schedule.decay == "none":
+    schedule = settings.schedule
+    if step < schedule.warmup:
+        return (step + 1) / schedule.warmup
+    if schedule.decay == "none":
         return 1.0
-    return max(settings.steps - step, 0) / (settings.steps - warmup)
+    falling = settings.steps - schedule.warmup
+    if schedule.decay == "stable":
+        falling = min(falling, max(1, round(schedule.cooldown * settings.steps)))
+    return min(1.0, max(settings.steps - step, 0) / falling)
+
+
+def same_until(one: Settings, other: Settings, step: int) -> bool:
+    """Whether the first ``step`` updates are the same, whichever end the two settings name.
+
+    So a run with a stable phase can be copied at any point and cooled down (arXiv 2404.06395), or
+    be given more steps. The share that is hidden must not depend on the number of steps.
+    """
+    if one.masking.last_rate is not None and one.steps != other.steps:
+        return False
+    return all(share_of_peak(one, n) == share_of_peak(other, n) for n in range(step))
 
 
 def set_learning_rate(optimizers: Sequence[torch.optim.Optimizer], share: float) -> None:

@@ -34,11 +34,19 @@ class MaskingPlan:
 
     kind: str
     rate: float
+    last_rate: float
     split: tuple[float, float, float]
     longest: int
     dynamic: bool
     counting: str
     ordering: str
+
+    def rate_at(self, step: int, steps: int) -> float:
+        """Share that is predicted in the update that follows ``step`` finished ones of ``steps``.
+
+        Moves from ``rate`` in the first update to ``last_rate`` in the last.
+        """
+        return self.rate + (self.last_rate - self.rate) * min(1.0, step / max(1, steps - 1))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,9 +139,11 @@ def _masking(settings: Settings, config: Config, names: dict[str, float]) -> Mas
         split = (_FIRST_SHARE, 0.0, 1 - _FIRST_SHARE) if kind == "with_replacement" else split
         split = (0.8, 0.1, 0.1) if own.kind == "permutation" else split
     longest = own.longest if same else _LONGEST.get(kind, 1)
+    rate = own.rate if options.rate is None else options.rate
     return MaskingPlan(
         kind=kind,
-        rate=own.rate if options.rate is None else options.rate,
+        rate=rate,
+        last_rate=rate if options.last_rate is None else options.last_rate,
         split=(split[0], split[1], split[2]),
         longest=options.longest or longest,
         dynamic=own.dynamic if options.dynamic is None else options.dynamic,
@@ -215,6 +225,11 @@ def _check_masking(settings: Settings, plan: Plan) -> None:
         raise InputError(
             f"masking.counting: fairseq counts for uniform and whole_word only, "
             f"not for {masking.kind}."
+        )
+    if masking.last_rate != masking.rate and not masking.dynamic:
+        raise InputError(
+            "masking.last_rate: what is hidden is drawn once here, so its share cannot change; set "
+            "masking.dynamic to true, or leave it out."
         )
     if not plan.masks and "kind" in settings.masking.model_fields_set:
         raise InputError(f"masking: {', '.join(names)} hides no tokens; leave the part out")

@@ -18,6 +18,7 @@ from core_models.training import (
     checkpoint,
     durable,
     models,
+    optimizer,
     precision,
     settings,
     task_settings,
@@ -171,8 +172,15 @@ def _trainer(
 
 
 def _check_resume(run: RunFolder, options: Settings, saved: Saved) -> bool:
-    """Refuse other settings; log another environment. Whether the resume is bit-identical."""
-    changed = settings.changes(saved.settings, options.model_dump(mode="json"))
+    """Refuse other settings; log another environment. Whether the resume is bit-identical.
+
+    A run whose learning rate has been the same under both settings may get another end.
+    """
+    # Through the schema: a field that is newer than the checkpoint has its default.
+    before = settings.validated(Settings, saved.settings)
+    changed = settings.changes(before.model_dump(mode="json"), options.model_dump(mode="json"))
+    if optimizer.same_until(before, options, saved.progress.step):
+        changed = [name for name in changed if name not in settings.END]
     if changed:
         raise InputError(
             f"config.json was changed since step {saved.progress.step}: {', '.join(changed)}. "

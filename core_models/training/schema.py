@@ -192,6 +192,10 @@ class MaskingSettings(Part):
     with replacement (ELECTRA), similar words (MacBERT) or an order of prediction (XLNet)."""
     rate: Annotated[float, Field(gt=0.0, lt=1.0)] | None = None
     """Share of an example's tokens that is predicted."""
+    last_rate: Annotated[float, Field(gt=0.0, lt=1.0)] | None = None
+    """The share at the last step, towards which it moves from ``rate`` by the same amount each
+    step (arXiv 2202.08005 asks for more than 15 % hidden; mmBERT, arXiv 2509.06888, lets it fall).
+    Held-out text is measured with it. null = as ``rate``."""
     split: Annotated[list[Share], Field(min_length=3, max_length=3)] | None = None
     """Shares of the chosen that become [MASK], a random piece, or stay as they are."""
     longest: Annotated[int, Field(ge=1, le=20)] | None = None
@@ -265,12 +269,15 @@ class OptimizerSettings(Part):
 
 
 class ScheduleSettings(Part):
-    """Learning rate over steps: linear up, linear down to zero."""
+    """Learning rate over steps: up, perhaps constant for a while, and down to zero."""
 
     warmup: Annotated[int, Field(ge=0)] = 0
     """Steps of linear warm-up."""
-    decay: Literal["linear", "none"] = "linear"
-    """From the peak to zero at the last step, or constant after the warm-up."""
+    decay: Literal["linear", "stable", "none"] = "linear"
+    """From the peak to zero at the last step; constant first and then down (warm-up, stable,
+    decay: arXiv 2404.06395); or constant to the end."""
+    cooldown: Annotated[float, Field(gt=0.0, le=1.0)] = 0.2
+    """stable only: the last share of the steps, in which the rate falls."""
 
 
 class CheckpointSettings(Part):

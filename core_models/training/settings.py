@@ -24,6 +24,10 @@ HARMLESS = frozenset(
 )
 
 
+END = frozenset({"steps", "schedule.decay", "schedule.cooldown"})
+"""Where a run ends and how its learning rate falls: these may change as long as it has not."""
+
+
 def parse(values: Any) -> Settings:
     """Check plain values as read from JSON; InputError lists everything that is wrong.
 

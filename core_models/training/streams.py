@@ -22,13 +22,14 @@ def open_stream(
     examples = Examples(store, masker, settings.seed)
     if masker.plan.recurrent:
         segments = _segments(store, masker, settings, settings.batch_size)
-        return Continued(segments, examples, seed=settings.seed)
+        return Continued(segments, examples, seed=settings.seed, steps=settings.steps)
     return Shuffled(
         examples,
         batch_size=settings.batch_size,
         bucketing=settings.data.bucketing,
         seed=settings.seed,
         device=device,
+        steps=settings.steps,
     )
 
 

@@ -1,6 +1,7 @@
 """From packed examples to what the objectives ask for, for every masking."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ import core_models as cm
 from core_models.data.corpus import Corpus
 from core_models.data.formats import examples as cut
 from core_models.data.store import TokenStore
+from core_models.errors import InputError
 from core_models.masking import IGNORED
 from core_models.objectives import NEEDS
 from core_models.tokenizer import Tokenizer
@@ -142,7 +144,7 @@ def test_what_goes_wrong_in_the_second_thread_is_raised(
     plan, config = plan_of("uniform")
     examples = Examples(store[0], Masker(plan, config, store[1]), seed=3)
     stream = Shuffled(examples, batch_size=4, bucketing=1, seed=5, device=torch.device("cpu"))
-    broken: Callable[..., cm.Batch] = lambda *_: 1 / 0  # type: ignore[assignment,return-value]  # noqa: E731
+    broken: Callable[..., cm.Batch] = lambda *_, **__: 1 / 0  # type: ignore[assignment,return-value]  # noqa: E731
     monkeypatch.setattr(examples, "masked", broken)
     feed = Feed(stream)
     with pytest.raises(ZeroDivisionError):
@@ -158,3 +160,59 @@ def test_tokens_are_counted_without_padding(store: tuple[TokenStore, Tokenizer])
         drawn = stream.draw()
         assert drawn.batch.attention_mask is not None
         assert drawn.tokens == int(drawn.batch.attention_mask.sum())
+
+
+@pytest.mark.parametrize("kind", ["uniform", "whole_word", "ngram", "span", "ordering"])
+def test_the_share_that_is_hidden_moves_from_step_to_step(
+    store: tuple[TokenStore, Tokenizer], kind: str
+) -> None:
+    """Each batch is what a masker of that share alone would have made."""
+    plan, config = plan_of(kind, dynamic=True, rate=0.6, last_rate=0.2)
+    steps = 5
+    asked = []
+    for number in range(steps):
+        stream = Shuffled(
+            Examples(store[0], Masker(plan, config, store[1]), seed=3),
+            batch_size=4,
+            bucketing=1,
+            seed=5,
+            device=torch.device("cpu"),
+            steps=steps,
+        )
+        place = stream.place()
+        stream.restore(replace(place, batch=number % 3, epoch=0))
+        rate = plan.masking.rate_at(number % 3, steps)
+        alone, _ = plan_of(kind, dynamic=True, rate=rate)
+        other = Shuffled(
+            Examples(store[0], Masker(alone, config, store[1]), seed=3),
+            batch_size=4,
+            bucketing=1,
+            seed=5,
+            device=torch.device("cpu"),
+        )
+        other.restore(replace(place, batch=number % 3, epoch=0))
+        mine, theirs = stream.draw().batch, other.draw().batch
+        name = "target_labels" if kind == "ordering" else "labels"
+        assert torch.equal(getattr(mine, name), getattr(theirs, name))
+        asked.append(rate)
+    assert asked[:3] == pytest.approx([0.6, 0.5, 0.4])
+    assert plan.masking.rate_at(4, steps) == plan.masking.rate_at(9, steps) == pytest.approx(0.2)
+
+
+def test_held_out_text_is_measured_with_the_last_share(
+    store: tuple[TokenStore, Tokenizer],
+) -> None:
+    falling, config = plan_of("uniform", dynamic=True, rate=0.6, last_rate=0.2)
+    constant, _ = plan_of("uniform", dynamic=True, rate=0.2)
+    batches = [
+        Examples(store[0], Masker(plan, config, store[1]), seed=3).masked(
+            torch.arange(6), torch.Generator().manual_seed(1)
+        )
+        for plan in (falling, constant)
+    ]
+    assert torch.equal(batches[0].labels, batches[1].labels)  # type: ignore[arg-type]
+
+
+def test_a_share_that_changes_needs_a_fresh_draw_each_time() -> None:
+    with pytest.raises(InputError, match=r"masking\.dynamic to true"):
+        plan_of("uniform", dynamic=False, rate=0.6, last_rate=0.2)

@@ -33,6 +33,27 @@ def test_warm_up_and_decay() -> None:
     assert {optimizer.share_of_peak(constant, step) for step in range(10)} == {1.0}
 
 
+def test_a_stable_run_falls_in_its_last_share() -> None:
+    plan = options(schedule={"warmup": 2, "decay": "stable", "cooldown": 0.4})
+    shares = [optimizer.share_of_peak(plan, step) for step in range(11)]
+    expected = [0.5, 1, 1, 1, 1, 1, 1, 0.75, 0.5, 0.25, 0]
+    assert shares == pytest.approx(expected)
+    whole = options(schedule={"warmup": 2, "decay": "stable", "cooldown": 1.0})
+    linear = options(schedule={"warmup": 2})
+    for step in range(11):
+        assert optimizer.share_of_peak(whole, step) == optimizer.share_of_peak(linear, step)
+
+
+def test_two_ends_are_the_same_until_one_of_them_begins() -> None:
+    plan = options(schedule={"decay": "stable", "cooldown": 0.3})
+    longer = options(schedule={"decay": "none"})
+    assert optimizer.same_until(plan, longer, 8)
+    assert not optimizer.same_until(plan, longer, 9)
+    falling = {"rate": 0.3, "last_rate": 0.15, "dynamic": True}
+    one, other = (options(masking=falling, steps=n, schedule={"decay": "none"}) for n in (10, 20))
+    assert not optimizer.same_until(one, other, 1)
+
+
 @pytest.mark.parametrize("kind", ["adamw", "muon"])
 def test_every_parameter_is_trained_once_and_vectors_are_not_decayed(kind: str) -> None:
     module = Wrapper()

@@ -184,6 +184,50 @@ def test_a_changed_config_is_refused_until_it_is_put_back(make_run: MakeRun) -> 
     assert train(run.config_path, quiet) == "finished"
 
 
+def test_a_stable_run_is_cooled_down_from_any_point(make_run: MakeRun) -> None:
+    """A run with another end goes on from a copy as if it had had that end from the beginning."""
+    stable = {"decay": "stable", "cooldown": 0.5, "warmup": 2}
+    reference = make_run("reference", steps=16, schedule=stable)
+    train(reference.config_path, quiet)
+    run = make_run("branched", steps=400, schedule=stable | {"cooldown": 0.1})
+
+    def stop(line: str) -> None:
+        if line.startswith("step 8/"):
+            run.request_stop()
+
+    assert train(run.config_path, stop) == "stopped"
+    values = json.loads(run.config_path.read_text())
+    late = values | {"steps": 12, "schedule": stable}
+    run.config_path.write_text(json.dumps(late))
+    with pytest.raises(InputError, match=r"changed since step 8: schedule.cooldown, steps"):
+        train(run.config_path, quiet)
+    run.config_path.write_text(json.dumps(values | {"steps": 16, "schedule": stable}))
+    assert train(run.config_path, quiet) == "finished"
+    assert tensors(run.model_path) == tensors(reference.model_path)
+
+
+def test_a_checkpoint_from_before_a_setting_existed_goes_on(
+    make_run: MakeRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = make_run(steps=12)
+
+    def stop(line: str) -> None:
+        if line.startswith("step 8/"):
+            run.request_stop()
+
+    train(run.config_path, stop)
+    read = checkpoint.read
+
+    def read_old(folder: Path) -> checkpoint.Saved:
+        saved = read(folder)
+        del saved.settings["schedule"]["cooldown"], saved.settings["masking"]["last_rate"]
+        return saved
+
+    monkeypatch.setattr(checkpoint, "read", read_old)
+    assert train(run.config_path, quiet) == "finished"
+    assert "started at step 8" in (run.path / "log.txt").read_text()
+
+
 def test_another_machine_is_told(make_run: MakeRun, monkeypatch: pytest.MonkeyPatch) -> None:
     run = make_run(steps=12)
 
