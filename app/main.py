@@ -8,21 +8,8 @@ from typing import NamedTuple
 
 import gradio as gr
 
-from app.labs.attention import lab as attention
-from app.labs.budget import lab as budget
-from app.labs.claims import lab as claims
-from app.labs.forge import lab as forge
-from app.labs.mask import lab as mask
-from app.labs.meaning import lab as meaning
-from app.labs.pairs import lab as pairs
-from app.labs.permutation import lab as permutation
-from app.labs.spans import lab as spans
-from app.labs.terms import lab as terms
-from app.labs.timeline import lab as timeline
-from app.labs.tokenizers import lab as tokenizers
 from app.labs.train import lab as train
-from app.labs.why import lab as why
-from app.page import sentence
+from app.page import places, sentence
 from app.page.theme import theme
 from app.parts import figure
 from app.parts.views import view
@@ -35,22 +22,6 @@ from app.serving.session import Session
 from app.serving.settings import Settings
 from core_models import InputError
 
-TABS = (
-    ("Mask", mask),
-    ("Attention", attention),
-    ("Meaning", meaning),
-    ("Why", why),
-    ("Forge", forge),
-    ("Pairs", pairs),
-    ("Permutation", permutation),
-    ("Terms", terms),
-    ("Spans", spans),
-    ("Timeline", timeline),
-    ("Budget", budget),
-    ("Tokenizers", tokenizers),
-    ("Claims", claims),
-    ("Train", train),
-)
 SCRIPTS = (
     "page/language.js",
     "page/clock.js",
@@ -96,23 +67,19 @@ class Page(NamedTuple):
 
 
 def build(session: Session, settings: Settings, reports: Reports | None = None) -> Page:
-    """The page: every tab is laid out first, then wired, so that tabs may listen to all of it."""
+    """The page: every lab is laid out first, then wired, so that labs may listen to all of it."""
     with gr.Blocks(title="Cloze", fill_width=True, analytics_enabled=False) as page:
         view("header")
-        shared = sentence.build(session, settings)
+        with gr.Column(elem_id="frame", min_width=0):
+            shared = sentence.build(session, settings)
+            parts = places.build(shared)
         train.finder(shared, session)
-        controls = []
-        with gr.Tabs(elem_id="tabs"):
-            for label, tab in TABS:
-                with gr.Tab(label, elem_id=f"tab-{label.lower()}"):
-                    controls.append(tab.build(shared))
         sentence.wire(shared, session)
-        for (_, tab), parts in zip(TABS, controls, strict=True):
-            tab.wire(parts, shared, session)
+        places.wire(parts, shared, session)
         api.add(session, reports)
         # Open with the text and model of the address (link.js), without asking Python.
-        parts = [shared.text, shared.model]
-        page.load(None, parts, parts, js=OPENING)
+        opening = [shared.text, shared.model]
+        page.load(None, opening, opening, js=OPENING)
     page.queue(api_open=False, max_size=64)
     # Gradio's own thousand looks a second are a tenth of a processor at rest.
     page._queue.sleep_when_free = QUEUE_SECONDS

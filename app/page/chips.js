@@ -21,6 +21,13 @@
     change({ marks });
   }
 
+  // The pieces of these words (small letters), each at its first place: other vocabularies cut them otherwise.
+  function tokensOf(words) {
+    const text = sentence.text.toLowerCase();
+    const places = words.map((word) => [text.indexOf(word), text.indexOf(word) + word.length]);
+    return sentence.tokens.filter((token) => canHide(token) && places.some(([from, to]) => token.start < to && token.end > from));
+  }
+
   // Where a character of the old text stands in the new one, null where the text changed.
   function follow(before, after) {
     const a = [...before];
@@ -58,9 +65,9 @@
 
   function adopt(answer) {
     if (!answer) return;
-    const { text, model, tokens, error, notes, card = null } = answer;
-    if (error) change({ text, model, tokens: [], marks: new Map(), error, notes: [] });
-    else change({ text, model, tokens, marks: carryMarks(answer), error: null, notes, card });
+    const { text, model, tokens, error, notes, card = null, advice = null } = answer;
+    if (error) change({ text, model, tokens: [], marks: new Map(), error, notes: [], advice });
+    else change({ text, model, tokens, marks: carryMarks(answer), error: null, notes, card, advice });
   }
 
   // --- drawing ----------------------------------------------------------------------------
@@ -128,7 +135,8 @@
     let anchor = null;
     let drag = null;
 
-    const chipOf = (position) => list.children[position];
+    let chips = [];
+    const chipOf = (position) => chips[position];
     const tokenAt = (target) => {
       const chip = target instanceof Element ? target.closest('.chip') : null;
       return chip && list.contains(chip) ? sentence.tokens[Number(chip.dataset.position)] : null;
@@ -136,15 +144,32 @@
     const between = (a, b) => sentence.tokens.slice(Math.min(a, b), Math.max(a, b) + 1);
     const isHidden = (token) => sentence.marks.has(token.position);
 
+    // The pieces of a word stand in one box, so that no line ends between them.
+    let laid = null;
+    function layOut() {
+      if (laid === sentence.tokens) return;
+      laid = sentence.tokens;
+      const held = document.activeElement;
+      while (chips.length > laid.length) chips.pop();
+      while (chips.length < laid.length) chips.push(blank());
+      const boxes = [];
+      laid.forEach(({ word }, index) => {
+        const before = laid[index - 1];
+        if (word === null || !before || before.word !== word) boxes.push([]);
+        boxes.at(-1).push(chips[index]);
+      });
+      list.replaceChildren(...boxes.map((own) => (own.length > 1 ? element('span', { class: 'word' }, ...own) : own[0])));
+      if (chips.includes(held)) held.focus({ preventScroll: true });
+    }
+
     function draw() {
-      while (list.children.length > sentence.tokens.length) list.lastChild.remove();
-      while (list.children.length < sentence.tokens.length) list.append(blank());
+      layOut();
       sentence.tokens.forEach((token, index) => dress(chipOf(index), token));
       const usable = sentence.tokens.filter((token) => !token.special);
       if (!usable.some((token) => token.position === focused)) {
         focused = usable[0]?.position ?? 0;
       }
-      for (const chip of list.children) {
+      for (const chip of chips) {
         chip.tabIndex = Number(chip.dataset.position) === focused ? 0 : -1;
       }
       list.hidden = !usable.length;
@@ -177,7 +202,7 @@
     function preview() {
       const range = drag?.moved ? between(drag.from, drag.to) : [];
       const positions = new Set(range.filter(canHide).map((token) => token.position));
-      for (const chip of list.children) {
+      for (const chip of chips) {
         chip.classList.toggle('in-range', positions.has(Number(chip.dataset.position)));
       }
     }
@@ -223,7 +248,7 @@
       const here = chipOf(focused).getBoundingClientRect();
       const middle = (here.left + here.right) / 2;
       let best = null;
-      for (const chip of list.children) {
+      for (const chip of chips) {
         if (chip.hidden || chip.classList.contains('special')) continue;
         const box = chip.getBoundingClientRect();
         const rows = (down ? box.top - here.top : here.top - box.top);
@@ -260,6 +285,6 @@
     adopt(view.value);
   });
 
-  window.Cloze.setHidden = setHidden;
+  Object.assign(window.Cloze, { setHidden, tokensOf });
   window.Cloze.direction = direction;
 })();

@@ -3,13 +3,16 @@
 //
 //   Cloze.kept('forge')             what the lab of this name kept in the address, or null; check every value
 //   Cloze.keep('forge', {roll: 2})  keep this; plain values, few and short. The name begins with the tab's
-//   event cloze:tab of the document     another tab is open: Cloze.place.tab
+//   event cloze:tab of the document     another lab is open: Cloze.place.tab
+//   Cloze.openTab('budget')         open a lab by its name, in whatever place it is
 //
-// Another tab is an entry of the browser's history; all other changes only change the entry. Back opens the tab before, with the
+// Another lab is an entry of the browser's history; all other changes only change the entry. Back opens the lab before, with the
 // sentence as it is now.
+//
+// Without a link the page opens with an example whose word is hidden, in the language of the page where a model reads it.
 (() => {
   'use strict';
-  const { sentence, change, t, message } = window.Cloze;
+  const { sentence, change, language, t } = window.Cloze;
   const MOST = 6_000; // characters; longer ones make no link that programs accept
   const CODE = { mask: '', random: 'r', kept: 'k' };
 
@@ -71,15 +74,34 @@
       else sessionStorage.setItem(UNREAD, JSON.stringify({ text, model: sentence.model }));
     } catch { /* private windows may refuse */ }
   };
-  let opened = unread() ?? parse();
+  const part = (id) => window.gradio_config?.components.find(({ props }) => props?.elem_id === id)?.props;
+  const models = () => part('sentence-model').choices.map(([, name]) => name);
+  function firstVisit() {
+    if ([...given.keys()].some((name) => name !== 'tab' && name !== 'run')) return null;
+    const own = { text: part('sentence-text')?.value, model: part('sentence-model')?.value, fresh: true };
+    const [text, model] = part('cloze-examples')?.value?.openings?.[language] ?? [];
+    return text ? { text, model, fresh: true, instead: own.text } : own;
+  }
+  // Words of an example, wherever its text stands.
+  const hiddenBy = (example) => new Map(window.Cloze.tokensOf(example?.hide ?? [])
+    .map(({ position }) => [position, { position, case: 'mask' }]));
+  let opened = unread() ?? parse() ?? firstVisit();
   let first = null; // how the page opens without a link: such an address stays bare
 
   function follow() {
     if (!sentence.text || sentence.error) return;
     if (opened) {
-      const { text, model, marks, stranger } = opened;
-      if (sentence.text !== text || (model && sentence.model !== model)) return;
+      const { text, model, marks, stranger, fresh, instead } = opened;
+      if (sentence.text !== text || (model && sentence.model !== model)) {
+        // A visitor was quicker than the example.
+        if (fresh && !(instead && [text, instead].includes(sentence.text))) opened = null;
+        return;
+      }
       opened = null;
+      if (fresh) {
+        change({ marks: hiddenBy(sentence.card?.examples.find((each) => each.text === text)) });
+        return;
+      }
       if (stranger) {
         const note = t`The link names the model “${stranger.slice(0, 60)}”, which is not here.`;
         change({ notes: [...sentence.notes, note] });
@@ -107,7 +129,7 @@
   let going = null; // the tab of the entry that Back or Forward went to, until it is open
   window.addEventListener('popstate', ({ state }) => {
     if (state?.visit !== VISIT) return;
-    going = state.tab === (place.tab ?? FIRST_TAB) || !openNamed(state.tab) ? null : state.tab;
+    going = state.tab === (place.tab ?? FIRST_TAB) || !window.Cloze.openTab(state.tab) ? null : state.tab;
     if (going === null) follow();
     else setTimeout(() => { going = null; }, 1_000);
   });
@@ -117,11 +139,8 @@
   const AS_IT_IS = { __type__: 'update' };
   window.Cloze.opening = (text, model) => {
     window.Cloze.mounted = true;
-    if (!opened) return [AS_IT_IS, AS_IT_IS];
-    const picker = window.gradio_config.components.find(
-      (part) => part.props?.elem_id === 'sentence-model');
-    const models = picker.props.choices.map(([, name]) => name);
-    if (models.includes(opened.model)) return [opened.text, opened.model];
+    if (!opened || (opened.fresh && !opened.instead)) return [AS_IT_IS, AS_IT_IS];
+    if (models().includes(opened.model)) return [opened.text, opened.model];
     // A snapshot of a run stands in no list: the Train tab asks the server for it (train.js).
     if (/^run\/./.test(opened.model ?? '')) {
       window.Cloze.wanted = opened.model;
@@ -136,26 +155,46 @@
     opened.model = null;
     follow();
   };
-  // Open a tab by its name; on a narrow screen it may stand in Gradio's menu of further tabs.
-  window.Cloze.openTab = (name) => {
-    const tabs = document.querySelectorAll('#tabs [role="tab"], #tabs .overflow-dropdown button');
-    const called = (text) => [...tabs].find((each) => each.textContent.trim() === text);
-    const tab = called(name) ?? called(message(name));
-    tab?.click();
-    return Boolean(tab);
-  };
-  // Gradio measures its tabs when their row changes, not when the font arrives: with another font,
-  // some of them may have gone into the menu.
-  document.fonts.addEventListener('loadingdone', () => window.dispatchEvent(new Event('resize')));
-  // A tab is known by the id of its panel, which no translation changes and no narrow screen hides.
-  const openPanel = (bar) => [...bar.querySelectorAll('[role="tabpanel"]')]
-    .find((panel) => panel.offsetParent !== null)?.id.replace('tab-', '');
-  function openNamed(name) {
-    const wanted = window.gradio_config.components.find((part) => part.props?.elem_id === `tab-${name}`);
-    return Boolean(wanted) && window.Cloze.openTab(wanted.props.label);
+  // What the table of places says of a lab.
+  const told = (lab, what) => [part(`tab-${lab}`)?.elem_classes ?? []].flat()
+    .find((name) => name.startsWith(`${what}-`))?.slice(what.length + 1);
+  // Gradio draws the names of labs when their place is opened, with the first of them: press until the lab is open.
+  const SOON = 20;
+  let wish = null; // {lab, tries}: what is to be opened
+  function reach() {
+    if (!wish) return;
+    const { lab } = wish;
+    wish.tries -= 1;
+    if (!wish.tries || document.getElementById(`tab-${lab}`)?.offsetParent) { wish = null; return; }
+    document.getElementById(`tab-${lab}-button`)?.click();
+    const place = document.getElementById(`place-${told(lab, 'in')}-button`);
+    if (place?.getAttribute('aria-selected') === 'false') place.click();
+    setTimeout(reach, SOON);
   }
+  // "Budget" means "budget", too.
+  window.Cloze.openTab = (name) => {
+    const lab = String(name).toLowerCase();
+    if (!told(lab, 'in')) return false;
+    const idle = !wish;
+    wish = { lab, tries: 500 };
+    if (idle) reach();
+    return true;
+  };
+  // Before Gradio draws: the lab of the link is the one that it opens.
+  function preselect(lab) {
+    const place = told(lab, 'in');
+    if (!place) return;
+    part('tabs').selected = place;
+    part(`labs-${place}`).selected = lab;
+  }
+  // What the open lab reads decides what stands above it (page.css).
+  const showReads = () => { document.documentElement.dataset.reads = told(place.tab ?? FIRST_TAB, 'reads') ?? 'words'; };
+  // A lab is known by the id of its panel, which no translation changes.
+  const openPanel = (bar) => [...bar.querySelectorAll('[role="tabpanel"][id^="tab-"]')]
+    .find((panel) => panel.offsetParent !== null)?.id.replace('tab-', '');
   function showTab(name) {
     place.tab = name;
+    showReads();
     document.dispatchEvent(new CustomEvent('cloze:tab'));
     // Only what the visitor did is a step of theirs.
     const step = going === null && navigator.userActivation?.hasBeenActive !== false;
@@ -166,14 +205,20 @@
   function followTabs() {
     const bar = document.querySelector('#tabs');
     if (!bar?.querySelector('[role="tab"]')) { requestAnimationFrame(followTabs); return; }
-    if (!place.tab || !openNamed(place.tab)) place.tab = null;
+    if (place.tab) window.Cloze.openTab(place.tab);
     history.replaceState(entry(), '', location.href);
-    new MutationObserver(() => {
+    const look = (tries = 250) => {
       const open = openPanel(bar);
-      if (!open || open === (place.tab ?? FIRST_TAB) || (going !== null && open !== going)) return;
+      if (!open && tries) setTimeout(look, SOON, tries - 1); // it has a name, but is not drawn yet
+      if (!open || (wish && wish.lab !== open)) return;
+      if (open === (place.tab ?? FIRST_TAB) || (going !== null && open !== going)) return;
       showTab(open);
-    }).observe(bar, { subtree: true, attributes: true, attributeFilter: ['style', 'class', 'aria-selected'] });
+    };
+    new MutationObserver(() => look()).observe(bar, { subtree: true, attributes: true, attributeFilter: ['aria-selected'] });
   }
+  if (place.tab && !told(place.tab, 'in')) place.tab = null;
+  if (place.tab) preselect(place.tab);
+  showReads();
   followTabs();
   window.Cloze.kept = (name) => labs.get(name) ?? null;
   window.Cloze.keep = (name, state) => { labs.set(name, state); follow(); };

@@ -1,4 +1,4 @@
-// Under the sentence: which model answers, which of its heads are trained, and what is known of it.
+// In a fold of the sentence block: which model answers, which of its heads are trained, and what is known of it.
 (() => {
   'use strict';
   const { element, register, sentence, onChange, format, t, texts, message } = window.Cloze;
@@ -29,11 +29,10 @@
   }
 
   register('model-card', (view) => {
-    const title = element('span', { class: 'which' });
+    const title = element('span');
     const list = element('ul', { 'aria-label': t`Heads of this model` });
     const body = element('div', { class: 'about' });
-    view.root.replaceChildren(element('details', { class: 'model-card' },
-      element('summary', {}, title, list), body));
+    view.root.replaceChildren(element('div', { class: 'model-card' }, element('p', { class: 'which' }, title, list), body));
     let drawn = null;
     const draw = () => {
       const { card, model } = sentence;

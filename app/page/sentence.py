@@ -1,4 +1,4 @@
-"""The sentence bar: text, model, seed and the chips. Every tab looks at what it holds.
+"""The sentence block: text, model, the chips and how they are drawn. Labs look at what it holds.
 
 The browser keeps the sentence and its marks (``Cloze.sentence`` in shell.js); a tab's view asks
 Python with all of it in the event, so no handler needs anything from an earlier one.
@@ -11,10 +11,11 @@ from typing import Any, NamedTuple
 
 import gradio as gr
 
-from app.parts.views import listen, view
+from app.parts.views import listen, payload, view
 from app.serving.ask import clean_name, clean_rate, read_revision, whole_number
 from app.serving.draws import LAWS, Draw
-from app.serving.examples import DEFAULT, EXAMPLES
+from app.serving.examples import CHINESE, DEFAULT, EXAMPLES
+from app.serving.languages import READERS, reader_of, script_of
 from app.serving.pieces import Sentence
 from app.serving.session import Session
 from app.serving.settings import Settings
@@ -22,31 +23,33 @@ from core_models import InputError
 
 
 class Shared(NamedTuple):
-    """The components that every tab may listen to."""
+    """The components that every lab may listen to."""
 
     text: gr.Textbox
     model: gr.Dropdown
-    seed: gr.Number
     chips: gr.HTML
     """Value: see :func:`describe`; drawn by chips.js, which feeds ``Cloze.sentence``."""
     tools: gr.HTML
 
 
 def build(session: Session, settings: Settings) -> Shared:
-    """Lay the bar out; the opening sentence is cut into pieces at once, so it shows at once."""
+    """Lay the block out; the opening sentence is cut into pieces at once, so it shows at once."""
     models = session.choices()
     names = [name for _, name in models]
     chosen = settings.model if settings.model in names else next(iter(names), None)
-    with gr.Column(elem_id="sentence", elem_classes=["card"], min_width=0):
+    chinese = READERS["zh"]
+    openings = {"zh": [CHINESE[0]["text"], chinese]} if chinese in names else {}
+    with gr.Column(elem_id="sentence", min_width=0):
         with gr.Row(elem_id="sentence-top", equal_height=False):
             text = gr.Textbox(
                 DEFAULT,
                 label="Sentence",
+                show_label=False,
                 lines=1,
-                max_lines=6,
+                max_lines=4,
                 elem_id="sentence-text",
                 scale=5,
-                min_width=240,
+                min_width=200,
                 placeholder="Type a sentence",
                 html_attributes=gr.InputHTMLAttributes(spellcheck=False, autocorrect="off"),
             )
@@ -54,33 +57,39 @@ def build(session: Session, settings: Settings) -> Shared:
                 models,
                 value=chosen,
                 label="Model",
+                show_label=False,
                 elem_id="sentence-model",
                 scale=1,
                 min_width=170,
                 filterable=False,
             )
-        view("examples", list(EXAMPLES))
+            view("answering")
         chips = view("chips", read(session, DEFAULT, chosen), elem_id="cloze-chips")
-        with gr.Row(elem_id="sentence-tools", equal_height=False):
-            tools = view("tools", events=["draw"])
-            seed = gr.Number(
-                1,
-                label="Seed",
-                precision=0,
-                minimum=0,
-                elem_id="sentence-seed",
-                min_width=80,
-                interactive=True,
-            )
+        tools = view("tools", events=["draw", "choose"])
+        gr.Number(
+            1,
+            label="Seed",
+            precision=0,
+            minimum=0,
+            elem_id="sentence-seed",
+            min_width=80,
+            interactive=True,
+        )
+        view("examples", {"examples": list(EXAMPLES), "openings": openings})
         view("model-card")
-    return Shared(text, model, seed, chips, tools)
+        view("notes")
+    return Shared(text, model, chips, tools)
 
 
 def wire(shared: Shared, session: Session) -> None:
-    """Read the text when it or the model changes; draw a masking when asked."""
+    """Read the text when it or the model changes; draw a masking when asked; choose a model."""
 
     async def on_read(text: str, model: str) -> dict[str, Any]:
         return await asyncio.to_thread(read, session, text, model)
+
+    def on_choose(event: gr.EventData) -> Any:
+        name = payload(event).get("name")
+        return name if name in [known for _, known in session.choices()] else gr.skip()
 
     # Not `input`: the text box sends that on key presses only, so pasting would go unnoticed.
     gr.on(
@@ -94,6 +103,16 @@ def wire(shared: Shared, session: Session) -> None:
         queue=False,
         api_visibility="private",
     )
+    # Only the value: choices would come back in English (language.js).
+    shared.tools.choose(
+        on_choose,
+        None,
+        shared.model,
+        show_progress="hidden",
+        trigger_mode="multiple",
+        queue=False,
+        api_visibility="private",
+    )
     listen(shared.tools, {"draw": partial(draw, session)})
 
 
@@ -101,9 +120,23 @@ def read(session: Session, text: str, model: str | None) -> dict[str, Any]:
     """The chips of a text, or the reason why there are none."""
     try:
         found = session.sentence(text, clean_name(model))
-        return {**describe(found), "card": session.card(found.model)}
+        card = session.card(found.model)
+        return {**describe(found), "card": card, "advice": advise(session, text, card["language"])}
     except InputError as error:
         return {"text": str(text)[:200], "model": model, "tokens": [], "error": str(error)}
+
+
+def advise(session: Session, text: str, language: str) -> dict[str, Any] | None:
+    """Who reads a text in a script that the model does not read; None where it does.
+
+    ``model``: the first installed one that fills gaps in that script, or None; ``language``: the
+    model's own; ``example``: a sentence of that language with what to hide in it.
+    """
+    script = script_of(text)
+    if script in (None, language):
+        return None
+    example = CHINESE[0] if language == "zh" else EXAMPLES[0]
+    return {"model": reader_of(session, script), "language": language, "example": example}
 
 
 def describe(sentence: Sentence) -> dict[str, Any]:

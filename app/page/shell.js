@@ -65,6 +65,7 @@
     }
     if (!root || root.dataset.mounted) return;
     root.dataset.mounted = 'yes';
+    watch('value', () => { if (props.value?.by) document.dispatchEvent(new CustomEvent('cloze:by', { detail: { root, by: props.value.by } })); });
     make({
       root,
       get value() { return props.value; },
@@ -102,7 +103,7 @@
   // marks: Map position -> {position, case: 'mask' | 'random' | 'kept', piece, shown}
   const sentence = {
     text: '', model: '', tokens: [], marks: new Map(), error: null, notes: [],
-    whole: false, pieces: false, drawn: false, card: null, change: 0,
+    whole: false, pieces: false, drawn: false, card: null, advice: null, change: 0,
   };
 
   function change(patch) {

@@ -1,9 +1,9 @@
-// Below the chips: draw at random, clear, how chips behave. Above them: example sentences.
+// Beside the chips: hide at random, show all, and folds with example sentences, how is drawn, the model's card.
 (() => {
   'use strict';
   const {
-    element, icon, register, sentence, change, onSentence, question, asker, field, write, format,
-    t, texts, message, keep, kept,
+    element, icon, register, sentence, change, onChange, question, asker, field, write, format,
+    t, texts, message, listed, keep, kept,
   } = window.Cloze;
 
   const DICE = [
@@ -13,48 +13,84 @@
 
   // --- examples ---------------------------------------------------------------------------
 
-  let wanted = null; // the word to hide once Python has cut the example into pieces
+  let wanted = null; // the example whose words are hidden once Python has cut it into pieces
 
-  // Words are looked for in the text: other vocabularies cut them into other pieces.
   function hideWanted() {
-    if (!wanted || sentence.text !== wanted.text) return;
-    const text = wanted.text.toLowerCase();
-    const places = wanted.hide.map((word) => [text.indexOf(word), text.indexOf(word) + word.length]);
+    if (!wanted || sentence.text !== wanted.text || sentence.error) return;
+    const found = window.Cloze.tokensOf(wanted.hide);
     wanted = null;
-    const hit = ({ start, end }) => places.some(([from, to]) => start < to && end > from);
-    const whole = sentence.tokens.filter((token) => !token.special && hit(token));
-    if (whole.length) window.Cloze.setHidden(whole, true);
+    if (found.length) window.Cloze.setHidden(found, true);
+  }
+
+  function chooseExample(example) {
+    wanted = example;
+    change({ marks: new Map() });
+    if (sentence.text === example.text) hideWanted();
+    else write('sentence-text', example.text);
   }
 
   register('examples', (view) => {
     let drawn = '';
-    const choose = (example) => {
-      wanted = example;
-      change({ marks: new Map() });
-      if (sentence.text === example.text) hideWanted();
-      else write('sentence-text', example.text);
-    };
-    // In Mask, all of them would end in the same answer: that this model fills no gaps.
-    const offer = () => {
-      view.root.hidden = sentence.card?.fills === null && (window.Cloze.place?.tab ?? 'mask') === 'mask';
-    };
-    document.addEventListener('cloze:tab', offer);
     const draw = () => {
-      offer();
-      const examples = sentence.card?.examples ?? view.value;
+      const examples = sentence.card?.examples ?? view.value.examples;
       if (drawn === JSON.stringify(examples)) return;
       drawn = JSON.stringify(examples);
       view.root.replaceChildren(
         element('div', { class: 'examples', role: 'group', 'aria-label': t`Example sentences` },
-          element('span', { class: 'lead', text: t`Try` }),
           ...examples.map((example) => element('button', {
             type: 'button', class: 'example', title: example.text, text: message(example.name),
-            onclick: () => choose(example),
+            onclick: () => chooseExample(example),
           }))));
     };
     draw();
     // Also while it is hidden.
     window.Cloze.onChange(() => { draw(); hideWanted(); });
+  });
+
+  // --- notes: what the model cannot read, and who can; who answers in the open lab -----------
+
+  let refused = null; // why a masking could not be drawn
+  let chooseModel = () => {};
+  const LANGUAGE = texts({ en: 'English', zh: 'Chinese' });
+
+  function advise({ model, language, example }) {
+    const button = (text, onclick) => element('button', { type: 'button', class: 'quiet outlined', text, onclick });
+    return element('div', { class: 'advice' },
+      element('p', { text: t`${sentence.model} reads ${LANGUAGE[language] ?? language}, and this sentence is written otherwise.` }),
+      model ? button(t`Read it with ${model}`, () => chooseModel(model)) : null,
+      button(t`Take a sentence that it reads`, () => chooseExample(example)));
+  }
+
+  register('notes', (view) => {
+    const notes = element('div', { class: 'notes', role: 'status' });
+    view.root.replaceChildren(notes);
+    const draw = () => {
+      // Where somebody else is advised to read it, the pieces without a name go without saying.
+      const said = [...(sentence.advice ? [] : sentence.notes), ...(refused ? [refused] : [])];
+      notes.replaceChildren(...(sentence.advice ? [advise(sentence.advice)] : []), ...said.map((text) => element('p', { text: message(text) })));
+      notes.hidden = !notes.childElementCount;
+    };
+    onChange(draw);
+    draw();
+  });
+
+  register('answering', (view) => {
+    const told = new Map(); // lab -> names of the models that answered there
+    const line = element('p', { class: 'answering', role: 'status' });
+    view.root.replaceChildren(line);
+    const draw = () => {
+      const names = (told.get(window.Cloze.place?.tab ?? 'mask') ?? []).filter((name) => name !== sentence.model);
+      const text = names.length ? t`${listed(names)} answers here` : '';
+      if (line.textContent !== text) line.textContent = text;
+      line.hidden = !text;
+    };
+    document.addEventListener('cloze:by', ({ detail: { root, by } }) => {
+      told.set(root.closest('[role="tabpanel"]')?.id.replace('tab-', ''), [...new Set(by)]);
+      draw();
+    });
+    document.addEventListener('cloze:tab', draw);
+    onChange(draw);
+    draw();
   });
 
   // --- tools ------------------------------------------------------------------------------
@@ -131,10 +167,25 @@
     return button;
   }
 
+  const FOLDS = [['examples', t`Examples`], ['draw', t`Options`], ['model', t`Model`]];
+
+  /** A button that opens a part of the block below the chips, and closes the one that was open. */
+  function fold(name, text) {
+    const block = document.getElementById('sentence');
+    return element('button', {
+      type: 'button', class: 'quiet fold-button', id: `fold-${name}`, 'aria-expanded': 'false', text,
+      onclick: ({ currentTarget }) => {
+        const open = block.dataset.open === name ? '' : name;
+        block.dataset.open = open;
+        for (const each of currentTarget.parentElement.querySelectorAll('[aria-expanded]')) each.setAttribute('aria-expanded', String(each.id === `fold-${open}`));
+      },
+    });
+  }
+
   register('tools', (view) => {
     const choice = keptChoice();
     const roll = element('button', {
-      type: 'button', class: 'primary', id: 'draw',
+      type: 'button', class: 'quiet', id: 'draw',
       title: t`Draw positions as in pretraining. Each press takes the next seed.`,
     }, icon(...DICE), element('span', { text: t`Hide at random` }));
     const kinds = chooser('draw-kind', t`What is drawn`, Object.entries(KINDS), choice.kind, (kind) => choose({ kind }));
@@ -149,12 +200,12 @@
       ...LEGEND.map(([kind, name, meaning]) => element('li', {},
         element('span', { class: `swatch ${kind}`, 'aria-hidden': 'true' }),
         element('b', { text: name }), element('span', { 'data-case': kind, text: meaning }))));
-    const notes = element('div', { class: 'notes', role: 'status' });
     view.root.replaceChildren(
-      element('div', { class: 'tools' }, roll, rates, kinds, clear, whole, pieces, count), legend, lengths, notes);
+      element('div', { class: 'tools' }, roll, clear, ...FOLDS.map(([name, text]) => fold(name, text))),
+      element('div', { class: 'fold draw-fold', 'data-fold': 'draw' }, rates, kinds, whole, pieces, count), legend, lengths);
+    chooseModel = (name) => view.send('choose', { name });
 
     let drawn = null; // the seed of the last draw
-    let refused = null; // why it could not be drawn
     let asked = 0;
     let shown = ''; // the marks whose lengths are shown
     let restore = choice.seed; // a link names the draw behind its marks: its lengths are asked for again
@@ -226,7 +277,7 @@
       }
     });
 
-    onSentence(view, () => {
+    function drawState() {
       const usable = sentence.tokens.filter((token) => !token.special).length;
       const hidden = sentence.marks.size;
       const cases = new Set([...sentence.marks.values()].map((mark) => mark.case));
@@ -249,9 +300,9 @@
       const blind = ['order', 'causal'].includes(sentence.card?.fills);
       for (const [kind, , meaning] of LEGEND) legend.querySelector(`[data-case="${kind}"]`).textContent = blind ? BLIND[kind] : meaning;
       legend.hidden = !sentence.drawn && !cases.has('random') && !cases.has('kept');
-      const said = [...sentence.notes, ...(refused ? [refused] : [])];
-      notes.replaceChildren(...said.map((text) => element('p', { text: message(text) })));
-      notes.hidden = !said.length;
-    });
+    }
+    onChange(drawState);
+    drawState();
   });
+  Object.assign(window.Cloze, { chooseExample, chooseModel: (name) => chooseModel(name) });
 })();

@@ -49,14 +49,6 @@ function whenReady(then) {
   else requestAnimationFrame(() => whenReady(then));
 }
 
-// A tab that has just been drawn may not listen yet: press until it is open.
-function reach(name, tries = 25) {
-  const panel = document.getElementById(`tab-${name}`);
-  if (panel?.offsetParent || !tries) return;
-  openTab(window.gradio_config.components.find((part) => part.props?.elem_id === `tab-${name}`)?.props.label);
-  setTimeout(() => { if (TABS[current] === name) reach(name, tries - 1); }, 150);
-}
-
 // What a lab shows at a step where the model of the sentence bar has nothing to show.
 const READERS = { terms: 'deberta-mini' };
 function chooseReader(name) {
@@ -75,7 +67,7 @@ let bringing = 0;
 for (const kind of ['wheel', 'touchmove', 'keydown']) window.addEventListener(kind, () => { clearInterval(bringing); }, { passive: true });
 function bring(name) {
   const wordy = innerHeight >= TALL && innerWidth >= TALL && !['budget', 'train'].includes(name);
-  const target = document.getElementById(wordy ? 'cloze-chips' : 'tabs');
+  const target = document.getElementById(wordy ? 'cloze-chips' : 'frame');
   const started = performance.now();
   const calm = matchMedia('(prefers-reduced-motion: reduce)').matches;
   let last = null;
@@ -104,7 +96,7 @@ function setScene(step) {
   change({ marks: new Map() });
   if (sentence.text === text) hideWanted();
   else put(text);
-  reach(TABS[step]);
+  openTab(TABS[step]);
   chooseReader(TABS[step]);
   bring(TABS[step]);
 }

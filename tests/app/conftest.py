@@ -7,6 +7,7 @@ import socket
 import tempfile
 from dataclasses import replace
 from pathlib import Path
+from urllib.parse import quote_plus
 
 import pytest
 
@@ -34,6 +35,7 @@ from tests.app.why_questions import open_session
 START = run_process.start
 MODEL = "bert-mini"
 SENTENCE = "The capital of France is Paris."
+NOTHING_HIDDEN = f"#text={quote_plus(SENTENCE)}&model={MODEL}"
 BROWSERS = (
     "chromium-headless-shell",
     "chromium",
@@ -217,13 +219,15 @@ def profile(browser):
 def visit(browser, profile, server):
     """Opens the page for a new visitor: ``visit(width=390, dark=True, link="#text=a")``.
 
+    Without a link it is one to the sentence with nothing hidden; ``link="?"`` is the bare address.
     Who comes while another is there has a profile of their own.
     """
     visits = []
 
     def visit(width: int = 1280, height: int = 800, *, dark: bool = False, link: str = "") -> Cloze:
         own = browser.new_context(accept_downloads=True) if visits else profile
-        visits.append(new_page(own, server, (width, height), dark=dark, link=link))
+        opened = link or NOTHING_HIDDEN
+        visits.append(new_page(own, server, (width, height), dark=dark, link=opened))
         return visits[-1]
 
     yield visit
@@ -236,7 +240,7 @@ def visit(browser, profile, server):
 def module_page(browser, server):
     """One page for all tests of a module that ask for it."""
     with browser.new_context(accept_downloads=True) as context:
-        yield new_page(context, server, (1280, 800), dark=False, link="")
+        yield new_page(context, server, (1280, 800), dark=False, link=NOTHING_HIDDEN)
         show_loop()
 
 

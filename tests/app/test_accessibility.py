@@ -9,7 +9,7 @@ from importlib.resources import files
 
 import pytest
 
-from app.main import TABS
+from app.page.places import LABS
 from tests.app.test_walk_browser import SENTENCE, walk
 
 ALL = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"]
@@ -59,7 +59,7 @@ def test_every_tab_opens_and_fits_and_has_no_serious_violation(visit, axe):
         page.wait_for_function(LAID_OUT)
         page.evaluate("document.getAnimations().forEach((a) => a.finish())")
         # The whole page once, later only what is new.
-        part = None if name == TABS[0][0].lower() else f"#tab-{name}"
+        part = None if name == LABS[0].name else f"#tab-{name}"
         if violations := page.evaluate(RUN, [part, rules[width, dark]]):
             wrong[f"{name} {width}"] = violations
     assert wrong == {}, json.dumps(wrong, indent=1, ensure_ascii=False)

@@ -145,7 +145,7 @@ def test_files_stand_alone(cloze, tmp_path):
 
 def test_claims_offer_files_once_there_is_something_to_save(cloze):
     page = cloze.page
-    page.get_by_role("tab", name="Claims", exact=True).click()
+    page.evaluate("Cloze.openTab('claims')")
     save = page.locator('.cl [data-save="csv"]')
     save.wait_for()
     assert save.is_disabled()

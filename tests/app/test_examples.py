@@ -167,6 +167,7 @@ def test_words_of_a_byte_level_vocabulary_are_shown_without_their_blank():
 def test_a_button_hides_its_word_in_any_vocabulary(cloze, session):
     """Two words, of which one is two pieces: all of them are hidden, nothing else."""
     page = cloze.page
+    cloze.unfold("Examples")
     page.wait_for_selector(".view-examples button")
     names = [e["name"] for e in EXAMPLES]
     assert page.locator(".view-examples button").all_inner_texts() == names
@@ -175,7 +176,7 @@ def test_a_button_hides_its_word_in_any_vocabulary(cloze, session):
             name: 'Own', text: 'Paris and Ouagadougou are cities.', hide: ['ouagadougou', 'cities'],
         }] } })"""
     )
-    page.get_by_role("button", name="Own").click()
+    page.get_by_role("button", name="Own", exact=True).click()
     page.wait_for_function("() => window.Cloze.sentence.marks.size > 2")
     hidden = page.evaluate(
         """() => { const { tokens, marks } = window.Cloze.sentence;

@@ -225,6 +225,7 @@ def lengths(cloze) -> list[int]:
 
 def test_spans_are_drawn_with_their_lengths(cloze, session, visit):
     cloze.write(LONG)
+    cloze.unfold("Options")
     cloze.page.select_option("#draw-kind", "span")
     cloze.page.select_option("#draw-rate", "30")
     cloze.page.fill("#sentence-seed input", "7")

@@ -54,8 +54,8 @@ def test_the_page_names_heads_and_opens_the_rest(cloze):
     page = cloze.page
     badges = page.locator(".model-card .badge")
     page.wait_for_function("() => document.querySelectorAll('.model-card .badge').length === 2")
+    cloze.unfold("Model")
     assert badges.all_inner_texts() == ["masked token\ntrained here", "next sentence\ntrained here"]
-    page.click(".model-card summary")
     facts = dict(
         zip(
             page.locator(".model-card dt").all_inner_texts(),

@@ -24,11 +24,12 @@ def test_the_theme_can_be_chosen_and_is_kept(visit):
 
 
 def test_nothing_is_wider_than_the_window_and_touch_targets_are_large(visit):
-    cloze = visit(width=390)
+    cloze = visit(width=390, link="?")
     assert "#" not in cloze.page.url, "a bare address stays bare"
     for chip in cloze.page.locator(".chip:not([hidden])").all():
         assert chip.bounding_box()["height"] >= 44
     cloze.write(LONG + "Quizzifying " + "x" * 90)
+    cloze.unfold("Options")
     cloze.page.click("#switch-pieces")
     cloze.page.click("#draw")
     cloze.page.wait_for_function("Cloze.sentence.marks.size > 0")
@@ -55,25 +56,6 @@ def test_a_link_is_read_although_our_scripts_come_after_gradio(profile, server):
         held[0].continue_()
         page.wait_for_function("Cloze.sentence.marks.size === 1")
         assert page.input_value("#sentence-text textarea") == "Hello world"
-
-
-def test_tabs_leave_the_menu_when_there_is_room(profile, server):
-    """They once stayed there if the font came late, or if the window had been narrow."""
-    full = "() => document.querySelectorAll('#tabs [role=tab]').length === %d"
-    with profile.new_page() as page:
-        held = []
-        page.route("**/ibm-plex-sans-latin-600*", lambda route: held.append(route))
-        page.set_viewport_size({"width": 1280, "height": 800})
-        page.goto(server, wait_until="commit")
-        page.wait_for_selector("#tabs .overflow-menu:not(.hide)")
-        tabs = page.locator("#tabs .tab-container.visually-hidden button").count()
-        held[0].continue_()
-        page.wait_for_function(full % tabs)
-        page.set_viewport_size({"width": 900, "height": 800})
-        page.wait_for_selector("#tabs .overflow-menu:not(.hide)")
-        page.set_viewport_size({"width": 1280, "height": 800})
-        page.wait_for_function(full % tabs)
-        assert page.locator("#tabs .overflow-menu").is_hidden()
 
 
 COUNT_FRAMES = """(() => {

@@ -116,6 +116,7 @@ def test_whole_words_hide_all_their_pieces(cloze, model):
     cloze.at(pieces[-1]).click()
     assert cloze.marked() == [pieces[-1]]
     cloze.page.click("#clear")
+    cloze.unfold("Options")
     cloze.page.click("#switch-whole")
     cloze.at(pieces[0]).click()
     assert cloze.marked() == pieces
@@ -127,6 +128,7 @@ def test_pieces_read_as_words_until_they_are_asked_for(cloze):
     chips = cloze.page.locator(".view-chips")
     assert "##" not in chips.inner_text()
     assert "[CLS]" not in chips.inner_text()
+    cloze.unfold("Options")
     cloze.page.click("#switch-pieces")
     assert "##" in chips.inner_text()
     assert "[CLS]" in chips.inner_text()
@@ -167,6 +169,7 @@ def test_a_word_of_ones_own_gets_its_rank(cloze, model):
 
 def test_a_random_masking_shows_its_three_cases(cloze, model):
     cloze.write(LONG * 3)
+    cloze.unfold("Options")
     for seed in range(1, 40):
         change = cloze.page.evaluate("Cloze.sentence.change")
         cloze.page.fill("#sentence-seed input", str(seed))
@@ -216,6 +219,7 @@ def test_rolling_again_takes_the_next_seed(cloze):
 
 
 def test_an_example_hides_its_word(cloze):
+    cloze.unfold("Examples")
     for button in cloze.page.locator(".example").all():
         button.click()
         cloze.page.wait_for_function(

@@ -61,10 +61,7 @@ class Tab:
         self.cloze = cloze
         self.page = cloze.page
         cloze.write(TEXT)
-        self.page.evaluate(
-            "[...document.querySelectorAll('#tabs [role=tab], #tabs .overflow-dropdown button')]"
-            ".find((each) => each.textContent.trim() === 'Permutation').click()"
-        )
+        self.page.evaluate("Cloze.openTab('Permutation')")
         self.page.wait_for_selector(f'{ROOT}[data-state="ready"]')
 
     def settle(self):

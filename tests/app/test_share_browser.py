@@ -73,7 +73,13 @@ def test_a_broken_link_opens_the_page_as_it_is(visit, broken):
 def test_without_controls_the_lab_stays_and_the_header_goes(visit):
     page = visit(link="?plain=1#text=The+sky+is+blue&model=bert-mini&marks=3").page
     page.wait_for_function("() => Cloze.sentence.marks.size === 1")
-    for hidden in ("#cloze-header", "#cloze-examples", "#draw", "#tabs [role=tablist]"):
+    for hidden in (
+        "#cloze-header",
+        "#cloze-examples",
+        "#draw",
+        "#tabs [role=tablist]",
+        "#line-predict",
+    ):
         assert not page.locator(hidden).first.is_visible()
     assert page.locator(".chip").count() > 3
     assert page.locator(".view-predictions").is_visible()
@@ -85,7 +91,7 @@ def test_the_tour_brings_labs_into_view_walks_its_steps_and_gives_the_page_back(
     page.click(".tour-next")
     wait_open(page, "attention")
     page.wait_for_function(
-        "() => Math.abs(document.getElementById('tabs').getBoundingClientRect().top - 12) < 8"
+        "() => Math.abs(document.getElementById('frame').getBoundingClientRect().top - 12) < 8"
     )
     text = page.locator(".tour-look").bounding_box()
     tools = page.locator(".tour-next").bounding_box()
@@ -144,9 +150,9 @@ def test_every_tab_is_a_step_of_the_history(cloze):
     start_over(cloze, text="The sky is blue")
     page.evaluate("window.sameVisit = true")
     before = page.evaluate("history.length")
-    for tab in ("Budget", "Spans"):
-        page.get_by_role("tab", name=tab, exact=True).click()
-        wait_open(page, tab.lower())
+    for place, tab in (("Compare", "budget"), ("Look inside", "attention")):
+        page.get_by_role("tab", name=place, exact=True).click()
+        wait_open(page, tab)
     page.wait_for_function("length => history.length === length", arg=before + 2)
     page.click("#cloze-chips .chip >> nth=2")
     page.wait_for_function("() => location.hash.includes('marks=')")
@@ -172,7 +178,7 @@ def test_what_is_typed_while_the_server_is_away_is_read_when_it_is_back(visit):
     hint = page.locator(".view-chips .offline")
     hint.wait_for()
     assert OFFLINE in hint.inner_text()
-    page.get_by_role("tab", name="Spans", exact=True).click()
+    page.evaluate("Cloze.openTab('spans')")
     page.locator("#tab-spans .offline").wait_for()
     page.fill("#sentence-text textarea", "The heart pumps much blood .")
     page.context.set_offline(False)

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from app.main import TABS
+from app.page.places import LABS
 from tests.app.one_page import mark, renewed
 
 SENTENCE = "#text=The+capital+of+France+is+Paris.&model=bert-mini&marks=6"
 OPEN = """([name, label]) => Boolean(document.getElementById(`tab-${name}`)?.offsetParent)
-  || void (Cloze.openTab(label) || Cloze.openTab(Cloze.message(label)))"""
+  || void Cloze.openTab(label)"""
 DRAWN = """name => {
   const views = [...document.querySelectorAll(`#tab-${name} .view`)].filter((v) => v.offsetParent);
   return views.length > 0 && views.every((view) => view.textContent.trim().length > 6
@@ -30,7 +30,7 @@ ENGLISH = """name => [...document.querySelectorAll(
 
 
 FRAMES = "new Promise((r) => requestAnimationFrame(() => requestAnimationFrame(() => r())))"
-LABS = ("Why", "Permutation", "Spans", "Timeline", "Terms")
+SHOWN = ("Why", "Permutation", "Spans", "Timeline", "Terms")
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def cloze(module_page):
 def test_an_emptied_sentence_leaves_no_old_results(cloze):
     page = cloze.page
     mark(cloze, 6)
-    for label in LABS:
+    for label in SHOWN:
         page.wait_for_function(OPEN, arg=[label.lower(), label], polling=250)
         view = page.locator(f".view-{label.lower()}")
         page.wait_for_selector(f'.view-{label.lower()}[data-state="ready"]', timeout=60_000)
@@ -59,9 +59,10 @@ def test_an_emptied_sentence_leaves_no_old_results(cloze):
 
 def test_a_refused_seed_is_forgiven_with_the_next_draw(cloze):
     page = cloze.page
+    cloze.unfold("Options")
     page.fill("#sentence-seed input", "99999999999")
     page.click("#draw")
-    notes = page.locator(".view-tools .notes")
+    notes = page.locator(".view-notes .notes")
     notes.get_by_text("it must be a whole number").wait_for()
     assert page.evaluate("Cloze.sentence.marks.size") == 0
     page.fill("#sentence-seed input", "3")
@@ -84,9 +85,8 @@ def walk(cloze, language, looks):
     """Open every tab, in turn with the one and the other look, and show it with both."""
     page = cloze.page
     pictures = os.environ.get("CLOZE_PICTURES")
-    for label, _ in TABS:
-        name = label.lower()
-        page.wait_for_function(OPEN, arg=[name, label], polling=250)
+    for name in [lab.name for lab in LABS]:
+        page.wait_for_function(OPEN, arg=[name, name], polling=250)
         page.wait_for_function(DRAWN, arg=name)
         for width, dark in looks:
             look(page, width, dark)

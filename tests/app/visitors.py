@@ -30,10 +30,9 @@ class Cloze:
 
     def open(self, address: str) -> None:
         self.page.goto(address)
-        self.page.wait_for_selector(".view-chips[data-mounted]")
-        # The tabs mount a moment after the sentence bar.
-        for view in ("tools", "predictions"):
-            self.page.wait_for_selector(f".view-{view}[data-mounted]", state="attached")
+        # What is open mounts a moment after the sentence block, which some labs hide.
+        for view in (".view-chips", ".view-tools", "[id^=tab-][role=tabpanel] .view"):
+            self.page.wait_for_selector(f"{view}[data-mounted]", state="attached")
         self.page.wait_for_function("() => Cloze.mounted")
 
     def write(self, text: str) -> None:
@@ -46,6 +45,12 @@ class Cloze:
         self.page.wait_for_function(
             "text => Cloze.sentence.text === text || Cloze.sentence.error", arg=text
         )
+
+    def unfold(self, name: str) -> None:
+        """Open a fold of the sentence block: Examples, Options or Model."""
+        button = self.page.locator(".tools").get_by_role("button", name=name, exact=True)
+        if button.get_attribute("aria-expanded") == "false":
+            button.click()
 
     def chip(self, word: str, nth: int = 0):
         return (

@@ -187,6 +187,7 @@ async def _play(session: Session, question: Mapping[str, Any]) -> dict[str, Any]
         "detectives": [detective._asdict() for detective in found],
         "chosen": chosen._asdict(),
         "generator": twin,
+        "by": [chosen.name],
         **answer,
         "code": forge.code_lines(loadable(chosen.name), twin, game, answer),
     }

@@ -75,6 +75,7 @@ async def show(session: Session, question: Mapping[str, Any]) -> dict[str, Any]:
         "kind": "pair",
         "model": name,
         "answering": answering,
+        "by": [name for name in answering.values() if name],
         "others": others,
         "language": language_of(model.tokenizer),
         **found,

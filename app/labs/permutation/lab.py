@@ -90,6 +90,7 @@ def show(session: Session, question: Mapping[str, Any]) -> dict[str, Any]:
         "error": None,
         "kind": "masks",
         "reader": asked.reader,
+        "by": [asked.reader or asked.model.name],
         "vocabulary": asked.model.name,
         **permutation.describe(asked.sentence, asked.setting, count),
         "code": permutation.code_lines(asked.reader, asked.text, asked.sentence, asked.setting),

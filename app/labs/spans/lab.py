@@ -127,6 +127,7 @@ async def show(session: Session, question: Mapping[str, Any]) -> dict[str, Any]:
         "error": None,
         "kind": "spans",
         "reader": asked.reader,
+        "by": [asked.reader or asked.model.name],
         "readers": [{"name": info.name, "title": info.title} for info in readers(session)],
         "vocabulary": asked.model.name,
         "tokens": [

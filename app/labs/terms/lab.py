@@ -89,6 +89,7 @@ async def _look(session: Session, question: Mapping[str, Any]) -> dict[str, Any]
     found = await session.compute(lambda: terms.examine(model, setting))
     return {
         "reader": name,
+        "by": [name],
         "bar": bar,
         "family": model.config.family,
         "offered": [[info.name, info.title] for info in offered],
