@@ -79,8 +79,10 @@
     const line = element('p', { class: 'answering', role: 'status' });
     view.root.replaceChildren(line);
     const draw = () => {
-      const names = (told.get(window.Cloze.place?.tab ?? 'mask') ?? []).filter((name) => name !== sentence.model);
-      const text = names.length ? t`${listed(names)} answers here` : '';
+      const by = told.get(window.Cloze.place?.tab ?? 'mask') ?? [];
+      const names = listed(by.filter((name) => name !== sentence.model));
+      const both = by.includes(sentence.model) ? t`${names} answers here, too` : t`${names} answers here`;
+      const text = names ? both : '';
       if (line.textContent !== text) line.textContent = text;
       line.hidden = !text;
     };
