@@ -221,7 +221,13 @@
   showReads();
   followTabs();
   window.Cloze.kept = (name) => labs.get(name) ?? null;
-  window.Cloze.keep = (name, state) => { labs.set(name, state); follow(); };
+  window.Cloze.keep = (name, state) => {
+    labs.set(name, state);
+    follow();
+    document.dispatchEvent(new CustomEvent('cloze:kept'));
+  };
+  // All that a lab keeps.
+  window.Cloze.keptBy = (lab) => Object.fromEntries([...labs].filter(([name]) => name.split('-')[0] === lab));
   window.Cloze.place = place;
   window.Cloze.setPlace = (values) => { Object.assign(place, values); follow(); };
   window.Cloze.onChange(follow);

@@ -56,7 +56,7 @@
   function advise({ model, language, example }) {
     const button = (text, onclick) => element('button', { type: 'button', class: 'quiet outlined', text, onclick });
     return element('div', { class: 'advice' },
-      element('p', { text: t`${sentence.model} reads ${LANGUAGE[language] ?? language}, and this sentence is written otherwise.` }),
+      element('p', { text: t`${sentence.model} does not read this sentence: it learnt ${LANGUAGE[language] ?? language}.` }),
       model ? button(t`Read it with ${model}`, () => chooseModel(model)) : null,
       button(t`Take a sentence that it reads`, () => chooseExample(example)));
   }

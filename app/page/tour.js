@@ -1,47 +1,85 @@
-// The guided tour: eight steps over the labs. Each sets up a sentence, hides words, opens a lab and says what to look at.
-const { element, sentence, change, field, write, openTab, onChange, style, t, texts } = window.Cloze;
+// The guided tour: eight steps over the labs. Each sets up a sentence, hides words, opens a lab, marks what it speaks of, and
+// notices when its task is done. It stands between the sentence and the lab and covers nothing.
+const { element, sentence, change, field, language, write, openTab, onChange, style, t, texts, tokensOf } = window.Cloze;
 
-// hide: words of the sentence, in the spelling of the text.
 const STEPS = texts([
-  { title: 'A gap is filled from both sides',
-    look: 'The word before the full stop is hidden. The model gives every piece of its vocabulary a probability, from the words on the left and on the right. Click another word to hide it, too.' },
-  { title: 'Where it looks',
+  { title: 'A gap is filled from both sides', task: 'Hide a second word.',
+    look: 'The model gives every piece of its vocabulary a probability, from the words on the left and on the right of the gap.' },
+  { title: 'Where it looks', task: 'Choose another head.',
     look: 'Every small square is one attention head: rows look at columns. Find a head in which the hidden word looks at the name of the country.' },
-  { title: 'What training hides',
-    look: 'Pretraining hides 15 % of the tokens, and not all behind [MASK]. Compare masks that are drawn once with masks that are drawn at each visit, and count the contexts a word is seen in.' },
-  { title: 'A forger and a detective',
-    look: 'ELECTRA learns from every token: a small generator fills the gaps, and the discriminator says which words are not original. Try to fool it with a word of your own.' },
-  { title: 'Another order of reading',
-    look: 'XLNet predicts the words one after another, in an order that is drawn; the words stay where they are. Drag the order and see who may see whom.' },
-  { title: 'What and where, kept apart',
-    look: 'DeBERTa scores a pair of words three times: content to content, content to position, position to content. Switch one off and watch the prediction.' },
-  { title: 'Where the parameters are',
-    look: 'Move the sliders: a table of pieces costs V times E. ALBERT makes E small and uses one layer again and again: far fewer parameters, about the same time.' },
-  { title: 'Watch one learn',
-    look: 'Start the classroom recipe: in two minutes a small DeBERTa leaves the line of word frequencies. Then open it in all the labs you have just seen.' },
+  { title: 'What training hides', task: 'Choose another masking, or more epochs.',
+    look: 'Pretraining hides 15 % of the tokens, and not all behind [MASK]. Masks that are drawn once come again; masks that are drawn at each visit show a word in ever new contexts.' },
+  { title: 'A forger and a detective', task: 'Try to fool it with a word of your own.',
+    look: 'ELECTRA learns from every token: a small generator fills the gaps, and the discriminator says which words are not original.' },
+  { title: 'Another order of reading', task: 'Change the order.',
+    look: 'XLNet predicts the words one after another, in an order that is drawn; the words stay where they are. See who may see whom.' },
+  { title: 'What and where, kept apart', task: 'Switch one term off.',
+    look: 'DeBERTa scores a pair of words three times: content to content, content to position, position to content.' },
+  { title: 'Where the parameters are', task: 'Change a size.',
+    look: 'A table of pieces costs V times E. ALBERT makes E small and uses one layer again and again: far fewer parameters, about the same time.' },
+  { title: 'Watch one learn', task: 'Start a run, or open one.',
+    look: 'In two minutes the classroom recipe makes a small DeBERTa leave the line of word frequencies. Then open it in all the labs you have just seen.' },
 ]);
-const TABS = ['mask', 'attention', 'timeline', 'forge', 'permutation', 'terms', 'budget', 'train'];
-// What a visitor reads is not translated: the models of the page read English.
+const CAPITAL = ['The capital of France is Paris.', 'Paris'];
+const WINTER = ['In winter the lake is covered with snow.', ''];
+// What a visitor reads is not translated: most models of the page read English.
 const SCENES = [
-  ['The capital of France is Paris.', 'Paris'], ['The capital of France is Paris.', 'Paris'], ['In winter the lake is covered with snow.', ''],
-  ['The heart pumps blood through the body.', 'blood'], ['In winter the lake is covered with snow.', ''], ['The capital of France is Paris.', 'Paris'],
-  ['The capital of France is Paris.', ''], ['The capital of France is Paris.', 'Paris'],
+  ['mask', ...CAPITAL], ['attention', ...CAPITAL], ['timeline', ...WINTER],
+  ['forge', 'The heart pumps blood through the body.', 'blood'], ['permutation', ...WINTER], ['terms', ...CAPITAL],
+  ['budget', CAPITAL[0], ''], ['train', ...CAPITAL],
 ];
+const ENGLISH = 'bert-mini';
+const CHINESE = ['mask', 'attention', 'timeline']; // what Chinese pages show in Chinese
+const part = (id) => window.gradio_config.components.find(({ props }) => props?.elem_id === id)?.props;
+
+/** What a step shows: a lab, a text, a word to hide in it, and the model that reads it. */
+function sceneOf(step) {
+  const [lab, text, hide] = SCENES[step];
+  const own = CHINESE.includes(lab) && part('cloze-examples').value.openings[language];
+  return own ? { lab, text: own[0], hide: '首都', model: own[1] } : { lab, text, hide, model: ENGLISH };
+}
 
 let panel = null;
 let current = 0;
 let wanted = null;
+let done = new Set(); // steps whose task was done
+let before = null; // what the lab kept before the visitor's first act in it
 
 // Words can be hidden once Python has cut the new text into pieces.
 function hideWanted() {
   if (!wanted || sentence.text !== wanted.text || !sentence.tokens.length) return;
   const { hide } = wanted;
   wanted = null;
-  const found = sentence.tokens.filter((token) => hide && token.text.toLowerCase() === hide.toLowerCase());
-  const whole = sentence.tokens.filter((token) => found.some(({ word }) => word === token.word));
-  if (whole.length) window.Cloze.setHidden(whole, true);
+  if (hide) window.Cloze.setHidden(tokensOf([hide.toLowerCase()]), true);
 }
-onChange(() => queueMicrotask(hideWanted));
+
+// --- the task -----------------------------------------------------------------------------------
+
+const keptOf = (lab) => JSON.stringify(Object.entries(window.Cloze.keptBy(lab)));
+
+// Labs keep settings of their own accord, too: only what differs after an act of the visitor counts.
+function act({ isTrusted, target }) {
+  const { lab } = sceneOf(current);
+  if (isTrusted && before === null && target.closest?.(`#tab-${lab}`)) before = keptOf(lab);
+}
+
+function isDone() {
+  const { lab } = sceneOf(current);
+  if (lab === 'mask') return !wanted && sentence.marks.size > 1 && sentence.marks.size < sentence.tokens.length;
+  if (lab === 'train' && window.Cloze.place.run) return true;
+  return before !== null && before !== keptOf(lab);
+}
+
+function check() {
+  if (!panel || done.has(current) || !isDone()) return;
+  done.add(current);
+  drawTask();
+}
+onChange(() => queueMicrotask(() => { hideWanted(); check(); }));
+document.addEventListener('cloze:kept', check);
+const ACTS = ['pointerdown', 'keydown', 'input'];
+
+// --- the scene ----------------------------------------------------------------------------------
 
 // The first step of a lesson's link is wanted before the page has mounted.
 function whenReady(then) {
@@ -49,41 +87,48 @@ function whenReady(then) {
   else requestAnimationFrame(() => whenReady(then));
 }
 
-// What a lab shows at a step where the model of the sentence bar has nothing to show.
+// What a lab shows at a step where the model of the sentence block has nothing to show.
 const READERS = { terms: 'deberta-mini' };
-function chooseReader(name) {
-  const reader = READERS[name];
-  const { choices } = window.gradio_config.components.find((part) => part.props?.elem_id === 'sentence-model').props;
-  if (!reader || !choices.some(([, model]) => model === reader)) return;
-  window.Cloze.keep(name, { ...window.Cloze.kept(name), reader });
-  document.dispatchEvent(new CustomEvent('cloze:lab', { detail: name }));
+const installed = (model) => part('sentence-model').choices.some(([, name]) => name === model);
+function chooseReader(lab) {
+  const reader = READERS[lab];
+  if (!reader || !installed(reader)) return;
+  window.Cloze.keep(lab, { ...window.Cloze.kept(lab), reader });
+  document.dispatchEvent(new CustomEvent('cloze:lab', { detail: lab }));
 }
 
-// The lab comes into view, also when it is drawn, or grows, only later; until the visitor scrolls.
-const TALL = 700;
+// What is marked: the chips in the first step, else the picture of the lab.
+const marked = (lab) => (lab === 'mask' ? document.querySelector('.chips')
+  : document.querySelector(`#tab-${lab} [data-picture]`) ?? document.querySelector(`#tab-${lab} .view`));
+
+// The panel and what it marks come into view, also when the lab is drawn, or grows, only later; until the visitor scrolls.
 const KEEP_FOR = 4_000;
 const LOOK = 200;
+const ENOUGH = 0.6; // of what is marked
 let bringing = 0;
 for (const kind of ['wheel', 'touchmove', 'keydown']) window.addEventListener(kind, () => { clearInterval(bringing); }, { passive: true });
-function bring(name) {
-  const wordy = innerHeight >= TALL && innerWidth >= TALL && !['budget', 'train'].includes(name);
-  const target = document.getElementById(wordy ? 'cloze-chips' : 'frame');
+function bring(lab) {
   const started = performance.now();
   const calm = matchMedia('(prefers-reduced-motion: reduce)').matches;
   let last = null;
   clearInterval(bringing);
   bringing = setInterval(() => {
-    const { top } = target.getBoundingClientRect();
-    const most = document.documentElement.scrollHeight - innerHeight - scrollY; // what is left to scroll
-    const away = Math.min(top - 12, most);
-    // A smooth scroll that a change of the page has stopped does not move any more.
-    if (Math.abs(away) > 4 && top === last) window.scrollBy({ top: away, behavior: calm ? 'auto' : 'smooth' });
-    last = top;
+    const target = marked(lab);
+    for (const each of document.querySelectorAll('.tour-mark')) if (each !== target) each.classList.remove('tour-mark');
+    target?.classList.add('tour-mark');
     if (performance.now() - started > KEEP_FOR) clearInterval(bringing);
+    if (!target || !panel) return;
+    const [one, two] = [panel, target].map((each) => each.getBoundingClientRect()).sort((a, b) => a.top - b.top);
+    const most = document.documentElement.scrollHeight - innerHeight - scrollY; // what is left to scroll
+    const seen = two.top + ENOUGH * two.height <= innerHeight && one.top >= 0;
+    const away = seen ? 0 : Math.min(one.top - 12, most);
+    // A smooth scroll that a change of the page has stopped does not move any more.
+    if (Math.abs(away) > 4 && one.top === last) window.scrollBy({ top: away, behavior: calm ? 'auto' : 'smooth' });
+    last = one.top;
   }, LOOK);
 }
 
-// Nor may the text box: what it does not keep is written again.
+// The text box may not listen yet: what it does not keep is written again.
 function put(text, tries = 25) {
   if (!tries || wanted?.text !== text) return;
   if (field('sentence-text')?.value !== text) write('sentence-text', text);
@@ -91,28 +136,39 @@ function put(text, tries = 25) {
 }
 
 function setScene(step) {
-  const [text, hide] = SCENES[step];
-  wanted = { text, hide };
+  const scene = sceneOf(step);
+  wanted = scene;
+  before = null;
   change({ marks: new Map() });
-  if (sentence.text === text) hideWanted();
-  else put(text);
-  openTab(TABS[step]);
-  chooseReader(TABS[step]);
-  bring(TABS[step]);
+  if (scene.model !== sentence.model && installed(scene.model)) window.Cloze.chooseModel(scene.model);
+  if (sentence.text === scene.text) hideWanted();
+  else put(scene.text);
+  openTab(scene.lab);
+  chooseReader(scene.lab);
+  bring(scene.lab);
 }
 
 function close() {
   clearInterval(bringing);
   wanted = null; // a visitor who writes at once keeps what they write
+  for (const each of document.querySelectorAll('.tour-mark')) each.classList.remove('tour-mark');
+  for (const kind of ACTS) document.removeEventListener(kind, act, { capture: true });
   panel.remove();
   panel = null;
-  document.getElementById('tour')?.focus();
+  document.getElementById('tour')?.focus({ preventScroll: true });
 }
 
 function go(step) {
   current = Math.min(STEPS.length - 1, Math.max(0, step));
   draw();
   whenReady(() => { if (panel) setScene(current); });
+}
+
+function drawTask() {
+  const { task } = STEPS[current];
+  const line = panel.querySelector('.tour-task');
+  line.dataset.done = done.has(current);
+  line.textContent = done.has(current) ? t`Done: ${task}` : t`Your turn: ${task}`;
 }
 
 function draw() {
@@ -122,10 +178,13 @@ function draw() {
   const last = current === STEPS.length - 1;
   const next = element('button', { type: 'button', class: 'primary tour-next', text: last ? t`Finish` : t`Next`, onclick: () => (last ? close() : go(current + 1)) });
   panel.replaceChildren(
-    element('p', { class: 'tour-count', text: t`Step ${current + 1} of ${STEPS.length}` }),
-    element('h2', { text: title }), element('p', { class: 'tour-look', text: look }),
+    element('div', { class: 'tour-text' },
+      element('p', { class: 'tour-count', text: t`Step ${current + 1} of ${STEPS.length}` }),
+      element('h2', { text: title }), element('p', { class: 'tour-look', text: look }),
+      element('p', { class: 'tour-task' })),
     element('div', { class: 'tour-tools' }, back, next,
       element('button', { type: 'button', class: 'quiet tour-end', text: t`End the tour`, onclick: close })));
+  drawTask();
   next.focus({ preventScroll: true });
 }
 
@@ -133,9 +192,13 @@ function draw() {
 export function open(step) {
   style('page/tour');
   if (!panel) {
-    panel = element('aside', { class: 'view card tour-panel', 'aria-label': t`Guided tour`, 'aria-live': 'polite' });
+    done = new Set();
+    panel = element('aside', { class: 'view tour-panel', 'aria-label': t`Guided tour`, 'aria-live': 'polite' });
     panel.addEventListener('keydown', (event) => { if (event.key === 'Escape') close(); });
-    (document.querySelector('.gradio-container') ?? document.body).append(panel);
+    for (const kind of ACTS) document.addEventListener(kind, act, { capture: true });
+    const frame = document.getElementById('frame');
+    if (frame) frame.append(panel);
+    else whenReady(() => document.getElementById('frame').append(panel));
   }
   go(step);
 }
