@@ -32,6 +32,7 @@ SCRIPTS = (
     "page/offline.js",
     "page/chips.js",
     "page/model-card.js",
+    "parts/controls.js",
     "page/tools.js",
     "labs/mask/guess.js",
     "labs/mask/predictions.js",

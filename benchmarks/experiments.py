@@ -90,7 +90,7 @@ BASELINE: dict[str, Any] = {
     "tokenizer": {"vocabulary": 8000},
     "data": {"max_length": 64, "duplicates": 1, "singles": 0.5, "held_out": 0.0},
     "objectives": {"masked_token": 1.0},
-    "masking": {"dynamic": True, "rate": 0.3},
+    "masking": {"kind": "uniform", "dynamic": True, "rate": 0.3},
     "optimizer": {
         "kind": "muon",
         "learning_rate": 0.002,
@@ -142,6 +142,9 @@ ARMS = {
             "model": BERT | {"position_waves": 0.04},
             "objectives": {"masked_token": 1.0, "next_sentence": 0.5},
         },
+    ),
+    "n-grams": Arm(
+        "N-grams of words hidden, as DeBERTa does?", {"masking": {"kind": "windowed_ngram"}}
     ),
     "whole-words": Arm("Whole words hidden?", {"masking": {"kind": "whole_word"}}),
     "spans": Arm("Spans hidden?", {"masking": {"kind": "span", "split": [0.8, 0.1, 0.1]}}),
@@ -230,9 +233,9 @@ def train(name: str, work: Path, data: Path, minutes: float) -> RunFolder:
 
 def measured(run: RunFolder, held_out: Path) -> dict[str, Any]:
     """The arm's figures, kept in its folder."""
-    kept = run.path / "evaluation.json"
+    kept = run.path / "figures.json"  # evaluation.json is the run's own
     if not kept.exists():
-        command = [sys.executable, "-m", "core_models", "evaluate", str(run.model_path)]
+        command = [sys.executable, "-m", "core_models", "evaluate", "--model", str(run.model_path)]
         command += ["--text", str(held_out), "--words", str(WORDS), "--json"]
         environment = os.environ | {"OMP_NUM_THREADS": "1"}
         done = subprocess.run(

@@ -98,9 +98,9 @@ LABS = (
     Lab("timeline", "move a slider", control="input[type=range]"),
     Lab(
         "budget",
-        "more or fewer tokens",
-        control="input[type=number]",
-        keys=("ArrowUp", "ArrowDown"),
+        "choose a preset",
+        control="input[type=radio]",
+        keys=("ArrowRight", "ArrowLeft"),
     ),
 )
 

@@ -1,45 +1,29 @@
-"""Stacked bars as a self-contained SVG: where the parameters of several models are."""
+"""What models cost: parameters by part as stacked bars, and what narrow tables save."""
+
+# ruff: noqa: RUF001 (multiplication signs are meant)
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
-from viz.svg import SOFT, Wording, caption, document, write
+import plotly.graph_objects as go
 
-WIDTH = 760
-LABEL = 210
-NUMBER = 90
-ROW = 34
-BAR = 20
-TOP = 48
-FONT = "Helvetica, Arial, sans-serif"
-COLOURS = (
-    "#0f5c63",
-    "#56a3a6",
-    "#b7d6d3",
-    "#e69f00",
-    "#0072b2",
-    "#7fb8dc",
-    "#8f8a80",
-    "#cc79a7",
-    "#7a4f9a",
-    "#c4500a",
-)
-"""One colour per part, in the order of the parts; the page uses the same."""
+from viz.figure import colour, finish, plain
+from viz.svg import Wording
 
-
-@dataclass(frozen=True, kw_only=True)
-class Bar:
-    """One bar: a label and its parts by name."""
-
-    label: str
-    parts: Mapping[str, int]
-
-    @property
-    def total(self) -> int:
-        """Sum of the parts."""
-        return sum(self.parts.values())
+COLOURS = {
+    "pieces": "#0f5c63",
+    "positions": "#79b4b3",
+    "segments": "#cfe3e0",
+    "projection": "#e69f00",
+    "attention": "#0072b2",
+    "feed_forward": "#7fb8dc",
+    "norms": "#8f8a80",
+    "relative": "#cc79a7",
+    "other": "#7a4f9a",
+    "head": "#c4500a",
+}
+"""One colour for each part of a model, the same in all themes."""
 
 
 def short_number(value: float) -> str:
@@ -50,58 +34,125 @@ def short_number(value: float) -> str:
     return f"{value:g}"
 
 
-def bars_svg(
-    bars: Sequence[Bar], names: Mapping[str, str], *, title: str, shares: bool = False
-) -> str:
-    """Draw stacked bars with their sums and a legend.
+def bars(
+    sizes: Mapping[str, Mapping[str, int]], names: Mapping[str, str], *, shares: bool = False
+) -> go.Figure:
+    """Stacked bars, one for each size, from the first at the top.
 
     Args:
-        bars: from top to bottom; parts of 0 are left out.
-        names: every part in the order of stacking, with its name in words.
-        title: the line above the picture.
-        shares: draw each bar to full length instead of to one scale.
-
-    Returns:
-        An SVG document.
+        sizes: Parameters by part, by the name of the size.
+        names: Every part in the order of stacking, with its name in words.
+        shares: Each bar to full length instead of all to one scale.
 
     Raises:
-        ValueError: when a bar has a part without a name, or there is no bar.
+        ValueError: A size has a part without a name.
     """
-    if not bars:
-        raise ValueError("there is no bar to draw")
-    for bar in bars:
-        if unknown := bar.parts.keys() - names.keys():
-            raise ValueError(f"{bar.label} has parts without a name: {', '.join(sorted(unknown))}")
-    colours = dict(zip(names, COLOURS * (1 + len(names) // len(COLOURS)), strict=False))
-    longest = max(bar.total for bar in bars) or 1
-    used = [name for name in names if any(bar.parts.get(name) for bar in bars)]
-    legend_rows = -(-len(used) // 4)
-    height = TOP + ROW * len(bars) + 24 + 22 * legend_rows
-    parts = [write(16, 26, title, size=15)]
-    for row, bar in enumerate(bars):
-        parts += _bar(bar, names, colours, TOP + ROW * row, bar.total if shares else longest)
-    for n, name in enumerate(used):
-        x, y = 16 + 184 * (n % 4), TOP + ROW * len(bars) + 22 + 22 * (n // 4)
-        parts.append(f'<rect x="{x}" y="{y - 10}" width="12" height="12" fill="{colours[name]}"/>')
-        parts.append(write(x + 18, y, names[name], size=12))
-    return document(WIDTH, height, title, parts)
-
-
-def _bar(
-    bar: Bar, names: Mapping[str, str], colours: Mapping[str, str], top: float, longest: int
-) -> list[str]:
-    room = WIDTH - LABEL - NUMBER - 16
-    parts = [write(LABEL - 8, top + 15, bar.label, anchor="end")]
-    x = float(LABEL)
-    for name in names:
-        size = bar.parts.get(name, 0)
-        if not size:
+    for size, parts in sizes.items():
+        if unknown := parts.keys() - names.keys():
+            raise ValueError(f"{size} has parts without a name: {', '.join(sorted(unknown))}")
+    totals = {size: sum(parts.values()) for size, parts in sizes.items()}
+    labels = [size if isinstance(size, Wording) else plain(size) for size in sizes]
+    figure = go.Figure()
+    for part, name in names.items():
+        counts = [parts.get(part, 0) for parts in sizes.values()]
+        if not any(counts):
             continue
-        width = room * size / max(longest, 1)
-        said = caption(Wording("{0}: {1}", names[name], f"{size:,}"))
-        parts.append(
-            f'<rect x="{x:.2f}" y="{top}" width="{width:.2f}" height="{BAR}" '
-            f'fill="{colours[name]}">{said}</rect>'
+        lengths = [
+            100 * count / total if shares and total else count
+            for count, total in zip(counts, totals.values(), strict=True)
+        ]
+        figure.add_bar(
+            x=lengths,
+            y=labels,
+            name=name,
+            orientation="h",
+            marker={"color": COLOURS[part]},
+            customdata=[
+                [f"{count:,}", f"{100 * count / max(1, total):.1f}"]
+                for count, total in zip(counts, totals.values(), strict=True)
+            ],
+            hovertemplate="%{fullData.name}<br>%{customdata[0]} (%{customdata[1]} %)"
+            "<extra></extra>",
         )
-        x += width
-    return [*parts, write(x + 8, top + 15, short_number(bar.total), fill=SOFT)]
+    figure.update_layout(barmode="stack", legend={"traceorder": "normal"})
+    figure.update_yaxes(autorange="reversed")
+    if not shares:
+        _say_totals(figure, labels, list(totals.values()))
+    used = [part for part in names if any(parts.get(part) for parts in sizes.values())]
+    return finish(
+        figure,
+        "",
+        alt=Wording(
+            "Parameters by part: {0}",
+            ", ".join(f"{size} {short_number(total)}" for size, total in totals.items()),
+        ),
+        columns=[Wording("Part"), *sizes],
+        rows=[
+            *[[names[part], *(parts.get(part, 0) for parts in sizes.values())] for part in used],
+            [Wording("With pretraining heads"), *totals.values()],
+        ],
+        height=150 + 44 * max(1, len(sizes)),
+        revision=f"{','.join(sizes)} {shares}",
+        x=Wording("Share of the parameters, %") if shares else Wording("Parameters"),
+    )
+
+
+def _say_totals(figure: go.Figure, labels: Sequence[str], totals: Sequence[int]) -> None:
+    figure.add_scatter(
+        x=list(totals),
+        y=list(labels),
+        mode="text",
+        text=[f" {short_number(total)}" for total in totals],
+        textposition="middle right",
+        cliponaxis=False,
+        hoverinfo="skip",
+        showlegend=False,
+    )
+    figure.update_xaxes(range=[0, 1.1 * max(totals, default=1)])
+
+
+def narrow_tables(
+    vocabulary: int, width: int, embedding: int, *, full: int, narrow: int, break_even: float
+) -> go.Figure:
+    """V x H against V x E + E x H as E grows, with the break-even and where a model stands.
+
+    Args:
+        vocabulary: V.
+        width: H, of the layers.
+        embedding: E, of the model's tables.
+        full: Parameters of tables of full width, counted.
+        narrow: Parameters of the model's tables and projection, counted; ``full`` without one.
+        break_even: Width E below which narrow tables save parameters.
+    """
+    most = 1.12 * width
+    figure = go.Figure()
+    figure.add_scatter(
+        x=[0, most], y=[full, full], mode="lines", name="V × H", line={"color": colour("hidden")}
+    )
+    figure.add_scatter(
+        x=[0, most],
+        y=[0, (vocabulary + width) * most],
+        mode="lines",
+        name="V × E + E × H",
+        line={"color": colour("model")},
+    )
+    factorised = embedding != width
+    figure.add_scatter(
+        x=[embedding],
+        y=[narrow if factorised else full],
+        mode="markers",
+        name=Wording("This model"),
+        marker={"size": 12, "color": colour("model" if factorised else "hidden")},
+    )
+    figure.add_vline(x=break_even, line={"dash": "dot", "color": colour("grey")})
+    return finish(
+        figure,
+        "",
+        alt=Wording("Narrow tables save parameters below E = {0}.", f"{break_even:.0f}"),
+        columns=["V", "H", "E", "V × H", "V × E + E × H", Wording("Break-even E")],
+        rows=[[vocabulary, width, embedding, full, narrow, break_even]],
+        height=300,
+        revision=f"{vocabulary} {width}",
+        x=Wording("E, width of the tables"),
+        y=Wording("Parameters"),
+    )

@@ -224,7 +224,12 @@ def payload(figure: go.Figure) -> dict[str, Any]:
     whole = figure.to_dict()
     layout = {key: value for key, value in whole["layout"].items() if key != "template"}
     found = {"data": [dict(trace) for trace in whole["data"]], "layout": layout}
-    return {**found, "words": [[path, told(text)] for path, text in _wordings(found, ())]}
+    return {**found, "words": wordings(found)}
+
+
+def wordings(value: Any) -> list[Any]:
+    """Every text of ours in plain values: pairs of its path (keys and indices) and what is told."""
+    return [[path, told(text)] for path, text in _wordings(value, ())]
 
 
 def _wordings(value: Any, path: tuple[str | int, ...]) -> Iterator[tuple[list[str | int], Wording]]:

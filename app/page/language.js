@@ -118,8 +118,10 @@
   const LABELS = ['label', 'placeholder', 'info'];
   window.ClozeLabels = () => {
     if (language === 'en') return;
-    for (const { props } of window.gradio_config?.components ?? []) {
+    for (const { type, props } of window.gradio_config?.components ?? []) {
+      if (type === 'button') props.value = catalogue()[props.value] ?? props.value;
       if (props?.elem_id === 'sentence-model') props.choices = props.choices.map(([title, name]) => [modelTitle(title), name]);
+      else if (Array.isArray(props?.choices)) props.choices = props.choices.map(([title, name]) => [catalogue()[title] ?? title, name]);
       for (const name of LABELS) if (typeof props?.[name] === 'string') props[name] = catalogue()[props[name]] ?? props[name];
     }
   };

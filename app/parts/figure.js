@@ -4,11 +4,11 @@
 //   mount(view)                    the part `Figure` of app/parts/figure.py
 //
 // A payload is what `drawn` of figure.py gives: { data, layout, words }.
-import { cell, download } from './download.js';
+import { csvButton, spoken, tableOf } from './plain.js';
 
-const { element, dark, phrase, texts } = window.Cloze;
+const { element, dark, style, texts } = window.Cloze;
 const TEXT = texts({
-  numbers: 'The numbers', csv: 'Save as CSV', svg: 'Save as SVG', png: 'Save as PNG', more: 'More rows are in no table.',
+  numbers: 'The numbers', svg: 'Save as SVG', png: 'Save as PNG',
   failed: 'The charts could not be loaded. They are drawn as soon as the server answers.',
 });
 // Plotly's own words, for its buttons.
@@ -42,18 +42,6 @@ export async function ahead() {
   await fetch(script);
 }
 
-const lookup = (figure, path) => path.reduce((value, key) => value?.[key], figure);
-
-/** The same figure with the words of the page's language. */
-function spoken({ data, layout, words = [] }) {
-  const figure = structuredClone({ data, layout });
-  for (const [path, told] of words) {
-    const holder = lookup(figure, path.slice(0, -1));
-    if (holder) holder[path.at(-1)] = phrase(told);
-  }
-  return figure;
-}
-
 /** Every colour of the light theme as its twin in the dark. */
 function recoloured(value, twins) {
   if (typeof value === 'string') return Object.hasOwn(twins, value) ? twins[value] : value;
@@ -69,30 +57,11 @@ function dressed(payload, found, theme) {
   return { data, layout: { ...layout, template: found[theme], autosize: true } };
 }
 
-const shown = (value) => {
-  if (typeof value !== 'number') return value ?? '–';
-  if (Number.isInteger(value)) return value.toLocaleString('en');
-  return Math.abs(value) < 1e-4 && value !== 0 ? value.toExponential(2) : String(Number(value.toPrecision(4)));
-};
-
 function makeTwin(name) {
   const box = element('div', { class: 'figure-scroll', tabindex: '0', role: 'region', 'aria-label': TEXT.numbers });
   let meta = null;
-  const csv = () => [meta.columns, ...meta.rows].map((row) => row.map(cell).join(',')).join('\r\n');
-  const save = element('button', {
-    type: 'button', class: 'quiet outlined', text: TEXT.csv,
-    onclick: () => download(`${name}.csv`, csv(), 'text/csv;charset=utf-8'),
-  });
-  const root = element('details', { class: 'figure-twin' }, element('summary', { text: TEXT.numbers }), box, save);
-  const fill = () => {
-    if (!root.open || !meta) return;
-    const line = (row) => element('tr', {}, ...row.map((value, n) => (n
-      ? element('td', { class: typeof value === 'number' ? 'number' : undefined }, element('bdi', { text: shown(value) }))
-      : element('th', { scope: 'row' }, element('bdi', { text: shown(value) })))));
-    box.replaceChildren(element('table', {},
-      element('thead', {}, element('tr', {}, ...meta.columns.map((text) => element('th', { scope: 'col', text })))),
-      element('tbody', {}, ...meta.rows.map(line))), meta.left_out ? element('p', { text: TEXT.more }) : '');
-  };
+  const root = element('details', { class: 'figure-twin' }, element('summary', { text: TEXT.numbers }), box, csvButton(name, () => meta));
+  const fill = () => { if (root.open && meta) box.replaceChildren(tableOf(meta)); };
   root.addEventListener('toggle', fill);
   return { root, show(found) { meta = found; root.hidden = !found; fill(); } };
 }
@@ -179,6 +148,8 @@ export function makeFigure({ name = 'figure', onPick = null } = {}) {
     },
   };
 }
+
+style('parts/plain'); // of the tables
 
 export function mount(view) {
   const figure = makeFigure({

@@ -7,7 +7,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import gradio as gr
 import plotly
 import plotly.graph_objects as go
 from anyio import to_thread
@@ -16,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from app.parts.views import mounted
+from app.parts.views import Part, mounted
 from viz.figure import payload, templates
 
 SCRIPT = f"/cloze/plotly-{plotly.__version__}.min.js"
@@ -24,7 +23,7 @@ SCRIPT = f"/cloze/plotly-{plotly.__version__}.min.js"
 LOOK = "/cloze/plotly-look.json"
 
 
-class Figure(gr.HTML):
+class Figure(Part):
     """A Plotly figure that keeps its zoom, follows the page's theme and language, and has a twin.
 
     Unlike ``gr.Plot`` it updates in place (``Plotly.react``), uses the plotly.js of the installed
@@ -51,23 +50,17 @@ class Figure(gr.HTML):
         self,
         value: go.Figure | None = None,
         *,
-        elem_id: str,
+        elem_id: str | None = None,
         main: bool = False,
         events: Sequence[str] = (),
+        **more: Any,
     ) -> None:
-        super().__init__(
-            value,
-            **mounted("figure", module="parts/figure", events=events, main=main, files=elem_id),
-            elem_id=elem_id,
-        )
+        parts = mounted("figure", module="parts/figure", events=events, main=main, files=elem_id)
+        super().__init__(value, elem_id=elem_id, **{**parts, **more})
 
     def postprocess(self, value: Any) -> Any:
         """What the page gets of a figure; None clears it."""
         return drawn(value) if isinstance(value, go.Figure) else value
-
-    def get_block_name(self) -> str:
-        """The page draws it as any other HTML part."""
-        return "html"
 
 
 def drawn(figure: go.Figure) -> dict[str, Any]:

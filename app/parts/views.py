@@ -70,6 +70,25 @@ def mounted(
     }
 
 
+class Part(gr.HTML):
+    """A part of the page that a script of ours draws, as a component of its own.
+
+    Subclasses name their module (:func:`mounted`). ``more`` is what Gradio itself passes on when it
+    makes the component anew for an update.
+    """
+
+    def __init__(self, value: Any = None, *, elem_id: str | None = None, **more: Any) -> None:
+        super().__init__(value, elem_id=elem_id, **more)
+
+    def postprocess(self, value: Any) -> Any:
+        """A text goes as an object: Gradio would write a string into the part itself."""
+        return {"text": value} if isinstance(value, str) else value
+
+    def get_block_name(self) -> str:
+        """The page draws it as any other HTML part."""
+        return "html"
+
+
 def payload(event: gr.EventData) -> Mapping[str, Any]:
     """What a view sent with an event; anything but an object counts as nothing."""
     data = event._data

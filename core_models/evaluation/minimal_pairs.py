@@ -50,7 +50,7 @@ def read_pairs(path: Path = SHIPPED) -> list[Pair]:
 
 
 def evaluate_minimal_pairs(model: Model, pairs: Sequence[Pair]) -> PairsResult:
-    """Compare the (pseudo-)log-likelihoods of both sentences; a tie counts as half.
+    """Compare the (pseudo-)log-likelihoods of both sentences; a tie counts as wrong.
 
     Sums over tokens, not means (as in arXiv 1910.14659, section 4.2).
 
@@ -62,6 +62,6 @@ def evaluate_minimal_pairs(model: Model, pairs: Sequence[Pair]) -> PairsResult:
     hits: dict[str, list[float]] = {}
     for pair in pairs:
         good, bad = totals[pair.good], totals[pair.bad]
-        hits.setdefault(pair.phenomenon, []).append(0.5 if good == bad else float(good > bad))
+        hits.setdefault(pair.phenomenon, []).append(float(good > bad))
     phenomena = {name: sum(found) / len(found) for name, found in hits.items()}
     return PairsResult(sum(phenomena.values()) / len(phenomena), phenomena, len(pairs))

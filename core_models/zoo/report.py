@@ -20,9 +20,9 @@ pages, handbooks and speeches), the same for every model of a language, each hid
 pieces are asked for from left to right, so the perplexity is one per word and can be compared
 between vocabularies (Chinese: one per character). A causal model sees only the left side. **Pieces
 right**: of those that the model's own objective hides in held-out text; vocabularies and objectives
-differ, so compare it with nothing but itself. **Minimal pairs**: 600 pairs written for this project
-(assets/minimal_pairs), by pseudo-log-likelihood; by log-likelihood for a causal model; half are
-right by chance.
+differ, so compare it with nothing but itself. **Minimal pairs**: 2,340 pairs, made by templates of
+this project (assets/minimal_pairs), by pseudo-log-likelihood; by log-likelihood for a causal model;
+half are right by chance, and a tie is wrong.
 """
 _FACTS = """"The capital of X is [MASK]." for the countries of the Atlas whose capital is one piece.
 The last columns count the countries for which this wording is in no text of the set.

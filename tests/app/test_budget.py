@@ -1,10 +1,6 @@
-"""The Budget tab without a browser: counts, claims, own sizes, times, files, bad input."""
+"""The Budget lab without a browser: counts, claims, own sizes, times, bad input."""
 
-import asyncio
-import csv
-import io
 from dataclasses import replace
-from xml.etree import ElementTree
 
 import pytest
 
@@ -13,7 +9,7 @@ from app.labs.budget import answers as budget
 from app.labs.budget import lab as tab
 from app.labs.budget import published as budget_claims
 from app.labs.budget import timing as budget_time
-from app.parts.views import answered
+from core_models import InputError
 from core_models.counts import count
 
 OWN = {
@@ -29,8 +25,21 @@ OWN = {
 }
 
 
-def ask(answer=tab.show, **question):
-    return asyncio.run(answered(answer, {"rev": 7, "length": 64, "sizes": [], **question}))
+def question(sizes=(), own=None, **more):
+    values = {f"own.{name}": value for name, value in {**OWN, **(own or {})}.items()}
+    asked = {"sizes": list(sizes), "length": 64, "shares": False, "costs": None}
+    return {**asked, "own": own is not None, **values, **more}
+
+
+def described(sizes=(), own=None, length=64):
+    """Rows of what is chosen."""
+    configs = tab.chosen_configs(question(sizes, own))
+    return [budget.describe(name, config, length) for name, config in configs.items()]
+
+
+def shown(**asked):
+    """What the lab shows: the sentence, the bars, the costs, the narrow tables and the code."""
+    return tab.show(question(**asked))
 
 
 @pytest.mark.parametrize(
@@ -48,12 +57,12 @@ def ask(answer=tab.show, **question):
     ],
 )
 def test_the_parts_add_up_to_the_model_with_its_heads(name):
-    row = ask(sizes=[name])["rows"][0]
+    row = described([name])[0]
     assert sum(row["parts"].values()) == cm.count(name).pretraining == row["pretraining"]
 
 
 def test_parts_of_bert_base_are_those_of_the_closed_forms():
-    parts = ask(sizes=["bert-base-uncased"])["rows"][0]["parts"]
+    parts = described(["bert-base-uncased"])[0]["parts"]
     assert parts["pieces"] == 30522 * 768
     assert parts["attention"] == 12 * (4 * 768**2 + 4 * 768)
     assert parts["feed_forward"] == 12 * (8 * 768**2 + 5 * 768)
@@ -64,14 +73,14 @@ def test_parts_of_bert_base_are_those_of_the_closed_forms():
 def test_relative_terms_hold_tables_and_what_every_block_has_for_them():
     # DeBERTa v1: a table of 1024 rows, and per block a key and a query projection of positions,
     # the first without bias. XLNet: per block r [D, D], three biases and two segment vectors.
-    deberta = ask(sizes=["deberta-base"])["rows"][0]["parts"]["relative"]
+    deberta = described(["deberta-base"])[0]["parts"]["relative"]
     assert deberta == 1024 * 768 + 12 * (2 * 768**2 + 768)
-    xlnet = ask(sizes=["xlnet-base-cased"])["rows"][0]["parts"]["relative"]
+    xlnet = described(["xlnet-base-cased"])[0]["parts"]["relative"]
     assert xlnet == 12 * (768**2 + 5 * 768)
 
 
 def test_sums_bytes_and_operations_are_those_of_the_core():
-    row = ask(sizes=["albert-base"], length=64)["rows"][0]
+    row = described(["albert-base"])[0]
     found = cm.count("albert-base")
     assert (row["base"], row["pretraining"]) == (11_683_584, 11_813_810)
     assert row["bytes_float32"] == 4 * 11_813_810 == 2 * row["bytes_bfloat16"]
@@ -79,7 +88,7 @@ def test_sums_bytes_and_operations_are_those_of_the_core():
 
 
 def test_narrow_tables_save_what_the_published_arithmetic_says():
-    factors = ask(sizes=["albert-base", "bert-base-uncased"])["rows"]
+    factors = described(["albert-base", "bert-base-uncased"])
     albert, bert = (row["factorisation"] for row in factors)
     assert (albert["full"], albert["narrow"], albert["bias"]) == (23_040_000, 3_938_304, 768)
     assert albert["ratio"] == pytest.approx(5.850, abs=5e-4)
@@ -89,22 +98,38 @@ def test_narrow_tables_save_what_the_published_arithmetic_says():
 
 
 def test_twelve_times_fewer_parameters_cost_the_same_operations():
-    answer = ask(sizes=["bert-base-uncased", "albert-base"])
-    bert, albert = answer["rows"]
+    sizes = ["bert-base-uncased", "albert-base"]
+    bert, albert = described(sizes)
     assert bert["pretraining"] / albert["pretraining"] > 9
     assert albert["per_token"] == pytest.approx(bert["per_token"], rel=0.01)
-    assert "albert-base has 9.3 times fewer parameters than bert-base-uncased" in answer["summary"]
+    assert (
+        "albert-base has 9.3 times fewer parameters than bert-base-uncased" in shown(sizes=sizes)[0]
+    )
 
 
 def test_measured_times_enter_the_sentence_and_nonsense_does_not():
     sizes = ["bert-base-uncased", "albert-base"]
-    times = {"bert-base-uncased": 200, "albert-base": 190}
-    assert "95\N{NO-BREAK SPACE}% of the time" in ask(sizes=sizes, times=times)["summary"]
-    assert "time." not in ask(sizes=sizes, times={"albert-base": "x", "bert": -1})["summary"]
+    times = {"bert-base-uncased": {"fastest": 200}, "albert-base": {"fastest": 190}}
+    known = tab.costs(described(sizes), 64, times)
+    said, _, again, *_ = shown(sizes=sizes, costs=known)
+    assert "95\N{NO-BREAK SPACE}% of the time" in said
+    assert [row[-1] for row in again["rows"]] == [[200, "200 ms"], [190, "190 ms"]]
+    # Of another length they are forgotten.
+    assert "of the time" not in shown(sizes=sizes, costs=known, length=65)[0]
+    for odd in ("x", {"times": 3, "length": 64}, {"times": {"albert-base": "x"}, "length": 64}):
+        assert "time." not in shown(sizes=sizes, costs=odd)[0]
+
+
+def test_times_of_an_own_size_belong_to_its_values():
+    times = {budget.OWN: {"fastest": 5.0}}
+    own = {**OWN, "sharing": "all"}
+    known = tab.costs(described(own=OWN), 64, times, own)
+    assert shown(own=OWN, costs=known)[2]["times"] == times
+    assert shown(own={**OWN, "inner": 1024}, costs=known)[2]["times"] == {}
 
 
 def test_an_own_size_is_counted_like_the_config_it_means():
-    own = ask(own=OWN)["rows"][0]
+    own = described(own=OWN)[0]
     base = cm.size("bert-base-uncased")
     same = replace(
         base,
@@ -125,28 +150,52 @@ def test_neighbouring_layers_share_a_block(layers, groups, expected):
 
 
 def test_the_code_of_the_page_gives_its_numbers():
-    answer = ask(sizes=["albert-base"], own={**OWN, "sharing": "groups", "groups": 3})
+    own = {**OWN, "sharing": "groups", "groups": 3}
+    code = shown(sizes=["albert-base"], own=own)[4]
     scope: dict = {"print": lambda *values: printed.append(values)}
     printed: list = []
-    exec(answer["code"], scope)
+    exec(code, scope)
     assert [name for name, *_ in printed] == ["albert-base", budget.OWN]
-    for (_, values, per_token), row in zip(printed, answer["rows"], strict=True):
+    for (_, values, per_token), row in zip(printed, described(["albert-base"], own), strict=True):
         assert values["pretraining"] == row["pretraining"]
         assert per_token == row["per_token"]
 
 
-def test_every_published_size_is_offered_once_with_its_values():
-    offered = [size for family in ask(whole=True)["catalogue"] for size in family["sizes"]]
-    assert sorted(size["name"] for size in offered) == sorted(cm.sizes())
-    albert = next(size for size in offered if size["name"] == "albert-base")
-    assert (albert["sharing"], albert["embedding"], albert["layers"]) == ("all", 128, 12)
+def test_a_preset_is_chosen_and_an_own_size_switched_off():
+    sizes, own, said, chart, *_ = tab.choose(question(own=OWN, preset="BERT against ALBERT"))
+    assert (sizes, own) == (["bert-base-uncased", "albert-base"], False)
+    assert "9.3 times fewer" in said
+    assert list(chart.data[0].y) == sizes
+    with pytest.raises(InputError, match="preset"):
+        tab.choose(question(preset="none"))
+    for names in tab.PRESETS.values():
+        assert set(names) <= set(cm.sizes())
+
+
+def test_an_own_size_begins_with_the_values_of_a_published_one():
+    switch, *values = tab.start(question(**{"own.base": "albert-base"}))[:9]
+    assert switch is True
+    assert values == [30000, 128, 768, 12, 12, 3072, "all", 1]
+
+
+def test_the_bars_and_their_table_hold_every_part():
+    _, chart, *_ = shown(sizes=["bert-base-uncased", "albert-base"])
+    table = {row[0]: row[1:] for row in chart.layout.meta["rows"]}
+    rows = described(["bert-base-uncased", "albert-base"])
+    assert table["Feed-forward"] == [row["parts"]["feed_forward"] for row in rows]
+    assert table["With pretraining heads"] == [row["pretraining"] for row in rows]
+    by_name = {trace.name: list(trace.x) for trace in chart.data if trace.name}
+    assert by_name["Pieces"] == table["Pieces"]
+    shares = shown(sizes=["bert-base-uncased", "albert-base"], shares=True)[1]
+    for n in range(2):
+        assert sum(trace.x[n] for trace in shares.data) == pytest.approx(100)
 
 
 # --- claims ---------------------------------------------------------------------------------------
 
 
 def test_exact_figures_of_the_claims():
-    exact = {row["claim"]: row["exact"] for row in ask(tab.claims)["claims"]}
+    exact = {row["claim"]: row["exact"] for row in budget_claims.table()}
     expected = {
         "BERT base has 110 million parameters": 109.48224,
         "Multilingual BERT has 110 million, too": 177.85344,
@@ -175,73 +224,65 @@ def test_a_claim_said_to_agree_does():
     assert all(abs(row["difference"]) < 0.5 for row in agreeing)
 
 
+def test_the_table_of_claims_says_how_far_off_they_are():
+    rows = {row[0]: row for row in tab.published_figures()["rows"]}
+    row = rows["Multilingual BERT has 110 million, too"]
+    assert row[2:5] == [[110, "110"], [pytest.approx(177.85344), "177.9"], "38 % lower"]
+    assert tab.difference(0.01) == "equal"
+    assert tab.difference(3.14) == "3.1 % higher"
+
+
 # --- times ----------------------------------------------------------------------------------------
 
 
-def test_a_small_size_is_measured():
-    answer = ask(tab.measure, sizes=["bert-2x128"], length=8)
-    assert answer["error"] is None
-    assert answer["name"] == "bert-2x128"
-    assert 0 < answer["fastest"] <= answer["milliseconds"] <= answer["slowest"]
-    assert answer["runs"] >= 5
+def measured(**asked):
+    """The last column of the costs after each answer."""
+    return [[row[-1] for row in c["rows"]] for (c,) in tab.measure(question(**asked))]
+
+
+def test_small_sizes_are_measured_one_after_the_other():
+    first, second = measured(sizes=["bert-2x128", "bert-tiny"], length=8)
+    assert first[1] is None
+    assert second[0] == first[0]
+    assert second[1][0] > 0
+    assert second[1][1].endswith(" ms")
 
 
 def test_what_does_not_fit_is_refused_with_a_reason(monkeypatch):
-    assert "GiB" in ask(tab.measure, sizes=["deberta-v2-xlarge"])["error"]
-    assert "fewer tokens" in ask(tab.measure, sizes=["albert-xxlarge"], length=512)["error"]
+    assert "GiB" in measured(sizes=["deberta-v2-xlarge"])[0][0]
+    assert "fewer tokens" in measured(sizes=["albert-xxlarge"], length=512)[0][0]
     monkeypatch.setattr(budget_time, "free_bytes", lambda: 1 << 20)
-    assert "GiB" in ask(tab.measure, sizes=["bert-2x128"], length=8)["error"]
-
-
-# --- files ----------------------------------------------------------------------------------------
-
-
-def test_the_csv_holds_every_number_of_the_page():
-    sizes = ["bert-base-uncased", "albert-base"]
-    file = ask(tab.export, sizes=sizes, what="csv")
-    rows = list(csv.DictReader(io.StringIO(file["text"])))
-    assert [row["name"] for row in rows] == sizes
-    assert int(rows[1]["pretraining"]) == 11_813_810
-    assert int(rows[0]["feed_forward"]) == 56_669_184
-
-
-def test_the_svg_opens_and_names_every_model():
-    file = ask(tab.export, sizes=["bert-base-uncased", "albert-base"], what="svg")
-    root = ElementTree.fromstring(file["text"])
-    text = "".join(root.itertext())
-    assert "albert-base" in text
-    assert "Feed-forward: 4,722,432" in text
+    assert "GiB" in measured(sizes=["bert-2x128"], length=8)[0][0]
 
 
 # --- bad input ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("question", "word"),
+    ("asked", "word"),
     [
         ({"sizes": ["gpt-2"]}, "gpt-2"),
-        ({"sizes": "bert"}, "list"),
         ({"sizes": list(cm.sizes())[:9]}, "at most 8"),
         ({"length": 0}, "length"),
         ({"length": 513}, "512"),
         ({"length": None}, "length"),
-        ({"own": 3}, "object"),
-        ({"own": {**OWN, "heads": 7}}, "7 heads do not divide"),
-        ({"own": {**OWN, "vocabulary": 10**9}}, "300000"),
-        ({"own": {**OWN, "width": 768.5}}, "width"),
-        ({"own": {**OWN, "sharing": "some"}}, "sharing"),
-        ({"own": {**OWN, "sharing": "groups", "groups": 13}}, "groups"),
-        ({"own": {**OWN, "base": "none"}}, "none"),
+        ({"own": {"heads": 7}}, "7 heads do not divide"),
+        ({"own": {"vocabulary": 10**9}}, "300000"),
+        ({"own": {"width": 768.5}}, "width"),
+        ({"own": {"sharing": "some"}}, "sharing"),
+        ({"own": {"sharing": "groups", "groups": 13}}, "groups"),
+        ({"own": {"base": "none"}}, "none"),
     ],
 )
-def test_bad_questions_get_a_sentence_and_their_revision(question, word):
-    answer = ask(**question)
-    assert answer["rev"] == 7
-    assert word in answer["error"]
+def test_bad_questions_get_a_sentence(asked, word):
+    with pytest.raises(InputError, match=word):
+        shown(**asked)
+    with pytest.raises(InputError, match="list"):
+        tab.show({**question(), "sizes": "bert"})
 
 
-def test_nothing_chosen_is_no_error_but_no_file_either():
-    assert ask()["rows"] == []
-    assert "No size" in ask(tab.export, what="csv")["error"]
-    assert "No size" in ask(tab.measure)["error"]
-    assert "svg or csv" in ask(tab.export, sizes=["albert-base"], what="exe")["error"]
+def test_nothing_chosen_is_no_error():
+    said, chart, costs, narrow, code = shown()
+    assert "Choose a model" in said
+    assert (chart, costs, narrow, code) == (None, None, None, "")
+    assert measured() == []

@@ -19,9 +19,9 @@ MOST_WORDS, MOST_CONTROLS = 150, 12
 LATEST_TOP, LEAST_SEEN = 460, 0.6
 
 NOT_YET: dict[str, set[str]] = {
-    "picture": {lab.name for lab in LABS},
-    "words": {lab.name for lab in LABS},
-    "controls": {lab.name for lab in LABS} - {"mask", "pairs", "tokenizers"},
+    "picture": {lab.name for lab in LABS} - {"budget"},
+    "words": {lab.name for lab in LABS} - {"budget"},
+    "controls": {lab.name for lab in LABS} - {"budget", "mask", "pairs", "tokenizers"},
 }
 """Labs that do not pass a check yet, by check. A lab that passes must leave the list."""
 

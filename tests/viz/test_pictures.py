@@ -6,55 +6,47 @@ from xml.etree import ElementTree
 
 import pytest
 
-from viz.budget import Bar, bars_svg, short_number
+from viz.budget import bars, narrow_tables, short_number
 from viz.records import records_csv
 from viz.svg import text_width
 from viz.tokenizers import WIDTH, Line, Piece, pieces_svg
 
 NAMESPACE = {"svg": "http://www.w3.org/2000/svg"}
-NAMES = {"tables": "Tables", "blocks": "Blocks", "head": "Head"}
-BARS = [
-    Bar(label="large <1>", parts={"tables": 10, "blocks": 30}),
-    Bar(label="small", parts={"tables": 10, "blocks": 0, "head": 10}),
-]
+NAMES = {"attention": "Attention", "pieces": "Pieces", "head": "Head"}
+SIZES = {
+    "large <1>": {"attention": 10, "pieces": 30, "head": 0},
+    "small": {"attention": 10, "pieces": 0},
+}
 
 
-def rectangles(root):
-    return [
-        rect
-        for rect in root.findall("svg:rect", NAMESPACE)
-        if rect.find("svg:title", NAMESPACE) is not None
-    ]
+def test_bars_are_parameters_and_shares_are_percent():
+    plain = {trace.name: list(trace.x) for trace in bars(SIZES, NAMES).data if trace.name}
+    assert plain == {"Attention": [10, 10], "Pieces": [30, 0]}  # nobody has a head
+    shares = {trace.name: list(trace.x) for trace in bars(SIZES, NAMES, shares=True).data}
+    assert shares == {"Attention": [25, 100], "Pieces": [75, 0]}
 
 
-def widths(**options):
-    root = ElementTree.fromstring(bars_svg(BARS, NAMES, title="Sizes", **options))
-    return [float(rect.get("width")) for rect in rectangles(root)]
-
-
-def test_bars_are_to_one_scale():
-    tables, blocks, small_tables, head = widths()
-    assert blocks == pytest.approx(3 * tables, abs=0.02)
-    assert small_tables == pytest.approx(tables, abs=0.02)
-    assert head == pytest.approx(tables, abs=0.02)
-
-
-def test_shares_draw_every_bar_to_full_length():
-    tables, blocks, small_tables, head = widths(shares=True)
-    assert tables + blocks == pytest.approx(small_tables + head, abs=0.03)
-
-
-def test_labels_are_escaped_and_empty_parts_left_out():
-    root = ElementTree.fromstring(bars_svg(BARS, NAMES, title="Sizes"))
-    assert "large <1>" in "".join(root.itertext())
-    assert len(rectangles(root)) == 4
+def test_labels_are_no_markup_and_the_table_has_them_as_they_are():
+    figure = bars(SIZES, NAMES)
+    assert list(figure.data[0].y) == ["large &lt;1&gt;", "small"]
+    assert figure.layout.meta["columns"] == ["Part", "large <1>", "small"]
+    assert figure.layout.meta["rows"][-1] == ["With pretraining heads", 40, 10]
 
 
 def test_a_part_without_a_name_is_refused():
     with pytest.raises(ValueError, match="extra"):
-        bars_svg([Bar(label="x", parts={"extra": 1})], NAMES, title="Sizes")
-    with pytest.raises(ValueError, match="no bar"):
-        bars_svg([], NAMES, title="Sizes")
+        bars({"x": {"extra": 1}}, NAMES)
+
+
+def test_the_lines_of_narrow_tables_cross_where_they_cost_the_same():
+    figure = narrow_tables(30000, 768, 128, full=23_040_000, narrow=3_938_304, break_even=748.8)
+    wide, narrow, model = figure.data[:3]
+    assert list(wide.y) == [23_040_000] * 2
+    slope = narrow.y[1] / narrow.x[1]
+    assert slope == pytest.approx(30768)
+    assert slope * 748.83 == pytest.approx(23_040_000, rel=1e-4)
+    assert (model.x[0], model.y[0]) == (128, 3_938_304)
+    assert figure.layout.shapes[0].x0 == 748.8
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,6 @@ import viz
 from viz import (
     attention_grid,
     bars,
-    budget,
     claims,
     meaning,
     pairs,
@@ -106,9 +105,6 @@ def pictures(text: str) -> dict[str, str]:
         "many lines": viz.head_svg(np.full((40, 40), 1 / 40), [text] * 40, title=text),
         "maps": attention_grid.grids_svg([grid], title=text),
         "bars": bars.bars_svg([bars.Group(title=text, bars=[bar])], title=text),
-        "budget": budget.bars_svg(
-            [budget.Bar(label=text, parts={"a": 2})], {"a": text}, title=text
-        ),
         "claims": claims.claims_svg([card], title=text),
         "meaning": meaning.paths_svg(
             [meaning.Path(label=text, points=[(0, 0)])], layer=0, title=text, shares=(0.6, 0.2)
@@ -143,7 +139,6 @@ OWN = {
     "lines": ["from", "to", NOTE],
     "many lines": ["from", "to", f"{NOTE} 1000 of the weaker ones are left out."],
     "maps": ["{} (shrunk from 70 x 1)"],
-    "budget": ["{}: 2"],
     "meaning": ["Across: 60% of the variance; up: 20%."],
     "pairs": [str(Wording("under {0}", "0.01\N{NO-BREAK SPACE}%"))],
     "spans": ["Left bar: masked-token head. Right bar: span-boundary head."],
@@ -166,5 +161,4 @@ def test_what_the_program_says_has_one():
         assert marks(svg)[:2] == ["Attention"] * 2, kind
     # Both titles, the columns' and the rows' names, a note; a number.
     assert marks(drawn["pairs"]).count("Attention") == 2 + 1 + 2 + 2 + 1
-    assert marks(drawn["budget"])[2:] == ["Attention", "Attention: 2", "Attention"]
     assert marks(drawn["maps"])[2] == "Attention (shrunk from 70 x 1)"

@@ -125,7 +125,7 @@ def test_a_model_from_elsewhere_is_measured(tmp_path: Path) -> None:
     assert "forgeries" not in found  # what was there of other measurements is gone
     expected = evaluate_words(cm.load(folder), choose_words(SENTENCES.splitlines(), most=9))
     assert found["words"]["perplexity"] == pytest.approx(expected.perplexity)
-    assert (found["words"]["words"], found["minimal_pairs"]["pairs"]) == (9, 600)
+    assert (found["words"]["words"], found["minimal_pairs"]["pairs"]) == (9, 2340)
 
 
 def test_a_discriminator_is_measured_with_the_generator_beside_it(

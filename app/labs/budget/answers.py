@@ -50,18 +50,6 @@ LIMITS = {
 # --- sizes ----------------------------------------------------------------------------------------
 
 
-def catalogue() -> list[dict[str, Any]]:
-    """Every published size by family, with the values that the sliders start from."""
-    return [
-        {
-            "family": family.title,
-            "paper": family.paper,
-            "sizes": [{"name": name, **values(config)} for name, config in family.sizes.items()],
-        }
-        for family in FAMILIES.values()
-    ]
-
-
 def values(config: Config) -> dict[str, Any]:
     """The values of a config that a visitor may change."""
     blocks, steps = config.blocks, config.steps
@@ -133,6 +121,13 @@ def schedule(layers: int, groups: int) -> tuple[int, ...]:
 def read_length(value: Any) -> int:
     """Tokens of the sequence whose operations are counted and whose pass is timed."""
     return whole_number(value, "length", 1, MOST_LENGTH)
+
+
+def mebibytes(size: int) -> str:
+    """Bytes as people say them: 440,425,712 is "420 MiB"."""
+    if size >= 1 << 30:
+        return f"{size / (1 << 30):.2f} GiB"
+    return f"{size / (1 << 20):.{1 if size < 10**7 else 0}f} MiB"
 
 
 # --- counting -------------------------------------------------------------------------------------

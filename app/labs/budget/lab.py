@@ -1,138 +1,355 @@
-"""The Budget tab: what models cost, counted from the modules themselves.
+"""The Budget lab: what models cost, counted from the modules themselves.
 
-The view is drawn by budget.js. It needs no sentence: the question names published sizes and, where
-the visitor sets one, a size of their own.
+It needs no sentence. Published sizes are chosen by name, and one size may be the visitor's own.
 """
 
-from collections.abc import Mapping
-from dataclasses import asdict
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import gradio as gr
+from gradio.components import Component
 
 import core_models as cm
-from app.labs.budget import answers as budget
-from app.labs.budget import published as budget_claims
-from app.labs.budget import timing as budget_time
+from app.labs.budget import answers, published, timing
 from app.page.sentence import Shared
-from app.parts.files import file_answer, read_file_kind
-from app.parts.views import listen, view
+from app.parts.controls import answer, remember
+from app.parts.figure import Figure
+from app.parts.plain import Code, Heading, Line, Table, table
 from app.serving.session import Session
 from core_models import Config, InputError
-from viz.budget import Bar, bars_svg
-from viz.records import records_csv
+from viz.budget import bars, narrow_tables, short_number
 from viz.svg import Wording
 
-COLUMNS = (
-    "vocabulary",
-    "embedding",
-    "width",
-    "layers",
-    "blocks",
-    "heads",
-    "inner",
-    "sharing",
-    "encoder",
-    "base",
-    "pretraining",
-    "bytes_float32",
-    "bytes_bfloat16",
-    "per_token",
-)
+PRESETS = {
+    "BERT against ALBERT": ["bert-base-uncased", "albert-base"],
+    "Four ways to be base": [
+        "bert-base-uncased",
+        "albert-base",
+        "electra-small-discriminator",
+        "deberta-v3-base",
+    ],
+    "The vocabulary grows": [
+        "bert-base-chinese",
+        "bert-base-uncased",
+        "bert-base-multilingual-cased",
+        "mdeberta-v3-base",
+    ],
+    "Relative positions": [
+        "bert-base-uncased",
+        "xlnet-base-cased",
+        "deberta-base",
+        "deberta-v3-base",
+    ],
+}
+FIRST = PRESETS["Four ways to be base"]
+LENGTH = 64
+BASE = "bert-base-uncased"
+LABELS = {
+    "vocabulary": "Vocabulary, V",
+    "embedding": "Width of the tables, E",
+    "width": "Hidden width, H",
+    "layers": "Layers, L",
+    "heads": "Number of heads",
+    "inner": "Inner width",
+}
+SHARINGS = {
+    "none: every layer has weights of its own": "none",
+    "all: one block for every layer": "all",
+    "groups of layers share a block": "groups",
+}
 
 
 class Controls(NamedTuple):
-    """What the tab consists of."""
+    """What the lab consists of."""
 
-    budget: gr.HTML
-    """Asks with ``ask`` (counts), ``claims``, ``time`` (one size) and ``save`` (a file)."""
+    preset: gr.Radio
+    sizes: gr.Dropdown
+    length: gr.Number
+    shares: gr.Checkbox
+    problem: Line
+    said: Line
+    chart: Figure
+    costs: Table
+    measure: gr.Button
+    narrow: Figure
+    own: dict[str, Component]
+    """The switch ``own`` and the values of the visitor's own size, ``own.base`` and so on."""
+    code: Code
 
 
 def build(shared: Shared) -> Controls:
-    """Lay the tab out."""
+    """Lay the lab out: what is chosen, the picture, and folds for all else."""
+    Heading("What does a model cost?")
+    with gr.Row(elem_classes=["choices"]):
+        preset = gr.Radio(
+            list(PRESETS), value="Four ways to be base", label="What to try", scale=3, min_width=300
+        )
+        sizes = gr.Dropdown(
+            list(cm.sizes()),
+            value=FIRST,
+            label="Models",
+            multiselect=True,
+            allow_custom_value=True,
+            elem_id="budget-sizes",
+            scale=4,
+            min_width=300,
+        )
+    problem = Line(problem=True, elem_id="budget-problem")
+    chart = Figure(elem_id="budget-bars", main=True)
+    with gr.Row(elem_classes=["choices"]):
+        said = Line(elem_id="budget-said")
+        shares = gr.Checkbox(False, label="Each bar to full length", elem_id="budget-shares")
+    with gr.Accordion("Parameters, bytes, operations, time", open=False):
+        length = gr.Number(
+            LENGTH, label="Tokens in the sequence", precision=0, elem_id="budget-length"
+        )
+        costs = Table(elem_id="budget-costs")
+        measure = gr.Button("Measure on this machine", elem_id="budget-measure", size="sm")
+    own = _own()
+    with gr.Accordion("Narrow tables", open=False):
+        narrow = Figure(elem_id="budget-narrow")
+    with gr.Accordion("What is printed, and what is counted", open=False) as printed:
+        claims = Table(elem_id="budget-claims")
+    # Counted when it is wanted; the models of all claims take a second.
+    printed.expand(published_figures, None, claims, queue=False, api_visibility="private")
+    code = Code(elem_id="budget-code")
     return Controls(
-        view("budget", events=["ask", "claims", "time", "save"], module="labs/budget/view")
+        preset, sizes, length, shares, problem, said, chart, costs, measure, narrow, own, code
     )
 
 
+def _own() -> dict[str, Component]:
+    """The size of the visitor's own: it starts from a published one."""
+    first = answers.values(cm.size(BASE))
+    with gr.Accordion("A size of your own", open=False):
+        found: dict[str, Component] = {
+            "own": gr.Checkbox(False, label="Show it", elem_id="budget-own"),
+            "own.base": gr.Dropdown(
+                list(cm.sizes()),
+                value=BASE,
+                label="Start from",
+                allow_custom_value=True,
+                elem_id="budget-base",
+            ),
+        }
+        with gr.Row():
+            for name, label in LABELS.items():
+                found[f"own.{name}"] = gr.Number(
+                    first[name], label=label, precision=0, elem_id=f"budget-{name}", min_width=150
+                )
+        with gr.Row():
+            found["own.sharing"] = gr.Dropdown(
+                list(SHARINGS.items()),
+                value=first["sharing"],
+                label="Sharing of blocks",
+                elem_id="budget-sharing",
+            )
+            found["own.groups"] = gr.Number(2, label="Groups", precision=0, elem_id="budget-groups")
+    return found
+
+
 def wire(controls: Controls, shared: Shared, session: Session) -> None:
-    """Answer each event of the view; measurements queue up, one at a time for all visitors."""
-    replies = {"ask": show, "claims": claims, "time": measure, "save": export}
-    listen(controls.budget, replies, one_at_a_time=["time"])
+    """Answer every choice; measurements queue up, one at a time for all visitors."""
+    c = controls
+    kept = {"sizes": c.sizes, "length": c.length, "shares": c.shares, **c.own}
+    asked = {**kept, "costs": c.costs}
+    outputs = [c.said, c.chart, c.costs, c.narrow, c.code]
+    parts = [c.sizes, c.length, c.shares, *(part for n, part in c.own.items() if n != "own.base")]
+    answer([part.input for part in parts], show, asked, outputs, c.problem, first=True)
+    chosen = {**asked, "preset": c.preset}
+    answer([c.preset.input], choose, chosen, [c.sizes, c.own["own"], *outputs], c.problem)
+    values = [c.own[f"own.{name}"] for name in (*LABELS, "sharing", "groups")]
+    answer([c.own["own.base"].input], start, asked, [c.own["own"], *values, *outputs], c.problem)
+    answer([c.measure.click], measure, asked, [c.costs], c.problem, alone=True)
+    remember("budget", kept)
 
 
 # --- answers: plain values in, plain values out ---------------------------------------------------
 
 
-def chosen(question: Mapping[str, Any]) -> dict[str, Config]:
+def chosen_configs(question: Mapping[str, Any]) -> dict[str, Config]:
     """The configs that are shown, by name: published ones first, then the visitor's own."""
-    configs = {name: cm.size(name) for name in budget.read_names(question.get("sizes", ()))}
-    if question.get("own") is not None:
-        configs[budget.OWN] = budget.read_own(question["own"])
+    names = answers.read_names(question["sizes"] or ())
+    configs = {name: cm.size(name) for name in names}
+    if own := own_values(question):
+        configs[answers.OWN] = answers.read_own(own)
     return configs
 
 
-def show(question: Mapping[str, Any]) -> dict[str, Any]:
-    """Counts of every chosen size; with ``whole`` also the catalogue of published sizes."""
-    length = budget.read_length(question.get("length"))
-    configs = chosen(question)
-    rows = [budget.describe(name, config, length) for name, config in configs.items()]
-    own = (question["own"]["base"], configs[budget.OWN]) if budget.OWN in configs else None
-    answer: dict[str, Any] = {
-        "kind": "counts",
-        "rows": rows,
-        "length": length,
-        "summary": budget.compare(rows, budget.read_times(question.get("times"))),
-        "code": budget.code_lines([name for name in configs if name != budget.OWN], own, length),
-    }
-    if question.get("whole") is True:
-        answer |= {
-            "parts": budget.PARTS,
-            "catalogue": budget.catalogue(),
-            "limits": budget.LIMITS,
-            "most": budget.MOST_SIZES,
-        }
-    return answer
+def own_values(question: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The values of the visitor's own size; None while it is switched off."""
+    if question["own"] is not True:
+        return None
+    return {n.removeprefix("own."): v for n, v in question.items() if n.startswith("own.")}
 
 
-def claims(question: Mapping[str, Any]) -> dict[str, Any]:
-    """Published figures beside exact ones."""
-    return {"kind": "claims", "claims": budget_claims.table()}
-
-
-def measure(question: Mapping[str, Any]) -> dict[str, Any]:
-    """One forward pass of the first size of the question, timed here."""
-    length = budget.read_length(question.get("length"))
-    for name, config in chosen(question).items():
-        return {"kind": "time", "name": name, **asdict(budget_time.measure(config, length))}
-    raise InputError("No size is named.")
-
-
-def export(question: Mapping[str, Any]) -> dict[str, Any]:
-    """A file: ``what`` "svg" (the bars) or "csv" (every number of the table)."""
-    kind = read_file_kind(question.get("what"))
-    rows = show(question)["rows"]
+def show(question: Mapping[str, Any]) -> list[Any]:
+    """The sentence, the bars, the costs, the narrow tables and the code of what is chosen."""
+    length = answers.read_length(question["length"])
+    configs = chosen_configs(question)
+    rows = [answers.describe(name, config, length) for name, config in configs.items()]
     if not rows:
-        raise InputError("No size is chosen yet.")
-    if kind == "csv":
-        header = ("name", *COLUMNS, *budget.PARTS)
-        text = records_csv(
-            header,
+        return ["Choose a model above.", None, None, None, ""]
+    names = {row["name"]: label(row["name"]) for row in rows}
+    times = known_times(question, length)
+    own = own_values(question)
+    chart = bars(
+        {names[row["name"]]: row["parts"] for row in rows},
+        answers.PARTS,
+        shares=question["shares"] is True,
+    )
+    spent = {name: time["fastest"] for name, time in times.items() if time.get("fastest")}
+    code = answers.code_lines(
+        [name for name in configs if name != answers.OWN],
+        None if own is None else (own["base"], configs[answers.OWN]),
+        length,
+    )
+    return [
+        answers.compare(rows, answers.read_times(spent)),
+        chart,
+        costs(rows, length, times, own),
+        narrow(rows),
+        code,
+    ]
+
+
+def label(name: str) -> str:
+    """A published size is called as it is, the visitor's own one in the page's language."""
+    return Wording("own size") if name == answers.OWN else name
+
+
+def choose(question: Mapping[str, Any]) -> list[Any]:
+    """The sizes of a preset, and what they cost."""
+    names = PRESETS.get(str(question["preset"]))
+    if names is None:
+        raise InputError("This preset does not exist.")
+    return [names, False, *show({**question, "sizes": names, "own": False})]
+
+
+def start(question: Mapping[str, Any]) -> list[Any]:
+    """The values of the size that the visitor's own one starts from, and what it costs."""
+    base = cm.size(str(question["own.base"])[:100])
+    first = answers.values(base)
+    first["groups"] = min(first["groups"], first["layers"])
+    values = {f"own.{name}": first[name] for name in (*LABELS, "sharing", "groups")}
+    return [True, *values.values(), *show({**question, **values, "own": True})]
+
+
+def known_times(question: Mapping[str, Any], length: int) -> dict[str, dict[str, Any]]:
+    """Times that the table shows already, if they are of this length and size."""
+    shown = question["costs"]
+    if not isinstance(shown, Mapping) or shown.get("length") != length:
+        return {}
+    times = shown.get("times")
+    found = dict(times) if isinstance(times, Mapping) else {}
+    if shown.get("own") != own_values(question):
+        found.pop(answers.OWN, None)
+    return {str(n)[:100]: dict(t) for n, t in found.items() if isinstance(t, Mapping)}
+
+
+def costs(
+    rows: list[dict[str, Any]],
+    length: int,
+    times: Mapping[str, Mapping[str, Any]],
+    own: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Parameters, bytes, operations and times side by side."""
+    return table(
+        Wording("With pretraining heads; operations and time for a sequence of {0} tokens", length),
+        [
+            Wording("Model"),
+            Wording("Parameters"),
+            "float32",
+            "bfloat16",
+            Wording("Operations per token"),
+            Wording("Time of one pass"),
+        ],
+        [
             [
-                [row["name"], *(row[name] for name in COLUMNS), *row["parts"].values()]
-                for row in rows
-            ],
-        )
-    else:
-        own = Wording("own size")
-        bars = [
-            Bar(label=own if row["name"] == budget.OWN else row["name"], parts=row["parts"])
+                label(row["name"]),
+                [row["pretraining"], short_number(row["pretraining"])],
+                [row["bytes_float32"], answers.mebibytes(row["bytes_float32"])],
+                [row["bytes_bfloat16"], answers.mebibytes(row["bytes_bfloat16"])],
+                [row["per_token"], short_number(row["per_token"])],
+                time_cell(times.get(row["name"], {})),
+            ]
             for row in rows
-        ]
-        text = bars_svg(
-            bars,
-            budget.PARTS,
-            title=Wording("Parameters by part"),
-            shares=question.get("shares") is True,
-        )
-    return file_answer(question, "budget", kind, text)
+        ],
+        times={name: dict(time) for name, time in times.items()},
+        length=length,
+        own=own,
+    )
+
+
+def time_cell(time: Mapping[str, Any]) -> Any:
+    """A measured time, why there is none, or nothing."""
+    if time.get("error"):
+        return str(time["error"])
+    fastest = time.get("fastest")
+    if not isinstance(fastest, int | float):
+        return None
+    return [fastest, f"{fastest:.3g} ms"]
+
+
+def measure(question: Mapping[str, Any]) -> Iterator[list[Any]]:
+    """One forward pass of every size, timed here, one after the other."""
+    length = answers.read_length(question["length"])
+    configs = chosen_configs(question)
+    rows = [answers.describe(name, config, length) for name, config in configs.items()]
+    times: dict[str, dict[str, Any]] = {}
+    for name, config in configs.items():
+        try:
+            found = timing.measure(config, length)
+            times[name] = {"fastest": found.fastest}
+        except InputError as error:
+            times[name] = {"error": str(error)}
+        yield [costs(rows, length, times, own_values(question))]
+
+
+def narrow(rows: list[dict[str, Any]]) -> Any:
+    """The first model with narrow tables, else the first one."""
+    row = next((row for row in rows if row["factorisation"]["factorised"]), rows[0])
+    found = row["factorisation"]
+    return narrow_tables(
+        row["vocabulary"],
+        row["width"],
+        row["embedding"],
+        full=found["full"],
+        narrow=found["narrow"],
+        break_even=found["break_even"],
+    )
+
+
+def published_figures() -> dict[str, Any]:
+    """Published figures beside exact ones."""
+    return table(
+        Wording("Figures in millions of parameters unless another unit is said"),
+        [
+            Wording("What is said"),
+            Wording("Source"),
+            Wording("Printed"),
+            Wording("Counted"),
+            Wording("Printed is"),
+            Wording("Why"),
+        ],
+        [
+            [
+                claim["claim"],
+                claim["source"],
+                [claim["printed"], f"{claim['printed']:,} {claim['sign']}".strip()],
+                [claim["exact"], f"{claim['exact']:,.1f} {claim['sign']}".strip()],
+                difference(claim["difference"]),
+                claim["reason"],
+            ]
+            for claim in published.table()
+        ],
+        messages=[0, 1, 5],
+    )
+
+
+def difference(percent: float) -> str:
+    """How far a printed figure lies from the exact one."""
+    if abs(percent) < 0.05:
+        return Wording("equal")
+    shown = f"{abs(percent):.{1 if abs(percent) < 10 else 0}f}"
+    return Wording("{0} % higher", shown) if percent > 0 else Wording("{0} % lower", shown)

@@ -282,6 +282,7 @@ def table() -> list[dict[str, Any]]:
                 "printed": claim.printed,
                 "exact": exact,
                 "unit": claim.unit,
+                "sign": {PERCENT: "%", TIMES: "×"}.get(claim.unit, ""),
                 "difference": 100 * (claim.printed / exact - 1),
                 "counts": claim.counts,
                 "source": claim.source,

@@ -1,0 +1,117 @@
+"""What a lab of Gradio's own components needs beside them: answers, errors, links.
+
+A lab says what it asks (the values of named components), how it is answered (a function of those
+values), and what a link keeps. It never sees revisions: :func:`answer` has one question of a lab in
+flight and then sends the newest, so a late answer cannot win, and an :class:`InputError` becomes
+the text of a line while everything else stays as it was.
+
+The smallest lab::
+
+    def build(shared: Shared) -> Controls:
+        letters = gr.Number(3, label="Letters", elem_id="letters")
+        return Controls(letters, Line(elem_id="said"), Line(problem=True))
+
+
+    def wire(controls: Controls, shared: Shared, session: Session) -> None:
+        asked = {"letters": controls.letters}
+        answer([controls.letters.input], say, asked, [controls.said], controls.problem, first=True)
+        remember("letters", asked)
+
+
+    def say(question: Mapping[str, Any]) -> list[Any]:
+        return ["a" * whole_number(question["letters"], "letters", 1, 9)]
+"""
+
+import asyncio
+import inspect
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import gradio as gr
+from gradio.components import Component
+
+from app.parts.plain import Line
+from core_models import InputError
+
+Answering = Callable[[Mapping[str, Any]], Any]
+"""From values by name to one new value for each output; a function or a coroutine."""
+
+
+def answer(
+    triggers: Sequence[Any],
+    answering: Answering,
+    inputs: Mapping[str, Component],
+    outputs: Sequence[Component],
+    problem: Line,
+    *,
+    first: bool = False,
+    alone: bool = False,
+) -> None:
+    """Answer events with the values of named components.
+
+    Args:
+        triggers: ``component.input`` and its like, each one event of a visitor's act.
+        answering: Runs in a thread unless it is a coroutine; with ``alone`` it may be a generator
+            of answers.
+        inputs: What it is given, by name.
+        outputs: What its answer goes to, in this order.
+        problem: Shows the message of an InputError; None in it means that there is none.
+        first: Whether it also answers when the lab is first seen.
+        alone: One answer at a time for all visitors, in Gradio's queue.
+    """
+    names = list(inputs)
+
+    def told(error: InputError | None, found: Sequence[Any] = ()) -> list[Any]:
+        kept = [gr.skip()] * len(outputs) if error else list(found)
+        return [*kept, str(error) if error else ""]
+
+    async def on_event(*values: Any) -> list[Any]:
+        question = dict(zip(names, values, strict=True))
+        try:
+            if inspect.iscoroutinefunction(answering):
+                return told(None, await answering(question))
+            return told(None, await asyncio.to_thread(answering, question))
+        except InputError as error:
+            return told(error)
+
+    def on_events(*values: Any) -> Any:
+        try:
+            for found in answering(dict(zip(names, values, strict=True))):
+                yield told(None, found)
+        except InputError as error:
+            yield told(error)
+
+    common: dict[str, Any] = {
+        "inputs": list(inputs.values()),
+        "outputs": [*outputs, problem],
+        "show_progress": "hidden",
+        "trigger_mode": "once" if alone else "always_last",
+        "concurrency_limit": 1 if alone else None,
+        "queue": alone,
+        "api_visibility": "private",
+    }
+    gr.on(list(triggers), on_events if alone else on_event, **common)
+    if first:
+        problem.seen(on_event, **common)
+
+
+def remember(lab: str, kept: Mapping[str, Component]) -> None:
+    """Keep the values of components in the page's address, and put those of a link back.
+
+    A value that is as the lab began is left out. Names with a dot belong to the switch named before
+    it and are kept only while that is on: ``own`` and ``own.width`` become
+    ``{"own": {"width": 8}}``. No request is made. Values of a link may be anything at all: the lab
+    checks them as it checks all others.
+
+    Args:
+        lab: Name of the lab in links.
+        kept: Components by the name that their value has in the link.
+    """
+    names = json.dumps([lab, {name: part.value for name, part in kept.items()}])
+    parts = list(kept.values())
+    for part in parts:
+        part.change(None, parts, None, js=f"(...values) => Cloze.keepValues({names}, values)")
+    page = gr.context.Context.root_block
+    assert page is not None, "remember belongs into a lab's wire()"
+    page.load(None, None, parts, js=f"() => Cloze.keptValues({names})")

@@ -1,0 +1,102 @@
+// Parts that say what Python answered: a line, a table, a listing (app/parts/plain.py).
+import { cell, copyText, download } from './download.js';
+
+const { element, message, phrase, texts } = window.Cloze;
+const TEXT = texts({
+  csv: 'Save as CSV', more: 'More rows are in no table.', code: 'The code that recomputes this', copy: 'Copy', copied: 'Copied', press: 'Press Ctrl+C',
+});
+
+const shown = (value) => {
+  if (Array.isArray(value)) return value[1];
+  if (typeof value !== 'number') return value ?? '–';
+  if (Number.isInteger(value)) return value.toLocaleString('en');
+  return Math.abs(value) < 1e-4 && value !== 0 ? value.toExponential(2) : String(Number(value.toPrecision(4)));
+};
+const plain = (value) => (Array.isArray(value) ? value[0] : value);
+
+/** A value with the words of the page's language: `words` are pairs of a path and the text told as its key and values. */
+export function spoken({ words = [], ...value }) {
+  const copy = structuredClone(value);
+  for (const [path, told] of words) {
+    const holder = path.slice(0, -1).reduce((found, key) => found?.[key], copy);
+    if (holder) holder[path.at(-1)] = phrase(told);
+  }
+  return copy;
+}
+
+/** Rows under their headings; the first cell of a row names it. */
+export function tableOf({ caption, columns, rows, messages = [], left_out: more = 0 }) {
+  const line = (row) => element('tr', {}, ...row.map((value, n) => {
+    const text = element('bdi', { text: messages.includes(n) ? message(value) : shown(value) });
+    return n ? element('td', { class: typeof plain(value) === 'number' ? 'number' : undefined, 'data-label': columns[n] }, text)
+      : element('th', { scope: 'row' }, text);
+  }));
+  return element('div', {}, element('table', {},
+    caption ? element('caption', { text: caption }) : null,
+    element('thead', {}, element('tr', {}, ...columns.map((text) => element('th', { scope: 'col', text })))),
+    element('tbody', {}, ...rows.map(line))), more ? element('p', { text: TEXT.more }) : null);
+}
+
+/** A button that saves a table as CSV; `current()` gives it. */
+export const csvButton = (name, current) => element('button', {
+  type: 'button', class: 'quiet outlined', text: TEXT.csv,
+  onclick: () => {
+    const { columns, rows } = current();
+    const text = [columns, ...rows].map((row) => row.map((value) => cell(plain(value))).join(',')).join('\r\n');
+    download(`${name}.csv`, text, 'text/csv;charset=utf-8');
+  },
+});
+
+function mountLine(view, kind) {
+  const line = element('p', { class: kind, role: 'status' });
+  const show = () => {
+    line.textContent = message(view.value?.text ?? '') ?? '';
+    line.hidden = !line.textContent;
+  };
+  view.root.replaceChildren(line);
+  view.onValue(show);
+  show();
+  if (kind === 'problem') view.send('seen', {});
+}
+
+function mountTable(view) {
+  const box = element('div', { class: 'table-scroll', tabindex: '0', role: 'region' });
+  const save = csvButton(view.root.dataset.files, () => spoken(view.value));
+  const show = () => {
+    const found = view.value?.columns ? spoken(view.value) : null;
+    view.root.hidden = !found;
+    if (!found) return;
+    box.setAttribute('aria-label', found.caption);
+    box.replaceChildren(tableOf(found));
+  };
+  view.root.replaceChildren(box, save);
+  view.onValue(show);
+  show();
+}
+
+function mountListing(view) {
+  const code = element('pre', { class: 'code', tabindex: '0', role: 'region', 'aria-label': TEXT.code });
+  const copy = element('button', { type: 'button', class: 'quiet outlined', text: TEXT.copy });
+  copy.addEventListener('click', async () => {
+    copy.textContent = await copyText(code.textContent, code) ? TEXT.copied : TEXT.press;
+    setTimeout(() => { copy.textContent = TEXT.copy; }, 2000);
+  });
+  view.root.replaceChildren(element('details', {}, element('summary', { text: TEXT.code }), code, copy));
+  const show = () => { code.textContent = view.value?.text ?? ''; };
+  view.onValue(show);
+  show();
+}
+
+function mountHeading(view) {
+  view.root.replaceChildren(element('h2', { text: message(view.value.text) }));
+}
+
+const KINDS = {
+  'view-heading': mountHeading,
+  'view-answer-line': (view) => mountLine(view, 'summary'), 'view-problem-line': (view) => mountLine(view, 'problem'), 'view-table': mountTable, 'view-listing': mountListing,
+};
+
+export function mount(view) {
+  const [, make] = Object.entries(KINDS).find(([name]) => view.root.classList.contains(name));
+  make(view);
+}

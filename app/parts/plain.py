@@ -1,0 +1,86 @@
+"""Small parts that say what Python answered, in the page's language: a line, a table, a listing."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from app.parts.views import Part, mounted
+from viz.figure import wordings
+
+MODULE = "parts/plain"
+
+
+class Line(Part):
+    """A line of text from Python, translated on the page; read out when it changes.
+
+    Its value is the English text, or None or "" for nothing. Texts of visitors inside it stay as
+    they are: the page finds the sentence by its pattern (``message`` of language.js).
+
+    Args:
+        value: The first text.
+        elem_id: Id in the page.
+        problem: Whether it tells what went wrong. Such a line has the event ``seen``: it, and the
+            lab around it, was seen for the first time.
+    """
+
+    def __init__(
+        self,
+        value: str | None = None,
+        *,
+        elem_id: str | None = None,
+        problem: bool = False,
+        **more: Any,
+    ) -> None:
+        name, events = ("problem-line", ["seen"]) if problem else ("answer-line", [])
+        parts = mounted(name, module=MODULE, events=events)
+        super().__init__(value, elem_id=elem_id, **{**parts, **more})
+
+
+class Heading(Part):
+    """What a lab asks, in a line."""
+
+    def __init__(self, value: str | None = None, **more: Any) -> None:
+        super().__init__(value, **{**mounted("heading", module=MODULE), **more})
+
+
+class Table(Part):
+    """A table of plain values: numbers as they are, texts as they are, wordings translated.
+
+    Its value is what :func:`table` gives. A cell may be a number, a text, None, or a pair of the
+    number, as which it is kept, and the text that is shown.
+    """
+
+    def __init__(
+        self, value: Mapping[str, Any] | None = None, *, elem_id: str | None = None, **more: Any
+    ) -> None:
+        parts = mounted("table", module=MODULE, files=elem_id)
+        super().__init__(value, elem_id=elem_id, **{**parts, **more})
+
+
+class Code(Part):
+    """Lines of Python in a fold, with a button that copies them; its value is the text."""
+
+    def __init__(
+        self, value: str | None = None, *, elem_id: str | None = None, **more: Any
+    ) -> None:
+        super().__init__(value, elem_id=elem_id, **{**mounted("listing", module=MODULE), **more})
+
+
+def table(
+    caption: str,
+    columns: Sequence[str],
+    rows: Sequence[Sequence[Any]],
+    *,
+    messages: Sequence[int] = (),
+    **kept: Any,
+) -> dict[str, Any]:
+    """The value of a :class:`Table`.
+
+    Args:
+        caption: What it shows.
+        columns: Headings.
+        rows: Cells of each row.
+        messages: Columns of texts of ours that are translated by their pattern, as errors are.
+        kept: Comes back with the value when it is an event's input.
+    """
+    found = {"caption": caption, "columns": list(columns), "rows": [list(row) for row in rows]}
+    return {**found, "words": wordings(found), "messages": list(messages), **kept}
