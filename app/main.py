@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 import gradio as gr
 
-from app.labs.train import lab as train
 from app.page import places, sentence
 from app.page.theme import theme
 from app.parts import figure
@@ -34,11 +33,6 @@ SCRIPTS = (
     "page/model-card.js",
     "parts/controls.js",
     "page/tools.js",
-    "labs/mask/guess.js",
-    "labs/mask/predictions.js",
-    "labs/mask/index.js",
-    "labs/attention/index.js",
-    "labs/train/index.js",
 )
 SESSIONS = 500
 """Pages that Gradio remembers, an eighth of a megabyte each. By itself it would keep ten thousand,
@@ -74,7 +68,7 @@ def build(session: Session, settings: Settings, reports: Reports | None = None) 
         with gr.Column(elem_id="frame", min_width=0):
             shared = sentence.build(session, settings)
             parts = places.build(shared)
-        train.finder(shared, session)
+        places.outside(shared, session)
         sentence.wire(shared, session)
         places.wire(parts, shared, session)
         api.add(session, reports)
@@ -130,7 +124,7 @@ def start(session: Session, settings: Settings, runs: Runs) -> tuple[gr.Blocks, 
     _, address, _ = page.blocks.launch(
         theme=theme(),
         app_kwargs=server.app_kwargs(
-            SCRIPTS,
+            (*SCRIPTS, *places.scripts()),
             STYLES,
             routes=RunRoutes(runs, reports, session).routes(),
             before=partial(page.renew, session),

@@ -41,7 +41,8 @@ class Lab(NamedTuple):
     """In the row of names."""
     reads: Reads
     module: ModuleType
-    """Has ``build(shared)`` and ``wire(parts, shared, session)``."""
+    """Has ``build(shared)`` and ``wire(parts, shared, session)``; where it needs to be there before
+    it is opened, ``SCRIPTS`` that load with the page and ``outside(shared, session)``."""
 
 
 class Place(NamedTuple):
@@ -125,6 +126,18 @@ def build(shared: Shared) -> dict[str, Any]:
                             parts[lab.name] = lab.module.build(shared)
                 view("line", place.line, elem_id=f"line-{place.name}")
     return parts
+
+
+def outside(shared: Shared, session: Session) -> None:
+    """What labs have on the page beside their own panel."""
+    for lab in LABS:
+        if hasattr(lab.module, "outside"):
+            lab.module.outside(shared, session)
+
+
+def scripts() -> tuple[str, ...]:
+    """Scripts of labs that load with the page."""
+    return tuple(name for lab in LABS for name in getattr(lab.module, "SCRIPTS", ()))
 
 
 def wire(parts: dict[str, Any], shared: Shared, session: Session) -> None:

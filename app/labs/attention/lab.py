@@ -33,6 +33,7 @@ from viz.svg import Wording
 Place = int | None | Literal["auto"]
 """A layer or head: its number from 0, None for the mean, "auto" for the page's own choice."""
 
+SCRIPTS = ("labs/attention/index.js",)
 MOST_PLACES = 1_000
 MODES: dict[str, Callable[[Lab, Ask, Mapping[str, Any]], Awaitable[Figure]]] = {
     "combined": attention_lab.combined,

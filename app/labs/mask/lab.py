@@ -17,6 +17,8 @@ from app.serving.ask import read_ask, read_revision
 from app.serving.session import Session
 from core_models import InputError
 
+SCRIPTS = ("labs/mask/guess.js", "labs/mask/predictions.js", "labs/mask/index.js")
+"""The lab that the page opens with is drawn at once."""
 SECTIONS = {
     "together": mask_sections.together,
     "word": mask_sections.word,

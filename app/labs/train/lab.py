@@ -14,6 +14,8 @@ from app.serving.ask import clean_name, read_revision
 from app.serving.session import Session
 from core_models import InputError
 
+SCRIPTS = ("labs/train/index.js",)
+
 
 class Controls(NamedTuple):
     """What the tab consists of."""
@@ -31,7 +33,7 @@ def wire(controls: Controls, shared: Shared, session: Session) -> None:
     _wire(controls.main, shared, session)
 
 
-def finder(shared: Shared, session: Session) -> None:
+def outside(shared: Shared, session: Session) -> None:
     """An empty view that is there before any tab is: a link may name a snapshot of a run."""
     _wire(view("finder", events=["open"]), shared, session)
 
