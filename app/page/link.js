@@ -160,12 +160,15 @@
     .find((name) => name.startsWith(`${what}-`))?.slice(what.length + 1);
   // Gradio draws the names of labs when their place is opened, with the first of them: press until the lab is open.
   const SOON = 20;
+  const FADE = 48; // pixels at the ends of a row of names (page.css)
   let wish = null; // {lab, tries}: what is to be opened
   function reach() {
     if (!wish) return;
     const { lab } = wish;
     wish.tries -= 1;
-    if (!wish.tries || document.getElementById(`tab-${lab}`)?.offsetParent) { wish = null; return; }
+    const open = document.getElementById(`tab-${lab}`)?.offsetParent;
+    if (open) document.fonts.ready.then(() => showName(lab));
+    if (open || !wish.tries) { wish = null; return; }
     document.getElementById(`tab-${lab}-button`)?.click();
     const place = document.getElementById(`place-${told(lab, 'in')}-button`);
     if (place?.getAttribute('aria-selected') === 'false') place.click();
@@ -192,9 +195,22 @@
   // A lab is known by the id of its panel, which no translation changes.
   const openPanel = (bar) => [...bar.querySelectorAll('[role="tabpanel"][id^="tab-"]')]
     .find((panel) => panel.offsetParent !== null)?.id.replace('tab-', '');
+  // Rows of names scroll sideways where they are too long.
+  function showName(lab) {
+    for (const name of [`place-${told(lab, 'in')}`, `tab-${lab}`]) {
+      const button = document.getElementById(`${name}-button`);
+      const row = button?.parentElement;
+      if (!row) continue;
+      const { left, right } = button.getBoundingClientRect();
+      const edge = row.getBoundingClientRect();
+      if (left < edge.left + FADE) row.scrollLeft += left - edge.left - FADE;
+      else if (right > edge.right - FADE) row.scrollLeft += right - edge.right + FADE;
+    }
+  }
   function showTab(name) {
     place.tab = name;
     showReads();
+    showName(name);
     document.dispatchEvent(new CustomEvent('cloze:tab'));
     // Only what the visitor did is a step of theirs.
     const step = going === null && navigator.userActivation?.hasBeenActive !== false;
