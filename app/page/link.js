@@ -244,6 +244,7 @@
   };
   // All that a lab keeps.
   window.Cloze.keptBy = (lab) => Object.fromEntries([...labs].filter(([name]) => name.split('-')[0] === lab));
+  window.Cloze.address = address;
   window.Cloze.place = place;
   window.Cloze.setPlace = (values) => { Object.assign(place, values); follow(); };
   window.Cloze.onChange(follow);

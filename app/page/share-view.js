@@ -1,16 +1,16 @@
 // The little window behind "Share": the address, with or without the controls, and which part of the page it holds.
 import { copyText } from '../parts/export.js';
 
-const { element, sentence, t } = window.Cloze;
+const { element, t } = window.Cloze;
 let panel = null;
 let opener = null;
 
 function address(plain) {
-  const link = new URL(location.href);
+  // The address of a first visit is bare.
+  const link = new URL(location.hash ? location.href : window.Cloze.address(), location.href);
   link.searchParams.delete('__theme');
   if (plain) link.searchParams.set('plain', '1');
   else link.searchParams.delete('plain');
-  if (!link.hash) link.hash = new URLSearchParams({ text: sentence.text, model: sentence.model });
   return link.href;
 }
 

@@ -173,6 +173,10 @@ def test_the_first_visit_shows_paris_hidden_and_answered(visitor):
         cloze.settle()
         assert page.locator(".guess .candidate").count() >= 5
         assert "#" not in page.url
+        page.get_by_role("button", name="Share", exact=True).click()
+        link = page.get_by_role("textbox", name="Link to this view").input_value()
+        assert link.endswith("#text=The+capital+of+France+is+Paris.&model=bert-mini&marks=6")
+        page.keyboard.press("Escape")
         cloze.chip("France").click()
         page.wait_for_function("() => location.hash.includes('marks=4.6')")
         page.reload()
