@@ -17,7 +17,7 @@ def labs(module_page):
 
 PREDICT = "/gradio_api/run/predict"
 SETTLED = """name => {
-  const { state, rev, asked } = document.querySelector(`.view-${name}`).dataset;
+  const { state, rev, asked } = document.querySelector(`.view-${name}`)?.dataset ?? {};
   return state === 'ready' && rev === asked;
 }"""
 

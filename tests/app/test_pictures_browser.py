@@ -19,11 +19,10 @@ HIDDEN = 2
 CHINESE = re.compile(r"[\u4e00-\u9fff]")
 ENGLISH = re.compile(r"[A-Za-z]{3,} [a-z]{2,} [a-z]{2,}")
 ANSWERED = """name => {
-  const view = document.querySelector(`.view-${name}`).dataset;
+  const view = document.querySelector(`.view-${name}`)?.dataset ?? {};
   return view.state === 'ready' && (!view.asked || view.rev === view.asked);
 }"""
 TABS = {
-    "budget": ("各部分的参数", "前馈", "前馈："),
     "forge": ("每个词元被替换过的概率", "原为sum"),
     "meaning": ("横轴占方差的",),
     "pairs": ("看话题还是看顺序？", "“下一句”的概率", "同一话题", f"第一句：{TEXT}"),
@@ -35,7 +34,7 @@ TABS = {
     "why": ("bert-mini：“", "积分梯度：向上的条形支持它"),
 }
 """What each tab's picture says in Chinese."""
-OF_ITS_OWN = ("budget", "meaning")
+OF_ITS_OWN = ("meaning",)
 """Tabs whose pictures do not show the sentence."""
 MODES = {
     "heads": ("bert-mini，第", "从", "到", "显示1\xa0%以上的连线"),

@@ -19,8 +19,8 @@ MOST_WORDS, MOST_CONTROLS = 150, 12
 LATEST_TOP, LEAST_SEEN = 460, 0.6
 
 NOT_YET: dict[str, set[str]] = {
-    "picture": {lab.name for lab in LABS} - {"budget"},
-    "words": {lab.name for lab in LABS} - {"budget"},
+    "picture": {lab.name for lab in LABS} - {"budget", "mask"},
+    "words": {lab.name for lab in LABS} - {"budget", "mask"},
     "controls": {lab.name for lab in LABS} - {"budget", "mask", "pairs", "tokenizers"},
 }
 """Labs that do not pass a check yet, by check. A lab that passes must leave the list."""

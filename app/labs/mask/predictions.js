@@ -130,7 +130,7 @@
 
   register('predictions', (view) => {
     const head = element('p', { class: 'summary', role: 'status' });
-    const grid = element('div', { class: 'guesses' });
+    const grid = element('div', { class: 'guesses', 'data-picture': true });
     const more = element('button', { type: 'button', class: 'quiet outlined', id: 'more' });
     const problem = element('p', { class: 'problem', role: 'status', hidden: true });
     const empty = element('div');
