@@ -71,7 +71,7 @@ new MutationObserver(() => { for (const draw of drawers) draw(); }).observe(docu
 
 /** name: of saved files. onPick({ curve, point, x, y, customdata }): a mark was clicked. */
 export function makeFigure({ name = 'figure', onPick = null } = {}) {
-  const plot = element('div', { class: 'figure-plot', role: 'img' });
+  const plot = element('div', { class: 'figure-plot', role: 'group' });
   const problem = element('p', { class: 'problem', role: 'status', hidden: true, text: TEXT.failed });
   const twin = makeTwin(name);
   const root = element('figure', { class: 'figure', hidden: true }, plot, problem, twin.root);

@@ -33,8 +33,8 @@ LAID_OUT = """() => {
   const panel = [...document.querySelectorAll('#tabs [role=tabpanel]')].find((p) => p.offsetParent);
   const views = [...(panel?.querySelectorAll('.view') ?? [])].filter((v) => v.offsetParent);
   if (!views.length || panel.querySelector('[aria-busy=true]')) return false;
-  return views.every((view) => view.textContent.trim().length > 20
-    && !['waiting', 'loading'].includes(view.dataset.state));
+  return views.some((view) => view.textContent.trim().length > 20)
+    && !views.some((view) => ['waiting', 'loading'].includes(view.dataset.state));
 }"""
 
 

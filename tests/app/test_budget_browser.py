@@ -21,7 +21,9 @@ class Lab:
         self.page = cloze.page
         self.page.wait_for_function("!!Cloze.openTab")
         self.page.evaluate("Cloze.openTab('Budget')")
-        self.bars = self.page.get_by_role("img", name=re.compile("Parameters by part|各部分的参数"))
+        self.bars = self.page.get_by_role(
+            "group", name=re.compile("Parameters by part|各部分的参数")
+        )
         self.bars.wait_for()
 
     def shows(self, *names):

@@ -74,7 +74,7 @@ def test_a_visitors_text_is_no_markup(page):
     page.get_by_text("The numbers").click()
     row = page.get_by_role("row").nth(1)
     assert row.get_by_role("rowheader").text_content() == VISITOR
-    assert page.get_by_role("img", name="Two bars.").count() == 1
+    assert page.get_by_role("group", name="Two bars.").count() == 1
 
 
 RANGE = "document.querySelector('.js-plotly-plot')._fullLayout.xaxis.range"

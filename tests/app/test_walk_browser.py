@@ -17,8 +17,8 @@ OPEN = """([name, label]) => Boolean(document.getElementById(`tab-${name}`)?.off
   || void Cloze.openTab(label)"""
 DRAWN = """name => {
   const views = [...document.querySelectorAll(`#tab-${name} .view`)].filter((v) => v.offsetParent);
-  return views.length > 0 && views.every((view) => view.textContent.trim().length > 6
-    && !['waiting', 'loading'].includes(view.dataset.state));
+  return views.some((view) => view.textContent.trim().length > 6)
+    && !views.some((view) => ['waiting', 'loading'].includes(view.dataset.state));
 }"""
 # English prose left on a Chinese page: long texts of views without a single Chinese character.
 ENGLISH = """name => [...document.querySelectorAll(
