@@ -1,21 +1,20 @@
-"""A/B runs of pretraining at equal processor time: one change each against one baseline.
+"""A/B runs of pretraining on the same number of tokens: one change each against one baseline.
 
     python -m benchmarks.experiments --data FOLDER --list
-    python -m benchmarks.experiments --data FOLDER --work runs/experiments hidden-15 adamw
+    python -m benchmarks.experiments --data FOLDER --work runs/experiments hidden-15 adamw-1e-3
 
 ``--data`` holds open texts, as for ``python -m core_models.zoo build``. Each arm is an ordinary run
-in ``WORK/runs/ARM``: what it costs a step is measured first, by the processor time of two short
-runs, and its steps follow from ``--minutes``; so an arm that computes more a step takes fewer of
-them. An arm that was interrupted goes on, and one that is finished is not done again. Arms are
-compared by held-out text (:mod:`core_models.evaluation`), where whole words are hidden one by one,
-so the share that was hidden in training, the length and the vocabulary do not matter.
+in ``WORK/runs/ARM``, of as many steps as give it the baseline's tokens; what it cost in processor
+time stands beside it in the table, because wall clocks of shared machines say little. An arm that
+was interrupted goes on, and one that is finished is not done again. Arms are compared by held-out
+text (:mod:`core_models.evaluation`), where whole words are hidden one by one, so the share that was
+hidden in training, the length and the vocabulary do not matter.
 """
 
 import argparse
 import json
 import os
 import resource
-import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -28,8 +27,6 @@ from core_models.zoo import text
 from core_models.zoo.recipe import TextRecipe
 
 ROOT = Path(__file__).resolve().parents[1]
-SHORT, LONG = 20, 60
-"""Steps of the two runs whose difference in processor time is the cost of a step."""
 WORDS = 2000
 SOURCES = {
     "standardebooks": 900_000,
@@ -183,7 +180,7 @@ def settings(arm: Arm, work: Path, data: Path) -> dict[str, Any]:
     return merged(merged(BASELINE, {"data": places}), arm.change)
 
 
-def spent(config: Path, *, tail: str = "") -> float:
+def spent(config: Path) -> float:
     """Processor seconds of a training process."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     command = [sys.executable, "-m", "core_models.training", str(config)]
@@ -193,41 +190,21 @@ def spent(config: Path, *, tail: str = "") -> float:
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-def cost(values: Mapping[str, Any], scratch: Path) -> tuple[float, Path]:
-    """Processor seconds of a step, and the folder with the prepared data."""
-    seconds = []
-    for steps in (SHORT, SHORT, LONG):  # the first one prepares the data, too
-        run = RunFolder(scratch)
-        if scratch.exists():
-            for path in scratch.iterdir():
-                if path.name != "data":
-                    shutil.rmtree(path) if path.is_dir() else path.unlink()
-        scratch.mkdir(parents=True, exist_ok=True)
-        schedule = dict(values["schedule"]) | {"warmup": 5}
-        short = dict(values) | {"steps": steps, "schedule": schedule}
-        short |= {"validate_every": 1_000_000, "checkpoints": {"every": 1_000_000}}
-        # No held-out text: a run ends with a validation.
-        run.config_path.write_text(json.dumps(short), encoding="utf-8")
-        seconds.append(spent(run.config_path))
-    return (seconds[2] - seconds[1]) / (LONG - SHORT), scratch / "data"
-
-
-def train(name: str, work: Path, data: Path, minutes: float) -> RunFolder:
+def train(name: str, work: Path, data: Path, steps: int) -> RunFolder:
     """Train an arm unless it is trained."""
-    arm = ARMS[name]
     run = RunFolder(work / "runs" / name)
     if not run.config_path.exists():
-        values = settings(arm, work, data)
-        seconds, prepared = cost(values, work / "scratch" / name)
-        steps = max(200, round(60 * minutes / seconds))
+        values = settings(ARMS[name], work, data)
+        tokens = values["batch_size"] * values["data"]["max_length"]
+        usual = BASELINE["batch_size"] * BASELINE["data"]["max_length"]
         run.path.mkdir(parents=True, exist_ok=True)
-        shutil.move(prepared, run.path / "data")
-        shutil.rmtree(work / "scratch" / name)
-        note = {"seconds_per_step": round(seconds, 4), "minutes": minutes}
-        (run.path / "cost.json").write_text(json.dumps(note), encoding="utf-8")
-        run.config_path.write_text(json.dumps(values | {"steps": steps}, indent=2))
+        run.config_path.write_text(
+            json.dumps(values | {"steps": steps * usual // tokens}, indent=2)
+        )
     if run.state() != "finished":
-        spent(run.config_path)
+        kept = run.path / "cost.json"
+        before = json.loads(kept.read_text()).get("seconds", 0.0) if kept.exists() else 0.0
+        kept.write_text(json.dumps({"seconds": round(before + spent(run.config_path), 1)}))
     return run
 
 
@@ -249,10 +226,10 @@ def measured(run: RunFolder, held_out: Path) -> dict[str, Any]:
 def row(name: str, run: RunFolder, found: Mapping[str, Any]) -> str:
     """A line of the table."""
     status = run.status()
-    seconds = json.loads((run.path / "cost.json").read_text())["seconds_per_step"]
+    seconds = json.loads((run.path / "cost.json").read_text()).get("seconds", 0)
     words, pairs = found["words"], found["minimal_pairs"]
     return (
-        f"| {name} | {status['tokens'] / 1e6:.2f} | {status['steps']} | {seconds:.3f} "
+        f"| {name} | {status['tokens'] / 1e6:.2f} | {status['steps']} | {seconds / 60:.1f} "
         f"| {100 * words['accuracy']:.1f} % | {words['perplexity']:.0f} "
         f"| {100 * pairs['accuracy']:.1f} % |"
     )
@@ -264,7 +241,7 @@ def main() -> None:
     parser.add_argument("arms", nargs="*", metavar="ARM")
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--work", type=Path, default=ROOT / "runs" / "experiments")
-    parser.add_argument("--minutes", type=float, default=5.0, help="of one core, for each arm")
+    parser.add_argument("--steps", type=int, default=1000, help="of the baseline")
     parser.add_argument("--list", action="store_true")
     chosen = parser.parse_args()
     if chosen.list:
@@ -273,11 +250,11 @@ def main() -> None:
         return
     held_out = chosen.work / "texts" / "english" / text.OPEN
     sys.stdout.write(
-        "| arm | tokens (millions) | steps | seconds a step | words | perplexity | pairs |\n"
+        "| arm | tokens (millions) | steps | processor minutes | words | perplexity | pairs |\n"
     )
-    sys.stdout.write("|---|---:|---:|---:|---:|---:|---:|" + "\n")
+    sys.stdout.write("|---|---:|---:|---:|---:|---:|---:|\n")
     for name in chosen.arms or ARMS:
-        run = train(name, chosen.work, chosen.data, chosen.minutes)
+        run = train(name, chosen.work, chosen.data, chosen.steps)
         sys.stdout.write(row(name, run, measured(run, held_out)) + "\n")
         sys.stdout.flush()
 

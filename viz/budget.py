@@ -78,7 +78,11 @@ def bars(
     figure.update_yaxes(autorange="reversed")
     if not shares:
         _say_totals(figure, labels, list(totals.values()))
-    used = [part for part in names if any(parts.get(part) for parts in sizes.values())]
+    rows: list[list[str | int | float | None]] = [
+        [name, *(parts.get(part, 0) for parts in sizes.values())]
+        for part, name in names.items()
+        if any(parts.get(part) for parts in sizes.values())
+    ]
     return finish(
         figure,
         "",
@@ -87,10 +91,7 @@ def bars(
             ", ".join(f"{size} {short_number(total)}" for size, total in totals.items()),
         ),
         columns=[Wording("Part"), *sizes],
-        rows=[
-            *[[names[part], *(parts.get(part, 0) for parts in sizes.values())] for part in used],
-            [Wording("With pretraining heads"), *totals.values()],
-        ],
+        rows=[*rows, [Wording("With pretraining heads"), *totals.values()]],
         height=150 + 44 * max(1, len(sizes)),
         revision=f"{','.join(sizes)} {shares}",
         x=Wording("Share of the parameters, %") if shares else Wording("Parameters"),

@@ -99,7 +99,7 @@ function chooseReader(lab) {
 
 // What is marked: the chips in the first step, else the picture of the lab.
 const marked = (lab) => (lab === 'mask' ? document.querySelector('.chips')
-  : document.querySelector(`#tab-${lab} [data-picture]`) ?? document.querySelector(`#tab-${lab} .view`));
+  : [...document.querySelectorAll(`#tab-${lab} [data-picture]`)].find((each) => each.offsetHeight) ?? document.querySelector(`#tab-${lab} .view`));
 
 // The panel and what it marks come into view, also when the lab is drawn, or grows, only later; until the visitor scrolls.
 const KEEP_FOR = 4_000;

@@ -47,8 +47,8 @@ def answer(
     *,
     first: bool = False,
     alone: bool = False,
-) -> None:
-    """Answer events with the values of named components.
+) -> Any:
+    """Answer events with the values of named components; returns what ``then`` can follow.
 
     Args:
         triggers: ``component.input`` and its like, each one event of a visitor's act.
@@ -91,9 +91,15 @@ def answer(
         "queue": alone,
         "api_visibility": "private",
     }
-    gr.on(list(triggers), on_events if alone else on_event, **common)
+    reply = on_events if alone else on_event
     if first:
-        problem.seen(on_event, **common)
+        problem.seen(reply, **common)
+    # What Gradio names itself can be one event; `then` and events of our parts stand alone.
+    named = [trigger for trigger in triggers if hasattr(trigger, "has_trigger")]
+    for trigger in triggers:
+        if trigger not in named:
+            trigger(reply, **common)
+    return gr.on(named, reply, **common) if named else None
 
 
 def remember(lab: str, kept: Mapping[str, Component]) -> None:

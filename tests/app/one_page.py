@@ -8,7 +8,7 @@ from tests.app.visitors import Cloze
 SENTENCE = "The capital of France is Paris."
 MODEL = "bert-mini"
 CLOSE = """() => {
-  for (const each of document.querySelectorAll('.view details[open]')) each.open = false;
+  for (const each of document.querySelectorAll('.view details[open]:not(.fold)')) each.open = false;
   document.activeElement?.blur();
 }"""
 SHOWN = "([text, model]) => Cloze.sentence.text === text && Cloze.sentence.model === model"

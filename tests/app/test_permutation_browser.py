@@ -134,7 +134,7 @@ def test_rows_read_as_sentences_and_a_leak_is_marked(tab):
 def test_chances_and_attention_come_from_the_other_model(tab, session):
     rows = tab.page.locator(f"{ROOT} .pm-chances tbody tr")
     assert rows.count() == tab.page.locator(f"{ROOT} .pm-chip.target").count()
-    assert NAME in tab.page.locator(f"{ROOT} .pm-note").all_inner_texts()[3]
+    assert NAME in " ".join(tab.page.locator(f"{ROOT} .pm-note").all_inner_texts())
     tab.page.get_by_label("Layer", exact=True).select_option("2")
     tab.settle()
     assert "layer 3, head 1" in tab.page.locator(f"{ROOT} figcaption").last.inner_text()

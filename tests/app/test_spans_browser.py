@@ -98,7 +98,7 @@ def test_a_span_from_the_bar_is_told_by_both_heads(cloze, session):
         assert found == pytest.approx(wanted, rel=1e-5)
     rows = tab.page.locator(f"{ROOT} .sp-table tbody tr")
     assert rows.count() == 2
-    tab.page.locator(f"{ROOT} summary").first.click()
+    tab.page.locator(f"{ROOT} details:not(.fold) > summary").first.click()
     assert tab.page.locator(f"{ROOT} .sp-table").last.locator("tbody tr").count() == 2
     # The other way: choose words here, and the bar hides them.
     tab.page.select_option("#sp-first", "1")
@@ -179,7 +179,7 @@ def test_narrow_dark_and_chinese_nothing_sticks_out_or_stays_english(visit):
     tab.settle()
     tab.page.click('[data-inside="random"]')
     tab.settle()
-    tab.page.locator(f"{ROOT} summary").first.click()
+    tab.page.locator(f"{ROOT} details:not(.fold) > summary").first.click()
     tab.cloze.write("word " * 600)
     tab.settle()
     assert tab.cloze.overflow() <= 0

@@ -96,7 +96,7 @@ def test_one_cell_is_read_in_every_map_and_adds_up(open_tab, session):
         assert value(page, name) == pytest.approx(float(term[1, 2]), rel=1e-3)
     assert value(page, "score") == pytest.approx(float(view.scores[1, 2]), rel=1e-3)
     assert page.locator(f"{ROOT} .ts-cursor:visible").count() == 5
-    assert "without any difference" in page.inner_text("#ts-parts")
+    assert "without any difference" in page.inner_text("#ts-about")
     # The same number under the pointer, and in the table.
     page.locator("#ts-rows summary").click()
     page.select_option("#ts-row", "1")
@@ -200,7 +200,7 @@ def test_xlnet_has_its_own_terms_and_a_query_stream(open_tab):
     settle(page)
     page.locator("#ts-rows summary").click()
     page.wait_for_function("() => document.querySelectorAll('#ts-row option').length === 1")
-    assert "Grey cells" in page.inner_text("#ts-parts")
+    assert "Grey cells" in page.inner_text("#ts-about")
 
 
 def test_a_link_restores_the_lab_and_files_open(open_tab, visit):

@@ -127,7 +127,7 @@ def test_numbers_choices_link_and_files(open_tab, visit, model):
     assert other.bars() == pytest.approx(occluded, abs=1e-6)
     assert other.page.input_value("#wy-baseline") == "zero"
     other.page.click(f"{ROOT} summary >> text=The table")
-    cells = other.page.locator(f"{ROOT} details table tbody tr").nth(4).locator("td")
+    cells = other.page.get_by_label("Every token").locator("tbody tr").nth(4).locator("td")
     assert float(cells.nth(4).inner_text().replace("−", "-")) == pytest.approx(
         occluded[4], rel=1e-2
     )

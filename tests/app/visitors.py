@@ -10,6 +10,14 @@ SETTLED = """() => {
   const view = document.querySelector('.view-predictions').dataset;
   return view.state === 'empty' || (view.state === 'ready' && view.rev === view.asked);
 }"""
+# What a lab does is read unfolded; what is folded at first, test_places_browser says.
+UNFOLD = """new MutationObserver(() => {
+  for (const fold of document.querySelectorAll('.fold:not([data-unfolded])')) {
+    fold.dataset.unfolded = 'yes';
+    fold.open = true;
+  }
+  document.querySelector('#cl-more:not([hidden])')?.click();
+}).observe(document, { childList: true, subtree: true });"""
 VISITS = 8
 """Visitors after whom a tab is closed, so that its history stays short (browsers keep 50 steps)."""
 
@@ -86,7 +94,13 @@ class Cloze:
 
 
 def new_page(
-    profile: BrowserContext, server: str, size: tuple[int, int], *, dark: bool, link: str
+    profile: BrowserContext,
+    server: str,
+    size: tuple[int, int],
+    *,
+    dark: bool,
+    link: str,
+    unfolded: bool = True,
 ) -> Cloze:
     """The page as one sees it who has never been there.
 
@@ -94,6 +108,8 @@ def new_page(
     third of what opening the page costs.
     """
     cloze = Cloze(_tab(profile), [])
+    if unfolded:
+        cloze.page.add_init_script(UNFOLD)
     devtools = profile.new_cdp_session(cloze.page)
     kinds = "cookies,indexeddb,local_storage,service_workers"
     devtools.send("Storage.clearDataForOrigin", {"origin": server, "storageTypes": kinds})

@@ -1,6 +1,8 @@
 // Attention: the page's furniture. Static words only; whatever comes from visitors is filled in later as text.
 
-const { element, icon, texts } = window.Cloze;
+import { fold, labHead } from '../../parts/layout.js';
+
+const { element, icon, t, texts } = window.Cloze;
 
 const TEXT = texts({
   title: 'Which words look at which?',
@@ -165,11 +167,10 @@ function pair() {
 export function build(root) {
   root.classList.add('attn');
   root.replaceChildren(
-    element('div', { class: 'attn-intro' },
-      element('h2', { text: TEXT.title }),
-      element('p', { text: TEXT.lead, 'data-role': 'lead' })),
+    labHead(TEXT.title),
     element('div', { class: 'attn-top' }, choices('modes', TEXT.modes, MODE, 'heads'), pair()),
     element('p', { class: 'problem', 'data-role': 'error', role: 'alert', hidden: true }),
-    element('div', { class: 'attn-body', 'data-role': 'body' }, allHeads(), oneHead(),
-      element('section', { class: 'card attn-card attn-lab', 'data-role': 'lab', hidden: true })));
+    element('div', { class: 'attn-body', 'data-role': 'body', 'data-picture': '' }, allHeads(), oneHead(),
+      element('section', { class: 'card attn-card attn-lab', 'data-role': 'lab', hidden: true })),
+    fold(t`What this shows`, element('p', { class: 'lab-about', text: TEXT.lead, 'data-role': 'lead' })));
 }

@@ -160,7 +160,9 @@ def wire(controls: Controls, shared: Shared, session: Session) -> None:
     answer([c.preset.input], choose, chosen, [c.sizes, c.own["own"], *outputs], c.problem)
     values = [c.own[f"own.{name}"] for name in (*LABELS, "sharing", "groups")]
     answer([c.own["own.base"].input], start, asked, [c.own["own"], *values, *outputs], c.problem)
-    answer([c.measure.click], measure, asked, [c.costs], c.problem, alone=True)
+    measured = answer([c.measure.click], measure, asked, [c.costs], c.problem, alone=True)
+    # Whatever was chosen meanwhile: times of another length or size are dropped.
+    answer([measured.then], show, asked, outputs, c.problem)
     remember("budget", kept)
 
 

@@ -59,7 +59,7 @@ export function makeCard(card, { act, again }) {
   const who = sayers(card);
   const verdict = element('p', { class: 'cl-verdict', role: 'status' });
   const body = element('div', { class: 'cl-body' });
-  const root = element('article', { class: 'card cl-card', 'data-claim': card.name, 'data-family': card.family, 'data-state': 'open' },
+  const root = element('article', { 'data-picture': '', class: 'card cl-card', 'data-claim': card.name, 'data-family': card.family, 'data-state': 'open' },
     element('header', {}, element('span', { class: 'cl-family', text: card.family }), who ? element('span', { class: 'cl-who', text: t`said in: ${who}` }) : element('span', { class: 'cl-who', text: t`often heard` })),
     element('h3', { text: message(card.statement) }), verdict, body);
 

@@ -1,4 +1,5 @@
 // The Claims tab: popular statements as cards; each is measured here, and a rule judges the numbers.
+import { about, fold, labHead } from '../../parts/layout.js';
 import { GUESSES, VERDICTS, guessed, makeCard, sayers } from './card.js';
 import { makeSaver } from '../../parts/lab-files.js';
 
@@ -42,6 +43,8 @@ function kept() {
   };
 }
 
+const FEW = 4; // cards that a visitor meets first
+
 export async function mount(view) {
   const { ran, ...state } = kept();
   const cards = new Map(); // name -> {card, drawn, result, guess, seed, model, text}
@@ -62,6 +65,8 @@ export async function mount(view) {
   const none = element('p', { class: 'cl-none', hidden: true }, element('span', { text: TEXT.nothing }));
   const clear = element('button', { type: 'button', class: 'quiet outlined', id: 'cl-clear', text: TEXT.clear, hidden: true });
   const list = element('div', { class: 'cl-list' });
+  const more = element('button', { type: 'button', class: 'quiet outlined', id: 'cl-more', hidden: true, onclick: () => { whole = true; filter(); } });
+  let whole = false; // all cards that fit, and not the first few
   const saver = makeSaver((what) => {
     const done = [...cards.values()].filter(({ result }) => result && !result.doubt);
     const words = Object.fromEntries(done.map(({ card, result }) => [card.name, {
@@ -72,14 +77,14 @@ export async function mount(view) {
     return data.rev;
   }, fail);
   view.root.replaceChildren(element('div', { class: 'cl' },
-    element('h2', { text: TEXT.title }), element('p', { class: 'cl-intro', text: TEXT.intro }),
-    element('div', { class: 'cl-row', role: 'group', 'aria-label': TEXT.tries }, element('span', { class: 'cl-small', text: TEXT.attempt }),
-      ...TRY.map(([text, names]) => element('button', { type: 'button', class: 'quiet outlined', text, onclick: () => set({ only: names, family: '', state: 'every', search: '' }) }))),
+    labHead(TEXT.title, element('div', { class: 'cl-row', role: 'group', 'aria-label': TEXT.tries }, element('span', { class: 'cl-small', text: TEXT.attempt }),
+      ...TRY.map(([text, names]) => element('button', { type: 'button', class: 'quiet outlined', text, onclick: () => set({ only: names, family: '', state: 'every', search: '' }) })))),
     element('div', { class: 'cl-row cl-bar' }, search, family, which, runAll, stop, clear),
-    element('div', { class: 'cl-row' }, score, reset), problem, none, list,
+    element('div', { class: 'cl-row' }, score, reset), problem, none, list, more,
+    about(TEXT.intro),
     element('details', { class: 'cl-articles' }, element('summary', { text: TEXT.articles }), element('p', { class: 'cl-small', text: TEXT.note }),
       element('ol', {}, ...ARTICLES.map((text) => element('li', { lang: 'zh-Hans', text })))),
-    element('div', { class: 'cl-row' }, ...saver.buttons)));
+    fold(t`Files and code`, element('div', { class: 'cl-row' }, ...saver.buttons))));
 
   drawScore();
 
@@ -94,12 +99,16 @@ export async function mount(view) {
     return Boolean(result) && guessed(state.state, result.verdict);
   }
   const shown = () => [...cards.values()].filter(fits);
+  const chosen = () => state.only.length || state.family || state.search || state.state !== 'every';
 
   function filter() {
     const here = shown();
     none.hidden = here.length > 0 || !cards.size;
-    place(here);
-    clear.hidden = !(state.only.length || state.family || state.search || state.state !== 'every');
+    const few = whole || chosen() || [...cards.values()].some(({ result }) => result) ? here : here.slice(0, FEW);
+    more.hidden = few.length === here.length;
+    more.textContent = t`Show all ${here.length} claims`;
+    place(few);
+    clear.hidden = !chosen();
     view.root.dataset.shown = here.length;
   }
 
@@ -114,7 +123,7 @@ export async function mount(view) {
       ...here.filter((_, at) => !wide || at % 2 === n).map(({ drawn }) => drawn.root)));
     list.replaceChildren(...columns);
   }
-  new ResizeObserver(() => { if (cards.size && view.root.clientWidth) place(shown()); }).observe(view.root);
+  new ResizeObserver(() => { if (cards.size && view.root.clientWidth) filter(); }).observe(view.root);
 
   function keep() {
     const measured = [...cards.values()].filter(({ result }) => result).slice(-MOST_RUN).map(({ card, result }) => `${card.name}.${result.seed}`);

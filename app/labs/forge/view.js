@@ -1,4 +1,5 @@
 // The Forge tab: a generator fills gaps, a discriminator judges every token, the visitor forges too.
+import { about, labHead, namedFold } from '../../parts/layout.js';
 import { strip, gapCard, lossPicture, scoreBoard, count, percent, restored, MOST_FAKES, MOST_SEED } from './parts.js';
 import { makeCode, makeSaver } from '../../parts/lab-files.js';
 
@@ -74,7 +75,7 @@ export async function mount(view) {
   const gaps = element('div', { class: 'guesses fd-gaps' });
   const moreGaps = element('p', { class: 'fd-small' });
   const summary = element('p', { class: 'summary', role: 'status' });
-  const forged = element('div');
+  const forged = element('div', { 'data-picture': '' });
   const own = element('div');
   const input = element('input', {
     type: 'text', class: 'fd-input', id: 'fd-word', maxlength: '64', autocomplete: 'off', autocapitalize: 'off', spellcheck: 'false', placeholder: TEXT.fake,
@@ -100,22 +101,18 @@ export async function mount(view) {
       element('label', { class: 'fd-heat', for: 'fd-heat' }, TEXT.heat, heat, heatShown), redrawButton, source),
     gaps, moreGaps);
   const judge = element('section', { class: 'card' },
-    element('h3', { text: TEXT.second }), summary, forged,
-    element('p', { class: 'fd-small', text: TEXT.bars }));
-  const body = element('div', { class: 'fd-body' }, who, machine, judge,
-    element('section', { class: 'card' },
-      element('h3', { text: TEXT.third }),
+    element('h3', { text: TEXT.second }), forged, summary);
+  const body = element('div', { class: 'fd-body' }, element('div', { class: 'lab-two' }, machine, judge), who,
+    namedFold('fd-turn', TEXT.third,
       element('p', { class: 'fd-small', text: TEXT.turn }),
       own, form, notes, board),
-    element('section', { class: 'card', id: 'fd-loss' },
-      element('h3', { text: TEXT.losses }), losses),
+    namedFold('fd-loss', TEXT.losses, losses), about(TEXT.intro, TEXT.bars),
     element('div', { class: 'fd-save' }, ...files.buttons, details, code.root));
   const tries = element('div', { class: 'fd-row', role: 'group', 'aria-label': TEXT.tries },
       element('span', { class: 'fd-small', text: TEXT.trying }),
       ...TRIES.map((entry) => element('button', { type: 'button', class: 'quiet outlined', text: entry.name, onclick: () => attempt(entry) })));
   view.root.replaceChildren(element('div', { class: 'fd' },
-    element('h2', { text: TEXT.title }), element('p', { class: 'fd-intro', text: TEXT.intro }),
-    tries, problem, none, body));
+    labHead(TEXT.title, tries), problem, none, body));
 
   const fail = (text) => {
     problem.hidden = !text;

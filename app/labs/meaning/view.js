@@ -1,4 +1,5 @@
 // The Meaning tab: one word in several sentences, its way through the layers, its neighbours.
+import { about, labHead, namedFold } from '../../parts/layout.js';
 import { makeCode, makeSaver, wholeOr } from '../../parts/lab-files.js';
 import { crowdingChart, paths } from './chart.js';
 import { EXAMPLES, TEXT, badge, cosineTable, layerName, layersTable, nearTable, signed } from './page.js';
@@ -52,7 +53,6 @@ export async function mount(view) {
   // --- parts ------------------------------------------------------------------------------------
 
   const region = (label) => element('div', { class: 'mn-scroll', tabindex: '0', role: 'region', 'aria-label': label });
-  const card = (id, title, ...children) => element('section', { class: 'card', id }, element('h3', { text: title }), ...children);
   const note = (text = '') => element('p', { class: 'mn-note', text });
   const problem = element('p', { class: 'problem', role: 'status', hidden: true });
   const word = element('input', { type: 'text', id: 'mn-word', class: 'mn-input mn-word', maxlength: LONGEST_WORD, autocomplete: 'off', spellcheck: 'false' });
@@ -64,7 +64,7 @@ export async function mount(view) {
   const layerText = element('output', { for: 'mn-layer', class: 'mn-layer' });
   const play = element('button', { type: 'button', class: 'primary', id: 'mn-play', text: TEXT.play });
   const ways = element('div', { class: 'mn-row', role: 'radiogroup', 'aria-label': TEXT.way });
-  const picture = element('div', { class: 'mn-picture' });
+  const picture = element('div', { class: 'mn-picture', 'data-picture': '' });
   const shares = note();
   const wayNote = note();
   const said = element('p', { class: 'summary', role: 'status' });
@@ -84,21 +84,19 @@ export async function mount(view) {
     view.send('save', data);
     return data.rev;
   }, (text) => fail(text));
+  const sheet = namedFold('mn-edit', t`The word and its sentences`, element('label', { class: 'mn-label', for: 'mn-word' }, element('span', { text: TEXT.word }), word),
+    rows, element('div', { class: 'mn-row' }, add, take), cut);
   const results = element('div', { class: 'mn-body', hidden: true },
-    card('mn-path', TEXT.path, element('div', { class: 'mn-row' }, play, element('label', { class: 'mn-label', for: 'mn-layer' }, element('span', { text: TEXT.layer }), slider), layerText, ways),
-      picture, shares, wayNote, note(TEXT.pathNote)),
-    card('mn-alike', TEXT.cosines, said, cosines, note(TEXT.both), chart, note(TEXT.crowding), layersBox),
-    card('mn-near', TEXT.near, element('div', { class: 'mn-row' }, element('span', { class: 'mn-note', text: TEXT.nearOf }), which, others), building, near, nearNote),
-    element('div', { class: 'mn-save' }, ...saver.buttons, code.root));
-  view.root.replaceChildren(element('div', { class: 'mn' },
-    element('h2', { text: TEXT.title }), element('p', { class: 'mn-intro', text: TEXT.intro }),
-    element('div', { class: 'mn-row', role: 'group', 'aria-label': TEXT.tries }, element('span', { class: 'mn-note', text: TEXT.attempt }),
-      ...EXAMPLES.map(({ name, sentences }) => element('button', {
-        type: 'button', class: 'quiet outlined', 'data-try': name, text: name, onclick: () => edit({ word: name, sentences: [...sentences], which: 0 }),
-      }))),
-    element('section', { class: 'card', id: 'mn-edit' }, element('label', { class: 'mn-label', for: 'mn-word' }, element('span', { text: TEXT.word }), word),
-      rows, element('div', { class: 'mn-row' }, add, take), cut),
-    problem, results));
+    element('section', { class: 'card', id: 'mn-path' }, element('div', { class: 'mn-row' }, play, element('label', { class: 'mn-label', for: 'mn-layer' }, element('span', { text: TEXT.layer }), slider), layerText, ways),
+      picture, shares, wayNote),
+    namedFold('mn-alike', TEXT.cosines, said, cosines, note(TEXT.both), chart, note(TEXT.crowding), layersBox),
+    namedFold('mn-near', TEXT.near, element('div', { class: 'mn-row' }, element('span', { class: 'mn-note', text: TEXT.nearOf }), which, others), building, near, nearNote),
+    namedFold('mn-files', t`Files and code`, element('div', { class: 'mn-save' }, ...saver.buttons, code.root)));
+  const tries = element('div', { class: 'mn-row', role: 'group', 'aria-label': TEXT.tries }, element('span', { class: 'mn-note', text: TEXT.attempt }),
+    ...EXAMPLES.map(({ name, sentences }) => element('button', {
+      type: 'button', class: 'quiet outlined', 'data-try': name, text: name, onclick: () => edit({ word: name, sentences: [...sentences], which: 0 }),
+    })));
+  view.root.replaceChildren(element('div', { class: 'mn' }, labHead(TEXT.title, tries), problem, results, sheet, about(TEXT.intro, TEXT.pathNote)));
 
   // --- questions --------------------------------------------------------------------------------
 

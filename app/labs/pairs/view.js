@@ -1,4 +1,5 @@
 // The Pairs tab: two texts under next sentence and sentence order, their cosine, and their input.
+import { about, fold, labHead } from '../../parts/layout.js';
 import { makeCode, makeSaver, wholeOr } from '../../parts/lab-files.js';
 import { EXPECTED, HEADS, KINDS, alikeTable, bar, cosines, effectWords, measuredTable, verdict } from './parts.js';
 
@@ -124,10 +125,10 @@ export async function mount(view) {
   })]));
   const another = element('button', { type: 'button', class: 'quiet', id: 'pr-another', text: TEXT.another, onclick: () => fetchExample(state.kind === 'own' ? 'next' : state.kind) });
   const expected = element('p', { class: 'pr-small', id: 'pr-expected', role: 'status', hidden: true });
-  const now = element('div', { class: 'pr-heads' });
+  const now = element('div', { class: 'pr-heads', 'data-picture': '' });
   const squares = element('div', { class: 'pr-squares' });
   const said = element('p', { class: 'summary', role: 'status' });
-  const about = element('p', { class: 'pr-small' });
+  const aboutTopic = element('p', { class: 'pr-small' });
   const measureButton = element('button', { type: 'button', class: 'quiet outlined', id: 'pr-measure', text: TEXT.measure });
   const measured = element('div', { id: 'pr-measured' });
   const cosineBox = element('div', { class: 'pr-cosines' });
@@ -141,21 +142,21 @@ export async function mount(view) {
   }, (text) => fail(text));
   const body = element('div', { class: 'pr-body' },
     element('section', { class: 'card' }, now),
-    element('section', { class: 'card' }, element('h3', { text: TEXT.topic }), said, squares, about,
+    fold(TEXT.topic, said, squares, aboutTopic,
       element('div', { class: 'pr-row' }, measureButton,
         element('span', { class: 'pr-small', text: TEXT.little })),
       measured),
-    element('section', { class: 'card' }, element('h3', { text: TEXT.alike }), cosineBox,
+    fold(TEXT.alike, cosineBox,
       element('p', { class: 'pr-small', text: TEXT.cross }), element('p', { class: 'pr-small' }, element('b', { text: TEXT.untrained })),
       element('p', { class: 'pr-small', text: TEXT.blindOrder })),
-    element('section', { class: 'card' }, element('h3', { text: TEXT.reads }), inputBox, inputNote),
+    fold(TEXT.reads, inputBox, inputNote),
+    about(TEXT.intro),
     element('div', { class: 'pr-save' }, ...files.buttons, code.root));
   view.root.replaceChildren(element('div', { class: 'pr' },
-    element('h2', { text: TEXT.title }), element('p', { class: 'pr-intro', text: TEXT.intro }),
+    labHead(TEXT.title, element('div', { class: 'pr-row', role: 'group', 'aria-label': TEXT.tries },
+      element('span', { class: 'pr-small', text: TEXT.trying }), ...kinds.values(), another)),
     element('section', { class: 'card pr-top' },
-      element('label', { class: 'pr-label', for: 'pr-second', text: TEXT.second }), second,
-      element('div', { class: 'pr-row', role: 'group', 'aria-label': TEXT.tries },
-        element('span', { class: 'pr-small', text: TEXT.trying }), ...kinds.values(), another), expected),
+      element('label', { class: 'pr-label', for: 'pr-second', text: TEXT.second }), second, expected),
     problem, body));
 
   const fail = (text) => {
@@ -242,7 +243,7 @@ export async function mount(view) {
     squares.replaceChildren(...Object.keys(heads).map((head) => square(head, heads[head], cells)));
     said.textContent = verdict(heads);
     const used = base();
-    about.textContent = state.kind === 'own'
+    aboutTopic.textContent = state.kind === 'own'
       ? t`Your second text is taken as the true continuation of your first. The other topic: “${used.other}”`
       : t`First: “${used.first}” Second: “${used.next}” The other topic: “${used.other}”`;
     cosineBox.replaceChildren(...cosines(answered));

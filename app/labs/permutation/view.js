@@ -1,4 +1,5 @@
 // The Permutation tab: an order of prediction, both masks, probabilities and attention.
+import { about, fold, labHead } from '../../parts/layout.js';
 import { makeCode, makeSaver, wholeOr } from '../../parts/lab-files.js';
 import { chances, chips, mark, matrix } from './parts.js';
 import { contentSentence, querySentence } from './words.js';
@@ -75,7 +76,7 @@ export async function mount(view) {
 
   const problem = element('p', { class: 'problem', role: 'status', hidden: true });
   const live = element('p', { class: 'pm-live', role: 'status' });
-  const list = element('ol', { class: 'pm-order', 'aria-label': TEXT.order });
+  const list = element('ol', { 'data-picture': '', class: 'pm-order', 'aria-label': TEXT.order });
   const drawChips = chips(list, live, (order) => set({ order }));
   const rule = element('p', { class: 'pm-note' });
   const seed = element('input', { type: 'number', min: 0, max: MOST_SEED, value: state.seed, id: 'pm-seed', class: 'pm-number' });
@@ -90,7 +91,7 @@ export async function mount(view) {
   const before = element('input', { type: 'text', class: 'pm-before', id: 'pm-before', value: state.memory, maxlength: 400, 'aria-label': TEXT.before });
   const warning = element('p', { class: 'pm-warning', text: TEXT.leak, hidden: true });
   const note = element('p', { class: 'pm-note' });
-  const figures = element('div', { class: 'pm-figures' });
+  const figures = element('div', { class: 'pm-figures', 'data-picture': '' });
   const said = element('p', { class: 'summary', role: 'status' });
   const chanceBox = element('div', { class: 'pm-scroll', tabindex: '0', role: 'region', 'aria-label': TEXT.chances });
   const bits = element('p', { class: 'summary' });
@@ -106,27 +107,27 @@ export async function mount(view) {
     return data.rev;
   }, (text) => fail(text));
   const model = element('div', { class: 'pm-body' },
-    element('section', { class: 'card' }, element('h3', { text: TEXT.probable }), note, chanceBox, bits),
-    element('section', { class: 'card' }, element('h3', { text: TEXT.look }),
+    fold(TEXT.probable, note, chanceBox, bits),
+    fold(TEXT.look,
       element('div', { class: 'pm-row' }, layer, head, element('span', { class: 'pm-note', text: TEXT.attention })), maps));
+  const seen = element('section', { class: 'card' }, said, figures);
   const results = element('div', { class: 'pm-body' },
-    element('section', { class: 'card' }, element('h3', { text: TEXT.see }), element('p', { class: 'pm-note', text: TEXT.read }), said, figures),
-    lacking, model,
+    lacking, model, about(TEXT.intro, TEXT.read),
     element('div', { class: 'pm-save' }, ...files.buttons, code.root));
-  const body = element('div', { class: 'pm-body' },
-    element('section', { class: 'card' },
-      element('h3', { text: TEXT.theOrder }), rule, list, live,
-      element('div', { class: 'pm-row' }, shuffle, element('label', { class: 'pm-label' }, TEXT.seed, seed),
-        element('span', { class: 'pm-row pm-variants', role: 'group', 'aria-label': TEXT.variant }, ...Object.values(variants))),
-      element('label', { class: 'pm-label pm-slider' }, 'K', slider, share),
-      element('div', { class: 'pm-row' }, leak, remember, before), warning),
-    results);
+  const order = element('section', { class: 'card' },
+      list, live,
+      element('div', { class: 'pm-row' }, shuffle, element('label', { class: 'pm-label pm-slider' }, 'K', slider, share)),
+      warning,
+      element('details', { class: 'pm-options fold', open: state.leak || state.remember || state.variant !== 'paper' }, element('summary', { text: t`How it is drawn` }), rule,
+        element('div', { class: 'pm-row' }, element('label', { class: 'pm-label' }, TEXT.seed, seed),
+          element('span', { class: 'pm-row pm-variants', role: 'group', 'aria-label': TEXT.variant }, ...Object.values(variants))),
+        element('div', { class: 'pm-row' }, leak, remember, before)));
+  const body = element('div', { class: 'pm-body' }, element('div', { class: 'lab-two' }, order, seen), results);
   view.root.replaceChildren(element('div', { class: 'pm' },
-    element('h2', { text: TEXT.title }), element('p', { class: 'pm-intro', text: TEXT.intro }),
-    element('div', { class: 'pm-row', role: 'group', 'aria-label': TEXT.tries }, element('span', { class: 'pm-note', text: TEXT.try }),
+    labHead(TEXT.title, element('div', { class: 'pm-row', role: 'group', 'aria-label': TEXT.tries }, element('span', { class: 'pm-note', text: TEXT.try }),
       ...Object.entries(TRY).map(([name, [text, patch, line]]) => element('button', {
         type: 'button', class: 'quiet outlined', 'data-try': name, text, onclick: () => attempt(patch, line),
-      }))),
+      })))),
     problem, body));
 
   // --- questions --------------------------------------------------------------------------------

@@ -1,4 +1,5 @@
 // The Spans tab: a run of hidden words, the two tokens around it, and two heads that tell what stood there.
+import { about, fold, labHead } from '../../parts/layout.js';
 import { makeCode, makeSaver, wholeOr } from '../../parts/lab-files.js';
 import { HEADS, changes, lengths, nats, picture, placeCard, twin } from './parts.js';
 
@@ -83,7 +84,7 @@ export async function mount(view) {
   const hideButton = element('button', { type: 'button', class: 'primary', id: 'sp-hide', text: TEXT.hide });
   const drawButton = element('button', { type: 'button', class: 'quiet outlined', id: 'sp-draw', text: TEXT.draw });
   const notes = element('div', { class: 'sp-notes', role: 'status' });
-  const stageBox = element('div');
+  const stageBox = element('div', { 'data-picture': '' });
   const summary = element('p', { class: 'summary', role: 'status' });
   const cards = element('div', { class: 'sp-cards' });
   const more = element('p', { class: 'sp-small' });
@@ -106,21 +107,21 @@ export async function mount(view) {
   const lacking = element('section', { class: 'card', 'data-lacking': '', hidden: true }, element('h3', { text: TEXT.heads }),
     element('p', { class: 'sp-small', text: TEXT.lacking }), element('pre', { class: 'code', tabindex: '0', text: COMMAND }));
   const model = element('div', { class: 'sp-body' },
-    element('section', { class: 'card' }, element('h3', { text: TEXT.heads }), summary, cards, more, equation),
-    element('section', { class: 'card' }, element('h3', { text: TEXT.inside }), element('p', { class: 'sp-small', text: TEXT.insideLine }),
+    element('section', { class: 'card' }, summary, cards, more, equation),
+    fold(TEXT.inside, element('p', { class: 'sp-small', text: TEXT.insideLine }),
       element('div', { class: 'sp-row', role: 'group', 'aria-label': TEXT.inside }, ...kinds, again), moved, changeBox));
   const body = element('div', { class: 'sp-body' },
-    element('section', { class: 'card' }, element('h3', { text: TEXT.span }),
+    element('section', { class: 'card' },
       element('div', { class: 'sp-row' },
         element('label', { class: 'sp-label' }, TEXT.first, first), element('label', { class: 'sp-label' }, TEXT.length, length), hideButton, drawButton),
-      who, which, notes, stageBox, element('p', { class: 'sp-small', text: TEXT.picture })),
+      stageBox, who, which, notes),
     lacking, model,
-    element('section', { class: 'card' }, element('h3', { text: TEXT.law }), element('p', { class: 'sp-small', text: TEXT.lawLine }), lawBox),
+    fold(TEXT.law, element('p', { class: 'sp-small', text: TEXT.lawLine }), lawBox),
+    about(TEXT.intro, TEXT.picture),
     element('div', { class: 'sp-save' }, ...files.buttons, details, code.root));
   view.root.replaceChildren(element('div', { class: 'sp' },
-    element('h2', { text: TEXT.title }), element('p', { class: 'sp-intro', text: TEXT.intro }),
-    element('div', { class: 'sp-row', role: 'group', 'aria-label': TEXT.tries }, element('span', { class: 'sp-small', text: TEXT.try }),
-      ...TRIES.map((entry) => element('button', { type: 'button', class: 'quiet outlined', text: entry.name, onclick: () => attempt(entry) }))),
+    labHead(TEXT.title, element('div', { class: 'sp-row', role: 'group', 'aria-label': TEXT.tries }, element('span', { class: 'sp-small', text: TEXT.try }),
+      ...TRIES.map((entry) => element('button', { type: 'button', class: 'quiet outlined', text: entry.name, onclick: () => attempt(entry) })))),
     problem, body));
 
   // --- questions --------------------------------------------------------------------------------

@@ -1,4 +1,5 @@
 // Terms: the words and the parts of the page.
+import { labHead, namedFold } from '../../parts/layout.js';
 import { COLOURS, chartBox } from './chart.js';
 import { NAMES, familyTable, nameOf, number, whole } from './parts.js';
 
@@ -103,7 +104,7 @@ export async function buildPage(root, { set, attempt, switchOff }) {
     problem: element('p', { class: 'problem', role: 'status', hidden: true }), results: element('div', { class: 'ts-body', hidden: true }),
     plainText: element('p'), noneText: element('div', {}, element('p', { text: TEXT.none }), element('pre', { class: 'code', tabindex: '0', text: COMMAND })),
     offers: element('div', { class: 'ts-row' }), otherText: element('span', { class: 'ts-note' }), back: button('ts-back', TEXT.back),
-    maps: element('div', { class: 'ts-maps' }), cell: element('p', { class: 'ts-cell', role: 'status' }), scale: note(), unseen: note(TEXT.unseen), check: note(),
+    maps: element('div', { class: 'ts-maps', 'data-picture': '' }), cell: element('p', { class: 'ts-cell', role: 'status' }), scale: note(), unseen: note(TEXT.unseen), check: note(),
     earlier: button('ts-earlier', TEXT.earlier), later: button('ts-later', TEXT.later), windowText: element('span', { class: 'ts-note' }),
     rowPick: rowPick.select, rowBox: region(TEXT.mapsRegion), gapPick: gap.select, gapRow: gap.label, said: element('p', { class: 'summary', role: 'status' }),
     prediction: region(TEXT.chancesRegion), legend: element('div'), distance: chartBox(TEXT.distanceChart), distanceSaid: element('p', { class: 'ts-cell', role: 'status', text: TEXT.pointChart }),
@@ -117,7 +118,7 @@ export async function buildPage(root, { set, attempt, switchOff }) {
   part.windowRow = element('div', { class: 'ts-row' }, part.earlier, part.windowText, part.later);
   part.rowDetails = element('details', { id: 'ts-rows' }, element('summary', { text: TEXT.row }), rowPick.label, part.rowBox);
   part.meansDetails = element('details', { id: 'ts-means' }, element('summary', { text: TEXT.meansTable }), part.means);
-  part.table = card('ts-table', TEXT.table, note(TEXT.tableNote),
+  part.table = namedFold('ts-table', TEXT.table, note(TEXT.tableNote),
     element('div', { class: 'ts-row' }, sizes.label, element('label', { class: 'ts-label', for: 'ts-distance' }, element('span', { text: TEXT.distancePick }), distancePick)),
     part.tableBox, part.tableSaid, part.formula, part.tableFiles);
   part.table.hidden = true;
@@ -127,15 +128,14 @@ export async function buildPage(root, { set, attempt, switchOff }) {
   const families = region(TEXT.familiesRegion);
   families.append(familyTable());
   part.long = element('p', { class: 'ts-note', id: 'ts-long', hidden: true });
-  part.results.append(part.otherRow, part.long, part.plain,
-    card('ts-parts', TEXT.parts, element('div', { class: 'ts-row' }, layer.label, head.label, stream.label), switchRow, part.maps, part.cell, part.windowRow, part.scale, part.unseen, part.check, part.rowDetails),
-    card('ts-prediction', TEXT.prediction, gap.label, part.said, part.prediction),
-    card('ts-distances', TEXT.distance, note(TEXT.distanceNote), reach.label, part.legend, part.distance, part.distanceSaid, part.edges, part.far, part.meansDetails, part.distanceFiles),
-    card('ts-decoder', TEXT.decoder, part.decoderNote, part.decoder, part.decoderWarn), part.files);
+  part.results.append(
+    element('section', { class: 'card', id: 'ts-parts' }, element('div', { class: 'ts-row' }, layer.label, head.label, stream.label), switchRow, part.maps, part.cell, part.otherRow, part.long, part.windowRow, part.rowDetails), part.plain,
+    namedFold('ts-prediction', TEXT.prediction, gap.label, part.said, part.prediction),
+    namedFold('ts-distances', TEXT.distance, note(TEXT.distanceNote), reach.label, part.legend, part.distance, part.distanceSaid, part.edges, part.far, part.meansDetails, part.distanceFiles),
+    namedFold('ts-decoder', TEXT.decoder, part.decoderNote, part.decoder, part.decoderWarn), namedFold('ts-about', t`What this shows`, element('p', { class: 'lab-about', text: TEXT.intro }), part.scale, part.unseen, part.check), namedFold('ts-files', t`Files and code`, part.files));
   root.replaceChildren(element('div', { class: 'ts' },
-    element('h2', { text: TEXT.title }), element('p', { class: 'ts-intro', text: TEXT.intro }),
-    element('div', { class: 'ts-row', role: 'group', 'aria-label': TEXT.tries }, element('span', { class: 'ts-note', text: TEXT.attempt }),
-      ...TRY.map((entry, n) => element('button', { type: 'button', class: 'quiet outlined', 'data-try': n, text: entry.name, onclick: () => attempt(entry) }))),
+    labHead(TEXT.title, element('div', { class: 'ts-row', role: 'group', 'aria-label': TEXT.tries }, element('span', { class: 'ts-note', text: TEXT.attempt }),
+      ...TRY.map((entry, n) => element('button', { type: 'button', class: 'quiet outlined', 'data-try': n, text: entry.name, onclick: () => attempt(entry) })))),
     part.problem, part.results, part.table, element('details', { class: 'ts-all' }, element('summary', { text: TEXT.families }), families)));
 
   for (const [name, each] of Object.entries({ layer, head, gap, reach })) each.select.addEventListener('change', () => set({ [name]: Number(each.select.value) }));

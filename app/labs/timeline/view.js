@@ -1,4 +1,5 @@
 // The Timeline tab: one text masked epoch by epoch, lengths of spans, and the input formats.
+import { about, fold, labHead } from '../../parts/layout.js';
 import { makeCode, makeSaver, wholeOr } from '../../parts/lab-files.js';
 import { REGIMES, comparison, formatCard, grid, growth, histogram } from './parts.js';
 
@@ -83,7 +84,7 @@ export async function mount(view) {
   const seed = element('input', { type: 'number', min: 0, max: 2147483646, id: 'tl-seed', class: 'tl-number' });
   const next = element('button', { type: 'button', class: 'primary', id: 'tl-next', text: TEXT.next });
   const note = element('p', { class: 'tl-note' });
-  const gridBox = element('div', { class: 'tl-grids' });
+  const gridBox = element('div', { class: 'tl-grids', 'data-picture': '' });
   const legend = element('ul', { class: 'tl-legend' });
   const compareBox = element('div', { class: 'tl-scroll', tabindex: '0', role: 'region', 'aria-label': TEXT.compared });
   const growthBox = element('div', { class: 'tl-chart' });
@@ -100,23 +101,21 @@ export async function mount(view) {
   }, (text) => fail(text, true));
   const results = element('div', { class: 'tl-body' },
     element('section', { class: 'card' },
-      element('div', { class: 'tl-row', role: 'group', 'aria-label': TEXT.regime }, ...regimes.values()), legend, gridBox, element('p', { class: 'tl-note', text: TEXT.counts })),
-    element('section', { class: 'card' }, element('h3', { text: TEXT.howMany }), compareBox, growthBox, said),
+      element('div', { class: 'tl-row', role: 'group', 'aria-label': TEXT.regime }, ...regimes.values()), gridBox, legend),
+    fold(TEXT.howMany, element('p', { class: 'tl-note', text: TEXT.counts }), compareBox, growthBox, said),
     lengthCard);
   const save = element('div', { class: 'tl-save' }, ...saver.buttons, code.root);
   view.root.replaceChildren(element('div', { class: 'tl' },
-    element('h2', { text: TEXT.title }), element('p', { class: 'tl-intro', text: TEXT.intro }),
-    element('div', { class: 'tl-row', role: 'group', 'aria-label': TEXT.tries }, element('span', { class: 'tl-note', text: TEXT.attempt }),
-      ...TRY.map(([text, patch]) => element('button', { type: 'button', class: 'quiet outlined', text, onclick: () => set(patch) }))),
-    element('section', { class: 'card' },
-      element('h3', { text: TEXT.masking }),
+    labHead(TEXT.title, element('div', { class: 'tl-row', role: 'group', 'aria-label': TEXT.tries }, element('span', { class: 'tl-note', text: TEXT.attempt }),
+      ...TRY.map(([text, patch]) => element('button', { type: 'button', class: 'quiet outlined', text, onclick: () => set(patch) })))),
+    problem, results,
+    fold(TEXT.masking,
       element('div', { class: 'tl-row tl-kinds', role: 'group', 'aria-label': TEXT.kinds }, ...kinds.values()),
       note,
       element('div', { class: 'tl-row tl-sliders' }, epochs.label, copies.label, element('label', { class: 'tl-slider' }, TEXT.seed, seed), next)),
-    problem, results,
-    element('section', { class: 'card' }, element('h3', { text: TEXT.ways }), element('p', { class: 'tl-note', text: TEXT.formats }),
+    fold(TEXT.ways, element('p', { class: 'tl-note', text: TEXT.formats }),
       element('div', { class: 'tl-row' }, length.label), formatBox),
-    save));
+    about(TEXT.intro), save));
 
   function fail(words, stay = false) {
     problem.hidden = !words;

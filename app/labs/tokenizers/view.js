@@ -1,4 +1,5 @@
 // The Tokenizers tab: the sentence of the page, cut by each kind of vocabulary.
+import { about, fold, labHead } from '../../parts/layout.js';
 import { makeCode, makeSaver } from '../../parts/lab-files.js';
 
 const { element, format, sentence, onSentence, question, asker, write, t, texts, message, phrase } = window.Cloze;
@@ -142,7 +143,7 @@ export async function mount(view) {
   // The address holds which switches are off.
   const given = window.Cloze.kept('tokenizers')?.off;
   const off = new Set(Array.isArray(given) ? given.filter((name) => SHOWN.includes(name)) : []);
-  const list = element('div', { class: ['tok-list', ...SHOWN.filter((name) => !off.has(name)).map((name) => `show-${name}`)].join(' ') });
+  const list = element('div', { 'data-picture': '', class: ['tok-list', ...SHOWN.filter((name) => !off.has(name)).map((name) => `show-${name}`)].join(' ') });
   const flag = (name) => makeSwitch(`tok-${name}`, TEXT[name], !off.has(name), (on) => {
     list.classList.toggle(`show-${name}`, on);
     if (on) off.delete(name); else off.add(name);
@@ -159,22 +160,18 @@ export async function mount(view) {
   }, (text) => fail(text));
   const files = element('div', { class: 'tok-save' }, ...saver.buttons, details, code.root);
   view.root.replaceChildren(element('div', { class: 'tok' },
-    element('h2', { text: TEXT.title }),
-    element('p', { class: 'tok-intro', text: TEXT.intro }),
-    element('div', { class: 'tok-presets', role: 'group', 'aria-label': TEXT.tries },
+    labHead(TEXT.title, element('div', { class: 'tok-presets', role: 'group', 'aria-label': TEXT.tries },
       element('span', { class: 'tok-note', text: TEXT.attempt }),
       ...EXAMPLES.map(([text, line]) => element('button', {
         type: 'button', class: 'quiet outlined', text, onclick: () => write('sentence-text', line),
-      }))),
+      })))),
     problem, summary,
     element('div', { class: 'tok-switches' },
-      ...SHOWN.map(flag),
-      element('span', { class: 'tok-note', text: TEXT.words })),
+      ...SHOWN.map(flag)),
     list,
-    element('section', { class: 'card' },
-      element('h3', { text: TEXT.templates }),
+    fold(TEXT.templates,
       element('p', { class: 'tok-note', text: TEXT.templatesIntro }), templateBox),
-    files));
+    about(TEXT.intro, TEXT.words), files));
 
   const fail = (words) => {
     problem.hidden = !words;

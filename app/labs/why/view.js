@@ -1,4 +1,5 @@
 // The Why tab: what is asked, the bars of four methods, whether they agree, and a check of the methods themselves.
+import { about, fold, labHead } from '../../parts/layout.js';
 import { makeCode, makeSaver, wholeOr } from '../../parts/lab-files.js';
 import { chooser, slider, working } from './widgets.js';
 import {
@@ -62,7 +63,7 @@ export async function mount(view) {
   const methods = element('div', { class: 'wy-row wy-methods', role: 'group', 'aria-label': t`Method` }, ...METHODS.map((name) => element('button', {
     type: 'button', class: 'quiet outlined', 'data-method': name, text: TEXT.methods[name], onclick: () => { state.method = name; keep(); draw(); },
   })));
-  const about = element('p', { class: 'wy-small' });
+  const aboutMethod = element('p', { class: 'wy-small' });
   const steps = slider('wy-steps', t`Steps`, [10, 300, 10], (value) => set({ steps: value }));
   const baseline = chooser('wy-baseline', t`Baseline`, TEXT.baselines, (value) => set({ baseline: value }));
   const wide = slider('wy-window', t`Words at a time`, [1, 8, 1], (value) => set({ window: value }));
@@ -70,7 +71,7 @@ export async function mount(view) {
   const again = element('button', { type: 'button', class: 'primary', id: 'wy-again', text: t`Compute`, hidden: true, onclick: () => ask() });
   const said = element('p', { class: 'summary', role: 'status' });
   const strongestLine = element('p', { class: 'wy-strongest' });
-  const bars = element('div');
+  const bars = element('div', { 'data-picture': '' });
   const legend = element('p', { class: 'wy-legend' }, ...TEXT.legend.map((text, index) => element('span', {}, element('i', { class: index ? 'down' : 'up', 'aria-hidden': 'true' }), text)));
   const sum = element('div');
   const matrix = element('div', { class: 'wy-scroll', tabindex: '0', role: 'region', 'aria-label': t`Do the methods agree?` });
@@ -87,16 +88,16 @@ export async function mount(view) {
     return data.rev;
   }, (text) => fail(text));
 
-  const result = element('section', { class: 'card', id: 'wy-result' }, element('h3', { text: t`2. What speaks for it, word by word` }),
-    said, methods, about, element('div', { class: 'wy-row' }, steps.root, baseline.root, wide.root), progress.root, again, bars, legend, strongestLine, sum);
-  const agree = element('section', { class: 'card' }, element('h3', { text: t`3. Do the methods agree?` }), matrix);
-  const sanity = element('section', { class: 'card' }, element('h3', { text: t`4. Would a model that has forgotten say the same?` }),
+  const result = element('section', { class: 'card', id: 'wy-result' }, said, methods, progress.root, again, bars, legend, strongestLine);
+  const how = fold(t`How it is computed`, aboutMethod, element('div', { class: 'wy-row' }, steps.root, baseline.root, wide.root), sum);
+  const agree = fold(t`Do the methods agree?`, matrix);
+  const sanity = fold(t`Would a model that has forgotten say the same?`,
     element('p', { class: 'wy-small', text: t`The head and more and more of the last layers get fresh random weights (Adebayo et al. 2018). A method whose bars hardly change does not show what those layers had learnt.` }),
     element('div', { class: 'wy-row' }, checkButton), checkProgress.root, checkSaid, checked);
   const files = element('div', { class: 'wy-save' }, ...saver.buttons, details, code.root);
-  const first = element('section', { class: 'card' }, element('h3', { text: t`1. What to explain` }), kinds, secondBox, choice);
-  view.root.replaceChildren(element('div', { class: 'wy' }, element('h2', { text: TEXT.title }), element('p', { class: 'wy-intro', text: TEXT.intro }),
-    tries, problem, none, first, result, agree, sanity, files));
+  const first = fold(t`What to explain`, kinds, secondBox, choice);
+  view.root.replaceChildren(element('div', { class: 'wy' }, labHead(TEXT.title, tries),
+    problem, none, result, first, how, agree, sanity, about(TEXT.intro), files));
 
   const fail = (text) => { problem.hidden = !text; problem.textContent = text ?? ''; };
   const silent = () => { fail(TEXT.silent); view.root.dataset.state = 'error'; };
@@ -238,7 +239,7 @@ export async function mount(view) {
 
   function drawSettings() {
     for (const button of methods.children) button.setAttribute('aria-pressed', String(button.dataset.method === state.method));
-    about.textContent = state.method === 'occlusion' && state.window > 1 ? windowed(state.window) : TEXT.about[state.method];
+    aboutMethod.textContent = state.method === 'occlusion' && state.window > 1 ? windowed(state.window) : TEXT.about[state.method];
     steps.root.hidden = baseline.root.hidden = state.method !== 'integrated';
     wide.root.hidden = state.method !== 'occlusion';
     steps.show(state.steps);
