@@ -35,7 +35,11 @@ def short_number(value: float) -> str:
 
 
 def bars(
-    sizes: Mapping[str, Mapping[str, int]], names: Mapping[str, str], *, shares: bool = False
+    sizes: Mapping[str, Mapping[str, int]],
+    names: Mapping[str, str],
+    *,
+    shares: bool = False,
+    total: str | None = None,
 ) -> go.Figure:
     """Stacked bars, one for each size, from the first at the top.
 
@@ -43,6 +47,7 @@ def bars(
         sizes: Parameters by part, by the name of the size.
         names: Every part in the order of stacking, with its name in words.
         shares: Each bar to full length instead of all to one scale.
+        total: What the sum of the parts is called in the table.
 
     Raises:
         ValueError: A size has a part without a name.
@@ -91,7 +96,7 @@ def bars(
             ", ".join(f"{size} {short_number(total)}" for size, total in totals.items()),
         ),
         columns=[Wording("Part"), *sizes],
-        rows=[*rows, [Wording("With pretraining heads"), *totals.values()]],
+        rows=[*rows, [total or Wording("Sum"), *totals.values()]],
         height=150 + 44 * max(1, len(sizes)),
         revision=f"{','.join(sizes)} {shares}",
         x=Wording("Share of the parameters, %") if shares else Wording("Parameters"),

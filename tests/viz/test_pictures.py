@@ -30,7 +30,7 @@ def test_labels_are_no_markup_and_the_table_has_them_as_they_are():
     figure = bars(SIZES, NAMES)
     assert list(figure.data[0].y) == ["large &lt;1&gt;", "small"]
     assert figure.layout.meta["columns"] == ["Part", "large <1>", "small"]
-    assert figure.layout.meta["rows"][-1] == ["With pretraining heads", 40, 10]
+    assert figure.layout.meta["rows"][-1] == ["Sum", 40, 10]
 
 
 def test_a_part_without_a_name_is_refused():

@@ -199,6 +199,7 @@ def show(question: Mapping[str, Any]) -> list[Any]:
         {names[row["name"]]: row["parts"] for row in rows},
         answers.PARTS,
         shares=question["shares"] is True,
+        total=Wording("With pretraining heads"),
     )
     spent = {name: time["fastest"] for name, time in times.items() if time.get("fastest")}
     code = answers.code_lines(
