@@ -166,6 +166,16 @@ def plain(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
+def apart(labels: Sequence[str]) -> list[str]:
+    """Labels of categories that look the same and are different: Plotly would draw them as one."""
+    seen: dict[str, int] = {}
+    found = []
+    for label in labels:
+        seen[label] = seen.get(label, -1) + 1
+        found.append(label + "\N{ZERO WIDTH SPACE}" * seen[label])
+    return found
+
+
 def finish(
     figure: go.Figure,
     title: str,

@@ -1,25 +1,15 @@
-"""Tokens with a signed bar above or below a line, as a self-contained SVG."""
+"""What speaks for an answer and what against it: every token by every method, in grouped bars."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 
-from viz.svg import MONO, SOFT, Wording, document, text_width, write
+import plotly.graph_objects as go
 
-WIDTH = 860
-MARGIN = 16
-LEAST = 50
-GAP = 6
-BAR = 22
-HALF = 40
-"""Height of the longest bar, upwards or downwards."""
-LINE = 138
-RULE = "#b9b5ab"
-FOR, AGAINST, ASKED = "#0f5c63", "#c4500a", "#f7e7f0"
-_text = partial(write, anchor="middle")
+from viz.figure import apart, colour, finish, plain, series
+from viz.svg import Wording
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,72 +17,77 @@ class Attributed:
     """One token."""
 
     text: str
-    value: float
-    """Above 0 speaks for the answer, below 0 against it."""
-    quiet: bool = False
-    """Drawn pale: a special piece."""
+    """As it stands in the text."""
+    read: str
+    """What the model reads there."""
+    second: bool = False
+    """It belongs to the second text."""
     asked: bool = False
     """The question is about this place."""
 
 
-def attributions_svg(tokens: Sequence[Attributed], *, title: str, method: str) -> str:
-    """Draw a column for each token: its text, a bar up or down, and its number.
+def attributions(
+    tokens: Sequence[Attributed], methods: Mapping[str, Sequence[float]], *, title: str
+) -> go.Figure:
+    """A group of bars for each token: upwards it speaks for the answer, downwards against it.
+
+    Methods measure in different units, so each one's bars are shares of its longest; the numbers
+    themselves stand in the hover text and in the table.
 
     Args:
-        tokens: in the order of the text; texts may hold anything, they are escaped.
-        title: the line above the picture.
-        method: named in a second line.
-
-    Returns:
-        An SVG document. The longest bar has the full height, whatever its number.
+        tokens: In the order of the text; texts may hold anything.
+        methods: A number for each token, by the name of the method.
+        title: What is explained.
 
     Raises:
-        ValueError: when there is no token, or a number is not finite.
+        ValueError: There is no token, a number is missing or not finite.
     """
     if not tokens:
         raise ValueError("there is nothing to draw")
-    if bad := next((token for token in tokens if not math.isfinite(token.value)), None):
-        raise ValueError(f"the number of {bad.text!r} is {bad.value}")
-    most = max(abs(token.value) for token in tokens) or 1.0
-    parts = [
-        _text(MARGIN, 26, title, size=15, anchor="start"),
-        _text(
-            MARGIN,
-            46,
-            Wording("{0}: bars upwards speak for it, bars downwards against it", method),
-            anchor="start",
-            fill=SOFT,
-        ),
-    ]
-    x, y = float(MARGIN), 58.0
-    for token in tokens:
-        width = max(LEAST, text_width(token.text)) + 8
-        if x + width > WIDTH - MARGIN and x > MARGIN:
-            x, y = float(MARGIN), y + LINE
-        parts += _column(token, x, y, width, most)
-        x += width + GAP
-    height = round(y + LINE)
-    return document(WIDTH, height, title, parts)
-
-
-def _column(token: Attributed, x: float, y: float, width: float, most: float) -> list[str]:
-    middle, zero = x + width / 2, y + 28 + HALF
-    tall = HALF * abs(token.value) / most
-    top = zero - tall if token.value > 0 else zero
-    pale = ' opacity="0.45"' if token.quiet else ""
-    parts = [_box(x, y, width, LINE - 10, ASKED)] if token.asked else []
-    return [
-        *parts,
-        f"<g{pale}>",
-        _text(middle, y + 18, token.text, family=MONO, size=14),
-        _box(middle - BAR / 2, top, BAR, tall, FOR if token.value > 0 else AGAINST),
-        f'<path d="M{x + 4:.1f} {zero:.1f}h{width - 8:.1f}" stroke="{RULE}"/>',
-        _text(middle, zero + HALF + 15, f"{token.value:+.3f}", family=MONO, size=12),
-        "</g>",
-    ]
-
-
-def _box(x: float, y: float, width: float, height: float, fill: str) -> str:
-    return (
-        f'<rect x="{x:.1f}" y="{y:.2f}" width="{width:.1f}" height="{height:.2f}" fill="{fill}"/>'
+    for name, values in methods.items():
+        if len(values) != len(tokens) or not all(map(math.isfinite, values)):
+            raise ValueError(f"{name} needs a finite number for each of {len(tokens)} tokens")
+    labels = apart([plain(token.read) for token in tokens])
+    figure = go.Figure()
+    for index, (name, values) in enumerate(methods.items()):
+        most = max(map(abs, values)) or 1.0
+        figure.add_bar(
+            x=labels,
+            y=[100 * value / most for value in values],
+            name=name,
+            marker={"color": series(index)},
+            customdata=[f"{value:+.4g}" for value in values],
+            hovertemplate="%{x}: %{customdata}<br>%{fullData.name}<extra></extra>",
+        )
+    figure.update_layout(barmode="group", bargap=0.2)
+    figure.update_xaxes(type="category", showgrid=False)
+    figure.update_yaxes(range=[-105, 105], ticksuffix=" %", zerolinecolor=colour("grey"))
+    for place, token in enumerate(tokens):
+        if token.asked:
+            figure.add_vrect(
+                place - 0.5,
+                place + 0.5,
+                line={"color": colour("hidden"), "dash": "dot", "width": 1.5},
+                fillcolor="rgba(0,0,0,0)",
+            )
+    if 0 < (second := sum(not token.second for token in tokens)) < len(tokens):
+        figure.add_vline(second - 0.5, line={"color": colour("grey"), "width": 1})
+    return finish(
+        figure,
+        title,
+        alt=_told(tokens, methods),
+        columns=[Wording("Token"), Wording("The model reads"), *methods],
+        rows=[
+            [token.text, token.read, *(values[place] for values in methods.values())]
+            for place, token in enumerate(tokens)
+        ],
+        height=380,
+        revision=" ".join(token.text for token in tokens)[:200],
+        y=Wording("Share of the strongest"),
     )
+
+
+def _told(tokens: Sequence[Attributed], methods: Mapping[str, Sequence[float]]) -> str:
+    name, values = next(iter(methods.items()))
+    best = max(range(len(tokens)), key=lambda place: values[place])
+    return Wording("{0}: most for it speaks “{1}”.", name, tokens[best].text)

@@ -144,7 +144,7 @@ export function makeFigure({ name = 'figure', onPick = null } = {}) {
       plot.style.minHeight = `${next.layout.height ?? 360}px`; // nothing below moves when the chart arrives
       twin.show(meta?.columns ? meta : null);
       root.dataset.state = 'waiting';
-      draw().then(() => { root.dataset.state = 'ready'; });
+      draw().then(() => { if (payload === next) root.dataset.state = 'ready'; });
     },
   };
 }

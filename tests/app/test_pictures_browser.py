@@ -31,9 +31,11 @@ TABS = {
     "terms": ("bert-mini：第1层，第1头", "softmax：注意力"),
     "timeline": ("一轮又一轮，遮住了什么：子词",),
     "tokenizers": ("同一段文本，用每种词表切分", "个子词，"),
-    "why": ("bert-mini：“", "积分梯度：向上的条形支持它"),
+    "why": ("bert-mini：“", "积分梯度"),
 }
 """What each tab's picture says in Chinese."""
+CHARTS = ("why",)
+"""Tabs whose picture is a chart of Plotly, which has its own button."""
 OF_ITS_OWN = ("meaning",)
 """Tabs whose pictures do not show the sentence."""
 MODES = {
@@ -133,13 +135,16 @@ def test_every_mode_of_the_attention_tab(open_tab):
 
 
 @pytest.mark.parametrize("tab", TABS)
-def test_the_other_tabs(open_tab, tab, request):
+def test_the_other_tabs(open_tab, module_page, tab, request):
     if tab == "forge":
         request.getfixturevalue("detective")
     page = open_tab(tab)
     page.wait_for_function(ANSWERED, arg=tab, timeout=60_000)
     kept = () if tab in OF_ITS_OWN else ("from", "to")
-    check(saved(page, f'.view-{tab} [data-save="svg"]', tab), *TABS[tab], kept=kept)
+    button = '[data-title="保存为SVG"]' if tab in CHARTS else '[data-save="svg"]'
+    if tab in CHARTS:
+        module_page.numbers(f".view-{tab}")
+    check(saved(page, f".view-{tab} {button}", tab), *TABS[tab], kept=kept)
     assert [k for k in page.evaluate("[...ClozeLanguage.missing]") if not CHINESE.search(k)] == []
 
 

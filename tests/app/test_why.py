@@ -1,11 +1,8 @@
 """The Why tab without a browser: every head, files, bad input, jobs that stop."""
 
 import asyncio
-import csv
-import io
 import json
 import time
-from xml.etree import ElementTree
 
 import pytest
 
@@ -15,12 +12,9 @@ from app.labs.why import methods as why_methods
 from app.labs.why import service as why_service
 from app.labs.why.methods import METHODS
 from app.serving.ask import Ask, Mark
-from core_models import InputError
 from core_models.prediction.targets import TargetFunction
 from tests.app.why_questions import MARKS, MODEL, TEXT, ask, finish
-from viz.why import Attributed, attributions_svg
-
-SVG = "{http://www.w3.org/2000/svg}"
+from viz.why import Attributed, attributions
 
 
 @pytest.mark.parametrize(
@@ -73,31 +67,37 @@ def test_the_answer_of_a_reader_starts_in_the_sentence_or_nowhere(explainer):
     assert "".join(token["text"] for token in places[1:]) == TEXT.replace(" ", "")
 
 
-def test_files(explainer):
-    answer = ask(explainer, marks=MARKS)["answer"]
-    table = ask(explainer, tab.export, marks=MARKS, what="csv")
-    rows = list(csv.DictReader(io.StringIO(table["text"])))
-    shown = [float(row["integrated_gradients"]) for row in rows]
-    assert shown == pytest.approx(answer["methods"]["integrated"])
-    assert [row["read"] for row in rows][6] == "[MASK]"
-    picture = ask(explainer, tab.export, marks=MARKS, what="svg", method="occlusion")
-    root = ElementTree.fromstring(picture["text"])
-    texts = [node.text for node in root.iter(f"{SVG}text")]
-    assert "France" in texts
-    assert f"{answer['methods']['occlusion'][4]:+.3f}" in texts
-    for values in ({"what": "exe"}, {"what": "svg", "method": "magic"}):
-        with pytest.raises(InputError, match="must be"):
-            ask(explainer, tab.export, marks=MARKS, **values)
+def test_the_picture_shows_every_method_beside_its_numbers(explainer):
+    found = ask(explainer, marks=MARKS)
+    layout, methods = found["figure"]["layout"], found["answer"]["methods"]
+    assert [list(map(float, row[2:])) for row in layout["meta"]["rows"]] == [
+        pytest.approx([methods[name][place] for name in METHODS]) for place in range(9)
+    ]
+    assert layout["meta"]["rows"][6][:2] == ["Paris", "[MASK]"]
+    for trace, name in zip(found["figure"]["data"], METHODS, strict=True):
+        most = max(map(abs, methods[name]))
+        assert trace["y"] == pytest.approx([100 * value / most for value in methods[name]])
+    (asked,) = layout["shapes"]
+    assert (asked["x0"], asked["x1"]) == (5.5, 6.5)
+
+
+def token(text, **more):
+    return Attributed(text=text, read=text, **more)
 
 
 def test_pictures_escape_texts_and_refuse_nonsense():
-    text = attributions_svg([Attributed(text="<b>&", value=-1.0)], title="t", method="m")
-    assert "<b>" not in text
-    ElementTree.fromstring(text)
+    tokens = [token("<b>&"), token("a"), token("a", second=True)]
+    figure = attributions(tokens, {"m": [-2.0, 1.0, 0.0]}, title="t")
+    labels = figure.data[0].x
+    assert labels[0] == "&lt;b&gt;&amp;"
+    assert len(set(labels)) == 3  # the same word twice is two groups
+    assert list(figure.data[0].y) == [-100, 50, 0]
+    assert figure.layout.shapes[0].x0 == 1.5
     with pytest.raises(ValueError, match="nothing to draw"):
-        attributions_svg([], title="t", method="m")
-    with pytest.raises(ValueError, match="nan"):
-        attributions_svg([Attributed(text="a", value=float("nan"))], title="t", method="m")
+        attributions([], {}, title="t")
+    for bad in ([float("nan")], [1.0, 2.0]):
+        with pytest.raises(ValueError, match="finite number for each of 1"):
+            attributions([token("a")], {"m": bad}, title="t")
 
 
 @pytest.mark.parametrize(

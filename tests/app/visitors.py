@@ -88,6 +88,12 @@ class Cloze:
             for button in buttons.all()
         ]
 
+    def numbers(self, root: str) -> list[list]:
+        """Rows of the table beside the chart in ``root``, as soon as it shows what it was given."""
+        plot = f"{root} .figure[data-state=ready] .js-plotly-plot"
+        self.page.wait_for_selector(plot)
+        return self.page.locator(plot).first.evaluate("plot => plot.layout.meta.rows")
+
     def overflow(self) -> int:
         """Pixels by which the page is wider than its window."""
         return self.page.evaluate("document.documentElement.scrollWidth - window.innerWidth")

@@ -21,7 +21,6 @@ from viz import (
     timeline,
     tokenizers,
     verdicts,
-    why,
 )
 from viz.svg import Wording, caption, document, mark, shorten, text_width, write
 
@@ -128,9 +127,6 @@ def pictures(text: str) -> dict[str, str]:
         "verdicts": verdicts.verdicts_svg(
             [verdicts.Judged(text=text, chance=0.5, note=text)], title=text
         ),
-        "why": why.attributions_svg(
-            [why.Attributed(text=text, value=1.0)], title=text, method=text
-        ),
     }
 
 
@@ -143,7 +139,6 @@ OWN = {
     "pairs": [str(Wording("under {0}", "0.01\N{NO-BREAK SPACE}%"))],
     "spans": ["Left bar: masked-token head. Right bar: span-boundary head."],
     "terms": ["{0} → {0}: not seen"],
-    "why": ["{}: bars upwards speak for it, bars downwards against it"],
 }
 """Marked texts of each picture that a visitor's text can do nothing about, but stand in."""
 

@@ -4,6 +4,7 @@ The view is drawn by why.js. A question that takes longer is answered with its p
 then asks again, which also says that somebody still waits.
 """
 
+import asyncio
 from collections.abc import Mapping
 from functools import partial
 from typing import Any, NamedTuple
@@ -11,16 +12,14 @@ from typing import Any, NamedTuple
 import gradio as gr
 
 from app.labs.why.methods import METHODS
-from app.labs.why.service import NOTHING, Explainer
+from app.labs.why.service import Explainer
 from app.page.sentence import Shared
-from app.parts.files import file_answer, read_file_kind
+from app.parts.figure import drawn
 from app.parts.views import listen_to_visitors, view
 from app.serving.ask import read_revision
 from app.serving.session import Session
-from core_models import InputError
-from viz.records import records_csv
 from viz.svg import Wording
-from viz.why import Attributed, attributions_svg
+from viz.why import Attributed, attributions
 
 TITLES = {
     "integrated": Wording("Integrated gradients"),
@@ -50,18 +49,18 @@ class Controls(NamedTuple):
     """What the tab consists of."""
 
     why: gr.HTML
-    """Asks with ``ask``, ``check`` (re-drawn layers), ``stop`` and ``save``."""
+    """Asks with ``ask``, ``check`` (re-drawn layers) and ``stop``."""
 
 
 def build(shared: Shared) -> Controls:
     """Lay the tab out."""
-    return Controls(view("why", events=["ask", "check", "stop", "save"], module="labs/why/view"))
+    return Controls(view("why", events=["ask", "check", "stop"], module="labs/why/view"))
 
 
 def wire(controls: Controls, shared: Shared, session: Session) -> None:
     """Answer each event of the view."""
     explainer = Explainer(session)
-    replies = {"ask": show, "check": check, "stop": stop, "save": export}
+    replies = {"ask": show, "check": check, "stop": stop}
     listen_to_visitors(
         controls.why, {name: partial(reply, explainer) for name, reply in replies.items()}
     )
@@ -79,6 +78,8 @@ async def show(
 ) -> dict[str, Any]:
     """The explanation or its progress, with the revision of the question."""
     answer = await explainer.explain(question, visitor)
+    if answer["state"] == "done":
+        answer["figure"] = await asyncio.to_thread(figure, answer)
     return {"rev": read_revision(question), "what": "ask", **answer}
 
 
@@ -90,51 +91,23 @@ async def check(
     return {"rev": read_revision(question), "what": "check", **answer}
 
 
-async def export(
-    explainer: Explainer, question: Mapping[str, Any], visitor: str = ""
-) -> dict[str, Any]:
-    """The explanation as a file: ``what`` "svg" (one method) or "csv" (all of them)."""
-    kind, method = read_file_kind(question.get("what")), question.get("method", METHODS[0])
-    if method not in tuple(METHODS):
-        allowed = ", ".join(METHODS)
-        raise InputError(f"The method is {str(method)[:40]!r}; it must be one of {allowed}.")
-    answer = await explainer.explain(question, visitor)
-    if answer["error"] or answer["state"] != "done":
-        raise InputError(answer["error"] or NOTHING)
-    text = _csv(answer) if kind == "csv" else _svg(answer, method)
-    return {**file_answer(question, "cloze-why", kind, text), "what": "file"}
-
-
-def _csv(answer: Mapping[str, Any]) -> str:
-    methods = answer["answer"]["methods"]
-    rows = [
-        [
-            token["position"],
-            token["piece"],
-            token["read"],
-            int(token["special"]),
-            *(methods[method][token["position"]] for method in METHODS),
-        ]
-        for token in answer["scene"]["tokens"]
-    ]
-    header = ("position", "piece", "read", "special", "integrated_gradients")
-    return records_csv((*header, "input_x_gradient", "saliency", "occlusion"), rows)
-
-
-def _svg(answer: Mapping[str, Any], method: str) -> str:
-    scene, values = answer["scene"], answer["answer"]["methods"][method]
+def figure(answer: Mapping[str, Any]) -> dict[str, Any]:
+    """The picture of an explanation."""
+    scene, methods = answer["scene"], answer["answer"]["methods"]
+    one_place = scene["kind"] in ("piece", "replaced", "tag")
     tokens = [
         Attributed(
-            text=token["read"] if token["changed"] else token["text"],
-            value=values[token["position"]],
-            quiet=token["special"],
-            asked=scene["kind"] in ("piece", "replaced", "tag")
-            and token["position"] == scene["position"],
+            text=token["text"],
+            read=token["read"] if token["changed"] else token["text"],
+            second=token["number"] == 1,
+            asked=one_place and token["position"] == scene["position"],
         )
         for token in scene["tokens"]
     ]
     title = Wording("{0}: {1}", scene["model"], asked(scene))
-    return attributions_svg(tokens, title=title, method=TITLES[method])
+    return drawn(
+        attributions(tokens, {TITLES[name]: methods[name] for name in METHODS}, title=title)
+    )
 
 
 def asked(scene: Mapping[str, Any]) -> Wording:

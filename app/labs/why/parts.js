@@ -1,4 +1,6 @@
-// Why: words with signed bars, tables of agreement, the sum check. Numbers come from Python.
+// Why: what is said about the bars, tables of agreement, the sum check. Numbers come from Python.
+import { tableOf } from '../../parts/plain.js';
+
 const { element, format, t, texts } = window.Cloze;
 
 export const METHODS = ['integrated', 'gradient', 'saliency', 'occlusion'];
@@ -19,22 +21,12 @@ export const TEXT = texts({
     integrated: 'The gradient is added up on the straight way from an empty baseline to the sentence. The shares add up to what the sentence changes.',
     gradient: 'The gradient at the sentence itself, times the vector of the word. Quick, but it sees only what an infinitely small change would do.',
     saliency: 'How strongly the answer reacts to a small change of the word’s vector. It has no sign: it does not tell for from against.',
-    occlusion: 'Each word is replaced by [MASK] in turn; the bar is by how much the answer falls. What two words do together is counted twice or not at all.',
-  },
-  noSum: {
-    gradient: 'These bars add up to nothing in particular.',
-    saliency: 'These bars add up to nothing in particular.',
-    occlusion: 'These bars need not add up to the whole: words work together.',
+    occlusion: 'Each word, or several in a row, is replaced by [MASK] in turn; the bar is by how much the answer falls, on average. What words do together is counted twice or not at all.',
   },
   scales: { log_probability: 'log-probability', probability: 'probability', logit: 'logit (raw score)' },
   baselines: { mask: '[MASK] everywhere', pad: '[PAD] everywhere', zero: 'zero vectors' },
   verdicts: { real: 'real', replaced: 'replaced', next: 'next', random: 'random', 'in order': 'in order', swapped: 'swapped' },
-  asked: 'asked here', legend: ['speaks for it', 'speaks against it'],
-  token: 'Token', read: 'The model reads', table: 'Shares of every token by every method',
 });
-/** How occlusion goes where several words are hidden at a time. */
-export const windowed = (count) => t`${count} words in a row are replaced by [MASK] at a time. Every word is in ${count} such groups; its bar is by how much the answer falls, on average over them.`;
-
 const FIXED = ['replaced_token', 'next_sentence', 'sentence_order'];
 
 /** The name of an answer: labels of the visitor's own and pieces are never translated. */
@@ -55,29 +47,6 @@ export function missing() {
   return element('div', { class: 'card wy-missing' },
     element('h3', { text: TEXT.missing }), element('p', { text: TEXT.install }),
     element('pre', { class: 'code', tabindex: '0', text: 'pip install "captum>=0.9"' }));
-}
-
-/** One column for each token: the word, a bar up or down from the line, and its number. */
-export function strip(scene, values, method) {
-  const most = Math.max(...values.map(Math.abs)) || 1;
-  const signed = method !== 'saliency';
-  const items = scene.tokens.map((token, place) => {
-    const value = values[place];
-    const down = value < 0;
-    const bar = element('span', { class: `wy-fill ${down ? 'down' : 'up'}` });
-    bar.style.height = `${(Math.abs(value) / most) * 50}%`;
-    const asked = scene.position === place && scene.kind !== 'class' && scene.kind !== 'score';
-    const note = asked ? TEXT.asked : token.changed && !token.hidden ? token.text : '';
-    return element('li', {
-      class: `wy-token${token.special ? ' special' : ''}${asked ? ' asked' : ''}${token.hidden ? ' gap' : ''}${token.number ? ' second' : ''}`,
-      'data-position': place, 'data-value': value, title: `${token.piece}: ${value.toPrecision(5)}`,
-    },
-    element('bdi', { class: 'wy-word', text: token.changed ? token.read : token.text }),
-    element('span', { class: 'wy-note', text: note }),
-    element('span', { class: 'wy-well', 'aria-hidden': 'true' }, bar),
-    element('span', { class: `wy-number${down ? ' down' : ''}`, text: number(value, signed) }));
-  });
-  return element('ol', { class: 'wy-strip', 'aria-label': TEXT.methods[method] }, ...items);
 }
 
 /** What is explained, in words. */
@@ -102,13 +71,12 @@ export function headline(scene, answer) {
 const valueShown = (scale, value) => (scale === 'probability' ? format.percent(value)
   : scale === 'log_probability' ? format.percent(Math.exp(value)) : number(value));
 
-/** The strongest words on either side. */
-export function strongest(scene, values, method) {
+/** The strongest words on either side, by integrated gradients. */
+export function strongest(scene, values) {
   const words = scene.tokens.filter((token) => !token.special && !token.hidden).map((token) => ({ text: token.text, value: values[token.position] }));
   if (!words.length) return '';
   const best = words.reduce((a, b) => (b.value > a.value ? b : a));
   const worst = words.reduce((a, b) => (b.value < a.value ? b : a));
-  if (method === 'saliency') return t`It reacts most to “${best.text}” (${number(best.value, false)}).`;
   if (best.value > 0 && worst.value < 0) return t`Most for it: “${best.text}” (${number(best.value)}). Most against it: “${worst.text}” (${number(worst.value)}).`;
   if (best.value > 0) return t`Most for it: “${best.text}” (${number(best.value)}). No word speaks against it.`;
   if (worst.value < 0) return t`Most against it: “${worst.text}” (${number(worst.value)}). No word speaks for it.`;
@@ -116,8 +84,7 @@ export function strongest(scene, values, method) {
 }
 
 /** Whether the shares of integrated gradients add up to what they must. */
-export function sumCheck(answer, method) {
-  if (method !== 'integrated') return element('p', { class: 'wy-small', 'data-sum': 'none', text: TEXT.noSum[method] });
+export function sumCheck(answer) {
   const { sum, value, start, error, error_share: share } = answer;
   if (share === null) {
     return element('p', { class: 'wy-check', 'data-sum': sum, 'data-error': error, text: t`The baseline gives the same answer as the sentence (${number(value)}), so there is nothing to share out.` });
@@ -130,30 +97,23 @@ export function sumCheck(answer, method) {
     wrong ? ` ${t`Take more steps.`}` : '');
 }
 
-const cell = (value) => {
-  const node = element('td', { class: value < 0 ? 'below' : null, text: value === null ? '–' : value.toFixed(2).replace('-', '−') });
-  if (value !== null) node.style.setProperty('--strength', `${Math.abs(value) * 100}%`);
-  return node;
-};
+const cell = (value) => (value === null ? '–' : [value, value.toFixed(2).replace('-', '−')]);
 
 /** Rank correlation of each two methods. */
-export function agreementTable(answer) {
-  return element('table', { class: 'wy-matrix', id: 'wy-agreement' },
-    element('caption', { text: t`Spearman’s rank correlation of the strengths that two methods give to the ${answer.words_read} words: 1 = the same order, 0 = no relation` }),
-    element('thead', {}, element('tr', {}, element('td'), ...METHODS.map((name) => element('th', { scope: 'col', text: TEXT.methods[name] })))),
-    element('tbody', {}, ...METHODS.map((name, row) => element('tr', {}, element('th', { scope: 'row', text: TEXT.methods[name] }),
-      ...answer.agreement[row].map(cell)))));
-}
+export const agreementTable = (answer) => tableOf({
+  caption: t`Spearman’s rank correlation of the strengths that two methods give to the ${answer.words_read} words: 1 = the same order, 0 = no relation`,
+  columns: ['', ...METHODS.map((name) => TEXT.methods[name])],
+  rows: METHODS.map((name, row) => [TEXT.methods[name], ...answer.agreement[row].map(cell)]),
+});
+
+const drawnAnew = (blocks) => (blocks === 0 ? t`the head alone` : blocks === 1 ? t`the head and the last block` : t`the head and the last ${blocks} blocks`);
 
 /** How alike the explanations stay while the model forgets, from the top. */
-export function checkTable(found) {
-  const label = (blocks) => (blocks === 0 ? t`the head alone` : blocks === 1 ? t`the head and the last block` : t`the head and the last ${blocks} blocks`);
-  return element('table', { class: 'wy-matrix', id: 'wy-stages' },
-    element('caption', { text: t`How alike the explanation stays when the top of the model is drawn anew (rank correlation with the trained model, draw ${found.seed})` }),
-    element('thead', {}, element('tr', {}, element('th', { scope: 'col', text: t`Drawn anew` }), ...METHODS.map((name) => element('th', { scope: 'col', text: TEXT.methods[name] })))),
-    element('tbody', {}, ...found.stages.map((stage) => element('tr', { 'data-blocks': stage.blocks },
-      element('th', { scope: 'row', text: label(stage.blocks) }), ...METHODS.map((name) => cell(stage.alike[name]))))));
-}
+export const checkTable = (found) => tableOf({
+  caption: t`How alike the explanation stays when the top of the model is drawn anew (rank correlation with the trained model, draw ${found.seed})`,
+  columns: [t`Drawn anew`, ...METHODS.map((name) => TEXT.methods[name])],
+  rows: found.stages.map((stage) => [drawnAnew(stage.blocks), ...METHODS.map((name) => cell(stage.alike[name]))]),
+});
 
 /** What the check says in a sentence: methods that stay alike although everything was forgotten. */
 export function checkVerdict(found) {
@@ -162,13 +122,4 @@ export function checkVerdict(found) {
   if (METHODS.every((name) => last[name] === null)) return t`There are too few words to compare.`;
   if (!alike.length) return t`With every layer drawn anew no explanation stays: they depend on what the model has learnt. With few words a chance likeness is common; draw again.`;
   return t`Even with every layer drawn anew this stays alike: ${alike.join(', ')}. Here it may speak of the words’ vectors rather than of what the layers learnt. With few words chance can do that, too; draw again.`;
-}
-
-export function twin(scene, answer) {
-  return element('table', {},
-    element('caption', { text: TEXT.table }),
-    element('thead', {}, element('tr', {}, ...[TEXT.token, TEXT.read, ...METHODS.map((name) => TEXT.methods[name])].map((text) => element('th', { scope: 'col', text })))),
-    element('tbody', {}, ...scene.tokens.map((token) => element('tr', {},
-      element('th', { scope: 'row', text: token.text }), element('td', { text: token.read }),
-      ...METHODS.map((name) => element('td', { text: answer.methods[name][token.position].toPrecision(4).replace('-', '−') }))))));
 }

@@ -21,7 +21,6 @@ PATIENCE = 0.25
 """Seconds until a question that takes longer is answered with its progress."""
 _PLANS = 64
 BROKEN = "The explanation could not be computed. Try another sentence or model."
-NOTHING = "There is nothing to save yet."
 _log = logging.getLogger(__name__)
 
 

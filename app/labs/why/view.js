@@ -1,9 +1,10 @@
 // The Why tab: what is asked, the bars of four methods, whether they agree, and a check of the methods themselves.
 import { about, fold, labHead } from '../../parts/layout.js';
-import { makeCode, makeSaver, wholeOr } from '../../parts/lab-files.js';
+import { makeFigure } from '../../parts/figure.js';
+import { makeCode, wholeOr } from '../../parts/lab-files.js';
 import { chooser, slider, working } from './widgets.js';
 import {
-  METHODS, TEXT, agreementTable, checkTable, checkVerdict, choiceOf, headline, missing, nameOf, strip, strongest, sumCheck, twin, windowed,
+  METHODS, TEXT, agreementTable, checkTable, checkVerdict, headline, missing, nameOf, strongest, sumCheck,
 } from './parts.js';
 
 const { element, field, format, sentence, change, onSentence, question, asker, write, t, message } = window.Cloze;
@@ -11,11 +12,11 @@ const TRIES = [
   { name: t`Why Paris, not London?`, text: 'The capital of France is Paris.', hide: 'paris', values: { word: 'paris', against: 'london' } },
   { name: t`One or many?`, text: 'The children are playing in the garden.', hide: 'are', values: { word: 'are', against: 'is' } },
   { name: t`Too few steps`, text: 'Madrid is the capital of Spain.', hide: 'spain', values: { word: 'spain', steps: 10, scale: 'probability' } },
-  { name: t`Three words at a time`, text: 'The house was built two hundred years ago.', hide: 'years', values: { word: 'years', method: 'occlusion', window: 3 } },
+  { name: t`Three words at a time`, text: 'The house was built two hundred years ago.', hide: 'years', values: { word: 'years', window: 3 } },
   { name: t`Two sentences`, text: 'Mount Everest is the highest mountain in the world.', needs: 'class', values: { kind: 'class', second: 'Its top lies almost nine kilometres above the sea.' } },
   { name: t`A forged word`, text: 'The capital of France is honey.', needs: 'replaced', values: { kind: 'replaced' } },
 ];
-const START = { kind: null, position: null, word: null, against: null, second: '', scale: 'log_probability', steps: 30, baseline: null, window: 1, method: 'integrated' };
+const START = { kind: null, position: null, word: null, against: null, second: '', scale: 'log_probability', steps: 30, baseline: null, window: 1 };
 // What a model that fills gaps without ever reading [MASK] is measured from; the visitor may choose another baseline.
 const usualBaseline = () => (['order', 'causal'].includes(sentence.card?.fills) ? 'zero' : 'mask');
 const PAIRED = ['class', 'score', 'start', 'end'];
@@ -30,7 +31,7 @@ function fromAddress() {
     kind: among('kind', TEXT.kinds), position: wholeOr(found.position, 0, 4096, null), word: word(found.word), against: word(found.against),
     second: typeof found.second === 'string' ? found.second.slice(0, MOST_SECOND) : '', scale: among('scale', TEXT.scales),
     steps: wholeOr(found.steps, 10, 300, START.steps), baseline: among('baseline', TEXT.baselines),
-    window: wholeOr(found.window, 1, 8, START.window), method: among('method', TEXT.methods),
+    window: wholeOr(found.window, 1, 8, START.window),
   };
 }
 
@@ -60,10 +61,7 @@ export async function mount(view) {
   const scale = chooser('wy-scale', t`Measured in`, TEXT.scales, (value) => set({ scale: value }));
   const notes = element('div', { class: 'wy-notes', role: 'status' });
   const choice = element('div', { class: 'wy-choice' }, placeBox, answers, rivals, own, scale.root, notes);
-  const methods = element('div', { class: 'wy-row wy-methods', role: 'group', 'aria-label': t`Method` }, ...METHODS.map((name) => element('button', {
-    type: 'button', class: 'quiet outlined', 'data-method': name, text: TEXT.methods[name], onclick: () => { state.method = name; keep(); draw(); },
-  })));
-  const aboutMethod = element('p', { class: 'wy-small' });
+  const aboutMethods = element('dl', { class: 'wy-small' }, ...METHODS.flatMap((name) => [element('dt', { text: TEXT.methods[name] }), element('dd', { text: TEXT.about[name] })]));
   const steps = slider('wy-steps', t`Steps`, [10, 300, 10], (value) => set({ steps: value }));
   const baseline = chooser('wy-baseline', t`Baseline`, TEXT.baselines, (value) => set({ baseline: value }));
   const wide = slider('wy-window', t`Words at a time`, [1, 8, 1], (value) => set({ window: value }));
@@ -71,33 +69,25 @@ export async function mount(view) {
   const again = element('button', { type: 'button', class: 'primary', id: 'wy-again', text: t`Compute`, hidden: true, onclick: () => ask() });
   const said = element('p', { class: 'summary', role: 'status' });
   const strongestLine = element('p', { class: 'wy-strongest' });
-  const bars = element('div', { 'data-picture': '' });
-  const legend = element('p', { class: 'wy-legend' }, ...TEXT.legend.map((text, index) => element('span', {}, element('i', { class: index ? 'down' : 'up', 'aria-hidden': 'true' }), text)));
+  const bars = makeFigure({ name: 'cloze-why' });
+  const picture = element('div', { 'data-picture': '' }, bars.root);
   const sum = element('div');
-  const matrix = element('div', { class: 'wy-scroll', tabindex: '0', role: 'region', 'aria-label': t`Do the methods agree?` });
+  const matrix = element('div', { class: 'table-scroll', tabindex: '0', role: 'region', 'aria-label': t`Do the methods agree?` });
   const checkButton = element('button', { type: 'button', class: 'quiet outlined', id: 'wy-check', text: t`Draw the top layers anew`, onclick: () => { state.seed += 1; check(); } });
   const checkProgress = working('wy-check-progress', () => stop());
   const checkSaid = element('p', { class: 'wy-strongest', role: 'status' });
-  const checked = element('div', { class: 'wy-scroll', tabindex: '0', role: 'region', 'aria-label': t`The check`, hidden: true });
-  const twinBox = element('div', { class: 'wy-scroll', tabindex: '0', role: 'region', 'aria-label': t`Every token` });
-  const details = element('details', {}, element('summary', { text: t`The table` }), twinBox);
+  const checked = element('div', { class: 'table-scroll', tabindex: '0', role: 'region', 'aria-label': t`The check`, hidden: true });
   const code = makeCode();
-  const saver = makeSaver((what) => {
-    const data = question({ ...values(), what });
-    view.send('save', data);
-    return data.rev;
-  }, (text) => fail(text));
 
-  const result = element('section', { class: 'card', id: 'wy-result' }, said, methods, progress.root, again, bars, legend, strongestLine);
-  const how = fold(t`How it is computed`, aboutMethod, element('div', { class: 'wy-row' }, steps.root, baseline.root, wide.root), sum);
+  const result = element('section', { class: 'card', id: 'wy-result' }, said, progress.root, again, picture, strongestLine);
+  const how = fold(t`How it is computed`, aboutMethods, element('div', { class: 'wy-row' }, steps.root, baseline.root, wide.root), sum);
   const agree = fold(t`Do the methods agree?`, matrix);
   const sanity = fold(t`Would a model that has forgotten say the same?`,
     element('p', { class: 'wy-small', text: t`The head and more and more of the last layers get fresh random weights (Adebayo et al. 2018). A method whose bars hardly change does not show what those layers had learnt.` }),
     element('div', { class: 'wy-row' }, checkButton), checkProgress.root, checkSaid, checked);
-  const files = element('div', { class: 'wy-save' }, ...saver.buttons, details, code.root);
   const first = fold(t`What to explain`, kinds, secondBox, choice);
   view.root.replaceChildren(element('div', { class: 'wy' }, labHead(TEXT.title, tries),
-    problem, none, result, first, how, agree, sanity, about(TEXT.intro), files));
+    problem, none, result, first, how, agree, sanity, about(TEXT.intro), code.root));
 
   const fail = (text) => { problem.hidden = !text; problem.textContent = text ?? ''; };
   const silent = () => { fail(TEXT.silent); view.root.dataset.state = 'error'; };
@@ -166,8 +156,7 @@ export async function mount(view) {
   });
 
   function attempt(entry) {
-    const method = entry.values.method ?? state.method;
-    Object.assign(state, START, { method }, entry.values);
+    Object.assign(state, START, entry.values);
     second.value = state.second;
     state.pending = entry;
     asked.key = '';
@@ -237,31 +226,18 @@ export async function mount(view) {
     notes.replaceChildren(...scene.notes.map((text) => element('p', { text: message(text) })));
   }
 
-  function drawSettings() {
-    for (const button of methods.children) button.setAttribute('aria-pressed', String(button.dataset.method === state.method));
-    aboutMethod.textContent = state.method === 'occlusion' && state.window > 1 ? windowed(state.window) : TEXT.about[state.method];
-    steps.root.hidden = baseline.root.hidden = state.method !== 'integrated';
-    wide.root.hidden = state.method !== 'occlusion';
+  function draw() {
     steps.show(state.steps);
     wide.show(state.window);
     baseline.select.value = state.baseline ?? usualBaseline();
-    view.root.dataset.method = state.method;
-  }
-
-  function draw() {
-    drawSettings();
     const done = Boolean(answer);
-    for (const part of [bars, legend, strongestLine, sum, said, agree, sanity, files]) part.hidden = !done;
+    for (const part of [picture, strongestLine, sum, said, agree, sanity, code.root]) part.hidden = !done;
     if (!done) return;
-    const shares = answer.methods[state.method];
     said.textContent = headline(scene, answer);
-    bars.replaceChildren(strip(scene, shares, state.method));
-    strongestLine.textContent = strongest(scene, shares, state.method);
-    sum.replaceChildren(sumCheck(answer, state.method));
+    strongestLine.textContent = strongest(scene, answer.methods.integrated);
+    sum.replaceChildren(sumCheck(answer));
     matrix.replaceChildren(agreementTable(answer));
-    if (details.open) twinBox.replaceChildren(twin(scene, answer));
   }
-  details.addEventListener('toggle', () => { if (answer) twinBox.replaceChildren(twin(scene, answer)); });
 
   function show(found) {
     fail(message(found.error));
@@ -275,7 +251,7 @@ export async function mount(view) {
       sceneText = '';
       choice.hidden = result.hidden = true;
       answer = null;
-      for (const part of [agree, sanity, files]) part.hidden = true;
+      for (const part of [agree, sanity, code.root]) part.hidden = true;
       return;
     }
     const text = JSON.stringify(found.scene);
@@ -290,6 +266,7 @@ export async function mount(view) {
     choice.hidden = result.hidden = false;
     answer = found.answer ?? null;
     if (found.code) code.show(found.code);
+    if (found.figure) bars.show(found.figure);
     draw();
   }
 
@@ -328,7 +305,7 @@ export async function mount(view) {
 
   view.onValue(() => {
     const found = view.value;
-    if (!found || saver.take(found)) return;
+    if (!found) return;
     if (found.what === 'check') { onCheck(found); return; }
     if (found.what !== 'ask' || found.rev !== asked.rev) return;
     if (found.state === 'working') { show(found); progress.show(found); ask(); return; }
