@@ -1,100 +1,225 @@
-"""Paths of a word's vector through the layers, as a self-contained SVG."""
+"""One word in several sentences: its path through the layers, its likeness, its neighbours."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from viz.svg import PAPER, SOFT, Wording, document, write
+import plotly.graph_objects as go
 
-WIDTH, SIDE, MARGIN, TOP = 760, 520, 24, 48
-LINE = 20
-GRID = "#e2dcd0"
-COLOURS = (
-    "#0072b2",
-    "#d55e00",
-    "#009e73",
-    "#cc79a7",
-    "#56b4e9",
-    "#e69f00",
-    "#6a3d9a",
-    "#000000",
-)
-"""Okabe and Ito's colours, with violet in place of yellow, which paper swallows."""
+from viz.figure import colour, finish, plain, series
+from viz.svg import Wording
+
+Point = tuple[float, float]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Path:
-    """One sentence."""
+    """The word in one sentence."""
 
-    label: str
-    points: Sequence[tuple[float, float]]
-    """One per layer, from the common start."""
+    number: int
+    """Of the sentence, from 1."""
+    sentence: str
+    points: Sequence[Point]
+    """Where it is at each layer."""
 
 
-def paths_svg(paths: Sequence[Path], *, layer: int, title: str, shares: tuple[float, float]) -> str:
-    """Draw every path on the same axes; the part after ``layer`` is faint.
+@dataclass(frozen=True, kw_only=True)
+class Neighbour:
+    """A word of a corpus beside the visitor's."""
+
+    word: str
+    before: str
+    """The sentence up to the word."""
+    after: str
+    cosine: float
+    same: bool
+    """The same word as the visitor's."""
+
+
+def layer_names(count: int) -> list[str]:
+    """What vectors are called on their way: the static one, the input, and after each layer."""
+    first: list[str] = [Wording("Static embedding"), Wording("Input")]
+    return [*first, *(Wording("After layer {0}", n) for n in range(1, count - 1))][:count]
+
+
+def paths(
+    found: Sequence[Path], *, layer: int, title: str, shares: tuple[float, float]
+) -> go.Figure:
+    """Every sentence's path in the same two directions, with a numbered mark at one layer.
+
+    The trace of a mark holds its places at all layers in ``meta``, so that a page can move it.
 
     Args:
-        paths: at least one; labels may hold anything, they are escaped.
-        layer: number of the point that is marked.
-        title: the line above the picture.
-        shares: of the variance along x and y.
-
-    Returns:
-        An SVG document.
+        found: Paths of equal length.
+        layer: Where the marks stand.
+        title: What is shown.
+        shares: Which part of the variance the two directions hold.
 
     Raises:
-        ValueError: when there is no path, or one has no such layer.
+        ValueError: There is no path, or no such layer.
     """
-    if not paths:
+    if not found:
         raise ValueError("there is nothing to draw")
-    if any(not 0 <= layer < len(path.points) for path in paths):
+    if not 0 <= layer < len(found[0].points):
         raise ValueError(f"there is no layer {layer}")
-    place = _Scale([point for path in paths for point in path.points])
-    height = TOP + SIDE + 40 + LINE * len(paths)
-    note = Wording("Across: {0} of the variance; up: {1}.", f"{shares[0]:.0%}", f"{shares[1]:.0%}")
-    parts = [
-        write(MARGIN, 28, title, size=15),
-        f'<rect x="{MARGIN}" y="{TOP}" width="{WIDTH - 2 * MARGIN}" height="{SIDE}" fill="none" '
-        f'stroke="{GRID}"/>',
-        write(MARGIN, TOP + SIDE + 18, note, size=12, fill=SOFT),
-    ]
-    for number, path in enumerate(paths):
-        colour = COLOURS[number % len(COLOURS)]
-        points = [place(point) for point in path.points]
-        parts.append(_line(points, colour, 0.25))
-        parts.append(_line(points[: layer + 1], colour, 0.9))
-        x, y = points[layer]
-        parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="9" fill="{colour}"/>')
-        digit = path.label.split(".", 1)[0][:2]
-        parts.append(write(x, y + 4, digit, size=11, fill=PAPER, anchor="middle"))
-        at = TOP + SIDE + 40 + LINE * number
-        parts.append(f'<circle cx="{MARGIN + 6}" cy="{at - 4}" r="5" fill="{colour}"/>')
-        parts.append(write(MARGIN + 18, at, path.label, size=13))
-    return document(WIDTH, height, title, parts)
-
-
-class _Scale:
-    """Points of data -> points of the picture, both axes with one unit."""
-
-    def __init__(self, points: Sequence[tuple[float, float]]) -> None:
-        self.low = [min(point[n] for point in points) for n in (0, 1)]
-        high = [max(point[n] for point in points) for n in (0, 1)]
-        room = (WIDTH - 2 * MARGIN - 60, SIDE - 60)
-        spans = [max(high[n] - self.low[n], 1e-9) for n in (0, 1)]
-        self.unit = min(room[n] / spans[n] for n in (0, 1))
-        self.rest = [(room[n] - spans[n] * self.unit) / 2 for n in (0, 1)]
-
-    def __call__(self, point: tuple[float, float]) -> tuple[float, float]:
-        x = MARGIN + 30 + self.rest[0] + (point[0] - self.low[0]) * self.unit
-        y = TOP + SIDE - 30 - self.rest[1] - (point[1] - self.low[1]) * self.unit
-        return x, y
-
-
-def _line(points: Sequence[tuple[float, float]], colour: str, opacity: float) -> str:
-    route = "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
-    return (
-        f'<path d="M{route}" fill="none" stroke="{colour}" stroke-width="2" '
-        f'stroke-opacity="{opacity:g}" stroke-linejoin="round"/>'
+    names = layer_names(len(found[0].points))
+    figure = go.Figure()
+    for path in found:
+        tone = series(path.number - 1)
+        figure.add_scatter(
+            x=[x for x, _ in path.points],
+            y=[y for _, y in path.points],
+            mode="lines+markers",
+            line={"color": tone, "width": 2, "dash": "dot"},
+            marker={"color": tone, "size": 7},
+            name=f"{path.number}. {plain(path.sentence)}",
+            customdata=list(range(len(path.points))),
+            hovertemplate=f"{path.number} · %{{customdata}}<br>%{{x:.2f}}, %{{y:.2f}}"
+            "<extra></extra>",
+        )
+    for path in found:
+        figure.add_scatter(
+            x=[path.points[layer][0]],
+            y=[path.points[layer][1]],
+            mode="markers+text",
+            marker={"color": series(path.number - 1), "size": 22},
+            text=str(path.number),
+            textfont={"color": colour("paper"), "size": 13},
+            hoverinfo="skip",
+            showlegend=False,
+            meta={"points": [list(point) for point in path.points]},
+        )
+    # Fixed, so that nothing moves with the marks.
+    figure.update_xaxes(range=_room([x for path in found for x, _ in path.points]))
+    ys = _room([y for path in found for _, y in path.points])
+    figure.update_yaxes(range=ys, scaleanchor="x", scaleratio=1)
+    # Long sentences: one under the other, below the picture.
+    figure.update_layout(legend={"orientation": "v", "y": -0.16, "yanchor": "top"})
+    finish(
+        figure,
+        title,
+        alt=Wording("Paths of the word through the layers: {0} sentences.", len(found)),
+        columns=[Wording("Sentence"), Wording("Layer"), "x", "y"],
+        rows=[
+            [path.number, name, *point]
+            for path in found
+            for name, point in zip(names, path.points, strict=True)
+        ],
+        height=420 + 20 * len(found),
+        revision=f"{title} {shares}",
+        x=Wording("{0} % of the variance", f"{100 * shares[0]:.0f}"),
+        y=Wording("{0} %", f"{100 * shares[1]:.0f}"),
     )
+    figure.update_layout(margin={"t": 48})
+    return figure
+
+
+def _room(values: Sequence[float]) -> list[float]:
+    """A range with some air around."""
+    air = 0.1 * (max(values) - min(values)) or 1.0
+    return [min(values) - air, max(values) + air]
+
+
+def likeness(mine: Sequence[float], random: Sequence[float], *, layer: int) -> go.Figure:
+    """Mean cosine of the word's occurrences at every layer, and that of words at random.
+
+    Args:
+        mine: Of the visitor's occurrences with each other.
+        random: Of different words: contextual vectors crowd into a cone (Ethayarajh 2019, arXiv
+            1909.00512), so only what lies above is likeness.
+        layer: Marked.
+    """
+    names = layer_names(len(mine))
+    figure = go.Figure()
+    for values, name, tone, dash in (
+        (mine, Wording("your sentences"), "model", "solid"),
+        (random, Wording("different words of the Primer"), "soft", "dash"),
+    ):
+        figure.add_scatter(
+            x=list(range(len(values))),
+            y=list(values),
+            name=name,
+            mode="lines+markers",
+            line={"color": colour(tone), "dash": dash},
+            hovertemplate="%{y:.3f}<extra>%{fullData.name}</extra>",
+        )
+    figure.add_vline(layer, line={"color": colour("grey"), "width": 1})
+    figure.update_layout(hovermode="x unified")
+    figure.update_xaxes(tickmode="array", tickvals=list(range(len(mine))), ticktext=names)
+    return finish(
+        figure,
+        "",
+        alt=Wording(
+            "Mean cosine at the last layer: {0}, of different words {1}.",
+            f"{mine[-1]:.2f}",
+            f"{random[-1]:.2f}",
+        ),
+        columns=[
+            Wording("Layer"),
+            Wording("your sentences"),
+            Wording("different words of the Primer"),
+        ],
+        rows=[[name, *each] for name, *each in zip(names, mine, random, strict=True)],
+        height=300,
+        revision=str(len(mine)),
+        y=Wording("Mean cosine"),
+    )
+
+
+def neighbours(found: Sequence[Neighbour], *, title: str) -> go.Figure:
+    """The nearest words of a corpus as bars, each in its sentence; the nearest at the top.
+
+    Raises:
+        ValueError: There is none.
+    """
+    if not found:
+        raise ValueError("there is nothing to draw")
+    ranks = list(range(1, len(found) + 1))
+    figure = go.Figure()
+    figure.add_bar(
+        x=[each.cosine for each in found],
+        y=ranks,
+        orientation="h",
+        marker={"color": [colour("heat_2" if each.same else "heat_1") for each in found]},
+        showlegend=False,
+        hovertemplate="%{x:.3f}<extra></extra>",
+    )
+    least = min(0.0, *(each.cosine for each in found))
+    figure.add_scatter(
+        x=[least] * len(found),
+        y=ranks,
+        mode="text",
+        text=[_in_its_sentence(each) for each in found],
+        textposition="middle right",
+        textfont={"color": colour("ink")},
+        hoverinfo="skip",
+        showlegend=False,
+    )
+    figure.update_xaxes(range=[least, 1])
+    figure.update_yaxes(autorange="reversed", tickmode="array", tickvals=ranks, showgrid=False)
+    return finish(
+        figure,
+        title,
+        alt=Wording("The nearest word is “{0}” ({1}).", found[0].word, f"{found[0].cosine:.2f}"),
+        columns=[
+            Wording("Rank"),
+            Wording("Word"),
+            Wording("Cosine"),
+            Wording("In the sentence"),
+        ],
+        rows=[
+            [rank, each.word, each.cosine, each.before + each.word + each.after]
+            for rank, each in zip(ranks, found, strict=True)
+        ],
+        height=110 + 30 * len(found),
+        revision=title,
+        x=Wording("Cosine"),
+    )
+
+
+def _in_its_sentence(each: Neighbour) -> str:
+    before, after = each.before[-28:], each.after[:40]
+    start = "…" if len(each.before) > len(before) else ""
+    end = "…" if len(each.after) > len(after) else ""
+    return f" {start}{plain(before)}<b>{plain(each.word)}</b>{plain(after)}{end}"

@@ -1,11 +1,8 @@
 """The Meaning tab without a browser: paths and cosines against the core, the index, bad input."""
 
 import asyncio
-import csv
-import io
 import json
 import time
-from xml.etree import ElementTree
 
 import pytest
 import torch
@@ -14,8 +11,8 @@ from app.labs.meaning import answers as lab
 from app.labs.meaning import lab as tab
 from app.labs.meaning.corpus import Corpus
 from app.serving.session import Session
-from core_models import InputError, meaning
-from viz.meaning import Path, paths_svg
+from core_models import meaning
+from viz.meaning import Neighbour, Path, neighbours, paths
 
 MODEL = "bert-mini"
 SENTENCES = [
@@ -172,24 +169,24 @@ def test_odd_numbers_are_refused_or_bounded(session, corpus):
     assert near(session, corpus, layer=10_000)[0]["layer"] == session.model(MODEL).config.steps + 1
     assert near(session, corpus, which=2)[0]["which"] == 0  # a sentence without the word
     assert "layer is" in near(session, corpus, layer="x")[0]["error"]
-    with pytest.raises(InputError, match="layer is"):
-        asyncio.run(tab.export(session, corpus, {**QUESTION, "what": "svg", "layer": {}}))
 
 
-def test_files_hold_what_is_shown(session, corpus):
+def test_pictures_hold_what_is_told(session, corpus):
     answer = ask(session, corpus)
-    table = asyncio.run(tab.export(session, corpus, {**QUESTION, "what": "csv"}))
-    rows = list(csv.DictReader(io.StringIO(table["text"])))
-    assert len(rows) == 3 * (answer["steps"] + 2)
-    assert float(rows[-1]["cosine_1"]) == answer["cosines"]["raw"][-1][-1][0]
-    assert [float(rows[1]["x"]), float(rows[1]["y"])] == answer["ways"]["raw"]["points"][0][1]
     for way in ("raw", "centred"):
-        question = {**QUESTION, "what": "svg", "way": way}
-        picture = asyncio.run(tab.export(session, corpus, question))
-        ElementTree.fromstring(picture["text"])
-    for bad in ({"what": "gif"}, {"what": "csv", "way": "up"}, {"what": "csv", "way": [1]}):
-        with pytest.raises(InputError, match="must be"):
-            asyncio.run(tab.export(session, corpus, {**QUESTION, **bad}))
+        layout = answer["figures"][way]["paths"]["layout"]
+        points = [point for path in answer["ways"][way]["points"] for point in path]
+        assert [row[2:] for row in layout["meta"]["rows"]] == points
+        likeness = answer["figures"][way]["likeness"]
+        means = []
+        for table in answer["cosines"][way]:
+            pairs = [table[a][b] for a in range(3) for b in range(3) if a != b]
+            means.append(sum(pairs) / 6)
+        assert likeness["data"][0]["y"] == pytest.approx(means)
+        assert likeness["data"][1]["y"] == answer["background"][way]
+    found = near(session, corpus)[0]
+    bars = found["figure"]["layout"]["meta"]["rows"]
+    assert [row[3] for row in bars] == [each["sentence"] for each in found["near"]]
 
 
 def test_the_code_runs_and_gives_the_numbers(session, corpus, capsys):
@@ -208,11 +205,17 @@ def test_words_are_read():
 
 
 def test_the_picture_refuses_what_it_cannot_draw():
-    path = Path(label="1. <a> & b", points=[(0.0, 0.0), (1.0, 2.0)])
-    text = paths_svg([path], layer=1, title="<t>", shares=(0.6, 0.2))
-    assert "60%" in text
-    ElementTree.fromstring(text)
+    path = Path(number=1, sentence="<a> & b", points=[(0.0, 0.0), (1.0, 2.0)])
+    figure = paths([path], layer=1, title="t", shares=(0.6, 0.2))
+    assert figure.data[0].name == "1. &lt;a&gt; &amp; b"
+    assert (figure.data[1].x, figure.data[1].y) == ((1.0,), (2.0,))
+    assert figure.layout.xaxis.title.text == "60 % of the variance"
     with pytest.raises(ValueError, match="no layer 2"):
-        paths_svg([path], layer=2, title="t", shares=(1.0, 0.0))
+        paths([path], layer=2, title="t", shares=(1.0, 0.0))
     with pytest.raises(ValueError, match="nothing to draw"):
-        paths_svg([], layer=0, title="t", shares=(1.0, 0.0))
+        paths([], layer=0, title="t", shares=(1.0, 0.0))
+    with pytest.raises(ValueError, match="nothing to draw"):
+        neighbours([], title="t")
+    near = Neighbour(word="<b>", before="x" * 40, after=" y", cosine=0.5, same=False)
+    (text,) = neighbours([near], title="t").data[1].text
+    assert text == f" …{'x' * 28}<b>&lt;b&gt;</b> y"

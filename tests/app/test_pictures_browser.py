@@ -24,7 +24,7 @@ ANSWERED = """name => {
 }"""
 TABS = {
     "forge": ("每个词元被替换过的概率", "原为sum"),
-    "meaning": ("横轴占方差的",),
+    "meaning": ("占方差的",),
     "pairs": ("看话题还是看顺序？", "“下一句”的概率", "同一话题", f"第一句：{TEXT}"),
     "permutation": ("每条流可以看到什么", "内容流", "查询流"),
     "spans": ("被遮住的词的概率", "左柱："),
@@ -34,7 +34,7 @@ TABS = {
     "why": ("bert-mini：“", "积分梯度"),
 }
 """What each tab's picture says in Chinese."""
-CHARTS = ("why",)
+CHARTS = ("meaning", "why")
 """Tabs whose picture is a chart of Plotly, which has its own button."""
 OF_ITS_OWN = ("meaning",)
 """Tabs whose pictures do not show the sentence."""

@@ -13,7 +13,6 @@ from viz import (
     attention_grid,
     bars,
     claims,
-    meaning,
     pairs,
     permutation,
     spans,
@@ -105,9 +104,6 @@ def pictures(text: str) -> dict[str, str]:
         "maps": attention_grid.grids_svg([grid], title=text),
         "bars": bars.bars_svg([bars.Group(title=text, bars=[bar])], title=text),
         "claims": claims.claims_svg([card], title=text),
-        "meaning": meaning.paths_svg(
-            [meaning.Path(label=text, points=[(0, 0)])], layer=0, title=text, shares=(0.6, 0.2)
-        ),
         "pairs": pairs.squares_svg(
             [pairs.Square(title=text, chances=square)],
             rows=rows,
@@ -135,7 +131,6 @@ OWN = {
     "lines": ["from", "to", NOTE],
     "many lines": ["from", "to", f"{NOTE} 1000 of the weaker ones are left out."],
     "maps": ["{} (shrunk from 70 x 1)"],
-    "meaning": ["Across: 60% of the variance; up: 20%."],
     "pairs": [str(Wording("under {0}", "0.01\N{NO-BREAK SPACE}%"))],
     "spans": ["Left bar: masked-token head. Right bar: span-boundary head."],
     "terms": ["{0} → {0}: not seen"],

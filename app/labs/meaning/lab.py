@@ -15,13 +15,12 @@ from app.labs.forge.answers import loadable
 from app.labs.meaning import answers as meaning
 from app.labs.meaning.corpus import Corpus
 from app.page.sentence import Shared
-from app.parts.files import file_answer, read_file_kind
+from app.parts.figure import drawn
 from app.parts.views import listen, view
-from app.serving.ask import clean_name, read_revision, whole_number
+from app.serving.ask import clean_name, read_revision
 from app.serving.session import Session
 from core_models import InputError
-from viz.meaning import Path, paths_svg
-from viz.records import records_csv
+from viz.meaning import Neighbour, Path, layer_names, likeness, neighbours, paths
 from viz.svg import Wording
 
 WAYS = ("raw", "centred")
@@ -31,20 +30,19 @@ class Controls(NamedTuple):
     """What the tab consists of."""
 
     meaning: gr.HTML
-    """Asks with ``ask`` (paths), ``near`` (neighbours) and ``save`` (a file)."""
+    """Asks with ``ask`` (paths) and ``near`` (neighbours)."""
 
 
 def build(shared: Shared) -> Controls:
     """Lay the tab out."""
-    return Controls(view("meaning", events=["ask", "near", "save"], module="labs/meaning/view"))
+    return Controls(view("meaning", events=["ask", "near"], module="labs/meaning/view"))
 
 
 def wire(controls: Controls, shared: Shared, session: Session) -> None:
     """Answer each event of the view."""
     corpus = Corpus(session)
     replies = {
-        name: partial(reply, session, corpus)
-        for name, reply in (("ask", show), ("near", near), ("save", export))
+        name: partial(reply, session, corpus) for name, reply in (("ask", show), ("near", near))
     }
     listen(controls.meaning, replies)
 
@@ -65,6 +63,7 @@ async def show(session: Session, corpus: Corpus, question: Mapping[str, Any]) ->
         "kind": "paths",
         "model": name,
         **found,
+        "figures": {way: figures({"model": name, **found}, words, way) for way in WAYS},
         "code": meaning.code_lines(loadable(name), words),
     }
 
@@ -84,62 +83,50 @@ async def near(session: Session, corpus: Corpus, question: Mapping[str, Any]) ->
         )
     except InputError as error:
         return {"rev": revision, "error": str(error), "kind": "near"}
-    return {"rev": revision, "error": None, "kind": "near", **found}
+    picture = near_figure(found) if found["near"] else None
+    return {"rev": revision, "error": None, "kind": "near", **found, "figure": picture}
 
 
-async def export(session: Session, corpus: Corpus, question: Mapping[str, Any]) -> dict[str, Any]:
-    """A file: ``what`` "svg" (the paths) or "csv" (a row for each sentence and layer)."""
-    kind, way = read_file_kind(question.get("what")), question.get("way", "centred")
-    if way not in tuple(WAYS):
-        raise InputError(f"way is {str(way)[:40]!r}; it must be one of {', '.join(WAYS)}.")
-    layer = whole_number(question.get("layer", 0), "layer", 0, 10_000)
-    answer = await show(session, corpus, question)
-    if answer["error"]:
-        return answer
-    layer = min(layer, answer["steps"] + 1)
-    text = _csv(answer) if kind == "csv" else _svg(answer, question, way, layer)
-    return file_answer(question, "cloze-meaning", kind, text)
-
-
-def layer_name(number: int) -> Wording:
-    """What a layer is called in files: 0 is the static embedding, 1 the input."""
-    first = (Wording("embedding"), Wording("input"))
-    return first[number] if number < len(first) else Wording("layer {0}", number - 1)
-
-
-def _svg(answer: Mapping[str, Any], question: Mapping[str, Any], way: str, layer: int) -> str:
-    found = answer["ways"][way]
-    paths = [
-        Path(
-            label=f"{used['number'] + 1}. {question['sentences'][used['number']]}",
-            points=[(x, y) for x, y in points],
-        )
-        for used, points in zip(answer["used"], found["points"], strict=True)
-    ]
-    return paths_svg(
-        paths,
+def figures(answer: Mapping[str, Any], words: meaning.Words, way: str) -> dict[str, Any]:
+    """The paths and the likeness at every layer, of vectors as they are or mean subtracted."""
+    found, layer = answer["ways"][way], answer["steps"] + 1
+    drawn_paths = paths(
+        [
+            Path(
+                number=used["number"] + 1,
+                sentence=words.sentences[used["number"]],
+                points=[(x, y) for x, y in points],
+            )
+            for used, points in zip(answer["used"], found["points"], strict=True)
+        ],
         layer=layer,
-        title=Wording("{0}: “{1}”, {2}", answer["model"], answer["word"], layer_name(layer)),
+        title=Wording("{0}: “{1}”", answer["model"], answer["word"]),
         shares=(found["shares"][0], found["shares"][1]),
     )
+    mine = [mean_of_others(table) for table in answer["cosines"][way]]
+    return {
+        "paths": drawn(drawn_paths),
+        "likeness": drawn(likeness(mine, answer["background"][way], layer=layer)),
+    }
 
 
-def _csv(answer: Mapping[str, Any]) -> str:
-    rows = []
-    for n, used in enumerate(answer["used"]):
-        for layer in range(answer["steps"] + 2):
-            rows.append(
-                [
-                    used["number"] + 1,
-                    layer_name(layer),
-                    *answer["ways"]["raw"]["points"][n][layer],
-                    *answer["ways"]["centred"]["points"][n][layer],
-                    *answer["cosines"]["raw"][layer][n],
-                    *answer["cosines"]["centred"][layer][n],
-                ]
-            )
-    numbers = [used["number"] + 1 for used in answer["used"]]
-    header = ["sentence", "layer", "x", "y", "x_centred", "y_centred"]
-    header += [f"cosine_{number}" for number in numbers]
-    header += [f"cosine_centred_{number}" for number in numbers]
-    return records_csv(header, rows)
+def mean_of_others(table: list[list[float]]) -> float:
+    """Mean of a square table without its diagonal."""
+    count = len(table)
+    return (sum(map(sum, table)) - sum(table[n][n] for n in range(count))) / (count * (count - 1))
+
+
+def near_figure(found: Mapping[str, Any]) -> dict[str, Any]:
+    """The neighbours as a picture."""
+    listed = [
+        Neighbour(
+            word=each["sentence"][each["start"] : each["end"]],
+            before=each["sentence"][: each["start"]],
+            after=each["sentence"][each["end"] :],
+            cosine=each["cosine"],
+            same=each["same"],
+        )
+        for each in found["near"]
+    ]
+    name = layer_names(found["layer"] + 1)[found["layer"]]
+    return drawn(neighbours(listed, title=Wording("Sentence {0}: {1}", found["which"] + 1, name)))

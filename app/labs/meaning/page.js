@@ -15,13 +15,10 @@ export const TEXT = texts({
     raw: 'Vectors as they are: much of the way is what every word goes through at a layer.' },
   cosines: 'How alike are they?', both: 'Each cell: cosine of the vectors as they are, and below it with the mean subtracted.',
   crowding: 'Contextual vectors crowd into a cone, so any two have a high cosine. The dashed line is the mean cosine of different words of the Primer: only what lies above it is likeness.',
-  chart: 'Mean cosine by layer; the table below has the numbers.', yours: 'your sentences', random: 'different words of the Primer', table: 'The numbers of every layer',
   near: 'Its neighbours in the Primer', nearOf: 'Neighbours of sentence', others: 'Other words only', noNear: 'The texts hold no other word to compare with.',
   building: 'The words of the Primer are being read by this model, once. The page can be used meanwhile.', progress: 'Reading the Primer',
-  rank: 'Rank', neighbour: 'Word', cosine: 'Cosine', where: 'In the sentence', own: 'the same word', start: 'Static embedding', input: 'Input',
-  cosineTable: 'Cosines', layersTable: 'Every layer', nearTable: 'Neighbours',
+  start: 'Static embedding', input: 'Input', cosineTable: 'Cosines',
   several: 'The word is cut into several pieces; its vector is the mean of theirs.',
-  picture: 'Paths of the word through the layers; the table of cosines below has the numbers.',
 });
 
 export const EXAMPLES = [
@@ -35,15 +32,7 @@ export const EXAMPLES = [
 
 export const COLOURS = 8;
 export const layerName = (number) => (number === 0 ? TEXT.start : number === 1 ? TEXT.input : t`After layer ${number - 1}`);
-/** The short label under an axis. */
-export const layerMark = (number) => (number === 0 ? 'E' : String(number - 1));
 export const signed = (value) => (Math.abs(value) < 0.005 ? '0.00' : value.toFixed(2).replace('-', '−'));
-
-/** A sentence with the word in bold. Start and end count code points, as Python does. */
-export function around(text, start, end) {
-  const letters = Array.from(text);
-  return element('span', { class: 'mn-text', dir: 'auto' }, letters.slice(0, start).join(''), element('b', { text: letters.slice(start, end).join('') }), letters.slice(end).join(''));
-}
 
 export function badge(number) {
   return element('span', { class: `mn-badge c${number % COLOURS}`, text: number + 1 });
@@ -64,32 +53,12 @@ export function cosineTable(answer, layer) {
       ...used.map((_, column) => cell(cosines.raw[layer][row][column], cosines.centred[layer][row][column], row === column))))));
 }
 
-/** Mean cosine between different occurrences at every layer. */
-export function meanCosines(table) {
-  return table.map((rows) => {
-    const others = rows.flatMap((row, r) => row.filter((_, c) => c !== r));
-    return others.reduce((sum, value) => sum + value, 0) / others.length;
-  });
-}
-
-export function layersTable(answer) {
-  const { cosines, background, steps } = answer;
-  const [raw, centred] = [meanCosines(cosines.raw), meanCosines(cosines.centred)];
-  const head = [TEXT.layer, t`Your sentences, as they are`, t`Primer, as they are`, t`Your sentences, mean subtracted`, t`Primer, mean subtracted`];
-  return element('table', {}, element('thead', {}, element('tr', {}, ...head.map((text) => element('th', { scope: 'col', text })))),
-    element('tbody', {}, ...Array.from({ length: steps + 2 }, (_, n) => element('tr', {}, element('th', { scope: 'row', text: layerName(n) }),
-      ...[raw[n], background.raw[n], centred[n], background.centred[n]].map((value) => element('td', { text: signed(value) }))))));
-}
-
-export function nearTable(found) {
-  const head = [TEXT.rank, TEXT.neighbour, TEXT.cosine, TEXT.where];
-  return element('table', { class: 'mn-near' }, element('thead', {}, element('tr', {}, ...head.map((text) => element('th', { scope: 'col', text })))),
-    element('tbody', {}, ...found.near.map((each, n) => {
-      const fill = element('span', { class: 'mn-fill' });
-      fill.style.width = `${Math.max(0, each.cosine) * 100}%`;
-      return element('tr', { class: each.same ? 'same' : '', 'data-word': each.word }, element('td', { text: n + 1 }),
-        element('th', { scope: 'row' }, element('bdi', { text: each.word }), each.same ? element('small', { text: TEXT.own }) : null),
-        element('td', { class: 'mn-cosine' }, element('span', { text: each.cosine.toFixed(3).replace('-', '−') }), element('span', { class: 'mn-bar', 'aria-hidden': 'true' }, fill)),
-        element('td', { class: 'mn-where' }, around(each.sentence, each.start, each.end)));
-    })));
-}
+/** A chart with its marks at a layer: traces bring their places along, a line stands at the layer itself. */
+export const at = ({ data, layout, words }, layer) => ({
+  words,
+  data: data.map((trace) => {
+    const point = trace.meta?.points[layer];
+    return point ? { ...trace, x: [point[0]], y: [point[1]] } : trace;
+  }),
+  layout: { ...layout, shapes: layout.shapes?.map((shape) => ({ ...shape, x0: layer, x1: layer })) },
+});

@@ -1,8 +1,8 @@
 // The Meaning tab: one word in several sentences, its way through the layers, its neighbours.
 import { about, labHead, namedFold } from '../../parts/layout.js';
-import { makeCode, makeSaver, wholeOr } from '../../parts/lab-files.js';
-import { crowdingChart, paths } from './chart.js';
-import { EXAMPLES, TEXT, badge, cosineTable, layerName, layersTable, nearTable, signed } from './page.js';
+import { makeFigure } from '../../parts/figure.js';
+import { makeCode, wholeOr } from '../../parts/lab-files.js';
+import { EXAMPLES, TEXT, at, badge, cosineTable, layerName, signed } from './page.js';
 
 const { element, sentence, onSentence, question, asker, t, message } = window.Cloze;
 const REST = 350; // milliseconds after the last key
@@ -45,7 +45,6 @@ export async function mount(view) {
   let asked = { rev: 0, model: null };
   let nearRev = 0;
   let answer = null;
-  let step = null; // moves the marks of the picture
   let typing = 0;
   let waiting = 0;
   let playing = 0;
@@ -64,34 +63,27 @@ export async function mount(view) {
   const layerText = element('output', { for: 'mn-layer', class: 'mn-layer' });
   const play = element('button', { type: 'button', class: 'primary', id: 'mn-play', text: TEXT.play });
   const ways = element('div', { class: 'mn-row', role: 'radiogroup', 'aria-label': TEXT.way });
-  const picture = element('div', { class: 'mn-picture', 'data-picture': '' });
-  const shares = note();
+  const path = makeFigure({ name: 'cloze-meaning' });
+  const picture = element('div', { 'data-picture': '' }, path.root);
   const wayNote = note();
   const said = element('p', { class: 'summary', role: 'status' });
   const cosines = region(TEXT.cosineTable);
-  const chart = element('div', { class: 'mn-picture' });
-  const layers = region(TEXT.layersTable);
-  const layersBox = element('details', {}, element('summary', { text: TEXT.table }), layers);
+  const chart = makeFigure({ name: 'cloze-meaning-likeness' });
   const which = element('div', { class: 'mn-row', role: 'radiogroup', 'aria-label': TEXT.nearOf });
   const others = element('button', { type: 'button', class: 'switch', role: 'switch', id: 'mn-others' }, element('span', { class: 'track', 'aria-hidden': 'true' }), element('span', { text: TEXT.others }));
   const bar = element('progress', { max: 1, value: 0, 'aria-label': TEXT.progress });
   const building = element('div', { class: 'mn-building', hidden: true }, note(TEXT.building), bar);
-  const near = region(TEXT.nearTable);
+  const nearBars = makeFigure({ name: 'cloze-meaning-neighbours' });
+  const near = element('div', {}, nearBars.root);
   const nearNote = note();
   const code = makeCode();
-  const saver = makeSaver((what) => {
-    const data = ours({ what });
-    view.send('save', data);
-    return data.rev;
-  }, (text) => fail(text));
   const sheet = namedFold('mn-edit', t`The word and its sentences`, element('label', { class: 'mn-label', for: 'mn-word' }, element('span', { text: TEXT.word }), word),
     rows, element('div', { class: 'mn-row' }, add, take), cut);
   const results = element('div', { class: 'mn-body', hidden: true },
     element('section', { class: 'card', id: 'mn-path' }, element('div', { class: 'mn-row' }, play, element('label', { class: 'mn-label', for: 'mn-layer' }, element('span', { text: TEXT.layer }), slider), layerText, ways),
-      picture, shares, wayNote),
-    namedFold('mn-alike', TEXT.cosines, said, cosines, note(TEXT.both), chart, note(TEXT.crowding), layersBox),
-    namedFold('mn-near', TEXT.near, element('div', { class: 'mn-row' }, element('span', { class: 'mn-note', text: TEXT.nearOf }), which, others), building, near, nearNote),
-    namedFold('mn-files', t`Files and code`, element('div', { class: 'mn-save' }, ...saver.buttons, code.root)));
+      picture, wayNote),
+    namedFold('mn-alike', TEXT.cosines, said, cosines, note(TEXT.both), chart.root, note(TEXT.crowding)),
+    namedFold('mn-near', TEXT.near, element('div', { class: 'mn-row' }, element('span', { class: 'mn-note', text: TEXT.nearOf }), which, others), building, near, nearNote), code.root);
   const tries = element('div', { class: 'mn-row', role: 'group', 'aria-label': TEXT.tries }, element('span', { class: 'mn-note', text: TEXT.attempt }),
     ...EXAMPLES.map(({ name, sentences }) => element('button', {
       type: 'button', class: 'quiet outlined', 'data-try': name, text: name, onclick: () => edit({ word: name, sentences: [...sentences], which: 0 }),
@@ -209,7 +201,6 @@ export async function mount(view) {
   add.addEventListener('click', () => more(''));
   take.addEventListener('click', () => more(sentence.text.slice(0, LONGEST)));
   others.addEventListener('click', () => { state.others = !state.others; keep(state); drawNearControls(); askNear(); });
-  layersBox.addEventListener('toggle', () => layers.replaceChildren(...(layersBox.open && answer ? [layersTable(answer)] : [])));
 
   // --- drawing ----------------------------------------------------------------------------------
 
@@ -229,7 +220,6 @@ export async function mount(view) {
 
   function drawWay() {
     radio(ways, Object.entries(TEXT.ways), state.way, (name) => { state.way = name; keep(state); drawWay(); askNear(); });
-    step = paths(picture, answer, state.way, (text) => { shares.textContent = text; });
     wayNote.textContent = TEXT.wayNote[state.way];
     drawLayer();
   }
@@ -239,9 +229,10 @@ export async function mount(view) {
     slider.value = layer;
     layerText.textContent = layerName(layer);
     slider.setAttribute('aria-valuetext', layerName(layer));
-    step(layer);
+    const { paths, likeness } = answer.figures[state.way];
+    path.show(at(paths, layer));
+    chart.show(at(likeness, layer));
     cosines.replaceChildren(cosineTable(answer, layer));
-    crowdingChart(chart, answer, state.way, layer);
     const table = answer.cosines.centred[layer];
     const pairs = answer.used.flatMap((a, r) => answer.used.slice(r + 1).map((b, c) => ({ a: a.number + 1, b: b.number + 1, value: table[r][r + 1 + c] })))
       .sort((a, b) => b.value - a.value);
@@ -262,11 +253,9 @@ export async function mount(view) {
     slider.max = answer.steps + 1;
     drawNearControls();
     drawWay();
-    layers.replaceChildren(...(layersBox.open ? [layersTable(answer)] : []));
     code.show(answer.code);
   }
 
-  new ResizeObserver(() => { if (answer && !results.hidden && view.root.offsetParent !== null) drawWay(); }).observe(view.root);
   onSentence(view, () => {
     if (!sentence.model || sentence.model === asked.model) return;
     suit();
@@ -275,7 +264,7 @@ export async function mount(view) {
 
   view.onValue(() => {
     const found = view.value;
-    if (!found || saver.take(found)) return;
+    if (!found) return;
     if (found.rev === nearRev) {
       building.hidden = found.kind !== 'building';
       near.hidden = found.kind === 'building';
@@ -286,9 +275,9 @@ export async function mount(view) {
         return;
       }
       near.dataset.rev = found.rev;
-      if (found.error) { nearNote.textContent = message(found.error); near.replaceChildren(); return; }
-      near.replaceChildren(found.near.length ? nearTable(found) : note(TEXT.noNear));
-      nearNote.textContent = t`${layerName(found.layer)}: looked up among ${found.count} words of the Primer, drawn with a fixed seed; ${found.same} of them are the same word.`;
+      nearBars.show(found.figure ?? null);
+      if (found.error) { nearNote.textContent = message(found.error); return; }
+      nearNote.textContent = !found.figure ? TEXT.noNear : t`${layerName(found.layer)}: looked up among ${found.count} words of the Primer, drawn with a fixed seed; ${found.same} of them are the same word.`;
       return;
     }
     if (found.rev !== asked.rev) return;
