@@ -1,11 +1,14 @@
-"""A hidden span between its boundary tokens, as a self-contained SVG."""
+"""A hidden span between its boundary tokens, as a self-contained SVG; lengths of spans."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+import plotly.graph_objects as go
+
+from viz.figure import colour, finish, series
 from viz.svg import LINE, MONO, PAPER, SOFT, TRACK, Wording, document, text_width, write
 from viz.words import percent
 
@@ -126,4 +129,68 @@ def _box(middle: float, y: float, height: float, fill: str) -> str:
     return (
         f'<rect x="{middle - BAR / 2:.1f}" y="{y:.1f}" width="{BAR}" height="{height:.2f}" rx="3" '
         f'fill="{fill}"/>'
+    )
+
+
+def lengths(
+    shares: Mapping[str, Sequence[float]],
+    *,
+    last: str,
+    title: str = "",
+    means: Mapping[str, float | None] | None = None,
+    hidden: Sequence[int] = (),
+) -> go.Figure:
+    """Shares of spans by their length in words: a bar for each law, draw or corpus.
+
+    Args:
+        shares: For lengths 1, 2, ...; names as they are told.
+        last: What the last length is called: "10+".
+        title: What is shown.
+        means: Mean length under each name, for the table.
+        hidden: How many runs of each length a visitor has hidden: marks above the first bars.
+    """
+    count = max(map(len, shares.values()))
+    labels = [*map(str, range(1, count)), last]
+    figure = go.Figure()
+    for index, (name, values) in enumerate(shares.items()):
+        figure.add_bar(
+            x=labels[: len(values)],
+            y=[100 * value for value in values],
+            name=name,
+            marker={"color": series(index)},
+            hovertemplate="%{x}: %{y:.3g} %<extra>%{fullData.name}</extra>",
+        )
+    if any(hidden):
+        first = list(next(iter(shares.values())))
+        runs = [(n, times) for n, times in enumerate(hidden) if times]
+        figure.add_scatter(
+            x=[labels[n] for n, _ in runs],
+            y=[100 * first[n] for n, _ in runs],
+            mode="markers+text",
+            marker={"symbol": "diamond", "size": 12, "color": colour("hidden")},
+            text=[str(times) if times > 1 else "" for _, times in runs],
+            textposition="top center",
+            name=Wording("hidden above"),
+            hoverinfo="skip",
+        )
+    figure.update_xaxes(type="category")
+    figure.update_yaxes(ticksuffix=" %")
+    rows: list[list[str | int | float | None]] = [
+        [
+            label,
+            *(values[n] if n < len(values) else None for values in shares.values()),
+            *([hidden[n]] if hidden else []),
+        ]
+        for n, label in enumerate(labels)
+    ]
+    if means is not None:
+        rows.append([Wording("mean"), *(means[name] for name in shares), *([None] * bool(hidden))])
+    return finish(
+        figure,
+        title,
+        alt=Wording("Shares of spans by their length in words, 1 to {0}.", last),
+        columns=[Wording("Words"), *shares, *([Wording("hidden above")] if hidden else [])],
+        rows=rows,
+        height=300,
+        x=Wording("Length in words"),
     )

@@ -1,10 +1,13 @@
-"""A text masked epoch by epoch, as a self-contained SVG."""
+"""A text masked epoch by epoch, as a self-contained SVG; how contexts grow in number."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from viz.svg import INK, LETTER, MONO, SOFT, clean, document, text_width, write
+import plotly.graph_objects as go
+
+from viz.figure import finish, series
+from viz.svg import INK, LETTER, MONO, SOFT, Wording, clean, document, text_width, write
 
 CELL, MARGIN, LEFT = 22, 16, 44
 GAP, WIDEST = 28, 1500
@@ -88,4 +91,43 @@ def _cell(x: float, y: float, case: str) -> str:
     return (
         f'{box}<text x="{x + CELL / 2:.1f}" y="{y + 15:.1f}" text-anchor="middle" '
         f'font-family="{MONO}" font-size="12" fill="{INKS[case]}">{case}</text>'
+    )
+
+
+def growth(contexts: Mapping[str, Sequence[float]]) -> go.Figure:
+    """Mean number of different contexts in which a piece was asked, over the epochs.
+
+    Args:
+        contexts: After each epoch, by the name of the masking.
+    """
+    epochs = len(next(iter(contexts.values())))
+    figure = go.Figure()
+    for index, (name, values) in enumerate(contexts.items()):
+        figure.add_scatter(
+            x=list(range(1, epochs + 1)),
+            y=list(values),
+            name=name,
+            mode="lines+markers" if epochs == 1 else "lines",
+            line={
+                "color": series(index),
+                "width": 2.5,
+                "dash": ("dot", "dash", "solid")[index % 3],
+            },
+            hovertemplate="%{y:.2f}<extra>%{fullData.name}</extra>",
+        )
+    figure.update_layout(hovermode="x unified")
+    figure.update_yaxes(rangemode="tozero")
+    last = ", ".join(f"{name} {values[-1]:.1f}" for name, values in contexts.items())
+    return finish(
+        figure,
+        "",
+        alt=Wording("Contexts per piece after {0} epochs: {1}", epochs, last),
+        columns=[Wording("Epoch"), *contexts],
+        rows=[
+            [epoch, *values]
+            for epoch, *values in zip(range(1, epochs + 1), *contexts.values(), strict=True)
+        ],
+        height=300,
+        x=Wording("Epoch"),
+        y=Wording("Contexts per piece, mean"),
     )

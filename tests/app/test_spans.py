@@ -177,6 +177,10 @@ def test_the_law_is_that_of_the_masking(session):
     raw = [0.2 * 0.8**n for n in range(10)]
     assert law["law"] == pytest.approx([share / sum(raw) for share in raw])
     assert law["now"] == [0, 1] + [0] * 8
+    *bars, marks = law["figure"]["data"]
+    assert bars[0]["y"] == pytest.approx([100 * share for share in law["law"]])
+    assert bars[1]["y"] == pytest.approx([100 * n / sum(law["drawn"]) for n in law["drawn"]])
+    assert marks["x"] == ["2"]
     # 15 % of ten words are two, so no draw is longer.
     assert sum(law["drawn"][:2]) == sum(law["drawn"]) >= law["draws"]
     long = ask(session, text=" ".join(["bees make honey"] * 60))["law"]

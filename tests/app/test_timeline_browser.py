@@ -81,13 +81,16 @@ def test_rows_are_the_draws_of_every_regime(tab, model):
 
 
 def test_span_lengths_and_formats_are_drawn(tab):
-    assert not tab.page.locator(f"{ROOT} .tl-lengths").is_visible()
+    lengths = tab.page.get_by_role("group", name="Shares of spans by their length")
+    assert not lengths.is_visible()
     tab.page.click(f'{ROOT} button[data-kind="span"]')
     tab.settle()
-    rows = tab.page.locator(f"{ROOT} .tl-lengths tbody tr")
-    assert rows.count() == 11
-    first = rows.nth(0).locator("td").nth(0).get_attribute("data-share")
-    assert float(first) == pytest.approx(0.2241, abs=1e-4)
+    lengths.wait_for()
+    words, published, *_ = zip(
+        *tab.cloze.numbers(f"{ROOT} .card:has(.js-plotly-plot[aria-label^=Shares])"), strict=True
+    )
+    assert words == (*map(str, range(1, 11)), "longer", "mean")
+    assert published[0] == pytest.approx(0.2241, abs=1e-4)
     assert tab.page.locator(f"{ROOT} .tl-format").count() == 4
     documents = tab.page.locator('.tl-format[data-format="doc_sentences"] .tl-strip').evaluate_all(
         "all => all.map(s => new Set([...s.children].map(run => run.dataset.document)).size)"

@@ -116,18 +116,33 @@ def test_seeds_replay(session):
 
 
 def test_published_lengths(session):
-    span = ask(session, kind="span")["lengths"]
+    def shares(kind):
+        """Published, drawn and found shares, and the means, as the chart has them."""
+        figure = ask(session, kind=kind)["figures"]["lengths"]
+        bars = [[share / 100 for share in trace["y"]] for trace in figure["data"]]
+        return *bars, figure["layout"]["meta"]["rows"][-1][1:]
+
+    *span, means = shares("span")
     wanted = [0.224, 0.179, 0.143, 0.115, 0.092, 0.073, 0.059, 0.047, 0.038, 0.030]
-    assert span["published"] == pytest.approx(wanted, abs=6e-4)
-    assert span["means"]["published"] == pytest.approx(3.797, abs=1e-3)
-    ngram = ask(session, kind="ngram")["lengths"]
-    assert ngram["published"] == pytest.approx([6 / 11, 3 / 11, 2 / 11])
-    assert ngram["means"]["published"] == pytest.approx(18 / 11)
-    for found in (span, ngram):
-        assert found["drawn"] == pytest.approx(found["published"], abs=0.03)
-        assert sum(found["drawn"]) == pytest.approx(1)
-        assert sum(found["found"]) + found["longer"] == pytest.approx(1)
-    assert ask(session, kind="uniform")["lengths"] is None
+    assert span[0] == pytest.approx(wanted, abs=6e-4)
+    assert means[0] == pytest.approx(3.797, abs=1e-3)
+    *ngram, means = shares("ngram")
+    assert ngram[0] == pytest.approx([6 / 11, 3 / 11, 2 / 11])
+    assert means[0] == pytest.approx(18 / 11)
+    for published, drawn, found in (span, ngram):
+        assert drawn == pytest.approx(published, abs=0.03)
+        assert sum(drawn) == pytest.approx(1)
+        assert sum(found) == pytest.approx(1)
+        assert len(found) == len(published) + 1
+    assert ask(session, kind="uniform")["figures"]["lengths"] is None
+
+
+def test_contexts_grow_as_the_chart_says(session):
+    answer = ask(session, epochs=5)
+    rows = answer["figures"]["growth"]["layout"]["meta"]["rows"]
+    assert [row[0] for row in rows] == [1, 2, 3, 4, 5]
+    for place, name in enumerate(answer["regimes"], 1):
+        assert [row[place] for row in rows] == answer["regimes"][name]["growth"]
 
 
 @pytest.mark.parametrize("name", timeline_formats.FORMATS)

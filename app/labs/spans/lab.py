@@ -10,11 +10,13 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import gradio as gr
+import plotly.graph_objects as go
 
 import core_models as cm
 from app.labs.forge.answers import loadable
 from app.labs.spans import answers as spans
 from app.page.sentence import Shared
+from app.parts.figure import drawn
 from app.parts.files import file_answer, read_file_kind
 from app.parts.views import listen, view
 from app.serving.ask import (
@@ -28,7 +30,7 @@ from app.serving.ask import (
 from app.serving.session import Session
 from core_models import InputError
 from viz.records import records_csv
-from viz.spans import SpanColumn, span_svg
+from viz.spans import SpanColumn, lengths, span_svg
 from viz.svg import Wording
 
 AROUND = 4
@@ -146,12 +148,29 @@ async def show(session: Session, question: Mapping[str, Any]) -> dict[str, Any]:
         "usual": asked.usual,
         "inside": setting.inside,
         "told": told,
-        "law": law,
+        "law": {**law, "figure": drawn(law_figure(law))},
         "truncated": sentence.encoding.truncated,
         "code": ""
         if asked.reader is None
         else spans.code_lines(loadable(asked.reader), asked.model, sentence, asked.hidden, setting),
     }
+
+
+def law_figure(law: Mapping[str, Any]) -> go.Figure:
+    """The law of lengths beside draws on this text; marks stand for what is hidden above."""
+    counts, all_drawn = law["drawn"], sum(law["drawn"]) or 1
+    mean = sum(n * count for n, count in enumerate(counts, 1)) / all_drawn
+    names = Wording("the law"), Wording("draws on this text")
+    shares = {names[0]: law["law"], names[1]: [count / all_drawn for count in counts]}
+    means = {names[0]: law["mean"], names[1]: mean}
+    title = Wording(
+        "Mean length: {0} words by the law, {1} in {2} draws of 15 % of this text.",
+        f"{law['mean']:.2f}",
+        f"{mean:.2f}",
+        law["draws"],
+    )
+    last = f"{len(counts)}+"
+    return lengths(shares, last=last, title=title, means=means, hidden=law["now"])
 
 
 def draw(session: Session, question: Mapping[str, Any]) -> dict[str, Any]:

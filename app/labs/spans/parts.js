@@ -8,7 +8,6 @@ const TEXT = texts({
   none: 'Never asked in pretraining.',
   gap: 'Gap in the text',
   sentence: 'The span in its sentence', boundary: 'boundary token',
-  law: 'the law', drawn: 'draws on this text', now: 'hidden above',
 });
 export const HEADS = ['masked_token', 'span_boundary'];
 export const nats = (value) => (value === null || value === undefined ? '–' : value.toFixed(2));
@@ -137,36 +136,4 @@ export function twin(told, tokens) {
         return [chanceCell(said?.original?.probability), element('td', { text: said?.original ? format.count(said.original.rank) : '–' }), element('td', { text: nats(said?.loss) })];
       }),
       element('td', { text: nats(piece.loss) })))));
-}
-
-const meanOf = (counts) => {
-  const all = counts.reduce((sum, count) => sum + count, 0);
-  return all ? counts.reduce((sum, count, n) => sum + count * (n + 1), 0) / all : null;
-};
-
-/** Lengths 1 to 10: the law as an outline, draws on this text filled, the hidden runs as dots. */
-export function lengths(law) {
-  const all = law.drawn.reduce((sum, count) => sum + count, 0) || 1;
-  const drawn = law.drawn.map((count) => count / all);
-  const most = Math.max(...law.law, ...drawn);
-  const bar = (kind, share) => {
-    const node = element('i', { class: kind });
-    node.style.height = `${(100 * share) / most}%`;
-    return node;
-  };
-  const label = (n) => (n === law.law.length - 1 ? `${n + 1}+` : n + 1);
-  return [
-    element('ul', { class: 'sp-legend' }, ...['law', 'drawn', 'now'].map((kind) => element('li', {}, element('i', { class: `sp-key ${kind}`, 'aria-hidden': 'true' }), TEXT[kind]))),
-    element('div', { class: 'sp-scroll', tabindex: '0', role: 'region', 'aria-label': t`Lengths of spans in words` },
-      element('table', { class: 'sp-law' },
-        element('caption', { text: t`Share of the spans by their length in words` }),
-        element('thead', {}, element('tr', {}, element('td'), ...law.law.map((_, n) => th(label(n))))),
-        element('tbody', {},
-          element('tr', { class: 'sp-bars', 'aria-hidden': 'true' }, element('td'), ...law.law.map((share, n) => element('td', {}, element('span', {}, bar('law', share), bar('drawn', drawn[n]))))),
-          element('tr', { 'data-row': 'law' }, th(TEXT.law, 'row'), ...law.law.map((share) => chanceCell(share))),
-          element('tr', { 'data-row': 'drawn' }, th(TEXT.drawn, 'row'), ...drawn.map((share) => (share ? chanceCell(share) : element('td', { text: '–' })))),
-          element('tr', { 'data-row': 'now' }, th(TEXT.now, 'row'), ...law.now.map((count) => element('td', { text: count || '' }))))),
-    ),
-    element('p', { class: 'sp-small', text: t`Mean length: ${law.mean.toFixed(2)} words by the law, ${meanOf(law.drawn).toFixed(2)} in ${law.draws} draws of 15 % of this text.` }),
-  ];
 }

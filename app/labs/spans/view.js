@@ -1,7 +1,8 @@
 // The Spans tab: a run of hidden words, the two tokens around it, and two heads that tell what stood there.
 import { about, fold, labHead } from '../../parts/layout.js';
 import { makeCode, makeSaver, wholeOr } from '../../parts/lab-files.js';
-import { HEADS, changes, lengths, nats, picture, placeCard, twin } from './parts.js';
+import { makeFigure } from '../../parts/figure.js';
+import { HEADS, changes, nats, picture, placeCard, twin } from './parts.js';
 
 const { element, format, sentence, change, onSentence, question, asker, write, t, texts, message } = window.Cloze;
 const TEXT = texts({
@@ -95,7 +96,7 @@ export async function mount(view) {
   const again = element('button', { type: 'button', class: 'quiet outlined', id: 'sp-roll', text: TEXT.again, onclick: () => set({ roll: (state.roll + 1) % MOST_SEED }) });
   const moved = element('p', { class: 'summary', role: 'status' });
   const changeBox = element('div', { class: 'sp-scroll', tabindex: '0', role: 'region', 'aria-label': TEXT.changeRegion, hidden: true });
-  const lawBox = element('div', { class: 'sp-lawbox' });
+  const lawBars = makeFigure({ name: 'cloze-spans-law' });
   const twinBox = element('div', { class: 'sp-scroll', tabindex: '0', role: 'region', 'aria-label': TEXT.tableRegion });
   const details = element('details', {}, element('summary', { text: TEXT.table }), twinBox);
   const code = makeCode();
@@ -116,7 +117,7 @@ export async function mount(view) {
         element('label', { class: 'sp-label' }, TEXT.first, first), element('label', { class: 'sp-label' }, TEXT.length, length), hideButton, drawButton),
       stageBox, who, which, notes),
     lacking, model,
-    fold(TEXT.law, element('p', { class: 'sp-small', text: TEXT.lawLine }), lawBox),
+    fold(TEXT.law, element('p', { class: 'sp-small', text: TEXT.lawLine }), lawBars.root),
     about(TEXT.intro, TEXT.picture),
     element('div', { class: 'sp-save' }, ...files.buttons, details, code.root));
   view.root.replaceChildren(element('div', { class: 'sp' },
@@ -275,7 +276,7 @@ export async function mount(view) {
     lacking.hidden = Boolean(answered.reader);
     model.hidden = details.hidden = code.root.hidden = !answered.reader;
     if (answered.told) drawTold();
-    lawBox.replaceChildren(...lengths(answered.law));
+    lawBars.show(answered.law.figure);
     drawTwin();
     code.show(answered.code);
   }

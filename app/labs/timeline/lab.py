@@ -12,14 +12,16 @@ import gradio as gr
 from app.labs.timeline import answers as timeline
 from app.labs.timeline import formats as timeline_formats
 from app.page.sentence import Shared
+from app.parts.figure import drawn
 from app.parts.files import file_answer, read_file_kind
 from app.parts.views import listen, view
 from app.serving.ask import clean_name, clean_text, read_revision
 from app.serving.session import Session
 from core_models import InputError
 from viz.records import records_csv
+from viz.spans import lengths as span_lengths
 from viz.svg import Wording
-from viz.timeline import timeline_svg
+from viz.timeline import growth, timeline_svg
 
 MASKING = {
     "static": Wording("static masking"),
@@ -77,9 +79,30 @@ def show(session: Session, question: Mapping[str, Any]) -> dict[str, Any]:
         "kind": "masks",
         "masking": setting.kind,
         **found,
-        "lengths": lengths,
+        "figures": figures(found["regimes"], lengths),
         "code": timeline.code_lines(name, text, setting),
     }
+
+
+def figures(
+    regimes: Mapping[str, Mapping[str, Any]], found: Mapping[str, Any] | None
+) -> dict[str, Any]:
+    """How contexts grow, and how long the spans are where the masking has a law of lengths."""
+    contexts = growth({MASKING[name]: each["growth"] for name, each in regimes.items()})
+    if found is None:
+        return {"growth": drawn(contexts), "lengths": None}
+    counts, means = found["counts"], found["means"]
+    names = (
+        Wording("Published share"),
+        Wording("Drawn ({0})", f"{counts['drawn']:,}"),
+        Wording("Runs found ({0})", f"{counts['found']:,}"),
+    )
+    kinds = ("published", "drawn", "found")
+    shares = {name: list(found[kind]) for name, kind in zip(names, kinds, strict=True)}
+    shares[names[2]].append(found["longer"])
+    told = {name: means[kind] for name, kind in zip(names, kinds, strict=True)}
+    bars = span_lengths(shares, last=Wording("longer"), means=told)
+    return {"growth": drawn(contexts), "lengths": drawn(bars)}
 
 
 def formats(session: Session, question: Mapping[str, Any]) -> dict[str, Any]:

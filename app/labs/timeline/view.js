@@ -1,7 +1,8 @@
 // The Timeline tab: one text masked epoch by epoch, lengths of spans, and the input formats.
 import { about, fold, labHead } from '../../parts/layout.js';
 import { makeCode, makeSaver, wholeOr } from '../../parts/lab-files.js';
-import { REGIMES, comparison, formatCard, grid, growth, histogram } from './parts.js';
+import { makeFigure } from '../../parts/figure.js';
+import { REGIMES, comparison, formatCard, grid } from './parts.js';
 
 const { element, format, sentence, onSentence, question, asker, t, texts, message } = window.Cloze;
 const TEXT = texts({
@@ -23,7 +24,7 @@ const TEXT = texts({
     + 'what is left of a bar is special pieces and padding. Behind each bar: pieces, special ones included, and the label of a pair.',
   silent: 'The server does not answer. Is it still running?',
   side: 'Side by side', epochs: 'Epochs', copyCount: 'Copies', next: 'Next seed', seed: 'Seed', masking: 'The masking', kinds: 'Masking', regime: 'Regime',
-  howLong: 'How long are the spans?', longest: 'Longest example', tries: 'What to try', attempt: 'Try', compared: 'Regimes compared', lengthTable: 'Lengths',
+  howLong: 'How long are the spans?', longest: 'Longest example', tries: 'What to try', attempt: 'Try', compared: 'Regimes compared',
   howMany: 'How many contexts does a piece get?', ways: 'Four ways to cut documents',
 });
 const KINDS = [
@@ -86,11 +87,11 @@ export async function mount(view) {
   const note = element('p', { class: 'tl-note' });
   const gridBox = element('div', { class: 'tl-grids', 'data-picture': '' });
   const legend = element('ul', { class: 'tl-legend' });
-  const compareBox = element('div', { class: 'tl-scroll', tabindex: '0', role: 'region', 'aria-label': TEXT.compared });
-  const growthBox = element('div', { class: 'tl-chart' });
+  const compareBox = element('div', { class: 'table-scroll', tabindex: '0', role: 'region', 'aria-label': TEXT.compared });
+  const growth = makeFigure({ name: 'cloze-timeline-contexts' });
   const said = element('p', { class: 'summary' });
-  const lengthBox = element('div', { class: 'tl-scroll', tabindex: '0', role: 'region', 'aria-label': TEXT.lengthTable });
-  const lengthCard = element('section', { class: 'card', hidden: true }, element('h3', { text: TEXT.howLong }), element('p', { class: 'tl-note', text: TEXT.lengths }), lengthBox);
+  const lengths = makeFigure({ name: 'cloze-timeline-lengths' });
+  const lengthCard = element('section', { class: 'card', hidden: true }, element('h3', { text: TEXT.howLong }), element('p', { class: 'tl-note', text: TEXT.lengths }), lengths.root);
   const length = slider('tl-length', TEXT.longest, { min: 32, max: 256, step: 16 }, (value) => { state.length = value; controls(); keep(); askFormats(); });
   const formatBox = element('div', { class: 'tl-formats' });
   const code = makeCode();
@@ -102,7 +103,7 @@ export async function mount(view) {
   const results = element('div', { class: 'tl-body' },
     element('section', { class: 'card' },
       element('div', { class: 'tl-row', role: 'group', 'aria-label': TEXT.regime }, ...regimes.values()), gridBox, legend),
-    fold(TEXT.howMany, element('p', { class: 'tl-note', text: TEXT.counts }), compareBox, growthBox, said),
+    fold(TEXT.howMany, element('p', { class: 'tl-note', text: TEXT.counts }), compareBox, growth.root, said),
     lengthCard);
   const save = element('div', { class: 'tl-save' }, ...saver.buttons, code.root);
   view.root.replaceChildren(element('div', { class: 'tl' },
@@ -203,14 +204,14 @@ export async function mount(view) {
     note.textContent = [message(answered.kind_note), rate, cut].filter(Boolean).join(' · ');
     draw();
     compareBox.replaceChildren(comparison(answered));
-    growthBox.replaceChildren(growth(answered));
+    growth.show(answered.figures.growth);
     const count = answered.draws.length;
     const [fresh, copied, one] = ['dynamic', 'copies', 'static'].map((name) => found[name].growth.at(-1).toFixed(1));
     said.textContent = count === 1
       ? t`After 1 epoch a piece has been asked in ${fresh} different contexts with dynamic masking, ${copied} with copies, ${one} with one mask.`
       : t`After ${count} epochs a piece has been asked in ${fresh} different contexts with dynamic masking, ${copied} with copies, ${one} with one mask.`;
-    lengthCard.hidden = !answered.lengths;
-    if (answered.lengths) lengthBox.replaceChildren(histogram(answered.lengths));
+    lengthCard.hidden = !answered.figures.lengths;
+    lengths.show(answered.figures.lengths);
     code.show(answered.code);
   }
 
