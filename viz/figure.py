@@ -62,7 +62,7 @@ DARK = {
 SERIES = ("model", "hidden", "kept", "random", "ochre", "green", "grey", "sky")
 """Colours of series, in the order in which they are taken."""
 SANS = '"IBM Plex Sans", Helvetica, Arial, sans-serif'
-MOST_TABLE_ROWS = 2000
+MOST_TABLE_ROWS = 2500
 
 
 def colour(name: str) -> str:

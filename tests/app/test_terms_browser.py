@@ -169,12 +169,12 @@ def test_without_models_with_terms_training_is_explained(open_tab, session, monk
     page = open_tab("bert-mini")
     assert page.locator("#ts-plain .code").is_visible()
     assert "deberta-mini" in page.inner_text("#ts-plain .code")
-    assert page.locator("#ts-table svg").is_visible()
+    page.get_by_role("group", name="1024 rows; each distance").wait_for()
 
 
-def test_distances_tables_and_the_mask_decoder(open_tab):
+def test_distances_tables_and_the_mask_decoder(open_tab, module_page):
     page = open_tab("deberta-tiny", 6)
-    assert page.locator("#ts-distances .curve").count() == 2
+    assert len(module_page.numbers("#ts-distances")) == 33
     page.select_option("#ts-reach", "640")
     settle(page)
     assert "2 ticks" in page.inner_text("#ts-distances")
@@ -233,48 +233,6 @@ def test_a_link_restores_the_lab_and_files_open(open_tab, visit):
     assert other.inner_text("#ts-prediction") == page.inner_text("#ts-prediction")
 
 
-def test_the_charts_of_distances_and_of_the_table_are_files(open_tab):
-    page = open_tab("deberta-tiny", 6)
-    page.wait_for_selector("#ts-table:not([hidden]) svg .curve")
-    files = {}
-    for chart in ("distance", "table"):
-        for kind in ("csv", "svg-file", "png-file"):
-            with page.expect_download() as download:
-                page.click(f"#ts-{chart}-{kind}")
-            files[chart, kind] = download.value.path().read_bytes()
-        drawn = ElementTree.fromstring(files[chart, "svg-file"])
-        said = {node.text for node in drawn.iter()}
-        titles = {"distance": "What a distance is worth", "table": "Which distances look alike?"}
-        assert {titles[chart], "distance"} < said
-        if chart == "distance":
-            assert "content to position" in said
-            assert any((text or "").startswith("deberta-tiny · Layer 1 · Head 1") for text in said)
-        curves = [path for path in drawn.iter() if path.tag.endswith("path")]
-        assert curves
-        assert all("var(" not in path.get("style", "") for path in curves)
-        assert files[chart, "png-file"][:4] == b"\x89PNG"
-    rows = list(csv.DictReader(files["distance", "csv"].decode().splitlines()))
-    reach = int(page.input_value("#ts-reach"))
-    assert [int(row["distance"]) for row in rows] == list(range(-reach, reach + 1))
-    page.click("#ts-means summary")
-    page.wait_for_selector("#ts-means tbody tr")
-    shown = page.locator("#ts-means tbody tr").evaluate_all(
-        "rows => rows.map(row => [...row.cells].slice(0, 3).map(cell => cell.textContent))"
-    )
-    found = {row["distance"]: row for row in rows}
-    assert shown
-    for distance, pairs, content in shown:
-        row = found[distance.replace("\u2212", "-")]
-        assert row["pairs"] == pairs
-        assert float(row["mean_content"]) == pytest.approx(
-            float(content.replace("\u2212", "-")), abs=0.006
-        )
-    table = list(csv.DictReader(files["table", "csv"].decode().splitlines()))
-    terms = cm.size(page.input_value("#ts-size")).attention.terms
-    distances = torch.tensor([int(row["distance"]) for row in table])
-    assert [int(row["row"]) for row in table] == rows_of(terms, distances).tolist()
-
-
 def test_strange_links_and_long_texts_are_answered(visit):
     state = {
         "layer": "x",
@@ -297,7 +255,7 @@ def test_strange_links_and_long_texts_are_answered(visit):
     page.wait_for_function("() => document.querySelector('#ts-earlier').disabled === false")
     cloze.write("   ")
     page.wait_for_selector(f'{ROOT}[data-state="error"]')
-    assert page.locator("#ts-table svg").is_visible()
+    assert page.get_by_role("group", name="1024 rows; each distance").is_visible()
     cloze.write("<img src=x onerror=alert(1)> ${alert(2)}")
     settle(page)
     assert page.locator(f"{ROOT} img").count() == 0
@@ -318,8 +276,8 @@ def test_narrow_in_chinese_nothing_sticks_out_or_stays_english(visit):
             "document.querySelectorAll('.view-terms details').forEach(d => d.open = true)"
         )
         page.locator(f"{ROOT} .ts-maps").focus()
-        page.locator("#ts-distances .ts-chartbox").focus()
-        page.locator("#ts-table .ts-chartbox").focus()
+        cloze.numbers("#ts-distances")
+        cloze.numbers("#ts-table")
         assert cloze.overflow() <= 0, model
         missing = set(page.evaluate("[...ClozeLanguage.missing]"))
         assert {text for text in missing if text.isascii()} == set(), model

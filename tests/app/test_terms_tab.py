@@ -156,8 +156,17 @@ def test_distances_and_curves(session):
         diagonals = [term.diagonal(-int(distance)) for term in view.terms]
         assert pairs == len(diagonals[0])
         assert means == pytest.approx([float(d.mean()) for d in diagonals], abs=1e-5)
-    assert len(answer["curves"]["c2p"]) == 33
-    assert ask(session, model="deberta-tiny", off=["c2p"])["curves"]["c2p"] is None
+    rows = {row[0]: row[1:] for row in answer["figure"]["layout"]["meta"]["rows"]}
+    assert list(rows) == list(range(-16, 17))
+    run = terms_view.look(loaded, encoding, step=1, head=1)
+    c2p, p2c = terms_view.bias_curves(loaded, run, range(-16, 17), step=1, head=1)
+    for distance, pairs, *means in answer["distances"]:
+        table = [curve[int(distance) + 16] for curve in (c2p, p2c)]
+        assert rows[distance] == pytest.approx([pairs, *means, *table], abs=1e-6)
+    assert rows[16][:4] == [0, None, None, None]
+    off = ask(session, model="deberta-tiny", off=["c2p"])["figure"]["layout"]["meta"]
+    assert off["columns"][-1] == "position to content, from the table"
+    assert len(off["columns"]) == 6
     assert ask(session, model="xlnet-tiny")["curves"] is None
 
 
@@ -167,6 +176,8 @@ def test_tables_of_published_sizes_need_no_model(session):
         assert answer["error"] is None
         rows = rows_of(cm.size(name).attention.terms, torch.arange(-1024, 1025)).tolist()
         assert answer["rows"] == rows
+        assert answer["figure"]["data"][1]["y"] == rows
+        assert answer["figure"]["layout"]["meta"]["left_out"] == 0
     base = asyncio.run(tab.distance_table(session, {"rev": 3}))
     assert (base["size"], base["exact"], base["count"]) == ("deberta-base", [-511, 510], 1024)
     bad = asyncio.run(tab.distance_table(session, {"rev": 3, "size": ["x"]}))

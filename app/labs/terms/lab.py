@@ -10,17 +10,20 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import gradio as gr
+import plotly.graph_objects as go
 
 import core_models as cm
 from app.labs.forge.answers import loadable
 from app.labs.terms import answers as terms
 from app.labs.terms import tables as terms_tables
 from app.page.sentence import Shared
+from app.parts.figure import drawn
 from app.parts.files import file_answer, read_file_kind
 from app.parts.views import listen, view
 from app.serving.ask import clean_marks, clean_name, clean_text, read_revision
 from app.serving.session import Session
 from core_models import InputError
+from viz.distances import table_rows, worth
 from viz.records import records_csv
 from viz.svg import Wording
 from viz.terms import TermMap, maps_svg
@@ -95,8 +98,34 @@ async def _look(session: Session, question: Mapping[str, Any]) -> dict[str, Any]
         "offered": [[info.name, info.title] for info in offered],
         "marked": len(marks),
         **found,
+        "curves": _without_numbers(found["curves"]),
+        "figure": drawn(distances(name, found, setting.reach)),
         "code": terms_tables.code_lines(loadable(name), text, found),
     }
+
+
+def _without_numbers(curves: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """What is said about the curves; their numbers are in the figure."""
+    return curves and {name: curves[name] for name in ("edges", "exact")}
+
+
+def distances(reader: str, found: Mapping[str, Any], reach: int) -> go.Figure:
+    """What a distance is worth to the head that is shown."""
+    names: dict[str, str] = {name: LABELS[name] for name in found["names"]}
+    if len(names) == 1:
+        names = dict.fromkeys(names, Wording("q·k: contents and positions together"))
+    known = found["curves"] or {}
+    title = Wording(
+        "{0}: {1}", reader, Wording("layer {0}, head {1}", found["layer"] + 1, found["head"] + 1)
+    )
+    return worth(
+        {int(at): (pairs, means) for at, pairs, *means in found["distances"]},
+        names,
+        reach=reach,
+        curves={name: known[name] for name in ("c2p", "p2c") if known.get(name)},
+        edges=known.get("edges", ()),
+        title=title,
+    )
 
 
 def readers(session: Session) -> list[cm.ModelInfo]:
@@ -129,6 +158,15 @@ async def distance_table(session: Session, question: Mapping[str, Any]) -> dict[
         "sizes": sizes,
         "family": config.family,
         **found,
+        "figure": drawn(
+            table_rows(
+                found["rows"],
+                reach=found["reach"],
+                count=found["count"],
+                exact=found["exact"],
+                title=name,
+            )
+        ),
     }
 
 

@@ -1,7 +1,7 @@
 // Terms: the words and the parts of the page.
+import { makeFigure } from '../../parts/figure.js';
 import { labHead, namedFold } from '../../parts/layout.js';
-import { COLOURS, chartBox } from './chart.js';
-import { NAMES, familyTable, nameOf, number, whole } from './parts.js';
+import { COLOURS, NAMES, familyTable, nameOf, number, whole } from './parts.js';
 
 const { element, format, t, texts } = window.Cloze;
 
@@ -15,7 +15,6 @@ export const TEXT = texts({
   score: 'score', softmax: 'attention (softmax)', change: 'change of attention',
   offNote: { head: 'off in this head', layer: 'off in this layer', model: 'off in every layer' },
   point: 'Point at a cell, or focus the maps and press the arrow keys. Rows look at columns.',
-  pointChart: 'Point at the chart, or focus it and press the arrow keys.',
   unseen: 'Grey cells of the score: the row may not see that piece, as it is hidden from it.',
   exact: 'Checked: in every cell the terms add up to the score in the trace, without any difference.',
   earlier: 'Earlier pieces', later: 'Later pieces', row: 'The numbers of one row', rowPick: 'Query',
@@ -26,25 +25,23 @@ export const TEXT = texts({
   silentModel: 'This model has no head that predicts or judges words; the maps change all the same.',
   judges: 'This model judges tokens and predicts none. Below: the probability that each one was replaced.',
   judgesMarked: 'This model judges tokens and predicts none: it reads the sentence without gaps. Below: the probability that each token was replaced.',
-  distance: 'What a distance is worth', distanceChart: 'Mean of each term by distance; the table below has the numbers.', reach: 'Distances up to',
+  distance: 'What a distance is worth', reach: 'Distances up to',
   distanceNote: 'Distance: place of the looking piece less place of the one looked at. Dots are means over the pairs of this sentence; '
     + 'lines are what these queries and keys would give to any distance.',
   noEdges: 'Within this range there are no shared rows, so no edges of buckets.',
   sinusoids: 'XLNet has no table and no buckets: every distance is a sinusoid of its own, so only pairs that occur are drawn.',
   noTable: 'One product q·k: a mean over distances shows habits of the head, no term of its own.',
-  far: 'The dots end with the sentence; the lines go on.', meansTable: 'The means as a table',
-  table: 'Which distances look alike?', tableChart: 'Row of the table for each distance.', size: 'Published size', distancePick: 'Distance',
+  far: 'The dots end with the sentence; the lines go on.',
+  table: 'Which distances look alike?', size: 'Published size', distancePick: 'Distance',
   tableNote: 'A table of learned rows cannot have one for every distance. The first version clips; v2 and v3 let buckets grow with the logarithm. '
     + 'Shaded: distances with a row of their own; thin line: one row for each, without a limit. No model is needed for this.',
   decoder: 'The mask decoder',
   noDecoder: 'This model has no mask decoder: masked words are predicted from the last layer. DeBERTa v1, v2 and the generators of v3 have one, as absolute positions enter there only.',
   hideDecoder: 'Hide a word above the tabs to compare predictions with the decoder and without.',
   decoderWarn: 'Without a decoder the head reads the last layer, which it was never trained on: a worse answer is no proof that positions were missing. Fairer is the decoder without positions.',
-  filesNote: 'Dots are means over the pairs of this sentence; lines are what these queries and keys would give to any distance.',
-  tableFileNote: 'Shaded: distances with a row of their own. Dashed: one row for each distance, without a limit.',
   families: 'Terms of every family', back: 'Back to the model of the sentence bar',
   none: 'No model with terms of its own is installed. Train a DeBERTa in the Train tab, or run',
-  means: 'Means by distance', chancesRegion: 'Predictions', mapsRegion: 'Row of the maps', decoderRegion: 'Predictions of the decoder', familiesRegion: 'Families',
+  chancesRegion: 'Predictions', mapsRegion: 'Row of the maps', decoderRegion: 'Predictions of the decoder', familiesRegion: 'Families',
 });
 const COMMAND = 'python -m core_models.zoo build deberta-mini';
 // Telling with deberta-mini: without positions "America" falls from 93 % to nothing; without contents it no longer knows which language.
@@ -107,20 +104,18 @@ export async function buildPage(root, { set, attempt, switchOff }) {
     maps: element('div', { class: 'ts-maps', 'data-picture': '' }), cell: element('p', { class: 'ts-cell', role: 'status' }), scale: note(), unseen: note(TEXT.unseen), check: note(),
     earlier: button('ts-earlier', TEXT.earlier), later: button('ts-later', TEXT.later), windowText: element('span', { class: 'ts-note' }),
     rowPick: rowPick.select, rowBox: region(TEXT.mapsRegion), gapPick: gap.select, gapRow: gap.label, said: element('p', { class: 'summary', role: 'status' }),
-    prediction: region(TEXT.chancesRegion), legend: element('div'), distance: chartBox(TEXT.distanceChart), distanceSaid: element('p', { class: 'ts-cell', role: 'status', text: TEXT.pointChart }),
-    edges: note(), far: note(TEXT.far), means: region(TEXT.means), sizes: sizes.select, distancePick, tableBox: chartBox(TEXT.tableChart),
+    prediction: region(TEXT.chancesRegion), distance: makeFigure({ name: 'cloze-terms-distances' }),
+    edges: note(), far: note(TEXT.far), sizes: sizes.select, distancePick, tableRows: makeFigure({ name: 'cloze-terms-table' }),
     tableSaid: element('p', { class: 'ts-cell', role: 'status' }), formula: element('pre', { class: 'code', tabindex: '0' }),
     decoder: region(TEXT.decoderRegion), decoderNote: note(), decoderWarn: note(TEXT.decoderWarn), files: element('div', { class: 'ts-save' }),
-    distanceFiles: element('div'), tableFiles: element('div'),
   };
   part.plain = element('section', { class: 'card', id: 'ts-plain' }, part.plainText, part.offers, part.noneText);
   part.otherRow = element('div', { class: 'ts-row', id: 'ts-other' }, part.otherText, part.back);
   part.windowRow = element('div', { class: 'ts-row' }, part.earlier, part.windowText, part.later);
   part.rowDetails = element('details', { id: 'ts-rows' }, element('summary', { text: TEXT.row }), rowPick.label, part.rowBox);
-  part.meansDetails = element('details', { id: 'ts-means' }, element('summary', { text: TEXT.meansTable }), part.means);
   part.table = namedFold('ts-table', TEXT.table, note(TEXT.tableNote),
     element('div', { class: 'ts-row' }, sizes.label, element('label', { class: 'ts-label', for: 'ts-distance' }, element('span', { text: TEXT.distancePick }), distancePick)),
-    part.tableBox, part.tableSaid, part.formula, part.tableFiles);
+    part.tableSaid, part.tableRows.root, part.formula);
   part.table.hidden = true;
   const switches = element('div', { class: 'ts-row', role: 'group', 'aria-label': TEXT.terms });
   const scopes = element('div', { class: 'ts-row', role: 'radiogroup', 'aria-label': TEXT.where });
@@ -131,7 +126,7 @@ export async function buildPage(root, { set, attempt, switchOff }) {
   part.results.append(
     element('section', { class: 'card', id: 'ts-parts' }, element('div', { class: 'ts-row' }, layer.label, head.label, stream.label), switchRow, part.maps, part.cell, part.otherRow, part.long, part.windowRow, part.rowDetails), part.plain,
     namedFold('ts-prediction', TEXT.prediction, gap.label, part.said, part.prediction),
-    namedFold('ts-distances', TEXT.distance, note(TEXT.distanceNote), reach.label, part.legend, part.distance, part.distanceSaid, part.edges, part.far, part.meansDetails, part.distanceFiles),
+    namedFold('ts-distances', TEXT.distance, note(TEXT.distanceNote), reach.label, part.distance.root, part.edges, part.far),
     namedFold('ts-decoder', TEXT.decoder, part.decoderNote, part.decoder, part.decoderWarn), namedFold('ts-about', t`What this shows`, element('p', { class: 'lab-about', text: TEXT.intro }), part.scale, part.unseen, part.check), namedFold('ts-files', t`Files and code`, part.files));
   root.replaceChildren(element('div', { class: 'ts' },
     labHead(TEXT.title, element('div', { class: 'ts-row', role: 'group', 'aria-label': TEXT.tries }, element('span', { class: 'ts-note', text: TEXT.attempt }),

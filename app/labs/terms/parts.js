@@ -5,7 +5,7 @@ export const NAMES = texts({
   content: 'content to content', c2p: 'content to position', p2c: 'position to content', position: 'content to position', segment: 'content to segment',
 });
 const TEXT = texts({
-  product: 'q·k: contents and positions together', word: 'Word', now: 'Now', before: 'Before', after: 'After', own: 'the word of the text', key: 'Looks at', distance: 'Distance', score: 'score', pairs: 'Number of pairs', unseen: 'not seen',
+  product: 'q·k: contents and positions together', word: 'Word', now: 'Now', before: 'Before', after: 'After', own: 'the word of the text', key: 'Looks at', distance: 'Distance', score: 'score', unseen: 'not seen',
   token: 'Token', variants: { decoder: 'Decoder with positions', no_positions: 'Decoder without positions', no_decoder: 'No decoder' },
   family: 'Family', terms: 'Terms of the score', places: 'Where positions are',
   families: [
@@ -75,28 +75,22 @@ export function rowTable(answer, maps, row) {
       changed ? share(maps.before, column) : null))));
 }
 
-export function meansTable(answer) {
-  return element('table', {}, head(TEXT.distance, TEXT.pairs, ...answer.names.map((name) => nameOf(answer, name))),
-    element('tbody', {}, ...answer.distances.map(([distance, pairs, ...means]) => element('tr', {},
-      element('th', { scope: 'row', text: whole(distance) }), element('td', { text: pairs }), ...means.map((mean) => element('td', { text: number(mean) }))))));
-}
-
 export function familyTable() {
   return element('table', { class: 'ts-families' }, head(TEXT.family, TEXT.terms, TEXT.places),
     element('tbody', {}, ...TEXT.families.map((rest, n) => element('tr', {}, element('th', { scope: 'row', text: FAMILIES[n] }),
       ...rest.map((text) => element('td', { text }))))));
 }
 
-/** The distances as rows of a file: means of the pairs of this text, then what the tables would give. */
-export function distanceRows({ names, distances, curves }, reach) {
-  const known = new Map(distances.map((row) => [row[0], row.slice(1)]));
-  const drawn = ['c2p', 'p2c'].filter((name) => curves?.[name]);
-  const all = drawn.length ? Array.from({ length: 2 * reach + 1 }, (_, n) => n - reach) : [...known.keys()].sort((a, b) => a - b);
-  return [
-    ['distance', 'pairs', ...names.map((name) => `mean_${name}`), ...drawn.map((name) => `table_${name}`)],
-    ...all.map((distance) => [distance, ...(known.get(distance) ?? [0, ...names.map(() => '')]), ...drawn.map((name) => curves[name][distance + reach])]),
-  ];
-}
+// In the maps and in the numbers below them; the chart of distances has the same ones.
+export const COLOURS = { content: '--ink-soft', c2p: '--model', p2c: '--hidden-mark', position: '--model', segment: '--random-mark' };
 
-/** The row of the table for every distance, as rows of a file. */
-export const tableRows = ({ rows, reach }) => [['distance', 'row'], ...rows.map((row, n) => [n - reach, row])];
+/** "distance 200 reads row 409, as do 198 to 203" in the page's language. */
+export function sayRow({ rows, reach }, wanted) {
+  const distance = Math.max(-reach, Math.min(reach, wanted));
+  const row = rows[distance + reach];
+  let [low, high] = [distance, distance];
+  while (low > -reach && rows[low - 1 + reach] === row) low -= 1;
+  while (high < reach && rows[high + 1 + reach] === row) high += 1;
+  if (low === high) return t`Distance ${whole(distance)} reads row ${row}, and no other distance does.`;
+  return t`Distance ${whole(distance)} reads row ${row}, as every distance from ${whole(low)} to ${whole(high)} does.`;
+}

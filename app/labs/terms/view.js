@@ -1,9 +1,7 @@
 // The Terms tab: a head's score taken apart, terms switched off, distances, the mask decoder.
-import { titledSvg } from '../../parts/export.js';
-import { makeCode, makeFiles, makeSaver, wholeOr } from '../../parts/lab-files.js';
-import { COLOURS, distanceChart, legend, sayRow, tableChart } from './chart.js';
+import { makeCode, makeSaver, wholeOr } from '../../parts/lab-files.js';
 import { createMaps, numbers } from './maps.js';
-import { NAMES, chances, distanceRows, meansTable, nameOf, number, rowTable, tableRows, verdicts, whole } from './parts.js';
+import { NAMES, chances, nameOf, rowTable, sayRow, verdicts, whole } from './parts.js';
 import { TEXT, TRY, buildPage, sumOf } from './page.js';
 
 const { element, format, sentence, change, onSentence, question, asker, write, t, message } = window.Cloze;
@@ -52,21 +50,7 @@ export async function mount(view) {
     return data.rev;
   }, (text) => fail(text));
   part.files.append(...saver.buttons, code.root);
-  const drawn = (box, words) => () => box.firstElementChild && titledSvg(box.firstElementChild, words());
-  // What the page says around the charts goes into their files: title, model and head, legend.
-  const distanceWords = () => ({
-    title: TEXT.distance,
-    lines: [[answer.reader, t`Layer ${answer.layer + 1}`, t`Head ${answer.head + 1}`, ...(answer.streams.length > 1 ? [TEXT.streams[answer.stream]] : [])].join(' · '),
-      sentence.text.length > 90 ? `${[...sentence.text].slice(0, 90).join('')}…` : sentence.text,
-      ...(answer.curves ? [TEXT.filesNote] : [])],
-    keys: answer.names.map((name) => ({
-      text: nameOf(answer, name), colour: getComputedStyle(document.body).getPropertyValue(COLOURS[name]).trim(), square: name === 'p2c' || name === 'segment',
-    })),
-  });
-  const tableWords = () => ({ title: TEXT.table, lines: [`${table.size} · ${sizeSaid()}`, TEXT.tableFileNote] });
   const sizeSaid = () => t`${table.count} rows. Each distance from ${whole(table.exact[0])} to ${whole(table.exact[1])} has a row of its own.`;
-  part.distanceFiles.replaceChildren(makeFiles('ts-distance', { csv: () => distanceRows(answer, state.reach), svg: drawn(part.distance, distanceWords), name: () => 'cloze-terms-distances' }));
-  part.tableFiles.replaceChildren(makeFiles('ts-table', { csv: () => tableRows(table), svg: drawn(part.tableBox, tableWords), name: () => 'cloze-terms-table' }));
 
   function fail(text, stop = false) {
     part.problem.hidden = !text;
@@ -209,16 +193,7 @@ export async function mount(view) {
 
   function drawDistances() {
     const { names, distances, curves } = answer;
-    part.means.replaceChildren(...(part.meansDetails.open ? [meansTable(answer)] : []));
-    const known = new Map(distances.map((each) => [each[0], each]));
-    distanceChart(part.distance, { names, means: distances, curves, reach: state.reach }, TEXT.distanceChart, (distance) => {
-      const found = known.get(distance);
-      const parts = names.flatMap((name, n) => (found ? [`${nameOf(answer, name)} ${number(found[n + 2])}`] : []));
-      for (const name of ['c2p', 'p2c']) if (curves?.[name] && !found) parts.push(`${NAMES[name]} ${number(curves[name][distance + state.reach])}`);
-      const pairs = found ? t`Distance ${whole(distance)}, ${found[1]} pairs here:` : t`Distance ${whole(distance)}, no pair here:`;
-      part.distanceSaid.textContent = `${pairs} ${parts.join('; ')}`;
-    });
-    part.legend.replaceChildren(legend(names, (name) => nameOf(answer, name)));
+    part.distance.show(answer.figure);
     const wide = Math.max(...distances.map(([distance]) => Math.abs(distance)), 0);
     part.edges.textContent = curves
       ? [t`Each distance from ${whole(curves.exact[0])} to ${whole(curves.exact[1])} has a row of its own; beyond, several share one.`,
@@ -226,7 +201,6 @@ export async function mount(view) {
       : names.includes('position') ? TEXT.sinusoids : TEXT.noTable;
     part.far.hidden = !curves || wide >= state.reach;
   }
-  part.meansDetails.addEventListener('toggle', () => answer && drawDistances());
 
   function drawDecoder() {
     const { decoder } = answer;
@@ -290,11 +264,8 @@ export async function mount(view) {
       part.sizes.replaceChildren(...found.sizes.map((name) => element('option', { value: name, text: name })));
       part.sizes.value = found.size;
       part.formula.textContent = found.formula;
-      const go = tableChart(part.tableBox, found, TEXT.tableChart, (distance) => {
-        part.tableSaid.textContent = sayRow(found, distance);
-        part.distancePick.value = distance;
-      });
-      part.distancePick.onchange = () => go(Math.trunc(Number(part.distancePick.value)) || 0);
+      part.tableRows.show(found.figure);
+      part.distancePick.onchange = () => { part.tableSaid.textContent = sayRow(found, Math.trunc(Number(part.distancePick.value)) || 0); };
       part.tableSaid.textContent = sizeSaid();
       return;
     }
