@@ -91,14 +91,7 @@ export function titledDrawing(inner, { width, height, title, lines = [], keys = 
   return new XMLSerializer().serializeToString(drawing);
 }
 
-/** The same around a drawing of the page, with what style sheets make of it written into it. */
-export function titledSvg(svg, words) {
-  const inner = new DOMParser().parseFromString(drawnSvg(svg), SVG).documentElement;
-  const [width, height] = ['width', 'height'].map((name) => Number(svg.getAttribute(name)));
-  return titledDrawing(document.importNode(inner, true), { ...words, width, height });
-}
-
-/** And around a canvas, `ratio` of whose pixels are one unit of the drawing. */
+/** The same around a canvas, `ratio` of whose pixels are one unit of the drawing. */
 export function titledCanvas(canvas, ratio, words) {
   const [width, height] = [canvas.width / ratio, canvas.height / ratio];
   const image = node('image', { width, height, href: canvas.toDataURL('image/png') });

@@ -72,9 +72,9 @@ new MutationObserver(() => { for (const draw of drawers) draw(); }).observe(docu
 /** name: of saved files. onPick({ curve, point, x, y, customdata }): a mark was clicked. */
 export function makeFigure({ name = 'figure', onPick = null } = {}) {
   const plot = element('div', { class: 'figure-plot', role: 'group' });
-  const problem = element('p', { class: 'problem', role: 'status', hidden: true, text: TEXT.failed });
+  const problem = element('p', { class: 'problem', role: 'status', text: TEXT.failed });
   const twin = makeTwin(name);
-  const root = element('figure', { class: 'figure', hidden: true }, plot, problem, twin.root);
+  const root = element('figure', { class: 'figure', hidden: true }, plot, twin.root);
   let payload = null;
   let found = null;
   let drawnTheme = null;
@@ -102,9 +102,9 @@ export function makeFigure({ name = 'figure', onPick = null } = {}) {
     if (!payload || payload === drawing || root.offsetParent === null) return;
     const mine = payload;
     drawing = mine;
-    try { found = await plotly(); } catch { problem.hidden = false; return; } finally { if (drawing === mine) drawing = null; }
+    try { found = await plotly(); } catch { plot.after(problem); return; } finally { if (drawing === mine) drawing = null; }
     if (mine !== payload || !root.isConnected) return;
-    problem.hidden = true;
+    problem.remove();
     drawnTheme = dark() ? 'dark' : 'light';
     const { data, layout } = dressed(payload, found, drawnTheme);
     // A finger scrolls the page; it does not draw a zoom box.

@@ -1,6 +1,7 @@
 """The page at its edges: without a server, words that no model knows, letters from the right."""
 
 import json
+import re
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -134,10 +135,9 @@ def test_files_stand_alone(cloze, tmp_path):
     assert save(table).startswith("\ufeffposition,")
     cloze.page.click("#lab-layers > summary")
     cloze.page.wait_for_selector('.view-mask-layers[data-state="ready"]')
-    drawing = save(cloze.page.locator("#lab-layers .save-svg"))
-    assert "Rank after every layer</text>" in drawing
-    assert "bert-mini \u00b7 The capital of" in drawing
-    assert "pieces, 1 at the top" in drawing
+    cloze.numbers("#lab-layers")
+    drawing = save(cloze.page.locator("#lab-layers [data-title='Save as SVG']"))
+    assert "bert-mini: The capital of" in drawing, re.findall(r">([^<]*)</text", drawing)
     assert "best after the last layer" in drawing
     # The vocabulary has no piece for the word of the gap, so it has no line either.
     assert "the word of your sentence" not in drawing

@@ -131,7 +131,7 @@ def test_edits_neighbours_and_files(tab):
     assert "“zebra” stands in 0" in page.inner_text(f"{ROOT} .problem")
     page.click(f'{ROOT} [data-try="spring"]')
     settle(page)
-    assert page.locator(f"{ROOT} .problem").first.is_hidden()
+    assert page.locator(f"{ROOT} .problem").is_hidden()
 
 
 def test_a_link_restores_the_lab(tab, visit):

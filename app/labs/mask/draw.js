@@ -1,5 +1,5 @@
 // What the Mask tab's sections show. Numbers come from Python as natural logarithms.
-import { chart, chartFile } from './chart.js';
+import { makeFigure } from '../../parts/figure.js';
 import { sightGrid } from './sight.js';
 
 const { element, format, t, texts, message: say, listed, modelTitle } = window.Cloze;
@@ -115,10 +115,9 @@ function drawWord({ words, own }) {
 
 // --- layer by layer -------------------------------------------------------------------------------
 
-const LINES = texts({ best: 'first at the end', second: 'second at the end', own: 'your sentence', rival: 'your rival' });
 const numbered = (name) => /^\d/.test(name);
 
-/** What Python calls a layer ("input", "3", "decoder 1") on the axis of the chart. */
+/** What Python calls a layer ("input", "3", "decoder 1") in words. */
 function tick(name) {
   if (name === 'input') return t`input`;
   return name.startsWith('decoder ') ? t`decoder ${name.slice(8)}` : name;
@@ -133,18 +132,16 @@ function settled(word, ranks, names) {
   return t`“${word}” is first from ${layerName(names[first])} on.`;
 }
 
-function drawLayers({ names, lines, best, note, notes, vocabulary }, { width }) {
+let ranks = null;
+
+function drawLayers({ names, lines, note, notes, figure }) {
   const top = lines.find(({ kinds }) => kinds.includes('best'));
-  const rows = lines.map((line) => element('tr', { 'data-piece': line.piece },
-    element('th', { scope: 'row' }, element('bdi', { text: line.word }), element('small', { text: listed(line.kinds.map((kind) => LINES[kind])) })),
-    ...line.ranks.map((rank, n) => element('td', { class: 'lab-number', title: format.exact(line.probabilities[n]), text: format.count(rank) }))));
-  rows.push(element('tr', { class: 'lab-tops' }, element('th', { scope: 'row', text: t`Best word there` }),
-    ...best.map(([candidate]) => element('td', { title: format.exact(candidate.probability) }, element('bdi', { text: candidate.display })))));
+  ranks ??= makeFigure({ name: 'cloze-layers' });
+  ranks.show(figure);
   return [
     element('p', { class: 'summary', role: 'status', text: settled(top.word, top.ranks, names) }),
     note ? element('p', { class: 'lab-note', text: say(note) }) : null,
-    chart({ names: names.map(tick), lines, vocabulary, width }),
-    table(t`Rank after every layer`, [t`Word`, ...names.map(layerName)], rows, 'lab-wide'),
+    ranks.root,
     ...notes.map((text) => element('p', { class: 'lab-small', text: say(text) })),
     element('p', { class: 'lab-small', text: t`The head learnt to read the last layer only. A low rank early on means that the head cannot read the word there, not that nothing in the layer points to it.` }),
   ].filter(Boolean);
@@ -252,7 +249,7 @@ export const LABS = {
   },
   layers: {
     intro: t`The model’s own head reads the gap after every layer. Rank 1 is at the top; follow the answer and its rivals upwards.`,
-    words: t`Rivals`, needsGap: true, empty, draw: drawLayers, picture: chartFile,
+    words: t`Rivals`, needsGap: true, empty, draw: drawLayers,
     tries: [
       { name: t`Paris`, text: 'The capital of France is Paris.', hide: ['Paris'], rivals: ['london', 'cat'] },
       { name: t`Snow`, text: 'In winter the lake is covered with snow.', hide: ['snow'], rivals: ['ice', 'sand'] },

@@ -20,12 +20,12 @@ from core_models import InputError
 SCRIPTS = ("labs/mask/guess.js", "labs/mask/predictions.js", "labs/mask/index.js")
 """The lab that the page opens with is drawn at once."""
 SECTIONS = {
+    "models": mask_models.models,
     "together": mask_sections.together,
     "word": mask_sections.word,
     "layers": mask_sections.layers,
-    "models": mask_models.models,
 }
-"""Closed at first and asked only while open; drawn by mask-labs.js."""
+"""Closed at first and asked only while open; drawn by sections.js."""
 
 
 class Controls(NamedTuple):

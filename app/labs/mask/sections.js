@@ -9,25 +9,24 @@ const MIXED = t`Here every marked word is hidden, also those that were replaced 
 /** Words that were typed with commas between them. */
 const split = (text) => [...new Set(text.split(/[,，;、\n]/).map((word) => word.trim()).filter(Boolean))];
 
-function makeFoot(name, state, output) {
+function makeFoot(name, state) {
   const lines = element('pre', { class: 'code', tabindex: '0' });
   const copy = element('button', { type: 'button', class: 'quiet outlined', text: t`Copy` });
   copy.addEventListener('click', async () => {
     copy.textContent = await copyText(lines.textContent, lines) ? t`Copied` : t`Press Ctrl+C`;
     setTimeout(() => { copy.textContent = t`Copy`; }, 2000);
   });
-  const picture = () => (LABS[name].picture ? LABS[name].picture(output, state.answer) : state.answer.svg);
   const csv = element('button', {
     type: 'button', class: 'quiet outlined save-csv', text: t`Save as CSV`,
     onclick: () => download(`cloze-${name}.csv`, state.answer.csv, 'text/csv;charset=utf-8'),
   });
   const svg = element('button', {
     type: 'button', class: 'quiet outlined save-svg', text: t`Save as SVG`,
-    onclick: () => downloadDrawing(`cloze-${name}.svg`, picture()),
+    onclick: () => downloadDrawing(`cloze-${name}.svg`, state.answer.svg),
   });
   const png = element('button', {
     type: 'button', class: 'quiet outlined save-png', text: t`Save as PNG`,
-    onclick: () => downloadPicture(`cloze-${name}.png`, picture()),
+    onclick: () => downloadPicture(`cloze-${name}.png`, state.answer.svg),
   });
   const root = element('div', { class: 'lab-foot', hidden: true },
     element('details', {}, element('summary', { text: t`The code that recomputes this` }), lines, copy), svg, png, csv);
@@ -36,7 +35,7 @@ function makeFoot(name, state, output) {
     update(answer) {
       root.hidden = false;
       lines.textContent = answer.code;
-      svg.hidden = !LABS[name].picture && !answer.svg;
+      svg.hidden = !answer.svg;
       png.hidden = svg.hidden;
     },
   };
@@ -90,7 +89,7 @@ export async function mount(view, lab, body, name) {
     ...(state.models === null ? {} : { models: state.models }),
   } : {});
   const chooser = makeChooser(() => ask(), state);
-  const foot = makeFoot(name, state, output);
+  const foot = makeFoot(name, state);
   const tries = kind.tries.map((entry) => element('button', {
     type: 'button', class: 'quiet outlined lab-try', text: entry.name, onclick: () => tryOut(entry),
   }));
@@ -159,7 +158,6 @@ export async function mount(view, lab, body, name) {
   function draw() {
     const mixed = [...sentence.marks.values()].some((mark) => mark.case !== 'mask');
     output.replaceChildren(...kind.draw(state.answer, {
-      width: output.clientWidth || 320,
       choose(models) { state.models = models; ask(); },
     }), ...(mixed ? [element('p', { class: 'lab-small', text: MIXED })] : []));
   }
@@ -183,14 +181,6 @@ export async function mount(view, lab, body, name) {
     view.root.dataset.state = 'ready';
   });
 
-  if (kind.picture) {
-    let width = 0;
-    new ResizeObserver(() => {
-      if (!state.answer || output.hidden || output.clientWidth === width || !output.clientWidth) return;
-      width = output.clientWidth;
-      draw();
-    }).observe(output);
-  }
   lab.addEventListener('toggle', () => { remember(); look(); });
   onSentence(view, look);
   look();

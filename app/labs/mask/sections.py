@@ -4,12 +4,14 @@ Each answer is plain values for the page, with the table (``csv``) and the lines
 (``code``). The work is done on the model thread, one piece at a time.
 """
 
+import textwrap
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from app.labs.mask.pictures import together_svg, word_svg
 from app.labs.mask.scene import Scene, check_fills, no_piece, read
+from app.parts.figure import drawn
 from app.serving.ask import clean_words, read_revision
 from app.serving.session import Session
 from core_models import InputError
@@ -19,7 +21,9 @@ from core_models.prediction import (
     score_words,
 )
 from core_models.prediction.gaps import GIVEN, WAYS, Gaps
+from viz.layers import Line, ranks
 from viz.records import records_csv
+from viz.svg import Wording
 
 WIDTH = 5
 """Fillings that a beam keeps and shows."""
@@ -173,13 +177,17 @@ async def layers(session: Session, question: Mapping[str, Any]) -> dict[str, Any
         "gaps": at,
         "at": position,
         "note": result.note,
-        "vocabulary": scene.model.tokenizer.vocabulary,
         "names": names,
-        "best": [
-            [candidate.to_json() for candidate in row.prediction.candidates]
-            for row in result.layers
-        ],
         "lines": lines,
+        "figure": drawn(
+            ranks(
+                [_line(line) for line in lines],
+                [_layer_wording(name) for name in names],
+                [row.prediction.candidates[0].display for row in result.layers],
+                vocabulary=scene.model.tokenizer.vocabulary,
+                title=Wording("{0}: {1}", scene.ask.model, _with_gaps(scene, position)),
+            )
+        ),
         "notes": [
             *map(no_piece, unknown),
             *(entry.note for entry in result.layers[-1].prediction.watched if entry.note),
@@ -195,6 +203,30 @@ async def layers(session: Session, question: Mapping[str, Any]) -> dict[str, Any
             ],
         ),
     }
+
+
+def _with_gaps(scene: Scene, position: int) -> str:
+    """The text with [?] for the gap that is looked at, and [MASK] for others."""
+    hidden = set(scene.hidden)
+    words = [
+        "[?]" if n == position else "[MASK]" if n in hidden else token.text
+        for n, token in enumerate(scene.tokens)
+        if not token.special
+    ]
+    return textwrap.shorten(" ".join(words), 90, placeholder=" …")
+
+
+def _line(line: Mapping[str, Any]) -> Line:
+    kind = next(kind for kind in ("own", "best", "rival", "second") if kind in line["kinds"])
+    ranks, chances = line["ranks"], line["probabilities"]
+    return Line(word=line["word"], kind=kind, ranks=ranks, probabilities=chances)
+
+
+def _layer_wording(name: str) -> str:
+    if name == "input":
+        return Wording("input")
+    _, _, number = name.partition(" ")
+    return Wording("decoder {0}", number) if number else name
 
 
 def _lines(predictions: Sequence[Any], asked: int, *, own: bool) -> list[dict[str, Any]]:
