@@ -1,11 +1,14 @@
-"""Probabilities of two texts by topic and order, as a self-contained SVG."""
+"""Probabilities of two texts by topic and order, as a self-contained SVG; scores over many."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from viz.svg import LINE, MONO, SOFT, TRACK, document, shorten, text_width, write
+import plotly.graph_objects as go
+
+from viz.figure import colour, finish, plain, series
+from viz.svg import LINE, MONO, SOFT, TRACK, Wording, document, shorten, text_width, write
 from viz.words import percent
 
 WIDTH = 620
@@ -91,3 +94,70 @@ def _cell(chance: float, x: float, y: float) -> list[str]:
         f'<path d="M{x + 12 + BAR / 2:.1f} {y + 41:.1f}v18" stroke="{SOFT}" '
         'stroke-dasharray="3 2"/>',
     ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Count:
+    """How often something was so, of all examples."""
+
+    of_all: float
+    """Ties count half."""
+    said: str
+    """The number as people read it."""
+    right: str = ""
+    """What would be right; "" where that is in the picture."""
+
+
+def scores(
+    judges: Mapping[str, Sequence[Count]], cases: Sequence[str], *, examples: int, title: str
+) -> go.Figure:
+    """A group of bars for each case: how often each judge says so.
+
+    Args:
+        judges: A count for each case, by who judges.
+        cases: What is judged.
+        examples: How many of each case.
+        title: What is counted.
+
+    Raises:
+        ValueError: A judge has not a count for each case.
+    """
+    figure = go.Figure()
+    rights = any(count.right for counts in judges.values() for count in counts)
+    for index, (name, counts) in enumerate(judges.items()):
+        if len(counts) != len(cases):
+            raise ValueError(f"{name} needs a count for each of {len(cases)} cases")
+        figure.add_bar(
+            x=list(cases),
+            y=[count.of_all for count in counts],
+            name=name if isinstance(name, Wording) else plain(name),
+            marker={"color": series(index)},
+            customdata=[[count.said, count.right] for count in counts],
+            hovertemplate="%{fullData.name}<br>%{customdata[0]}<br>%{customdata[1]}<extra></extra>",
+            showlegend=True,
+        )
+    figure.add_hline(examples / 2, line={"color": colour("grey"), "dash": "dot", "width": 1})
+    figure.update_layout(barmode="group")
+    figure.update_xaxes(type="category")
+    figure.update_yaxes(range=[0, examples])
+    rows: list[list[str | int | float | None]] = [
+        [name, case, count.of_all, count.said, *([count.right] if rights else [])]
+        for name, counts in judges.items()
+        for case, count in zip(cases, counts, strict=True)
+    ]
+    return finish(
+        figure,
+        title,
+        alt=Wording("{0} examples, each judged by {1}.", examples, ", ".join(judges)),
+        columns=[
+            Wording("Judge"),
+            Wording("Pair"),
+            Wording("Times"),
+            Wording("In words"),
+            *([Wording("What would be right")] if rights else []),
+        ],
+        rows=rows,
+        height=340,
+        revision=str(title),
+        y=Wording("Times of {0}", examples),
+    )

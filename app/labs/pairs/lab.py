@@ -10,18 +10,20 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import gradio as gr
+import plotly.graph_objects as go
 
 import core_models as cm
 from app.labs.forge.answers import loadable
 from app.labs.pairs import answers as pairs
 from app.page.sentence import Shared
+from app.parts.figure import drawn
 from app.parts.files import file_answer, read_file_kind
 from app.parts.views import listen, view
 from app.serving.ask import clean_name, read_revision, whole_number
 from app.serving.session import Session
 from core_models import InputError
 from core_models.evaluation.language import language_of
-from viz.pairs import Square, squares_svg
+from viz.pairs import Count, Square, scores, squares_svg
 from viz.records import records_csv
 from viz.svg import Wording
 
@@ -29,6 +31,7 @@ CELLS = ("same_right", "same_wrong", "other_right", "other_wrong")
 
 YES = {"next": Wording("next"), "in order": Wording("in order")}
 """The first label of each head."""
+LABELS = {"next_sentence": YES["next"], "sentence_order": YES["in order"]}
 
 
 class Controls(NamedTuple):
@@ -135,8 +138,80 @@ async def measure(session: Session, question: Mapping[str, Any]) -> dict[str, An
         "counts": counts,
         "asked": asked,
         "constant": [head for head in readers if pairs.constant(yes[head], asked)],
-        "wins": {judge: pairs.wins(each) for judge, each in said.items()},
+        "wins": (won := {judge: pairs.wins(each) for judge, each in said.items()}),
+        "figures": {
+            "said": drawn(said_figure(counts, answering)) if counts else None,
+            "wins": drawn(wins_figure(won, answering, name)),
+        },
     }
+
+
+KINDS = {
+    "next": Wording("Real next"),
+    "swapped": Wording("Swapped"),
+    "same": Wording("Same topic"),
+    "other": Wording("Random"),
+}
+HEADS = {"next_sentence": Wording("Next sentence"), "sentence_order": Wording("Sentence order")}
+RIGHT = {
+    True: Wording("right: every time"),
+    False: Wording("right: never"),
+    None: Wording("no such pair in its training"),
+}
+SHOULD: dict[str, dict[str, bool | None]] = {
+    "next_sentence": {"next": True, "swapped": None, "same": None, "other": False},
+    "sentence_order": {"next": True, "swapped": False, "same": None, "other": None},
+}
+"""Whether a head should say yes to a kind of pair; None = it was never taught."""
+ABOVE = {
+    "other": Wording("True pair above the random one"),
+    "same": Wording("True pair above one of the same topic"),
+    "swapped": Wording("True pair above the swapped one"),
+}
+COSINES = {"cls": Wording("Cosine of [CLS]"), "mean": Wording("Cosine of the means")}
+
+
+def said_figure(
+    counts: Mapping[str, Mapping[str, int]], answering: Mapping[str, str | None]
+) -> go.Figure:
+    """How often each head says yes to each kind of pair."""
+    examples = pairs.MEASURED
+    judges = {
+        Wording("{0} says “{1}”", answering[head], LABELS[head]): [
+            Count(
+                of_all=found[kind],
+                said=Wording("{0} of {1}", found[kind], examples),
+                right=RIGHT[SHOULD[head][kind]],
+            )
+            for kind in KINDS
+        ]
+        for head, found in counts.items()
+    }
+    title = Wording("{0} examples of the Primer: how often each head says yes", examples)
+    return scores(judges, list(KINDS.values()), examples=examples, title=title)
+
+
+def wins_figure(
+    wins: Mapping[str, Mapping[str, Mapping[str, int]]],
+    answering: Mapping[str, str | None],
+    name: str,
+) -> go.Figure:
+    """How often the true pair scores above another: texts read together, and read alone."""
+    examples = pairs.MEASURED
+
+    def count(won: int, tied: int) -> Count:
+        said = Wording("{0} of {1}", won, examples)
+        ties = Wording("{0} of {1}, {2} ties", won, examples, tied)
+        return Count(of_all=won + tied / 2, said=ties if tied else said)
+
+    judges = {
+        Wording("{0} ({1})", (HEADS | COSINES)[judge], answering.get(judge) or name): [
+            count(found[kind]["won"], found[kind]["tied"]) for kind in ABOVE
+        ]
+        for judge, found in wins.items()
+    }
+    title = Wording("The same {0} examples, read together and read alone", examples)
+    return scores(judges, list(ABOVE.values()), examples=examples, title=title)
 
 
 async def export(session: Session, question: Mapping[str, Any]) -> dict[str, Any]:

@@ -18,18 +18,8 @@ export const EXPECTED = texts({
   same: 'Neither head was trained on such pairs, so no answer is right or wrong. A next-sentence head often goes by the topic and says “next”.',
   other: 'Right is “random” for a next-sentence head. A sentence-order head never saw such a pair, so its answer says nothing.',
 });
-// Whether a head should say yes to a kind of pair; null = it was never taught, so nothing is right.
-const SHOULD = {
-  next_sentence: { next: true, swapped: null, same: null, other: false },
-  sentence_order: { next: true, swapped: false, same: null, other: null },
-};
 const TEXT = texts({
   mean: 'Mean', blind: 'This model reads from left to right: its first piece sees nothing of the text.',
-  second: 'The second text is', untaught: 'no such pair in its training', never: 'right: never', always: 'right: every time',
-  judge: 'Judge', reads: 'How it reads', cross: 'both texts at once', bi: 'each text alone',
-  above: { other: 'True pair above the random one', same: 'True pair above one of the same topic', swapped: 'True pair above the swapped one' },
-  bi_cls: 'Cosine of [CLS]', bi_mean: 'Cosine of the means',
-  legend: 'A coin would win half of them. The cosine is the same both ways round, so it always ties with the swapped pair.',
 });
 
 export function bar(value, kind = '') {
@@ -47,51 +37,14 @@ export function cosines(answer) {
   return [line('cls', '[CLS]', pair.cls, other.cls), line('mean', TEXT.mean, pair.mean, other.mean)];
 }
 
-/** What a judge that answers always the same is worth. */
-function constantNote(answer, head) {
+/** What judges that answer always the same are worth. */
+export const constantNotes = (answer) => answer.constant.map((head) => {
   const said = Object.values(answer.counts[head]).reduce((sum, count) => sum + count, 0);
   const mostly = said > answer.asked / 2;
   const { yes, no } = HEADS[head];
   return element('p', { class: 'pr-small pr-held', 'data-constant': head, 'data-guesses': true,
     text: t`${answer.answering[head]} says “${mostly ? yes : no}” to ${mostly ? said : answer.asked - said} of ${answer.asked} pairs: this judge always answers the same. It was trained too little, so its answers say nothing.` });
-}
-
-export function measuredTable(answer) {
-  const heads = Object.keys(answer.counts);
-  const should = { true: TEXT.always, false: TEXT.never, null: TEXT.untaught };
-  return element('div', {}, ...answer.constant.map((head) => constantNote(answer, head)), element('table', { class: 'pr-measured' },
-    element('caption', { text: t`${answer.examples} examples of the Primer: how often each head says yes. This is no count of right answers; what would be right stands below each bar.` }),
-    element('thead', {}, element('tr', {}, element('th', { scope: 'col', text: TEXT.second }),
-      ...heads.map((head) => element('th', { scope: 'col', text: t`${answer.answering[head]} says “${HEADS[head].yes}”` })))),
-    element('tbody', {}, ...Object.entries(KINDS).map(([kind, [name, meaning]]) => element('tr', { 'data-kind': kind },
-      element('th', { scope: 'row', title: meaning, text: name }),
-      ...heads.map((head) => element('td', { 'data-head': head },
-        element('span', { class: 'pr-chance', text: t`“${HEADS[head].yes}” ${answer.counts[head][kind]} times of ${answer.examples}` }),
-        bar(answer.counts[head][kind] / answer.examples), element('span', { class: 'pr-tiny', text: should[SHOULD[head][kind]] }))))))));
-}
-
-/** A cross-encoder against a bi-encoder: how often the true pair scores above another one of the same example. */
-export function alikeTable(answer) {
-  const kinds = ['other', 'same', 'swapped'];
-  const rows = Object.entries(answer.wins).map(([judge, found]) => {
-    const head = HEADS[judge];
-    const who = head ? t`${head.title} (${answer.answering[judge]})` : t`${judge === 'cls' ? TEXT.bi_cls : TEXT.bi_mean} (${answer.model})`;
-    return element('tr', { 'data-judge': judge },
-      element('th', { scope: 'row', text: who }), element('td', { text: head ? TEXT.cross : TEXT.bi }),
-      ...kinds.map((kind) => {
-        const { won, tied } = found[kind];
-        return element('td', { 'data-against': kind, 'data-won': won, 'data-tied': tied },
-          element('span', { class: 'pr-chance', text: tied ? t`${won} of ${answer.examples}, ${tied} ties` : t`${won} of ${answer.examples}` }),
-          bar((won + tied / 2) / answer.examples, 'half'));
-      }));
-  });
-  return element('div', { class: 'pr-scroll', tabindex: '0', role: 'region', 'aria-label': t`A cross-encoder against a bi-encoder` },
-    element('table', { class: 'pr-measured pr-wins' },
-      element('caption', { text: t`The same ${answer.examples} examples, read together and read alone` }),
-      element('thead', {}, element('tr', {}, ...[TEXT.judge, TEXT.reads, ...kinds.map((kind) => TEXT.above[kind])].map((text) => element('th', { scope: 'col', text })))),
-      element('tbody', {}, ...rows)),
-    element('p', { class: 'pr-small', text: TEXT.legend }));
-}
+});
 
 // A change of the probability of yes, in whole sentences: a cost is never below zero.
 const UNCHANGED = 0.0005;

@@ -1,7 +1,8 @@
 // The Pairs tab: two texts under next sentence and sentence order, their cosine, and their input.
 import { about, fold, labHead } from '../../parts/layout.js';
 import { makeCode, makeSaver, wholeOr } from '../../parts/lab-files.js';
-import { EXPECTED, HEADS, KINDS, alikeTable, bar, cosines, effectWords, measuredTable, verdict } from './parts.js';
+import { makeFigure } from '../../parts/figure.js';
+import { EXPECTED, HEADS, KINDS, bar, constantNotes, cosines, effectWords, verdict } from './parts.js';
 
 const { element, format, sentence, onSentence, question, asker, write, t, texts, message, language } = window.Cloze;
 const TEXT = texts({
@@ -13,6 +14,8 @@ const TEXT = texts({
   right: 'first → second', wrong: 'second → first', same: 'Same topic', other: 'Other topic',
   input: 'The input', another: 'Another example', topic: 'Topic or order?', measure: 'Ask about 24 examples', asking: 'Asking…',
   little: 'One pair proves little. The shipped models have read the Primer, so this is how they do on what they know.',
+  counted: 'This is no count of right answers: point at a bar, or open the numbers, to see what would be right.',
+  legend: 'A coin would win half of them. The cosine is the same both ways round, so it always ties with the swapped pair.',
   alike: 'How alike, each read alone?',
   cross: 'The heads above read both texts at once (a cross-encoder). Here each text is read alone and only the vectors meet (a bi-encoder).',
   untrained: 'This model was not trained for similarity: even unrelated texts may look alike, so only differences say anything.',
@@ -130,7 +133,11 @@ export async function mount(view) {
   const said = element('p', { class: 'summary', role: 'status' });
   const aboutTopic = element('p', { class: 'pr-small' });
   const measureButton = element('button', { type: 'button', class: 'quiet outlined', id: 'pr-measure', text: TEXT.measure });
-  const measured = element('div', { id: 'pr-measured' });
+  const notes = element('div');
+  const saidBars = makeFigure({ name: 'cloze-pairs-said' });
+  const wins = makeFigure({ name: 'cloze-pairs-wins' });
+  const measured = element('div', { id: 'pr-measured', hidden: true }, notes, saidBars.root,
+    element('p', { class: 'pr-small', text: TEXT.counted }), element('div', { id: 'pr-wins' }, wins.root), element('p', { class: 'pr-small', text: TEXT.legend }));
   const cosineBox = element('div', { class: 'pr-cosines' });
   const inputBox = element('div');
   const inputNote = element('p', { class: 'pr-small' });
@@ -292,7 +299,11 @@ export async function mount(view) {
       measureButton.disabled = false;
       measureButton.textContent = TEXT.measure;
       fail(message(answer.error));
-      if (!answer.error) measured.replaceChildren(measuredTable(answer), alikeTable(answer));
+      if (answer.error) return;
+      measured.hidden = false;
+      notes.replaceChildren(...constantNotes(answer));
+      saidBars.show(answer.figures.said);
+      wins.show(answer.figures.wins);
     } else if (answer.rev === asked.rev) {
       fail(message(answer.error));
       view.root.dataset.rev = answer.rev;
