@@ -72,6 +72,11 @@ def told(text: str) -> Any:
     return [text.key, *map(told, text.values)] if isinstance(text, Wording) else _legal(text)
 
 
+def untold(parts: Any) -> str:
+    """What `told` was made of: a wording from its key and its values, any other text as it is."""
+    return Wording(parts[0], *map(untold, parts[1:])) if isinstance(parts, list) else str(parts)
+
+
 def shorten(text: str, fits: Callable[[str], bool]) -> str:
     """The beginning of a text that is too long, with an ellipsis; of a wording, its longest value.
 

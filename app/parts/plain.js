@@ -37,14 +37,14 @@ export function tableOf({ caption, columns, rows, messages = [], left_out: more 
     element('tbody', {}, ...rows.map(line))), more ? element('p', { text: TEXT.more }) : null);
 }
 
+/** Save rows of cells. */
+export const saveRows = (name, rows) => download(`${name}.csv`,
+  rows.map((row) => row.map((value) => cell(plain(value))).join(',')).join('\r\n'), 'text/csv;charset=utf-8');
+
 /** A button that saves a table as CSV; `current()` gives it. */
 export const csvButton = (name, current) => element('button', {
   type: 'button', class: 'quiet outlined', text: TEXT.csv,
-  onclick: () => {
-    const { columns, rows } = current();
-    const text = [columns, ...rows].map((row) => row.map((value) => cell(plain(value))).join(',')).join('\r\n');
-    download(`${name}.csv`, text, 'text/csv;charset=utf-8');
-  },
+  onclick: () => { const { columns, rows } = current(); saveRows(name, [columns, ...rows]); },
 });
 
 function mountLine(view, kind) {

@@ -16,6 +16,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from app.runs import charts as run_charts
 from app.runs import export as run_export
 from app.runs import form as run_form
 from app.runs import preview as run_preview
@@ -91,6 +92,27 @@ class RunRoutes:
     async def race(self, request: Request) -> Any:
         """The table and the curves of a race."""
         return await asyncio.to_thread(run_races.live, self.runs, request.path_params["run"])
+
+    async def chart(self, request: Request) -> Any:
+        """The curves of a run or a race; ``with`` names runs to compare with."""
+        query = request.query_params
+        others = [each for each in query.get("with", "").split(",") if each]
+        return await asyncio.to_thread(
+            run_charts.chart,
+            self.reports,
+            request.path_params["run"],
+            others,
+            query.get("what"),
+            query.get("by", "step"),
+        )
+
+    async def names(self, request: Request) -> Any:
+        """What the figures of reports are called."""
+        return run_charts.names()
+
+    async def followed(self, request: Request) -> Any:
+        """The chart of a word over snapshots, from what the page was told of it."""
+        return await asyncio.to_thread(run_charts.followed, await _object(request))
 
     async def result(self, request: Request) -> Any:
         """What a finished fine-tuning was measured at."""
@@ -254,6 +276,9 @@ class RunRoutes:
             Route(f"{PREFIX}/runs", _guarded(self.create), methods=post),
             Route(f"{run}/model.zip", _guarded(self.model, refused=404), methods=get),
             Route(f"{run}/race", _guarded(self.race), methods=get),
+            Route(f"{run}/chart", _guarded(self.chart), methods=get),
+            Route(f"{PREFIX}/names", _guarded(self.names), methods=get),
+            Route(f"{PREFIX}/followed", _guarded(self.followed), methods=post),
             Route(f"{run}/result", _guarded(self.result), methods=get),
             Route(f"{run}/examples", _guarded(self.examples), methods=get),
             Route(f"{run}/try", _guarded(self.try_out), methods=post),

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from app.parts.figure import drawn
 from app.runs import config as run_config
 from app.runs import sources as run_sources
 from app.runs import tables as run_tables
@@ -27,6 +28,7 @@ from core_models.tasks.words import words
 from core_models.training import task_settings
 from core_models.training.folder import read_json
 from core_models.training.task_schema import TaskSettings
+from viz.training import calibration
 
 if TYPE_CHECKING:
     from core_models import Model
@@ -226,6 +228,10 @@ def result(runs: Runs, run: str) -> dict[str, Any]:
     found = read_json(folder.path / "evaluation.json")
     if not found or not run_config.is_task(runs.config(run)):
         raise InputError("This run has no result yet. It is measured when the run finishes.")
+    known = found.get("calibration") or {}
+    if bins := known.get("bins"):
+        rows = [(each["probability"], each["accuracy"], each["count"]) for each in bins]
+        found["figure"] = drawn(calibration(rows, error=known["error"]))
     return found
 
 

@@ -42,12 +42,12 @@ def test_the_mask_tab_in_chinese_on_a_dark_phone_and_a_desktop(visit):
         page.wait_for_function(READY, arg=name)
     cloze.settle()
     assert "spain" in page.locator(".guess").last.inner_text()
-    assert page.locator("#lab-layers .js-plotly-plot").count() == 1
+    page.wait_for_selector("#lab-layers .js-plotly-plot")
     assert "[MASK]" in page.locator(".view-chips").inner_text()
     assert page.evaluate(MISSING) == []
     assert cloze.overflow() <= 0
     look(page, 1280, dark=False)
-    assert page.locator("#lab-layers .js-plotly-plot").count() == 1
+    page.wait_for_selector("#lab-layers .js-plotly-plot")
     assert page.evaluate(MISSING) == []
     assert cloze.overflow() <= 0
     page.fill(".mine-word", "Quizzifying")

@@ -7,7 +7,7 @@ import pytest
 from tests.app.held import BUSY, Held, finished_runs, shown
 from tests.app.test_train_held_out_browser import MASKED
 from tests.app.test_train_page_browser import ROW, answer, change
-from tests.app.train_tab import look_again, open_run, shared
+from tests.app.train_tab import legend, look_again, open_run, shared
 
 TASK = {"kind": "classify", "set": "mood", "main": "accuracy", "baselines": [], "labels": []}
 
@@ -49,7 +49,7 @@ def races(make, cloze):
 def test_a_race_shows_nothing_of_another_race_or_entrant(cloze, races):
     first, second = races
     page = open_run(cloze, first)
-    page.wait_for_selector(".train-race .train-curves .train-svg")
+    cloze.numbers(".train-race .train-curves")
     page.wait_for_selector(".train-race .train-passage")
     # Examples of the entrant before would stand under the name of the one chosen now.
     held = Held(page, r"/examples\?entrant=two")
@@ -70,20 +70,19 @@ def test_a_race_shows_nothing_of_another_race_or_entrant(cloze, races):
     held.end()
     open_run(cloze, second)
     page.get_by_text("The curves start with the first reports.").wait_for()
-    assert not shown(page, ".train-race .train-curves .train-svg")
-    assert not shown(page, ".train-race .train-legend li")
+    assert not shown(page, ".train-race .train-curves")
 
 
 def test_a_run_that_is_gone_elsewhere_ends_the_comparison_and_is_told(cloze, make, runs):
     first, second = make("First"), make("Second")
     page = open_run(cloze, first)
     page.get_by_role("checkbox", name="Compare Second").check()
-    page.wait_for_selector(".train-legend li:nth-child(2)")
+    assert legend(page, 2)[0].startswith("First")
     runs.delete(second)
     look_again(page)
     page.wait_for_selector(f".train-card[data-run='{second}']", state="detached")
     page.wait_for_selector(".train > .problem", state="hidden")
-    assert not shown(page, ".train-legend")
+    page.locator(".legendtext", has_text="Second").wait_for(state="detached")
     runs.delete(first)
     look_again(page)
     told = page.get_by_text(f"There is no run “{first}” here any more.")

@@ -1,6 +1,6 @@
 """Every lab at two sizes, over the shipped models: pictures come first, every name is reached.
 
-The labs are those of the table of places. What a lab still owes stands in `NOT_YET`.
+The labs are those of the table of places.
 """
 
 from contextlib import contextmanager
@@ -17,13 +17,6 @@ FRAME = {"words": 250, "text": 250, "model": 130, "nothing": 130}
 """Most pixels above a lab at the first size, by what it reads."""
 MOST_WORDS, MOST_CONTROLS = 150, 12
 LATEST_TOP, LEAST_SEEN = 460, 0.6
-
-NOT_YET: dict[str, set[str]] = {
-    "picture": {"train"},
-    "words": {"train"},
-    "controls": {"train"},
-}
-"""Labs that do not pass a check yet, by check. A lab that passes must leave the list."""
 
 OPEN = """name => Boolean(document.getElementById(`tab-${name}`)?.offsetParent)"""
 PICTURE = """name => {
@@ -55,17 +48,6 @@ INSIDE = """id => {
   const under = document.elementFromPoint((left + right) / 2, top + 8);
   return width > 0 && left >= 0 && right <= innerWidth && name.contains(under);
 }"""
-
-
-def labs(check: str) -> list:
-    """Every lab for a check; those that owe it fail, and must."""
-    owing = NOT_YET.get(check, set())
-    assert owing <= {lab.name for lab in LABS}
-    reason = "not rebuilt yet"
-    return [
-        pytest.param(lab, marks=pytest.mark.xfail(reason=reason)) if lab.name in owing else lab
-        for lab in LABS
-    ]
 
 
 @pytest.fixture(scope="module")
@@ -104,7 +86,7 @@ def open_lab(cloze: Cloze, name: str) -> None:
     page.evaluate("document.fonts.ready.then(() => scrollTo(0, 0))")
 
 
-@pytest.mark.parametrize("lab", labs("picture"), ids=lambda lab: lab.name)
+@pytest.mark.parametrize("lab", LABS, ids=lambda lab: lab.name)
 def test_the_main_picture_is_seen_on_arrival(visitor, lab):
     with visitor(DESKTOP) as cloze:
         open_lab(cloze, lab.name)
@@ -126,14 +108,14 @@ def test_little_stands_above_a_lab(visitor, lab):
         assert cloze.page.get_by_label("Model").first.is_visible() is (lab.reads != "nothing")
 
 
-@pytest.mark.parametrize("lab", labs("words"), ids=lambda lab: lab.name)
+@pytest.mark.parametrize("lab", LABS, ids=lambda lab: lab.name)
 def test_few_words_stand_in_a_lab_before_anything_is_unfolded(visitor, lab):
     with visitor(DESKTOP) as cloze:
         open_lab(cloze, lab.name)
         assert cloze.page.evaluate(COUNTS, lab.name)["words"] <= MOST_WORDS
 
 
-@pytest.mark.parametrize("lab", labs("controls"), ids=lambda lab: lab.name)
+@pytest.mark.parametrize("lab", LABS, ids=lambda lab: lab.name)
 def test_few_controls_stand_in_a_lab_before_anything_is_unfolded(visitor, lab):
     with visitor(DESKTOP) as cloze:
         open_lab(cloze, lab.name)

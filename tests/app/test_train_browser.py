@@ -2,14 +2,13 @@
 
 import csv
 import json
-from xml.etree import ElementTree
 
 import pytest
 
 from app.runs import owner as run_owner
 from app.runs import process as run_process
 from app.runs.texts import SHIPPED
-from tests.app.train_tab import copy_run, look_again, open_form, open_run, shared
+from tests.app.train_tab import copy_run, legend, look_again, open_form, open_run, shared
 
 START = run_process.start
 SUBJECTS = ("cat", "dog", "bird", "fish", "child", "teacher", "doctor", "farmer")
@@ -73,7 +72,7 @@ class Train:
         self.page.wait_for_function(
             "step => Number(document.querySelector('.train-run')?.dataset.step) > step", arg=step
         )
-        self.page.wait_for_selector(".train-curves .train-svg .line")
+        self.page.wait_for_selector(".train-curves [data-picture] .js-plotly-plot")
 
 
 @pytest.fixture
@@ -179,38 +178,28 @@ def finished(runs):
 def test_the_chart_its_table_and_its_files_hold_the_reports(finished, runs, cloze):
     page = open_run(cloze, finished)
     Train(cloze).state("finished")
-    chart = page.locator(".train-curves > .train-chart svg")
-    chart.wait_for()
-    assert [text.split(":")[0] for text in chart.locator(".baseline-name").all_text_contents()] == [
-        "knows nothing",
-        "knows only how frequent pieces are",
+    rows = cloze.numbers(".train-curves")
+    assert legend(page, 4) == [
+        "training text",
+        "held-out text",
+        "knows nothing: 8.70",
+        "knows only how frequent pieces are: 6.30",
     ]
-    assert chart.locator(".dot").count() == 6  # the held-out reports
-    assert "6.000 in training, 6.100 on held-out" in page.inner_text(".train-readout")
-    page.locator(".train-curves > .train-chart").focus()
-    page.keyboard.press("ArrowLeft")
-    page.keyboard.press("ArrowLeft")
-    assert page.inner_text(".train-readout") == "Step 290: 6.100 in training."
-    page.click(".train-table summary")
-    rows = page.locator(".train-table tbody tr")
-    rows.nth(29).wait_for()
-    assert rows.count() == 30
-    assert rows.first.locator("th").inner_text() == "300"
+    reports = runs.folder(finished).metrics()
+    assert [row[1:] for row in rows if row[0] == "training text"] == [
+        [record["step"], record["masked_token_loss"]] for record in reports
+    ]
+    assert len([row for row in rows if row[0] == "held-out text"]) == 6
+    said = page.inner_text(".train-readout")
+    assert said == "Step 300: 6 in training. Step 300: 6.1 on held-out text."
     with page.expect_download() as file:
         page.click("#train-csv")
     table = list(csv.DictReader(file.value.path().read_text().splitlines()))
     assert [float(row["masked_token_loss"]) for row in table] == pytest.approx(
         [record["masked_token_loss"] for record in runs.folder(finished).metrics()]
     )
-    with page.expect_download() as file:
-        page.click("#train-svg-file")
-    drawn = ElementTree.parse(file.value.path()).getroot()
-    assert drawn.tag == "{http://www.w3.org/2000/svg}svg"
-    with page.expect_download() as file:
-        page.click("#train-png-file")
-    assert file.value.path().read_bytes().startswith(b"\x89PNG")
     page.select_option("#train-figure", "masked_token_accuracy")
-    assert "30.0\xa0%" in page.inner_text(".train-readout")
+    page.locator(".train-readout", has_text="30.0 % in training").wait_for()
 
 
 def test_the_form_shows_the_first_batch_and_refuses_what_is_no_text(cloze, tmp_path):
@@ -246,7 +235,7 @@ def test_runs_are_compared_copied_and_deleted_after_asking_twice(finished, runs,
     page.route("**/config?full=1", lambda route: route.fulfill(json={"error": "Not now."}))
     with page.expect_response("**/config?full=1"):
         page.get_by_role("checkbox", name="Compare Other").check()
-    page.wait_for_selector(".train-legend li:nth-child(2)")
+    page.locator(".legendtext", has_text="Other").first.wait_for(state="attached")
     assert page.locator(".train-diff").count() == 0
     page.unroute("**/config?full=1")
     look_again(page)

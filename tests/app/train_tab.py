@@ -63,6 +63,13 @@ def look_again(page) -> None:
     page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
 
 
+def legend(page, least: int = 1) -> list[str]:
+    """What the lines of the chart are called, as soon as there are so many."""
+    texts = page.locator(".train-curves [data-picture] .legendtext")
+    texts.nth(least - 1).wait_for(state="attached")
+    return texts.all_text_contents()
+
+
 def copy_run(page, run: str) -> None:
     """The form with the settings of the run that is shown."""
     page.click("#train-again")

@@ -53,8 +53,8 @@ def test_a_table_with_a_missing_cell_is_refused():
 
 
 def test_long_tables_say_how_many_rows_are_left_out():
-    figure = finish(go.Figure(), "t", alt="", columns=["a"], rows=[[n] for n in range(2003)])
-    assert len(figure.layout.meta["rows"]) == 2000
+    figure = finish(go.Figure(), "t", alt="", columns=["a"], rows=[[n] for n in range(2503)])
+    assert len(figure.layout.meta["rows"]) == 2500
     assert figure.layout.meta["left_out"] == 3
 
 

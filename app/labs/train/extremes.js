@@ -1,4 +1,5 @@
 // Training: the held-out examples that the newest validation found hardest and easiest.
+import { fold } from '../../parts/layout.js';
 import { get } from './api.js';
 
 const { element, format, t, texts } = window.Cloze;
@@ -61,8 +62,9 @@ const list = (title, examples, kind) => [element('h4', { text: title }), element
 /** choice: an element beside the title by which people say whose examples they want to see. */
 export function makeExtremes(choice = null) {
   const body = element('div', { class: 'train-held-out' });
-  const root = element('section', { class: 'card train-held-out', hidden: true },
-    element('header', {}, element('h3', { text: TEXT.title }), choice), body);
+  const root = fold(TEXT.title, choice ?? '', body);
+  root.classList.add('train-held-out');
+  root.hidden = true;
   let shown = null; // run and time of the validation that is drawn
 
   function draw(found) {
@@ -89,9 +91,9 @@ export function makeExtremes(choice = null) {
       try {
         const found = await get(path);
         if (shown !== key) return;
-        const open = root.querySelector('details')?.open;
+        const open = body.querySelector('details')?.open;
         draw(found);
-        if (open) root.querySelector('details').open = true;
+        if (open) body.querySelector('details').open = true;
       } catch { if (shown === key) shown = null; }
     },
   };

@@ -1,15 +1,13 @@
 // Training: the numbers as a table, and what a run was asked to do.
 import { get } from './api.js';
 import { code, scroll } from './areas.js';
-import { figure, figureName, heldOutName } from './words.js';
 
 const { element, format, t, texts } = window.Cloze;
 const TEXT = texts({
-  table: 'The numbers as a table', log: 'Log', config: 'Settings (config.json)', command: 'The command that starts or continues this run',
+  log: 'Log', config: 'Settings (config.json)', command: 'The command that starts or continues this run',
   copy: 'Copy', copied: 'Copied', select: 'Press Ctrl+C', diff: (name) => t`What differs from ${name}`, same: 'The settings are the same.', unset: 'not set',
-  step: 'Step', tokens: 'Tokens', seconds: 'Seconds', setting: 'Setting',
+  setting: 'Setting',
 });
-const MOST_ROWS = 200;
 
 export function copyButton(target) {
   const button = element('button', { type: 'button', class: 'quiet outlined', text: TEXT.copy });
@@ -25,40 +23,6 @@ export function copyButton(target) {
 export function chooseModel(select, name) {
   if (![...select.options].some((option) => option.value === name)) select.append(element('option', { value: name, text: name }));
   select.value = name;
-}
-
-/** The table twin of the charts; filled only while it is open. */
-export function makeRecord() {
-  const table = element('table');
-  const root = element('details', { class: 'train-table' }, element('summary', { text: TEXT.table }),
-    scroll(TEXT.table, table));
-  let latest = null;
-  const columns = (records, keys) => [
-    'step', 'tokens', 'seconds',
-    ...keys.flatMap((key) => [key, `validation_${key}`]).filter((key) => records.some((record) => key in record)),
-  ];
-  const draw = () => {
-    if (!root.open || !latest) return;
-    const [records, keys] = latest;
-    const names = columns(records, keys);
-    const head = (name) => (name.startsWith('validation_') ? heldOutName(name.slice(11)) : TEXT[name] ?? figureName(name));
-    const rows = records.slice(-MOST_ROWS).reverse();
-    table.replaceChildren(
-      element('thead', {}, element('tr', {}, ...names.map((name) => element('th', { scope: 'col', text: head(name) })))),
-      element('tbody', {}, ...rows.map((record) => element('tr', {}, ...names.map((name, n) => element(n ? 'td' : 'th', {
-        scope: n ? null : 'row',
-        text: name === 'step' ? format.count(record.step) : figure(name, record[name]),
-      }))))));
-  };
-  root.addEventListener('toggle', draw);
-  return {
-    root,
-    fill(records, keys) { latest = [records, keys]; draw(); },
-    csv(records) {
-      const names = [...new Set(records.flatMap((record) => Object.keys(record)))];
-      return [names, ...records.map((record) => names.map((name) => record[name] ?? ''))];
-    },
-  };
 }
 
 function leaves(value, path = '') {

@@ -1,18 +1,16 @@
 // Training: a race. All curves in one chart, and a table of what each model reached.
 import { get, post, said as heard } from './api.js';
 import { code, scroll } from './areas.js';
-import { drawnSvg } from '../../parts/export.js';
-import { makeFiles } from '../../parts/lab-files.js';
-import { TONES, drawChart } from './chart.js';
+import { makeCurves } from './curves.js';
 import { makeExtremes } from './extremes.js';
 import { makeSilent, makeSure, progress, waiting } from './head.js';
-import { STATES, axisText, duration, figure, figureName, many, setName } from './words.js';
+import { STATES, figure, figureName, many, setName } from './words.js';
 
 const { element, asker, format, openTab, t, texts } = window.Cloze;
 const TEXT = texts({
   stop: 'Stop', resume: 'Continue', start: 'Start', again: 'New race from this one', remove: 'Delete',
-  chart: 'All runs', table: 'What each model reached', shown: 'Show', by: 'by', none: 'The curves start with the first reports. The text is prepared for each run first.',
-  axes: { step: 'steps', tokens: 'tokens', flops: 'operations', seconds: 'time' },
+  table: 'What each model reached', none: 'The curves start with the first reports. The text is prepared for each run first.',
+  axes: { tokens: 'tokens', step: 'steps', flops: 'operations', seconds: 'time' },
   waiting: { waiting: 'waiting', measuring: 'measuring' }, probe: (name) => t`probe: ${name}`, words: 'hidden words', pairs: 'minimal pairs',
   yard: 'without any model', note: 'Losses of different objectives cannot be compared with each other; the probes can. Dots are held-out text.',
   open: 'Open', every: 'The model is then chosen in every tab.', log: 'Log', command: 'The command that starts or continues this race',
@@ -20,16 +18,9 @@ const TEXT = texts({
   columns: { name: 'Model', state: 'State', parameters: 'Parameters', tokens: 'Tokens', losses: 'Held-out loss' },
   majority: (value) => t`majority ${value}`, bag_of_words: (value) => t`bag of words ${value}`, guest: 'started from another browser',
 });
-const GOALS = ['permutation', 'causal', 'replaced_token', 'masked_token'];
-const OWN = texts({ own_loss: 'Loss of its own goal', own_accuracy: 'Accuracy at its own goal' });
 const pick = (label, id, change) => {
   const select = element('select', { id, onchange: change });
   return { select, root: element('label', { class: 'train-pick' }, element('span', { text: label }), select) };
-};
-/** 60 M, 1.5 T: what the axis has room for. */
-const operations = (value) => {
-  const power = value >= 1e15 ? 15 : value >= 1e12 ? 12 : value >= 1e9 ? 9 : value >= 1e6 ? 6 : 0;
-  return `${Number((value / 10 ** power).toPrecision(3))}${{ 15: ' P', 12: ' T', 9: ' G', 6: ' M', 0: '' }[power]}`;
 };
 const share = (value) => (value === undefined || value === null ? '' : `${(value * 100).toFixed(1)}\u00a0%`);
 
@@ -37,7 +28,6 @@ export function makeRace(view, { onAgain, onGone, onChange }) {
   let current = null;
   let found = null;
   let live = null;
-  let drawn = '';
   const name = element('h3');
   const badge = element('span', { class: 'train-state' });
   const facts = element('p', { class: 'train-facts' });
@@ -63,13 +53,7 @@ export function makeRace(view, { onAgain, onGone, onChange }) {
   const remove = button(TEXT.remove, 'train-race-delete', () => sure.ask(current, name.textContent));
   const sure = makeSure('train-race', (id) => act('delete', id, { confirm: id }));
   const silent = makeSilent();
-  const redraw = () => { drawn = ''; draw(); };
-  const shown = pick(TEXT.shown, 'train-race-figure', redraw);
-  const axis = pick(TEXT.by, 'train-race-axis', redraw);
-  axis.select.replaceChildren(...Object.entries(TEXT.axes).map(([value, text]) => element('option', { value, text })));
-  axis.select.value = 'tokens';
-  const big = element('div', { class: 'train-chart', tabindex: '0', role: 'group', 'aria-label': TEXT.chart });
-  const legend = element('ul', { class: 'train-legend' });
+  const curves = makeCurves('train-race', TEXT.axes, () => cells());
   const early = element('p', { class: 'train-note', text: TEXT.none });
   const table = element('table', { class: 'train-results' });
   const failures = element('ul', { class: 'train-failures problem', hidden: true });
@@ -81,20 +65,16 @@ export function makeRace(view, { onAgain, onGone, onChange }) {
   };
   box.addEventListener('scroll', measure, { passive: true });
   new ResizeObserver(measure).observe(box);
-  let chart = null;
-  const files = makeFiles('train-race', { csv: () => cells(), svg: () => chart && drawnSvg(chart.svg), name: () => current });
   const whose = pick(TEXT.columns.name, 'train-race-whose', () => fillExtremes());
   const extremes = makeExtremes(whose.root);
   const root = element('div', { class: 'train-run train-race' },
     element('section', { class: 'card train-head' }, element('header', {}, name, badge), facts,
       element('span', { class: 'train-bar', 'aria-hidden': 'true' }, bar), silent.root, reason, said,
       element('p', { class: 'train-actions' }, stop, resume, again, remove, sure.root)),
-    element('section', { class: 'card train-curves' }, element('header', {}, element('h3', { text: TEXT.chart }), shown.root, axis.root),
-      early, big, legend, element('p', { class: 'train-note', text: TEXT.note }), files),
+    early, curves.root, element('p', { class: 'train-note', text: TEXT.note }),
     element('section', { class: 'card train-reached' }, element('h3', { text: TEXT.table }), failures, more, box), extremes.root,
     element('section', { class: 'card train-settings' }, element('details', {}, element('summary', { text: TEXT.log }), log),
       element('details', {}, element('summary', { text: TEXT.command }), command)));
-  new ResizeObserver(() => { if (root.isConnected) redraw(); }).observe(big);
 
   let goTo = 'Mask';
   let revision = 0;
@@ -118,43 +98,11 @@ export function makeRace(view, { onAgain, onGone, onChange }) {
     return made;
   }
 
-  const place = (row, record) => (axis.select.value === 'flops' ? record.step * row.flops_per_step : record[axis.select.value]);
-  // The goal by which an entrant is drawn when each is shown by its own.
-  const goal = (row) => GOALS.find((name) => name in row.objectives) ?? Object.keys(row.objectives)[0];
-  const keyOf = (row, key) => key.replace(/(^|_)own_(loss|accuracy)$/, `$1${goal(row)}_$2`);
-  const points = (row, wanted, key = keyOf(row, wanted)) => (found.series[row.name] ?? []).filter((each) => Number.isFinite(each[key])).map((each) => [place(row, each), each[key]]);
-
   function draw() {
     if (!found || !root.isConnected) return;
     const records = Object.values(found.series).flat();
-    const keys = [...new Set(records.flatMap((each) => Object.keys(each)))].map((key) => key.replace(/^validation_/, ''))
-      .filter((key) => /_loss$|_accuracy$/.test(key) || key === 'loss');
-    const entries = [...Object.keys(OWN), ...new Set(keys)];
-    const wanted = entries.join();
-    if (records.length && shown.select.dataset.key !== wanted) {
-      const kept = shown.select.value;
-      shown.select.replaceChildren(...entries.map((key) => element('option', { value: key, text: OWN[key] ?? figureName(key) })));
-      shown.select.value = entries.includes(kept) ? kept : 'own_loss';
-      shown.select.dataset.key = wanted;
-    }
     early.hidden = records.length > 0;
-    const key = `${records.length}|${shown.select.value}|${axis.select.value}|${big.clientWidth}`;
-    if (!records.length || key === drawn) return;
-    drawn = key;
-    const what = shown.select.value;
-    const lines = found.rows.flatMap((row, tone) => [{ run: row.name, tone, points: points(row, what) },
-      { run: row.name, tone, points: points(row, `validation_${what}`), dots: true }]).filter((line) => line.points.length);
-    const baselines = /^(masked_token|own)_loss$/.test(what) && found.baselines.unigram_entropy
-      ? [{ name: `${t`knows only how frequent pieces are`}: ${found.baselines.unigram_entropy.toFixed(2)}`, y: found.baselines.unigram_entropy }] : [];
-    const showX = (value) => (axis.select.value === 'seconds' ? (value ? duration(value) : '0') : axis.select.value === 'flops' ? operations(value)
-      : value >= 1e6 ? `${Number((value / 1e6).toPrecision(3))} M` : format.count(value));
-    chart = drawChart(big, {
-      series: lines, baselines, showX, showY: (value) => axisText(what, value), height: big.clientWidth < 460 ? 260 : 340,
-      label: t`${OWN[what] ?? figureName(what)} of ${found.rows.length} runs. The table below has what each reached.`,
-    });
-    legend.replaceChildren(...found.rows.map((row, tone) => element('li', {},
-      element('span', { class: 'key', style: `background: var(${TONES[tone % TONES.length]})` }),
-      element('span', { text: `${row.name} (${row.title})` }))));
+    curves.fill(current, [], records.length ? String(records.length) : '');
   }
 
   /** The table as rows of plain values, the figures unrounded. */
@@ -186,7 +134,7 @@ export function makeRace(view, { onAgain, onGone, onChange }) {
       .map((kind) => element('div', { text: TEXT[kind](share(found.probe_baselines[probe][kind])) })));
     table.replaceChildren(element('thead', {}, element('tr', {}, ...heads.map((text) => element('th', { scope: 'col', text })))),
       element('tbody', {}, ...found.rows.map((row, tone) => element('tr', { 'data-entrant': row.name, 'data-state': row.state },
-        element('th', { scope: 'row' }, element('span', { class: 'key', style: `background: var(${TONES[tone % TONES.length]})` }), element('span', { text: row.name })),
+        element('th', { scope: 'row' }, element('span', { class: 'key', style: `background: var(--series-${tone % 8})` }), element('span', { text: row.name })),
         td(columns.state, {}, found.models.includes(`run/${current}/${row.name}`) && row.state === 'finished'
           ? opener(row)
           : element('span', { text: row.state === 'running' ? t`${format.count(row.step)} of ${format.count(row.steps)}` : TEXT.waiting[row.state] ?? STATES[row.state] ?? row.state })),
@@ -251,9 +199,9 @@ export function makeRace(view, { onAgain, onGone, onChange }) {
     /** brief: the race as the list of runs knows it, shown until its own report is there. */
     show(id, _, brief) {
       if (id === current) return;
-      [current, found, live, drawn, chart, extremes.root.hidden] = [id, null, null, '', null, true];
+      [current, found, live, extremes.root.hidden] = [id, null, null, true];
       extremes.fill('', null);
-      for (const part of [big, legend]) part.replaceChildren(); // a race without reports draws none
+      curves.fill(id, [], '');
       tell('');
       sure.close();
       root.classList.add('pending');

@@ -1,8 +1,8 @@
 // Training: what a fine-tuned model reached: beside baselines, its confusions, its mistakes, how sure it is.
 import { get } from './api.js';
 import { scroll } from './areas.js';
-import { drawChart } from './chart.js';
-import { figure, metricName } from './words.js';
+import { makeFigure } from '../../parts/figure.js';
+import { figure, figureName } from './words.js';
 
 const { element, format, message, t, texts } = window.Cloze;
 const TEXT = texts({
@@ -11,7 +11,6 @@ const TEXT = texts({
   noWorst: 'Every row to measure on was answered rightly.', said: 'the model says:', right: 'right:', model: 'this model', nothing: 'no answer',
   all: 'All figures', undefined: 'undefined', columns: ['Label', 'Precision', 'Recall', 'F1', 'Rows'], method: 'Method',
   outside: 'no name', tags: 'Below a word stands the tag that the model gives it, and under that the right one where it is mistaken.', tagsBest: 'Below a word stands its tag.',
-  sure: 'Share of right answers by how sure the model was',
 });
 
 const allRows = (task, own) => [{ name: 'model', title: TEXT.model, metrics: own },
@@ -34,7 +33,7 @@ function metricTable(task, own) {
   const rows = allRows(task, own);
   const names = Object.keys(own);
   return scroll(TEXT.all, element('table', {},
-    element('thead', {}, element('tr', {}, ...[TEXT.method, ...names.map(metricName)].map((text) => element('th', { scope: 'col', text })))),
+    element('thead', {}, element('tr', {}, ...[TEXT.method, ...names.map(figureName)].map((text) => element('th', { scope: 'col', text })))),
     element('tbody', {}, ...rows.map((row) => element('tr', {}, element('th', { scope: 'row', text: row.title }),
       ...names.map((key) => element('td', { text: row.metrics[key] === undefined ? '' : figure(key, row.metrics[key]) })))))));
 }
@@ -117,25 +116,18 @@ export function makeResult() {
   function draw(result, task) {
     const main = result.main;
     const value = result.metrics[main];
-    const chart = element('div', { class: 'train-chart' });
-    const parts = [element('h3', { text: TEXT.title }), element('p', { class: 'train-sum', text: t`${metricName(main)} ${figure(main, value)} on ${format.count(task.dev.rows)} rows it has not learned from, after epoch ${result.best_epoch}, its best.` }),
+    const chart = makeFigure({ name: 'cloze-calibration' });
+    const parts = [element('h3', { text: TEXT.title }), element('p', { class: 'train-sum', text: t`${figureName(main)} ${figure(main, value)} on ${format.count(task.dev.rows)} rows it has not learned from, after epoch ${result.best_epoch}, its best.` }),
       makeBars(task, result.metrics, main), element('details', {}, element('summary', { text: TEXT.all }), metricTable(task, result.metrics))];
     if (result.confusion.length && task.labels.length <= 30) parts.push(element('h4', { text: TEXT.confusion }), confusion(result, task.labels));
     if (Object.keys(result.labels).length) parts.push(element('details', {}, element('summary', { text: TEXT.labels }), labelTable(result.labels)));
     const bins = result.calibration?.bins ?? [];
-    if (bins.length) parts.push(element('h4', { text: TEXT.calibration }), element('p', { class: 'train-note', text: t`Each dot: predictions of about one probability, and how many of them are right. On the dashed line both agree; the mean distance is ${(result.calibration.error * 100).toFixed(1)} %.` }), chart);
+    if (bins.length) parts.push(element('h4', { text: TEXT.calibration }), element('p', { class: 'train-note', text: t`Each dot: predictions of about one probability, and how many of them are right. On the dashed line both agree; the mean distance is ${(result.calibration.error * 100).toFixed(1)} %.` }), chart.root);
     parts.push(element('h4', { text: TEXT.worst }), result.worst.length ? examples(result.worst.slice(0, 8), true, task.kind) : element('p', { class: 'train-note', text: TEXT.noWorst }));
     if (result.best.length) parts.push(element('details', {}, element('summary', { text: TEXT.best }), examples(result.best.slice(0, 8), false, task.kind)));
     root.replaceChildren(...parts);
     root.hidden = false;
-    if (bins.length) {
-      const percent = (number) => `${Math.round(number * 100)}\u00a0%`;
-      const low = Math.min(...bins.map((bin) => bin.probability), 0.5);
-      drawChart(chart, {
-        series: [{ tone: 4, points: [[low, low], [1, 1]] }, { tone: 0, dots: true, points: bins.map((bin) => [bin.probability, bin.accuracy]) }],
-        showX: percent, showY: percent, height: 220, small: true, fromX: low, label: TEXT.sure,
-      });
-    }
+    if (result.figure) chart.show(result.figure);
   }
 
   return {

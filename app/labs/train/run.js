@@ -1,34 +1,26 @@
 // Training: one run, live. Charts, what is wrong with it, its snapshots, log, config and files.
 import { get, post, said as heard } from './api.js';
-import { drawnSvg } from '../../parts/export.js';
-import { makeFiles } from '../../parts/lab-files.js';
-import { TONES, baselinesOf, drawChart } from './chart.js';
+import { fold } from '../../parts/layout.js';
+import { makeCurves } from './curves.js';
 import { makeExport } from './export.js';
 import { makeExtremes } from './extremes.js';
 import { makeSilent, makeSure, progress, waiting } from './head.js';
 import { makeScrub } from './scrub.js';
-import { makeRecord, makeSettings } from './parts.js';
+import { makeSettings } from './parts.js';
 import { makeResult } from './result.js';
-import { makeSmall } from './small.js';
 import { makeTry } from './try.js';
-import { STATES, axisText, duration, figure, figureName, many, modelName, namesOf } from './words.js';
+import { STATES, duration, figure, many, modelName } from './words.js';
 
 const { element, asker, format, message, openTab, t, texts } = window.Cloze;
 const TEXT = texts({
   guest: 'started from another browser', tune: 'Fine-tune it', stop: 'Stop', resume: 'Continue', start: 'Start', again: 'New run from this one', remove: 'Delete',
   open: 'Open in the Mask tab', forge: 'Open in the Forge tab', attention: 'Attention tab', openAttention: 'Open in the Attention tab',
-  chart: 'Loss over the run', doctor: 'What the curve says', shown: 'Show', by: 'by',
-  axes: { step: 'steps', tokens: 'tokens', seconds: 'time' },
-  line: 'Line: training text, as it was masked. Dots: held-out text.', taskLine: 'Line: rows it learns from. Dots: rows to measure on.',
-  curves: 'Figures over the run',
+  doctor: 'What the curve says', axes: { step: 'steps', tokens: 'tokens', seconds: 'time' },
   early: 'The curve starts with the first report. Preparing the text and the vocabulary comes first.',
   levels: { problem: 'Problem', hint: 'Hint', good: 'Good' },
   calm: 'Nothing conspicuous so far.',
   every: 'The model is then chosen in every tab.',
 });
-const ASIDE = new Set(['step', 'seconds', 'tokens', 'epoch']);
-const PRETRAINING = ['masked_token_loss', 'permutation_loss', 'replaced_token_loss', 'loss'];
-
 /** Reports of one run, kept up to date by polling from where the last answer ended. */
 export class Feed {
   constructor(id) { Object.assign(this, { id, records: [], offset: 0, generation: 0, live: null, looking: null }); }
@@ -48,31 +40,12 @@ export class Feed {
       [this.offset, this.generation, this.live, more] = [live.offset, live.generation, live, live.more];
     }
   }
-
-  points(key, axis) {
-    return this.records.filter((record) => Number.isFinite(record[key])).map((record) => [record[axis], record[key]]);
-  }
-}
-
-function choice(label, id, change) {
-  const select = element('select', { id, onchange: change });
-  return { select, root: element('label', { class: 'train-pick' }, element('span', { text: label }), select) };
-}
-
-function options(select, entries) {
-  const key = JSON.stringify(entries);
-  if (select.dataset.key === key) return;
-  const kept = select.value;
-  select.replaceChildren(...entries.map(([value, text]) => element('option', { value, text })));
-  if (entries.some(([value]) => value === kept)) select.value = kept;
-  select.dataset.key = key;
 }
 
 export function makeRun(view, { onAgain, onTune, onGone, onChange }) {
   const feeds = new Map();
   let current = null;
   let others = [];
-  let drawn = '';
 
   let on = true; // whether this server trains
   const allow = () => {
@@ -136,22 +109,10 @@ export function makeRun(view, { onAgain, onTune, onGone, onChange }) {
 
   const tune = button(TEXT.tune, 'train-tune', () => onTune(feeds.get(current).live.model));
 
-  // --- charts -----------------------------------------------------------------------------
-  const redraw = () => { drawn = ''; draw(); };
-  let chosen = false; // whether the visitor chose the figure
-  const shown = choice(TEXT.shown, 'train-figure', () => { chosen = true; redraw(); });
-  const axis = choice(TEXT.by, 'train-axis', redraw);
-  options(axis.select, Object.entries(TEXT.axes));
-  const big = element('div', { class: 'train-chart', tabindex: '0', role: 'group', 'aria-label': TEXT.chart });
-  const readout = element('p', { class: 'train-readout', 'aria-live': 'polite' });
-  const legend = element('ul', { class: 'train-legend' });
-  const small = makeSmall();
-  const record = makeRecord();
-  let chart = null;
-  let picked = null;
-  const files = makeFiles('train', {
-    csv: () => record.csv(feeds.get(current).records), svg: () => chart && drawnSvg(chart.svg),
-    name: (kind) => (kind === 'csv' ? current : `${current}-${shown.select.value}`),
+  const curves = makeCurves('train', TEXT.axes, () => {
+    const { records } = feeds.get(current);
+    const names = [...new Set(records.flatMap((record) => Object.keys(record)))];
+    return [names, ...records.map((record) => names.map((name) => record[name] ?? ''))];
   });
 
   // --- below ------------------------------------------------------------------------------
@@ -162,97 +123,21 @@ export function makeRun(view, { onAgain, onTune, onGone, onChange }) {
   const settings = makeSettings();
   const result = makeResult();
   const tryBox = makeTry();
-  const chartTitle = element('h3', { text: TEXT.chart });
-  const lineNote = element('p', { class: 'train-note', text: TEXT.line });
-  const chartCard = element('section', { class: 'card train-curves' },
-    element('header', {}, chartTitle, shown.root, axis.root),
-    big, readout, legend, lineNote, small.root, record.root, files);
   const early = element('p', { class: 'card train-note', text: TEXT.early });
-  const doctor = element('section', { class: 'card' }, element('h3', { text: TEXT.doctor }), findings);
+  const doctor = fold(TEXT.doctor, findings);
   const root = element('div', { class: 'train-run' },
     element('section', { class: 'card train-head' },
       element('header', {}, name, badge), facts,
       element('span', { class: 'train-bar', 'aria-hidden': 'true' }, bar), silent.root, reason, said,
-      element('p', { class: 'train-actions' }, stop, resume, openMask, openAttention, tune, again, remove, sure.root), exported.root),
-    early, result.root, tryBox.root, chartCard, doctor, scrub.root, extremes.root, settings.root);
-
-  big.addEventListener('pointermove', (event) => { if (chart) { picked = chart.pick(event.clientX); tellPoint(); } });
-  const unpick = () => { picked = null; chart?.mark(null); tellPoint(); };
-  big.addEventListener('pointerleave', unpick);
-  big.addEventListener('blur', unpick);
-  big.addEventListener('keydown', (event) => {
-    const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
-    const feed = feeds.get(current);
-    const xs = [shown.select.value, `validation_${shown.select.value}`].map((key) => feed?.points(key, axis.select.value).map(([x]) => x) ?? [])
-      .find((found) => found.length) ?? [];
-    if (!by || !xs.length) return;
-    event.preventDefault();
-    const at = picked === null ? (by > 0 ? -1 : xs.length) : xs.indexOf(picked);
-    picked = xs[Math.min(xs.length - 1, Math.max(0, at + by))];
-    chart?.mark(picked);
-    tellPoint();
-  });
-  new ResizeObserver(() => { if (root.isConnected) redraw(); }).observe(big);
-
-  const showX = (value) => {
-    if (axis.select.value === 'seconds') return value ? duration(value) : '0';
-    return value >= 1e6 ? `${Number((value / 1e6).toPrecision(3))} M` : value >= 100_000 ? `${value / 1000} k` : format.count(value);
-  };
-
-  function tellPoint() {
-    const [key, by] = [shown.select.value, axis.select.value];
-    const feed = feeds.get(current);
-    const at = feed && (picked === null ? feed.records.at(-1)
-      : feed.records.reduce((best, each) => (Math.abs(each[by] - picked) < Math.abs(best[by] - picked) ? each : best), feed.records[0]));
-    if (!at) { readout.textContent = ''; return; }
-    const held = picked === null
-      ? feed.records.findLast((each) => each[`validation_${key}`] !== undefined) : at;
-    const parts = at[key] === undefined ? [] : [t`${figure(key, at[key])} in training`];
-    if (held?.[`validation_${key}`] !== undefined) {
-      const measured = figure(key, held[`validation_${key}`]);
-      const told = feed.live.task ? t`${measured} on rows to measure on` : t`${measured} on held-out text`;
-      parts.push(held.step === at.step ? told : t`${told} (step ${format.count(held.step)})`);
-    }
-    readout.textContent = parts.length ? t`Step ${format.count(at.step)}: ${parts.join(', ')}.` : '';
-  }
+      element('p', { class: 'train-actions' }, stop, resume, openMask, openAttention, tune, again, exported.root, remove, sure.root)),
+    early, curves.root, result.root, tryBox.root, doctor, scrub.root, extremes.root, settings.root);
 
   function draw() {
     const feed = feeds.get(current);
     if (!feed?.live || !root.isConnected) return;
-    const ids = [current, ...others].filter((id) => feeds.get(id)?.live);
-    const key = `${ids.map((id) => `${id}:${feeds.get(id).records.length}:${feeds.get(id).generation}`)}|${shown.select.value}|${axis.select.value}|${big.clientWidth}`;
-    if (key === drawn) return;
-    drawn = key;
-    const known = new Set(feed.records.flatMap((each) => Object.keys(each)));
-    const task = feed.live.task;
-    // What is only measured, as a metric of a task, has no training figure of the same name.
-    const keys = [...new Set([...known].map((each) => each.replace(/^validation_/, '')))].filter((each) => !ASIDE.has(each));
-    const order = task ? [task.main, 'loss'] : PRETRAINING;
-    keys.sort((a, b) => (order.indexOf(a) + 1 || 9) - (order.indexOf(b) + 1 || 9));
-    options(shown.select, keys.map((each) => [each, figureName(each)]));
-    if (!chosen && keys.length) [shown.select.value] = keys;
-    chartCard.hidden = !feed.records.length;
     early.hidden = Boolean(feed.records.length) || !['starting', 'running'].includes(feed.live.summary.state);
-    if (!feed.records.length) return;
-    const [what, by] = [shown.select.value, axis.select.value];
-    const lines = ids.flatMap((id, tone) => [
-      { run: id, tone, points: feeds.get(id).points(what, by) },
-      { run: id, tone, points: feeds.get(id).points(`validation_${what}`, by), dots: true },
-    ]).filter((line) => line.points.length);
-    const baselines = baselinesOf(ids.map((id) => feeds.get(id)), what);
-    chart = drawChart(big, {
-      series: lines, baselines, showX, showY: (value) => axisText(what, value), height: big.clientWidth < 460 ? 260 : 330,
-      label: ids.length > 1 ? t`${figureName(what)} of ${ids.length} runs. The table below has the numbers.`
-        : t`${figureName(what)} of 1 run. The table below has the numbers.`,
-    });
-    if (picked !== null) chart?.mark(picked);
-    legend.hidden = ids.length < 2;
-    legend.replaceChildren(...ids.map((id, tone) => element('li', {},
-      element('span', { class: 'key', style: `background: var(${TONES[tone % TONES.length]})` }),
-      element('span', { text: namesOf(ids.map((each) => feeds.get(each).live.summary)).get(id) }))));
-    small.draw(ids.map((id) => feeds.get(id)), by, showX);
-    record.fill(feed.records, keys);
-    tellPoint();
+    const seen = [current, ...others].filter((id) => feeds.get(id)?.live);
+    curves.fill(current, seen.slice(1), feed.records.length ? seen.map((id) => `${feeds.get(id).generation}:${feeds.get(id).records.length}`).join() : '');
   }
 
   /** What is known of a run before its own report is there, from the list of runs. */
@@ -284,10 +169,8 @@ export function makeRun(view, { onAgain, onTune, onGone, onChange }) {
 
   function fill() {
     const live = feeds.get(current).live;
-    const { summary, findings: found, task } = live;
+    const { summary, findings: found } = live;
     root.classList.remove('pending');
-    chartTitle.textContent = task ? TEXT.curves : TEXT.chart;
-    lineNote.textContent = task ? TEXT.taskLine : TEXT.line;
     fillHead(summary, live);
     stop.hidden = !['queued', 'starting', 'running', 'stopping'].includes(summary.state);
     stop.disabled = summary.state === 'stopping';
@@ -319,9 +202,8 @@ export function makeRun(view, { onAgain, onTune, onGone, onChange }) {
     root,
     /** brief: the run as the list of runs knows it, shown until its own report is there. */
     show(id, compared, brief) {
-      if (id !== current) { chosen = false; tell(''); sure.close(); picked = null; }
+      if (id !== current) { tell(''); sure.close(); }
       [current, others] = [id, compared.filter((other) => other !== id)];
-      drawn = '';
       if (!id) return;
       if (feeds.get(id)?.live) { allow(); fill(); draw(); return; }
       root.classList.add('pending'); // no button: none can be about what is not there yet

@@ -1,6 +1,7 @@
 // Training: one sentence through the snapshots of a run. The slider drags what the model would say.
 import { post } from './api.js';
-import { drawChart } from './chart.js';
+import { makeFigure } from '../../parts/figure.js';
+import { fold } from '../../parts/layout.js';
 import { makeMap } from './scrub-map.js';
 import { ACTIVE, sentences } from './words.js';
 
@@ -10,7 +11,7 @@ const TEXT = texts({
   hint: 'A snapshot is kept at steps 1, 2, 4, 8 and so on. Drag to see the model learn.',
   gap: 'Write [MASK] where the model should guess.', open: 'Open this snapshot in the Mask tab', openAttention: 'Open this snapshot in the Attention tab', slider: 'Snapshot',
   verdicts: 'Sentence to judge', detectHint: 'A snapshot is kept at steps 1, 2, 4, 8 and so on. The darker a piece, the surer the model is that somebody else put it there.',
-  suspicion: (word) => t`How sure the model is that “${word}” was put there`, chart: (word) => t`How likely “${word}” is in the first gap`, one: 'The word to follow must be one piece of this vocabulary.',
+  one: 'The word to follow must be one piece of this vocabulary.',
   lastHint: 'The last stop is the newest model.', openLast: 'Open this model in the Mask tab', openLastAttention: 'Open this model in the Attention tab',
 });
 const MASK = '[MASK]';
@@ -39,19 +40,21 @@ export function makeScrub(openModel) {
   const word = element('input', { type: 'text', id: 'train-word', maxlength: '64', autocomplete: 'off' });
   const problem = element('p', { class: 'problem', role: 'status', hidden: true });
   const gaps = element('div', { class: 'train-gaps', 'aria-live': 'polite' });
-  const host = element('div', { class: 'train-chart' });
-  const caption = element('figcaption');
-  const figure = element('figure', { hidden: true }, caption, host);
+  const curve = makeFigure({ name: 'cloze-snapshots' });
+  let followedKey = ''; // what the curve was asked for last
+  let drawn = null; // and its figure
   const wordNote = element('p', { class: 'train-note train-word-note', role: 'status', hidden: true });
   const map = makeMap(() => { drawGaps(); work(); });
   const open = element('button', { type: 'button', class: 'quiet outlined', id: 'train-open-step', text: TEXT.open });
   const label = (name, input) => element('label', { class: 'train-field' }, element('span', { text: name }), input);
   const hint = element('p', { class: 'train-note', text: TEXT.hint });
   const textName = element('span', { text: TEXT.text });
-  const root = element('section', { class: 'card train-scrub', hidden: true },
-    element('h3', { text: TEXT.title }), hint,
+  const root = fold(TEXT.title, hint,
     element('div', { class: 'train-row' }, element('label', { class: 'train-field' }, textName, text), label(TEXT.word, word)),
-    element('div', { class: 'train-slide' }, slider, at), problem, element('div', { class: 'train-look' }, gaps, map.root), wordNote, figure, open);
+    element('div', { class: 'train-slide' }, slider, at), problem, element('div', { class: 'train-look' }, gaps, map.root), wordNote, curve.root, open);
+  root.classList.add('train-scrub');
+  root.hidden = true;
+  root.addEventListener('toggle', () => { drawCurve(); work(); });
   let run = null;
   let stops = []; // {ask: step or "last", at: step, id}
   let answers = new Map(); // by key: predictions or verdicts
@@ -122,24 +125,28 @@ export function makeScrub(openModel) {
     return whole?.display ?? offered.find((each) => /\p{L}/u.test(each.display))?.piece; // a raw piece is looked up as it is
   }
 
-  function drawCurve() {
+  /** The curve of the word, once every snapshot has answered; the line stands at the one that is shown. */
+  async function drawCurve() {
     const wanted = word.value.trim();
     const each = stops.map((stop) => answers.get(key(stop))).map((found) => (found ? followed(found) : null));
-    const points = each.flatMap((one, n) => (Number.isFinite(one?.probability) ? [[n, one.probability]] : []));
+    const points = each.flatMap((one, n) => (Number.isFinite(one?.probability) ? [[stops[n].at, one.probability]] : []));
     const note = wanted && each.find((one) => one?.note)?.note;
-    figure.hidden = !wanted || Boolean(note) || points.length < 2;
     const all = each.length > 0 && each.every(Boolean);
     wordNote.hidden = !wanted || !(note || (all && !points.length));
     wordNote.textContent = wordNote.hidden ? '' : note ? message(note) : TEXT.one;
-    if (figure.hidden) { host.replaceChildren(); return; }
-    const title = (detects ? TEXT.suspicion : TEXT.chart)(wanted);
-    caption.textContent = title;
-    const chart = drawChart(host, {
-      series: [{ tone: 1, points, dots: true }],
-      showX: (n) => (stops[n] === undefined ? '' : format.count(stops[n].at)), showY: (value) => `${Number((value * 100).toPrecision(3))}\u00a0%`, height: 150,
-      small: true, label: title,
-    });
-    chart?.mark(Number(slider.value));
+    const asked = wanted && !note && points.length > 1 ? JSON.stringify({ word: wanted, detects, points }) : '';
+    if (!asked) { followedKey = ''; drawn = null; curve.show(null); return; }
+    if (asked !== followedKey) {
+      if (!all) return; // the last answer asks
+      followedKey = asked;
+      let found = null;
+      try { found = (await post('followed', JSON.parse(asked))).figure; } catch { /* the answers stand above it */ }
+      if (asked !== followedKey) return;
+      drawn = found;
+    }
+    if (!drawn) { curve.show(null); return; }
+    const at = points.findIndex(([step]) => step === here().at);
+    curve.show({ ...drawn, layout: { ...drawn.layout, shapes: drawn.layout.shapes.map((line) => ({ ...line, x0: at, x1: at, visible: at >= 0 })) } });
   }
 
   async function ask(stop) {
@@ -160,7 +167,7 @@ export function makeScrub(openModel) {
 
   // The snapshot under the slider first, then the others, the nearest first.
   async function work() {
-    if (busy || !stops.length || root.hidden) return;
+    if (busy || !stops.length || root.hidden || !root.open) return;
     busy = true;
     problem.hidden = true;
     try {

@@ -1,10 +1,11 @@
 // The Train tab: the list of runs on the left, the form or one run on the right, and the polling.
+import { about, labHead } from '../../parts/layout.js';
 import { get } from './api.js';
 import { makeNew } from './new.js';
 import { makeRace } from './race.js';
 import { makeRun } from './run.js';
 import { silentNote, waiting } from './head.js';
-import { ACTIVE, STATES, figure, metricName, modelName, namesOf } from './words.js';
+import { ACTIVE, STATES, figure, figureName, modelName, namesOf } from './words.js';
 
 const { element, keep, kept, place, setPlace, t, texts } = window.Cloze;
 const TEXT = texts({
@@ -66,7 +67,7 @@ function makeCard(choose, toggle) {
       parts.silent.hidden = !parts.silent.textContent;
       const { masked_token_loss: masked, loss } = run.last;
       const shown = masked ?? loss;
-      if (Number.isFinite(run.main?.value)) parts.loss.textContent = `${lower(metricName(run.main.name))} ${figure(run.main.name, run.main.value)}`;
+      if (Number.isFinite(run.main?.value)) parts.loss.textContent = `${lower(figureName(run.main.name))} ${figure(run.main.name, run.main.value)}`;
       else parts.loss.textContent = shown === undefined || shown === null ? '' : t`loss ${shown.toFixed(2)}`;
       box.checked = compared;
       box.setAttribute('aria-label', t`Compare ${name}`);
@@ -80,6 +81,7 @@ export async function mount(view) {
   const overlaid = Array.isArray(before.with) ? before.with.filter((id) => typeof id === 'string') : [];
   const state = { runs: [], current: place.run ?? null, compared: new Set(overlaid.slice(0, MOST_COMPARED)), failed: 0, enabled: true };
   let kind = null; // of the form, where it is not the first one
+  let decided = Boolean(state.current || before.form); // a link says what is shown; else the newest curve, or the form where there is none
   const remember = () => keep('train', {
     ...(kind ? { form: kind } : {}), ...(state.current && state.compared.size ? { with: [...state.compared] } : {}),
   });
@@ -90,11 +92,9 @@ export async function mount(view) {
   const problem = element('p', { class: 'problem', role: 'status', hidden: true });
   const main = element('div', { class: 'train-main' });
   view.root.replaceChildren(element('div', { class: 'train' },
-    element('h2', { text: TEXT.title }),
-    element('p', { class: 'train-intro', text: TEXT.intro }),
-    problem,
+    labHead(TEXT.title), problem,
     element('div', { class: 'train-body' },
-      element('nav', { class: 'train-side', 'aria-label': TEXT.list }, fresh, none, list), main)));
+      element('nav', { class: 'train-side', 'aria-label': TEXT.list }, fresh, none, list), main), about(TEXT.intro)));
 
   const tell = (text) => {
     problem.hidden = !text;
@@ -179,6 +179,7 @@ export async function mount(view) {
     [state.runs, state.enabled] = [runs, enabled];
     fresh.disabled = !enabled && !state.current;
     const known = new Map(runs.map((run) => [run.id, run]));
+    if (!decided) { decided = true; show(runs.find((run) => Number.isFinite(run.last.loss))?.id ?? null); }
     const { size } = state.compared;
     for (const id of state.compared) if (known.get(id)?.kind !== known.get(state.current)?.kind) state.compared.delete(id);
     if (wanted && wanted === state.current && !known.has(wanted)) {
@@ -211,6 +212,7 @@ export async function mount(view) {
       if (!state.runs.some((run) => ACTIVE.has(run.state))) wait = PATIENT;
     } catch (error) {
       state.failed += 1;
+      if (!decided) { decided = true; show(null); }
       wait = Math.min(10_000, PERIOD * state.failed);
       tell(error.message);
     }
@@ -218,7 +220,7 @@ export async function mount(view) {
     timer = setTimeout(poll, wait);
   }
 
-  fresh.addEventListener('click', () => { show(null); form.root.querySelector('button, input, select')?.focus(); });
+  fresh.addEventListener('click', () => { decided = true; show(null); form.root.querySelector('button, input, select')?.focus(); });
   document.addEventListener('visibilitychange', () => { if (seen()) poll(); });
   let was = true;
   new ResizeObserver(() => {
@@ -226,6 +228,6 @@ export async function mount(view) {
     if (now && !was) poll();
     was = now;
   }).observe(view.root);
-  show(state.current);
+  if (decided) show(state.current);
   poll();
 }

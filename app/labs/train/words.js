@@ -1,5 +1,7 @@
 // Training: how numbers and names read.
-const { format, language, t, tag, texts } = window.Cloze;
+import { get } from './api.js';
+
+const { format, language, phrase, t, tag, texts } = window.Cloze;
 
 export const STATES = texts({
   new: 'not started', queued: 'waiting', starting: 'starting', running: 'training',
@@ -7,52 +9,22 @@ export const STATES = texts({
 });
 export const ACTIVE = new Set(['queued', 'starting', 'running', 'stopping']);
 
-export const FIGURES = texts({
-  loss: 'Total loss', masked_token_loss: 'Masked-token loss', masked_token_accuracy: 'Masked-token accuracy',
-  next_sentence_loss: 'Next-sentence loss', next_sentence_accuracy: 'Next-sentence accuracy',
-  sentence_order_loss: 'Sentence-order loss', sentence_order_accuracy: 'Sentence-order accuracy',
-  replaced_token_loss: 'Replaced-token loss', replaced_token_accuracy: 'Replaced-token accuracy',
-  span_boundary_loss: 'Span-boundary loss', permutation_loss: 'Permutation loss', causal_loss: 'Next-token loss',
-  learning_rate: 'Learning rate', gradient_norm: 'Gradient norm', tokens_per_second: 'Tokens per second',
-  replaced_token_share: 'Share of replaced tokens', replaced_token_found: 'Replaced tokens found', replaced_token_lucky: 'Samples that hit the original',
-  distillation_loss: 'Distillation loss', distillation_accuracy: 'Agreement with the teacher', hidden_cosine_loss: 'Distance from the teacher’s states',
-  span_boundary_accuracy: 'Span-boundary accuracy', permutation_accuracy: 'Permutation accuracy', causal_accuracy: 'Next-token accuracy',
-  classify_loss: 'Label loss', classify_accuracy: 'Label accuracy', tag_loss: 'Tag loss', tag_accuracy: 'Tag accuracy',
-  span_loss: 'Answer loss', span_accuracy: 'Answer accuracy', regress_loss: 'Score loss', similarity_loss: 'Similarity loss',
-});
-
 /** Sentences one after the other; Chinese has no blanks between them. */
 export const sentences = (...parts) => parts.filter(Boolean).join(language === 'zh' ? '' : ' ');
 
-/** The name of a figure on held-out text. */
-export const heldOutName = (key) => t`${figureName(key)}, held out`;
+// The names of all figures stand in Python, beside the charts.
+const NAMES = await get('names').catch(() => ({}));
 
 export function figureName(key) {
   const words = key.replaceAll('_', ' ');
-  return FIGURES[key] ?? METRICS[key] ?? words.charAt(0).toUpperCase() + words.slice(1);
+  return NAMES[key] ? phrase(NAMES[key]) : words.charAt(0).toUpperCase() + words.slice(1);
 }
-
-const METRICS = texts({
-  accuracy: 'Accuracy', macro_f1: 'Macro-F1', pearson: 'Pearson correlation', spearman: 'Spearman correlation', entity_f1: 'F1 of names',
-  entity_precision: 'Precision of names', entity_recall: 'Recall of names', f1: 'F1', exact: 'Exact match', exact_match: 'Exact match',
-  calibration_error: 'Calibration error', best_f1: 'F1 at the best threshold',
-  answerable_f1: 'F1 where there is an answer', no_answer_accuracy: 'Accuracy where there is no answer',
-});
-/** A metric of a task, with its own name. */
-export const metricName = (key) => METRICS[key] ?? figureName(key);
 
 // Shipped sets that a race probes.
 const SETS = texts({ sentiment: 'sentiment', topic: 'topic', nli: 'inference' });
 
 export const setName = (name) => SETS[name] ?? name;
 const SHARES = /accuracy|f1$|share|found|lucky|exact|precision|recall|calibration_error/;
-
-/** A figure at an axis. */
-export function axisText(key, value) {
-  if (SHARES.test(key)) return `${Math.round(value * 1000) / 10}\u00a0%`;
-  if (key === 'learning_rate') return value === 0 ? '0' : value < 1e-4 ? value.toExponential(1).replace('.0e', 'e') : String(Number(value.toPrecision(3)));
-  return value >= 10_000 ? `${Math.round(value / 1000)} k` : format.count(Number(value.toPrecision(4)));
-}
 
 export function figure(key, value) {
   if (value === null || value === undefined) return '';

@@ -1,0 +1,284 @@
+"""Curves of training runs: figures over steps, how a run trains, a race, a word over snapshots."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+from viz.figure import colour, finish, plain, series
+from viz.svg import Wording
+
+DASHES = ("solid", "dash", "dot", "dashdot", "longdash")
+AXES = {
+    "step": Wording("Steps"),
+    "tokens": Wording("Tokens"),
+    "flops": Wording("Operations"),
+    "seconds": Wording("Time, {0}", "s"),
+}
+MOST_POINTS = 1_000
+SHARES = ("accuracy", "f1", "share", "found", "lucky", "exact", "precision", "recall", "error")
+"""What a figure that is shown in percent has in its name."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Curve:
+    """A figure of one run."""
+
+    name: str
+    """The run's."""
+    number: int
+    """Its place among those that are drawn, from 0: the colour."""
+    points: Sequence[tuple[float, float]]
+    held_out: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Baseline:
+    """What can be had without a model."""
+
+    name: str
+    value: float
+
+
+def is_share(key: str) -> bool:
+    """Whether a figure is a share, shown in percent."""
+    return not key.endswith("_loss") and any(word in key for word in SHARES)
+
+
+def curves(
+    found: Sequence[Curve],
+    baselines: Sequence[Baseline] = (),
+    *,
+    key: str,
+    name: str,
+    by: str,
+    title: str,
+    kinds: tuple[str, str],
+) -> go.Figure:
+    """One figure of one or several runs: lines in training, dots where it is held out.
+
+    Args:
+        found: Curves that have at least a point.
+        baselines: Drawn across.
+        key: The figure's name in the reports: says whether it is a share.
+        name: The figure's name for people.
+        by: One of ``AXES``.
+        title: What is shown.
+        kinds: What a line and what dots stand for, where there is one run.
+    """
+    figure = go.Figure()
+    scale, unit = (
+        _time([x for curve in found for x, _ in curve.points]) if by == "seconds" else (1, "")
+    )
+    factor = 100 if is_share(key) else 1
+    one = len({curve.number for curve in found}) < 2
+    rows: list[list[str | int | float | None]] = []
+    for curve in found:
+        points = thinned(curve.points)
+        label = plain(curve.name)
+        shown: str = Wording("{0}, held out", label) if curve.held_out else label
+        if one:
+            shown = kinds[curve.held_out]
+        tone = series(curve.number)
+        dash = "dot" if curve.held_out else DASHES[curve.number % len(DASHES)]
+        figure.add_scatter(
+            x=[x / scale for x, _ in points],
+            y=[factor * y for _, y in points],
+            name=shown,
+            mode="lines+markers" if curve.held_out or len(points) == 1 else "lines",
+            line={"color": tone, "dash": dash, "width": 1.5 if curve.held_out else 2},
+            marker={"color": tone, "size": 8, "symbol": "circle-open"},
+            hovertemplate="%{y:.4g}<extra>%{fullData.name}</extra>",
+            showlegend=True,
+        )
+        rows += [[shown, x, y] for x, y in points]
+    _across(figure, found, baselines, scale, factor)
+    figure.update_layout(hovermode="x unified")
+    figure.update_xaxes(tickformat="~s" if by in ("tokens", "flops") else None, rangemode="tozero")
+    figure.update_yaxes(ticksuffix=" %" if factor == 100 else "")
+    along = Wording("Time, {0}", unit) if by == "seconds" else AXES[by]
+    return finish(
+        figure,
+        title,
+        alt=Wording("{0} over the run: {1} curves.", name, len(found)),
+        columns=[Wording("Run"), AXES[by], name],
+        rows=[*rows, *([each.name, None, each.value] for each in baselines)],
+        height=360,
+        revision=f"{title} {key} {by}",
+        x=along,
+        y=name,
+    )
+
+
+def _across(
+    figure: go.Figure,
+    found: Sequence[Curve],
+    baselines: Sequence[Baseline],
+    scale: float,
+    factor: float,
+) -> None:
+    last = max((x for curve in found for x, _ in curve.points), default=1.0) / scale
+    for number, each in enumerate(baselines):
+        shown = f"{100 * each.value:.1f} %" if factor == 100 else f"{each.value:.2f}"
+        figure.add_scatter(
+            x=[0, last],
+            y=[factor * each.value] * 2,
+            name=Wording("{0}: {1}", each.name, shown),
+            mode="lines",
+            line={"color": colour("grey"), "dash": DASHES[(number + 1) % len(DASHES)], "width": 1},
+            hoverinfo="skip",
+            showlegend=True,
+        )
+
+
+def several(
+    figures: Mapping[str, Sequence[Curve]], names: Mapping[str, str], *, by: str
+) -> go.Figure:
+    """A small chart for each of several figures, two side by side: how a run trains.
+
+    Args:
+        figures: Curves by the figure's name in the reports.
+        names: The figures' names for people.
+        by: One of ``AXES``.
+    """
+    lines = math.ceil(len(figures) / 2)
+    figure = make_subplots(rows=lines, cols=2, vertical_spacing=0.34 / max(1, lines))
+    xs = [x for found in figures.values() for curve in found for x, _ in curve.points]
+    scale, unit = _time(xs) if by == "seconds" else (1, "")
+    rows: list[list[str | int | float | None]] = []
+    for place, (key, found) in enumerate(figures.items()):
+        row, column = divmod(place, 2)
+        factor = 100 if is_share(key) else 1
+        for curve in found:
+            points = thinned(curve.points)
+            figure.add_scatter(
+                x=[x / scale for x, _ in points],
+                y=[factor * y for _, y in points],
+                name=plain(curve.name),
+                mode="lines+markers" if len(points) == 1 else "lines",
+                line={
+                    "color": series(curve.number),
+                    "dash": DASHES[curve.number % len(DASHES)],
+                    "width": 1.5,
+                },
+                hovertemplate="%{x:.4~s}: %{y:.4~g}<extra>%{fullData.name}</extra>",
+                showlegend=False,
+                row=row + 1,
+                col=column + 1,
+            )
+            rows += [[names[key], curve.name, x, y] for x, y in points]
+        figure.update_yaxes(
+            title={"text": names[key]},
+            ticksuffix=" %" if factor == 100 else "",
+            rangemode="normal" if key == "gradient_norm" else "tozero",
+            nticks=4,
+            row=row + 1,
+            col=column + 1,
+        )
+    figure.update_xaxes(tickformat="~s" if by in ("tokens", "flops") else None, nticks=5)
+    along = Wording("Time, {0}", unit) if by == "seconds" else AXES[by]
+    figure.update_xaxes(title={"text": along}, row=lines)
+    return finish(
+        figure,
+        "",
+        alt=Wording("How the run trains: {0}.", ", ".join(names[key] for key in figures)),
+        columns=[Wording("Figure"), Wording("Run"), AXES[by], Wording("Value")],
+        rows=rows,
+        height=60 + 170 * lines,
+        revision=f"{','.join(figures)} {by}",
+    )
+
+
+def calibration(bins: Sequence[tuple[float, float, int]], *, error: float) -> go.Figure:
+    """Whether a model knows how sure it may be.
+
+    Args:
+        bins: Mean probability of the answers, share of them that is right, and how many.
+        error: Mean distance of the two, 0 to 1.
+    """
+    low = min(0.5, *(chance for chance, _, _ in bins))
+    figure = go.Figure()
+    figure.add_scatter(
+        x=[100 * low, 100],
+        y=[100 * low, 100],
+        mode="lines",
+        line={"color": colour("grey"), "dash": "dash"},
+        hoverinfo="skip",
+        showlegend=False,
+    )
+    figure.add_scatter(
+        x=[100 * chance for chance, _, _ in bins],
+        y=[100 * right for _, right, _ in bins],
+        mode="lines+markers",
+        marker={"color": colour("model"), "size": 9},
+        line={"color": colour("model"), "width": 1},
+        customdata=[count for _, _, count in bins],
+        hovertemplate="%{x:.1f} %: %{y:.1f} % (n = %{customdata})<extra></extra>",
+        showlegend=False,
+    )
+    figure.update_xaxes(ticksuffix=" %")
+    figure.update_yaxes(ticksuffix=" %")
+    return finish(
+        figure,
+        "",
+        alt=Wording(
+            "The mean distance of sureness and right answers is {0} %.", f"{100 * error:.1f}"
+        ),
+        columns=[Wording("Probability"), Wording("Right"), Wording("Rows")],
+        rows=[list(each) for each in bins],
+        height=280,
+        x=Wording("How sure the model was"),
+        y=Wording("Share of right answers"),
+    )
+
+
+def followed(points: Sequence[tuple[int, float]], *, title: str) -> go.Figure:
+    """The probability of one word at every snapshot of a run.
+
+    Args:
+        points: Steps, and the probability there.
+        title: Whose probability, and where.
+    """
+    figure = go.Figure()
+    figure.add_scatter(
+        x=[f"{step:,}" for step, _ in points],
+        y=[100 * chance for _, chance in points],
+        mode="lines+markers",
+        line={"color": colour("hidden")},
+        hovertemplate="%{x}: %{y:.3g} %<extra></extra>",
+    )
+    # A page moves it to the snapshot that it shows.
+    figure.add_vline(len(points) - 1, line={"color": colour("grey"), "width": 1})
+    figure.update_xaxes(type="category")
+    figure.update_yaxes(ticksuffix=" %", rangemode="tozero")
+    return finish(
+        figure,
+        title,
+        alt=Wording("{0}, at {1} snapshots", title, len(points)),
+        columns=[Wording("Steps"), Wording("Probability")],
+        rows=[[step, chance] for step, chance in points],
+        height=260,
+        revision=title,
+        x=Wording("Steps"),
+    )
+
+
+def thinned(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    """At most ``MOST_POINTS`` points, evenly, with the last one."""
+    every = math.ceil(len(points) / MOST_POINTS) or 1
+    kept = list(points[::every])
+    if points and kept[-1] != points[-1]:
+        kept.append(points[-1])
+    return kept
+
+
+def _time(seconds: Sequence[float]) -> tuple[float, str]:
+    """How many seconds a unit has that suits a run, and the unit."""
+    most = max(seconds, default=0.0)
+    if most < 120:
+        return 1.0, "s"
+    return (60.0, "min") if most < 7200 else (3600.0, "h")
