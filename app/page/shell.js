@@ -69,6 +69,7 @@
     make({
       root,
       get value() { return props.value; },
+      set value(next) { props.value = next; },
       onValue: (draw) => watch('value', draw),
       send: (event, data) => trigger(event, data),
     });

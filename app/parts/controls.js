@@ -5,25 +5,36 @@
   const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
   const kind = (value) => (Array.isArray(value) ? 'array' : value === null ? 'null' : typeof value);
 
-  Cloze.keepValues = ([lab, plain], values) => {
+  // What components begin with, and what the choices that are made or kept set them to.
+  const base = (plain, implied, state) => Object.entries(implied).reduce((found, [name, sets]) => (
+    Object.hasOwn(sets, state[name] ?? '') ? { ...found, ...sets[state[name]] } : found), plain);
+
+  Cloze.keepValues = ([lab, plain, , implied], values) => {
     const state = {};
-    Object.keys(plain).forEach((name, n) => {
+    const names = Object.keys(plain);
+    const set = base(plain, implied, Object.fromEntries(names.map((name, n) => [name, values[n]])));
+    names.forEach((name, n) => {
       const [group, member] = name.split('.');
       if (member) { if (state[group] === true || state[group]?.constructor === Object) state[group] = { ...state[group], [member]: values[n] }; }
-      else if (!same(values[n], plain[name])) state[name] = values[n];
+      else if (!same(values[n], set[name])) state[name] = values[n];
     });
     if (!same(state, Cloze.kept(lab) ?? {})) Cloze.keep(lab, state);
   };
 
-  // A component without a value in the link, or with one of another kind, stays as it is: Gradio takes a value for an act.
+  // A component without a value in the link, or with one that it would refuse, stays as it is: Gradio takes a value for an act.
   const AS_IT_IS = { __type__: 'update' };
-  Cloze.keptValues = ([lab, plain]) => {
+  const fits = (found, { from = -Infinity, to = Infinity, among = null }) => [found].flat().every((value) => (
+    among ? among.includes(value) : typeof value !== 'number' || (value >= from && value <= to)));
+  Cloze.keptValues = ([lab, plain, limits, implied]) => {
     const state = Cloze.kept(lab) ?? {};
+    const set = base(plain, implied, state);
     return Object.entries(plain).map(([name, first]) => {
       const [group, member] = name.split('.');
-      const found = member ? state[group]?.[member] : state[name];
+      let found = member ? state[group]?.[member] : state[name];
       if (kind(first) === 'boolean' && found?.constructor === Object) return true;
-      return kind(found) === kind(first) ? found : AS_IT_IS;
+      if (kind(first) === 'string' && Array.isArray(found)) found = found.join('\n'); // texts of old links, one in each line
+      if (kind(found) === kind(first) && fits(found, limits[name] ?? {})) return found;
+      return same(set[name], first) ? AS_IT_IS : set[name];
     });
   };
 })();

@@ -102,22 +102,65 @@ def answer(
     return gr.on(named, reply, **common) if named else None
 
 
-def remember(lab: str, kept: Mapping[str, Component]) -> None:
+Implied = Mapping[str, Mapping[str, Mapping[str, Any]]]
+"""By the name of a component and its value: what others are set to by that choice."""
+
+
+def remember(lab: str, kept: Mapping[str, Component], implied: Implied | None = None) -> None:
     """Keep the values of components in the page's address, and put those of a link back.
 
     A value that is as the lab began is left out. Names with a dot belong to the switch named before
     it and are kept only while that is on: ``own`` and ``own.width`` become
-    ``{"own": {"width": 8}}``. No request is made. Values of a link may be anything at all: the lab
-    checks them as it checks all others.
+    ``{"own": {"width": 8}}``. No request is made. Values of a link may be anything at all: what a
+    component itself would refuse stays out, all else the lab checks as it checks all others. A list
+    of texts for a component that holds one text becomes its lines.
 
     Args:
         lab: Name of the lab in links.
         kept: Components by the name that their value has in the link.
+        implied: A link that names such a choice needs none of the values that it sets.
     """
-    names = json.dumps([lab, {name: part.value for name, part in kept.items()}])
+    plain = {name: part.value for name, part in kept.items()}
+    limits = {name: found for name, part in kept.items() if (found := _limits(part))}
+    names = json.dumps([lab, plain, limits, implied or {}])
     parts = list(kept.values())
     for part in parts:
         part.change(None, parts, None, js=f"(...values) => Cloze.keepValues({names}, values)")
     page = gr.context.Context.root_block
     assert page is not None, "remember belongs into a lab's wire()"
     page.load(None, None, parts, js=f"() => Cloze.keptValues({names})")
+
+
+class Open:
+    """A component whose choices or bounds an answer changes; the lab itself checks its value.
+
+    Gradio compares a value with what its last answer has left: of a choice that was made, or an
+    answer that was under way, before the page had that, no question would ever be answered.
+    """
+
+    def get_block_name(self) -> str:
+        """The page draws it as what it is made from."""
+        return type(self).__bases__[-1].__name__.lower()
+
+    def preprocess(self, payload: Any) -> Any:
+        """The value as it is."""
+        return payload
+
+
+class OpenRadio(Open, gr.Radio):
+    """A radio with choices of the moment."""
+
+
+class OpenSlider(Open, gr.Slider):
+    """A slider with bounds of the moment."""
+
+
+def _limits(part: Component) -> dict[str, Any]:
+    """What a component takes; with anything else Gradio would answer no question of the lab."""
+    if isinstance(part, gr.Radio | gr.CheckboxGroup | gr.Dropdown):
+        free = getattr(part, "allow_custom_value", False)
+        return {} if free else {"among": [value for _, value in part.choices]}
+    if isinstance(part, gr.Slider | gr.Number):
+        bounds = {"from": part.minimum, "to": part.maximum}
+        return {name: bound for name, bound in bounds.items() if bound is not None}
+    return {}

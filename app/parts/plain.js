@@ -1,7 +1,7 @@
 // Parts that say what Python answered: a line, a table, a listing (app/parts/plain.py).
 import { cell, copyText, download } from './download.js';
 
-const { element, message, phrase, texts } = window.Cloze;
+const { element, message, onSentence, phrase, question, texts } = window.Cloze;
 const TEXT = texts({
   csv: 'Save as CSV', more: 'More rows are in no table.', code: 'The code that recomputes this', copy: 'Copy', copied: 'Copied', press: 'Press Ctrl+C',
 });
@@ -50,7 +50,8 @@ export const csvButton = (name, current) => element('button', {
 function mountLine(view, kind) {
   const line = element('p', { class: kind, role: 'status' });
   const show = () => {
-    line.textContent = message(view.value?.text ?? '') ?? '';
+    const { text = '', told } = view.value ?? {};
+    line.textContent = told ? phrase(told) : message(text) ?? '';
     line.hidden = !line.textContent;
   };
   view.root.replaceChildren(line);
@@ -91,8 +92,18 @@ function mountHeading(view) {
   view.root.replaceChildren(element('h2', { text: message(view.value.text) }));
 }
 
+// Gradio tells of a value only when it is another one.
+function mountSentenceInput(view) {
+  const reads = view.root.dataset.reads.split(' ');
+  onSentence(view, ({ model }) => {
+    if (!model) return;
+    const asked = question();
+    view.value = Object.fromEntries(reads.map((name) => [name, asked[name]]));
+  });
+}
+
 const KINDS = {
-  'view-heading': mountHeading,
+  'view-heading': mountHeading, 'view-sentence-input': mountSentenceInput,
   'view-answer-line': (view) => mountLine(view, 'summary'), 'view-problem-line': (view) => mountLine(view, 'problem'), 'view-table': mountTable, 'view-listing': mountListing,
 };
 

@@ -1,10 +1,14 @@
-"""Small parts that say what Python answered, in the page's language: a line, a table, a listing."""
+"""Small parts of labs: what Python answered, in the page's language (a line, a table, a listing).
+
+And one that Python is asked with: the sentence block's own values (:class:`SentenceInput`).
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from app.parts.views import Part, mounted
 from viz.figure import wordings
+from viz.svg import Wording, told
 
 MODULE = "parts/plain"
 
@@ -12,8 +16,8 @@ MODULE = "parts/plain"
 class Line(Part):
     """A line of text from Python, translated on the page; read out when it changes.
 
-    Its value is the English text, or None or "" for nothing. Texts of visitors inside it stay as
-    they are: the page finds the sentence by its pattern (``message`` of language.js).
+    Its value is a wording or the English text, or None or "" for nothing. Texts of visitors inside
+    it stay as they are: the page finds the sentence by its pattern (``message`` of language.js).
 
     Args:
         value: The first text.
@@ -33,6 +37,26 @@ class Line(Part):
         name, events = ("problem-line", ["seen"]) if problem else ("answer-line", [])
         parts = mounted(name, module=MODULE, events=events)
         super().__init__(value, elem_id=elem_id, **{**parts, **more})
+
+    def postprocess(self, value: Any) -> Any:
+        """A wording also goes as its key and its values."""
+        found = super().postprocess(value)
+        return {**found, "told": told(value)} if isinstance(value, Wording) else found
+
+
+class SentenceInput(Part):
+    """What the sentence block holds, as an input of a lab; it draws nothing.
+
+    Its value is None until the lab around it is first seen, then an object of what it reads. It has
+    the event ``change`` then, and whenever that is another one; a lab that nobody looks at asks
+    nothing, and catches up once it is opened.
+
+    Args:
+        reads: What is in its value, of ``text``, ``model`` and ``marks``.
+    """
+
+    def __init__(self, reads: Sequence[str] = ("text", "model", "marks"), **more: Any) -> None:
+        super().__init__(**{**mounted("sentence-input", module=MODULE, reads=reads), **more})
 
 
 class Heading(Part):

@@ -53,15 +53,18 @@ def mounted(
     events: Sequence[str] = (),
     main: bool = False,
     files: str | None = None,
+    reads: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Arguments of ``gr.HTML`` for a part that a script of ours draws; see :func:`view`.
 
     ``main``: whether it is the main picture of its lab. ``files``: what its saved files are called.
+    ``reads``: what it takes of the sentence block (``Cloze.question`` of shell.js).
     """
     listed = ", ".join(f"'{event}'" for event in events)
     place = f' data-module="{module}"' if module else ""
     place += " data-picture" if main else ""
     place += f' data-files="{files}"' if files else ""
+    place += f' data-reads="{" ".join(reads)}"' if reads else ""
     return {
         "html_template": f'<div class="view view-{name}"{place}></div>',
         "js_on_load": _MOUNT.format(name=name, events=listed),
