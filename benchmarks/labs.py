@@ -93,7 +93,7 @@ LABS = (
     Lab("spans", WORDS, ("spanbert-mini",)),
     Lab("why", f"{WORDS}, all four methods"),
     Lab("pairs", TYPED, control=SENTENCE, keys=LETTER),
-    Lab("meaning", "step through the layers", control="#mn-layer"),
+    Lab("meaning", "step through the layers", control="#meaning-layer input[type=range]"),
     Lab("tokenizers", TYPED, control=SENTENCE, keys=LETTER),
     Lab("timeline", "move a slider", control="input[type=range]"),
     Lab(

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
+from textwrap import wrap
 
 import plotly.graph_objects as go
 
-from viz.figure import colour, finish, plain, series
-from viz.svg import Wording
+from viz.figure import colour, finish, heat, plain, series
+from viz.svg import Wording, shorten
 
 Point = tuple[float, float]
+Square = Sequence[Sequence[float]]
+MOST_LETTERS = 46
+"""Of a sentence beside a mark or in a bar: what a phone has room for."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,91 +33,112 @@ class Path:
 class Neighbour:
     """A word of a corpus beside the visitor's."""
 
-    word: str
     before: str
     """The sentence up to the word."""
+    word: str
     after: str
     cosine: float
     same: bool
     """The same word as the visitor's."""
 
 
-def layer_names(count: int) -> list[str]:
+def layer_name(number: int) -> str:
     """What vectors are called on their way: the static one, the input, and after each layer."""
-    first: list[str] = [Wording("Static embedding"), Wording("Input")]
-    return [*first, *(Wording("After layer {0}", n) for n in range(1, count - 1))][:count]
+    first = (Wording("Static embedding"), Wording("Input"))
+    return first[number] if number < len(first) else Wording("After layer {0}", number - 1)
 
 
 def paths(
-    found: Sequence[Path], *, layer: int, title: str, shares: tuple[float, float]
+    found: Sequence[Path], *, layer: int, shares: tuple[float, float], word: str = ""
 ) -> go.Figure:
     """Every sentence's path in the same two directions, with a numbered mark at one layer.
 
-    The trace of a mark holds its places at all layers in ``meta``, so that a page can move it.
-
     Args:
         found: Paths of equal length.
-        layer: Where the marks stand.
-        title: What is shown.
-        shares: Which part of the variance the two directions hold.
+        layer: Where the marks stand; the way there is drawn full, the rest dotted.
+        shares: Which part of the differences the two directions hold.
+        word: Whose paths they are.
 
     Raises:
         ValueError: There is no path, or no such layer.
     """
     if not found:
         raise ValueError("there is nothing to draw")
-    if not 0 <= layer < len(found[0].points):
+    if any(not 0 <= layer < len(path.points) for path in found):
         raise ValueError(f"there is no layer {layer}")
-    names = layer_names(len(found[0].points))
+    names = [layer_name(number) for number in range(len(found[0].points))]
     figure = go.Figure()
     for path in found:
-        tone = series(path.number - 1)
-        figure.add_scatter(
-            x=[x for x, _ in path.points],
-            y=[y for _, y in path.points],
-            mode="lines+markers",
-            line={"color": tone, "width": 2, "dash": "dot"},
-            marker={"color": tone, "size": 7},
-            name=f"{path.number}. {plain(path.sentence)}",
-            customdata=list(range(len(path.points))),
-            hovertemplate=f"{path.number} · %{{customdata}}<br>%{{x:.2f}}, %{{y:.2f}}"
-            "<extra></extra>",
-        )
-    for path in found:
-        figure.add_scatter(
-            x=[path.points[layer][0]],
-            y=[path.points[layer][1]],
-            mode="markers+text",
-            marker={"color": series(path.number - 1), "size": 22},
-            text=str(path.number),
-            textfont={"color": colour("paper"), "size": 13},
-            hoverinfo="skip",
-            showlegend=False,
-            meta={"points": [list(point) for point in path.points]},
-        )
-    # Fixed, so that nothing moves with the marks.
+        _path(figure, path, layer, names)
+    # Fixed, so that nothing but the marks moves from layer to layer.
     figure.update_xaxes(range=_room([x for path in found for x, _ in path.points]))
     ys = _room([y for path in found for _, y in path.points])
     figure.update_yaxes(range=ys, scaleanchor="x", scaleratio=1)
-    # Long sentences: one under the other, below the picture.
-    figure.update_layout(legend={"orientation": "v", "y": -0.16, "yanchor": "top"})
+    figure.update_xaxes(showticklabels=False, automargin=False)
+    figure.update_yaxes(showticklabels=False, automargin=False)
     finish(
         figure,
-        title,
-        alt=Wording("Paths of the word through the layers: {0} sentences.", len(found)),
-        columns=[Wording("Sentence"), Wording("Layer"), "x", "y"],
+        "",
+        alt=Wording(
+            "Paths of “{0}” through the layers in {1} sentences, marked: {2}",
+            word,
+            len(found),
+            names[layer],
+        ),
+        columns=[Wording("Sentence"), Wording("Layer"), Wording("Across"), Wording("Up")],
         rows=[
             [path.number, name, *point]
             for path in found
             for name, point in zip(names, path.points, strict=True)
         ],
-        height=420 + 20 * len(found),
-        revision=f"{title} {shares}",
-        x=Wording("{0} % of the variance", f"{100 * shares[0]:.0f}"),
-        y=Wording("{0} %", f"{100 * shares[1]:.0f}"),
+        height=390 + 22 * len(found),
+        revision=f"{word} {shares} {[path.sentence for path in found]}",
+        x=Wording("{0} % of all differences", f"{100 * shares[0]:.0f}"),
+        y=Wording("{0} % of all differences", f"{100 * shares[1]:.0f}"),
     )
-    figure.update_layout(margin={"t": 48})
+    # The sentences stand below the picture, one under the other.
+    below = {"orientation": "v", "y": -0.1, "yanchor": "top", "tracegroupgap": 0}
+    figure.update_layout(margin={"t": 12, "l": 34, "b": 34}, legend=below)
     return figure
+
+
+def _path(figure: go.Figure, path: Path, layer: int, names: Sequence[str]) -> None:
+    tone = series(path.number - 1)
+    xs, ys = [x for x, _ in path.points], [y for _, y in path.points]
+    common = {"legendgroup": str(path.number), "showlegend": False}
+    figure.add_scatter(
+        x=xs,
+        y=ys,
+        mode="lines+markers",
+        line={"color": tone, "width": 1.5, "dash": "dot"},
+        marker={"color": tone, "size": 7},
+        customdata=list(names),
+        hovertemplate=f"{path.number} · %{{customdata}}<br>%{{x:.2f}}, %{{y:.2f}}<extra></extra>",
+        **common,
+    )
+    figure.add_scatter(
+        x=xs[: layer + 1],
+        y=ys[: layer + 1],
+        mode="lines",
+        line={"color": tone, "width": 3},
+        hoverinfo="skip",
+        **common,
+    )
+    figure.add_scatter(
+        x=[xs[layer]],
+        y=[ys[layer]],
+        mode="markers+text",
+        marker={"color": tone, "size": 22, "line": {"color": colour("paper"), "width": 1.5}},
+        text=[f"<b>{path.number}</b>"],
+        textfont={"color": colour("paper"), "size": 13},
+        name=f"{path.number} · {plain(_short(path.sentence))}",
+        hoverinfo="skip",
+        **{**common, "showlegend": True},
+    )
+
+
+def _short(sentence: str) -> str:
+    return shorten(sentence, lambda text: len(text) <= MOST_LETTERS)
 
 
 def _room(values: Sequence[float]) -> list[float]:
@@ -121,32 +147,108 @@ def _room(values: Sequence[float]) -> list[float]:
     return [min(values) - air, max(values) + air]
 
 
-def likeness(mine: Sequence[float], random: Sequence[float], *, layer: int) -> go.Figure:
-    """Mean cosine of the word's occurrences at every layer, and that of words at random.
+def alike(
+    numbers: Sequence[int],
+    raw: Sequence[Square],
+    centred: Sequence[Square],
+    *,
+    layer: int,
+    way: str,
+) -> go.Figure:
+    """How alike a word's occurrences are at a layer, each with each.
 
     Args:
-        mine: Of the visitor's occurrences with each other.
-        random: Of different words: contextual vectors crowd into a cone (Ethayarajh 2019, arXiv
-            1909.00512), so only what lies above is likeness.
+        numbers: Of the sentences, from 1.
+        raw: Cosines at every layer.
+        centred: The same with the mean of many words subtracted.
+        layer: Which is drawn; the table has them all.
+        way: ``raw`` or ``centred``: which is drawn.
+    """
+    drawn = (centred if way == "centred" else raw)[layer]
+    labels = [str(number) for number in numbers]
+    size = range(len(numbers))
+    figure = go.Figure(
+        go.Heatmap(
+            z=[[None if row == column else drawn[row][column] for column in size] for row in size],
+            x=labels,
+            y=labels,
+            zmin=0,
+            zmax=1,
+            colorscale=heat(),
+            showscale=False,
+            xgap=3,
+            ygap=3,
+            texttemplate="%{z:.2f}",
+            textfont={"size": 14 if len(numbers) < 6 else 12},
+            hovertemplate="%{y} · %{x}: %{z:.3f}<extra></extra>",
+            hoverongaps=False,
+        )
+    )
+    figure.update_xaxes(type="category", showgrid=False, side="top", constrain="domain")
+    figure.update_yaxes(
+        type="category", showgrid=False, autorange="reversed", scaleanchor="x", constrain="domain"
+    )
+    finish(
+        figure,
+        "",
+        alt=Wording("Cosines between the sentences, {0}", layer_name(layer)),
+        columns=[
+            Wording("Layer"),
+            Wording("Sentences"),
+            Wording("Cosine as they are"),
+            Wording("Cosine, mean subtracted"),
+        ],
+        rows=[
+            [layer_name(at), f"{numbers[a]} · {numbers[b]}", raw[at][a][b], centred[at][a][b]]
+            for at in sorted(range(len(raw)), key=lambda at: at != layer)
+            for a, b in combinations(size, 2)
+        ],
+        height=390,
+        revision=f"{way} {labels}",
+        x=Wording("Cosine between the sentences"),
+    )
+    figure.update_layout(margin={"t": 12})
+    return figure
+
+
+def likeness(tables: Sequence[Square], random: Sequence[float], *, layer: int) -> go.Figure:
+    """Cosines of a word's occurrences from layer to layer, and the mean of different words.
+
+    Args:
+        tables: Each with each, at every layer.
+        random: Mean cosine of different words: contextual vectors crowd into a cone (Ethayarajh
+            2019, arXiv 1909.00512), so only what lies above is likeness.
         layer: Marked.
     """
-    names = layer_names(len(mine))
+    places = range(len(tables))
+    names = [layer_name(at) for at in places]
+    pairs = list(combinations(range(len(tables[0])), 2))
+    mine = [sum(tables[at][a][b] for a, b in pairs) / len(pairs) for at in places]
     figure = go.Figure()
+    figure.add_scatter(
+        x=[at for _ in pairs for at in (*places, None)],
+        y=[value for a, b in pairs for value in (*(tables[at][a][b] for at in places), None)],
+        mode="lines",
+        name=Wording("each pair"),
+        line={"color": colour("heat_2"), "width": 1},
+        hoverinfo="skip",
+    )
     for values, name, tone, dash in (
         (mine, Wording("your sentences"), "model", "solid"),
         (random, Wording("different words of the Primer"), "soft", "dash"),
     ):
         figure.add_scatter(
-            x=list(range(len(values))),
+            x=list(places),
             y=list(values),
             name=name,
             mode="lines+markers",
-            line={"color": colour(tone), "dash": dash},
+            line={"color": colour(tone), "dash": dash, "width": 2.5},
             hovertemplate="%{y:.3f}<extra>%{fullData.name}</extra>",
         )
     figure.add_vline(layer, line={"color": colour("grey"), "width": 1})
     figure.update_layout(hovermode="x unified")
-    figure.update_xaxes(tickmode="array", tickvals=list(range(len(mine))), ticktext=names)
+    figure.update_xaxes(tickmode="array", tickvals=list(places), ticktext=names)
+    columns = [Wording("Layer"), *(trace.name for trace in figure.data[1:])]
     return finish(
         figure,
         "",
@@ -155,19 +257,15 @@ def likeness(mine: Sequence[float], random: Sequence[float], *, layer: int) -> g
             f"{mine[-1]:.2f}",
             f"{random[-1]:.2f}",
         ),
-        columns=[
-            Wording("Layer"),
-            Wording("your sentences"),
-            Wording("different words of the Primer"),
-        ],
+        columns=columns,
         rows=[[name, *each] for name, *each in zip(names, mine, random, strict=True)],
         height=300,
         revision=str(len(mine)),
-        y=Wording("Mean cosine"),
+        y=Wording("Cosine"),
     )
 
 
-def neighbours(found: Sequence[Neighbour], *, title: str) -> go.Figure:
+def neighbours(found: Sequence[Neighbour]) -> go.Figure:
     """The nearest words of a corpus as bars, each in its sentence; the nearest at the top.
 
     Raises:
@@ -176,16 +274,24 @@ def neighbours(found: Sequence[Neighbour], *, title: str) -> go.Figure:
     if not found:
         raise ValueError("there is nothing to draw")
     ranks = list(range(1, len(found) + 1))
-    figure = go.Figure()
-    figure.add_bar(
-        x=[each.cosine for each in found],
-        y=ranks,
-        orientation="h",
-        marker={"color": [colour("heat_2" if each.same else "heat_1") for each in found]},
-        showlegend=False,
-        hovertemplate="%{x:.3f}<extra></extra>",
-    )
     least = min(0.0, *(each.cosine for each in found))
+    figure = go.Figure()
+    for same, name, tone in (
+        (False, Wording("other words"), "heat_1"),
+        (True, Wording("the same word"), "heat_2"),
+    ):
+        listed = [(rank, each) for rank, each in enumerate(found, 1) if each.same == same]
+        if not listed:
+            continue
+        figure.add_bar(
+            x=[each.cosine for _, each in listed],
+            y=[rank for rank, _ in listed],
+            orientation="h",
+            name=name,
+            marker={"color": colour(tone)},
+            customdata=["<br>".join(map(plain, wrap(_sentence(each), 60))) for _, each in listed],
+            hovertemplate="%{x:.3f}<br>%{customdata}<extra></extra>",
+        )
     figure.add_scatter(
         x=[least] * len(found),
         y=ranks,
@@ -196,11 +302,12 @@ def neighbours(found: Sequence[Neighbour], *, title: str) -> go.Figure:
         hoverinfo="skip",
         showlegend=False,
     )
+    figure.update_layout(barmode="overlay", bargap=0.15)
     figure.update_xaxes(range=[least, 1])
     figure.update_yaxes(autorange="reversed", tickmode="array", tickvals=ranks, showgrid=False)
     return finish(
         figure,
-        title,
+        "",
         alt=Wording("The nearest word is “{0}” ({1}).", found[0].word, f"{found[0].cosine:.2f}"),
         columns=[
             Wording("Rank"),
@@ -209,17 +316,25 @@ def neighbours(found: Sequence[Neighbour], *, title: str) -> go.Figure:
             Wording("In the sentence"),
         ],
         rows=[
-            [rank, each.word, each.cosine, each.before + each.word + each.after]
+            [rank, each.word, each.cosine, _sentence(each)]
             for rank, each in zip(ranks, found, strict=True)
         ],
-        height=110 + 30 * len(found),
-        revision=title,
+        height=120 + 28 * len(found),
+        revision=str(len(found)),
         x=Wording("Cosine"),
     )
 
 
+def _sentence(each: Neighbour) -> str:
+    return each.before + each.word + each.after
+
+
 def _in_its_sentence(each: Neighbour) -> str:
-    before, after = each.before[-28:], each.after[:40]
+    room = max(0, MOST_LETTERS - len(each.word))
+    before = each.before[-(room // 2) :] if room > 1 else ""
+    if len(before) < len(each.before):
+        before = before.partition(" ")[2] or before
+    after = each.after[: room - len(before)]
     start = "…" if len(each.before) > len(before) else ""
     end = "…" if len(each.after) > len(after) else ""
     return f" {start}{plain(before)}<b>{plain(each.word)}</b>{plain(after)}{end}"

@@ -157,6 +157,8 @@ class OpenSlider(Open, gr.Slider):
 
 def _limits(part: Component) -> dict[str, Any]:
     """What a component takes; with anything else Gradio would answer no question of the lab."""
+    if isinstance(part, OpenRadio):
+        return {}
     if isinstance(part, gr.Radio | gr.CheckboxGroup | gr.Dropdown):
         free = getattr(part, "allow_custom_value", False)
         return {} if free else {"among": [value for _, value in part.choices]}

@@ -1,180 +1,214 @@
-"""The Meaning tab in Chromium: paths, layers, edits, neighbours, files, languages."""
+"""The Meaning lab in Chromium: paths, layers, edits, neighbours, links, languages."""
 
 import json
+import re
 from urllib.parse import quote
 
 import pytest
+from playwright.sync_api import expect
 
+from app.labs.meaning.answers import EXAMPLES
+from app.serving import locales
 from core_models import meaning
-from tests.app.one_page import start_over
 
-ROOT = ".view-meaning"
-READY = """() => {
-  const view = document.querySelector('.view-meaning').dataset;
-  return view.state === 'ready' && view.rev === view.asked;
-}"""
-NEAR = """() => {
-  const near = document.querySelector('#mn-near [data-asked]')?.dataset ?? {};
-  return near.rev && near.rev === near.asked;
-}"""
-MARKS = """() => document.querySelector('#mn-path .js-plotly-plot').data
+LINK = "#text=The+old+bank+was+closed.&model=bert-mini&tab=meaning"
+MARKS = """() => (document.querySelector('#meaning-paths .js-plotly-plot')?.data ?? [])
   .filter(({ mode }) => mode === 'markers+text').map(({ x, y }) => [x[0], y[0]])"""
-RANGES = """() => {
-  const { xaxis, yaxis } = document.querySelector('#mn-path .js-plotly-plot')._fullLayout;
-  return [xaxis.range, yaxis.range];
-}"""
-START = """() => {
-  const find = (selector) => document.querySelector(`.view-meaning ${selector}`);
-  const layer = find('#mn-layer');
-  layer.value = layer.max;
-  layer.dispatchEvent(new Event('input'));
-  find('[data-value=centred]').click();
-  if (find('#mn-others').getAttribute('aria-checked') === 'true') find('#mn-others').click();
-  find('[data-try=bank]').click();
-}"""
-TEXT = "#text=The+old+bank+was+closed.&model=bert-mini&tab=meaning"
+AXES = """() => { const { xaxis, yaxis } = document.querySelector('#meaning-paths .js-plotly-plot')
+  .layout; return [xaxis.range, yaxis.range]; }"""
+CELLS = """() => document.querySelector('#meaning-alike .js-plotly-plot')?.data[0].z"""
+IDLE = """() => { const plot = document.querySelector('#meaning-near .js-plotly-plot');
+  return plot && !document.querySelector('#meaning-near [data-state=waiting]'); }"""
 
 
-def settle(page):
-    page.wait_for_function(READY)
+class Lab:
+    """The Meaning lab of a page."""
+
+    def __init__(self, cloze, words=None):
+        self.cloze = cloze
+        self.page = cloze.page
+        self.words = words or {}
+        self.page.wait_for_function("!!Cloze.openTab")
+        self.page.evaluate("Cloze.openTab('Meaning')")
+        self.panel = self.page.get_by_role("tabpanel").filter(
+            has=self.page.get_by_role("heading", name=self.named("One word, many meanings"))
+        )
+        self.paths = self.page.get_by_role("group", name=re.compile("Paths of|穿过各层的路径"))
+        self.layer = self.page.get_by_role("slider")
+
+    def named(self, key):
+        return self.words.get(key, key)
+
+    def says(self, text):
+        expect(self.panel.get_by_text(text).first).to_be_visible(timeout=30_000)
+
+    def unfold(self, name):
+        fold = self.page.get_by_role("button", name=self.named(name))
+        if not fold.evaluate("each => each.classList.contains('open')"):
+            fold.click()
+
+    def fill(self, word=None, sentences=None):
+        self.unfold("The word and its sentences")
+        named = ("Sentences, one in each line", sentences), ("Word", word)
+        for name, text in named:
+            if text is not None:
+                box = self.page.get_by_role("textbox", name=self.named(name), exact=True)
+                box.fill(text)
+
+    def marks(self, count):
+        self.page.wait_for_function(f"count => ({MARKS})().length === count", arg=count)
+        return self.page.evaluate(MARKS)
 
 
 @pytest.fixture
-def tab(module_page):
+def lab(module_page):
     """One page for most of these tests, with the first example at its last layer."""
-    page = module_page.page
-    page.evaluate("Cloze.openTab('Meaning')")
-    page.wait_for_selector(f"{ROOT}[data-asked]")
-    start_over(module_page, text="The old bank was closed.")
-    settle(page)
-    page.evaluate(START)
-    settle(page)
-    yield module_page
+    lab = Lab(module_page)
+    lab.paths.wait_for()
+    lab.layer.focus()
+    lab.page.keyboard.press("End")
+    lab.page.get_by_role("radio", name="spring").check()
+    lab.page.get_by_role("radio", name="bank").check()
+    lab.says("After layer 4: sentences 3 and 4 are most alike")
+    yield lab
     assert module_page.problems == []
 
 
-def marks(cloze):
-    cloze.numbers("#mn-path")
-    return [tuple(point) for point in cloze.page.evaluate(MARKS)]
-
-
-def wait_for_marks(page, count):
-    page.wait_for_function(f"count => ({MARKS})().length === count", arg=count)
-
-
-def test_an_example_follows_the_language_of_the_model(tab):
-    page = tab.page
-    first = f"{ROOT} .mn-rows textarea >> nth=0"
-    page.evaluate(
-        "Cloze.change({ model: 'elsewhere', card: { ...Cloze.sentence.card, language: 'zh' } })"
-    )
-    assert "花" in page.input_value(first)
-    assert page.input_value("#mn-word") == "花"
-    page.fill("#mn-word", "束")
-    page.evaluate(
-        "Cloze.change({ model: 'another', card: { ...Cloze.sentence.card, language: 'en' } })"
-    )
-    assert "花" in page.input_value(first), "what the visitor wrote stays"
-    page.fill("#mn-word", "花")
-    page.evaluate(
-        "Cloze.change({ model: 'bert-mini', card: { ...Cloze.sentence.card, language: 'en' } })"
-    )
-    settle(page)
-    assert "bank" in page.input_value(first)
-
-
-def test_layers_move_the_marks_and_not_the_axes(tab, session):
-    page = tab.page
-    last = marks(tab)
-    whole = page.evaluate(RANGES)
-    assert len(set(last)) == 4
-    page.locator("#mn-layer").focus()
+def test_layers_move_the_marks_and_not_the_axes(lab, session):
+    page = lab.page
+    axes, last = page.evaluate(AXES), lab.marks(4)
+    cells = page.evaluate(CELLS)
+    page.keyboard.press("Home")  # the slider has the focus no more
+    lab.layer.focus()
     page.keyboard.press("Home")
-    assert page.inner_text(f"{ROOT} .mn-layer") == "Static embedding"
-    assert len(set(marks(tab))) == 1  # the common start
-    assert "one vector for all" in page.inner_text("#mn-alike .summary")
-    assert page.evaluate(RANGES) == [pytest.approx(ends, abs=1e-6) for ends in whole]
+    lab.says("Static embedding: one vector for all of them.")
+    page.wait_for_function(f"() => new Set(({MARKS})().map(String)).size === 1")
+    assert page.evaluate(AXES) == axes
     page.keyboard.press("End")
-    assert marks(tab) == last
+    page.wait_for_function(f"last => String(({MARKS})()) === String(last)", arg=last)
     model = session.model("bert-mini")
-    texts = page.locator(f"{ROOT} .mn-rows textarea").evaluate_all("all => all.map(e => e.value)")
+    texts = EXAMPLES["bank"].text.splitlines()
     encodings = model.encode(texts)
     places = [
         (row, meaning.pieces_at(encoding, *meaning.find_word(text, "bank")))
         for row, (text, encoding) in enumerate(zip(texts, encodings, strict=True))
     ]
     at = meaning.word_vectors(model, encodings, places)[:, -1]
+    lab.page.get_by_role("combobox", name="Vectors").click()
+    lab.page.get_by_role("option", name="as they are").click()
+    page.wait_for_function(f"old => String(({CELLS})()) !== String(old)", arg=cells)
+    raw = page.evaluate(CELLS)
     table = meaning.cosines(at, at)
-    cells = page.locator("#mn-alike .mn-cosines tbody td")
-    assert cells.count() == 16
-    shown = cells.evaluate_all("cells => cells.map(cell => Number(cell.dataset.raw))")
-    assert shown == pytest.approx(table.flatten().tolist(), abs=1e-3)
+    assert [raw[0][1], raw[2][3]] == pytest.approx(
+        [float(table[0, 1]), float(table[2, 3])], abs=1e-3
+    )
+    lab.page.get_by_role("combobox", name="Vectors").click()
+    lab.page.get_by_role("option", name="mean subtracted").click()
+    page.wait_for_function(f"old => String(({CELLS})()) === String(old)", arg=cells)
 
 
-def test_edits_neighbours_and_files(tab):
-    page = tab.page
-    page.wait_for_function(NEAR, timeout=60_000)
-    assert len(tab.numbers("#mn-near")) == 12
-    page.click("#mn-others")
-    page.wait_for_function(NEAR)
-    assert "bank" not in [word for _, word, *_ in tab.numbers("#mn-near")]
-    page.click("#mn-take")
-    wait_for_marks(page, 5)
-    page.locator(f"{ROOT} .mn-rows textarea").nth(0).fill("<img src=x onerror=alert(1)> ${1}")
-    wait_for_marks(page, 4)
-    assert "does not hold" in page.locator(f"{ROOT} .mn-missing").nth(0).inner_text()
-    assert page.locator(f"{ROOT} img").count() == 0
-    assert len(tab.numbers("#mn-path")) == 4 * 6
-    assert len(tab.numbers("#mn-alike")) == 6
-    page.fill("#mn-word", "zebra")
-    page.wait_for_selector(f'{ROOT}[data-state="error"]')
-    assert "“zebra” stands in 0" in page.inner_text(f"{ROOT} .problem")
-    page.click(f'{ROOT} [data-try="spring"]')
-    settle(page)
-    assert page.locator(f"{ROOT} .problem").is_hidden()
+def test_it_plays_through_the_layers_and_stops(lab):
+    play = lab.page.get_by_role("checkbox", name="Play")
+    play.check()
+    lab.says("Static embedding")
+    lab.says("After layer 1")
+    lab.says("After layer 4")
+    expect(play).not_to_be_checked()
+    expect(lab.layer).to_have_value("5")
 
 
-def test_a_link_restores_the_lab(tab, visit):
-    page = tab.page
-    page.click(f'{ROOT} [data-try="light"]')
-    settle(page)
-    page.click('[data-value="raw"]')
-    page.locator("#mn-layer").focus()
-    page.keyboard.press("Home")
-    page.keyboard.press("ArrowRight")
-    page.click(f'{ROOT} .mn-row [data-value="2"]')
-    address = page.evaluate("location.hash")
-    visited = visit(link=address)
-    other = visited.page
-    settle(other)
-    assert other.input_value("#mn-word") == "light"
-    assert other.input_value("#mn-layer") == "1"
-    assert other.get_attribute('[data-value="raw"]', "aria-checked") == "true"
-    assert other.get_attribute(f'{ROOT} .mn-row [data-value="2"]', "aria-checked") == "true"
-    assert marks(visited) == marks(tab)
+def test_a_visitors_own_word(lab):
+    lab.fill(sentences=f"<img src=x onerror=alert(1)> ${{1}}\n{EXAMPLES['bank'].text}")
+    lab.says("Without the word, and left out: sentence 1.")
+    lab.marks(4)
+    expect(lab.page.get_by_role("radio", name="bank")).not_to_be_checked()
+    lab.page.get_by_role("button", name="Take the sentence of the page").click()
+    box = lab.page.get_by_role("textbox", name="Sentences, one in each line")
+    text = lab.page.evaluate("Cloze.sentence.text")
+    expect(box).to_have_value(re.compile(f"{re.escape(text)}$"))
+    assert lab.panel.locator("img").count() == 0
+    lab.fill("zebra")
+    lab.says("“zebra” stands in 0 of the sentences")
+    lab.page.get_by_role("radio", name="light").check()
+    expect(lab.panel.get_by_text("stands in 0")).to_be_hidden()
+    lab.says("After layer 4: sentences 1 and 2 are most alike")
+    expect(box).to_have_value(EXAMPLES["light"].text)
 
 
-def test_narrow_in_chinese_nothing_sticks_out_or_stays_english(visit):
-    # Anything may stand in a link.
-    state = {
-        "word": 3,
-        "sentences": [{}],
-        "layer": "x",
-        "way": [],
-        "which": -1,
-        "example": "__proto__",
-    }
-    link = f"?lang=zh{TEXT}&lab-meaning={quote(json.dumps(state))}"
-    cloze = visit(width=390, dark=True, link=link)
-    page = cloze.page
-    settle(page)
-    assert page.input_value("#mn-word") == "bank"
-    page.wait_for_function(NEAR, timeout=60_000)
-    page.evaluate("document.querySelectorAll('.view-meaning details').forEach(d => d.open = true)")
-    page.fill("#mn-word", "zebra")
-    page.wait_for_selector(f'{ROOT}[data-state="error"]')
-    for theme in ("dark", "light"):
-        page.evaluate("theme => Cloze.setTheme(theme)", theme)
-        assert cloze.overflow() <= 0, theme
-    missing = set(page.evaluate("[...ClozeLanguage.missing]"))
-    assert {text for text in missing if text.isascii()} == set()
+def test_neighbours_in_the_primer(lab):
+    lab.unfold("Its neighbours in the Primer")
+    lab.page.wait_for_function(IDLE, timeout=60_000)
+    chart = lab.page.locator("#meaning-near")
+    lab.says(re.compile(r"looked up among [\d,]+ words of the Primer"))
+    chart.get_by_text("The numbers").click()
+    expect(chart.get_by_role("row")).to_have_count(13)
+    lab.page.get_by_label("Other words only").check()
+    lab.says("; 0 of them are the same word.")
+    expect(chart.get_by_role("cell", name="bank", exact=True)).to_have_count(0)
+    lab.page.get_by_label("Other words only").uncheck()
+    expect(lab.panel.get_by_text("; 0 of them are the same word.")).to_be_hidden()
+
+
+def test_files_are_plotlys_and_the_tables(lab):
+    figure = lab.page.locator("#meaning-paths")
+    figure.get_by_text("The numbers").click()
+    with lab.page.expect_download() as download:
+        figure.get_by_role("button", name="Save as CSV").click()
+    lines = download.value.path().read_text("utf-8").splitlines()
+    assert len(lines) == 1 + 4 * 6
+    lab.paths.hover()
+    with lab.page.expect_download() as download:
+        figure.locator("[data-title='Save as SVG']").click()
+    assert "She sat on the bank" in download.value.path().read_text("utf-8")
+
+
+def test_an_old_link_restores_the_lab(visit):
+    state = {"example": "light", "layer": 1, "way": "raw", "which": 2, "others": True}
+    lab = Lab(visit(link=f"{LINK}&lab-meaning={quote(json.dumps(state))}"))
+    lab.says(re.compile("^Input: sentences"))
+    expect(lab.page.get_by_role("radio", name="light")).to_be_checked()
+    expect(lab.page.get_by_role("combobox", name="Vectors")).to_have_value("as they are")
+    lab.unfold("Its neighbours in the Primer")
+    expect(lab.page.get_by_role("radio", name="3", exact=True)).to_be_checked()
+    expect(lab.page.get_by_label("Other words only")).to_be_checked()
+    lab.unfold("The word and its sentences")
+    box = lab.page.get_by_role("textbox", name="Word", exact=True)
+    expect(box).to_have_value("light")
+    lab.layer.focus()
+    lab.page.keyboard.press("ArrowRight")
+    lab.says("After layer 1")
+    lab.page.wait_for_function("() => Cloze.kept('meaning')?.layer === 2")
+    kept = lab.page.evaluate("Cloze.kept('meaning')")
+    assert kept == {**state, "layer": 2}
+
+
+def test_an_old_link_with_own_sentences_in_chinese(visit):
+    state = {"word": "cat", "sentences": ["The cat sat.", "A cat is here.", "Cat & <b>dog</b>."]}
+    words = locales.catalogue("zh")
+    cloze = visit(link=f"?lang=zh{LINK}&lab-meaning={quote(json.dumps(state))}")
+    lab = Lab(cloze, words)
+    lab.says("第4层之后")
+    assert len(lab.marks(3)) == 3
+    for fold in ("The word and its sentences", "How alike are they, layer by layer?"):
+        lab.unfold(fold)
+    lab.unfold("Its neighbours in the Primer")
+    lab.unfold("What this shows")
+    cloze.page.wait_for_function(IDLE, timeout=60_000)
+    box = cloze.page.get_by_role("textbox", name=words["Sentences, one in each line"])
+    expect(box).to_have_value("\n".join(state["sentences"]))
+    lab.fill("zebra")
+    lab.says(re.compile("“zebra”作为独立的词"))
+    missing = cloze.page.evaluate("[...ClozeLanguage.missing]")
+    assert [text for text in missing if text.isascii()] == []
+
+
+def test_a_strange_link_opens_the_first_example_narrow_and_dark(visit):
+    strange = {"word": 3, "sentences": [{}], "layer": 2000, "way": [], "which": -1}
+    strange["example"] = "__proto__"
+    cloze = visit(width=390, dark=True, link=f"{LINK}&lab-meaning={quote(json.dumps(strange))}")
+    lab = Lab(cloze)
+    lab.says("at least two sentences")
+    lab.page.get_by_role("radio", name="bank").check()
+    lab.page.get_by_role("radio", name="cold").check()
+    lab.says("After layer 4")
+    assert cloze.overflow() <= 0

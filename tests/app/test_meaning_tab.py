@@ -1,18 +1,21 @@
-"""The Meaning tab without a browser: paths and cosines against the core, the index, bad input."""
+"""The Meaning lab without a browser: paths and cosines against the core, the index, bad input."""
 
 import asyncio
-import json
 import time
+from itertools import combinations
 
+import gradio as gr
 import pytest
 import torch
 
+import core_models as cm
 from app.labs.meaning import answers as lab
 from app.labs.meaning import lab as tab
-from app.labs.meaning.corpus import Corpus
+from app.labs.meaning.corpus import PRIMER, Corpus
+from app.serving.languages import READERS
 from app.serving.session import Session
-from core_models import meaning
-from viz.meaning import Neighbour, Path, neighbours, paths
+from core_models import InputError, meaning
+from viz.figure import payload
 
 MODEL = "bert-mini"
 SENTENCES = [
@@ -21,7 +24,19 @@ SENTENCES = [
     "A bird sings.",
     "The bank gave them a loan.",
 ]
-QUESTION = {"rev": 5, "model": MODEL, "word": "bank", "sentences": SENTENCES, "layer": 3}
+QUESTION = {
+    "model": {"model": MODEL},
+    "word": "bank",
+    "sentences": "\n".join(SENTENCES),
+    "layer": 3,
+    "way": "centred",
+    "example": None,
+    "which": 0,
+    "others": False,
+}
+SHOWN = ("example", "word", "sentences", "layer", "said", "paths", "alike", "likeness")
+SHOWN += ("pieces", "missing", "code")
+NEAR = ("which", "chart", "said", "clock")
 
 
 @pytest.fixture(scope="module")
@@ -37,20 +52,26 @@ def corpus(session):
 
 
 def ask(session, corpus, **values):
-    return asyncio.run(tab.show(session, corpus, {**QUESTION, **values}))
+    found = asyncio.run(tab.show(session, corpus, {**QUESTION, **values}))
+    return dict(zip(SHOWN, found, strict=True))
 
 
 def near(session, corpus, **values):
-    """Ask until the index is there, as the page does."""
+    """Ask until the index is there, as the page does; what was said meanwhile."""
     end = time.monotonic() + 60
-    seen = []
+    said = []
     while True:
-        answer = asyncio.run(tab.near(session, corpus, {**QUESTION, **values}))
-        if answer["kind"] != "building":
-            return answer, seen
-        seen.append(answer["progress"])
+        found = asyncio.run(tab.show_near(session, corpus, {**QUESTION, **values}))
+        answer = dict(zip(NEAR, found, strict=True))
+        if not answer["clock"].active:
+            return answer, said
+        said.append(answer["said"])
         assert time.monotonic() < end
         time.sleep(0.02)
+
+
+def rows(figure):
+    return figure.layout.meta["rows"]
 
 
 def vectors(session):
@@ -65,54 +86,89 @@ def vectors(session):
 
 
 def test_paths_and_cosines_are_those_of_the_core(session, corpus):
-    answer = ask(session, corpus)
-    assert answer["error"] is None
-    assert [used["number"] for used in answer["used"]] == [0, 1, 3]
-    assert answer["steps"] == session.model(MODEL).config.steps
     found = vectors(session)
     background = corpus.background(session.model(MODEL), "english")
     for way, points in (("raw", found), ("centred", found - background.means)):
+        answer = ask(session, corpus, way=way)
         projection = meaning.fit_projection(points.flatten(0, 1))
-        for sent, own in zip(answer["ways"][way]["points"], projection(points), strict=True):
-            assert torch.allclose(torch.tensor(sent), own, atol=1e-3)
-    for layer in range(answer["steps"] + 2):
-        at = found[:, layer]
-        raw = torch.tensor(answer["cosines"]["raw"][layer], dtype=torch.float64)
-        assert torch.allclose(raw, meaning.cosines(at, at), atol=1e-4)
-        centred = torch.tensor(answer["cosines"]["centred"][layer], dtype=torch.float64)
-        mean = background.means[layer]
-        assert torch.allclose(centred, meaning.cosines(at, at, mean), atol=1e-4)
-    # Every path begins at one point; and the control takes the cone away.
-    for way in ("raw", "centred"):
-        starts = [points[0] for points in answer["ways"][way]["points"]]
-        assert all(start == pytest.approx(starts[0], abs=1e-3) for start in starts)
-    assert max(map(abs, answer["background"]["centred"])) < 0.02 < answer["background"]["raw"][-1]
-    assert len(json.dumps(answer)) < 50_000
+        shown = torch.tensor([row[2:] for row in rows(answer["paths"])])
+        assert [row[0] for row in rows(answer["paths"])] == [1] * 6 + [2] * 6 + [4] * 6
+        assert torch.allclose(shown, projection(points).flatten(0, 1).float(), atol=1e-3)
+        share = f"{100 * projection.shares[0]:.0f} %"
+        assert answer["paths"].layout.xaxis.title.text.startswith(share)
+        # Every path begins at one point.
+        assert all(row == pytest.approx(shown[0], abs=1e-3) for row in shown[::6])
+    names = [f"After layer {n}" for n in (2, 1, 3, 4)]
+    assert [row[0] for row in rows(answer["alike"])] == [
+        name for name in (names[0], "Static embedding", "Input", *names[1:]) for _ in range(3)
+    ]
+    for layer, first in ((3, 0), (0, 3), (5, 15)):
+        at, mean = found[:, layer], background.means[layer]
+        for n, (a, b) in enumerate(combinations(range(3), 2)):
+            _, _, raw, centred = rows(answer["alike"])[first + n]
+            assert raw == pytest.approx(float(meaning.cosines(at, at)[a, b]), abs=1e-3)
+            assert centred == pytest.approx(float(meaning.cosines(at, at, mean)[a, b]), abs=1e-3)
+    assert answer["alike"].data[0].z[0][1] == rows(answer["alike"])[0][3]
+
+
+def test_subtracting_the_mean_takes_the_cone_away(session, corpus):
+    raw = [row[2] for row in rows(ask(session, corpus, way="raw")["likeness"])]
+    centred = [row[2] for row in rows(ask(session, corpus)["likeness"])]
+    assert max(map(abs, centred)) < 0.02 < raw[-1]
+
+
+@pytest.mark.parametrize("name", lab.EXAMPLES)
+def test_examples_show_what_they_claim(corpus, name):
+    example = lab.EXAMPLES[name]
+    reader = READERS[tab.language_of(name)]
+    model = cm.load(PRIMER.parent / "models" / reader)
+    found = lab.compare(corpus, model, lab.read_words(name, example.text))
+    table = found.cosines["centred"][-1]
+    pairs = list(combinations(range(len(example.senses)), 2))
+    same = [table[a][b] for a, b in pairs if example.senses[a] == example.senses[b]]
+    others = [table[a][b] for a, b in pairs if example.senses[a] != example.senses[b]]
+    assert min(same) > max(others)
+
+
+def test_an_example_follows_the_language_of_the_model():
+    bank = {"word": "bank", "sentences": lab.EXAMPLES["bank"].text}
+    assert tab.chosen(bank, "en") == "bank"
+    assert tab.chosen(bank, "zh") == "花"
+    assert tab.chosen({**bank, "sentences": "A bank."}, "zh") is None
+
+
+def test_a_choice_that_is_made_is_left_alone(session, corpus):
+    text = lab.EXAMPLES["bank"].text
+    answer = ask(session, corpus, sentences=text, example="bank")
+    assert (answer["word"], answer["sentences"]) == (gr.skip(), gr.skip())
+    assert "value" not in answer["example"].constructor_args
+    assert ask(session, corpus, example="bank")["example"].constructor_args["value"] is None
+    # The word of an example comes before its sentences; a visitor's word does not wait for any.
+    assert ask(session, corpus, word="light", sentences=text, example="light")["said"] == gr.skip()
+    with pytest.raises(InputError, match="“light” stands in 0"):
+        ask(session, corpus, word="light", sentences=text, example="bank")
 
 
 def test_neighbours_come_from_an_index_built_once(session, corpus):
-    answer, progress = near(session, corpus, which=0)
-    assert progress == sorted(progress)
-    assert answer["error"] is None
-    cosines = [each["cosine"] for each in answer["near"]]
-    assert cosines == sorted(cosines, reverse=True)
-    for each in answer["near"]:
-        assert each["sentence"][each["start"] : each["end"]].lower() == each["word"]
+    answer, _ = near(session, corpus)
+    found = rows(answer["chart"])
+    assert [row[2] for row in found] == sorted((row[2] for row in found), reverse=True)
+    assert all(row[1] in row[3] for row in found)
     assert near(session, corpus)[1] == []  # nothing is built again
     model = session.model(MODEL)
     index = corpus.building(model, "english").index
     assert len(index.occurrences) <= 400
     # The first neighbour by hand, over the index and the word's own sentences.
     same = corpus.same_word(model, "bank", "english")
-    assert answer["same"] == len(same.occurrences)
+    assert answer["said"].endswith(f"; {len(same.occurrences)} of them are the same word.")
     mean = corpus.background(model, "english").means[3]
     keep = [n for n, each in enumerate(index.occurrences) if each.word != "bank"]
     every = torch.cat([index.vectors[keep, 3].float(), same.vectors[:, 3]])
     best = meaning.nearest(vectors(session)[0, 3], every, 1, mean)[0]
-    assert answer["near"][0]["cosine"] == pytest.approx(best[1], abs=1e-3)
+    assert found[0][2] == pytest.approx(best[1], abs=1e-3)
     others, _ = near(session, corpus, others=True)
-    assert not any(each["same"] for each in others["near"])
-    assert others["same"] == 0
+    assert not any(row[1].lower() == "bank" for row in rows(others["chart"]))
+    assert others["said"].endswith("; 0 of them are the same word.")
 
 
 def test_another_corpus_with_the_same_seed_is_the_same(session, corpus):
@@ -124,17 +180,18 @@ def test_another_corpus_with_the_same_seed_is_the_same(session, corpus):
 
 
 def test_a_word_of_several_pieces_is_their_mean(session, corpus):
-    texts = ["The crocodilian sleeps.", "A crocodilian swims."]
+    texts = "The crocodilian sleeps.\n\nA crocodilian swims.\nNo animal."
     answer = ask(session, corpus, word="crocodilian", sentences=texts)
-    pieces = answer["used"][0]["pieces"]
-    assert len(pieces) > 1
-    assert "".join(pieces).replace("#", "") == "crocodilian"
+    pieces = answer["pieces"].removeprefix("The word is cut into ").split(";")[0]
+    assert pieces.replace(" · ", "").replace("#", "") == "crocodilian"
+    assert answer["missing"] == "Without the word, and left out: sentence 3."
 
 
 def test_a_question_is_not_blocked_while_the_index_grows(session):
     fresh = Corpus(session)
-    first = asyncio.run(tab.near(session, fresh, QUESTION))
-    assert first["kind"] == "building"
+    *_, said, clock = asyncio.run(tab.show_near(session, fresh, QUESTION))
+    assert "reads the words of the Primer, once" in said
+    assert clock.active
     started = time.monotonic()
     assert asyncio.run(session.compute(lambda: 1)) == 1
     assert time.monotonic() - started < 2
@@ -146,76 +203,52 @@ def test_a_question_is_not_blocked_while_the_index_grows(session):
     ("values", "said"),
     [
         ({"word": " "}, "no word yet"),
-        ({"word": 3}, "no word yet"),
+        ({"word": None}, "no word yet"),
         ({"word": "x" * 41}, "41 characters"),
-        ({"sentences": "text"}, "sentences must be"),
-        ({"sentences": [1, 2]}, "sentences must be"),
-        ({"sentences": ["bank"] * 9}, "9 sentences"),
-        ({"sentences": ["bank " * 80, "bank"]}, "400 characters"),
-        ({"sentences": ["The bank.", " "]}, "at least two sentences"),
-        ({"sentences": ["The bank.", "The embankment."]}, "stands in 1 of the sentences"),
-        ({"word": "花", "sentences": ["花开了。", "他花了钱。"]}, "not in the vocabulary"),
-        ({"model": "nothing"}, "no model “nothing”"),
-        ({"model": None}, "No model is chosen"),
+        ({"sentences": None}, "at least two sentences"),
+        ({"sentences": "bank\n" * 9}, "9 sentences"),
+        ({"sentences": f"{'bank ' * 80}\nbank"}, "399 characters"),
+        ({"sentences": "The bank.\n \n"}, "at least two sentences"),
+        ({"sentences": "The bank.\nThe embankment."}, "stands in 1 of the sentences"),
+        ({"word": "花", "sentences": "花开了。\n他花了钱。"}, "not in the vocabulary"),
+        ({"model": {"model": "nothing"}}, "no model “nothing”"),
+        ({"model": {}}, "No model is chosen"),
+        ({"layer": "x"}, "layer is"),
+        ({"layer": -1}, "layer is"),
     ],
 )
 def test_what_makes_no_sense_is_said(session, corpus, values, said):
-    assert said in ask(session, corpus, **values)["error"]
-    answer = asyncio.run(tab.near(session, corpus, {**QUESTION, **values}))
-    assert answer["kind"] == "building" or said in answer["error"]
+    with pytest.raises(InputError, match=said):
+        ask(session, corpus, **values)
+    near(session, corpus)  # the index is there
+    if "花" not in values.values():  # looked up in the Chinese one
+        with pytest.raises(InputError, match=said):
+            near(session, corpus, **values)
 
 
-def test_odd_numbers_are_refused_or_bounded(session, corpus):
-    assert near(session, corpus, layer=10_000)[0]["layer"] == session.model(MODEL).config.steps + 1
-    assert near(session, corpus, which=2)[0]["which"] == 0  # a sentence without the word
-    assert "layer is" in near(session, corpus, layer="x")[0]["error"]
+def test_nothing_is_asked_before_the_lab_is_seen(session, corpus):
+    answer = ask(session, corpus, model=None)
+    assert list(answer.values()) == [gr.skip()] * len(SHOWN)
+    found = asyncio.run(tab.show_near(session, corpus, {**QUESTION, "model": None}))
+    assert found == [gr.skip()] * len(NEAR)
 
 
-def test_pictures_hold_what_is_told(session, corpus):
-    answer = ask(session, corpus)
-    for way in ("raw", "centred"):
-        layout = answer["figures"][way]["paths"]["layout"]
-        points = [point for path in answer["ways"][way]["points"] for point in path]
-        assert [row[2:] for row in layout["meta"]["rows"]] == points
-        likeness = answer["figures"][way]["likeness"]
-        means = []
-        for table in answer["cosines"][way]:
-            pairs = [table[a][b] for a in range(3) for b in range(3) if a != b]
-            means.append(sum(pairs) / 6)
-        assert likeness["data"][0]["y"] == pytest.approx(means)
-        assert likeness["data"][1]["y"] == answer["background"][way]
-    found = near(session, corpus)[0]
-    bars = found["figure"]["layout"]["meta"]["rows"]
-    assert [row[3] for row in bars] == [each["sentence"] for each in found["near"]]
+def test_odd_choices_are_bounded(session, corpus):
+    assert ask(session, corpus, layer=lab.LAST)["said"].startswith("After layer 4")
+    answer, _ = near(session, corpus, which=2, layer=lab.LAST)  # a sentence without the word
+    assert answer["which"].constructor_args["value"] == 0
+    assert answer["said"].startswith("After layer 4")
 
 
-def test_the_code_runs_and_gives_the_numbers(session, corpus, capsys):
-    values = {"sentences": [SENTENCES[n] for n in (0, 1, 3)]}
-    answer = ask(session, corpus, **values)
-    space = {}
-    exec(answer["code"], space)
-    assert capsys.readouterr().out
-    assert torch.allclose(space["vectors"], vectors(session), atol=1e-5)
+def test_texts_of_visitors_are_no_markup(session, corpus):
+    texts = "A <b>bank</b> & co.\nThe bank."
+    answer = ask(session, corpus, sentences=texts)
+    names = [trace["name"] for trace in payload(answer["paths"])["data"] if trace.get("name")]
+    assert names[0] == "1 · A &lt;b&gt;bank&lt;/b&gt; &amp; co."
 
 
-def test_words_are_read():
-    words = lab.read_words({"word": " bank ", "sentences": ["a bank", "", "the bank"]})
-    assert (words.word, words.language) == ("bank", "english")
-    assert lab.read_words({"word": "花", "sentences": ["花", "花"]}).language == "chinese"
-
-
-def test_the_picture_refuses_what_it_cannot_draw():
-    path = Path(number=1, sentence="<a> & b", points=[(0.0, 0.0), (1.0, 2.0)])
-    figure = paths([path], layer=1, title="t", shares=(0.6, 0.2))
-    assert figure.data[0].name == "1. &lt;a&gt; &amp; b"
-    assert (figure.data[1].x, figure.data[1].y) == ((1.0,), (2.0,))
-    assert figure.layout.xaxis.title.text == "60 % of the variance"
-    with pytest.raises(ValueError, match="no layer 2"):
-        paths([path], layer=2, title="t", shares=(1.0, 0.0))
-    with pytest.raises(ValueError, match="nothing to draw"):
-        paths([], layer=0, title="t", shares=(1.0, 0.0))
-    with pytest.raises(ValueError, match="nothing to draw"):
-        neighbours([], title="t")
-    near = Neighbour(word="<b>", before="x" * 40, after=" y", cosine=0.5, same=False)
-    (text,) = neighbours([near], title="t").data[1].text
-    assert text == f" …{'x' * 28}<b>&lt;b&gt;</b> y"
+def test_the_code_recomputes_the_paths(session, corpus, capsys):
+    code = ask(session, corpus)["code"]
+    exec(code, {})
+    out = capsys.readouterr().out
+    assert out.splitlines()[-3].startswith("5 ")

@@ -24,7 +24,6 @@ ANSWERED = """name => {
 }"""
 TABS = {
     "forge": ("每个词元被替换过的概率", "原为sum"),
-    "meaning": ("占方差的",),
     "pairs": ("看话题还是看顺序？", "“下一句”的概率", "同一话题", f"第一句：{TEXT}"),
     "permutation": ("每条流可以看到什么", "内容流", "查询流"),
     "spans": ("被遮住的词的概率", "左柱："),
@@ -34,10 +33,8 @@ TABS = {
     "why": ("bert-mini：“", "积分梯度"),
 }
 """What each tab's picture says in Chinese."""
-CHARTS = ("meaning", "why")
+CHARTS = ("why",)
 """Tabs whose picture is a chart of Plotly, which has its own button."""
-OF_ITS_OWN = ("meaning",)
-"""Tabs whose pictures do not show the sentence."""
 MODES = {
     "heads": ("bert-mini，第", "从", "到", "显示1\xa0%以上的连线"),
     "combined": ("个头的平均", "从", "到"),
@@ -140,11 +137,10 @@ def test_the_other_tabs(open_tab, module_page, tab, request):
         request.getfixturevalue("detective")
     page = open_tab(tab)
     page.wait_for_function(ANSWERED, arg=tab, timeout=60_000)
-    kept = () if tab in OF_ITS_OWN else ("from", "to")
     button = '[data-title="保存为SVG"]' if tab in CHARTS else '[data-save="svg"]'
     if tab in CHARTS:
         module_page.numbers(f".view-{tab}")
-    check(saved(page, f".view-{tab} {button}", tab), *TABS[tab], kept=kept)
+    check(saved(page, f".view-{tab} {button}", tab), *TABS[tab])
     assert [k for k in page.evaluate("[...ClozeLanguage.missing]") if not CHINESE.search(k)] == []
 
 

@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import combinations
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -11,10 +12,69 @@ import core_models as cm
 from app.labs.meaning.corpus import MOST_CHARACTERS, Corpus, Index
 from app.serving.ask import whole_number
 from core_models import InputError, meaning
+from viz.meaning import Neighbour, layer_name
+from viz.svg import Wording
 
 SENTENCES = (2, 8)
 MOST_WORD = 40
 MOST_NEAR = 12
+SAME = 0.9999
+LAST = 1000
+"""The number of the last layer, however many a model has."""
+
+
+class Example(NamedTuple):
+    """A word with more than one meaning."""
+
+    senses: str
+    """A letter for each sentence. Those of one meaning have the same letter, and are more alike at
+    the last layer than any two of different meanings (tests/app/test_meaning_tab.py)."""
+    text: str
+    """One sentence in each line."""
+
+
+EXAMPLES = {
+    "bank": Example(
+        "aabb",
+        """She sat on the bank of the river.
+Trees grow on the bank of the river.
+The bank gave the family a loan for the house.
+The bank gave him money for a new house.""",
+    ),
+    "spring": Example(
+        "aabc",
+        """In spring the trees are green again.
+The lambs are born in spring.
+The water of the spring is clear and cold.
+A metal spring pushes the door shut.""",
+    ),
+    "light": Example(
+        "aabb",
+        """The light of the sun fell through the window.
+The light of the moon is weak.
+The bag is light, so the child can carry it.
+The boat is light and fast.""",
+    ),
+    "match": Example(
+        "aabb",
+        """The team won the match in the last minute.
+Our team lost the match.
+A match burns for a few seconds.
+The match burned his finger.""",
+    ),
+    "cold": Example(
+        "aabc",
+        """The winter was long and cold.
+The water in the lake is cold.
+She has a cold and stays in bed.
+He gave her a cold look.""",
+    ),
+    "花": Example(
+        "aabb", "红色的花很美丽。\n院子里的花是红色的。\n他花了很多钱买书。\n她花了三个小时写作业。"
+    ),
+    "长": Example("aabb", "这条河很长。\n她的头发很长。\n小树长高了。\n小狗长大了。"),
+}
+FIRST = "bank"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,17 +90,26 @@ class Words:
         return "chinese" if meaning.is_chinese(self.word) else "english"
 
 
-def read_words(values: Mapping[str, Any]) -> Words:
-    """The word and the sentences in an event of the page."""
-    word, sentences = values.get("word"), values.get("sentences")
-    if not isinstance(word, str) or not word.strip():
+def lines_of(text: Any) -> tuple[str, ...]:
+    """The sentences of a text with one in each line."""
+    clean = str(text or "").encode("utf-8", "replace").decode("utf-8")
+    return tuple(line.strip() for line in clean.splitlines() if line.strip())
+
+
+def example_of(text: Any) -> str | None:
+    """The example whose sentences these are."""
+    lines = lines_of(text)
+    return next((n for n, example in EXAMPLES.items() if lines_of(example.text) == lines), None)
+
+
+def read_words(word: Any, text: Any) -> Words:
+    """The word and its sentences, one in each line."""
+    word = str(word or "").strip().encode("utf-8", "replace").decode("utf-8")
+    sentences = lines_of(text)
+    if not word:
         raise InputError("There is no word yet. Type one that stands in every sentence.")
-    if len(word.strip()) > MOST_WORD:
-        raise InputError(f"The word has {len(word.strip())} characters; at most {MOST_WORD} go.")
-    if not isinstance(sentences, Sequence) or isinstance(sentences, str):
-        raise InputError("sentences must be a list of texts.")
-    if not all(isinstance(text, str) for text in sentences):
-        raise InputError("sentences must be a list of texts.")
+    if len(word) > MOST_WORD:
+        raise InputError(f"The word has {len(word)} characters; at most {MOST_WORD} go.")
     least, most = SENTENCES
     if len(sentences) > most:
         raise InputError(f"There are {len(sentences)} sentences; at most {most} go.")
@@ -48,11 +117,9 @@ def read_words(values: Mapping[str, Any]) -> Words:
         raise InputError(
             f"A sentence has {len(long)} characters; at most {MOST_CHARACTERS} go. Shorten it."
         )
-    if len([text for text in sentences if text.strip()]) < least:
+    if len(sentences) < least:
         raise InputError("Write at least two sentences with the word.")
-    clean = (text.encode("utf-8", "replace").decode("utf-8") for text in (word, *sentences))
-    word, *rest = clean
-    return Words(word=word.strip(), sentences=tuple(rest))
+    return Words(word=word, sentences=sentences)
 
 
 # --- answers --------------------------------------------------------------------------------------
@@ -64,7 +131,6 @@ class Found:
 
     numbers: list[int]
     """Which sentences, from 0."""
-    spans: list[tuple[int, int]]
     pieces: list[list[str]]
     vectors: Tensor
     """[n, S + 2, D]."""
@@ -72,9 +138,9 @@ class Found:
 
 def locate(model: cm.Model, words: Words, *, least: int = SENTENCES[0]) -> Found:
     """The word's vectors; InputError where too few sentences hold it."""
-    numbers, spans, encodings, places, pieces = [], [], [], [], []
+    numbers, encodings, places, pieces = [], [], [], []
     for number, text in enumerate(words.sentences):
-        span = meaning.find_word(text, words.word) if text.strip() else None
+        span = meaning.find_word(text, words.word)
         if span is None:
             continue
         (encoding,) = model.encode([text])
@@ -89,52 +155,54 @@ def locate(model: cm.Model, words: Words, *, least: int = SENTENCES[0]) -> Found
         places.append((len(encodings), positions))
         encodings.append(encoding)
         numbers.append(number)
-        spans.append(span)
         pieces.append([model.tokenizer.display(encoding.ids[p]) for p in positions])
     if len(numbers) < least:
         raise InputError(
             f"“{words.word}” stands in {len(numbers)} of the sentences as a word of its own; at "
             "least two must hold it."
         )
-    return Found(numbers, spans, pieces, meaning.word_vectors(model, encodings, places))
+    return Found(numbers, pieces, meaning.word_vectors(model, encodings, places))
 
 
-def compare(corpus: Corpus, model: cm.Model, words: Words) -> dict[str, Any]:
+def read_layer(value: Any, steps: int) -> int:
+    """0 is the static embedding, 1 the input, then one for each step; what is more is the last."""
+    return min(whole_number(value, "layer", 0, LAST), steps + 1)
+
+
+@dataclass(frozen=True)
+class Compared:
+    """The word's way through all layers, by ``raw`` (as it is) and ``centred`` vectors."""
+
+    numbers: list[int]
+    pieces: list[list[str]]
+    points: dict[str, Any]
+    """[n, S + 2, 2] in the two main directions of all layers together."""
+    shares: dict[str, tuple[float, float]]
+    """Which part of the differences these directions hold."""
+    cosines: dict[str, Any]
+    """[S + 2, n, n]."""
+    random: dict[str, Sequence[float]]
+    """[S + 2], mean cosine of different words."""
+
+    @property
+    def last(self) -> int:
+        """Number of the last layer."""
+        return len(self.random["raw"]) - 1
+
+
+def compare(corpus: Corpus, model: cm.Model, words: Words) -> Compared:
     """Paths, cosines and the background of all layers; runs on the model thread."""
     found = locate(model, words)
     background = corpus.background(model, words.language)
     vectors, means = found.vectors, background.means
-    ways = {}
-    for name, points in (("raw", vectors), ("centred", vectors - means)):
-        projection = meaning.fit_projection(points.flatten(0, 1))
-        ways[name] = {
-            "points": _rounded(projection(points)),
-            "shares": [round(share, 4) for share in projection.shares],
-        }
-    layers = range(vectors.shape[1])
-    return {
-        "word": words.word,
-        "language": words.language,
-        "used": [
-            {"number": number, "start": start, "end": end, "pieces": pieces}
-            for number, (start, end), pieces in zip(
-                found.numbers, found.spans, found.pieces, strict=True
-            )
-        ],
-        "steps": len(layers) - 2,
-        "ways": ways,
-        "cosines": {
-            "raw": [_rounded(meaning.cosines(vectors[:, n], vectors[:, n])) for n in layers],
-            "centred": [
-                _rounded(meaning.cosines(vectors[:, n], vectors[:, n], means[n])) for n in layers
-            ],
-        },
-        "background": {
-            "raw": [round(value, 4) for value in background.crowding],
-            "centred": [round(value, 4) for value in background.centred],
-            "count": background.count,
-        },
-    }
+    points, shares, cosines = {}, {}, {}
+    for way, moved in (("raw", vectors), ("centred", vectors - means)):
+        projection = meaning.fit_projection(moved.flatten(0, 1))
+        points[way] = _rounded(projection(moved))
+        shares[way] = (projection.shares[0], projection.shares[1])
+        cosines[way] = [_rounded(meaning.cosines(each, each)) for each in moved.unbind(1)]
+    random = {"raw": background.crowding, "centred": background.centred}
+    return Compared(found.numbers, found.pieces, points, shares, cosines, random)
 
 
 def neighbours(
@@ -142,11 +210,10 @@ def neighbours(
 ) -> dict[str, Any]:
     """Words of the corpus nearest to one occurrence at a layer; runs on the model thread."""
     found = locate(model, words)
-    number = whole_number(values.get("which", 0), "which", 0, SENTENCES[1])
+    number = whole_number(values["which"] or 0, "which", 0, SENTENCES[1])
     which = found.numbers.index(number) if number in found.numbers else 0
-    layer = whole_number(values.get("layer", 0), "layer", 0, 10_000)
-    layer = min(layer, model.config.steps + 1)
-    centred, others = values.get("centred") is not False, values.get("others") is True
+    layer = read_layer(values["layer"], model.config.steps)
+    centred, others = values["way"] == "centred", values["others"] is True
     own = words.word.lower()
     known = [(each, n) for n, each in enumerate(index.occurrences) if each.word != own]
     rows = [each for each, _ in known]
@@ -162,19 +229,19 @@ def neighbours(
     near = meaning.nearest(found.vectors[which, layer], vectors, MOST_NEAR, mean)
     return {
         "which": found.numbers[which],
+        "numbers": found.numbers,
         "layer": layer,
         "centred": centred,
         "count": len(rows),
         "same": len(rows) - len(known),
         "near": [
-            {
-                "word": rows[n].word,
-                "cosine": round(cosine, 4),
-                "sentence": index.sentences[rows[n].sentence],
-                "start": rows[n].start,
-                "end": rows[n].end,
-                "same": rows[n].word == own,
-            }
+            Neighbour(
+                before=index.sentences[rows[n].sentence][: rows[n].start],
+                word=index.sentences[rows[n].sentence][rows[n].start : rows[n].end],
+                after=index.sentences[rows[n].sentence][rows[n].end :],
+                cosine=cosine,
+                same=rows[n].word == own,
+            )
             for n, cosine in near
         ],
     }
@@ -182,21 +249,53 @@ def neighbours(
 
 def _rounded(values: Tensor) -> Any:
     """Nested lists with four decimals."""
-    if values.dim() == 0:
-        return round(float(values), 4)
-    return [_rounded(value) for value in values]
+    return values.double().round(decimals=4).tolist()
 
 
-def code_lines(name: str, words: Words) -> str:
+def say(found: Compared, layer: int, way: str) -> str:
+    """Which sentences are most and least alike at a layer."""
+    table, name = found.cosines[way][layer], layer_name(layer)
+    pairs = sorted(combinations(range(len(table)), 2), key=lambda pair: -table[pair[0]][pair[1]])
+    (a, b), (c, d) = pairs[0], pairs[-1]
+    if layer == 0 or table[c][d] > SAME:
+        return Wording("{0}: one vector for all of them.", name)
+    if len(pairs) == 1:
+        return Wording("{0}: their cosine is {1}.", name, f"{table[a][b]:.2f}")
+    return Wording(
+        "{0}: sentences {1} and {2} are most alike ({3}), {4} and {5} least ({6}).",
+        name,
+        *(found.numbers[n] + 1 for n in (a, b)),
+        f"{table[a][b]:.2f}",
+        *(found.numbers[n] + 1 for n in (c, d)),
+        f"{table[c][d]:.2f}",
+    )
+
+
+def say_pieces(found: Compared) -> str:
+    """Whether the word is one piece."""
+    several = next((pieces for pieces in found.pieces if len(pieces) > 1), None)
+    if several is None:
+        return ""
+    return f"The word is cut into {' · '.join(several)}; its vector is the mean of theirs."
+
+
+def say_missing(found: Compared, words: Words) -> str:
+    """Which sentences do not hold the word."""
+    missing = [n for n in range(len(words.sentences)) if n not in found.numbers]
+    numbers = ", ".join(str(number + 1) for number in missing)
+    return f"Without the word, and left out: sentence {numbers}." if missing else ""
+
+
+def code_lines(name: str, word: str, texts: Sequence[str]) -> str:
     """Python that recomputes the paths and the cosines."""
-    sentences = "\n".join(f"    {text!r}," for text in words.sentences)
+    sentences = "\n".join(f"    {text!r}," for text in texts)
     return "\n".join(
         [
             "import core_models as cm",
             "from core_models import meaning",
             "",
             f"model = cm.load({name!r})",
-            f"word, sentences = {words.word!r}, [",
+            f"word, sentences = {word!r}, [",
             sentences,
             "]",
             "encodings = model.encode(sentences)",

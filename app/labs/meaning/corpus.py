@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 import core_models as cm
+from app.serving.cache import Cache
 from app.serving.session import Session
 from core_models import InputError, meaning
 from core_models.meaning import Occurrence
@@ -30,6 +31,7 @@ MOST_SAME = 40
 """Sentences of the corpus with the visitor's own word that join the index for a question."""
 MOST_WORDS = 32
 """Words whose own occurrences are kept."""
+MOST_COMPARED = 64
 BACKGROUND = 240
 """Words whose mean is subtracted."""
 CHUNK = 12
@@ -77,6 +79,8 @@ class Corpus:
         self.session = session
         self.folder = folder
         self.most = most
+        self.compared = Cache(MOST_COMPARED)
+        """What was found for a model and its words."""
         self._lock = Lock()
         self._texts: dict[str, list[str]] = {}
         self._backgrounds: OrderedDict[tuple[cm.Model, str], Background] = OrderedDict()
