@@ -105,3 +105,21 @@ def check_marks(marks: Sequence[Mark], encoding: Encoding, tokenizer: Tokenizer)
             raise InputError(
                 f"Piece {mark.piece} is outside the vocabulary (0 to {tokenizer.vocabulary - 1})."
             )
+
+
+def one_piece(tokenizer: Tokenizer, word: str) -> tuple[int | None, str | None]:
+    """The piece that a word is, or why it cannot stand in one position."""
+    ids = tokenizer.pieces_of(word)
+    if len(ids) != 1 and (raw := tokenizer.id(word)) is not None:
+        ids = [raw]
+    if not ids or tokenizer.unknown_id in ids:
+        return None, f"“{word}” is not in the vocabulary of this model. Try another word."
+    if len(ids) > 1:
+        pieces = " · ".join(tokenizer.display(index) for index in ids)
+        return None, (
+            f"“{word}” is {len(ids)} pieces here ({pieces}), but one position holds one piece. Try "
+            "a more common word."
+        )
+    if ids[0] in tokenizer.special_ids or ids[0] == tokenizer.mask_id:
+        return None, f"“{word}” is a special piece, not a word."
+    return ids[0], None

@@ -29,14 +29,12 @@ from app.serving.cache import Cache
 from app.serving.cores import Cores
 from app.serving.draws import Draw
 from app.serving.model_card import card
+from app.serving.names import GENERATOR, RUN_PREFIX
 from app.serving.pieces import Sentence, SentenceToken, blank_note, check_marks, sentence_tokens
 from core_models import InputError, prediction
 from core_models.model import heads_of
 
 CACHE_BYTES = 256 << 20
-RUN_PREFIX = "run/"
-GENERATOR = "-generator"
-"""Ending of the name of the generator that is shipped beside a discriminator."""
 MOST_RUN_MODELS = 12
 """Models of runs in memory at a time; they are small, but a run may have a dozen snapshots."""
 

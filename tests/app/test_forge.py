@@ -17,6 +17,7 @@ from app.labs.forge import answers as forge
 from app.labs.forge import lab as tab
 from app.labs.mask import lab as mask
 from app.parts.views import answered
+from app.serving.names import loadable
 from app.serving.session import Session
 from core_models.prediction import detect, fill
 from core_models.prediction import forge as core_forge
@@ -301,8 +302,8 @@ def test_the_picker_says_what_a_model_can_do(session):
 
 
 def test_the_code_names_the_folder_of_a_run():
-    assert forge.loadable("bert-mini") == "bert-mini"
-    assert forge.loadable("run/my-run") == "runs/my-run/model"
+    assert loadable("bert-mini") == "bert-mini"
+    assert loadable("run/my-run") == "runs/my-run/model"
 
 
 def test_a_run_brings_its_own_generator(session, models, tmp_path):

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from app.labs.attention.scene import second_of
-from app.labs.forge.answers import loadable
 from app.serving.ask import Ask
+from app.serving.names import loadable
 
 Place = int | None
 

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 import core_models as cm
 from app.serving.ask import Ask, read_ask
 from app.serving.cache import Cache
+from app.serving.names import RUN_PREFIX
 from app.serving.pieces import SentenceToken, check_marks, sentence_tokens
-from app.serving.session import RUN_PREFIX, AttentionResult, Session
+from app.serving.session import AttentionResult, Session
 from core_models import InputError
 from core_models.config import TransformerXL
 from core_models.tokenizer import Encoding

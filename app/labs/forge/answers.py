@@ -14,8 +14,7 @@ from app.serving.ask import (
     clean_text,
     whole_number,
 )
-from app.serving.pieces import sentence_tokens
-from app.serving.session import RUN_PREFIX
+from app.serving.pieces import one_piece, sentence_tokens
 from core_models import InputError, masking
 from core_models.prediction import DetectResult, Forged, detect, forge
 from core_models.prediction.passes import head_of, hidden_at, seen_with
@@ -249,24 +248,6 @@ def _mine(discriminator: cm.Model, game: Game, encoding: Encoding) -> dict[str, 
     return {"fakes": fakes, "verdicts": chances(judged)}
 
 
-def one_piece(tokenizer: Tokenizer, word: str) -> tuple[int | None, str | None]:
-    """The piece that a word is, or why it cannot stand in one position."""
-    ids = tokenizer.pieces_of(word)
-    if len(ids) != 1 and (raw := tokenizer.id(word)) is not None:
-        ids = [raw]
-    if not ids or tokenizer.unknown_id in ids:
-        return None, f"“{word}” is not in the vocabulary of this model. Try another word."
-    if len(ids) > 1:
-        pieces = " · ".join(tokenizer.display(index) for index in ids)
-        return None, (
-            f"“{word}” is {len(ids)} pieces here ({pieces}), but one position holds one piece. Try "
-            "a more common word."
-        )
-    if ids[0] in tokenizer.special_ids or ids[0] == tokenizer.mask_id:
-        return None, f"“{word}” is a special piece, not a word."
-    return ids[0], None
-
-
 def chances(judged: DetectResult) -> list[float]:
     """The probability "replaced" of each token."""
     return [verdict.probability for verdict in judged.verdicts]
@@ -337,10 +318,3 @@ def code_lines(discriminator: str, generator: str | None, game: Game, answer: An
         own = {f["position"]: f["id"] for f in answer["mine"]["fakes"] if f["id"] is not None}
         lines.append(f"mine = detect(discriminator, text, replaced={own})")
     return "\n".join(lines)
-
-
-def loadable(name: str) -> str:
-    """What ``cm.load`` takes for a name of the model picker: a run's model lies in its folder."""
-    if not name.startswith(RUN_PREFIX):
-        return name
-    return f"runs/{name.removeprefix(RUN_PREFIX)}/model"

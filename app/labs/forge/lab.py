@@ -15,12 +15,12 @@ import gradio as gr
 
 import core_models as cm
 from app.labs.forge import answers as forge
-from app.labs.forge.answers import loadable
 from app.page.sentence import Shared
 from app.parts.files import file_answer, read_file_kind
 from app.parts.views import listen, view
 from app.serving.ask import clean_marks, clean_name, read_revision
-from app.serving.session import GENERATOR, RUN_PREFIX, Session
+from app.serving.names import GENERATOR, RUN_PREFIX, loadable
+from app.serving.session import Session
 from core_models import InputError
 from viz.records import records_csv
 from viz.svg import Wording

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 import gradio as gr
 
-from app.labs.forge.answers import loadable
 from app.labs.meaning import answers as meaning
 from app.labs.meaning.answers import EXAMPLES, FIRST, LAST, SENTENCES
 from app.labs.meaning.corpus import Corpus
@@ -20,6 +19,7 @@ from app.parts.controls import OpenRadio, OpenSlider, answer, remember
 from app.parts.figure import Figure
 from app.parts.plain import Code, Heading, Line, SentenceInput
 from app.serving.ask import clean_name
+from app.serving.names import loadable
 from app.serving.session import Session
 from core_models.meaning import is_chinese
 from viz.meaning import Path, alike, layer_name, likeness, neighbours, paths

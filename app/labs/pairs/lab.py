@@ -13,13 +13,13 @@ import gradio as gr
 import plotly.graph_objects as go
 
 import core_models as cm
-from app.labs.forge.answers import loadable
 from app.labs.pairs import answers as pairs
 from app.page.sentence import Shared
 from app.parts.figure import drawn
 from app.parts.files import file_answer, read_file_kind
 from app.parts.views import listen, view
 from app.serving.ask import clean_name, read_revision, whole_number
+from app.serving.names import loadable
 from app.serving.session import Session
 from core_models import InputError
 from core_models.evaluation.language import language_of

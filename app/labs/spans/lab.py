@@ -13,7 +13,6 @@ import gradio as gr
 import plotly.graph_objects as go
 
 import core_models as cm
-from app.labs.forge.answers import loadable
 from app.labs.spans import answers as spans
 from app.page.sentence import Shared
 from app.parts.figure import drawn
@@ -27,6 +26,7 @@ from app.serving.ask import (
     read_revision,
     whole_number,
 )
+from app.serving.names import loadable
 from app.serving.session import Session
 from core_models import InputError
 from viz.records import records_csv

@@ -13,7 +13,6 @@ import gradio as gr
 import plotly.graph_objects as go
 
 import core_models as cm
-from app.labs.forge.answers import loadable
 from app.labs.terms import answers as terms
 from app.labs.terms import tables as terms_tables
 from app.page.sentence import Shared
@@ -21,6 +20,7 @@ from app.parts.figure import drawn
 from app.parts.files import file_answer, read_file_kind
 from app.parts.views import listen, view
 from app.serving.ask import clean_marks, clean_name, clean_text, read_revision
+from app.serving.names import loadable
 from app.serving.session import Session
 from core_models import InputError
 from viz.distances import table_rows, worth

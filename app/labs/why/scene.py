@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 import core_models as cm
-from app.labs.forge.answers import one_piece
 from app.labs.why.answers import PAIRED, Question, Wanted, encode, words_read
+from app.serving.pieces import one_piece
 from core_models import InputError
 from core_models.prediction.passes import KINDS as WAYS
 from core_models.prediction.passes import head_name

@@ -7,12 +7,12 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 import core_models as cm
-from app.labs.forge.answers import loadable
 from app.labs.why import answers as why
 from app.labs.why import scene as why_scene
 from app.labs.why.desk import Desk, StoppedError, Tell, wait
 from app.labs.why.methods import installed
 from app.serving.cache import Cache
+from app.serving.names import loadable
 from app.serving.session import Session
 from core_models import InputError
 from core_models.prediction.targets import frozen_copy
