@@ -10,12 +10,14 @@ TEST_STAMP := $(VENV)/.stamp-test
 ARGS ?=
 # Browser tests wait a third of their time: on two cores three processes take a tenth less time than two.
 WORKERS ?= 3
+RUNS ?= 10
+BROWSER_TESTS = $(wildcard tests/app/test_*_browser.py) tests/app/test_accessibility.py tests/app/test_page.py
 # Tests start hundreds of processes, and each process of the suite reads all tests: what is compiled once is kept, also
 # where the environment asks Python to keep nothing.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help app install test check lint format types imports collect pytest bench clean
+.PHONY: help app install test check lint format types imports collect pytest stress bench clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -53,6 +55,13 @@ collect: $(TEST_STAMP)
 # `make pytest WORKERS=0` shows prints and takes --pdb.
 pytest: $(TEST_STAMP) ## The whole suite in three processes; ARGS= goes to pytest: make pytest ARGS="tests/core -k trace"
 	CHROMIUM="$$(.ci/chromium)" && export CHROMIUM && $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(ARGS)
+
+stress: $(TEST_STAMP) ## The browser tests ten times beside four processes that compute; RUNS= changes ten
+	@CHROMIUM="$$(.ci/chromium)"; export CHROMIUM; busy=; trap 'kill $$busy' EXIT; \
+	for process in 1 2 3 4; do (while :; do :; done) & busy="$$busy $$!"; done; \
+	for run in $$(seq $(RUNS)); do \
+	  echo "Run $$run of $(RUNS)"; $(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile $(BROWSER_TESTS) || exit 1; \
+	done
 
 bench: $(TEST_STAMP) ## Measure, and write the figures into docs/benchmarks.md (about ten minutes, quiet machine)
 	CHROMIUM="$$(.ci/chromium)" && export CHROMIUM && $(BIN)/python -m benchmarks.report

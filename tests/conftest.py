@@ -24,9 +24,6 @@ ROOM = 2 * 2**30
 if MEMORY.is_dir() and os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > ROOM:
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
 
-BROWSER = {"browser", "visit", "module_page"}
-"""Fixtures of tests that drive Chromium."""
-
 LONG = ("_browser.py", "accessibility.py", "test_zoo.py", "test_project.py", "/training/")
 """Parts of the names of files that take long: begun last, one of them would end alone."""
 
@@ -58,10 +55,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.skip(reason="needs the network: set CLOZE_NETWORK=1"))
         if item.get_closest_marker("gpu") and not _has_gpu():
             item.add_marker(pytest.mark.skip(reason="needs a CUDA device"))
-        # A browser that waited in vain is asked once more, and only then: a machine may stand still
-        # for as long as a page's patience. The summary names it, and each is worth a look.
-        if BROWSER & set(getattr(item, "fixturenames", ())):
-            item.add_marker(pytest.mark.flaky(reruns=1, only_rerun=["TimeoutError"]))
 
 
 def pytest_collection_finish() -> None:

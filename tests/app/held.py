@@ -2,14 +2,14 @@
 
 import re
 from collections.abc import Callable, Iterator
+from time import monotonic
 
 from app.runs.runs import Runs
 from app.runs.texts import SHIPPED
 from tests.app.test_train_browser import CONFIG
+from tests.app.visitors import PAINTED, PATIENCE
 
 BUSY = {"error": "Not now."}
-PATIENCE = 1500
-"""Looks at what has been asked, one each ten milliseconds."""
 
 
 class Held:
@@ -27,11 +27,11 @@ class Held:
             route.fallback()
 
     def wait(self, count=1):
-        for _ in range(PATIENCE):
-            if len(self.routes) >= count:
-                return self
-            self.page.wait_for_timeout(10)
-        raise AssertionError(f"asked {len(self.routes)} times, not {count}")
+        until = monotonic() + PATIENCE / 1000
+        while len(self.routes) < count:
+            assert monotonic() < until, f"asked {len(self.routes)} times, not {count}"
+            self.page.evaluate(PAINTED)  # meanwhile Playwright hears of requests
+        return self
 
     def give(self, values=None, which=0):
         """Let one be answered: by the server, or with these values."""
@@ -41,7 +41,7 @@ class Held:
         else:
             with self.page.expect_event("requestfinished", lambda it: it == route.request):
                 route.fulfill(json=values)
-        self.page.wait_for_timeout(30)
+        self.page.evaluate(PAINTED)
 
     def end(self):
         while self.routes:

@@ -52,7 +52,6 @@ def test_a_link_is_read_although_our_scripts_come_after_gradio(profile, server):
         page.route("**/cloze/app/page/link.js", lambda route: held.append(route))
         page.goto(f"{server}/#text=Hello+world&marks=1", wait_until="commit")
         page.wait_for_selector("#tabs [role=tab]")
-        page.wait_for_timeout(200)
         held[0].continue_()
         page.wait_for_function("Cloze.sentence.marks.size === 1")
         assert page.input_value("#sentence-text textarea") == "Hello world"
@@ -65,6 +64,13 @@ COUNT_FRAMES = """(() => {
 })()"""
 
 
+NO_FRAMES = """() => {
+  const [now, given] = [performance.now(), window.framesGiven];
+  if (window.framesSeen?.given !== given) window.framesSeen = { given, since: now };
+  return now - window.framesSeen.since > 500;
+}"""
+
+
 def test_a_page_at_rest_draws_no_frames(profile, server):
     """A student's battery, and thirty pages on one small machine."""
     with profile.new_page() as page:
@@ -72,15 +78,8 @@ def test_a_page_at_rest_draws_no_frames(profile, server):
         cloze = Cloze(page, [])
         cloze.open(server)
         cloze.settle()
-        before, given = 0, cloze.page.evaluate("window.framesGiven")
-        assert given > 0
-        # The last movement takes some seconds to end.
-        for _ in range(20):
-            if before == given:
-                break
-            cloze.page.wait_for_timeout(500)
-            before, given = given, cloze.page.evaluate("window.framesGiven")
-        assert before == given
+        assert cloze.page.evaluate("window.framesGiven") > 0
+        cloze.page.wait_for_function(NO_FRAMES)  # the last movement takes some seconds to end
 
 
 @pytest.mark.parametrize(
@@ -88,7 +87,7 @@ def test_a_page_at_rest_draws_no_frames(profile, server):
 )
 def test_a_damaged_link_does_no_harm(visit, link):
     cloze = visit(link=link)
-    cloze.page.wait_for_timeout(500)
+    cloze.rest()
     cloze.write(SENTENCE)
     cloze.page.evaluate("Cloze.change({marks: new Map()})")
     cloze.chip("Paris").click()

@@ -245,7 +245,7 @@ def test_fast_typing_ends_with_the_chips_of_the_last_text(cloze):
     box.fill("")
     box.press_sequentially("Bees make honey in the summer .", delay=5)
     cloze.page.wait_for_function("Cloze.sentence.text === 'Bees make honey in the summer .'")
-    cloze.page.wait_for_timeout(300)
+    cloze.rest()
     assert cloze.page.evaluate("Cloze.sentence.text") == "Bees make honey in the summer ."
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from app.serving import locales
 from tests.app.one_page import renewed, start_over
+from tests.app.visitors import COUNT, rest
 
 TOUR = ("mask", "attention", "timeline", "forge", "permutation", "terms", "budget", "train")
 OPEN = "[...document.querySelectorAll('#tabs [role=tabpanel]')].find(p => p.offsetParent)?.id"
@@ -233,10 +234,11 @@ Object.defineProperty(window, 'Cloze', { configurable: true, get: () => cloze, s
 
 def test_what_is_written_while_the_page_opens_stays(profile, server):
     with profile.new_page() as page:
+        page.add_init_script(COUNT)
         page.add_init_script(LATE)
         page.goto(server)
         page.wait_for_function("() => window.opened")
         page.wait_for_function("() => Cloze.sentence.text === 'The heart pumps blood .'")
-        page.wait_for_timeout(300)
+        rest(page)
         assert page.evaluate("Cloze.sentence.text") == "The heart pumps blood ."
         assert page.input_value("#sentence-text textarea") == "The heart pumps blood ."

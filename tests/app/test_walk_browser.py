@@ -92,7 +92,7 @@ def walk(cloze, language, looks):
             look(page, width, dark)
             page.wait_for_function(DRAWN, arg=name)
             if pictures:
-                page.wait_for_timeout(800)
+                cloze.rest()
                 shot = f"{name}-{language}-{width}-{'dark' if dark else 'light'}.png"
                 page.screenshot(path=Path(pictures) / shot, full_page=True)
             yield name, width, dark

@@ -89,7 +89,7 @@ def test_every_lab_with_the_model_it_is_made_for(profile, address, language, wid
         page.wait_for_function(DRAWN, arg=name)
         page.wait_for_function(ANSWERED, arg=name)
         if pictures:
-            page.wait_for_timeout(800)
+            cloze.rest()
             shot = f"{name}-{model}-{language}-{width}-{'dark' if dark else 'light'}.png"
             page.screenshot(path=Path(pictures) / shot, full_page=True)
         found = {

@@ -18,6 +18,36 @@ UNFOLD = """new MutationObserver(() => {
   }
   document.querySelector('#cl-more:not([hidden])')?.click();
 }).observe(document, { childList: true, subtree: true });"""
+# What of the page is under way: requests, and timers that end soon. Streams stay open, and clocks
+# that begin again when they end (as those of runs) never rest: they are not counted.
+COUNT = """(() => {
+  if (window.underWay) return; // a tab that another visitor has left has this script already
+  const under = window.underWay = { requests: 0, timers: new Set() };
+  const { fetch, setTimeout, clearTimeout } = window;
+  window.fetch = (...asked) => {
+    const path = String(asked[0]?.url ?? asked[0]);
+    if (/heartbeat|queue\\/data/.test(path)) return fetch(...asked);
+    under.requests += 1;
+    return fetch(...asked).finally(() => setTimeout(() => { under.requests -= 1; }, 0));
+  };
+  let again = false;
+  window.setTimeout = (then, delay = 0, ...given) => {
+    const counted = !again && delay <= 1000 && typeof then === 'function';
+    if (!counted) return setTimeout(then, delay, ...given);
+    const timer = setTimeout(() => {
+      under.timers.delete(timer);
+      again = true;
+      try { then(...given); } finally { again = false; }
+    }, delay);
+    under.timers.add(timer);
+    return timer;
+  };
+  window.clearTimeout = (timer) => { under.timers.delete(timer); clearTimeout(timer); };
+})()"""
+RESTS = "() => underWay.requests === 0 && underWay.timers.size === 0"
+PAINTED = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
+PATIENCE = 60_000
+"""Milliseconds until a wait is in vain: a busy machine takes ten times as long as a quiet one."""
 VISITS = 8
 """Visitors after whom a tab is closed, so that its history stays short (browsers keep 50 steps)."""
 
@@ -80,6 +110,10 @@ class Cloze:
         """Wait until what is shown is the answer to what was asked last."""
         self.page.wait_for_function(SETTLED)
 
+    def rest(self) -> None:
+        """Wait until nothing is under way that could still change the page, and it is painted."""
+        rest(self.page)
+
     def rows(self, position: int) -> list[tuple[str, str]]:
         """Raw piece and share of each candidate as shown."""
         buttons = self.page.locator(f'.guess[data-position="{position}"] button.candidate')
@@ -99,6 +133,13 @@ class Cloze:
         return self.page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
 
 
+def rest(page: Page) -> None:
+    """Wait until a page has nothing under way: what has not come by now will not come."""
+    for _ in range(2):  # an answer may ask for another one
+        page.wait_for_function(RESTS)
+        page.evaluate(PAINTED)
+
+
 def new_page(
     profile: BrowserContext,
     server: str,
@@ -114,6 +155,7 @@ def new_page(
     third of what opening the page costs.
     """
     cloze = Cloze(_tab(profile), [])
+    cloze.page.add_init_script(COUNT)
     if unfolded:
         cloze.page.add_init_script(UNFOLD)
     devtools = profile.new_cdp_session(cloze.page)
@@ -122,7 +164,7 @@ def new_page(
     devtools.detach()
     cloze.page.set_viewport_size({"width": size[0], "height": size[1]})
     cloze.page.emulate_media(color_scheme="dark" if dark else "light")
-    cloze.page.set_default_timeout(15_000)
+    cloze.page.set_default_timeout(PATIENCE)
     home = urlsplit(server).netloc
     note = cloze.problems.append
 
