@@ -1,19 +1,16 @@
 """Models of runs that other runs begin with stay as long as they are needed. No Gradio in it."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from app.runs.names import leaves
+from app.runs.process import read_json
 from core_models import InputError
 from core_models.training.folder import RunFolder
 
-if TYPE_CHECKING:
-    from app.runs.runs import Runs
-
 _FIELDS = ("checkpoint", "encoder_from", "teacher", "folder")
 """Fields of a config that name a model; what stands in them was checked. Others are a visitor's."""
-_WAITING = ("queued", "starting", "running", "stopping")
 
 
 def hold(values: Mapping[str, Any], root: Path) -> None:
@@ -37,16 +34,19 @@ def hold(values: Mapping[str, Any], root: Path) -> None:
             )
 
 
-def check_unused(runs: "Runs", run: str) -> None:
-    """InputError where another run has still to read a model of this one."""
-    path = runs.folder(run).path
-    for other in runs.ids():
-        if runs.state(other) not in _WAITING or not _models(runs.config(other), path):
-            continue
-        if not int(runs.folder(other).status().get("step") or 0):
+def check_unused(folder: Path, others: Iterable[RunFolder]) -> None:
+    """InputError where another run has still to read a model of this one.
+
+    Args:
+        folder: of the run whose models are to go.
+        others: the runs that wait or are at work.
+    """
+    for other in others:
+        named = _models(read_json(other.config_path), folder)
+        if named and not int(other.status().get("step") or 0):
             raise InputError(
-                f"“{other}” begins with a model of this run and has not read it yet. Wait until it "
-                "has begun, or stop it first."
+                f"“{other.path.name}” begins with a model of this run and has not read it yet. "
+                "Wait until it has begun, or stop it first."
             )
 
 

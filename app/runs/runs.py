@@ -274,7 +274,8 @@ class Runs:
             state = self.state(run)
             if state in _ACTIVE:
                 raise InputError(f"This run is {state}. Stop it first.")
-            run_bases.check_unused(self, run)
+            active = [self.folder(each) for each in self.ids() if self.state(each) in _ACTIVE]
+            run_bases.check_unused(self.folder(run).path, active)
             with self.folder(run).lock():
                 durable.remove_folder(self.root / run)
             run_process.sweep(self.root)
