@@ -98,14 +98,21 @@ export function makeFigure({ name = 'figure', onPick = null } = {}) {
   };
 
   let drawing = null; // the payload that waits for Plotly
+  let drawn = null;
+  const theme = () => (dark() ? 'dark' : 'light');
+  const unseen = () => {
+    root.dataset.state = root.offsetParent === null ? 'unseen' : 'waiting';
+    return root.dataset.state === 'unseen';
+  };
   async function draw() {
-    if (!payload || payload === drawing || root.offsetParent === null) return;
+    if (!payload || payload === drawing || unseen()) return;
     const mine = payload;
     drawing = mine;
-    try { found = await plotly(); } catch { plot.after(problem); return; } finally { if (drawing === mine) drawing = null; }
-    if (mine !== payload || !root.isConnected) return;
+    try { found = await plotly(); } catch { root.dataset.state = 'failed'; plot.after(problem); return; } finally { if (drawing === mine) drawing = null; }
+    if (mine !== payload || unseen()) return;
     problem.remove();
-    drawnTheme = dark() ? 'dark' : 'light';
+    drawn = mine;
+    drawnTheme = theme();
     const { data, layout } = dressed(payload, found, drawnTheme);
     // A finger scrolls the page; it does not draw a zoom box.
     if (matchMedia('(pointer: coarse)').matches) layout.dragmode = false;
@@ -117,19 +124,20 @@ export function makeFigure({ name = 'figure', onPick = null } = {}) {
     }
     plot.setAttribute('aria-label', layout.meta?.alt ?? layout.title?.text ?? '');
     root.dataset.drawn = Number(root.dataset.drawn ?? 0) + 1;
+    if (mine === payload) root.dataset.state = 'ready';
   }
 
   const redraw = () => {
     if (!root.isConnected) { drawers.delete(redraw); return; }
-    if (drawnTheme && drawnTheme !== (dark() ? 'dark' : 'light')) draw();
+    if (drawnTheme && drawnTheme !== theme()) draw();
   };
-  // Seen for the first time, or as wide as it was not before.
+  // Seen, with what came or changed while it was hidden, or as wide as it was not before.
   let width = 0;
   new ResizeObserver(() => {
-    if (!plot.clientWidth || plot.clientWidth === width) return;
+    if (!plot.clientWidth) return;
+    if (drawn !== payload || drawnTheme !== theme()) draw();
+    else if (plot.clientWidth !== width) window.Plotly.Plots.resize(plot);
     width = plot.clientWidth;
-    if (drawnTheme) window.Plotly.Plots.resize(plot);
-    else draw();
   }).observe(plot);
 
   return {
@@ -143,8 +151,7 @@ export function makeFigure({ name = 'figure', onPick = null } = {}) {
       const meta = spoken(next).layout.meta;
       plot.style.minHeight = `${next.layout.height ?? 360}px`; // nothing below moves when the chart arrives
       twin.show(meta?.columns ? meta : null);
-      root.dataset.state = 'waiting';
-      draw().then(() => { if (payload === next) root.dataset.state = 'ready'; });
+      draw();
     },
   };
 }

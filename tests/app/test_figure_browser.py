@@ -100,6 +100,18 @@ def test_an_update_keeps_the_zoom(page):
     assert page.evaluate(RANGE) == pytest.approx(zoomed)
 
 
+def test_what_came_while_it_was_hidden_is_drawn_when_it_is_seen(page):
+    chart = page.locator("#chart")
+    chart.evaluate("part => { part.style.display = 'none'; }")
+    page.get_by_label("Height").first.fill("8")
+    page.get_by_label("Height").first.press("Tab")
+    unseen = page.locator("#chart .figure[data-state=unseen]")
+    unseen.wait_for(state="attached")
+    chart.evaluate("part => { part.style.display = ''; }")
+    page.locator("#chart .figure[data-state=ready]").wait_for()
+    assert page.evaluate("document.querySelector('.js-plotly-plot').data[0].y[0]") == 8
+
+
 def test_the_theme_is_followed_without_a_request(page):
     asked = []
     page.on("request", lambda request: asked.append(request.url))
