@@ -4,6 +4,7 @@
 //   Cloze.kept('forge')             what the lab of this name kept in the address, or null; check every value
 //   Cloze.keep('forge', {roll: 2})  keep this; plain values, few and short. The name begins with the tab's
 //   event cloze:tab of the document     another lab is open: Cloze.place.tab
+//   Cloze.arriving()                whether what the link holds of the sentence is not there yet
 //   Cloze.openTab('budget')         open a lab by its name, in whatever place it is
 //
 // Another lab is an entry of the browser's history; all other changes only change the entry. Back opens the lab before, with the
@@ -86,6 +87,10 @@
   const hiddenBy = (example) => new Map(window.Cloze.tokensOf(example?.hide ?? [])
     .map(({ position }) => [position, { position, case: 'mask' }]));
   let opened = unread() ?? parse() ?? firstVisit();
+  // Whether the sentence is still the one that the page came with, and the link's is on its way.
+  window.Cloze.arriving = () => Boolean(opened)
+    && sentence.text === part('sentence-text')?.value && sentence.model === part('sentence-model')?.value
+    && (sentence.text !== opened.text || Boolean(opened.model && sentence.model !== opened.model));
   let first = null; // how the page opens without a link: such an address stays bare
 
   function follow() {

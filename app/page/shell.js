@@ -4,6 +4,7 @@
 //   Cloze.sentence                           what all tabs look at, see below
 //   Cloze.onSentence(view, draw)             draw(sentence) now and after each change, while visible
 //   Cloze.question(extra)                    the sentence as plain data for Python, with a fresh rev
+//   Cloze.chooseExample({text, hide})        this sentence, with these words (small letters) hidden
 //   Cloze.asker(view, event, onSilence)      a function that sends questions, one at a time
 //   Cloze.element(tag, properties, ...children)   DOM without markup: text only ever by textContent
 (() => {

@@ -28,6 +28,7 @@
     if (sentence.text === example.text) hideWanted();
     else write('sentence-text', example.text);
   }
+  window.Cloze.chooseExample = chooseExample;
 
   register('examples', (view) => {
     let drawn = '';

@@ -1,7 +1,8 @@
 // Parts that say what Python answered: a line, a table, a listing (app/parts/plain.py).
 import { cell, copyText, download } from './download.js';
 
-const { element, message, onSentence, phrase, question, texts } = window.Cloze;
+const { Cloze } = window;
+const { element, message, onSentence, phrase, question, texts } = Cloze;
 const TEXT = texts({
   csv: 'Save as CSV', more: 'More rows are in no table.', code: 'The code that recomputes this', copy: 'Copy', copied: 'Copied', press: 'Press Ctrl+C',
 });
@@ -96,14 +97,14 @@ function mountHeading(view) {
 function mountSentenceInput(view) {
   const reads = view.root.dataset.reads.split(' ');
   onSentence(view, ({ model }) => {
-    if (!model) return;
+    if (!model || Cloze.arriving()) return;
     const asked = question();
     view.value = Object.fromEntries(reads.map((name) => [name, asked[name]]));
   });
 }
 
 const KINDS = {
-  'view-heading': mountHeading, 'view-sentence-input': mountSentenceInput,
+  'view-heading': mountHeading, 'view-sentence-input': mountSentenceInput, 'view-kept': () => {},
   'view-answer-line': (view) => mountLine(view, 'summary'), 'view-problem-line': (view) => mountLine(view, 'problem'), 'view-table': mountTable, 'view-listing': mountListing,
 };
 

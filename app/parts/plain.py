@@ -59,6 +59,19 @@ class SentenceInput(Part):
         super().__init__(**{**mounted("sentence-input", module=MODULE, reads=reads), **more})
 
 
+class Kept(Part):
+    """A plain value that nothing shows: it goes with each question, and a link may keep it.
+
+    It has the event ``change``. Answers set it as they set any component, and so do components
+    without a request::
+
+        button.click(None, [word, words], words, js="(word, words) => [...words, word]")
+    """
+
+    def __init__(self, value: Any = None, **more: Any) -> None:
+        super().__init__(value, **{**mounted("kept", module=MODULE), **more})
+
+
 class Heading(Part):
     """What a lab asks, in a line."""
 
