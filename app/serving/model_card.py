@@ -47,9 +47,12 @@ def _figures(folder: Path) -> dict[str, Any]:
     except (OSError, ValueError):
         return {"tokens": None, "note": "", "figures": [], "text_pairs": None}
     run = found.get("run", {})
+    plain = found.get("plain_sentences", {})
     figures = [
         ("hidden words right", found.get("words", {}).get("accuracy")),
         ("minimal pairs right", found.get("minimal_pairs", {}).get("accuracy")),
+        ("plain sentences: a word that fits comes first", _share(plain, "first")),
+        ("plain sentences: it is in the first five", _share(plain, "in_first_five")),
         ("pairs of texts told right", found.get("text_pairs", {}).get("accuracy")),
         ("replaced tokens found", found.get("forgeries", {}).get("found")),
     ]
@@ -59,3 +62,7 @@ def _figures(folder: Path) -> dict[str, Any]:
         "figures": [[what, share] for what, share in figures if isinstance(share, float)],
         "text_pairs": found.get("text_pairs"),
     }
+
+
+def _share(found: dict[str, Any], key: str) -> float | None:
+    return found[key] / found["asked"] if found.get("asked") else None

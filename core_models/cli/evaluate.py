@@ -15,9 +15,10 @@ HELP = """Measure a pretrained model: hidden words, minimal pairs, facts, pairs 
 
 Words: whole words of held-out text are hidden one by one; accuracy and perplexity per word can be
 compared between vocabularies. Pairs: which of two sentences is likelier (pseudo-log-likelihood).
-Capitals: "The capital of X is [MASK]." for the countries of the Atlas. Pairs of texts: what a
-next-sentence or sentence-order head says of neighbours, strangers and swapped ones. Forgeries: how
-well a discriminator catches its generator (needs --generator)."""
+Capitals: "The capital of X is [MASK]." for the countries of the Atlas. Plain sentences: is a word
+that fits first, or in the first five? Pairs of texts: what a next-sentence or sentence-order head
+says of neighbours, strangers and swapped ones. Forgeries: how well a discriminator catches its
+generator (needs --generator)."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -52,11 +53,13 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
         evaluate_capitals,
         evaluate_forgeries,
         evaluate_minimal_pairs,
+        evaluate_plain_sentences,
         evaluate_text_pairs,
         evaluate_words,
     )
     from core_models.evaluation.language import language_of
     from core_models.evaluation.minimal_pairs import SHIPPED, read_pairs
+    from core_models.evaluation.plain import read_plain_sentences
     from core_models.evaluation.text_pairs import choose_text_pairs
     from core_models.evaluation.words import choose_words
     from core_models.prediction.judge import PAIR_HEADS
@@ -67,7 +70,10 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
     sentences = [sentence for document in texts for sentence in document]
     found: dict[str, Any] = {"model": model.name}
     if set(KINDS) & set(model.heads):
-        if language_of(model.tokenizer) == "en":
+        language = language_of(model.tokenizer)
+        plain = read_plain_sentences(language)
+        found["plain_sentences"] = asdict(evaluate_plain_sentences(model, plain))
+        if language == "en":
             found["capitals"] = asdict(evaluate_capitals(model))
             found["minimal_pairs"] = asdict(evaluate_minimal_pairs(model, read_pairs(SHIPPED)))
         else:

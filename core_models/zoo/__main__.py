@@ -12,7 +12,7 @@ from core_models.model import SHIPPED
 from core_models.training.folder import RunFolder
 from core_models.zoo import build, recipe, score, score_recipe, ship, text
 from core_models.zoo.cards import GENERATOR
-from core_models.zoo.measure import Questions, measure, rounding
+from core_models.zoo.measure import PARTS, TEXTLESS, Questions, measure, rounding
 from core_models.zoo.report import report
 from core_models.zoo.ship_run import RUNS, ship_run
 
@@ -56,6 +56,9 @@ def _parser() -> argparse.ArgumentParser:
     _add_recipe(measuring, "models of the folder", nargs="+")
     measuring.add_argument("--models", type=Path, default=SHIPPED, help="where the models lie")
     measuring.add_argument("--text", type=Path, help="another held-out text than the recipe's")
+    measuring.add_argument(
+        "--only", nargs="+", choices=PARTS, help="ask this anew and keep what is known of the rest"
+    )
     measuring.add_argument(
         "--rounding",
         action="store_true",
@@ -123,11 +126,12 @@ def _ship_run(options: argparse.Namespace) -> None:
 
 def _measure(options: argparse.Namespace) -> None:
     zoo = recipe.read(options.recipe or recipe.RECIPE).at(options.budget)
+    textless = bool(options.only) and set(options.only) <= TEXTLESS and not options.rounding
     for name in options.names:
-        held_out = options.text or _held_out(zoo, name, options)
+        held_out = None if textless else options.text or _held_out(zoo, name, options)
         questions = Questions.of(held_out, words=options.words)
         if not options.rounding:
-            found = measure(options.models / name, questions)
+            found = measure(options.models / name, questions, options.only)
             _say(f"{name}: {_told(found)}")
             continue
         change, whole, half = rounding(options.models / name, questions)

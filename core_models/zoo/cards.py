@@ -1,10 +1,12 @@
 """Model cards of the set: what a folder holds, how it came to be, how good it is."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from core_models.training.folder import RunFolder
+from core_models.training import durable
+from core_models.training.folder import RunFolder, read_json
 from core_models.zoo.recipe import Repeated, Sampled, Zoo
 
 CARD = "cloze.json"
@@ -12,6 +14,8 @@ FIGURES = "evaluation.json"
 GENERATOR = "-generator"
 """Ending of the name under which a generator is shipped beside its discriminator."""
 
+_FIGURES = "## Held-out figures"
+_ALL_FIGURES = "The figures of all models side by side, and how they are measured: docs/models.md."
 _SOURCES = {
     "english/standardebooks": "Standard Ebooks (public domain; editions CC0)",
     "english/usgov": "web sites of GSA and 18F (US government work, CC0)",
@@ -103,11 +107,11 @@ def _write(
             "## Text",
             "",
             *(line for text in zoo.texts_of(name) for line in [*text_lines(zoo, text), ""]),
-            "## Held-out figures",
+            _FIGURES,
             "",
-            *_figure_lines(results, figures, generator),
+            *_figure_lines(beside),
             "",
-            "The figures of all models side by side, and how they are measured: docs/models.md.",
+            _ALL_FIGURES,
             "",
             "## Licence",
             "",
@@ -175,13 +179,24 @@ def text_lines(zoo: Zoo, text: str) -> list[str]:
     return lines
 
 
-def _figure_lines(results: dict[str, Any], figures: dict[str, Any], generator: bool) -> list[str]:
+def refresh(folder: Path) -> None:
+    """Write the figures that lie beside a model into its card, if it has one of this module."""
+    card = folder / "README.md"
+    text = card.read_text(encoding="utf-8") if card.exists() else ""
+    head, _, rest = text.partition(f"{_FIGURES}\n")
+    _, found, tail = rest.partition(_ALL_FIGURES)
+    if found:
+        lines = _figure_lines(read_json(folder / FIGURES))
+        shown = "\n".join([_FIGURES, "", *lines, "", _ALL_FIGURES])
+        durable.write_text(card, head + shown + tail)
+
+
+def _figure_lines(figures: Mapping[str, Any]) -> list[str]:
+    """What ``evaluation.json`` says, as a table."""
     lines = ["| measure | value |", "|---|---:|"]
-    own = _heads(results, generator)
-    for key, value in results["run"]["held_out"].items():
-        if key != "loss" and any(key.startswith(head) for head in own):
-            shown = f"{value:.3f}" if key.endswith("_loss") else f"{100 * value:.1f} %"
-            lines.append(f"| {key.replace('_', ' ')} | {shown} |")
+    for key, value in figures.get("run", {}).get("held_out", {}).items():
+        shown = f"{value:.3f}" if key.endswith("_loss") else f"{100 * value:.1f} %"
+        lines.append(f"| {key.replace('_', ' ')} | {shown} |")
     if "words" in figures:
         words = figures["words"]
         lines.append(f"| hidden words right | {100 * words['accuracy']:.1f} % |")
@@ -190,13 +205,16 @@ def _figure_lines(results: dict[str, Any], figures: dict[str, Any], generator: b
         pairs = figures["minimal_pairs"]
         lines.append(f"| minimal pairs right | {100 * pairs['accuracy']:.1f} % |")
     if "capitals" in figures:
-        c = figures["capitals"]
-        lines.append(
-            f"| capitals: first / in the first five / asked | "
-            f"{c['first']} / {c['in_first_five']} / {c['asked']} |"
-        )
+        lines.append(f"| capitals: {_counted(figures['capitals'])} |")
+    if "plain_sentences" in figures:
+        lines.append(f"| plain sentences: {_counted(figures['plain_sentences'])} |")
     if "forgeries" in figures:
         forged = figures["forgeries"]
         lines.append(f"| replaced tokens: area under the ROC curve | {forged['auc']:.3f} |")
         lines.append(f"| replaced tokens found | {100 * forged['found']:.1f} % |")
     return lines
+
+
+def _counted(found: Mapping[str, int]) -> str:
+    numbers = " / ".join(str(found[key]) for key in ("first", "in_first_five", "asked"))
+    return f"first / in the first five / asked | {numbers}"

@@ -224,7 +224,8 @@ def test_a_chinese_model_is_asked_for_characters_only(
     shown = capsys.readouterr()
     found = json.loads(shown.out)
     assert found["words"]["words"] == 5
-    assert set(found) == {"model", "words"}
+    assert set(found) == {"model", "words", "plain_sentences"}
+    assert found["plain_sentences"]["asked"] == 30
     assert "left out" in shown.err
     assert main(["evaluate", "--model", model]) == 2
     assert "give a held-out --text" in capsys.readouterr().err

@@ -39,6 +39,7 @@ TEXT_PAIRS = {
 FIGURES = {
     "words": {"words": 50, "accuracy": 0.3, "perplexity": 87.65, "pieces_per_word": 1.25},
     "minimal_pairs": {"accuracy": 0.6789, "pairs": 600},
+    "plain_sentences": {"asked": 60, "first": 7, "in_first_five": 12, "unsayable": 1},
     "text_pairs": TEXT_PAIRS,
     "run": RUN,
 }
@@ -110,6 +111,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> str:
     "line",
     [
         "| bert-mini | 30.0 % | 87.7 | 1.25 | 43.2 % | 67.9 % |",
+        "| bert-mini | 60 | 7 | 12 | 1 |",
         "| bert-mini | next sentence | 80.0 % | 95.0 % | 65.0 % | 5.0 % |",
         "| electra-mini | 0.912 | 10.0 % | 50.0 % | 2.0 % | 30.0 % |",
         "| sentiment | sentiment of reviews, easy | accuracy | 680 | 120 |",

@@ -128,6 +128,46 @@ def test_a_model_from_elsewhere_is_measured(tmp_path: Path) -> None:
     assert (found["words"]["words"], found["minimal_pairs"]["pairs"]) == (9, 2340)
 
 
+CARD = """# a
+
+## Held-out figures
+
+| measure | value |
+|---|---:|
+| hidden words right | 99.0 % |
+
+The figures of all models side by side, and how they are measured: docs/models.md.
+
+## Licence
+"""
+
+
+def test_one_figure_is_measured_and_the_others_stay(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = {"accuracy": 0.25, "perplexity": 40.0}
+    folder = make(tmp_path, run=RUN, words=words, plain_sentences={"asked": 1}, other=1)
+    (folder / "README.md").write_text(CARD)
+    arguments = ["measure", "a", "--models", str(tmp_path), "--only"]
+    assert main([*arguments, "plain_sentences"]) == 0  # no text is needed
+    found = json.loads((folder / "evaluation.json").read_text())
+    plain = found.pop("plain_sentences")
+    assert found == {"words": words, "run": RUN, "other": 1}
+    assert plain["asked"] == 60
+    card = (folder / "README.md").read_text()
+    rows = [
+        "| hidden words right | 25.0 % |",
+        "| perplexity per word | 40.0 |",
+        f"| plain sentences: first / in the first five / asked | {plain['first']} / "
+        f"{plain['in_first_five']} / 60 |",
+    ]
+    assert card == CARD.replace("| hidden words right | 99.0 % |", "\n".join(rows))
+    make(tmp_path, "b", size="electra-small-discriminator")
+    arguments[1] = "b"
+    assert main([*arguments, "capitals", "plain_sentences"]) == 2
+    assert "b can be asked nothing of capitals, plain_sentences" in capsys.readouterr().err
+
+
 def test_a_discriminator_is_measured_with_the_generator_beside_it(
     source: Path, tmp_path: Path
 ) -> None:
@@ -135,7 +175,8 @@ def test_a_discriminator_is_measured_with_the_generator_beside_it(
     held_out.write_text(SENTENCES)
     questions = Questions.of(held_out, words=5, pairs=read_pairs()[:2])
     assert set(measure(source / "b", questions)) == {"forgeries"}
-    assert set(measure(source / "b-generator", questions)) == {"words", "minimal_pairs"}
+    asked = {"words", "minimal_pairs", "plain_sentences"}
+    assert set(measure(source / "b-generator", questions)) == asked
     (source / "b-generator").rename(source / "c")
     with pytest.raises(cm.InputError, match="no b-generator lies beside it"):
         measure(source / "b", questions)
