@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import gradio as gr
 
-from app.parts.views import listen, payload, view
+from app.parts.views import listen, view
 from app.serving.ask import clean_name, clean_rate, read_revision, whole_number
 from app.serving.draws import LAWS, Draw
 from app.serving.examples import CHINESE, DEFAULT, EXAMPLES
@@ -87,10 +87,6 @@ def wire(shared: Shared, session: Session) -> None:
     async def on_read(text: str, model: str) -> dict[str, Any]:
         return await asyncio.to_thread(read, session, text, model)
 
-    def on_choose(event: gr.EventData) -> Any:
-        name = payload(event).get("name")
-        return name if name in [known for _, known in session.choices()] else gr.skip()
-
     # Not `input`: the text box sends that on key presses only, so pasting would go unnoticed.
     gr.on(
         [shared.text.change, shared.model.change],
@@ -103,16 +99,8 @@ def wire(shared: Shared, session: Session) -> None:
         queue=False,
         api_visibility="private",
     )
-    # Only the value: choices would come back in English (language.js).
-    shared.tools.choose(
-        on_choose,
-        None,
-        shared.model,
-        show_progress="hidden",
-        trigger_mode="multiple",
-        queue=False,
-        api_visibility="private",
-    )
+    # In the page alone: an answer of the server could come after that to a later choice.
+    shared.tools.choose(None, None, shared.model, js="() => Cloze.chosenModel")
     listen(shared.tools, {"draw": partial(draw, session)})
 
 

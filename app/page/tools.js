@@ -206,7 +206,7 @@
     view.root.replaceChildren(
       element('div', { class: 'tools' }, roll, clear, ...FOLDS.map(([name, text]) => fold(name, text))),
       element('div', { class: 'fold draw-fold', 'data-fold': 'draw' }, rates, kinds, whole, pieces, count), legend, lengths);
-    chooseModel = (name) => view.send('choose', { name });
+    chooseModel = (name) => { window.Cloze.chosenModel = name; view.send('choose'); };
 
     let drawn = null; // the seed of the last draw
     let asked = 0;
