@@ -58,6 +58,7 @@ def examples(
     generator: random.Random,
     short_probability: float = 0.1,
     random_for_lone: bool = True,
+    order_sentences: int | None = None,
     specials: int = PAIR_SPECIALS,
 ) -> Iterator[Example]:
     """One pass over the documents in a format.
@@ -71,6 +72,7 @@ def examples(
         short_probability: Share of documents cut into shorter chunks, for ``next_sentence`` and
             ``sentence_order``.
         random_for_lone: What ``sentence_order`` does with chunks of one sentence, see there.
+        order_sentences: Its ``sentences``, see there.
         specials: Special pieces of a pair, those of the tokenizer's template (RoBERTa has 4).
 
     Yields:
@@ -81,7 +83,9 @@ def examples(
     """
     pairs: dict[str, Callable[..., Iterator[Example]]] = {
         "next_sentence": next_sentence,
-        "sentence_order": partial(sentence_order, random_for_lone=random_for_lone),
+        "sentence_order": partial(
+            sentence_order, random_for_lone=random_for_lone, sentences=order_sentences
+        ),
     }
     runs = {"full_sentences": full_sentences, "doc_sentences": segments, "single": single}
     if name in pairs:

@@ -19,6 +19,7 @@ def sentence_order(
     generator: random.Random,
     short_probability: float = 0.1,
     random_for_lone: bool = True,
+    sentences: int | None = None,
     specials: int = PAIR_SPECIALS,
 ) -> Iterator[Example]:
     """Sentence pairs for sentence-order prediction, one pass over the documents.
@@ -37,6 +38,10 @@ def sentence_order(
         short_probability: Share of documents cut into chunks of a random shorter length.
         random_for_lone: What to do with chunks of one sentence: True = as the released code,
             False = leave them out.
+        sentences: Chunks are chosen by their number of sentences instead: both parts have the same
+            number, drawn from 1 to this, so that length tells nothing of their order. A chunk that
+            is filled up ends with the sentence that crosses its length, which is a long one more
+            often. None = as the released code.
         specials: Special pieces of a pair, those of the tokenizer's template (RoBERTa has 4).
 
     Yields:
@@ -46,6 +51,9 @@ def sentence_order(
         InputError: No room for two pieces, or fewer than two documents to draw random text from.
     """
     chosen = range(corpus.num_documents) if documents is None else documents
+    if sentences is not None:
+        yield from _halves(corpus, chosen, pair_room(max_length, specials), sentences, generator)
+        return
     if random_for_lone and len(chosen) < 2:
         raise InputError(
             f"Sentence-order pairs need at least 2 documents, not {len(chosen)}, as a single "
@@ -70,6 +78,22 @@ def sentence_order(
             else:
                 continue
             yield Example(*trim(first, second, most, generator), label)
+
+
+def _halves(
+    corpus: Corpus, chosen: Sequence[int], most: int, sentences: int, generator: random.Random
+) -> Iterator[Example]:
+    """Chunks of an even number of sentences, cut in their middle."""
+    for document in chosen:
+        bounds = corpus.bounds(document)
+        begin = 0
+        while begin + 2 < len(bounds):
+            each = min(generator.randint(1, sentences), (len(bounds) - 1 - begin) // 2)
+            parts = [(bounds[begin + n], bounds[begin + n + each]) for n in (0, each)]
+            label = SWAPPED if generator.random() < 0.5 else IN_ORDER
+            first, second = parts[::-1] if label == SWAPPED else parts
+            yield Example(*trim(first, second, most, generator), label)
+            begin += 2 * each
 
 
 def _chunks(bounds: Sequence[int], target: int) -> Iterator[Sequence[int]]:

@@ -281,6 +281,7 @@ class _Cutter:
                 generator=generator,
                 short_probability=data.short_probability,
                 random_for_lone=data.random_for_lone,
+                order_sentences=data.order_sentences,
                 specials=self.tokenizer.template.extra(pair=True),
             )
 

@@ -164,6 +164,9 @@ class DataSettings(Part):
     random_for_lone: bool = False
     """sentence_order only: whether a lone sentence is paired with another document's text, called
     swapped, as in ALBERT's released code; false = left out, as topic gives such pairs away."""
+    order_sentences: Annotated[int, Field(ge=1, le=100)] | None = None
+    """sentence_order only: both parts of a pair have the same number of sentences, from 1 to this,
+    so that their lengths do not tell the order; null = chunks that fill the length (ALBERT)."""
     duplicates: Annotated[int, Field(ge=1, le=1000)] = 10
     """How many times the documents are cut into examples, where the cuts are drawn (BERT: 10)."""
     singles: Share = 0.0

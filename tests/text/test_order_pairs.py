@@ -125,6 +125,28 @@ def test_short_chunks_give_their_order_away_by_length() -> None:
     assert 0.52 < told[0.0] < told[1.0] - 0.05
 
 
+def test_parts_of_as_many_sentences_do_not_give_their_order_away() -> None:
+    rng = random.Random(0)
+    lengths = [[1 + int(rng.expovariate(1 / 20)) for _ in range(40)] for _ in range(400)]
+    corpus = Corpus.from_ids([[[5] * length for length in document] for document in lengths])
+    pairs = list(sentence_order(corpus, max_length=512, generator=random.Random(1), sentences=3))
+    ends = [set(corpus.bounds(document)) for document in range(corpus.num_documents)]
+    bounds = set().union(*ends)
+    numbers = set()
+    for a, b, c, d, label, _ in pairs:
+        assert (b == c) if label == IN_ORDER else (d == a), "the parts are neighbours"
+        assert {a, b, c, d} <= bounds
+        inside = [sum(begin < end < stop for end in bounds) for begin, stop in ((a, b), (c, d))]
+        assert inside[0] == inside[1]
+        numbers.add(1 + inside[0])
+    assert numbers == {1, 2, 3}
+    right = [(b - a > d - c) == (label == SWAPPED) for a, b, c, d, label, _ in pairs]
+    assert abs(sum(right) / len(right) - 0.5) < 0.03
+    lone = Corpus.from_ids([[[1, 2]], [[3], [4], [5]]])
+    found = list(sentence_order(lone, max_length=8, generator=random.Random(0), sentences=2))
+    assert len(found) == 1, "a lone sentence has no order, and the third one no neighbour left"
+
+
 def test_a_lone_sentence_is_called_swapped_as_in_the_released_code() -> None:
     corpus = Corpus.from_ids([[[1, 2]], [[3, 4]], [[5]]])
     pairs = list(sentence_order(corpus, max_length=8, generator=random.Random(0)))

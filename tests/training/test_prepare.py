@@ -71,6 +71,14 @@ def test_lone_sentences_teach_order_only_where_the_released_code_is_asked_for(
     assert sum(labels[1]) / len(labels[1]) > 0.65, "lone sentences are all called swapped"
 
 
+def test_order_is_learnt_from_parts_of_as_many_sentences(tmp_path: Path, toy: Toy) -> None:
+    text = "the cat.\nthe dog sees a cat and a dog.\nthe cat.\n\n" * 40
+    equal = _order_pairs(tmp_path / "equal", toy, text, order_sentences=1)
+    released = _order_pairs(tmp_path / "released", toy, text)
+    pieces = [store.batch(range(len(store))).input_ids.shape[1] for store in (equal, released)]
+    assert pieces[0] < pieces[1], "the third sentence has no partner"
+
+
 def test_text_without_neighbours_is_refused_for_order(tmp_path: Path, toy: Toy) -> None:
     with pytest.raises(InputError, match="two sentences"):
         _order_pairs(tmp_path / "run", toy, "a lone sentence.\n\n" * 40)
