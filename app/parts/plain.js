@@ -1,10 +1,11 @@
-// Parts that say what Python answered: a line, a table, a listing (app/parts/plain.py).
+// Parts that say what Python answered: a line, a table, a listing, a file (app/parts/plain.py).
 import { cell, copyText, download } from './download.js';
+import { downloadDrawing, downloadPicture } from './export.js';
 
 const { Cloze } = window;
 const { element, message, onSentence, phrase, question, texts } = Cloze;
 const TEXT = texts({
-  csv: 'Save as CSV', more: 'More rows are in no table.', code: 'The code that recomputes this', copy: 'Copy', copied: 'Copied', press: 'Press Ctrl+C',
+  csv: 'Save as CSV', svg: 'Save as SVG', png: 'Save as PNG', broken: 'This browser cannot draw the picture; save it as SVG.', more: 'More rows are in no table.', code: 'The code that recomputes this', copy: 'Copy', copied: 'Copied', press: 'Press Ctrl+C',
 });
 
 const shown = (value) => {
@@ -89,6 +90,23 @@ function mountListing(view) {
   show();
 }
 
+function mountFiles(view) {
+  const name = view.root.dataset.files;
+  const problem = element('p', { class: 'problem', role: 'status', hidden: true, text: TEXT.broken });
+  const wanted = new Set();
+  const button = (kind) => element('button', {
+    type: 'button', class: 'quiet outlined', text: TEXT[kind],
+    onclick: () => { wanted.add(kind); problem.hidden = true; view.send('ask', {}); },
+  });
+  view.root.replaceChildren(button('svg'), ' ', button('png'), problem);
+  view.onValue(() => {
+    const { text } = view.value ?? {};
+    if (!text) return;
+    if (wanted.delete('svg')) downloadDrawing(`${name}.svg`, text);
+    if (wanted.delete('png')) downloadPicture(`${name}.png`, text).catch(() => { problem.hidden = false; });
+  });
+}
+
 function mountHeading(view) {
   view.root.replaceChildren(element('h2', { text: message(view.value.text) }));
 }
@@ -106,6 +124,7 @@ function mountSentenceInput(view) {
 const KINDS = {
   'view-heading': mountHeading, 'view-sentence-input': mountSentenceInput, 'view-kept': () => {},
   'view-answer-line': (view) => mountLine(view, 'summary'), 'view-problem-line': (view) => mountLine(view, 'problem'), 'view-table': mountTable, 'view-listing': mountListing,
+  'view-files': mountFiles,
 };
 
 export function mount(view) {

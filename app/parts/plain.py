@@ -1,9 +1,10 @@
-"""Small parts of labs: what Python answered, in the page's language (a line, a table, a listing).
+"""Small parts of labs: what Python answered, in the page's language (line, table, listing, file).
 
 And one that Python is asked with: the sentence block's own values (:class:`SentenceInput`).
 """
 
 from collections.abc import Mapping, Sequence
+from itertools import count
 from typing import Any
 
 from app.parts.views import Part, mounted
@@ -11,6 +12,7 @@ from viz.figure import wordings
 from viz.svg import Wording, told
 
 MODULE = "parts/plain"
+_NUMBERS = count(1)
 
 
 class Line(Part):
@@ -100,6 +102,26 @@ class Code(Part):
         self, value: str | None = None, *, elem_id: str | None = None, **more: Any
     ) -> None:
         super().__init__(value, elem_id=elem_id, **{**mounted("listing", module=MODULE), **more})
+
+
+class Files(Part):
+    """Buttons that save a drawing of the lab as SVG or PNG, in the page's language.
+
+    It has the event ``ask``; the answer, and its value, is the drawing as text (:mod:`viz.svg`).
+    Tables and figures have buttons of their own.
+
+    Args:
+        name: What the files are called.
+    """
+
+    def __init__(self, name: str = "picture", *, value: str | None = None, **more: Any) -> None:
+        parts = mounted("files", module=MODULE, events=["ask"], files=name)
+        super().__init__(value, **{**parts, **more})
+
+    def postprocess(self, value: Any) -> Any:
+        """With a number of its own: the same drawing may be saved again."""
+        found = super().postprocess(value)
+        return {**found, "number": next(_NUMBERS)} if isinstance(value, str) else found
 
 
 def table(
