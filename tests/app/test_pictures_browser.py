@@ -29,7 +29,6 @@ TABS = {
     "spans": ("被遮住的词的概率", "左柱："),
     "terms": ("bert-mini：第1层，第1头", "softmax：注意力"),
     "timeline": ("一轮又一轮，遮住了什么：子词",),
-    "tokenizers": ("同一段文本，用每种词表切分", "个子词，"),
     "why": ("bert-mini：“", "积分梯度"),
 }
 """What each tab's picture says in Chinese."""
@@ -142,6 +141,13 @@ def test_the_other_tabs(open_tab, module_page, tab, request):
         module_page.numbers(f".view-{tab}")
     check(saved(page, f".view-{tab} {button}", tab), *TABS[tab])
     assert [k for k in page.evaluate("[...ClozeLanguage.missing]") if not CHINESE.search(k)] == []
+
+
+def test_the_tokenizers_lab(open_tab):
+    page = open_tab("tokenizers")
+    page.get_by_role("button", name="每个子词").click()
+    found = saved(page, '#tab-tokenizers >> text="保存为SVG"', "tokenizers")
+    check(found, "同一段文本，用每种词表切分", "个子词，")
 
 
 def test_claims(open_tab):

@@ -1,26 +1,29 @@
-"""The Tokenizers tab without a browser: cuts, bytes, word groups, templates, files, bad input."""
+"""The Tokenizers lab without a browser: cuts, bytes, word groups, templates, files, bad input."""
 
-import asyncio
-import csv
-import io
-from functools import partial
 from xml.etree import ElementTree
 
+import gradio as gr
 import pytest
 
 import core_models as cm
 from app.labs.tokenizers import answers as tokenizers
-from app.labs.tokenizers import lab as tab
-from app.parts.views import answered
+from app.labs.tokenizers import lab, tables
+from core_models import InputError
+from viz.svg import told
 
 ENGLISH = "Unbelievable! The café's 3 pyramids weren't re-built."
 CHINESE = "北京是中国的首都，位于华北平原的北部。"
 LINES = (ENGLISH, CHINESE, "I love 北京 😀 龘 .", " two  blanks and a\ttab ", "<s> [MASK] x <mask>")
 
 
-def ask(session, answer=tab.show, **question):
-    asked = {"rev": 5, "model": "bert-mini", "text": ENGLISH, **question}
-    return asyncio.run(answered(partial(answer, session), asked))
+def ask(session, answer=lab.rows, **question):
+    return answer(session, {"model": "bert-mini", "text": ENGLISH, **question})
+
+
+def shown(session, **question):
+    """What the lab shows of a sentence: example, line, boxes, two tables, code."""
+    sentence = {"model": "bert-mini", "text": ENGLISH, **question}
+    return lab.show(session, {"sentence": sentence, "example": None})
 
 
 @pytest.mark.parametrize("kind", tokenizers.KINDS)
@@ -64,7 +67,7 @@ def test_what_a_whole_word_is_differs_by_kind():
 
 
 def test_ratios_are_pieces_over_words_and_characters(session):
-    own = ask(session)["rows"][0]
+    own = ask(session)[0]
     encoding = session.model("bert-mini").tokenizer.encode(ENGLISH)
     letters = sum(not character.isspace() for character in ENGLISH)
     assert own["content"] == len(encoding) - 2
@@ -81,16 +84,14 @@ def test_the_shipped_vocabularies_are_small_and_of_their_kind():
 
 
 def test_every_family_stands_under_its_template(session):
-    shapes = {
-        " ".join(slot["text"] for slot in entry["single"]): [
-            family["title"] for family in entry["families"]
-        ]
-        for entry in ask(session, whole=True)["templates"]
+    rows = tables.frames([])["rows"]
+    frames = {row[0]: row[3] for row in rows}
+    assert frames["RoBERTa"] == "<s> A </s>"
+    assert frames["XLNet"] == "A <sep> <cls>"
+    assert {frames[name] for name in ("BERT", "ALBERT", "ELECTRA", "DeBERTa v3")} == {
+        "[CLS] A [SEP]"
     }
-    assert shapes["<s> A </s>"] == ["RoBERTa"]
-    assert shapes["A <sep> <cls>"] == ["XLNet"]
-    assert {"BERT", "ALBERT", "ELECTRA", "DeBERTa v3"} <= set(shapes["[CLS] A [SEP]"])
-    assert sum(map(len, shapes.values())) == len(cm.families())
+    assert len(rows) == len(cm.families())
 
 
 def test_models_that_differ_from_the_published_ones_say_how():
@@ -137,9 +138,8 @@ def test_models_that_differ_from_the_published_ones_say_how():
 
 def test_the_summary_says_what_it_counts(session):
     text = "Unbelievable! A b c."
-    answer = ask(session, text=text)
+    key, *values = told(shown(session, text=text)[1])
     letters = len(text.replace(" ", ""))
-    key, *values = answer["summary"]
     assert key.endswith("for the same {4} characters (blanks not counted).")
     assert values[4] == str(letters)
     assert ["Byte-level BPE"] in values  # a kind is a wording, for the language of the page
@@ -147,48 +147,73 @@ def test_the_summary_says_what_it_counts(session):
 
 
 def test_a_text_that_is_cut_off_is_not_compared_by_its_pieces(session):
-    answer = ask(session, text="The café met 我们 . " * 300)
-    assert {row["content"] for row in answer["rows"]} == {254}
-    key, *values = answer["summary"]
+    text = "The café met 我们 . " * 300
+    rows = ask(session, text=text)
+    assert {row["content"] for row in rows} == {254}
+    key, *values = told(tokenizers.summary(rows))
     assert key.startswith("The text is too long")
-    shown = [row["characters"] for row in answer["rows"]]
-    assert (values[1], values[3]) == (str(max(shown)), str(min(shown)))
+    far = [row["characters"] for row in rows]
+    assert (values[1], values[3]) == (str(max(far)), str(min(far)))
 
 
-def test_templates_of_pairs_and_segments(session):
-    pairs = {entry["mask"] + entry["padding"]: entry["pair"] for entry in tokenizers.templates()}
-    assert [slot["text"] for slot in pairs["<mask>right"]] == [
-        *("<s>", "A", "</s>"),
-        *("</s>", "B", "</s>"),
-    ]
-    assert [slot["segment"] for slot in pairs["<mask>left"]] == [0, 0, 1, 1, 2]
+def test_templates_of_pairs_and_segments():
+    rows = {row[0]: row for row in tables.frames([])["rows"]}
+    assert rows["RoBERTa"][4] == "<s> A </s> </s> B </s>"
+    assert (rows["RoBERTa"][5], rows["BERT"][5]) == ("no segments", "0 0 0 1 1, from a table")
+    assert (rows["XLNet"][5], rows["XLNet"][6]) == ("0 0 1 1 2, in the scores", "left")
+
+
+def test_a_model_that_differs_stands_below_its_family():
+    info = cm.ModelInfo(
+        name="spanbert-mini",
+        family="spanbert",
+        title="",
+        description="",
+        heads=(),
+        parameters=1,
+        folder=tokenizers.FOLDER.parent / "models" / "spanbert-mini",
+    )
+    rows = tables.frames([info])["rows"]
+    here = next(n for n, row in enumerate(rows) if row[0] == "spanbert-mini here")
+    assert rows[here - 1][:3] == ["SpanBERT", "WordPiece", "keeps case"]
+    assert rows[here][1:] == [None, "lower case", None, None, None, None, None]
+
+
+def test_an_example_is_known_by_its_text(session):
+    text = tokenizers.EXAMPLES["Both"]
+    sentence = {"model": "bert-mini", "text": text}
+    (choice, *_) = lab.show(session, {"sentence": sentence, "example": None})
+    assert choice.value == "Both"
+    (choice, *_) = lab.show(session, {"sentence": sentence, "example": "Both"})
+    assert choice == gr.skip()
 
 
 def test_a_long_text_is_cut_off_and_says_so(session):
-    rows = ask(session, text="word " * 3000)["rows"]
+    rows = ask(session, text="word " * 3000)
     assert all(row["truncated"] and len(row["pieces"]) == 256 for row in rows)
 
 
-def test_the_csv_has_a_row_for_each_piece(session):
-    file = ask(session, tab.export, what="csv", text='=1+1, "quoted"')
-    rows = list(csv.DictReader(io.StringIO(file["text"])))
-    shown = ask(session, text='=1+1, "quoted"')["rows"]
-    assert len(rows) == sum(len(row["pieces"]) for row in shown)
-    assert not any(row["piece"].startswith("=") for row in rows)
+def test_the_table_has_a_row_for_each_piece(session):
+    rows = ask(session, text="a 龘")
+    table = shown(session, text="a 龘")[4]
+    assert len(table["rows"]) == sum(len(row["pieces"]) for row in rows)
+    assert [row[6] for row in table["rows"] if row[0] == "WordPiece"] == [
+        *("special", None, "unknown", "special"),
+    ]
 
 
 def test_the_svg_opens_whatever_the_text_holds(session):
-    file = ask(session, tab.export, what="svg", text="a <b> & \x07 北京 😀")
-    assert "北京" in "".join(ElementTree.fromstring(file["text"]).itertext())
+    sentence = {"model": "bert-mini", "text": "a <b> & \x07 北京 😀"}
+    (drawing,) = lab.save(session, {"sentence": sentence})
+    assert "北京" in "".join(ElementTree.fromstring(drawing).itertext())
 
 
 def test_the_code_of_the_page_gives_its_pieces(session, monkeypatch):
     monkeypatch.chdir(tokenizers.FOLDER.parent.parent)
-    answer = ask(session)
     printed: list = []
-    exec(answer["code"], {"print": lambda *values: printed.append(values)})
+    exec(shown(session)[5], {"print": lambda *values: printed.append(values)})
     assert [ids for _, _, ids, _ in printed] == [
-        [piece["id"] for piece in row["pieces"]] for row in answer["rows"]
+        [piece["id"] for piece in row["pieces"]] for row in ask(session)
     ]
 
 
@@ -202,11 +227,11 @@ def test_the_code_of_the_page_gives_its_pieces(session, monkeypatch):
         ({"model": "../etc"}, "no model"),
     ],
 )
-def test_bad_questions_get_a_sentence_and_their_revision(session, question, word):
-    answer = ask(session, **question)
-    assert answer["rev"] == 5
-    assert word in answer["error"]
+def test_bad_questions_get_a_sentence(session, question, word):
+    with pytest.raises(InputError, match=word):
+        shown(session, **question)
 
 
-def test_only_two_kinds_of_file(session):
-    assert "svg or csv" in ask(session, tab.export, what="exe")["error"]
+def test_nothing_is_saved_of_nothing(session):
+    with pytest.raises(InputError, match="no text"):
+        lab.save(session, {"sentence": None})

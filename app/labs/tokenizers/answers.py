@@ -19,19 +19,15 @@ KINDS = {
     "byte_bpe": Wording("Byte-level BPE"),
     "unigram": Wording("Unigram"),
 }
-WHOLE_WORD = {
-    "wordpiece": "A word ends at a blank or a punctuation mark, and every Chinese character is a "
-    "word of its own. Whole-word masking hides a piece together with the ## pieces after it.",
-    "byte_bpe": "A word is a run of letters, digits or marks with the blank before it. Chinese has "
-    "no blanks: each of its pieces counts as a word, and so do the pieces of one character.",
-    "unigram": "A word is what stands between two blanks; marks are words of their own. Chinese "
-    "has no blanks: each of its pieces counts as a word, be it of one character or of several.",
+EXAMPLES = {
+    "A long word": "Unbelievable! They reopened the antislavery museum.",
+    "An accent": "The café\u2019s crème brûlée wasn\u2019t re-heated.",
+    "Chinese": "北京是中国的首都，位于华北平原的北部。",  # noqa: RUF001
+    "Both": "In Chinese, Beijing is written 北京 .",
+    "Unknown signs": "I like 龘 and 😀 very much.",
 }
-UNKNOWN = {
-    "wordpiece": "A word with a letter that the vocabulary lacks becomes one [UNK].",
-    "byte_bpe": "Nothing is unknown: what has no piece is spelt in bytes.",
-    "unigram": "A character that the vocabulary lacks becomes <unk>; the rest of the word stays.",
-}
+"""Lines that vocabularies cut in different ways."""
+PADDING = {True: Wording("left"), False: Wording("right")}
 PREFIX = {"wordpiece": "##", "byte_bpe": "\u0120", "unigram": "\u2581"}
 XLNET = Specials(pad="<pad>", unknown="<unk>", cls="<cls>", sep="<sep>", mask="<mask>")
 _TEMPLATES = {
@@ -132,7 +128,6 @@ def describe(tokenizer: Tokenizer, text: str, *, title: str, source: str) -> dic
         "title": title,
         "source": source,
         "kind": tokenizer.kind,
-        "kind_title": KINDS[tokenizer.kind],
         "vocabulary": tokenizer.vocabulary,
         "pieces": list(found.pieces),
         "content": found.content,
@@ -142,49 +137,33 @@ def describe(tokenizer: Tokenizer, text: str, *, title: str, source: str) -> dic
         "per_character": found.content / found.characters if found.characters else None,
         "unknown": found.unknown,
         "truncated": found.truncated,
-        "whole_word": WHOLE_WORD[tokenizer.kind],
-        "unknown_rule": UNKNOWN[tokenizer.kind],
     }
 
 
 def compare(name: str, own: Tokenizer, text: str) -> list[dict[str, Any]]:
     """The chosen model's own cut, then one of each kind."""
-    rows = [describe(own, text, title=name, source="the chosen model")]
+    rows = [describe(own, text, title=name, source=Wording("the chosen model"))]
+    primer = Wording("learnt from the Primer")
     for kind, title in KINDS.items():
         try:
             tokenizer = shipped(kind)
         except InputError:
             continue
-        rows.append(describe(tokenizer, text, title=title, source="learnt from the Primer"))
+        rows.append(describe(tokenizer, text, title=title, source=primer))
     return rows
 
 
 @cache
-def templates() -> tuple[dict[str, Any], ...]:
-    """Where the families' released vocabularies put their special pieces."""
-    rows = []
-    for name, (make, specials) in _TEMPLATES.items():
-        template = make(specials)
-        rows.append(
-            {
-                "families": [
-                    {
-                        "name": family.name,
-                        "title": family.title,
-                        "kind": KINDS[family.tokenizer],
-                        "lowercase": family.lowercase,
-                        "segments": _segments(next(iter(family.sizes.values()))),
-                    }
-                    for family in FAMILIES.values()
-                    if family.template == name
-                ],
-                "single": _slots(template, pair=False),
-                "pair": _slots(template, pair=True),
-                "padding": "left" if template.pad_left else "right",
-                "mask": specials.mask,
-            }
+def templates() -> tuple[tuple[str, Template, tuple[str, ...]], ...]:
+    """Where families put their special pieces: the sign of a gap, the template, the families."""
+    return tuple(
+        (
+            specials.mask,
+            make(specials),
+            tuple(family.name for family in FAMILIES.values() if family.template == name),
         )
-    return tuple(rows)
+        for name, (make, specials) in _TEMPLATES.items()
+    )
 
 
 def differences(infos: Iterable[ModelInfo]) -> dict[str, list[dict[str, Any]]]:
@@ -200,7 +179,9 @@ def differences(infos: Iterable[ModelInfo]) -> dict[str, list[dict[str, Any]]]:
         if family is None or own is None:
             continue
         make, specials = _TEMPLATES[family.template]
-        released = _facts(KINDS[family.tokenizer], family.lowercase, make(specials), specials)
+        released = facts_of(
+            KINDS[family.tokenizer], family.lowercase, make(specials), specials.mask
+        )
         if other := {key: value for key, value in own.items() if released[key] != value}:
             found.setdefault(info.family, []).append({"model": info.name, **other})
     return found
@@ -215,38 +196,35 @@ def _facts_of(folder: Path) -> dict[str, Any] | None:
         return None
     # A text without its capitals tells; whoever has no Latin letters keeps what it is given.
     small = own.encode("ABCD").ids == own.encode("abcd").ids
-    return _facts(KINDS[own.kind], small, own.template, own.specials)
+    return facts_of(KINDS[own.kind], small, own.template, own.specials.mask)
 
 
-def _facts(kind: str, lowercase: bool, template: Template, specials: Specials) -> dict[str, Any]:
+def facts_of(kind: str, lowercase: bool, template: Template, mask: str) -> dict[str, Any]:
+    """How a vocabulary cuts and frames texts; see :func:`differences`."""
     return {
         "kind": kind,
         "lowercase": lowercase,
-        "single": " ".join(slot["text"] for slot in _slots(template, pair=False)),
-        "pair": " ".join(slot["text"] for slot in _slots(template, pair=True)),
-        "padding": "left" if template.pad_left else "right",
-        "mask": specials.mask,
+        "single": framed(template, pair=False),
+        "pair": framed(template, pair=True),
+        "padding": PADDING[template.pad_left],
+        "mask": mask,
     }
 
 
-def _segments(config: Config) -> str:
-    """Where a family tells the two texts apart: "table", "scores" or "none"."""
-    if config.embeddings.segments > 1:
-        return "table"
-    terms = config.attention.terms
-    return "scores" if isinstance(terms, TransformerXL) and terms.segments else "none"
-
-
-def _slots(template: Template, *, pair: bool) -> list[dict[str, Any]]:
+def framed(template: Template, *, pair: bool) -> str:
+    """One text, A, or two, A and B, among the special pieces."""
     names = {FIRST: "A", SECOND: "B"}
-    return [
-        {
-            "text": names.get(slot.content, slot.content),
-            "special": slot.content not in names,
-            "segment": slot.segment,
-        }
-        for slot in template.of(pair=pair)
-    ]
+    return " ".join(names.get(slot.content, slot.content) for slot in template.of(pair=pair))
+
+
+def segments(config: Config, template: Template) -> Wording:
+    """The segment of each part of two texts, and where a family tells them apart."""
+    numbers = " ".join(str(slot.segment) for slot in template.of(pair=True))
+    if config.embeddings.segments > 1:
+        return Wording("{0}, from a table", numbers)
+    terms = config.attention.terms
+    told_apart = isinstance(terms, TransformerXL) and terms.segments
+    return Wording("{0}, in the scores", numbers) if told_apart else Wording("no segments")
 
 
 def summary(rows: Sequence[dict[str, Any]]) -> Wording:

@@ -1,8 +1,9 @@
-"""The Tokenizers tab: the sentence of the page, cut by each kind of vocabulary.
+"""The Tokenizers lab: the sentence of the page, cut by each kind of vocabulary.
 
-The view is drawn by tokenizers.js; the sentence and the model come from the sentence bar.
+The sentence and the model come from the sentence block.
 """
 
+import json
 from collections.abc import Mapping
 from functools import partial
 from typing import Any, NamedTuple
@@ -10,103 +11,118 @@ from typing import Any, NamedTuple
 import gradio as gr
 
 from app.labs.tokenizers import answers as tokenizers
+from app.labs.tokenizers import tables
+from app.labs.tokenizers.answers import EXAMPLES
+from app.labs.tokenizers.pieces import Pieces
 from app.page.sentence import Shared
-from app.parts.files import file_answer, read_file_kind
-from app.parts.views import listen, view
-from app.serving.ask import clean_name, clean_text, read_revision
+from app.parts.controls import OpenRadio, answer, remember
+from app.parts.plain import Code, Files, Heading, Line, SentenceInput, Table
+from app.serving.ask import clean_name, clean_text
 from app.serving.session import Session
-from core_models import InputError
-from viz.records import records_csv
-from viz.svg import Wording, told
-from viz.tokenizers import Line, Piece, pieces_svg
+
+INTRO = """\
+A model never sees words, only pieces of its vocabulary. The kind of vocabulary decides where the \
+cuts are, what is unknown, and what counts as a whole word."""
+BOXES = "Pieces of one word stand in one box; neighbours change colour."
+FRAMES = """\
+Models that are installed here may have a vocabulary of their own; where one differs, it stands \
+below its family."""
+WRITE = f"name => ({json.dumps(EXAMPLES)})[name]"
 
 
 class Controls(NamedTuple):
-    """What the tab consists of."""
+    """What the lab consists of."""
 
-    tokenizers: gr.HTML
-    """Asks with ``ask`` (the cuts) and ``save`` (a file)."""
+    example: gr.Radio
+    off: gr.CheckboxGroup
+    sentence: SentenceInput
+    problem: Line
+    said: Line
+    pieces: Pieces
+    numbers: Table
+    every: Table
+    fold: gr.Accordion
+    frames: Table
+    files: Files
+    code: Code
 
 
 def build(shared: Shared) -> Controls:
-    """Lay the tab out."""
-    return Controls(view("tokenizers", events=["ask", "save"], module="labs/tokenizers/view"))
+    """Lay the lab out: what to try, the picture, and folds for all else."""
+    Heading("One line, cut four ways")
+    with gr.Row(elem_classes=["choices"]):
+        example = OpenRadio(list(EXAMPLES), label="What to try", scale=3, min_width=300)
+        off = gr.CheckboxGroup(
+            [("Ids", "ids"), ("Bytes", "bytes"), ("Special pieces", "special")],
+            value=[],
+            label="Hide",
+            elem_id="tokenizers-off",
+            scale=2,
+            min_width=260,
+        )
+    problem, sentence, said = Line(problem=True), SentenceInput(["text", "model"]), Line()
+    pieces = Pieces()
+    with gr.Accordion("Pieces, words, characters", open=False):
+        numbers = Table(elem_id="tokenizers-numbers")
+    with gr.Accordion("Every piece", open=False):
+        every = Table(elem_id="tokenizers")
+        files = Files("tokenizers")
+    with gr.Accordion("Where the special pieces go in the published models", open=False) as fold:
+        Line(FRAMES)
+        frames = Table(elem_id="tokenizers-templates")
+    with gr.Accordion("What this shows", open=False):
+        Line(INTRO)
+        Line(BOXES)
+        Table(tables.rules(), elem_id="tokenizers-rules")
+    chosen = (example, off, sentence, problem, said, pieces)
+    return Controls(*chosen, numbers, every, fold, frames, files, Code())
 
 
 def wire(controls: Controls, shared: Shared, session: Session) -> None:
-    """Answer each event of the view."""
-    listen(controls.tokenizers, {"ask": partial(show, session), "save": partial(export, session)})
-
-
-def show(session: Session, question: Mapping[str, Any]) -> dict[str, Any]:
-    """The cuts of the sentence, with the revision of its question."""
-    revision = read_revision(question)
-    try:
-        text, name, rows = _rows(session, question)
-    except InputError as error:
-        return {"rev": revision, "error": str(error)}
-    answer: dict[str, Any] = {
-        "rev": revision,
-        "error": None,
-        "kind": "cuts",
-        "rows": rows,
-        "summary": told(tokenizers.summary(rows)),
-        "code": tokenizers.code_lines(name, text),
-    }
-    if question.get("whole") is True:
-        answer["templates"] = list(tokenizers.templates())
-        answer["differences"] = tokenizers.differences(session.models())
-    return answer
-
-
-def export(session: Session, question: Mapping[str, Any]) -> dict[str, Any]:
-    """A file: ``what`` "svg" (the boxes) or "csv" (a row for each piece)."""
-    kind = read_file_kind(question.get("what"))
-    _, _, rows = _rows(session, question)
-    text = _csv(rows) if kind == "csv" else _svg(rows)
-    return file_answer(question, "tokenizers", kind, text)
-
-
-def _rows(session: Session, question: Mapping[str, Any]) -> tuple[str, str, list[dict[str, Any]]]:
-    text, name = clean_text(question.get("text")), clean_name(question.get("model"))
-    return text, name, tokenizers.compare(name, session.model(name).tokenizer, text)
-
-
-def _csv(rows: list[dict[str, Any]]) -> str:
-    header = ("vocabulary", "position", "piece", "id", "bytes", "word", "special", "unknown")
-    return records_csv(
-        header,
-        [
-            [
-                row["title"],
-                position,
-                piece["piece"],
-                piece["id"],
-                piece["bytes"],
-                piece["word"],
-                int(piece["special"]),
-                int(piece["unknown"]),
-            ]
-            for row in rows
-            for position, piece in enumerate(row["pieces"])
-        ],
+    """Answer every sentence; examples are written and pieces hidden without a request."""
+    c = controls
+    asked = {"sentence": c.sentence, "example": c.example}
+    shown = [c.example, c.said, c.pieces, c.numbers, c.every, c.code]
+    answer([c.sentence.change], partial(show, session), asked, shown, c.problem)
+    answer([c.files.ask], partial(save, session), asked, [c.files], c.problem)
+    c.example.input(None, c.example, shared.text, js=WRITE)
+    c.fold.expand(
+        lambda: tables.frames(session.models()),
+        None,
+        c.frames,
+        queue=False,
+        show_progress="hidden",
+        api_visibility="private",
     )
+    remember("tokenizers", {"off": c.off})
 
 
-def _svg(rows: list[dict[str, Any]]) -> str:
-    lines = [
-        Line(
-            title=Wording("{0}: {1} pieces, {2} words", row["title"], row["content"], row["words"]),
-            pieces=[
-                Piece(
-                    text=piece["prefix"] + piece["text"].strip(),
-                    number=piece["id"],
-                    word=piece["word"],
-                    unknown=piece["unknown"],
-                )
-                for piece in row["pieces"]
-            ],
-        )
-        for row in rows
+# --- answers: plain values in, plain values out ---------------------------------------------------
+
+
+def rows(session: Session, question: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The cuts of the sentence, first the chosen model's own."""
+    text, name = clean_text(question.get("text")), clean_name(question.get("model"))
+    return tokenizers.compare(name, session.model(name).tokenizer, text)
+
+
+def show(session: Session, question: Mapping[str, Any]) -> list[Any]:
+    """What each vocabulary makes of the sentence."""
+    sentence = question["sentence"] or {}
+    cuts = rows(session, sentence)
+    text = sentence["text"]
+    example = next((name for name, line in EXAMPLES.items() if line == text), None)
+    return [
+        # A choice that is right already is not sent: another one may be on its way.
+        gr.skip() if example == question["example"] else gr.Radio(value=example),
+        tokenizers.summary(cuts),
+        cuts,
+        tables.numbers(cuts),
+        tables.every_piece(cuts),
+        tokenizers.code_lines(sentence["model"], text),
     ]
-    return pieces_svg(lines, title=Wording("One text, cut by each kind of vocabulary"))
+
+
+def save(session: Session, question: Mapping[str, Any]) -> list[Any]:
+    """The boxes as a drawing."""
+    return [tables.picture(rows(session, question["sentence"] or {}))]
