@@ -115,6 +115,7 @@ def _say_totals(figure: go.Figure, labels: Sequence[str], totals: Sequence[int])
         showlegend=False,
     )
     figure.update_xaxes(range=[0, 1.1 * max(totals, default=1)])
+    figure.update_layout(margin={"r": 44})  # on a phone a total needs more than that tenth
 
 
 def narrow_tables(

@@ -57,6 +57,19 @@ function dressed(payload, found, theme) {
   return { data, layout: { ...layout, template: found[theme], autosize: true } };
 }
 
+const NARROW = 520; // pixels of width, below which a legend above the chart would cover its title
+const ROW = 21; // pixels of a legend's row
+/** On a phone the legend stands below the chart, which is as much higher. */
+function narrowed({ data, layout }, width) {
+  const named = data.filter(({ name, showlegend }) => name && showlegend !== false).length;
+  if (width >= NARROW || named < 2 || layout.showlegend === false) return { data, layout };
+  const room = ROW * Math.ceil(named / 2) + 8;
+  const { t, b = 8, ...sides } = layout.margin ?? {};
+  const margin = { ...sides, t: Math.min(t, 44), b: Math.max(b, 48) + room };
+  const legend = { ...layout.legend, xref: 'container', yref: 'container', x: 0, y: 0, yanchor: 'bottom' };
+  return { data, layout: { ...layout, margin, legend, height: (layout.height ?? 360) + room } };
+}
+
 function makeTwin(name) {
   const box = element('div', { class: 'figure-scroll', tabindex: '0', role: 'region', 'aria-label': TEXT.numbers });
   let meta = null;
@@ -113,7 +126,7 @@ export function makeFigure({ name = 'figure', onPick = null } = {}) {
     problem.remove();
     drawn = mine;
     drawnTheme = theme();
-    const { data, layout } = dressed(payload, found, drawnTheme);
+    const { data, layout } = narrowed(dressed(payload, found, drawnTheme), plot.clientWidth);
     // A finger scrolls the page; it does not draw a zoom box.
     if (matchMedia('(pointer: coarse)').matches) layout.dragmode = false;
     const first = !plot.classList.contains('js-plotly-plot');
@@ -136,6 +149,7 @@ export function makeFigure({ name = 'figure', onPick = null } = {}) {
   new ResizeObserver(() => {
     if (!plot.clientWidth) return;
     if (drawn !== payload || drawnTheme !== theme()) draw();
+    else if (plot.clientWidth < NARROW !== width < NARROW) draw();
     else if (plot.clientWidth !== width) window.Plotly.Plots.resize(plot);
     width = plot.clientWidth;
   }).observe(plot);

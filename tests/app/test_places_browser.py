@@ -150,6 +150,16 @@ def test_candidates_are_seen_on_a_phone_after_a_tap(visitor):
         assert candidates["y"] + candidates["height"] <= PHONE[1]
 
 
+def test_on_a_phone_the_legend_stands_below_its_chart(visitor):
+    with visitor(PHONE) as cloze:
+        open_lab(cloze, "budget")
+        cloze.rest()
+        chart = cloze.page.locator("#tab-budget .js-plotly-plot").first
+        bars, legend = (chart.locator(part).bounding_box() for part in (".barlayer", ".legend"))
+        assert legend["y"] > bars["y"] + bars["height"]
+        assert legend["x"] + legend["width"] <= PHONE[0]
+
+
 def test_the_first_visit_shows_paris_hidden_and_answered(visitor):
     with visitor(DESKTOP, "") as cloze:
         page = cloze.page

@@ -44,7 +44,8 @@ COUNT = """(() => {
   };
   window.clearTimeout = (timer) => { under.timers.delete(timer); clearTimeout(timer); };
 })()"""
-RESTS = "() => underWay.requests === 0 && underWay.timers.size === 0"
+RESTS = """() => underWay.requests === 0 && underWay.timers.size === 0
+  && !document.querySelector('.figure[data-state=waiting]')"""
 PAINTED = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
 PATIENCE = 60_000
 """Milliseconds until a wait is in vain: a busy machine takes ten times as long as a quiet one."""
