@@ -1,7 +1,7 @@
 // The sentence as chips. Click, Enter or Space hides or shows a piece; drag or shift for several.
 (() => {
   'use strict';
-  const { element, register, sentence, change, t, texts, message, listed } = window.Cloze;
+  const { element, register, sentence, change, field, write, t, texts, message, listed } = window.Cloze;
 
   // --- marks ------------------------------------------------------------------------------
 
@@ -27,6 +27,39 @@
     const places = words.map((word) => [text.indexOf(word), text.indexOf(word) + word.length]);
     return sentence.tokens.filter((token) => canHide(token) && places.some(([from, to]) => token.start < to && token.end > from));
   }
+
+  // --- an example: a text with what is hidden in it ------------------------------------------
+
+  let wish = null; // an example that waits for Python to cut its text into pieces
+
+  function grant() {
+    if (!wish) return;
+    // Typed over in the meantime.
+    if ((field('sentence-text')?.value ?? wish.text) !== wish.text) { wish = null; return; }
+    if (sentence.text !== wish.text || sentence.error || !sentence.tokens.length) return;
+    const found = tokensIn(wish.hide);
+    wish = null;
+    change({ marks: new Map(found.map(({ position }) => [position, { position, case: 'mask' }])) });
+  }
+
+  // What an example hides: words as for tokensOf, or spans of characters (code points).
+  const tokensIn = (hide) => (typeof hide[0] === 'string' ? tokensOf(hide)
+    : sentence.tokens.filter((token) => canHide(token) && hide.some(([from, to]) => token.start < to && token.end > from))).flatMap(groupOf);
+
+  /** Show a text with this hidden in it and nothing else. */
+  function chooseExample({ text, hide = [] }) {
+    wish = { text, hide };
+    if (sentence.text !== text) write('sentence-text', text);
+    else grant();
+  }
+
+  /** Whether an example is what is shown now. */
+  const showsExample = ({ text, hide = [] }) => {
+    if (sentence.text !== text) return false;
+    const hidden = new Set(tokensIn(hide).map(({ position }) => position));
+    return hidden.size === sentence.marks.size && [...sentence.marks.keys()].every((position) => hidden.has(position));
+  };
+  window.Cloze.onChange(grant);
 
   // Where a character of the old text stands in the new one, null where the text changed.
   function follow(before, after) {
@@ -285,6 +318,6 @@
     adopt(view.value);
   });
 
-  Object.assign(window.Cloze, { setHidden, tokensOf });
+  Object.assign(window.Cloze, { setHidden, tokensOf, chooseExample, showsExample });
   window.Cloze.direction = direction;
 })();

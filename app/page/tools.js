@@ -13,23 +13,6 @@
 
   // --- examples ---------------------------------------------------------------------------
 
-  let wanted = null; // the example whose words are hidden once Python has cut it into pieces
-
-  function hideWanted() {
-    if (!wanted || sentence.text !== wanted.text || sentence.error) return;
-    const found = window.Cloze.tokensOf(wanted.hide);
-    wanted = null;
-    if (found.length) window.Cloze.setHidden(found, true);
-  }
-
-  function chooseExample(example) {
-    wanted = example;
-    change({ marks: new Map() });
-    if (sentence.text === example.text) hideWanted();
-    else write('sentence-text', example.text);
-  }
-  window.Cloze.chooseExample = chooseExample;
-
   register('examples', (view) => {
     let drawn = '';
     const draw = () => {
@@ -40,12 +23,11 @@
         element('div', { class: 'examples', role: 'group', 'aria-label': t`Example sentences` },
           ...examples.map((example) => element('button', {
             type: 'button', class: 'example', title: example.text, text: message(example.name),
-            onclick: () => chooseExample(example),
+            onclick: () => window.Cloze.chooseExample(example),
           }))));
     };
     draw();
-    // Also while it is hidden.
-    window.Cloze.onChange(() => { draw(); hideWanted(); });
+    onChange(draw); // also while it is hidden
   });
 
   // --- notes: what the model cannot read, and who can; who answers in the open lab -----------
@@ -59,7 +41,7 @@
     return element('div', { class: 'advice' },
       element('p', { text: t`${sentence.model} does not read this sentence: it learnt ${LANGUAGE[language] ?? language}.` }),
       model ? button(t`Read it with ${model}`, () => chooseModel(model)) : null,
-      button(t`Take a sentence that it reads`, () => chooseExample(example)));
+      button(t`Take a sentence that it reads`, () => window.Cloze.chooseExample(example)));
   }
 
   register('notes', (view) => {
@@ -307,5 +289,5 @@
     onChange(drawState);
     drawState();
   });
-  Object.assign(window.Cloze, { chooseExample, chooseModel: (name) => chooseModel(name) });
+  Object.assign(window.Cloze, { chooseModel: (name) => chooseModel(name) });
 })();

@@ -102,6 +102,36 @@ def answer(
     return gr.on(named, reply, **common) if named else None
 
 
+def offer(
+    choice: gr.Radio,
+    examples: Mapping[str, Mapping[str, Any]],
+    sentence: Component,
+    sets: Mapping[str, Component],
+) -> None:
+    """Let a choice set up examples of the sentence block, and name the one that is shown there.
+
+    No request is made: what follows are the events ``change`` of the sentence and of what is set.
+
+    Args:
+        choice: Whose choices are the names of the examples.
+        examples: By name: ``text`` and ``hide`` (words, or spans of characters) where the example
+            has a sentence of its own, and values by the names of ``sets``.
+        sentence: The lab's ``SentenceInput``.
+        sets: What else an example sets, by name.
+    """
+    known = json.dumps(examples)
+    names = json.dumps(list(sets))
+    take = f"""(name) => {{
+      const chosen = ({known})[name];
+      if (chosen.text) Cloze.chooseExample(chosen);
+      return {names}.map((each) => chosen[each]);
+    }}"""
+    shown = f"""() => Object.entries({known})
+      .find(([, example]) => Cloze.showsExample(example))?.[0] ?? null"""
+    choice.input(None, choice, list(sets.values()), js=take)
+    sentence.change(None, None, choice, js=shown)  # type: ignore[attr-defined]
+
+
 Implied = Mapping[str, Mapping[str, Mapping[str, Any]]]
 """By the name of a component and its value: what others are set to by that choice."""
 
@@ -151,13 +181,17 @@ class OpenRadio(Open, gr.Radio):
     """A radio with choices of the moment."""
 
 
+class OpenDropdown(Open, gr.Dropdown):
+    """A dropdown with choices of the moment."""
+
+
 class OpenSlider(Open, gr.Slider):
     """A slider with bounds of the moment."""
 
 
 def _limits(part: Component) -> dict[str, Any]:
     """What a component takes; with anything else Gradio would answer no question of the lab."""
-    if isinstance(part, OpenRadio):
+    if isinstance(part, OpenRadio | OpenDropdown):
         return {}
     if isinstance(part, gr.Radio | gr.CheckboxGroup | gr.Dropdown):
         free = getattr(part, "allow_custom_value", False)

@@ -3,7 +3,7 @@ import { cell, copyText, download } from './download.js';
 import { downloadDrawing, downloadPicture } from './export.js';
 
 const { Cloze } = window;
-const { element, message, onSentence, phrase, question, texts } = Cloze;
+const { chooseExample, element, field, message, onSentence, phrase, question, sentence, texts } = Cloze;
 const TEXT = texts({
   csv: 'Save as CSV', svg: 'Save as SVG', png: 'Save as PNG', broken: 'This browser cannot draw the picture; save it as SVG.', more: 'More rows are in no table.', code: 'The code that recomputes this', copy: 'Copy', copied: 'Copied', press: 'Press Ctrl+C',
 });
@@ -85,7 +85,10 @@ function mountListing(view) {
     setTimeout(() => { copy.textContent = TEXT.copy; }, 2000);
   });
   view.root.replaceChildren(element('details', {}, element('summary', { text: TEXT.code }), code, copy));
-  const show = () => { code.textContent = view.value?.text ?? ''; };
+  const show = () => {
+    code.textContent = view.value?.text ?? '';
+    view.root.hidden = !code.textContent;
+  };
   view.onValue(show);
   show();
 }
@@ -114,15 +117,27 @@ function mountHeading(view) {
 // Gradio tells of a value only when it is another one.
 function mountSentenceInput(view) {
   const reads = view.root.dataset.reads.split(' ');
-  onSentence(view, ({ model }) => {
+  onSentence(view, ({ model, error }) => {
     if (!model || Cloze.arriving()) return;
     const asked = question();
+    // A text that cannot be read is asked about as it stands: the lab says, too, why it cannot.
+    if (error) Object.assign(asked, { text: field('sentence-text')?.value ?? asked.text, marks: [] });
     view.value = Object.fromEntries(reads.map((name) => [name, asked[name]]));
   });
 }
 
+// What was found in another text than the one that is there by now hides nothing.
+function mountSentenceOutput(view) {
+  view.onValue(() => {
+    const { text, hide } = view.value ?? {};
+    if (!hide) return;
+    view.value = { ...view.value, hide: null };
+    if (text === sentence.text) chooseExample({ text, hide });
+  });
+}
+
 const KINDS = {
-  'view-heading': mountHeading, 'view-sentence-input': mountSentenceInput, 'view-kept': () => {},
+  'view-heading': mountHeading, 'view-sentence-input': mountSentenceInput, 'view-sentence-output': mountSentenceOutput, 'view-kept': () => {},
   'view-answer-line': (view) => mountLine(view, 'summary'), 'view-problem-line': (view) => mountLine(view, 'problem'), 'view-table': mountTable, 'view-listing': mountListing,
   'view-files': mountFiles,
 };

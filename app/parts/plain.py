@@ -1,10 +1,12 @@
 """Small parts of labs: what Python answered, in the page's language (line, table, listing, file).
 
-And one that Python is asked with: the sentence block's own values (:class:`SentenceInput`).
+And two for the sentence block: what Python is asked with (:class:`SentenceInput`), and what a lab
+hides there (:class:`SentenceOutput`).
 """
 
 from collections.abc import Mapping, Sequence
 from itertools import count
+from functools import reduce
 from typing import Any
 
 from app.parts.views import Part, mounted
@@ -20,6 +22,7 @@ class Line(Part):
 
     Its value is a wording or the English text, or None or "" for nothing. Texts of visitors inside
     it stay as they are: the page finds the sentence by its pattern (``message`` of language.js).
+    Several sentences: :func:`sentences`.
 
     Args:
         value: The first text.
@@ -74,6 +77,18 @@ class Kept(Part):
         super().__init__(value, **{**mounted("kept", module=MODULE), **more})
 
 
+class SentenceOutput(Part):
+    """What a lab hides in the sentence block, as an output; it draws nothing.
+
+    Its value is ``{"text": ..., "hide": [[start, end], ...]}``: of this text, these characters and
+    nothing else are hidden, if it is still the one that is there. An example with a text of its own
+    needs no answer: ``Cloze.chooseExample`` of the page's chips.js.
+    """
+
+    def __init__(self, value: Any = None, **more: Any) -> None:
+        super().__init__(value, **{**mounted("sentence-output", module=MODULE), **more})
+
+
 class Heading(Part):
     """What a lab asks, in a line."""
 
@@ -122,6 +137,12 @@ class Files(Part):
         """With a number of its own: the same drawing may be saved again."""
         found = super().postprocess(value)
         return {**found, "number": next(_NUMBERS)} if isinstance(value, str) else found
+
+
+def sentences(*texts: str | None) -> str:
+    """Several wordings as the text of one line, without those that are None or empty."""
+    said = [text for text in texts if text]
+    return reduce(lambda all_, text: Wording("{0} {1}", all_, text), said) if said else ""
 
 
 def table(
