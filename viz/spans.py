@@ -1,135 +1,121 @@
-"""A hidden span between its boundary tokens, as a self-contained SVG; lengths of spans."""
+"""What two heads give the words of a hidden span, and how long spans are."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import plotly.graph_objects as go
 
-from viz.figure import colour, finish, series
-from viz.svg import LINE, MONO, PAPER, SOFT, TRACK, Wording, document, text_width, write
+from viz.figure import colour, finish, plain, series
+from viz.svg import Wording
 from viz.words import percent
-
-MARGIN = 16
-GAP = 10
-LEAST = 96
-BOX_TOP, BOX = 58, 30
-PLACE_TOP = 168
-BAR_TOP, BAR, TALL = 204, 18, 70
-HEIGHT = 334
-EDGE, HIDDEN, HIDDEN_SOFT, EDGE_SOFT = "#0f5c63", "#c4500a", "#fdeadd", "#dbeae8"
-_text = partial(write, anchor="middle")
 
 
 @dataclass(frozen=True, kw_only=True)
-class SpanColumn:
-    """One piece of the sentence."""
+class Given:
+    """What a head gives the word that stood in a place."""
 
-    text: str
-    seen: str = ""
-    """What the model sees in its place; "" outside the span."""
-    place: int | None = None
-    """Inside the span, from 0; None outside."""
-    boundary: bool = False
-    """The boundary head reads this piece's state."""
-    own: float | None = None
-    """Probability of the piece by the masked-token head, 0 to 1."""
-    told: float | None = None
-    """Probability of the piece by the boundary head, 0 to 1."""
+    probability: float
+    rank: int
+    loss: float
+    """In nats."""
+    masked: float | None = None
+    """Its probability with [MASK] in the span, where something else stands there now."""
 
 
-def span_svg(columns: Sequence[SpanColumn], *, title: str) -> str:
-    """Draw lines from both boundary tokens to each place, and two bars under each place.
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """A hidden place."""
+
+    word: str
+    seen: str
+    """What the model sees there."""
+    given: Sequence[Given | None]
+    """By each head; None where it is not asked, or nobody knows the word."""
+
+
+MOST_TOLD = 8
+"""Places whose bars have room for their numbers."""
+
+
+def heads(places: Sequence[Place], names: Sequence[str], *, title: str) -> go.Figure:
+    """Probability of each hidden word by several heads, a bar each.
 
     Args:
-        columns: neighbours of the span and its pieces, from left to right; texts are escaped.
-        title: the line above the picture.
-
-    Returns:
-        An SVG document.
+        places: From left to right.
+        names: What the heads are called, in the order of ``Place.given``.
+        title: What is shown.
 
     Raises:
-        ValueError: when no column lies in a span, or a probability is not within 0 to 1.
+        ValueError: There is nothing to draw.
     """
-    if all(column.place is None for column in columns):
-        raise ValueError("no column lies in a span")
-    middles, x = [], float(MARGIN)
-    widths = [max(LEAST, text_width(c.text), text_width(c.seen)) + 12 for c in columns]
-    for width in widths:
-        middles.append(x + width / 2)
-        x += width + GAP
-    width = round(max(x - GAP + MARGIN, 2 * MARGIN + text_width(title)))
-    edges = [m for m, column in zip(middles, columns, strict=True) if column.boundary]
-    parts = [_text(MARGIN, 28, title, size=15, anchor="start")]
-    for middle, column in zip(middles, columns, strict=True):
-        if column.place is not None:
-            parts += [
-                f'<path d="M{edge:.1f} {BOX_TOP + BOX} L{middle:.1f} {PLACE_TOP - 13}" '
-                f'stroke="{EDGE}" stroke-width="1.2" fill="none" opacity="0.7"/>'
-                for edge in edges
-            ]
-    for middle, size, column in zip(middles, widths, columns, strict=True):
-        parts += _token(column, middle, size)
-        if column.place is not None:
-            parts += _place(column, middle)
-    parts.append(
-        _text(
-            MARGIN,
-            HEIGHT - 12,
-            Wording("Left bar: masked-token head. Right bar: span-boundary head."),
-            size=12,
-            fill=SOFT,
-            anchor="start",
-        )
+    if not places:
+        raise ValueError("there is nothing to draw")
+    changed = any(each and each.masked is not None for place in places for each in place.given)
+    figure = go.Figure()
+    for head, name in enumerate(names):
+        tone = colour(("hidden", "model")[head])
+        if changed:
+            _bars(figure, places, Wording("{0}, [MASK]", name), tone, head, "masked", 0.35)
+        label = Wording("{0}, now", name) if changed else name
+        _bars(figure, places, label, tone, head, "probability", 1)
+    figure.update_layout(barmode="group", bargap=0.25)
+    figure.update_xaxes(
+        tickmode="array",
+        tickvals=list(range(len(places))),
+        ticktext=[f"{n}<br>{plain(place.word)}" for n, place in enumerate(places)],
+        range=[-0.6, max(len(places), 3) - 0.4],
+        showgrid=False,
     )
-    return document(width, HEIGHT, title, parts)
+    figure.update_yaxes(ticksuffix=" %", range=[0, 108], tickvals=[0, 25, 50, 75, 100])
+    parts = [Wording("Rank"), Wording("Loss in nats"), *([Wording("before")] if changed else [])]
+    columns = [Wording("Place"), Wording("Word"), Wording("The model sees")]
+    return finish(
+        figure,
+        title,
+        alt=Wording("Probability of {0} hidden words by each head.", len(places)),
+        columns=[*columns, *(text for name in names for text in (name, *parts)), Wording("Sum")],
+        rows=[_row(number, place, changed) for number, place in enumerate(places)],
+        height=320,
+        revision=f"{len(places)} {changed}",
+        y=Wording("Probability of the word"),
+    )
 
 
-def _token(column: SpanColumn, middle: float, width: float) -> list[str]:
-    fill, stroke = PAPER, LINE
-    if column.boundary:
-        fill, stroke = EDGE_SOFT, EDGE
-    elif column.place is not None:
-        fill, stroke = HIDDEN_SOFT, HIDDEN
-    shown = column.seen if column.place is not None else column.text
-    dashes = ' stroke-dasharray="5 3"' if column.place is not None else ""
-    parts = [
-        f'<rect x="{middle - width / 2:.1f}" y="{BOX_TOP}" width="{width:.1f}" height="{BOX}" '
-        f'rx="6" fill="{fill}" stroke="{stroke}"{dashes}/>',
-        _text(middle, BOX_TOP + 20, shown, family=MONO, size=14),
-    ]
-    if column.place is not None:
-        parts.append(_text(middle, BOX_TOP - 7, column.text, size=12, fill=SOFT))
-    return parts
+def _bars(
+    figure: go.Figure,
+    places: Sequence[Place],
+    name: str,
+    tone: str,
+    head: int,
+    value: str,
+    opacity: float,
+) -> None:
+    chances = [getattr(place.given[head], value, None) for place in places]
+    shown = ["" if c is None else plain(percent(c).replace("under ", "<")) for c in chances]
+    figure.add_bar(
+        x=list(range(len(places))),
+        y=[None if chance is None else 100 * chance for chance in chances],
+        name=name,
+        marker={"color": tone, "opacity": opacity},
+        text=shown if len(places) <= MOST_TOLD else None,
+        textposition="outside",
+        textangle=0,
+        cliponaxis=False,
+        hovertemplate="%{x}: %{y:.4g} %<extra>%{fullData.name}</extra>",
+    )
 
 
-def _place(column: SpanColumn, middle: float) -> list[str]:
-    parts = [
-        f'<circle cx="{middle:.1f}" cy="{PLACE_TOP}" r="13" fill="{PAPER}" stroke="{EDGE}"/>',
-        _text(middle, PLACE_TOP + 5, str(column.place), family=MONO, size=13),
-    ]
-    for chance, at, fill in ((column.own, middle - 25, HIDDEN), (column.told, middle + 25, EDGE)):
-        if chance is None:
+def _row(number: int, place: Place, changed: bool) -> list[str | int | float | None]:
+    row: list[str | int | float | None] = [number, place.word, place.seen]
+    for each in place.given:
+        if each is None:
+            row += [None] * (4 if changed else 3)
             continue
-        if not 0 <= chance <= 1:
-            raise ValueError(f"the chance of {column.text!r} is {chance}, not within 0 to 1")
-        filled = TALL * chance
-        number = percent(chance).replace("under ", "<")  # two numbers share a column
-        parts += [
-            _box(at, BAR_TOP, TALL, TRACK),
-            _box(at, BAR_TOP + TALL - filled, filled, fill),
-            _text(at, BAR_TOP + TALL + 16, number, family=MONO, size=10),
-        ]
-    return parts
-
-
-def _box(middle: float, y: float, height: float, fill: str) -> str:
-    return (
-        f'<rect x="{middle - BAR / 2:.1f}" y="{y:.1f}" width="{BAR}" height="{height:.2f}" rx="3" '
-        f'fill="{fill}"/>'
-    )
+        row += [each.probability, each.rank, each.loss, *([each.masked] if changed else [])]
+    losses = [each.loss for each in place.given if each]
+    return [*row, sum(losses) if losses else None]
 
 
 def lengths(
@@ -161,11 +147,11 @@ def lengths(
             hovertemplate="%{x}: %{y:.3g} %<extra>%{fullData.name}</extra>",
         )
     if any(hidden):
-        first = list(next(iter(shares.values())))
+        tallest = [max(each) for each in zip(*shares.values(), strict=True)]
         runs = [(n, times) for n, times in enumerate(hidden) if times]
         figure.add_scatter(
             x=[labels[n] for n, _ in runs],
-            y=[100 * first[n] for n, _ in runs],
+            y=[100 * tallest[n] for n, _ in runs],
             mode="markers+text",
             marker={"symbol": "diamond", "size": 12, "color": colour("hidden")},
             text=[str(times) if times > 1 else "" for _, times in runs],

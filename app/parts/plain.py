@@ -5,8 +5,8 @@ hides there (:class:`SentenceOutput`).
 """
 
 from collections.abc import Mapping, Sequence
-from itertools import count
 from functools import reduce
+from itertools import count
 from typing import Any
 
 from app.parts.views import Part, mounted

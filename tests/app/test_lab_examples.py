@@ -37,7 +37,6 @@ def tries(script: str) -> dict[str, dict[str, str]]:
 
 
 WHY = tries("why/view.js")
-SPANS = tries("spans/view.js")
 
 
 @pytest.fixture(scope="module")
@@ -95,23 +94,22 @@ def test_against_another_word_the_word_of_the_text_wins(explainer):
         assert why(explainer, name)["answer"]["value"] > 0, name
 
 
-@pytest.mark.parametrize("name", [name for name in SPANS if name != "At the edge"])
+@pytest.mark.parametrize("name", [name for name in spans.EXAMPLES if name != "At the edge"])
 def test_a_hidden_span_is_told_by_its_own_states(name):
     model = cm.load(MODELS / "spanbert-mini")
-    text, hide = SPANS[name]["text"], SPANS[name]["hide"]
-    sentence = spans.cut(model, text)
-    start = text.index(hide)
-    runs = spans.hidden_runs(sentence, [(start, start + len(hide))])
+    example = spans.EXAMPLES[name]
+    sentence = spans.cut(model, example.text)
+    runs = spans.hidden_runs(sentence, [example.characters])
     with torch.inference_mode():
-        (found,) = fill_spans(model, text, runs)
+        (found,) = fill_spans(model, example.text, runs)
     wrong = [
         piece.masked_token.original.display
         for piece in found.pieces
         if piece.masked_token.original.rank > 1
     ]
-    assert wrong == [], f"{name}: choose another span in spans-view.js"
+    assert wrong == [], f"{name}: choose another span"
     if name == "A name":
-        assert hide.istitle()
+        assert example.hide.istitle()
 
 
 def test_the_last_word_that_sees_all_is_the_first_choice():

@@ -92,16 +92,33 @@ def test_an_example_that_was_typed_over_is_waited_for_no_longer(labs):
     assert texts[-1] == "A cat sat."
 
 
+def draws(request):
+    """Whether it asks for spans as in pretraining."""
+    values = (request.post_data_json or {}).get("data") or []
+    return len(values) == 6 and isinstance(values[0], dict)
+
+
 def test_spans_are_drawn_in_the_text_they_were_asked_for(labs):
-    page = open_lab(labs, "Spans")
-    held = Held(page, PREDICT, asks("inside", "seed"))
-    page.click("#sp-draw")
+    page = labs.page
+    page.evaluate("Cloze.openTab('Spans')")
+    draw = page.get_by_role("button", name="Draw spans as in pretraining")
+    picture = page.get_by_role("region", name="The span in its sentence")
+    picture.get_by_text("France", exact=True).first.wait_for()
+    held = Held(page, PREDICT, draws)
+    draw.click()
     held.wait()
     labs.write("A cat sat on the mat.")
-    page.wait_for_function(SETTLED, arg="spans")
-    held.end()
-    page.wait_for_timeout(300)
-    assert labs.marked() == []
+    picture.get_by_text("cat", exact=True).first.wait_for()
+    page.evaluate(
+        """() => { window.hidden = []; Cloze.onChange(() => {
+            if (Cloze.sentence.marks.size) hidden.push(Cloze.sentence.text); }); }"""
+    )
+    with page.expect_response(re.compile(PREDICT)):
+        held.end()
+    # It waits for the late answer, and is the only one that hides something.
+    draw.click()
+    page.wait_for_function("hidden.length > 0")
+    assert page.evaluate("hidden") == ["A cat sat on the mat."]
 
 
 def test_an_example_that_comes_late_replaces_no_text_that_was_typed(labs):

@@ -1,27 +1,26 @@
-"""The Spans tab without a browser: numbers against core_models, what is hidden, bad input."""
+"""The Spans lab without a browser: numbers against core_models, what is hidden, bad input."""
 
 import asyncio
-import csv
-import io
 import math
-from functools import partial
-from xml.etree import ElementTree
 
+import gradio as gr
 import pytest
 import torch
 
 import core_models as cm
 from app.labs.spans import answers as spans
 from app.labs.spans import lab as tab
-from app.parts.views import answered
 from app.serving.session import Session
-from core_models import span_masking
+from core_models import InputError, span_masking
 from core_models.prediction import fill_spans, shift
 from core_models.prediction.spans import loss_of
 from tests.core.tiny_models import narrow
+from viz.words import percent
 
 TEXT = "The capital of France is the city of Paris ."
 NAME = "spanbert-tiny"
+SHOWN = ("reader", "which", "first", "count", "picture", "notes", "said", "heads")
+SHOWN += ("expected", "moved", "roll", "law", "code")
 
 
 def tiny(tokenizer: cm.Tokenizer) -> cm.Model:
@@ -58,9 +57,24 @@ def without(monkeypatch):
     session.close()
 
 
-def ask(session, answer=tab.show, **values):
-    question = {"rev": 6, "text": TEXT, "model": NAME, **values}
-    return asyncio.run(answered(partial(answer, session), question))
+def sentence(**values):
+    return {"text": TEXT, "model": NAME, "marks": [], **values}
+
+
+def asked(session, *, inside="mask", run=0, roll=1, reader="", **values):
+    """The question of the page, read."""
+    question = {"sentence": sentence(**values), "run": run, "inside": inside, "roll": roll}
+    return question | {"reader": reader}
+
+
+def ask(session, **values):
+    found = asyncio.run(tab.show(session, asked(session, **values)))
+    return dict(zip(SHOWN, found, strict=True))
+
+
+def span_of(session, **values):
+    read = tab.read(session, asked(session, **values))
+    return read.hidden[read.run]
 
 
 def hide(session, *words, model=NAME):
@@ -73,7 +87,7 @@ def hide(session, *words, model=NAME):
 def test_every_number_is_that_of_the_core_calls(session, inside):
     marks = hide(session, "France", "is")
     answer = ask(session, marks=marks, inside=inside, roll=3)
-    span = answer["spans"][0]["start"], answer["spans"][0]["stop"]
+    span = span_of(session, marks=marks)
     model = session.model(NAME)
     extra = {}
     if inside == "kept":
@@ -83,78 +97,87 @@ def test_every_number_is_that_of_the_core_calls(session, inside):
         extra = {"replaced": dict(zip(range(*span), ids, strict=True))}
     (told,) = fill_spans(model, TEXT, [span], **extra)
     (base,) = fill_spans(model, TEXT, [span])
-    shown = answer["told"]["pieces"]
-    assert [piece["position"] for piece in shown] == list(range(*span))
-    for piece, wanted, masked in zip(shown, told.pieces, base.pieces, strict=True):
+    shown = answer["heads"].layout.meta["rows"]
+    assert len(shown) == span[1] - span[0]
+    for n, (piece, masked, row) in enumerate(zip(told.pieces, base.pieces, shown, strict=True)):
+        wanted = [n, session.sentence(TEXT, NAME).tokens[span[0] + n].text, row[2]]
         for head in ("masked_token", "span_boundary"):
-            said, core = piece[head], getattr(wanted, head)
-            assert said["original"]["probability"] == core.original.probability
-            assert said["loss"] == loss_of(core)
-            assert [c["id"] for c in said["candidates"]] == [c.id for c in core.candidates]
+            said = getattr(piece, head)
+            wanted += [said.original.probability, said.original.rank, loss_of(said)]
             if inside != "mask":
-                before = getattr(masked, head).original.probability
-                assert piece["base"][head] == pytest.approx(before)
-        assert piece["loss"] == pytest.approx(
-            piece["masked_token"]["loss"] + piece["span_boundary"]["loss"]
-        )
-    losses = answer["told"]["losses"]
-    for head in ("masked_token", "span_boundary"):
-        mean = sum(piece[head]["loss"] for piece in shown) / len(shown)
-        assert losses[head] == {"count": len(shown), "mean": pytest.approx(mean)}
-    assert losses["total"] == pytest.approx(
-        losses["masked_token"]["mean"] + losses["span_boundary"]["mean"]
+                wanted.append(pytest.approx(getattr(masked, head).original.probability))
+        assert row == [*wanted, pytest.approx(piece.loss)]
+    bars = {trace.name: trace.y for trace in answer["heads"].data}
+    assert len(bars) == (2 if inside == "mask" else 4)
+    assert bars[str(tab.HEADS[1]) if inside == "mask" else "Span-boundary head, now"] == tuple(
+        100 * piece.span_boundary.original.probability for piece in told.pieces
     )
+    means = [
+        sum(loss_of(getattr(piece, head)) for piece in told.pieces) / len(told.pieces)
+        for head in ("masked_token", "span_boundary")
+    ]
+    assert f"{means[0]:.2f} + {means[1]:.2f} = {sum(means):.2f}" in answer["said"]
     if inside == "mask":
-        assert answer["told"]["moved"] is None
+        assert not answer["moved"]
     else:
         moved = shift(model, TEXT, span, **extra)
-        assert answer["told"]["moved"] == {
-            "before": moved.before,
-            "after": moved.after,
-            "inside": moved.inside,
-        }
+        for share in (moved.before, moved.after, moved.inside):
+            assert percent(share) in answer["moved"]
+
+
+def test_the_best_words_of_both_heads_are_listed(session):
+    marks = hide(session, "France", "is")
+    span = span_of(session, marks=marks)
+    (told,) = fill_spans(session.model(NAME), TEXT, [span])
+    rows = ask(session, marks=marks)["expected"]["rows"]
+    assert len(rows) == spans.TOP * len(told.pieces)
+    for row in rows:
+        piece, rank = told.pieces[row[0]], row[2] - 1
+        own, boundary = piece.masked_token.candidates[rank], piece.span_boundary.candidates[rank]
+        assert (row[3], row[4][0]) == (own.display, own.probability)
+        assert (row[5], row[6][0]) == (boundary.display, boundary.probability)
 
 
 def test_each_run_is_a_span_and_the_other_runs_stay_hidden(session):
     marks = hide(session, "capital", "France", "is", "Paris")
+    read = tab.read(session, asked(session, marks=marks, run=1))
+    assert (len(read.hidden), read.run) == (3, 1)
+    others = [p for s in (read.hidden[0], read.hidden[2]) for p in range(*s)]
+    (told,) = fill_spans(session.model(NAME), TEXT, [read.hidden[1]], masks=others)
     answer = ask(session, marks=marks, run=1)
-    model = session.model(NAME)
-    found = [(span["start"], span["stop"]) for span in answer["spans"]]
-    assert len(found) == 3
-    assert answer["run"] == 1
-    others = [p for s in (found[0], found[2]) for p in range(*s)]
-    (told,) = fill_spans(model, TEXT, [found[1]], masks=others)
     chance = told.pieces[0].span_boundary.original.probability
-    shown = answer["told"]["pieces"][0]["span_boundary"]["original"]["probability"]
-    assert shown == chance
-    assert ask(session, marks=marks, run=9)["run"] == 2
+    assert answer["heads"].layout.meta["rows"][0][6] == chance
+    assert [name for name, _ in answer["which"].choices] == ["capital", "France is", "Paris"]
+    # A link may name any.
+    for run, shown in ((9, 2), (-1, 0)):
+        assert ask(session, marks=marks, run=run)["which"].value == shown
 
 
 def test_without_marks_words_from_the_middle_are_taken(session):
     answer = ask(session)
-    assert answer["usual"]
-    (span,) = answer["spans"]
-    words = [t["text"] for t in answer["tokens"][span["start"] : span["stop"]]]
-    assert span["words"] == 3
-    assert "".join(words) == "Franceisthe"
-    assert sum(answer["law"]["now"]) == 0
+    assert "Nothing is hidden" in answer["notes"]
+    columns = answer["picture"]["columns"]
+    assert "".join(c["text"] for c in columns if "place" in c) == "Franceisthe"
+    assert (answer["first"].value, answer["count"]) == (3, 3)
+    assert len(answer["law"].data) == 2
 
 
 def test_a_span_at_the_edge_has_no_boundary_answer(session):
     answer = ask(session, marks=hide(session, "The", "capital"))
-    assert answer["spans"][0]["edge"]
-    assert all(piece["span_boundary"] is None for piece in answer["told"]["pieces"])
-    assert answer["told"]["losses"]["span_boundary"] == {"count": 0, "mean": None}
-    assert ask(session, text="Paris")["spans"][0]["edge"]
+    assert "at the edge" in answer["notes"]
+    assert not any(column["boundary"] for column in answer["picture"]["columns"])
+    assert all(row[6] is None for row in answer["heads"].layout.meta["rows"])
+    assert "boundary head" not in answer["said"]
+    assert "at the edge" in ask(session, text="Paris")["notes"]
 
 
 def test_hidden_words_of_another_vocabulary_are_found_by_their_letters(session):
     marks = hide(session, "France", model="bert-mini")
     answer = ask(session, model="bert-mini", marks=marks)
-    assert answer["reader"] == NAME
-    (span,) = answer["spans"]
-    tokens = answer["tokens"][span["start"] : span["stop"]]
-    assert (tokens[0]["start"], tokens[-1]["end"]) == (15, 21)
+    assert answer["picture"]["by"] == [NAME]
+    assert "bert-mini does not have both heads" in answer["notes"]
+    hidden = [column["text"] for column in answer["picture"]["columns"] if "place" in column]
+    assert "".join(hidden) == "France"
 
 
 def test_a_cut_word_is_told(session):
@@ -163,40 +186,60 @@ def test_a_cut_word_is_told(session):
     pieces = {word: tokenizer.pieces_of(word) for word in words}
     long = next(w for w, p in pieces.items() if len(p) > 1 and tokenizer.unknown_id not in p)
     whole, cut = (
-        ask(session, text=f"The {long} carry", marks=[{"position": n} for n in places])["spans"][0]
+        ask(session, text=f"The {long} carry", marks=[{"position": n} for n in places])
         for places in (range(2, 2 + len(pieces[long])), [2])
     )
-    assert (whole["whole"], whole["words"]) == (True, 1)
-    assert (cut["whole"], cut["words"]) == (False, 1)
+    assert "cuts a word" not in whole["notes"]
+    assert "cuts a word" in cut["notes"]
+    assert (whole["count"], cut["count"]) == (1, 1)
 
 
 def test_the_law_is_that_of_the_masking(session):
     law = ask(session, marks=hide(session, "France", "is"))["law"]
-    assert law["law"] == list(span_masking.geometric())
-    assert law["mean"] == pytest.approx(3.797, abs=1e-3)
+    shares = list(span_masking.geometric())
     raw = [0.2 * 0.8**n for n in range(10)]
-    assert law["law"] == pytest.approx([share / sum(raw) for share in raw])
-    assert law["now"] == [0, 1] + [0] * 8
-    *bars, marks = law["figure"]["data"]
-    assert bars[0]["y"] == pytest.approx([100 * share for share in law["law"]])
-    assert bars[1]["y"] == pytest.approx([100 * n / sum(law["drawn"]) for n in law["drawn"]])
-    assert marks["x"] == ["2"]
+    assert shares == pytest.approx([share / sum(raw) for share in raw])
+    *rows, means = law.layout.meta["rows"]
+    assert [row[1] for row in rows] == shares
+    assert means[1] == pytest.approx(3.797, abs=1e-3)
+    assert [row[3] for row in rows] == [0, 1] + [0] * 8
+    *bars, marks = law.data
+    assert list(bars[0].y) == pytest.approx([100 * share for share in shares])
+    assert list(marks.x) == ["2"]
     # 15 % of ten words are two, so no draw is longer.
-    assert sum(law["drawn"][:2]) == sum(law["drawn"]) >= law["draws"]
-    long = ask(session, text=" ".join(["bees make honey"] * 60))["law"]
-    mean = sum(n * count for n, count in enumerate(long["drawn"], 1)) / sum(long["drawn"])
-    assert 3 < mean < 5.5  # merged neighbours are longer, cut ones shorter
+    assert sum(row[2] for row in rows[:2]) == pytest.approx(1)
+    long = ask(session, text=" ".join(["bees make honey"] * 60))["law"].layout.meta["rows"]
+    assert 3 < long[-1][2] < 5.5  # merged neighbours are longer, cut ones shorter
+
+
+def drawn(session, text=TEXT, hides=None):
+    (found,) = tab.draw(session, {**asked(session, text=text), "hides": hides})
+    return found
 
 
 def test_a_draw_hides_fifteen_percent_in_runs_of_words(session):
     text = " ".join(["bees make honey and carry it home"] * 6)
-    found = tab.draw(session, {"rev": 2, "text": text, "model": NAME, "seed": 4})["spans"]
-    assert found == tab.draw(session, {"rev": 3, "text": text, "model": NAME, "seed": 4})["spans"]
-    sentence = spans.cut(session.model(NAME), text)
-    hidden = spans.hidden_runs(sentence, [tuple(span) for span in found])
+    found = drawn(session, text, {"seed": 3})
+    assert found == drawn(session, text, {"seed": 3, "hide": None}) != drawn(session, text)
+    assert (found["text"], found["seed"]) == (text, 4)
+    cut = spans.cut(session.model(NAME), text)
+    hidden = spans.hidden_runs(cut, [tuple(span) for span in found["hide"]])
     pieces = sum(stop - start for start, stop in hidden)
-    assert pieces == math.ceil(0.15 * sum(map(len, sentence.words)))
-    assert "seed" in tab.draw(session, {"text": text, "model": NAME, "seed": -1})["error"]
+    assert pieces == math.ceil(0.15 * sum(map(len, cut.words)))
+    with pytest.raises(InputError, match="seed"):
+        drawn(session, text, {"seed": -1})
+
+
+def test_words_are_hidden_by_their_number(session):
+    def picked(first, count):
+        question = {**asked(session), "first": first, "count": count}
+        return tab.pick(session, question)[0]["hide"]
+
+    assert picked(1, 3) == [[4, 21]]  # capital of France
+    assert picked(9, 5) == [[len(TEXT) - 1, len(TEXT)]]
+    for first, count in ((-1, 1), (10, 1), (0, 0), (0, 11), ("x", 1), (0, None)):
+        with pytest.raises(InputError):
+            picked(first, count)
 
 
 def test_strangers_are_words_and_follow_the_seed(session):
@@ -208,11 +251,12 @@ def test_strangers_are_words_and_follow_the_seed(session):
 
 def test_without_the_heads_the_geometry_is_there(without):
     answer = ask(without, model="bert-mini")
-    assert (answer["error"], answer["reader"], answer["told"]) == (None, None, None)
-    assert answer["spans"][0]["words"] == 3
+    assert "core_models.zoo build spanbert-mini" in answer["said"]
+    assert answer["heads"] is answer["expected"] is None
     assert answer["code"] == ""
-    svg = ask(without, tab.export, model="bert-mini", what="svg")["text"]
-    assert svg.count("<circle") == answer["spans"][0]["stop"] - answer["spans"][0]["start"]
+    places = [c for c in answer["picture"]["columns"] if "place" in c]
+    assert len(places) == 3
+    assert {(c["seen"], c["first"]) for c in places} == {("[MASK]", None)}
 
 
 @pytest.mark.parametrize(
@@ -221,32 +265,35 @@ def test_without_the_heads_the_geometry_is_there(without):
         ({"text": ""}, "no text"),
         ({"inside": "all"}, "mask, random or kept"),
         ({"inside": ["mask"]}, "mask, random or kept"),
-        ({"run": -1}, "run is -1"),
+        ({"run": "x"}, "run"),
         ({"roll": True}, "roll"),
+        ({"roll": None}, "roll"),
         ({"marks": 3}, "marks"),
         ({"model": "../etc"}, "no model"),
     ],
 )
-def test_bad_questions_get_a_sentence_and_their_revision(session, values, word):
-    answer = ask(session, **values)
-    assert answer["rev"] == 6
-    assert word in answer["error"]
+def test_bad_questions_get_a_sentence(session, values, word):
+    with pytest.raises(InputError, match=word):
+        ask(session, **values)
+
+
+def test_nothing_is_answered_before_the_lab_is_seen(session):
+    question = {**asked(session), "sentence": None}
+    assert asyncio.run(tab.show(session, question)) == [gr.skip()] * len(SHOWN)
 
 
 @pytest.mark.parametrize("text", ["a", "word " * 2000, "[MASK] " * 20, "[MASK] is [MASK] now"])
 def test_short_long_and_hidden_texts_work(session, text):
-    answer = ask(session, text=text)
-    assert answer["error"] is None
-    assert answer["told"]["pieces"]
-    marks = [{"position": n} for n in range(1, min(511, len(answer["tokens"]) - 1))]
-    all_ = ask(session, text=text, marks=marks, inside="random")
-    assert all_["error"] is None
-    assert len(all_["told"]["pieces"]) <= spans.MOST_PIECES
+    assert ask(session, text=text)["heads"].layout.meta["rows"]
+    last = min(511, len(session.sentence(text, NAME).tokens) - 1)
+    marks = [{"position": n} for n in range(1, last)]
+    rows = ask(session, text=text, marks=marks, inside="random")["heads"].layout.meta["rows"]
+    assert len(rows) <= spans.MOST_PIECES
 
 
 def test_a_reader_can_be_chosen_and_strange_ones_are_ignored(session):
     for reader in (NAME, "../etc", 4, None, ["x"]):
-        assert ask(session, reader=reader)["reader"] == NAME
+        assert ask(session, reader=reader)["picture"]["by"] == [NAME]
 
 
 def test_the_code_shown_recomputes_the_losses(session):
@@ -255,24 +302,8 @@ def test_the_code_shown_recomputes_the_losses(session):
         answer = ask(session, marks=marks, inside=inside, run=1)
         printed: list = []
         exec(answer["code"], {"print": lambda *values, to=printed: to.append(values)})
-        wanted = [
-            (p["place"], p["masked_token"]["loss"], p["span_boundary"]["loss"])
-            for p in answer["told"]["pieces"]
-        ]
+        step = 3 if inside == "mask" else 4
+        rows = answer["heads"].layout.meta["rows"]
+        wanted = [(row[0], row[5], row[5 + step]) for row in rows]
         for found, expected in zip(printed, wanted, strict=True):
             assert found == pytest.approx(expected)
-
-
-def test_files_hold_what_is_shown(session):
-    values = {"text": "=a <b> & Paris is old .", "marks": [{"position": 3}, {"position": 4}]}
-    shown = ask(session, **values)["told"]["pieces"]
-    file = ask(session, tab.export, what="csv", **values)
-    rows = list(csv.DictReader(io.StringIO(file["text"])))
-    assert [float(row["loss_sum"]) for row in rows] == pytest.approx([p["loss"] for p in shown])
-    assert [int(row["rank_span_boundary"]) for row in rows] == [
-        piece["span_boundary"]["original"]["rank"] for piece in shown
-    ]
-    svg = ask(session, tab.export, what="svg", **values)["text"]
-    ElementTree.fromstring(svg)
-    for what in (None, "exe", ["svg"]):
-        assert "svg or csv" in ask(session, tab.export, what=what, **values)["error"]

@@ -1,24 +1,28 @@
-"""The Spans tab in Chromium: the picture, both heads, links, Chinese, what is missing."""
+"""The Spans lab in Chromium: the picture, both heads, links, Chinese, what is missing."""
 
 import csv
 import os
-from xml.etree import ElementTree
+import re
 
 import pytest
+from playwright.sync_api import expect
 
 from app.labs.spans import answers as spans
 from core_models.prediction import fill_spans
 from tests.app.one_page import renewed
 from tests.app.test_spans import NAME, tiny
 
-ROOT = ".view-spans"
 # Names of tabs are translated before anything asks for them, so Chinese ones may be looked up, too.
 MISSING = "[...ClozeLanguage.missing].filter((key) => /[a-z]/i.test(key))"
-SETTLED = """() => {
-  const view = document.querySelector('.view-spans').dataset;
-  return view.state === 'ready' && view.rev === view.asked;
-}"""
-PNG = b"\x89PNG\r\n\x1a\n"
+CHINESE = {
+    "What stands inside": "片段里面放什么",
+    "Other words (1 of 10)": "别的词（10次中有1次）",
+    "The span in its sentence": "句子中的片段",
+    "What the edges of a span know": "片段的边界知道什么",
+    "Model": "模型",
+}
+PICTURE = """() => JSON.stringify(document.querySelector(
+  '#spans-heads .figure[data-state=ready] .js-plotly-plot')?.layout.meta.rows)"""
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -37,170 +41,171 @@ def installed(tmp_path_factory, session):
         os.environ["CLOZE_MODELS"] = before
 
 
-class Tab:
-    """The Spans tab of a page."""
+class Lab:
+    """The Spans lab of a page."""
 
-    def __init__(self, cloze):
+    def __init__(self, cloze, words=None):
         self.cloze = cloze
         self.page = cloze.page
+        self.words = words or {}
         self.page.wait_for_function("!!window.Cloze?.openTab")
-        self.page.wait_for_selector("#tabs [role=tab]", state="attached")
         self.page.evaluate("Cloze.openTab('Spans')")
-        self.page.wait_for_selector(f'{ROOT}[data-state="ready"]')
-        self.settle()
-        readers = self.page.get_by_role("button", name=NAME)
-        if readers.count() and readers.first.get_attribute("aria-pressed") != "true":
-            readers.first.click()  # a trained one is installed as well
-            self.settle()
+        heading = self.page.get_by_role("heading", name=self.named("What the edges of a span know"))
+        self.panel = self.page.get_by_role("tabpanel").filter(has=heading).last
+        self.picture = self.panel.get_by_role("region", name=self.named("The span in its sentence"))
+        self.picture.wait_for()
+        readers = self.panel.get_by_role("radio", name=NAME)
+        if readers.count() and readers.is_visible():
+            readers.check()  # a trained one is installed as well
 
-    def settle(self):
-        self.page.wait_for_function(SETTLED)
+    def named(self, key):
+        return self.words.get(key, key)
 
-    def losses(self):
-        """Loss of each head at each shown place."""
-        cards = self.page.locator(f"{ROOT} .sp-card").all()
-        return [
-            [float(p.get_attribute("data-loss")) for p in card.locator("[data-loss]").all()]
-            for card in cards
-        ]
+    def places(self):
+        """Numbers of the hidden places."""
+        return self.picture.locator(".place")
 
-    def wanted(self, session, span, **values):
-        model = session.model(NAME)
+    def inside(self, kind):
+        self.panel.get_by_label(self.named("What stands inside")).click()
+        self.page.get_by_role("option", name=self.named(kind)).click()
+
+    def choose(self, label, value):
+        self.panel.get_by_label(label).click()
+        self.page.get_by_role("option", name=value, exact=True).click()
+
+    def numbers(self, changes=lambda rows: True):
+        """Rows beside the chart of both heads, as soon as they are as wanted."""
+        for _ in range(20):
+            before = self.cloze.numbers("#spans-heads")
+            if changes(before):
+                return before
+            changed = f"old => ({PICTURE})() !== JSON.stringify(old)"
+            self.page.wait_for_function(changed, arg=before)
+        raise AssertionError(before)
+
+    def tells(self, session, span, **values):
+        """Wait until the chart has what the core says of a span."""
         text = self.page.evaluate("Cloze.sentence.text")
-        (told,) = fill_spans(model, text, [span], **values)
-        return [
+        (told,) = fill_spans(session.model(NAME), text, [span], **values)
+        step = 4 if values else 3
+        wanted = [
             [spans.loss_of(p.masked_token), spans.loss_of(p.span_boundary)] for p in told.pieces
         ]
+
+        def same(rows):
+            return [[row[5], row[5 + step]] for row in rows] == [
+                pytest.approx(losses, rel=1e-5) for losses in wanted
+            ]
+
+        return self.numbers(same)
 
 
 @pytest.fixture
 def cloze(module_page):
     """One page for these tests; nothing is hidden at first."""
-    mask = "document.querySelector('.view-spans [data-inside=mask]')?.click()"
-    yield from renewed(module_page, mask)
+    yield from renewed(module_page)
 
 
-def test_a_span_from_the_bar_is_told_by_both_heads(cloze, session):
+def test_a_span_from_the_sentence_is_told_by_both_heads(cloze, session):
     for position in (3, 4):
         cloze.at(position).click()
-    tab = Tab(cloze)
-    hidden = tab.page.locator(f"{ROOT} .sp-column.hidden")
-    assert hidden.locator(".sp-place").all_inner_texts() == ["0", "1"]
-    edges = tab.page.locator(f"{ROOT} .sp-column.boundary")
-    assert [each.get_attribute("data-position") for each in edges.all()] == ["2", "5"]
-    assert tab.page.locator(f"{ROOT} .sp-lines path").count() == 4
-    for found, wanted in zip(tab.losses(), tab.wanted(session, (3, 5)), strict=True):
-        assert found == pytest.approx(wanted, rel=1e-5)
-    tab.page.click('[data-inside="kept"]')
-    tab.settle()
-    kept = tab.wanted(session, (3, 5), kept=True)
-    for found, wanted in zip(tab.losses(), kept, strict=True):
-        assert found == pytest.approx(wanted, rel=1e-5)
-    rows = tab.page.locator(f"{ROOT} .sp-table tbody tr")
-    assert rows.count() == 2
-    tab.page.locator(f"{ROOT} details:not(.fold) > summary").first.click()
-    assert tab.page.locator(f"{ROOT} .sp-table").last.locator("tbody tr").count() == 2
-    # The other way: choose words here, and the bar hides them.
-    tab.page.select_option("#sp-first", "1")
-    tab.page.select_option("#sp-length", "4")
-    tab.page.click("#sp-hide")
-    tab.settle()
+    lab = Lab(cloze)
+    expect(lab.places()).to_have_text(["0", "1"])
+    edges = lab.picture.get_by_role("listitem").filter(has_text="boundary token")
+    expect(edges).to_have_text([re.compile("^capital"), re.compile("^is")])
+    assert lab.picture.locator("path").count() == 4
+    lab.tells(session, (3, 5))
+    best = lab.panel.get_by_role("region", name="The best words of both heads")
+    assert best.get_by_role("row").count() == 1 + 2 * spans.TOP
+    lab.inside("Its own words")
+    lab.tells(session, (3, 5), kept=True)
+    lab.panel.get_by_text("The last states of the two boundary tokens moved by").wait_for()
+    # The other way: choose words here, and they are hidden above.
+    lab.choose("First word", "2. capital")
+    cloze.page.wait_for_function("Cloze.sentence.marks.has(2)")
+    lab.choose("Number of words", "4")
+    cloze.page.wait_for_function("Cloze.sentence.marks.size === 4")
     assert cloze.marked() == [2, 3, 4, 5]
-    law = tab.cloze.numbers(ROOT)
+    expect(lab.places()).to_have_text(["0", "1", "2", "3"])
+    lab.inside("[MASK]")
+    rows = lab.tells(session, (2, 6))
+    lab.panel.get_by_text("The numbers").first.click()
+    with cloze.page.expect_download() as download:
+        lab.panel.get_by_role("button", name="Save as CSV").first.click()
+    with download.value.path().open(encoding="utf-8-sig") as file:
+        assert [float(row["Sum"]) for row in csv.DictReader(file)] == [row[9] for row in rows]
+    lab.panel.get_by_role("button", name="How long the spans are").click()
+    law = cloze.numbers("#spans-law")
     assert [row[3] for row in law] == [0, 0, 0, 1, 0, 0, 0, 0, 0, 0, None]
-    with tab.page.expect_download() as download:
-        tab.page.click(f'{ROOT} [data-save="csv"]')
-    with download.value.path().open(encoding="utf-8") as file:
-        assert len(list(csv.DictReader(file))) == 4
-    with tab.page.expect_download() as download:
-        tab.page.click(f'{ROOT} [data-save="svg"]')
-    ElementTree.parse(download.value.path())
-    with tab.page.expect_download() as download:
-        tab.page.click(f'{ROOT} [data-save="png"]')
-    assert download.value.path().read_bytes()[:8] == PNG
-    assert download.value.suggested_filename == "cloze-spans.png"
 
 
-def test_a_link_restores_the_view(cloze, visit, session):
-    tab = Tab(cloze)
-    tab.page.get_by_role("button", name="Other words inside").first.click()
-    tab.page.wait_for_function(
-        "Cloze.sentence.text.startsWith('The government') && Cloze.sentence.marks.size"
-    )
-    tab.settle()
-    tab.page.click("#sp-roll")
-    tab.settle()
-    before = tab.losses(), tab.page.locator(f"{ROOT} .sp-token").all_inner_texts()
-    link = tab.page.evaluate("location.hash")
-    other = Tab(visit(link=link))
-    other.page.wait_for_function(
-        "Cloze.sentence.text.startsWith('The government') && Cloze.sentence.marks.size"
-    )
-    other.settle()
-    assert (other.losses(), other.page.locator(f"{ROOT} .sp-token").all_inner_texts()) == before
-    assert "lab-spans" in link
+def test_a_link_restores_the_lab(cloze, visit):
+    lab = Lab(cloze)
+    lab.panel.get_by_role("radio", name="Other words inside").check()
+    cloze.page.wait_for_function("Cloze.sentence.marks.size === 3")
+    seed = lab.panel.get_by_label("Seed of the other words")
+    seed.fill("5")
+    cloze.page.wait_for_function("location.hash.includes('%22roll%22%3A5')")
+    before = lab.numbers(lambda rows: len(rows) == 3 and len(rows[0]) == 12)
+    shown = lab.picture.inner_text()
+    other = Lab(visit(link=cloze.page.evaluate("location.hash")))
+    assert other.numbers(lambda rows: rows[0][2] == before[0][2]) == before
+    assert other.picture.inner_text() == shown
+    assert other.panel.get_by_role("radio", name="Other words inside").is_checked()
+    assert seed.input_value() == "5"
 
 
-def test_words_that_were_chosen_and_not_yet_hidden_are_in_the_link(cloze, visit):
-    tab = Tab(cloze)
-    tab.page.select_option("#sp-first", "1")
-    tab.page.select_option("#sp-length", "4")
-    tab.page.locator("[data-inside=random]").click()
-    tab.settle()
-    lists = "['sp-first', 'sp-length'].map((id) => document.getElementById(id).value)"
-    assert tab.page.evaluate(lists) == ["1", "4"]
-    other = Tab(visit(link=tab.page.evaluate("location.hash")))
-    assert other.page.evaluate(lists) == ["1", "4"]
-    other.page.click("#sp-hide")
-    other.page.wait_for_function(
-        "document.querySelectorAll('.view-spans .sp-column.hidden').length >= 4"
-    )
-    # They are of what is hidden now: another run has words of its own.
-    cloze.at(3).click()
-    tab.page.wait_for_function(f"({lists}).join() !== '1,4'")
+def test_an_old_link_with_words_that_were_chosen_and_not_hidden_opens(visit):
+    state = '{"pick":[1,4],"run":1,"inside":"kept","seed":3}'
+    lab = Lab(visit(link=f"#text=Bees+fly+far+away&marks=1.4&tab=spans&lab-spans={state}"))
+    lab.numbers(lambda rows: rows[0][1:3] == ["away", "away"])
+    assert lab.panel.get_by_role("radio", name="away", exact=True).is_checked()
 
 
-def test_a_draw_hides_spans_in_the_bar(cloze, session):
-    tab = Tab(cloze)
-    tab.page.click("#sp-draw")
-    tab.page.wait_for_function("Cloze.sentence.marks.size > 0")
-    tab.settle()
-    text = tab.page.evaluate("Cloze.sentence.text")
+def test_a_draw_hides_spans_above(cloze, session):
+    lab = Lab(cloze)
+    lab.panel.get_by_role("button", name="Draw spans as in pretraining").click()
+    cloze.page.wait_for_function("Cloze.sentence.marks.size > 0")
+    text = cloze.page.evaluate("Cloze.sentence.text")
     sentence = spans.cut(session.model(NAME), text)
     found = spans.hidden_runs(sentence, spans.draw(sentence, 1))
     assert cloze.marked() == [p for start, stop in found for p in range(start, stop)]
 
 
+def test_an_emptied_sentence_leaves_no_old_answer(cloze):
+    lab = Lab(cloze)
+    cloze.write("")
+    lab.panel.get_by_text("There is no text yet").wait_for()
+    expect(lab.picture).to_be_hidden()
+    cloze.write("Bees fly far away.")
+    lab.picture.get_by_text("fly", exact=True).first.wait_for()
+    expect(lab.panel.get_by_text("There is no text yet")).to_be_hidden()
+
+
 def test_narrow_dark_and_chinese_nothing_sticks_out_or_stays_english(visit):
     # Anything may stand in a link.
     broken = '#text=Bees+fly+far+away&tab=spans&lab-spans={"run":"x","inside":[],"roll":-1}'
-    tab = Tab(visit(width=390, dark=True, link=f"?lang=zh{broken}"))
-    assert tab.page.get_attribute('[data-inside="mask"]', "aria-pressed") == "true"
-    tab.page.evaluate("Cloze.setHidden(Cloze.sentence.tokens.slice(1, 3), true)")
-    tab.settle()
-    tab.page.click('[data-inside="random"]')
-    tab.settle()
-    tab.page.locator(f"{ROOT} details:not(.fold) > summary").first.click()
-    tab.cloze.write("word " * 600)
-    tab.settle()
-    assert tab.cloze.overflow() <= 0
-    tab.cloze.write("   ")
-    tab.page.wait_for_selector(f'{ROOT}[data-state="error"]')
-    tab.cloze.write("<img src=x onerror=alert(1)> ${alert(2)} {{value}}")
-    tab.settle()
-    assert tab.page.locator(f"{ROOT} img").count() == 0
-    assert tab.page.evaluate(MISSING) == []
-    assert "片段" in tab.page.inner_text(f"{ROOT} h2")
+    lab = Lab(visit(width=390, dark=True, link=f"?lang=zh{broken}"), CHINESE)
+    page = lab.page
+    assert "[MASK]" in lab.panel.get_by_label(lab.named("What stands inside")).input_value()
+    page.evaluate("Cloze.setHidden(Cloze.sentence.tokens.slice(1, 3), true)")
+    lab.inside("Other words (1 of 10)")
+    lab.numbers(lambda rows: len(rows) == 2 and len(rows[0]) == 12)
+    assert lab.cloze.overflow() <= 0
+    lab.cloze.write("word " * 600)
+    lab.picture.get_by_text("word", exact=True).first.wait_for()
+    assert lab.cloze.overflow() <= 0
+    lab.cloze.write("<img src=x onerror=alert(1)> ${alert(2)} {{value}}")
+    lab.picture.get_by_text("alert", exact=True).first.wait_for()
+    assert lab.panel.locator("img").count() == 0
+    assert page.evaluate(MISSING) == []
 
 
-def test_without_the_heads_the_tab_says_how_to_train_one(cloze, session, monkeypatch):
-    tab = Tab(cloze)
+def test_without_the_heads_the_lab_says_how_to_train_one(cloze, session, monkeypatch):
+    lab = Lab(cloze)
     infos = [info for info in session.models() if "span_boundary" not in info.heads]
     monkeypatch.setattr(session, "models", lambda: infos)
     cloze.at(3).click()
-    tab.settle()
-    lacking = tab.page.locator(f"{ROOT} [data-lacking]")
-    assert lacking.is_visible()
-    assert "core_models.zoo build spanbert-mini" in lacking.inner_text()
-    assert tab.page.locator(f"{ROOT} .sp-lines path").count() == 2
-    assert tab.page.locator(f"{ROOT} .sp-card").first.is_hidden()
+    lab.panel.get_by_text("core_models.zoo build spanbert-mini").wait_for()
+    assert lab.picture.locator("path").count() == 2
+    expect(lab.page.locator("#spans-heads .figure")).to_be_hidden()

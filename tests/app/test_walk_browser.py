@@ -30,7 +30,7 @@ ENGLISH = """name => [...document.querySelectorAll(
 
 
 FRAMES = "new Promise((r) => requestAnimationFrame(() => requestAnimationFrame(() => r())))"
-SHOWN = ("Why", "Permutation", "Spans", "Timeline", "Terms")
+SHOWN = ("Why", "Permutation", "Timeline", "Terms")
 
 
 @pytest.fixture

@@ -40,7 +40,8 @@ SECTIONS = ("models", "together")
 VIEWS = {"mask": "predictions"}
 COUNTS = """name => {
   const view = document.querySelector(`.view-${name}`)?.dataset;
-  return view?.asked ?? view?.rev ?? null;
+  const chart = document.querySelector(`#tab-${name} .figure`)?.dataset;
+  return view?.asked ?? view?.rev ?? chart?.drawn ?? null;
 }"""
 
 

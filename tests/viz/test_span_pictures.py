@@ -1,54 +1,44 @@
-"""Pictures of a span and of the 2 x 2 of pairs: geometry, bars, texts of any kind."""
+"""Pictures of a span and of the 2 x 2 of pairs: bars, numbers, texts of any kind."""
 
-import re
 from xml.etree import ElementTree
 
 import pytest
 
-from viz import pairs, spans
+from viz import pairs
 from viz.pairs import Square, squares_svg
-from viz.spans import SpanColumn, span_svg
+from viz.spans import Given, Place, heads
 
 SVG = "{http://www.w3.org/2000/svg}"
-COLUMNS = [
-    SpanColumn(text="a", boundary=True),
-    SpanColumn(text="<b>", seen="[MASK]", place=0, own=0.5, told=0.25),
-    SpanColumn(text="c\x07", seen="[MASK]", place=1, own=None, told=1.0),
-    SpanColumn(text="d", boundary=True),
-    SpanColumn(text="e"),
+PLACES = [
+    Place(word="<b>", seen="[MASK]", given=[Given(probability=0.5, rank=1, loss=0.7), None]),
+    Place(word="c", seen="[MASK]", given=[None, Given(probability=1e-7, rank=9, loss=16.0)]),
 ]
+NAMES = ("own", "edges")
 
 
-def test_lines_lead_from_both_boundaries_to_each_place():
-    drawn = ElementTree.fromstring(span_svg(COLUMNS, title="t & u"))
-    circles = [float(c.get("cx")) for c in drawn.iter(f"{SVG}circle")]
-    ends = [re.findall(r"[\d.]+", path.get("d")) for path in drawn.iter(f"{SVG}path")]
-    assert len(circles) == 2
-    assert len(ends) == 4
-    assert sorted({float(end[2]) for end in ends}) == pytest.approx(sorted(circles))
-    boxes = [r for r in drawn.iter(f"{SVG}rect") if r.get("stroke") == spans.EDGE]
-    middles = [float(box.get("x")) + float(box.get("width")) / 2 for box in boxes]
-    assert sorted({float(end[0]) for end in ends}) == pytest.approx(sorted(middles), abs=0.1)
-    assert drawn.get("width") == drawn.get("viewBox").split()[2]
+def test_each_head_has_a_bar_at_every_place_that_it_is_asked_for():
+    figure = heads(PLACES, NAMES, title="t")
+    assert [(bar.name, bar.y) for bar in figure.data] == [
+        ("own", (50, None)),
+        ("edges", (None, pytest.approx(1e-5))),
+    ]
+    assert [text.split("<br>")[1] for text in figure.layout.xaxis.ticktext] == ["&lt;b&gt;", "c"]
+    assert figure.layout.meta["rows"] == [
+        [0, "<b>", "[MASK]", 0.5, 1, 0.7, None, None, None, 0.7],
+        [1, "c", "[MASK]", None, None, None, 1e-7, 9, 16.0, 16.0],
+    ]
 
 
-def test_bars_are_as_tall_as_their_probability():
-    drawn = ElementTree.fromstring(span_svg(COLUMNS, title="t"))
-    bars = [r for r in drawn.iter(f"{SVG}rect") if r.get("width") == str(spans.BAR)]
-    filled = [float(b.get("height")) / spans.TALL for b in bars if b.get("fill") != spans.TRACK]
-    assert filled == [0.5, 0.25, 1.0]
-    texts = [node.text for node in drawn.iter(f"{SVG}text")]
-    assert "<b>" in texts
-    assert "0" in texts
-
-
-@pytest.mark.parametrize(
-    "columns",
-    [[], [SpanColumn(text="a")], [SpanColumn(text="a", seen="b", place=0, own=1.2)]],
-)
-def test_what_is_no_span_is_refused(columns):
-    with pytest.raises(ValueError, match=r"span|within"):
-        span_svg(columns, title="t")
+def test_what_stood_there_before_has_a_paler_bar():
+    given = Given(probability=0.5, rank=1, loss=0.7, masked=0.25)
+    figure = heads([Place(word="a", seen="x", given=[given, None])], NAMES, title="t")
+    pale, now, *_ = figure.data
+    assert (pale.name, pale.y, now.name, now.y) == ("own, [MASK]", (25,), "own, now", (50,))
+    assert pale.marker.opacity < now.marker.opacity
+    assert pale.marker.color == now.marker.color
+    assert figure.layout.meta["rows"] == [[0, "a", "x", 0.5, 1, 0.7, 0.25, *[None] * 4, 0.7]]
+    with pytest.raises(ValueError, match="nothing"):
+        heads([], NAMES, title="t")
 
 
 def test_the_cells_of_a_square_stand_row_by_row():

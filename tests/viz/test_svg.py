@@ -15,7 +15,6 @@ from viz import (
     claims,
     pairs,
     permutation,
-    spans,
     terms,
     timeline,
     tokenizers,
@@ -112,9 +111,6 @@ def pictures(text: str) -> dict[str, str]:
             notes=[text],
         ),
         "permutation": permutation.masks_svg([mask], [text], title=text),
-        "spans": spans.span_svg(
-            [spans.SpanColumn(text=text, seen=text, place=0, own=1e-9)], title=text
-        ),
         "terms": terms.maps_svg([term], rows=[text], columns=columns, title=text),
         "timeline": timeline.timeline_svg([(text, ["M"])], [text], title=text),
         "tokenizers": tokenizers.pieces_svg(
@@ -132,7 +128,6 @@ OWN = {
     "many lines": ["from", "to", f"{NOTE} 1000 of the weaker ones are left out."],
     "maps": ["{} (shrunk from 70 x 1)"],
     "pairs": [str(Wording("under {0}", "0.01\N{NO-BREAK SPACE}%"))],
-    "spans": ["Left bar: masked-token head. Right bar: span-boundary head."],
     "terms": ["{0} → {0}: not seen"],
 }
 """Marked texts of each picture that a visitor's text can do nothing about, but stand in."""

@@ -6,21 +6,24 @@ The law of lengths and the geometry of a span need no weights; what a model make
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby
-from typing import Any
+from typing import Any, NamedTuple
 
+import plotly.graph_objects as go
 import torch
 
 import core_models as cm
 from app.serving.ask import MOST_SEED, clean_text, whole_number
 from app.serving.pieces import SentenceToken, sentence_tokens
 from core_models import InputError, span_masking
-from core_models.prediction import HiddenSpan, SpanPiece, fill_spans, shift
+from core_models.prediction import SpanPiece, fill_spans, shift
 from core_models.prediction.results import Prediction
-from core_models.prediction.spans import HEAD, Span, loss_of
+from core_models.prediction.spans import HEAD, Shift, Span, loss_of
 from core_models.tokenizer import Encoding, Tokenizer
+from viz.spans import Given, Place, lengths
+from viz.svg import Wording
 
 NEEDED = ("masked_token", HEAD)
 INSIDE = ("mask", "random", "kept")
@@ -32,6 +35,33 @@ LONGEST = 10
 USUAL_WORDS = 3
 RATE = 0.15
 _DRAWN_PIECES = 6_000
+
+
+class Example(NamedTuple):
+    """A sentence, what is hidden in it, and what stands there."""
+
+    text: str
+    hide: str
+    inside: str = "mask"
+
+    @property
+    def characters(self) -> tuple[int, int]:
+        """Where the hidden words are."""
+        start = self.text.index(self.hide)
+        return start, start + len(self.hide)
+
+
+# Telling with spanbert-mini: both heads' first choices are right at most places.
+EXAMPLES = {
+    "Three words": Example("Madrid is the capital of Spain.", "the capital of"),
+    "A name": Example(
+        "People who visit Argentina often begin in the capital, Buenos Aires.", "Buenos Aires"
+    ),
+    "Other words inside": Example(
+        "The government of Turkey meets in Ankara, the capital.", "meets in Ankara", "random"
+    ),
+    "At the edge": Example("The heart pumps blood through the body.", "The heart"),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,13 +107,23 @@ def read_setting(question: Mapping[str, Any]) -> Setting:
     if inside not in INSIDE:
         raise InputError(f"inside is {str(inside)[:40]!r}; it must be mask, random or kept.")
     return Setting(
-        run=whole_number(question.get("run", 0), "run", 0, 512),
+        # A link may name any: it is shown in a sentence that may have fewer.
+        run=max(0, whole_number(question.get("run", 0), "run", -(10**9), 10**9)),
         inside=inside,
         roll=whole_number(question.get("roll", 1), "roll", 0, MOST_SEED),
     )
 
 
 # --- spans of the sentence ------------------------------------------------------------------------
+
+
+def words_of(sentence: Cut) -> list[tuple[str, int, int]]:
+    """Each word with its characters [start, end)."""
+    found = []
+    for word in sentence.words:
+        start, end = sentence.tokens[word[0]].start, sentence.tokens[word[-1]].end
+        found.append((sentence.text[start:end].strip(), start, end))
+    return found
 
 
 def hidden_runs(sentence: Cut, characters: Sequence[tuple[int, int]]) -> list[Span]:
@@ -116,18 +156,31 @@ def usual(sentence: Cut) -> Span:
     return sentence.words[first][0], sentence.words[first + length - 1][-1] + 1
 
 
-def describe(sentence: Cut, span: Span) -> dict[str, Any]:
+@dataclass(frozen=True, kw_only=True)
+class Described:
+    """Where a span lies."""
+
+    words: int
+    first: int
+    """Number of its first word."""
+    whole: bool
+    """It cuts no word."""
+    edge: bool
+    """Pretraining would not ask its boundary."""
+
+
+def describe(sentence: Cut, span: Span) -> Described:
     """Where a span lies and whether pretraining would ask its boundary."""
     start, stop = span
     special = sentence.encoding.special
-    touched = [word for word in sentence.words if word[0] < stop and start <= word[-1]]
-    return {
-        "start": start,
-        "stop": stop,
-        "words": len(touched),
-        "whole": touched[0][0] == start and touched[-1][-1] == stop - 1,
-        "edge": special[start - 1] or all(special[stop : stop + 1]),
-    }
+    touched = [n for n, w in enumerate(sentence.words) if w[0] < stop and start <= w[-1]]
+    first, last = sentence.words[touched[0]], sentence.words[touched[-1]]
+    return Described(
+        words=len(touched),
+        first=touched[0],
+        whole=first[0] == start and last[-1] == stop - 1,
+        edge=special[start - 1] or all(special[stop : stop + 1]),
+    )
 
 
 def others(sentence: Cut, found: Sequence[Span], span: Span) -> list[int]:
@@ -166,36 +219,33 @@ def standing(model: cm.Model, span: Span, setting: Setting) -> dict[str, Any]:
     return {"replaced": dict(zip(range(start, stop), ids, strict=True))}
 
 
-def look(model: cm.Model, sentence: Cut, found: Sequence[Span], setting: Setting) -> dict[str, Any]:
-    """What both heads make of one span; runs the model.
+@dataclass(frozen=True, kw_only=True)
+class Told:
+    """What both heads make of a span."""
 
-    With other words inside, ``base`` holds the same with [MASK] inside.
-    """
+    pieces: Sequence[SpanPiece]
+    seen: Sequence[str]
+    """What the model sees at each of them."""
+    masked: Sequence[SpanPiece] | None
+    """The same with [MASK] inside, where something else stands there."""
+    moved: Shift | None
+    """How far that moves the last states."""
+
+
+def look(model: cm.Model, sentence: Cut, found: Sequence[Span], setting: Setting) -> Told:
+    """What both heads make of one span; runs the model."""
     span = found[min(setting.run, len(found) - 1)]
     masks = others(sentence, found, span)
     inside = standing(model, span, setting)
     (told,) = fill_spans(model, sentence.text, [span], masks=masks, top_k=TOP, **inside)
-    base, moved = None, None
+    masked, moved = None, None
     if inside:
         (base,) = fill_spans(model, sentence.text, [span], masks=masks, top_k=1)
-        moved = asdict(shift(model, sentence.text, span, masks=masks, **inside))
+        masked = base.pieces
+        moved = shift(model, sentence.text, span, masks=masks, **inside)
     replaced = inside.get("replaced", {})
-    return {
-        "pieces": [
-            {
-                "position": span[0] + piece.place,
-                "place": piece.place,
-                "seen": _seen(model, sentence, span[0] + piece.place, replaced, setting),
-                "masked_token": _plain(piece.masked_token),
-                "span_boundary": _plain(piece.span_boundary),
-                "loss": piece.loss,
-                "base": None if base is None else _chances(base.pieces[piece.place]),
-            }
-            for piece in told.pieces[:MOST_PIECES]
-        ],
-        "losses": losses(told),
-        "moved": moved,
-    }
+    seen = [_seen(model, sentence, p, replaced, setting) for p in range(*span)]
+    return Told(pieces=told.pieces, seen=seen, masked=masked, moved=moved)
 
 
 def _seen(
@@ -207,72 +257,66 @@ def _seen(
     return "[MASK]" if setting.inside == "mask" or token.masked else token.text
 
 
-def _plain(prediction: Prediction | None) -> dict[str, Any] | None:
-    if prediction is None:
+def given(said: Prediction | None, masked: Prediction | None) -> Given | None:
+    """What a head gives the word of the text; None where it is not asked or nobody knows it."""
+    if said is None or said.original is None:
         return None
-    return {
-        "candidates": [
-            {"id": c.id, "display": c.display, "probability": c.probability, "rank": c.rank}
-            for c in prediction.candidates
-        ],
-        "original": None
-        if prediction.original is None
-        else {
-            "id": prediction.original.id,
-            "display": prediction.original.display,
-            "probability": prediction.original.probability,
-            "rank": prediction.original.rank,
-        },
-        "loss": loss_of(prediction),
-    }
+    before = None if masked is None or masked.original is None else masked.original.probability
+    return Given(
+        probability=said.original.probability,
+        rank=said.original.rank,
+        loss=loss_of(said) or 0.0,
+        masked=before,
+    )
 
 
-def _chances(piece: SpanPiece) -> dict[str, float | None]:
-    """The probability of the text's piece by both heads."""
-    return {
-        name: None if said is None or said.original is None else said.original.probability
-        for name, said in (
-            ("masked_token", piece.masked_token),
-            ("span_boundary", piece.span_boundary),
-        )
-    }
+def places(told: Told, sentence: Cut, span: Span) -> list[Place]:
+    """The hidden places with what each head gives their words."""
+    found = []
+    for n, piece in enumerate(told.pieces[:MOST_PIECES]):
+        base = told.masked[n] if told.masked else None
+        heads = [given(getattr(piece, h), getattr(base, h, None)) for h in NEEDED]
+        text = sentence.tokens[span[0] + n].text
+        found.append(Place(word=text, seen=told.seen[n], given=heads))
+    return found
 
 
-def losses(told: HiddenSpan) -> dict[str, Any]:
-    """Mean loss of each head over the pieces it is asked for, and their sum: equation 1."""
-    means = {}
-    for name in NEEDED:
-        values = [
-            value
-            for piece in told.pieces
-            if (value := loss_of(getattr(piece, name))) is not None and math.isfinite(value)
-        ]
-        means[name] = {
-            "count": len(values),
-            "mean": sum(values) / len(values) if values else None,
-        }
-    known = [entry["mean"] for entry in means.values() if entry["mean"] is not None]
-    return {**means, "total": sum(known) if known else None}
+def mean_loss(told: Told, head: str) -> float | None:
+    """Mean loss of a head over the pieces that it is asked for: a term of equation 1."""
+    losses = [loss_of(getattr(piece, head)) for piece in told.pieces]
+    known = [loss for loss in losses if loss is not None and math.isfinite(loss)]
+    return sum(known) / len(known) if known else None
 
 
 # --- the law of lengths ---------------------------------------------------------------------------
 
 
-def law(sentence: Cut, found: Sequence[Span]) -> dict[str, Any]:
-    """Shares of the span lengths 1 to 10 in words: the law, draws on this text, what is hidden."""
+def law(sentence: Cut, found: Sequence[Span]) -> go.Figure:
+    """The law of lengths beside draws on this text; marks stand for what is hidden above."""
     shares = span_masking.geometric(longest=LONGEST)
     shown = tuple(
         -1 if token.special or token.word is None else token.word for token in sentence.tokens
     )
-    now = [min(describe(sentence, span)["words"], LONGEST) for span in found]
+    now = [min(describe(sentence, span).words, LONGEST) for span in found]
     drawn, draws = _drawn_lengths(shown)
-    return {
-        "law": list(shares),
-        "mean": sum(n * share for n, share in enumerate(shares, 1)),
-        "drawn": drawn,
-        "draws": draws,
-        "now": [now.count(length) for length in range(1, LONGEST + 1)],
-    }
+    all_drawn = sum(drawn) or 1
+    means = [
+        sum(n * share for n, share in enumerate(shares, 1)),
+        sum(n * count for n, count in enumerate(drawn, 1)) / all_drawn,
+    ]
+    names = Wording("the law"), Wording("draws on this text")
+    return lengths(
+        {names[0]: list(shares), names[1]: [count / all_drawn for count in drawn]},
+        last=f"{LONGEST}+",
+        title=Wording(
+            "Mean length: {0} words by the law, {1} in {2} draws of 15 % of this text.",
+            f"{means[0]:.2f}",
+            f"{means[1]:.2f}",
+            draws,
+        ),
+        means=dict(zip(names, means, strict=True)),
+        hidden=[now.count(length) for length in range(1, LONGEST + 1)],
+    )
 
 
 @lru_cache(maxsize=64)
