@@ -2,9 +2,9 @@
 
 >>> import core_models as cm
 >>> model = cm.load("bert-mini")
->>> batch = model.batch(["The capital of France is [MASK]."])
->>> out = model.encoder(batch)
->>> scores = model.heads["masked_token"](out.hidden)
+>>> cm.fill(model, "The capital of France is [MASK].").predictions[0].candidates[0].display
+>>> out = model("The capital of France is [MASK].")
+>>> scores = out.logits["masked_token"]
 
 Names are imported on first use, so that whatever only watches run folders
 (:mod:`core_models.training.folder`) does not load torch.
@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from core_models.flops import Flops
     from core_models.inference import Optimization, optimization, optimize_for_inference
     from core_models.model import Model, ModelInfo, load, models
+    from core_models.output import ModelOutput
+    from core_models.prediction.embed import embed
+    from core_models.prediction.fill import fill
+    from core_models.prediction.score import score
     from core_models.tokenizer import Encoding, Tokenizer
     from core_models.trace import Edit, Trace, patch, switch_off_heads, switch_off_term
 
@@ -38,6 +42,10 @@ _PLACES = {
     "flops": ("Flops",),
     "inference": ("Optimization", "optimization", "optimize_for_inference"),
     "model": ("Model", "ModelInfo", "load", "models"),
+    "output": ("ModelOutput",),
+    "prediction.embed": ("embed",),
+    "prediction.fill": ("fill",),
+    "prediction.score": ("score",),
     "tokenizer": ("Encoding", "Tokenizer"),
     "trace": ("Edit", "Trace", "patch", "switch_off_heads", "switch_off_term"),
 }
@@ -56,17 +64,21 @@ __all__ = [
     "InputError",
     "Model",
     "ModelInfo",
+    "ModelOutput",
     "Optimization",
     "Tokenizer",
     "Trace",
     "count",
     "diff",
+    "embed",
     "families",
+    "fill",
     "load",
     "models",
     "optimization",
     "optimize_for_inference",
     "patch",
+    "score",
     "size",
     "sizes",
     "switch_off_heads",
@@ -85,3 +97,7 @@ def __getattr__(name: str) -> Any:
     value = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
     globals()[name] = value
     return value
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

@@ -19,6 +19,19 @@ _PER_ROW = (
 )
 
 
+_MASKS = ("attention_mask", "visibility", "target_visibility", "reversed")
+
+
+def _boolean(name: str, mask: Tensor) -> Tensor:
+    """A mask of 0 and 1, as tokenizers give it, as booleans."""
+    if mask.dtype.is_floating_point or not bool(((mask == 0) | (mask == 1)).all()):
+        raise InputError(
+            f"{name} is of type {mask.dtype}; give booleans, or whole numbers of which 1 is real "
+            "and 0 padding."
+        )
+    return mask.bool()
+
+
 @dataclass(frozen=True, kw_only=True)
 class Batch:
     """Tensors of one forward pass, batch first in every family.
@@ -31,7 +44,7 @@ class Batch:
     embeddings: Tensor | None = None
     """Rows of the piece table [B, L, E] in place of ids; positions and segments are still added."""
     attention_mask: Tensor | None = None
-    """Bool [B, L], True = real token; None = all real."""
+    """Bool [B, L], True = real token, or whole numbers 1 and 0; None = all real."""
     segment_ids: Tensor | None = None
     """Int64 [B, L]; None = all zero."""
     visibility: Tensor | None = None
@@ -78,12 +91,12 @@ class Batch:
     """The other text of each row [B, L'], encoded apart from the first (bi-encoder)."""
 
     def __post_init__(self) -> None:
-        """Refuse a batch without exactly one source of embeddings, or a mask that is no bool.
+        """Refuse a batch without exactly one source of embeddings; whole numbers 0 and 1 are masks.
 
         Attention would add a mask of numbers to the scores.
 
         Raises:
-            InputError: There is no row, or no token in the rows.
+            InputError: There is no row, no token in the rows, or a mask of other numbers.
             ValueError: Labels are not one per token or one per row, as their field says.
         """
         if (self.input_ids is None) == (self.embeddings is None):
@@ -101,11 +114,10 @@ class Batch:
                     raise ValueError(
                         f"{name} has the shape {list(value.shape)}; this batch needs {list(shape)}"
                     )
-        if self.attention_mask is not None and self.attention_mask.dtype != torch.bool:
-            raise ValueError(
-                f"attention_mask is of type {self.attention_mask.dtype}; give booleans, True = "
-                "real: mask.bool()"
-            )
+        for name in _MASKS:
+            value = getattr(self, name)
+            if value is not None and value.dtype != torch.bool:
+                object.__setattr__(self, name, _boolean(name, value))
 
     @property
     def shape(self) -> tuple[int, int]:

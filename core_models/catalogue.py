@@ -1,10 +1,11 @@
-"""Families and published sizes by name."""
+"""Families and published sizes by name; counts and differences of whatever has a config."""
 
-from core_models.config import Difference
+from core_models.config import Config, Difference
 from core_models.config import diff as diff_configs
 from core_models.counts import Count
 from core_models.counts import count as count_config
 from core_models.families import FAMILIES, size, sizes
+from core_models.model import Model, config_of, named_folder
 
 __all__ = ["count", "diff", "families", "size", "sizes"]
 
@@ -14,11 +15,29 @@ def families() -> list[str]:
     return list(FAMILIES)
 
 
-def count(name: str) -> Count:
-    """Exact parameter counts of a published size, from the built module."""
-    return count_config(size(name))
+def count(model: str | Model | Config) -> Count:
+    """Exact parameter counts, from the built module.
+
+    Args:
+        model: a model, a config, or a name: of a model that :func:`core_models.load` finds without
+            network, else of a published size. So ``bert-mini`` is the shipped model, and the
+            published size of that name is ``bert-4x256``.
+
+    Raises:
+        InputError: nothing has this name.
+    """
+    return count_config(_config(model))
 
 
-def diff(left: str, right: str) -> list[Difference]:
-    """What differs between two published sizes, value by value."""
-    return diff_configs(size(left), size(right))
+def diff(left: str | Model | Config, right: str | Model | Config) -> list[Difference]:
+    """What differs between two models, configs or names (see :func:`count`), value by value."""
+    return diff_configs(_config(left), _config(right))
+
+
+def _config(model: str | Model | Config) -> Config:
+    if isinstance(model, Config):
+        return model
+    if isinstance(model, Model):
+        return model.config
+    folder = named_folder(model)
+    return size(model) if folder is None else config_of(folder)

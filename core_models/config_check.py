@@ -65,6 +65,11 @@ def check(config: "Config") -> None:
         )
     if config.convolution is not None:
         _check_kernel(config.convolution)
+    if config.attention.terms.kind == "transformer_xl" and config.width % 2:
+        raise InputError(
+            f"width is {config.width}; the sine waves of relative positions need an even one "
+            "(half of it for sines, half for cosines)."
+        )
     _check_direction(config)
 
 

@@ -11,6 +11,17 @@ from core_models.errors import InputError
 HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}")
 PATTERNS = ["config.json", "*.safetensors", "*.safetensors.index.json", "vocab*", "merges.txt"]
 PATTERNS += ["tokenizer*.json", "special_tokens_map.json", "spiece.model", "spm.model"]
+_FAILURES: tuple[type[Exception], ...] = (
+    LocalEntryNotFoundError,
+    OSError,
+    # HfHubHTTPError, and what its transport raises: httpx's, or httpx2's from huggingface_hub 2 on.
+    *(
+        kind
+        for kind in HfHubHTTPError.__mro__
+        if issubclass(kind, Exception) and kind is not Exception
+    ),
+)
+"""What stands between the hub and a model."""
 TIMEOUT = 10.0
 """Seconds to wait for the hub before saying that it cannot be reached."""
 
@@ -33,7 +44,7 @@ def fetch(name: str) -> Path:
                 etag_timeout=TIMEOUT,
             )
         )
-    except (HfHubHTTPError, LocalEntryNotFoundError, OSError) as error:
+    except _FAILURES as error:
         cached = _cached(name)
         if cached is not None:
             return cached

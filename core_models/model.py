@@ -31,11 +31,16 @@ from core_models.encoder import Encoder, initialise
 from core_models.errors import InputError
 from core_models.heads import build_head
 from core_models.heads_start import start, task_config
+from core_models.output import ModelOutput, ask
 from core_models.tokenizer import Encoding, Tokenizer
 
 SHIPPED = Path(__file__).resolve().parent.parent / "assets" / "models"
 CARD = "cloze.json"
 """Optional file of a model folder: title and description for people."""
+
+
+Texts = str | Sequence[str | tuple[str, str]]
+"""A text, or several texts or pairs of texts (tuples)."""
 
 
 class Model(nn.Module):
@@ -95,18 +100,39 @@ class Model(nn.Module):
         model.name = folder.name
         return model.eval()
 
+    def forward(self, texts: "Texts | Batch", *, attention: bool = False) -> ModelOutput:
+        """What the model says of texts: ``model("The capital of France is [MASK].")``.
+
+        Every head answers by the way that its family takes to it: the mask decoder (DeBERTa), the
+        query stream (XLNet), the place before (causal).
+
+        Args:
+            texts: a text, several of them or of pairs (tuples), or a batch [B, L].
+            attention: whether to hand out the attention of every step [B, H, L, L].
+
+        Returns:
+            Hidden states, and the scores of each head by its name; see :class:`ModelOutput`.
+
+        Raises:
+            InputError: a text is blank or too long.
+        """
+        batch = texts if isinstance(texts, Batch) else self.batch(texts)
+        mask_id = self.tokenizer.mask_id
+        return ask(self.encoder, self.heads, batch, mask_id=mask_id, attention=attention)
+
     @property
     def longest(self) -> int:
         """Most tokens that one input may have: what its tables of positions hold, else 512."""
         return longest_input(self.config) or 512
 
-    def encode(self, texts: Sequence[str | tuple[str, str]]) -> list[Encoding]:
-        """Tokens of each text or pair, cut to :attr:`longest`."""
-        pairs = [(t, None) if isinstance(t, str) else t for t in texts]
+    def encode(self, texts: "Texts") -> list[Encoding]:
+        """Tokens of each text or pair, cut to :attr:`longest`; a text alone is one row."""
+        rows = [texts] if isinstance(texts, str) else texts
+        pairs = [(t, None) if isinstance(t, str) else t for t in rows]
         return [self.tokenizer.encode(a, b, max_length=self.longest) for a, b in pairs]
 
-    def batch(self, texts: Sequence[str | tuple[str, str]]) -> Batch:
-        """A padded batch [B, L] of texts or pairs, on the encoder's device."""
+    def batch(self, texts: "Texts") -> Batch:
+        """A padded batch [B, L] of texts or pairs, or of one text, on the encoder's device."""
         if not texts:
             raise InputError("No text was given; pass at least one.")
         return self.collate(self.encode(texts))
@@ -228,16 +254,32 @@ def _info(folder: Path) -> ModelInfo:
     )
 
 
+def config_of(folder: Path) -> Config:
+    """The config of a model folder, from its headers; InputError where there is none to read."""
+    values = read_json(folder / CONFIG)
+    form = read_format(values)
+    return form.settle(form.read_config(values), their_names(form, read_headers(folder)))
+
+
 def heads_of(folder: Path) -> tuple[str, ...]:
     """Heads that the files of a model folder hold; InputError where there is none to read."""
     return _info(folder).heads
 
 
+def named_folder(name: str) -> Path | None:
+    """Where :func:`load` finds a plain name: among the named models, else as a folder here."""
+    for path in (*(root / name for root in folders()), Path(name)):
+        if (path / CONFIG).exists():
+            return path
+    return None
+
+
 def load(name: str | Path) -> Model:
     """A model by shipped name, by folder in transformers format, or by hub id ``owner/model``.
 
-    A plain name is looked up among :func:`models`; a folder must be a :class:`~pathlib.Path` or
-    contain a path separator, and wins over a hub id of the same spelling.
+    A plain name is looked up among :func:`models`, then as a folder, so that what ``save("mine")``
+    wrote is found by ``load("mine")``; a :class:`~pathlib.Path` is always a folder, and a folder
+    wins over a hub id of the same spelling.
 
     Raises:
         InputError: unknown name, or a folder that does not hold a supported model.
@@ -245,9 +287,9 @@ def load(name: str | Path) -> Model:
     if isinstance(name, Path):
         return Model.from_folder(name)
     if re.fullmatch(r"[\w.-]+", name) and name not in (".", ".."):
-        for root in folders():
-            if (root / name / CONFIG).exists():
-                return Model.from_folder(root / name)
+        found = named_folder(name)
+        if found is not None:
+            return Model.from_folder(found)
     elif name and "\0" not in name and Path(name).is_dir():
         return Model.from_folder(Path(name))
     elif hub.is_hub_id(name):

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from core_models.errors import InputError
+
 STEP_SITES = (
     "residual_in",
     "q",
@@ -69,10 +71,17 @@ class Edit:
 
 
 def switch_off_heads(step: int, heads: Iterable[int], *, stream: str = "content") -> Edit:
-    """An edit that sets the output [B, H, L, d] of some heads of one step to zero."""
+    """An edit that sets the output [B, H, L, d] of some heads of one step to zero.
+
+    Raises:
+        InputError: (in the pass) the model has no such head.
+    """
     chosen = list(heads)
 
     def zero(output: Tensor) -> Tensor:
+        beyond = [head for head in chosen if not 0 <= head < output.shape[1]]
+        if beyond:
+            raise InputError(f"No head {beyond[0]}; this model has 0 to {output.shape[1] - 1}.")
         keep = torch.ones(output.shape[1], dtype=output.dtype, device=output.device)
         keep[chosen] = 0
         return output * keep[None, :, None, None]
@@ -220,9 +229,12 @@ class Trace:
             known = ", ".join(sorted({f"{s}@{n}/{w}" for s, n, w in self.records})) or "nothing"
             raise KeyError(f"{site}@{step}/{stream} was not recorded; recorded: {known}") from None
 
-    def __getitem__(self, key: tuple[str, int | None]) -> Tensor:
-        """``trace["probabilities", 3]``: the content stream's tensor at step 3."""
-        return self.get(*key)
+    def __getitem__(self, key: str | tuple[str, int | None]) -> Tensor:
+        """``trace["probabilities", 3]``: the content stream's tensor at step 3.
+
+        ``trace["embedding"]``: that of a site before the first step.
+        """
+        return self.get(key) if isinstance(key, str) else self.get(*key)
 
     def recorded_steps(self, site: str, stream: str = "content") -> list[int]:
         """The steps for which a site was recorded, ascending."""

@@ -14,6 +14,9 @@ import pytest
 import yaml
 from packaging.requirements import Requirement
 
+import core_models as cm
+from core_models.prediction.passes import KINDS
+
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("app", "core_models", "viz")
 SOURCES = [
@@ -107,6 +110,21 @@ def test_python_of_the_documents_runs(tmp_path):
         code.append(f"exec(compile({chr(10).join(blocks)!r}, '<{name}>', 'exec'), {{}})")
     done = python("-c", "\n".join(code), cwd=tmp_path)
     assert done.returncode == 0, done.stderr
+
+
+def test_the_first_example_is_true_of_every_model_that_fills_gaps(tmp_path):
+    text = (ROOT / "README.md").read_text("utf-8")
+    (block,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    names = [info.name for info in cm.models() if set(info.heads) & set(KINDS)]
+    assert len(names) >= 10
+    code = [
+        f"print({name!r}); exec({block.replace('bert-mini', name, 1)!r}, {{}})" for name in names
+    ]
+    done = python("-c", "\n".join(code), cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    said = {name: done.stdout.split(f"{name}\n", 1)[1].splitlines()[0] for name in names}
+    knowing = {name for name, line in said.items() if "paris" in line.lower()}
+    assert knowing == {name for name in names if "chinese" not in name}, said
 
 
 def test_readme_header_fits_the_repository():

@@ -6,6 +6,7 @@ Fill gaps, alone or together, look at them layer by layer and score sentences an
 (replaced-token, next-sentence and sentence-order heads), forge tokens (generators).
 """
 
+from core_models.prediction.embed import embed
 from core_models.prediction.fill import fill, fill_many
 from core_models.prediction.forge import forge
 from core_models.prediction.joint import fill_jointly, score_filling, score_words
@@ -57,6 +58,7 @@ __all__ = [
     "Watched",
     "WordScore",
     "detect",
+    "embed",
     "fill",
     "fill_jointly",
     "fill_many",

@@ -8,9 +8,11 @@ step, a load or a cast makes them stale.
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
@@ -35,6 +37,8 @@ class _Entry:
     basis: Tensor | None
     parameters: tuple[Tensor, ...]
     states: tuple[tuple[int, int], ...]
+    samples: tuple[NDArray[Any], ...]
+    seen: tuple[bytes, ...]
     results: tuple[Tensor, ...]
 
 
@@ -42,9 +46,9 @@ class Cache:
     """One remembered result.
 
     Readers and writers of several threads may meet: the entry is one object, replaced whole. A step
-    of any optimizer makes it stale: fused ones write without the version counter. What it cannot
-    see is an in-place write through ``parameter.data``, which hides from that counter too; write
-    under ``torch.no_grad()`` instead, or call :meth:`clear`.
+    of any optimizer makes it stale: fused ones write without the version counter. So does an
+    in-place write through ``parameter.data``, which hides from that counter too: a sample of every
+    parameter's values is compared.
     """
 
     def __init__(self) -> None:
@@ -74,11 +78,14 @@ class Cache:
             and entry.basis is basis
             and entry.states == states
             and all(a is b for a, b in zip(entry.parameters, parameters, strict=True))
+            and all(a.tobytes() == b for a, b in zip(entry.samples, entry.seen, strict=True))
         ):
             return entry.results
         results = compute()
         if all(isinstance(p, nn.Parameter) and not p.is_inference() for p in parameters):
-            self._entry = _Entry(key, basis, tuple(parameters), states, results)
+            samples = tuple(_sample(p) for p in parameters)
+            seen = tuple(sample.tobytes() for sample in samples)
+            self._entry = _Entry(key, basis, tuple(parameters), states, samples, seen, results)
         return results
 
     def clear(self) -> None:
@@ -105,8 +112,23 @@ def casting(device: torch.device) -> bool:
     return torch.amp.is_autocast_available(kind) and torch.is_autocast_enabled(kind)
 
 
+_SAMPLED = 64
+"""Values of a parameter that are looked at, evenly spread; an average moves all of them."""
+_INTEGERS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+
+
 def _state(parameter: Tensor) -> tuple[int, int]:
     """What changes when a parameter is written to, or its storage is replaced (a cast, a move)."""
     if not isinstance(parameter, nn.Parameter) or parameter.is_inference():
         return -1, -1  # neither has a version counter of its own; such results are not kept
     return parameter._version, parameter.data_ptr()
+
+
+def _sample(parameter: Tensor) -> NDArray[Any]:
+    """Some values of a parameter where they lie in memory; of a GPU's none, as it would wait."""
+    values = parameter.detach()
+    if values.device.type != "cpu" or not values.is_contiguous():
+        return np.empty(0)
+    flat = values.view(-1)[:: max(1, values.numel() // _SAMPLED)]
+    found: NDArray[Any] = flat.view(_INTEGERS[flat.element_size()]).numpy()
+    return found
