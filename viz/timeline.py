@@ -1,96 +1,192 @@
-"""A text masked epoch by epoch, as a self-contained SVG; how contexts grow in number."""
+"""A text masked epoch by epoch, how its contexts grow in number, and how documents are cut."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import plotly.graph_objects as go
 
-from viz.figure import finish, series
-from viz.svg import INK, LETTER, MONO, SOFT, Wording, clean, document, text_width, write
+from viz.figure import colour, finish, plain, series
+from viz.svg import Wording, shorten
 
-CELL, MARGIN, LEFT = 22, 16, 44
-GAP, WIDEST = 28, 1500
-EMPTY = "#f0eee9"
-FILLS = {"M": "#fdeadd", "R": "#f7e7f0", "K": "#e2eef7"}
-INKS = {"M": "#a23f05", "R": "#8a3468", "K": "#0b5a8c"}
+CASES = {"M": "hidden", "R": "random", "K": "kept"}
+"""Colour of a piece by what the model sees in its place: [MASK], another piece, itself."""
+SEEN_BEFORE = 0.4
+"""Opacity of a mask that comes again."""
+MOST_LETTERS = 11
+"""Of a piece above its column."""
+UPRIGHT = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7ff]")
+"""Characters that would stand on their side in a turned heading."""
 
-Panel = tuple[str, Sequence[str]]
-"""A heading and the epochs below it: a letter per piece, "." for pieces that are not chosen."""
+
+@dataclass(frozen=True, kw_only=True)
+class Visit:
+    """One epoch's mask."""
+
+    draw: int
+    """Which mask it is, from 0: the same number is the same mask."""
+    marks: Sequence[str]
+    """For each piece a letter of ``CASES``, or "" where it is not chosen; more may follow."""
+    seen: Sequence[str]
+    """For each piece what the model sees."""
 
 
-def timeline_svg(
-    panels: Sequence[Panel],
-    names: Sequence[str],
+def masks(
+    visits: Sequence[Visit],
+    pieces: Sequence[str],
     *,
     title: str,
-    legend: Sequence[tuple[str, str]] = (),
-) -> str:
-    """Draw a row per epoch; M is [MASK], R a random piece, K a piece that is kept.
+    asked: Sequence[int],
+    contexts: Sequence[int],
+) -> go.Figure:
+    """A row per epoch, a column per piece; a mask that comes again is pale.
 
     Args:
-        panels: stand side by side while they fit, else below each other.
-        names: the pieces; texts may hold anything, they are escaped.
-        title: the line above the picture.
-        legend: letters and what they mean.
-
-    Returns:
-        An SVG document.
+        visits: One for each epoch.
+        pieces: Those that may be hidden; texts may hold anything.
+        title: How the masks were drawn.
+        asked: In how many epochs each piece is predicted; stands below it.
+        contexts: In how many different inputs; below that.
 
     Raises:
-        ValueError: when there is no epoch, or one has not a letter per piece.
+        ValueError: There is no epoch, or one has not a mark per piece.
     """
-    rows = [epoch for _, epochs in panels for epoch in epochs]
-    bare = not panels or any(not epochs for _, epochs in panels)
-    if bare or any(len(epoch) != len(names) for epoch in rows):
-        raise ValueError("every epoch needs one letter per piece, and there must be an epoch")
-    head = max(text_width(name) for name in names) + 12
-    wide = max(LEFT + CELL * len(names), *(LETTER * len(text) for text, _ in panels))
-    tall = 26 + head + CELL * max(len(epochs) for _, epochs in panels)
-    beside = len(panels) * (wide + GAP) <= WIDEST
-    parts = [write(MARGIN, 26, title, size=15)]
-    for n, (letter, text) in enumerate(legend):
-        parts += [_cell(MARGIN, 38 + 24 * n, letter), write(MARGIN + 30, 54 + 24 * n, text)]
-    top = 44 + 24 * len(legend)
-    for n, panel in enumerate(panels):
-        x, y = (n * (wide + GAP), 0.0) if beside else (0.0, n * (tall + GAP))
-        parts += _panel(panel, names, MARGIN + x, top + y, head)
-    across, down = (len(panels), 1) if beside else (1, len(panels))
-    width = max(460, round(2 * MARGIN + across * wide + (across - 1) * GAP))
-    height = round(top + down * tall + (down - 1) * GAP + MARGIN)
-    return document(width, height, title, parts)
-
-
-def _panel(panel: Panel, names: Sequence[str], left: float, top: float, head: float) -> list[str]:
-    text, epochs = panel
-    parts = [write(left, top + 16, text, bold=True)]
-    top += 26 + head
-    for n, name in enumerate(names):
-        x, y = left + LEFT + CELL * n + 15, top - 6
-        parts.append(
-            f'<text x="{x:.1f}" y="{y:.1f}" transform="rotate(-90 {x:.1f} {y:.1f})" '
-            f'font-family="{MONO}" font-size="13" fill="{INK}">{clean(name)}</text>'
+    if not visits or any(len(visit.marks) != len(pieces) for visit in visits):
+        raise ValueError("every epoch needs one mark per piece, and there must be an epoch")
+    figure = go.Figure()
+    first = {visit.draw: n for n, visit in reversed(list(enumerate(visits)))}
+    again = [first[visit.draw] != n for n, visit in enumerate(visits)]
+    for repeated in (False, True):
+        _cells(
+            figure,
+            [None if was != repeated else v for v, was in zip(visits, again, strict=True)],
+            pieces,
         )
-    for row, epoch in enumerate(epochs):
-        y = top + CELL * row
-        parts.append(
-            f'<text x="{left + LEFT - 8:.1f}" y="{y + 15:.1f}" text-anchor="end" '
-            f'font-family="{MONO}" font-size="12" fill="{SOFT}">{row + 1}</text>'
-        )
-        parts += [_cell(left + LEFT + CELL * n, y, case) for n, case in enumerate(epoch)]
-    return parts
-
-
-def _cell(x: float, y: float, case: str) -> str:
-    box = (
-        f'<rect x="{x + 1:.1f}" y="{y + 1:.1f}" width="{CELL - 2}" height="{CELL - 2}" '
-        f'rx="3" fill="{FILLS.get(case, EMPTY)}"/>'
+    letters = [mark[0] for visit in visits for mark in visit.marks if mark]
+    counts = [letters.count(letter) for letter in CASES]
+    shares = [(n, len(letters), round(100 * n / (len(letters) or 1))) for n in counts]
+    names = (
+        Wording("[MASK]: {0} of {1} ({2} %)", *shares[0]),
+        Wording("another piece: {0} of {1} ({2} %)", *shares[1]),
+        Wording("kept: {0} of {1} ({2} %)", *shares[2]),
     )
-    if case not in INKS:
-        return box
-    return (
-        f'{box}<text x="{x + CELL / 2:.1f}" y="{y + 15:.1f}" text-anchor="middle" '
-        f'font-family="{MONO}" font-size="12" fill="{INKS[case]}">{case}</text>'
+    for tone, name in zip(CASES.values(), names, strict=True):
+        marker = {"symbol": "square", "size": 12, "color": colour(tone)}
+        figure.add_scatter(x=[None], y=[None], mode="markers", marker=marker, name=name)
+    # An axis of its own for what stands below the columns.
+    figure.add_scatter(x=[0], y=[1], xaxis="x2", mode="none", hoverinfo="skip", showlegend=False)
+    tall = 20 if len(visits) <= 20 else 13
+    heads = [shorten(piece, lambda text: len(text) <= MOST_LETTERS) for piece in pieces]
+    turned = [not UPRIGHT.search(name) for name in heads]
+    head = 12 + max(7 * len(n) if turn else 18 for n, turn in zip(heads, turned, strict=True))
+    below = [f"{a}<br>{c}" for a, c in zip(asked, contexts, strict=True)]
+    finish(
+        figure,
+        title,
+        alt=Wording(
+            "{0}: {1} epochs of {2} pieces, {3} different masks",
+            title,
+            len(visits),
+            len(pieces),
+            len(first),
+        ),
+        columns=[
+            Wording("Epoch"),
+            Wording("Mask"),
+            Wording("Place"),
+            Wording("Piece"),
+            Wording("Case"),
+            Wording("What the model sees"),
+        ],
+        rows=[
+            [epoch, visit.draw + 1, place, piece, mark, seen]
+            for epoch, visit in enumerate(visits, 1)
+            for place, (piece, mark, seen) in enumerate(
+                zip(pieces, visit.marks, visit.seen, strict=True), 1
+            )
+            if mark
+        ],
+        height=30 + head + tall * len(visits) + 120,
+        revision=f"{title} {len(visits)} {list(pieces)}",
+    )
+    axis = {"showgrid": False, "zeroline": False, "tickmode": "array", "ticks": ""}
+    places = list(range(len(pieces)))
+    figure.update_layout(
+        margin={"t": 30 + head, "b": 120, "l": 8, "r": 4},
+        legend={"y": 0, "yref": "container"},
+        annotations=[
+            {
+                "x": place,
+                "y": 1,
+                "yref": "paper",
+                "yanchor": "bottom",
+                "text": plain(name),
+                "textangle": -90 if turn else 0,
+                "showarrow": False,
+            }
+            for place, (name, turn) in enumerate(zip(heads, turned, strict=True))
+        ],
+        xaxis={**axis, "showticklabels": False, "range": [-0.5, len(pieces) - 0.5]},
+        xaxis2={
+            **axis,
+            "overlaying": "x",
+            "matches": "x",
+            "side": "bottom",
+            "tickvals": places,
+            "ticktext": below,
+            "tickangle": 0,
+            "tickfont": {"size": 10 if len(pieces) < 24 else 8},
+            "title": {"text": Wording("asked, and in how many contexts")},
+        },
+        yaxis={
+            **axis,
+            "autorange": "reversed",
+            "tickvals": list(range(1, len(visits) + 1)),
+            "ticktext": [
+                f"{n} = {first[visit.draw] + 1}" if was else str(n)
+                for n, (visit, was) in enumerate(zip(visits, again, strict=True), 1)
+            ],
+            "tickfont": {"size": 11 if tall == 20 else 9},
+        },
+    )
+    return figure
+
+
+def _cells(figure: go.Figure, visits: Sequence[Visit | None], pieces: Sequence[str]) -> None:
+    """The rows of some epochs; None for the others."""
+    shown = [visit for visit in visits if visit]
+    if not shown:
+        return
+    tones = [colour("heat_0"), *map(colour, CASES.values())]
+    steps = [(step / 4, tone) for n, tone in enumerate(tones) for step in (n, n + 1)]
+    order = ["", *CASES]
+    empty = [None] * len(pieces)
+    figure.add_heatmap(
+        z=[[order.index(mark[:1]) for mark in visit.marks] if visit else empty for visit in visits],
+        y=list(range(1, len(visits) + 1)),
+        zmin=-0.5,
+        zmax=3.5,
+        colorscale=steps,
+        showscale=False,
+        xgap=2,
+        ygap=2,
+        text=[list(visit.marks) if visit else [""] * len(pieces) for visit in visits],
+        texttemplate="%{text}",
+        textfont={} if visits[0] else {"color": colour("ink")},
+        customdata=[
+            [
+                plain(f"{piece} → {seen}" if mark else piece)
+                for piece, mark, seen in zip(pieces, visit.marks, visit.seen, strict=True)
+            ]
+            if visit
+            else empty
+            for visit in visits
+        ],
+        hovertemplate="%{y} · %{customdata}<extra></extra>",
+        hoverongaps=False,
+        opacity=1 if visits[0] else SEEN_BEFORE,
     )
 
 
@@ -130,4 +226,94 @@ def growth(contexts: Mapping[str, Sequence[float]]) -> go.Figure:
         height=300,
         x=Wording("Epoch"),
         y=Wording("Contexts per piece, mean"),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """Pieces on end of one document."""
+
+    document: int
+    """From 0."""
+    pieces: int
+    text: str
+    second: bool = False
+    """Whether it is the second text of a pair."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Input:
+    """One example of a format."""
+
+    said: str
+    """What stands behind its bar."""
+    runs: Sequence[Run] = field(default_factory=tuple)
+
+
+def cuts(inputs: Sequence[Input], *, length: int, title: str) -> go.Figure:
+    """A bar for each example, a block for each run of a document; the rest is padding.
+
+    Args:
+        inputs: The first examples, from top to bottom.
+        length: Most pieces of one.
+        title: The format.
+    """
+    figure = go.Figure()
+    placed = [
+        (number, sum(run.pieces for run in each.runs[:at]), run)
+        for number, each in enumerate(inputs, 1)
+        for at, run in enumerate(each.runs)
+    ]
+    for document in sorted({run.document for _, _, run in placed}):
+        mine = [(n, start, run) for n, start, run in placed if run.document == document]
+        figure.add_bar(
+            x=[run.pieces for _, _, run in mine],
+            y=[number for number, _, _ in mine],
+            base=[start for _, start, _ in mine],
+            orientation="h",
+            name=Wording("document {0}", document + 1),
+            text=[str(document + 1)] * len(mine),
+            width=0.8,
+            textposition="inside",
+            insidetextanchor="start",
+            marker={
+                "color": series(document),
+                "line": {"color": colour("paper"), "width": 2},
+                "pattern": {
+                    "shape": ["/" if run.second else "" for _, _, run in mine],
+                    "fillmode": "overlay",
+                    "fgopacity": 0.35,
+                },
+            },
+            customdata=[plain(run.text) for _, _, run in mine],
+            hovertemplate="%{fullData.name} · %{x}<br>%{customdata}<extra></extra>",
+            showlegend=False,
+        )
+    figure.update_layout(barmode="overlay")
+    figure.update_xaxes(range=[0, length])
+    figure.update_yaxes(
+        autorange="reversed",
+        side="right",
+        showgrid=False,
+        tickmode="array",
+        tickvals=list(range(1, len(inputs) + 1)),
+        ticktext=[each.said for each in inputs],
+    )
+    return finish(
+        figure,
+        title,
+        alt=Wording("{0}: the first {1} examples", title, len(inputs)),
+        columns=[
+            Wording("Example"),
+            Wording("Document"),
+            Wording("From piece"),
+            Wording("Pieces"),
+            Wording("Text"),
+        ],
+        rows=[
+            [number, run.document + 1, start, run.pieces, run.text] for number, start, run in placed
+        ],
+        height=90 + 26 * len(inputs),
+        revision=f"{title} {length}",
+        x=Wording("Pieces"),
     )

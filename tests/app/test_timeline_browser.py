@@ -1,148 +1,211 @@
-"""The Timeline tab in Chromium: rows against the core, regimes, files, narrow and dark."""
+"""The Timeline lab in Chromium: masks against the core, regimes, presets, files, links."""
 
 import csv
 import json
+import re
 from urllib.parse import quote
 
 import pytest
+from playwright.sync_api import expect
 
 from app.labs.timeline import answers as timeline
-from tests.app.one_page import lab
+from app.serving import locales
+from tests.app.one_page import renewed
 
-ROOT = ".view-timeline"
-SETTLED = """() => {
-  const view = document.querySelector('.view-timeline').dataset;
-  return view.state === 'ready' && view.rev === view.asked;
-}"""
-START = """() => {
-  const find = (selector) => document.querySelector(`.view-timeline ${selector}`);
-  const seed = find('#tl-seed');
-  seed.value = 1;
-  seed.dispatchEvent(new Event('change'));
-  find('button[data-kind=uniform]').click();
-  find('button[data-regime=all]').click();
-}"""
 TEXT = "The capital of France is Paris."
 LINK = f"#text={quote(TEXT)}&model=bert-mini&tab=timeline"
+NAMES = {"static": "Static", "copies": "Copies", "dynamic": "Dynamic"}
+SETTING = {"kind": "uniform", "epochs": 20, "copies": 10, "seed": 1}
+MARKS = """regime => { const plot = document.querySelector(`#timeline-${regime} .js-plotly-plot`);
+  const maps = (plot?.data ?? []).filter(({ type }) => type === 'heatmap');
+  return (maps[0]?.z ?? []).map((_, row) => maps.map(({ z, text }) => (
+    z[row][0] === null ? '' : text[row].map((mark) => mark || '.').join(''))).join(''));
+}"""
 
 
-class Tab:
-    """The Timeline tab of a page."""
+class Lab:
+    """The Timeline lab of a page."""
 
-    def __init__(self, cloze):
+    def __init__(self, cloze, words=None):
         self.cloze = cloze
         self.page = cloze.page
-        cloze.write(TEXT)
+        self.words = words or {}
+        self.page.wait_for_function("!!Cloze.openTab")
         self.page.evaluate("Cloze.openTab('Timeline')")
-        self.page.wait_for_selector(f'{ROOT}[data-state="ready"]')
+        self.panel = self.page.get_by_role("tabpanel").filter(
+            has=self.page.get_by_role("heading", name=self.named("What is hidden, epoch by epoch?"))
+        )
 
-    def settle(self):
-        self.page.wait_for_function(SETTLED)
+    def named(self, key):
+        return self.words.get(key, key)
 
-    def cases(self, regime):
-        rows = self.page.locator(f'{ROOT} [data-regime="{regime}"] tbody tr')
-        return rows.evaluate_all("rows => rows.map(row => row.dataset.cases)")
+    def picture(self, regime):
+        """A regime's picture, by what is read out of it."""
+        said = re.compile(f"^{self.named(NAMES[regime])}[:：]")
+        return self.panel.get_by_role("group", name=said)
+
+    def shows(self, model, regime, text=TEXT, **values):
+        """Wait until a picture shows the draws of the core."""
+        setting = timeline.Setting(**{**SETTING, **values})
+        found = timeline.describe(model.tokenizer, text, setting)
+        wanted = [
+            "".join(mark or "." for mark in visit.marks)
+            for visit in found.regimes[regime]["visits"]
+        ]
+        self.page.wait_for_function(
+            f"([regime, wanted]) => String(({MARKS})(regime)) === wanted",
+            arg=[regime, ",".join(wanted)],
+            timeout=20_000,
+        )
+        return wanted
+
+    def choose(self, name):
+        self.panel.get_by_role("radio", name=self.named(name), exact=True).check()
+
+    def mask(self, name):
+        self.panel.get_by_role("combobox", name=self.named("Masking")).click()
+        self.page.get_by_role("option", name=self.named(name)).click()
+
+    def unfold(self, name):
+        fold = self.panel.get_by_role("button", name=self.named(name))
+        if not fold.evaluate("each => each.classList.contains('open')"):
+            fold.click()
+
+    def number(self, name):
+        return self.panel.get_by_role("spinbutton", name=re.compile(self.named(name))).first
 
 
 @pytest.fixture
-def tab(module_page):
+def lab(module_page, model):
     """One page for most of these tests, with the setting that it opens with."""
-    yield from lab(module_page, Tab, TEXT, START)
+    (cloze,) = (each for each in renewed(module_page))
+    lab = Lab(cloze)
+    lab.unfold("Regime, copies and seed")
+    lab.choose("SpanBERT's spans")
+    expect(lab.picture("static")).to_be_hidden()
+    lab.choose("Side by side")
+    lab.number("Copies").fill("10")
+    lab.number("Seed").fill("1")
+    lab.mask("Pieces (BERT, RoBERTa)")
+    lab.shows(model, "static")
+    yield lab
+    assert cloze.problems == []
 
 
-def wanted(model, regime, **values):
-    values = {"kind": "uniform", "epochs": 20, "copies": 10, "seed": 1, **values}
-    found = timeline.describe(model.tokenizer, TEXT, timeline.Setting(**values))
-    return [found["draws"][n]["cases"] for n in found["regimes"][regime]["visits"]]
-
-
-def test_rows_are_the_draws_of_every_regime(tab, model):
+def test_rows_are_the_draws_of_every_regime(lab, model):
     for regime in timeline.REGIMES:
-        assert tab.cases(regime) == wanted(model, regime)
-        kept = "".join(tab.cases(regime)).count("K")
-        counted = tab.page.inner_text(f'{ROOT} [data-regime="{regime}"] .tl-legend')
-        assert f"kept: {kept} of " in counted
-    tab.page.click(f'{ROOT} button[data-kind="whole_word"]')
-    tab.settle()
-    tab.page.click("#tl-next")
-    tab.settle()
+        kept = "".join(lab.shows(model, regime)).count("K")
+        expect(lab.picture(regime).get_by_text(f"kept: {kept} of ")).to_be_visible()
+    lab.mask("Whole words (BERT)")
+    lab.panel.get_by_role("button", name="Next seed").click()
     for regime in timeline.REGIMES:
-        assert tab.cases(regime) == wanted(model, regime, kind="whole_word", seed=2)
-    cell = tab.page.locator(f"{ROOT} .tl-grid td.case-M").first
-    assert cell.inner_text() == "M"
-    # Headings are turned, but for Chinese characters, which would stand on their heads.
-    tab.cloze.write("Hello 天 .")
-    tab.settle()
-    turned = tab.page.locator(f"{ROOT} [data-regime=static] thead span").evaluate_all(
-        "all => all.map(e => [e.textContent, getComputedStyle(e).transform !== 'none'])"
-    )
-    assert ["天", False] in turned
-    assert [".", True] in turned
+        lab.shows(model, regime, kind="whole_word", seed=2)
+    lab.panel.get_by_role("slider", name=re.compile("Epochs")).focus()
+    lab.page.keyboard.press("ArrowRight")
+    lab.shows(model, "dynamic", kind="whole_word", seed=2, epochs=21)
 
 
-def test_span_lengths_and_formats_are_drawn(tab):
-    lengths = tab.page.get_by_role("group", name="Shares of spans by their length")
-    assert not lengths.is_visible()
-    tab.page.click(f'{ROOT} button[data-kind="span"]')
-    tab.settle()
+def test_a_regime_alone_and_what_changed_while_the_others_were_away(lab, model):
+    lab.choose("Static")
+    for regime in ("copies", "dynamic"):
+        expect(lab.picture(regime)).to_be_hidden()
+    assert len(set(lab.shows(model, "static"))) == 1
+    lab.number("Epochs").fill("7")
+    lab.shows(model, "static", epochs=7)
+    lab.choose("Side by side")
+    for regime in timeline.REGIMES:
+        expect(lab.picture(regime)).to_be_visible()
+        lab.shows(model, regime, epochs=7)
+
+
+def test_presets_set_the_controls_and_are_left_with_them(lab, model):
+    lab.choose("BERT: ten copies, 40 epochs")
+    lab.shows(model, "copies", epochs=40)
+    expect(lab.number("Epochs")).to_have_value("40")
+    expect(lab.panel.get_by_role("radio", name="Copies", exact=True)).to_be_checked()
+    expect(lab.picture("dynamic")).to_be_hidden()
+    lab.choose("Dynamic")
+    expect(lab.panel.get_by_role("radio", name="RoBERTa: afresh")).to_be_checked()
+    lab.number("Epochs").fill("12")
+    lab.shows(model, "dynamic", epochs=12)
+    expect(lab.panel.get_by_role("radio", name="RoBERTa: afresh")).not_to_be_checked()
+
+
+def test_span_lengths_and_formats_are_drawn(lab):
+    lab.unfold("How long are the spans?")
+    lengths = lab.panel.get_by_role("group", name="Shares of spans by their length")
+    expect(lengths).to_be_hidden()
+    expect(lab.panel.get_by_text("This masking has no law of lengths")).to_be_visible()
+    lab.mask("Spans (SpanBERT)")
     lengths.wait_for()
-    words, published, *_ = zip(
-        *tab.cloze.numbers(f"{ROOT} .card:has(.js-plotly-plot[aria-label^=Shares])"), strict=True
-    )
+    words, published, *_ = zip(*lab.cloze.numbers("#timeline-lengths"), strict=True)
     assert words == (*map(str, range(1, 11)), "longer", "mean")
     assert published[0] == pytest.approx(0.2241, abs=1e-4)
-    assert tab.page.locator(f"{ROOT} .tl-format").count() == 4
-    documents = tab.page.locator('.tl-format[data-format="doc_sentences"] .tl-strip').evaluate_all(
-        "all => all.map(s => new Set([...s.children].map(run => run.dataset.document)).size)"
-    )
-    assert set(documents) == {1}
+    lab.unfold("Four ways to cut documents")
+    expect(lab.panel.get_by_role("row", name=re.compile("^SEGMENT-PAIR"))).to_be_visible()
+    rows = lab.cloze.numbers("#timeline-doc_sentences")
+    assert len({number for number, *_ in rows}) == len({tuple(row[:2]) for row in rows})
 
 
-def test_a_regime_alone_and_the_file(tab):
-    tab.page.click(f'{ROOT} button[data-regime="static"]')
-    assert tab.page.locator(f"{ROOT} .tl-grid").count() == 1
-    assert len(set(tab.cases("static"))) == 1
-    letters = "".join(tab.cases("static"))
-    total = sum(letters.count(letter) for letter in "MRK")
-    legend = tab.page.locator(f"{ROOT} .tl-legend:visible").inner_text()
-    assert f"[MASK]: {letters.count('M')} of {total} " in legend
-    with tab.page.expect_download() as download:
-        tab.page.click(f'{ROOT} [data-save="csv"]')
-    with download.value.path().open(encoding="utf-8") as file:
-        assert {row["regime"] for row in csv.DictReader(file)} == set(timeline.REGIMES)
+def test_files_are_plotlys_and_the_tables(lab):
+    figure = lab.page.locator("#timeline-static")
+    figure.get_by_text("The numbers").click()
+    with lab.page.expect_download() as download:
+        figure.get_by_role("button", name="Save as CSV").click()
+    with download.value.path().open(encoding="utf-8-sig") as file:
+        found = list(csv.DictReader(file))
+    assert {row["Epoch"] for row in found} == {str(n) for n in range(1, 21)}
+    assert {row["Mask"] for row in found} == {"1"}
+    figure.get_by_text("The numbers").click()
+    lab.picture("static").hover()
+    with lab.page.expect_download() as download:
+        figure.locator("[data-title='Save as SVG']").click()
+    assert "asked, and in how many contexts" in download.value.path().read_text("utf-8")
 
 
-def test_an_empty_text_is_explained_and_the_next_one_works(tab):
-    tab.cloze.write("   ")
-    tab.page.wait_for_selector(f'{ROOT}[data-state="error"]')
-    assert tab.page.locator(f"{ROOT} > .tl > .problem").is_visible()
-    tab.cloze.write("<img src=x onerror=alert(1)> ${alert(2)} {{value}}")
-    tab.settle()
-    assert tab.page.locator(f"{ROOT} img").count() == 0
+def test_an_empty_text_is_explained_and_the_next_one_works(lab, model):
+    lab.cloze.write("   ")
+    problem = lab.panel.get_by_text("There is no text yet")
+    expect(problem).to_be_visible()
+    expect(lab.picture("static")).to_be_hidden()
+    text = "<img src=x onerror=alert(1)> ${alert(2)} {{value}}"
+    lab.cloze.write(text)
+    expect(problem).to_be_hidden()
+    lab.shows(model, "dynamic", text)
+    assert lab.panel.locator("img").count() == 0
 
 
-def test_a_link_restores_the_setting_in_chinese_and_saves_a_picture(visit):
-    state = json.dumps({"kind": "span", "epochs": 7, "copies": 3, "seed": 5, "regime": "copies"})
-    page = visit(link=f"?lang=zh{LINK}&lab-timeline={quote(state)}").page
-    page.wait_for_selector(f'{ROOT}[data-state="ready"][data-cut]')
-    assert page.locator(f"{ROOT} .tl-grid").count() == 1
-    assert page.locator(f"{ROOT} .tl-grid tbody tr").count() == 7
-    assert page.locator(f'{ROOT} [data-kind="span"]').get_attribute("aria-pressed") == "true"
-    with page.expect_download() as download:
-        page.click(f'{ROOT} [data-save="png"]')
-    assert download.value.path().read_bytes()[:4] == b"\x89PNG"
-    page.click(f'{ROOT} button[data-kind="uniform"]')
-    page.click(f'{ROOT} button[data-regime="all"]')
-    page.wait_for_function(SETTLED)
-    assert "一轮又一轮" in page.inner_text(f"{ROOT} h2")
-    assert [text for text in page.evaluate("[...ClozeLanguage.missing]") if text.isascii()] == []
+def test_an_old_link_restores_the_setting_in_chinese(visit, model):
+    state = {"kind": "span", "epochs": 7, "copies": 3, "seed": 5, "length": 64, "regime": "copies"}
+    words = locales.catalogue("zh")
+    lab = Lab(visit(link=f"?lang=zh{LINK}&lab-timeline={quote(json.dumps(state))}"), words)
+    lab.shows(model, "copies", kind="span", epochs=7, copies=3, seed=5)
+    expect(lab.picture("static")).to_be_hidden()
+    lab.unfold("Regime, copies and seed")
+    expect(lab.panel.get_by_role("radio", name=words["Copies"], exact=True)).to_be_checked()
+    for fold in (
+        "How many contexts does a piece get?",
+        "How long are the spans?",
+        "Four ways to cut documents",
+        "What this shows",
+    ):
+        lab.unfold(fold)
+    expect(lab.panel.get_by_role("spinbutton", name="样本最大长度")).to_have_value("64")
+    lab.cloze.numbers("#timeline-doc_sentences")
+    lab.choose("Side by side")
+    expect(lab.picture("dynamic")).to_be_visible()
+    lab.page.wait_for_function("() => !Cloze.kept('timeline')?.regime")
+    kept = lab.page.evaluate("Cloze.kept('timeline')")
+    assert kept == {name: value for name, value in state.items() if name != "regime"}
+    missing = lab.page.evaluate("[...ClozeLanguage.missing]")
+    assert [text for text in missing if text.isascii()] == []
 
 
-def test_a_strange_link_is_read_and_nothing_sticks_out_narrow_and_dark(visit):
+def test_a_strange_link_is_read_and_nothing_sticks_out_narrow_and_dark(visit, model):
     strange = json.dumps({"kind": ["x"], "epochs": 1e9, "seed": "1", "regime": "toString"})
-    cloze = visit(width=390, dark=True, link=f"{LINK}&lab-timeline={quote(strange)}")
-    cloze.page.wait_for_selector(f'{ROOT}[data-state="ready"]')
-    assert cloze.page.locator(f"{ROOT} .tl-grid").first.locator("tbody tr").count() == 20
-    cloze.write("word " * 100)
-    cloze.page.wait_for_function(SETTLED)
-    assert cloze.overflow() <= 0
+    lab = Lab(visit(width=390, dark=True, link=f"{LINK}&lab-timeline={quote(strange)}"))
+    lab.shows(model, "static")
+    text = "word " * 100
+    lab.cloze.write(text)
+    lab.shows(model, "static", text.strip())
+    assert lab.cloze.overflow() <= 0

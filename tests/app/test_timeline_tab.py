@@ -1,38 +1,48 @@
-"""The Timeline tab without a browser: draws, contexts, lengths and formats against the core."""
+"""The Timeline lab without a browser: draws, contexts, lengths and formats against the core."""
 
-import asyncio
-import csv
-import io
 import itertools
 import random
-from collections import Counter
-from functools import partial
-from xml.etree import ElementTree
 
+import gradio as gr
 import pytest
 import torch
 
 from app.labs.timeline import answers as timeline
-from app.labs.timeline import formats as timeline_formats
+from app.labs.timeline import formats as cutting
 from app.labs.timeline import lab as tab
-from app.parts.views import answered
-from core_models import masking, span_masking
+from core_models import InputError, masking, span_masking
 from core_models.data import documents
 from core_models.data.corpus import Corpus
 from core_models.data.formats import examples
 from core_models.data.layout import Layout
 from core_models.masking import generator_for
 from core_models.masking_electra import with_replacement
-from viz.timeline import timeline_svg
+from viz.figure import payload
 
 TEXT = "The capital of France is Paris , and its unbelievable museums are there ."
+SETTING = {"kind": "uniform", "epochs": 20, "copies": 10, "seed": 1}
+PICTURES = tuple(name for regime in tab.REGIMES for name in (regime, f"{regime} said"))
+SHOWN = (*PICTURES, "said", "note", "regimes", "growth", "pieces", "lengths said", "lengths")
+SHOWN += ("code",)
 
 
-def ask(session, answer=tab.show, **values):
-    question = {"rev": 7, "text": TEXT, "model": "bert-mini", **values}
-    found = asyncio.run(answered(partial(answer, session), question))
-    assert found["rev"] == 7
-    return found
+def describe(model, text=TEXT, **values):
+    return timeline.describe(model.tokenizer, text, timeline.Setting(**{**SETTING, **values}))
+
+
+def ask(session, *, text=TEXT, model="bert-mini", **values):
+    """The answers by name."""
+    question = {**SETTING, "sentence": {"text": text, "model": model}, **values}
+    return dict(zip(SHOWN, tab.show(session, question), strict=True))
+
+
+def cut(session, **values):
+    question = {"model": {"model": "bert-mini"}, "length": 96, "seed": 1, **values}
+    return tab.show_formats(session, question)
+
+
+def rows(figure):
+    return figure.layout.meta["rows"]
 
 
 def calls(model):
@@ -59,30 +69,32 @@ def calls(model):
 
 
 @pytest.mark.parametrize("kind", timeline.KINDS)
-def test_every_draw_is_that_of_the_core(session, model, kind):
-    answer = ask(session, kind=kind, epochs=9, seed=5)
+def test_every_draw_is_that_of_the_core(model, kind):
+    found = describe(model, kind=kind, epochs=9, seed=5)
     encoding = model.tokenizer.encode(TEXT)
     ids = torch.tensor([encoding.ids])
     words = torch.tensor([[-1 if word is None else word for word in encoding.words]])
     length = torch.tensor([len(encoding)])
-    for n, shown in enumerate(answer["draws"]):
+    plain = [n for n, special in enumerate(encoding.special) if not special]
+    for n, visit in enumerate(found.regimes["dynamic"]["visits"]):
         source = [generator_for(5, n, 0)]
         masked = calls(model)[kind](ids, words >= 0, words, length, source)
-        letters = "".join(".MRK"[case] for case in masked.cases[0].tolist())
-        assert shown["cases"] == letters
-        for position, text in shown["random"].items():
-            assert text == model.tokenizer.display(int(masked.inputs[0, int(position)]))
-        assert len(shown["random"]) == letters.count("R")
-    for found in answer["regimes"].values():
-        total = Counter("".join(answer["draws"][n]["cases"] for n in found["visits"]))
-        assert found["cases"] == {case: total[case] for case in "MRK"}
+        cases, inputs = masked.cases[0].tolist(), masked.inputs[0].tolist()
+        assert visit.draw == n
+        assert [mark[:1] for mark in visit.marks] == [["", *"MRK"][cases[p]] for p in plain]
+        assert visit.seen == [model.tokenizer.display(inputs[p]) for p in plain]
+        if kind == "with_replacement":
+            times = masked.times[0].tolist()
+            drawn = [times[p] for p in plain if times[p] > 1]
+            assert [int(mark[1:]) for mark in visit.marks if mark[1:]] == drawn
 
 
-def test_regimes_visit_the_draws_they_should(session):
-    regimes = ask(session, epochs=7, copies=3)["regimes"]
-    assert regimes["static"]["visits"] == [0] * 7
-    assert regimes["copies"]["visits"] == [0, 1, 2, 0, 1, 2, 0]
-    assert regimes["dynamic"]["visits"] == list(range(7))
+def test_regimes_visit_the_draws_they_should(model):
+    regimes = describe(model, epochs=7, copies=3).regimes
+    draws = {name: [visit.draw for visit in each["visits"]] for name, each in regimes.items()}
+    assert draws["static"] == [0] * 7
+    assert draws["copies"] == [0, 1, 2, 0, 1, 2, 0]
+    assert draws["dynamic"] == list(range(7))
     assert regimes["static"]["inputs"] == 1
     assert regimes["copies"]["inputs"] <= 3 <= regimes["dynamic"]["inputs"]
 
@@ -103,24 +115,24 @@ def test_contexts_are_counted_by_hand():
     assert found["inputs"] == 3
 
 
-def test_copies_are_seen_four_times_in_forty_epochs(session):
-    answer = ask(session, epochs=40, copies=10)
-    assert set(Counter(answer["regimes"]["copies"]["visits"]).values()) == {4}
-    dynamic = answer["regimes"]["dynamic"]
-    assert sum(dynamic["contexts"]) >= sum(answer["regimes"]["copies"]["contexts"])
+def test_copies_are_seen_four_times_in_forty_epochs(session, model):
+    regimes = describe(model, epochs=40).regimes
+    assert sum(regimes["dynamic"]["contexts"]) >= sum(regimes["copies"]["contexts"])
+    for epochs, said in ((40, "is seen 4 times"), (25, "2 to 3 times"), (10, "no mask has come")):
+        assert said in ask(session, epochs=epochs)["copies said"]
 
 
-def test_seeds_replay(session):
-    assert ask(session, seed=2)["draws"] == ask(session, seed=2)["draws"]
-    assert ask(session, seed=2)["draws"] != ask(session, seed=3)["draws"]
+def test_seeds_replay(model):
+    assert describe(model, seed=2) == describe(model, seed=2)
+    assert describe(model, seed=2).regimes != describe(model, seed=3).regimes
 
 
 def test_published_lengths(session):
     def shares(kind):
         """Published, drawn and found shares, and the means, as the chart has them."""
-        figure = ask(session, kind=kind)["figures"]["lengths"]
-        bars = [[share / 100 for share in trace["y"]] for trace in figure["data"]]
-        return *bars, figure["layout"]["meta"]["rows"][-1][1:]
+        figure = ask(session, kind=kind)["lengths"]
+        bars = [[share / 100 for share in trace.y] for trace in figure.data]
+        return *bars, rows(figure)[-1][1:]
 
     *span, means = shares("span")
     wanted = [0.224, 0.179, 0.143, 0.115, 0.092, 0.073, 0.059, 0.047, 0.038, 0.030]
@@ -134,106 +146,136 @@ def test_published_lengths(session):
         assert sum(drawn) == pytest.approx(1)
         assert sum(found) == pytest.approx(1)
         assert len(found) == len(published) + 1
-    assert ask(session, kind="uniform")["figures"]["lengths"] is None
+    answer = ask(session, kind="uniform")
+    assert answer["lengths"] is None
+    assert answer["lengths said"].startswith("This masking has no law of lengths")
 
 
-def test_contexts_grow_as_the_chart_says(session):
-    answer = ask(session, epochs=5)
-    rows = answer["figures"]["growth"]["layout"]["meta"]["rows"]
-    assert [row[0] for row in rows] == [1, 2, 3, 4, 5]
-    for place, name in enumerate(answer["regimes"], 1):
-        assert [row[place] for row in rows] == answer["regimes"][name]["growth"]
+def test_contexts_grow_and_are_counted_as_is_said(session, model):
+    answer, regimes = ask(session, epochs=5), describe(model, epochs=5).regimes
+    assert [row[0] for row in rows(answer["growth"])] == [1, 2, 3, 4, 5]
+    for place, (name, seen) in enumerate(regimes.items()):
+        assert [row[place + 1] for row in rows(answer["growth"])] == seen["growth"]
+        table = answer["pieces"]["rows"]
+        assert [row[1 + 2 * place] for row in table] == seen["asked"]
+        assert [row[2 + 2 * place] for row in table] == seen["contexts"]
+        _, inputs, ever, asked, contexts = answer["regimes"]["rows"][place]
+        count = len(seen["asked"])
+        assert inputs == seen["inputs"]
+        assert ever == f"{sum(map(bool, seen['asked']))} of {count}"
+        assert asked[0] == pytest.approx(sum(seen["asked"]) / count)
+        assert contexts[0] == pytest.approx(seen["growth"][-1])
+        assert f"{contexts[0]:.1f} " in answer["said"].replace(name, " ")
 
 
-@pytest.mark.parametrize("name", timeline_formats.FORMATS)
-def test_formats_are_those_of_the_core(session, model, name):
-    answer = ask(session, tab.formats, length=64, seed=4)
-    shown = next(entry for entry in answer["formats"] if entry["name"] == name)
-    files = sorted(timeline_formats.PRIMER.glob("english-*.txt"))
-    texts = list(itertools.islice(documents.read(files), timeline_formats.DOCUMENTS))
+@pytest.mark.parametrize("name", cutting.FORMATS)
+def test_formats_are_those_of_the_core(model, name):
+    shown = cutting.formats(model.tokenizer, 64, 4)[name]
+    files = sorted(cutting.PRIMER.glob("english-*.txt"))
+    texts = list(itertools.islice(documents.read(files), cutting.DOCUMENTS))
     corpus = Corpus.encode(texts, model.tokenizer)
     found = list(examples(name, corpus, range(6), max_length=64, generator=random.Random(4)))
-    batch = timeline_formats.pack(Layout.of(model.tokenizer), corpus, found)
-    assert shown["examples"] == len(found)
-    assert [e["length"] for e in shown["shown"]] == batch.lengths.tolist()[:12]
-    assert [e["label"] if e["label"] is not None else -100 for e in shown["shown"]] == (
-        batch.pair_labels.tolist()[:12]
-    )
-    assert shown["mean"] == pytest.approx(float(batch.lengths.float().mean()))
-    assert shown["filled"] == pytest.approx(float(batch.lengths.sum()) / (64 * len(found)))
-    inside = [len({part["document"] for part in e["parts"]}) for e in shown["shown"]]
+    batch = cutting.pack(Layout.of(model.tokenizer), corpus, found)
+    assert shown.examples == len(found)
+    labels = {-100: "", 0: " next", 1: " random"}
+    assert [each.said for each in shown.shown] == [
+        f"{size}{labels[label]}"
+        for size, label in zip(
+            batch.lengths.tolist()[:12], batch.pair_labels.tolist()[:12], strict=True
+        )
+    ]
+    assert shown.mean == pytest.approx(float(batch.lengths.float().mean()))
+    assert shown.filled == pytest.approx(float(batch.lengths.sum()) / (64 * len(found)))
+    inside = [len({run.document for run in each.runs}) for each in shown.shown]
     if name == "doc_sentences":
         assert set(inside) == {1}
     if name == "full_sentences":
         assert max(inside) > 1
-    for entry in shown["shown"]:
-        crosses = len({part["document"] for part in entry["parts"]}) > 1
-        assert entry["label"] is None or crosses == (entry["label"] == 1)
+    for each, documents_in_it in zip(shown.shown, inside, strict=True):
+        paired = any(run.second for run in each.runs)
+        assert not paired or (documents_in_it > 1) == each.said.endswith("random")
+
+
+def test_formats_are_drawn_to_scale(session):
+    facts, *pictures = cut(session, length=64)
+    assert [row[0] for row in facts["rows"]] == [*cutting.FORMATS.values()]
+    for figure in pictures:
+        blocks = [
+            (number, start, start + pieces)
+            for trace in figure.data
+            for number, start, pieces in zip(trace.y, trace.base, trace.x, strict=True)
+        ]
+        assert max(end for _, _, end in blocks) <= 64
+        assert len(blocks) == len(rows(figure))
+        for (number, _, end), (following, start, _) in itertools.pairwise(sorted(blocks)):
+            assert start == (end if number == following else 0)
 
 
 @pytest.mark.parametrize(
-    ("answer", "values", "match"),
+    ("values", "match"),
     [
-        (tab.show, {"kind": "own"}, "must be one of uniform"),
-        (tab.show, {"kind": ["span"]}, "must be one of uniform"),
-        (tab.show, {"epochs": 10**6}, "whole number from 1 to 40"),
-        (tab.show, {"copies": 0}, "whole number from 1 to 20"),
-        (tab.show, {"seed": "1"}, "whole number"),
-        (tab.show, {"text": " "}, "no text yet"),
-        (tab.show, {"model": "none"}, "no model"),
-        (tab.formats, {"length": 8}, "whole number from 32 to 256"),
-        (tab.export, {"what": "exe"}, "svg or csv"),
-        (tab.export, {"what": ["svg"]}, "svg or csv"),
-        (tab.export, {"what": "svg", "regime": "x"}, "one of static, copies, dynamic, all"),
+        ({"kind": "own"}, "must be one of uniform"),
+        ({"kind": ["span"]}, "must be one of uniform"),
+        ({"epochs": 10**6}, "whole number from 1 to 40"),
+        ({"copies": 0}, "whole number from 1 to 20"),
+        ({"seed": "1"}, "whole number"),
+        ({"seed": None}, "whole number"),
+        ({"text": " "}, "no text yet"),
+        ({"model": "none"}, "no model"),
     ],
 )
-def test_bad_input_is_explained(session, answer, values, match):
-    assert match in ask(session, answer, **values)["error"]
+def test_bad_input_is_explained(session, values, match):
+    with pytest.raises(InputError, match=match):
+        ask(session, **values)
+
+
+def test_a_strange_length_of_examples_is_explained(session):
+    with pytest.raises(InputError, match="whole number from 32 to 256"):
+        cut(session, length=8)
+
+
+def test_nothing_is_answered_before_the_lab_is_seen(session):
+    found = [*tab.show(session, {**SETTING, "sentence": None}), *cut(session, model=None)]
+    assert all(each == gr.skip() for each in found)
 
 
 @pytest.mark.parametrize("text", ["a", "word " * 600, "[MASK] [MASK] [MASK]", "北京是中国的首都。"])
 @pytest.mark.parametrize("kind", timeline.KINDS)
-def test_odd_texts_work(session, text, kind):
-    answer = ask(session, text=text, kind=kind, epochs=3)
-    assert answer["error"] is None
-    assert len(answer["tokens"]) <= timeline.MOST_PIECES
-    assert answer["truncated"] is (len(text) > 100)
+def test_odd_texts_work(session, model, text, kind):
+    found = describe(model, text, kind=kind, epochs=3)
+    assert len(found.pieces) <= timeline.MOST_PIECES
+    assert found.truncated is (len(text) > 100)
+    said = ask(session, text=text, kind=kind, epochs=3)["note"]
+    assert ("uses its first" in said) is found.truncated
 
 
-def test_files_hold_every_mask(session):
-    answer = ask(session, epochs=6, copies=2)
-    file = ask(session, tab.export, epochs=6, copies=2, what="csv")
-    rows = list(csv.DictReader(io.StringIO(file["text"])))
-    wanted = sum(
-        sum(letter != "." for letter in answer["draws"][n]["cases"])
-        for found in answer["regimes"].values()
-        for n in found["visits"]
-    )
-    assert len(rows) == wanted
-    svg = ask(session, tab.export, what="svg", regime="copies", text="a <b> & ${x}")["text"]
-    ElementTree.fromstring(svg)
-    assert svg.count("masking with copies") == 2, "once as it is drawn, once as its key"
-    every = ask(session, tab.export, what="svg", regime="all")["text"]
-    for said in ("static masking", "dynamic masking", "it sees the piece itself"):
-        assert said in every
+def test_pictures_hold_every_mask(session, model):
+    text = "a <b> & ${x}"
+    answer, found = ask(session, text=text, epochs=6), describe(model, text, epochs=6)
+    for name, seen in found.regimes.items():
+        figure = answer[name]
+        wanted = [
+            [epoch, visit.draw + 1, place + 1, found.pieces[place], mark, visit.seen[place]]
+            for epoch, visit in enumerate(seen["visits"], 1)
+            for place, mark in enumerate(visit.marks)
+            if mark
+        ]
+        assert rows(figure) == wanted
+        legend = [trace.name for trace in figure.data if trace.showlegend is None and trace.name]
+        for letter, said in zip("MRK", legend, strict=True):
+            count = sum(row[4][0] == letter for row in wanted)
+            assert f": {count} of {len(wanted)} (" in said
+        below = zip(seen["asked"], seen["contexts"], strict=True)
+        assert figure.layout.xaxis2.ticktext == tuple(f"{a}<br>{c}" for a, c in below)
+        assert "&lt;" in [note.text for note in figure.layout.annotations]
+        assert payload(figure)["words"]
 
 
 @pytest.mark.parametrize("kind", timeline.KINDS)
-def test_the_shown_code_recomputes_the_masks(session, kind, capsys):
-    answer = ask(session, kind=kind, epochs=3)
-    exec(answer["code"], {})
+def test_the_shown_code_recomputes_the_masks(session, model, kind, capsys):
+    exec(ask(session, kind=kind, epochs=3)["code"], {})
     printed = capsys.readouterr().out.splitlines()
-    for line, shown in zip(printed, answer["draws"], strict=True):
-        cases = [".MRK".index(letter) for letter in shown["cases"]]
-        assert line.startswith(str(cases))
-
-
-def test_the_picture_has_a_letter_per_case():
-    drawn = [("one", [".MK", "R.."]), ("two", ["K.."])]
-    svg = timeline_svg(drawn, ["a", "b", "<c>"], title="t", legend=[("M", "what it sees")])
-    texts = [node.text for node in ElementTree.fromstring(svg).iter()]
-    assert [text for text in texts if text in set("MRK")] == ["M", "M", "K", "R", "K"]
-    assert {"one", "two", "what it sees"} < set(texts)
-    for bad in ([("one", ["."])], [("one", [])], []):
-        with pytest.raises(ValueError, match="one letter per piece"):
-            timeline_svg(bad, ["a", "b"], title="t")
+    visits = describe(model, kind=kind, epochs=3).regimes["dynamic"]["visits"]
+    for line, visit in zip(printed, visits, strict=True):
+        cases = [["", *"MRK"].index(mark[:1]) for mark in visit.marks]
+        assert line.startswith(str([0, *cases, 0]))

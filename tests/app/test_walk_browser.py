@@ -30,7 +30,7 @@ ENGLISH = """name => [...document.querySelectorAll(
 
 
 FRAMES = "new Promise((r) => requestAnimationFrame(() => requestAnimationFrame(() => r())))"
-SHOWN = ("Why", "Permutation", "Timeline", "Terms")
+SHOWN = ("Why", "Permutation", "Terms")
 
 
 @pytest.fixture

@@ -17,16 +17,18 @@ from core_models import InputError, masking, span_masking
 from core_models.config import Masking
 from core_models.data.pairs import segments
 from core_models.masking import IGNORED, Masked, generator_for
-from core_models.masking_electra import Drawn, with_replacement
+from core_models.masking_electra import Drawn as Replaced
+from core_models.masking_electra import with_replacement
 from core_models.tokenizer import Tokenizer
 from viz.svg import Wording
+from viz.timeline import Visit
 
 MOST_PIECES = 48
 MOST_EPOCHS = 40
 MOST_COPIES = 20
 REGIMES = ("static", "copies", "dynamic")
 LETTERS = {
-    masking.UNTOUCHED: ".",
+    masking.UNTOUCHED: "",
     masking.MASK: "M",
     masking.RANDOM: "R",
     masking.KEPT: "K",
@@ -41,38 +43,40 @@ class Kind:
 
     family: str
     """A published size whose masking it is."""
-    title: Wording
-    note: str
+    label: str
+    note: Wording
 
 
 KINDS: dict[str, Kind] = {
     "uniform": Kind(
         family="bert-base-uncased",
-        title=Wording("Pieces"),
-        note="BERT, RoBERTa: each piece as likely",
+        label="Pieces (BERT, RoBERTa)",
+        note=Wording("BERT, RoBERTa: each piece as likely."),
     ),
     "whole_word": Kind(
         family="bert-large-uncased-whole-word-masking",
-        title=Wording("Whole words"),
-        note="BERT's whole-word flag: all pieces of a word or none",
+        label="Whole words (BERT)",
+        note=Wording("BERT's whole-word flag: all pieces of a word or none."),
     ),
     "ngram": Kind(
-        family="albert-base-v2", title=Wording("n-grams"), note="ALBERT: up to three words on end"
+        family="albert-base-v2",
+        label="n-grams (ALBERT)",
+        note=Wording("ALBERT: up to three words on end."),
     ),
     "windowed_ngram": Kind(
         family="deberta-base",
-        title=Wording("n-grams in windows"),
-        note="DeBERTa: one n-gram per window, from the front on",
+        label="n-grams in windows (DeBERTa)",
+        note=Wording("DeBERTa: one n-gram per window, from the front on."),
     ),
     "span": Kind(
         family="spanbert-base-cased",
-        title=Wording("Spans"),
-        note="SpanBERT: up to ten words on end, one draw of the case per span",
+        label="Spans (SpanBERT)",
+        note=Wording("SpanBERT: up to ten words on end, one draw of the case per span."),
     ),
     "with_replacement": Kind(
         family="electra-base-discriminator",
-        title=Wording("With replacement"),
-        note="ELECTRA: a piece may be drawn twice; 85 % [MASK], 15 % left, none random",
+        label="With replacement (ELECTRA)",
+        note=Wording("ELECTRA: a piece may be drawn twice; 85 % [MASK], 15 % left, none random."),
     ),
 }
 HISTOGRAMS = ("ngram", "windowed_ngram", "span")
@@ -164,10 +168,24 @@ def visits(regime: str, setting: Setting) -> list[int]:
     return [epoch % copies for epoch in range(setting.epochs)]
 
 
-def describe(tokenizer: Tokenizer, text: str, setting: Setting) -> dict[str, Any]:
-    """Every draw of a text, and what each regime makes of them over the epochs."""
+@dataclass(frozen=True, kw_only=True)
+class Drawn:
+    """Every mask of a text, and what each regime makes of them over the epochs."""
+
+    pieces: list[str]
+    """Those that may be hidden."""
+    regimes: dict[str, dict[str, Any]]
+    """``visits``, one for each epoch, and what :func:`contexts` counts."""
+    rate: float
+    """Share of the input that is asked."""
+    truncated: bool
+
+
+def describe(tokenizer: Tokenizer, text: str, setting: Setting) -> Drawn:
+    """Draw a text's masks and let each regime visit them."""
     encoding = tokenizer.encode(clean_text(text), max_length=MOST_PIECES)
-    if all(encoding.special):
+    plain = [position for position, special in enumerate(encoding.special) if not special]
+    if not plain:
         raise InputError("This text has no piece to hide. Type a few words.")
     words = [-1 if word is None else word for word in encoding.words]
     one = torch.tensor([encoding.ids, words])
@@ -176,48 +194,32 @@ def describe(tokenizer: Tokenizer, text: str, setting: Setting) -> dict[str, Any
     rows = (ids, groups >= 0, groups, torch.full((count,), len(encoding)))
     sources = [generator_for(setting.seed, n, 0) for n in range(count)]
     masked = draw(setting.kind, tokenizer, rows, sources)
+    drawn = [_visit(masked, n, plain, tokenizer) for n in range(count)]
     tokens = sentence_tokens(encoding, tokenizer)
-    kind, plain = KINDS[setting.kind], encoding.special.count(False)
-    return {
-        "tokens": [
-            {
-                "position": n,
-                "text": token.text.strip() or token.piece,
-                "word": token.word,
-                "special": token.special,
-            }
-            for n, token in enumerate(tokens)
-        ],
-        "kind_title": kind.title,
-        "kind_note": kind.note,
-        "rate": _recipe(setting.kind).rate,
-        "draws": [_draw(masked, n, tokenizer) for n in range(count)],
-        "regimes": {
-            regime: {
-                "visits": (which := visits(regime, setting)),
-                "cases": case_counts(masked, which),
-                **contexts(masked, which, plain),
-            }
-            for regime in REGIMES
-        },
-        "truncated": encoding.truncated,
-    }
+    regimes = {}
+    for regime in REGIMES:
+        which = visits(regime, setting)
+        counted = contexts(masked, which, len(plain))
+        for name in ("asked", "contexts"):
+            counted[name] = [counted[name][position] for position in plain]
+        regimes[regime] = {"visits": [drawn[n] for n in which], **counted}
+    return Drawn(
+        pieces=[tokens[n].text.strip() or tokens[n].piece for n in plain],
+        regimes=regimes,
+        rate=_recipe(setting.kind).rate,
+        truncated=encoding.truncated,
+    )
 
 
-def _draw(masked: Masked, n: int, tokenizer: Tokenizer) -> dict[str, Any]:
-    """One masked input: a letter per piece, the random pieces, the pieces drawn more than once."""
+def _visit(masked: Masked, n: int, plain: Sequence[int], tokenizer: Tokenizer) -> Visit:
+    """One masked input; a piece that was drawn more than once has the number behind its letter."""
     cases, inputs = masked.cases[n].tolist(), masked.inputs[n].tolist()
-    found: dict[str, Any] = {
-        "cases": "".join(LETTERS[case] for case in cases),
-        "random": {
-            str(p): tokenizer.display(inputs[p])
-            for p, case in enumerate(cases)
-            if case == masking.RANDOM
-        },
-    }
-    if isinstance(masked, Drawn):
-        found["times"] = {str(p): t for p, t in enumerate(masked.times[n].tolist()) if t > 1}
-    return found
+    times = masked.times[n].tolist() if isinstance(masked, Replaced) else [1] * len(cases)
+    marks = [
+        LETTERS[case] + (str(t) if t > 1 else "") for case, t in zip(cases, times, strict=True)
+    ]
+    seen = [tokenizer.display(piece) for piece in inputs]
+    return Visit(draw=n, marks=[marks[p] for p in plain], seen=[seen[p] for p in plain])
 
 
 def contexts(masked: Masked, which: Sequence[int], plain: int) -> dict[str, Any]:
@@ -249,16 +251,6 @@ def contexts(masked: Masked, which: Sequence[int], plain: int) -> dict[str, Any]
     }
 
 
-def case_counts(masked: Masked, which: Sequence[int]) -> dict[str, int]:
-    """How many chosen pieces are masked, replaced and kept over a sequence of visits."""
-    cases = masked.cases[list(which)]
-    return {
-        letter: int((cases == case).sum())
-        for case, letter in LETTERS.items()
-        if case != masking.UNTOUCHED
-    }
-
-
 # --- lengths --------------------------------------------------------------------------------------
 
 
@@ -285,8 +277,6 @@ def lengths(tokenizer: Tokenizer, kind: str, seed: int) -> dict[str, Any] | None
             "found": sum(found) / len(found),
         },
         "counts": {"drawn": len(drawn), "found": len(found)},
-        "rows": CORPUS_ROWS,
-        "length": CORPUS_LENGTH,
     }
 
 

@@ -5,7 +5,7 @@ import random
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,8 +16,10 @@ from core_models.data import documents
 from core_models.data.corpus import Corpus
 from core_models.data.formats import examples
 from core_models.data.layout import Layout, Places, TokenBatch
-from core_models.data.pairs import IS_RANDOM, NO_PAIR, Example
+from core_models.data.pairs import IS_NEXT, IS_RANDOM, NO_PAIR, Example
 from core_models.tokenizer import Tokenizer
+from viz.svg import Wording
+from viz.timeline import Input, Run
 
 FORMATS = {
     "next_sentence": "SEGMENT-PAIR",
@@ -25,9 +27,11 @@ FORMATS = {
     "full_sentences": "FULL-SENTENCES",
     "doc_sentences": "DOC-SENTENCES",
 }
+LABELS = {IS_NEXT: Wording("next"), IS_RANDOM: Wording("random")}
 DOCUMENTS = 6
 CORPUS_DOCUMENTS = 60
-LEAST_LENGTH, MOST_LENGTH = 32, 256
+LENGTHS = (32, 256)
+"""Of an example."""
 MOST_SHOWN = 12
 _EXCERPT = 160
 
@@ -63,11 +67,27 @@ def pack(layout: Layout, corpus: Corpus, found: Sequence[Example]) -> TokenBatch
 
 def read_formats(question: Mapping[str, Any]) -> tuple[int, int]:
     """Length and seed in an event of the page."""
-    length = whole_number(question.get("length", 96), "length", LEAST_LENGTH, MOST_LENGTH)
+    length = whole_number(question.get("length", 96), "length", *LENGTHS)
     return length, whole_number(question.get("seed", 1), "seed", 0, MOST_SEED)
 
 
-def formats(tokenizer: Tokenizer, length: int, seed: int) -> dict[str, Any]:
+class Cut(NamedTuple):
+    """The first documents in one format."""
+
+    title: str
+    examples: int
+    mean: float
+    """Pieces of an example, special ones included."""
+    filled: float
+    """Share of the length that is used."""
+    random: float | None
+    """Share of random partners among the pairs."""
+    crossing: int
+    """Examples that go on beyond the end of a document."""
+    shown: list[Input]
+
+
+def formats(tokenizer: Tokenizer, length: int, seed: int) -> dict[str, Cut]:
     """Every format's examples over the first documents.
 
     Args:
@@ -75,79 +95,50 @@ def formats(tokenizer: Tokenizer, length: int, seed: int) -> dict[str, Any]:
         length: Most pieces of an example.
         seed: Of the random partners.
     """
+    return {name: _cut(name, tokenizer, length, seed) for name in FORMATS}
+
+
+def _cut(name: str, tokenizer: Tokenizer, length: int, seed: int) -> Cut:
     layout, corpus = layout_and_corpus(tokenizer)
-    bounds = [corpus.bounds(n) for n in range(DOCUMENTS)]
-    return {
-        "length": length,
-        "documents": [
-            {
-                "pieces": marks[-1] - marks[0],
-                "sentences": len(marks) - 1,
-                "text": _text(tokenizer, corpus, marks[0], marks[1]),
-            }
-            for marks in bounds
-        ],
-        "formats": [
-            _format(name, tokenizer, layout, corpus, length, seed, [m[0] for m in bounds])
-            for name in FORMATS
-        ],
-    }
-
-
-def _format(
-    name: str,
-    tokenizer: Tokenizer,
-    layout: Layout,
-    corpus: Corpus,
-    length: int,
-    seed: int,
-    starts: Sequence[int],
-) -> dict[str, Any]:
-    found = list(
-        examples(
-            name,
-            corpus,
-            range(DOCUMENTS),
-            max_length=length,
-            generator=random.Random(seed),
-        )
-    )
+    source = random.Random(seed)
+    found = list(examples(name, corpus, range(DOCUMENTS), max_length=length, generator=source))
     sizes = layout.lengths(places(found)).tolist()
     pairs = [example for example in found if example.label != NO_PAIR]
+    starts = [corpus.bounds(n)[0] for n in range(DOCUMENTS)]
     shown = [
-        {
-            "length": size,
-            "label": None if example.label == NO_PAIR else example.label,
-            "parts": [
-                {
-                    "document": bisect_right(starts, begin) - 1,
-                    "pieces": end - begin,
-                    "segment": segment,
-                    "text": _text(tokenizer, corpus, begin, end),
-                }
-                for begin, end, segment in _runs(example)
+        Input(
+            said=str(size)
+            if example.label == NO_PAIR
+            else Wording("{0} {1}", size, LABELS[example.label]),
+            runs=[
+                Run(
+                    document=bisect_right(starts, begin) - 1,
+                    pieces=end - begin,
+                    second=second,
+                    text=_text(tokenizer, corpus, begin, end),
+                )
+                for begin, end, second in _runs(example)
             ],
-        }
+        )
         for example, size in zip(found[:MOST_SHOWN], sizes, strict=False)
     ]
-    return {
-        "name": name,
-        "title": FORMATS[name],
-        "examples": len(found),
-        "mean": sum(sizes) / len(sizes),
-        "filled": sum(sizes) / (len(sizes) * length),
-        "random": sum(e.label == IS_RANDOM for e in pairs) / len(pairs) if pairs else None,
-        "crossing": sum(bool(example.further) for example in found),
-        "shown": shown,
-    }
+    return Cut(
+        title=FORMATS[name],
+        examples=len(found),
+        mean=sum(sizes) / len(sizes),
+        filled=sum(sizes) / (len(sizes) * length),
+        random=sum(e.label == IS_RANDOM for e in pairs) / len(pairs) if pairs else None,
+        crossing=sum(bool(example.further) for example in found),
+        shown=shown,
+    )
 
 
-def _runs(example: Example) -> list[tuple[int, int, int]]:
-    """Start, stop and segment of every run of pieces."""
-    runs = [(example.first_start, example.first_stop, 0)]
-    runs += [(begin, end, 0) for begin, end in example.further]
+def _runs(example: Example) -> list[tuple[int, int, bool]]:
+    """Start and stop of every run of pieces, and whether it is of the second text."""
+    runs = [(example.first_start, example.first_stop, False)]
+    runs += [(begin, end, False) for begin, end in example.further]
     if example.second_stop > example.second_start:
-        runs.append((example.second_start, example.second_stop, 1))
+        runs.append((example.second_start, example.second_stop, True))
     return runs
 
 
