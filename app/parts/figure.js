@@ -62,7 +62,8 @@ const ROW = 21; // pixels of a legend's row
 /** On a phone the legend stands below the chart, which is as much higher. */
 function narrowed({ data, layout }, width) {
   const named = data.filter(({ name, showlegend }) => name && showlegend !== false).length;
-  if (width >= NARROW || named < 2 || layout.showlegend === false) return { data, layout };
+  const below = layout.legend?.yref === 'container'; // it stands there already
+  if (width >= NARROW || named < 2 || below || layout.showlegend === false) return { data, layout };
   const room = ROW * Math.ceil(named / 2) + 8;
   const { t, b = 8, ...sides } = layout.margin ?? {};
   const margin = { ...sides, t: Math.min(t, 44), b: Math.max(b, 48) + room };
