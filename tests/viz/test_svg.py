@@ -16,7 +16,6 @@ from viz import (
     pairs,
     permutation,
     terms,
-    timeline,
     tokenizers,
     verdicts,
 )
@@ -112,7 +111,6 @@ def pictures(text: str) -> dict[str, str]:
         ),
         "permutation": permutation.masks_svg([mask], [text], title=text),
         "terms": terms.maps_svg([term], rows=[text], columns=columns, title=text),
-        "timeline": timeline.timeline_svg([(text, ["M"])], [text], title=text),
         "tokenizers": tokenizers.pieces_svg(
             [tokenizers.Line(title=text, pieces=[piece])], title=text
         ),
