@@ -18,6 +18,7 @@ class Parts(Protocol):
     config: Config
     encoder: Encoder
     heads: nn.ModuleDict
+    spare: dict[str, Tensor]
 
 
 def task_config(
@@ -43,7 +44,7 @@ def start(model: Parts, pretrained: Parts, generator: torch.Generator | None) ->
     values = pretrained.encoder.state_dict()
     model.encoder.load_state_dict({name: values[name] for name in wanted})
     initialise(model.heads, model.config.initial_std, generator)
-    trained = _dense(pretrained)
+    trained = {**pretrained.spare, **_dense(pretrained)}
     with torch.no_grad():
         for name, tensor in _dense(model).items():
             if name in trained:

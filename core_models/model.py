@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Self
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from core_models import hub
 from core_models.batch import Batch
@@ -65,6 +65,8 @@ class Model(nn.Module):
                 f"{rows} rows; they do not belong together."
             )
         self.name = ""
+        self.spare: dict[str, Tensor] = {}
+        """What the files held beside the model, by its name there; :meth:`save` writes it back."""
         self.config = config
         self.tokenizer = tokenizer
         self.encoder = Encoder(config)
@@ -96,7 +98,7 @@ class Model(nn.Module):
         tokenizer = Tokenizer.from_folder(folder)
         with torch.device("meta"):
             model = cls(config, tokenizer, present_heads(form, tensors))
-        load_checkpoint(model, form, config, folder, tensors)
+        model.spare = load_checkpoint(model, form, config, folder, tensors)
         model.name = folder.name
         return model.eval()
 
@@ -169,7 +171,8 @@ class Model(nn.Module):
         """Write a folder that transformers and :func:`load` open."""
         path = Path(folder)
         form = BY_FAMILY[self.config.family]
-        save_checkpoint(self, form, self.config, path, beside=self.tokenizer.save)
+        beside = self.tokenizer.save
+        save_checkpoint(self, form, self.config, path, beside=beside, spare=self.spare)
 
     def with_head(
         self,

@@ -38,7 +38,7 @@ def _variant(base: Config, rows: Sequence[Row], architectures: Mapping[str, str]
     shared = [row for row in BERT.rows if not row.ours.startswith("heads.next_sentence.")]
     covered = {row.theirs for row in (*shared, *rows)}
     idle = [
-        Ignored(row.theirs, f"no objective of {base.family} trains it")
+        Ignored(row.theirs, f"no objective of {base.family} trains it", kept=True)
         for row in BERT.rows
         if row.theirs not in covered
     ]

@@ -3,8 +3,8 @@
 Released files hold two things that transformers skips: the trained masked-token head
 (``lm_predictions``, read by transformers only under ``legacy`` false) and the position table of the
 mask decoder. What transformers itself saves has no such table, so the tensors decide whether the
-model has a mask decoder. The head that transformers adds by default (``cls``) starts at random and
-is never taken for a trained one.
+model has a mask decoder. The head that transformers adds by default (``cls``) starts at random; it
+is taken for a trained one where config.json says that the model is one for masked tokens.
 """
 
 from collections.abc import Mapping, Sequence
@@ -184,6 +184,13 @@ BODY_ROWS = (
 """Names outside the blocks that all versions share."""
 
 _REASON = "transformers adds this head at random unless legacy is false"
+OLDER_ROWS = (
+    Row("cls.predictions.transform.dense.*", "heads.masked_token.dense.*"),
+    Row("cls.predictions.transform.LayerNorm.*", "heads.masked_token.norm.*"),
+    Row("cls.predictions.bias", "heads.masked_token.decoder.bias"),
+)
+"""The head of transformers' default class (``legacy``), which a model that was trained with it has
+in place of the released one."""
 
 
 def tasks(stem: str) -> TaskFiles:
@@ -201,10 +208,10 @@ def tasks(stem: str) -> TaskFiles:
 
 
 IGNORED = (
-    Ignored("cls.predictions.transform.dense.*", _REASON),
-    Ignored("cls.predictions.transform.LayerNorm.*", _REASON),
-    Ignored("cls.predictions.decoder.*", _REASON),
-    Ignored("cls.predictions.bias", _REASON),
+    Ignored("cls.predictions.transform.dense.*", _REASON, kept=True),
+    Ignored("cls.predictions.transform.LayerNorm.*", _REASON, kept=True),
+    Ignored("cls.predictions.decoder.*", "tied with the piece table, and the same bias twice"),
+    Ignored("cls.predictions.bias", _REASON, kept=True),
     Ignored("deberta.embeddings.position_ids", "a buffer that counts 0, 1, 2, ..."),
 )
 
@@ -262,5 +269,6 @@ FORMAT = Format(
     write_config=write_body,
     settle=settle,
     fields=FIELDS,
+    older=OLDER_ROWS,
     prefix="deberta.",
 )

@@ -141,6 +141,7 @@ V2 = Format(
     fields=_FIELDS,
     tasks=deberta.tasks("DebertaV2"),
     leftovers={"masked_token": "replaced_token"},
+    older=deberta.OLDER_ROWS,
     prefix="deberta.",
 )
 """Files without a field of ours."""

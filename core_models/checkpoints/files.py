@@ -9,6 +9,7 @@ import json
 import os
 import re
 import shutil
+import warnings
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
@@ -83,6 +84,10 @@ def _family_format(model_type: str, values: Mapping[str, Any]) -> Format:
 
 def _special(form: Format, values: Mapping[str, Any]) -> Format:
     """The format as a decoder's, or with a task's head, where config.json says so."""
+    classes = values.get("architectures")
+    masked = isinstance(classes, list) and any(str(c).endswith("ForMaskedLM") for c in classes)
+    if form.older and masked and values.get("legacy") is not False:
+        form = form.with_older()
     if values.get("is_decoder") is True:
         form = form.leftward()
     task = form.tasks.read(values)
@@ -95,13 +100,17 @@ def load_checkpoint(
     config: Config,
     folder: Path,
     tensors: Mapping[str, Tensor] | None = None,
-) -> None:
+) -> dict[str, Tensor]:
     """Fill ``module`` (``encoder.*`` and ``heads.*``, built on the meta device) from a folder.
 
     Strict both ways: every tensor in the files must have a place or a listed reason to be left
     out, and every parameter of the module must be in the files, with its shape, finite and of a
     floating type. Half-precision weights are widened to float32. ``tensors`` are the folder's,
     under today's names, where they have been read already.
+
+    Returns:
+        What the files hold beside the model, by its name there: a pooler that nothing here reads,
+        say. A warning names it; :func:`save_checkpoint` writes it back.
     """
     form = form.at(config)
     if tensors is None:
@@ -110,10 +119,13 @@ def load_checkpoint(
     wanted = {name: p.shape for name, p in module.state_dict().items() if not _tied(name)}
     filled: dict[str, Tensor] = {}
     sources: dict[str, str] = {}
+    spare: dict[str, Tensor] = {}
     for name, tensor in tensors.items():
         ignored = form.ignores(name)
         if ignored:
             _check_same(name, tensor, ignored.same_as, tensors)
+            if ignored.kept:
+                spare[name] = tensor
             continue
         ours = form.to_ours(name)
         if ours is None:
@@ -123,7 +135,8 @@ def load_checkpoint(
                 "architecture."
             )
         if ours[0] not in wanted and ours[0].startswith("heads."):
-            continue  # stands alone without the rest of its head: see Format.alone
+            spare[name] = tensor  # alone without the rest of its head (Format.alone), or left over
+            continue
         own = _ours(partial(spelling, form, folder, name), tensor, ours, wanted, config)
         if not same(filled.setdefault(ours[0], own), own):
             raise twice(name, sources[ours[0]])
@@ -139,6 +152,13 @@ def load_checkpoint(
     for name in filter(_tied, module.state_dict()):
         owner, _, last = name.rpartition(".")
         setattr(module.get_submodule(owner), last, pieces)
+    if spare:
+        warnings.warn(
+            f"{folder} holds {len(spare)} tensors that this model does not use and keeps for "
+            f"saving: {', '.join(sorted(spare))}.",
+            stacklevel=3,
+        )
+    return spare
 
 
 def _ours(
@@ -186,6 +206,7 @@ def save_checkpoint(
     config: Config,
     folder: Path,
     beside: Callable[[Path], None] | None = None,
+    spare: Mapping[str, Tensor] | None = None,
 ) -> None:
     """Write config.json and safetensors that ``transformers.Auto...from_pretrained`` opens.
 
@@ -195,6 +216,7 @@ def save_checkpoint(
         config: the module's.
         folder: made if missing; a model that it holds is replaced.
         beside: writes more files that belong to the model into the folder given to it.
+        spare: what :func:`load_checkpoint` gave back; what the model has itself comes first.
 
     Raises:
         InputError: files of this format cannot hold the config or a head. Nothing is written.
@@ -213,7 +235,7 @@ def save_checkpoint(
         "dtype": "float32",
     }
     values |= complete(plain, config, values)
-    tensors = to_their_tensors(form, module.state_dict(), config)
+    tensors = {**(spare or {}), **to_their_tensors(form, module.state_dict(), config)}
     text = json.dumps(values, indent=2, sort_keys=True) + "\n"
 
     def write(aside: Path) -> None:

@@ -51,7 +51,7 @@ FORMAT = Format(
         Ignored(
             "lm_head.decoder.bias", "the same parameter as lm_head.bias", same_as="lm_head.bias"
         ),
-        Ignored("roberta.pooler.dense.*", "no objective ever trained it"),
+        Ignored("roberta.pooler.dense.*", "no objective ever trained it", kept=True),
         Ignored("roberta.embeddings.position_ids", "a buffer that counts 0, 1, 2, ..."),
     ),
     read_config=read_config,

@@ -78,6 +78,8 @@ class Ignored:
     reason: str
     same_as: str | None = None
     """Their name of the tensor that this one must equal bit for bit where both are present."""
+    kept: bool = False
+    """Whether it holds values of its own, which come back into the file when the model is saved."""
 
 
 @dataclass(frozen=True)
@@ -115,6 +117,9 @@ class Format:
     leftovers: Mapping[str, str] = field(default_factory=dict)
     """Heads of ours that are left out of a file that also holds the head beside them: tensors
     that were left over from an earlier stage of training."""
+    older: Sequence[Row] = ()
+    """Names of a head in files of an older class, read where config.json says that they are of it;
+    what is saved has the names of today's."""
     task: Task | None = None
     """The task whose head the table holds; see :meth:`for_task`."""
 
@@ -126,6 +131,12 @@ class Format:
         if form.more_rows is None:
             return form
         return replace(form, rows=(*form.rows, *form.more_rows(config)), more_rows=None)
+
+    def with_older(self) -> "Format":
+        """The table that reads the older names, too."""
+        taken = {row.theirs for row in self.older}
+        ignored = [each for each in self.ignored if each.theirs not in taken]
+        return replace(self, rows=(*self.rows, *self.older), ignored=ignored, older=())
 
     def leftward(self) -> "Format":
         """The table of a model that reads from left to right: its head continues texts."""
@@ -146,7 +157,7 @@ class Format:
         taken = {row.theirs for row in rows}
         robbed = {row.head for row in self.rows if row.theirs in taken}
         idle = [
-            Ignored(row.theirs, f"its pooler went over to {task.head}")
+            Ignored(row.theirs, f"its pooler went over to {task.head}", kept=True)
             for row in self.rows
             if row.head in robbed and row.theirs not in taken
         ]

@@ -1,5 +1,6 @@
 """Files of DeBERTa as they were released, and configs that are refused."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -81,12 +82,33 @@ def test_a_saved_mask_decoder_must_be_there(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("case", ["v1, span 6", "v2, shared"])
-def test_the_head_that_transformers_adds_is_no_trained_head(tmp_path: Path, case: str) -> None:
+def test_the_head_that_transformers_trains_by_default_is_read(tmp_path: Path, case: str) -> None:
     config = theirs(case).config
     config.legacy = True
-    randomised(CASES[case][1](config)).save_pretrained(tmp_path)
+    trained = randomised(CASES[case][1](config)).eval()
+    trained.save_pretrained(tmp_path)
     assert any(name.startswith("cls.predictions") for name in read_tensors(tmp_path))
-    assert list(whole(tmp_path).heads) == []
+    model = whole(tmp_path)
+    values = inputs(12, "right", segments=1)
+    with torch.no_grad():
+        expected = trained(**values).logits
+        ours = model.logits(batch_of(values))["masked_token"]
+        real = values["attention_mask"].bool()
+        torch.testing.assert_close(ours[real], expected[real], atol=1e-5, rtol=0)
+        save_checkpoint(model, model.form, model.config, tmp_path / "again")
+        opened = AutoModelForMaskedLM.from_pretrained(tmp_path / "again").eval()
+        again = opened(**values).logits
+    torch.testing.assert_close(again[real], expected[real], atol=1e-5, rtol=0)
+
+
+def test_the_head_that_transformers_adds_to_another_model_is_kept_aside(tmp_path: Path) -> None:
+    config = theirs("v1, span 6").config
+    config.legacy = True
+    randomised(CASES["v1, span 6"][1](config)).save_pretrained(tmp_path)
+    values = json.loads((tmp_path / "config.json").read_text())
+    (tmp_path / "config.json").write_text(json.dumps(values | {"architectures": ["DebertaModel"]}))
+    with pytest.warns(UserWarning, match=r"5 tensors .* cls\.predictions\.bias"):
+        assert list(whole(tmp_path).heads) == []
 
 
 def test_version_3_is_known_by_its_head(tmp_path: Path) -> None:
