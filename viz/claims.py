@@ -1,121 +1,127 @@
-"""Measured statements with their numbers as a self-contained SVG."""
+"""What was measured of a statement, as bars: numbers of one unit share a scale."""
 
 from __future__ import annotations
 
-import textwrap
-import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from viz.svg import INK, SOFT, document, write
+import plotly.graph_objects as go
 
-WIDTH, MARGIN, LINE, BAR = 760, 20, 20, 12
-LABEL, NUMBER = 400, 110
-TEAL, EMPTY = "#0f5c63", "#eceae4"
-INKS = {"right": "#0f5c63", "wrong": "#a23f05", "half": "#7a5200", "depends": "#7a5200"}
-LETTERS = 92
-"""Letters of a line of a statement; an East Asian one counts twice."""
+from viz.figure import colour, finish
+from viz.svg import Wording
+
+SMALL = 0.001
+"""What rounding leaves of nothing."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Row:
+class Measured:
     """One number."""
 
     label: str
-    shown: str
-    """The number as people read it."""
-    share: float | None
-    """Length of its bar, 0 to 1; None = no bar."""
+    value: float
+    unit: str = ""
+    """"%", "million", "ms", "times" or nothing."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Card:
-    """One statement."""
+def readable(value: float, unit: str) -> str:
+    """A number as people read it: 0.2177 is "0.218", 109,482,240 stays as it is."""
+    if value == int(value) and abs(value) < 1e15 and unit in ("", "million"):
+        shown = f"{int(value):,}"
+    elif value and abs(value) < SMALL:
+        shown = f"< {SMALL}"
+    elif abs(value) >= 100:
+        shown = f"{value:,.1f}"
+    elif abs(value) >= 1 or value == 0:
+        shown = f"{value:.2f}".rstrip("0").rstrip(".")
+    else:
+        shown = f"{value:.3g}"
+    if unit == "million":
+        return Wording("{0} million", shown)
+    if unit == "times":
+        return Wording("{0} times", shown)
+    return f"{shown} {unit}".strip()
 
-    statement: str
-    verdict: str
-    """``right``, ``wrong``, ``half`` or ``depends``."""
-    said: str
-    """The verdict in words."""
-    rows: Sequence[Row]
 
-
-def bars(values: Sequence[tuple[float, str]]) -> list[float | None]:
-    """Lengths of bars: numbers of one unit share a scale; a lone or a unitless one has none.
-
-    Args:
-        values: number and unit; percent fill the bar at 100.
-    """
-    units = [unit for _, unit in values]
-    found: list[float | None] = []
-    for value, unit in values:
-        same = [abs(other) for other, name in values if name == unit]
-        if not unit or (unit != "%" and units.count(unit) < 2):
-            found.append(None)
-            continue
-        most = max(100.0, *same) if unit == "%" else max(same)
-        found.append(abs(value) / most if most else 0.0)
+def shares(numbers: Sequence[Measured]) -> list[float]:
+    """Lengths of bars, 0 to 1: percent fill one at 100; a lone or a unitless number has none."""
+    units = [number.unit for number in numbers]
+    found = []
+    for number in numbers:
+        same = [abs(other.value) for other in numbers if other.unit == number.unit]
+        if number.unit == "%":
+            found.append(abs(number.value) / max(100.0, *same))
+        elif not number.unit or units.count(number.unit) < 2 or not max(same):
+            found.append(0.0)
+        else:
+            found.append(abs(number.value) / max(same))
     return found
 
 
-def claims_svg(cards: Sequence[Card], *, title: str) -> str:
-    """Draw statements with verdicts and bars.
+def measured(numbers: Sequence[Measured], *, statement: str) -> go.Figure:
+    """Every number with its label above its bar, from the first at the top.
 
     Args:
-        cards: from top to bottom; texts may hold anything, they are escaped.
-        title: the line above the picture.
-
-    Returns:
-        An SVG document.
-
-    Raises:
-        ValueError: when there is no card.
+        numbers: What was measured.
+        statement: What it judges: while it stays the same, so does a visitor's zoom.
     """
-    if not cards:
-        raise ValueError("there is no card to draw")
-    parts = [write(MARGIN, 30, title, size=16)]
-    y = 52.0
-    for card in cards:
-        drawn, y = _card(card, y)
-        parts += drawn
-    height = round(y)
-    return document(WIDTH, height, title, parts)
-
-
-def _card(card: Card, y: float) -> tuple[list[str], float]:
-    """A card from ``y`` on, and where it ends."""
-    parts = [f'<path d="M{MARGIN} {y:.1f}H{WIDTH - MARGIN}" stroke="{EMPTY}"/>']
-    y += 24
-    for line in lines(card.statement):
-        parts.append(write(MARGIN, y, line, size=15))
-        y += LINE
-    parts.append(write(MARGIN, y, card.said, size=14, fill=INKS.get(card.verdict, INK), bold=True))
-    y += LINE
-    room = WIDTH - 2 * MARGIN - LABEL - NUMBER
-    for row in card.rows:
-        parts.append(write(MARGIN, y, row.label, fill=SOFT))
-        parts.append(write(MARGIN + LABEL + NUMBER - 10, y, row.shown, anchor="end"))
-        if row.share is not None:
-            left, width = MARGIN + LABEL + NUMBER, room * min(1.0, max(0.0, row.share))
-            for wide, fill in ((float(room), EMPTY), (width, TEAL)):
-                parts.append(
-                    f'<rect x="{left}" y="{y - 10:.1f}" width="{wide:.1f}" height="{BAR}" '
-                    f'rx="2" fill="{fill}"/>'
-                )
-        y += LINE
-    return parts, y + 4
-
-
-def lines(text: str, letters: int = LETTERS) -> list[str]:
-    """A text in lines; Chinese may break anywhere."""
-    if not any(unicodedata.east_asian_width(c) in "WF" for c in text):
-        return textwrap.wrap(text, letters) or [""]
-    found, width = [""], 0
-    for character in text:
-        wide = 2 if unicodedata.east_asian_width(character) in "WF" else 1
-        if width + wide > letters:
-            found.append("")
-            width = 0
-        found[-1] += character
-        width += wide
-    return found
+    rows, lengths = list(range(len(numbers))), shares(numbers)
+    texts = [readable(number.value, number.unit) for number in numbers]
+    track = [
+        1.0 if length or number.unit == "%" else None
+        for length, number in zip(lengths, numbers, strict=True)
+    ]
+    figure = go.Figure()
+    for widths, name in ((track, "line"), (lengths, "model")):
+        figure.add_bar(
+            x=widths,
+            y=rows,
+            width=0.3,
+            orientation="h",
+            marker={"color": colour(name)},
+            hoverinfo="skip",
+        )
+    for x, texts_there, place, dy in (
+        ([0.0] * len(rows), [number.label for number in numbers], "middle right", -0.36),
+        (
+            [
+                0.01 + (length if mark is None else 1.0)
+                for length, mark in zip(lengths, track, strict=True)
+            ],
+            texts,
+            "middle right",
+            0,
+        ),
+    ):
+        figure.add_scatter(
+            x=x,
+            y=[row + dy for row in rows],
+            mode="text",
+            text=texts_there,
+            textposition=place,
+            cliponaxis=False,
+            hoverinfo="skip",
+        )
+    figure.update_layout(barmode="overlay", showlegend=False)
+    figure.update_xaxes(visible=False, range=[0, 1.3], fixedrange=True)
+    figure.update_yaxes(visible=False, range=[len(rows) - 0.6, -0.7], fixedrange=True)
+    return finish(
+        figure,
+        Wording("What was measured"),
+        alt=Wording("{0} numbers were measured.", len(numbers)),
+        columns=[Wording("What"), Wording("Value"), Wording("Unit")],
+        rows=[
+            [
+                number.label,
+                number.value,
+                Wording("million")
+                if number.unit == "million"
+                else Wording("times")
+                if number.unit == "times"
+                else number.unit,
+            ]
+            for number in numbers
+        ],
+        height=76 + 46 * len(numbers),
+        revision=statement,
+    )

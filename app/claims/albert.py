@@ -14,6 +14,7 @@ from app.labs.tokenizers.answers import shipped
 from core_models.batch import Batch
 from core_models.counts import count
 from core_models.data.order_pairs import SWAPPED, sentence_order
+from viz.svg import Wording
 
 TOKENS = 64
 LAYERS, WIDTH = 12, 128
@@ -38,23 +39,30 @@ def _speed(bench: Bench) -> Sequence[Number]:
         times = interleaved(bench, {key: _pass(e, batch) for key, e in encoders.items()})
     return [
         Number(
-            key="fewer", label="times fewer parameters", value=bert.base / albert.base, unit="times"
+            key="fewer",
+            label=Wording("times fewer parameters"),
+            value=bert.base / albert.base,
+            unit="times",
         ),
-        Number(key="less", label="times fewer operations", value=dear / cheap, unit="times"),
+        Number(
+            key="less", label=Wording("times fewer operations"), value=dear / cheap, unit="times"
+        ),
         Number(
             key="faster",
-            label="times faster here",
+            label=Wording("times faster here"),
             value=times["bert"] / times["albert"],
             unit="times",
         ),
         Number(
             key="noise",
-            label="control: a second BERT, times faster",
+            label=Wording("control: a second BERT, times faster"),
             value=times["bert"] / times["again"],
             unit="times",
         ),
-        Number(key="bert", label="fastest pass of BERT", value=times["bert"], unit="ms"),
-        Number(key="albert", label="fastest pass of ALBERT", value=times["albert"], unit="ms"),
+        Number(key="bert", label=Wording("fastest pass of BERT"), value=times["bert"], unit="ms"),
+        Number(
+            key="albert", label=Wording("fastest pass of ALBERT"), value=times["albert"], unit="ms"
+        ),
     ]
 
 
@@ -80,11 +88,21 @@ def _factor(bench: Bench) -> Sequence[Number]:
     wide = count(replace(config, embeddings=replace(config.embeddings, width=config.width)))
     narrow = own.pieces + own.projection
     return [
-        Number(key="wide", label="table of full width", value=wide.pieces / 1e6, unit="million"),
         Number(
-            key="narrow", label="narrow table and projection", value=narrow / 1e6, unit="million"
+            key="wide",
+            label=Wording("table of full width"),
+            value=wide.pieces / 1e6,
+            unit="million",
         ),
-        Number(key="ratio", label="times smaller", value=wide.pieces / narrow, unit="times"),
+        Number(
+            key="narrow",
+            label=Wording("narrow table and projection"),
+            value=narrow / 1e6,
+            unit="million",
+        ),
+        Number(
+            key="ratio", label=Wording("times smaller"), value=wide.pieces / narrow, unit="times"
+        ),
     ]
 
 
@@ -92,7 +110,7 @@ def _printed(bench: Bench) -> Sequence[Number]:
     return [
         Number(
             key=name.removeprefix("albert-"),
-            label=f"parameters of {name}",
+            label=Wording("parameters of {0}", name),
             value=cm.count(name).base / 1e6,
             unit="million",
         )
@@ -119,14 +137,17 @@ def _gradients(bench: Bench) -> Sequence[Number]:
         *(
             Number(
                 key=f"step{n}",
-                label=f"share of pass {n} in the gradient",
+                label=Wording("share of pass {0} in the gradient", n),
                 value=percent(norm, sum(norms)),
                 unit="%",
             )
             for n, norm in enumerate(norms, 1)
         ),
         Number(
-            key="gap", label="shared gradient against the sum of all passes", value=gap, unit="%"
+            key="gap",
+            label=Wording("shared gradient against the sum of all passes"),
+            value=gap,
+            unit="%",
         ),
     ]
 
@@ -154,17 +175,17 @@ def _labels(bench: Bench) -> Sequence[Number]:
     return [
         Number(
             key="ones",
-            label="pairs in order among those of label 1",
+            label=Wording("pairs in order among those of label 1"),
             value=percent(sum(ones), len(ones)),
             unit="%",
         ),
         Number(
             key="zeros",
-            label="pairs in order among those of label 0",
+            label=Wording("pairs in order among those of label 0"),
             value=percent(sum(zeros), len(zeros)),
             unit="%",
         ),
-        Number(key="pairs", label="pairs looked at", value=float(len(ones) + len(zeros))),
+        Number(key="pairs", label=Wording("pairs looked at"), value=float(len(ones) + len(zeros))),
     ]
 
 

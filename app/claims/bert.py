@@ -10,6 +10,7 @@ from app.claims.bench import Bench, masked_rows, moved, percent, random_model, s
 from app.claims.card import Claim, Number, Rule, Values, Verdict, at_least, at_most
 from core_models import masking
 from core_models.batch import Batch
+from viz.svg import Wording
 
 SENTENCES = (
     "The capital of France is Paris.",
@@ -39,11 +40,15 @@ def _cases(bench: Bench) -> Sequence[Number]:
             shown[case] += int((drawn.cases == case).sum())
     names = {masking.MASK: "mask", masking.RANDOM: "random", masking.KEPT: "kept"}
     labels = {
-        "mask": "of those, shown as [MASK]",
-        "random": "of those, shown as another piece",
-        "kept": "of those, shown as they are",
+        "mask": Wording("of those, shown as [MASK]"),
+        "random": Wording("of those, shown as another piece"),
+        "kept": Wording("of those, shown as they are"),
     }
-    found = [Number(key="asked", label="pieces to predict", value=percent(asked, real), unit="%")]
+    found = [
+        Number(
+            key="asked", label=Wording("pieces to predict"), value=percent(asked, real), unit="%"
+        )
+    ]
     for case, key in names.items():
         share = percent(shown[case], asked)
         found.append(Number(key=key, label=labels[key], value=share, unit="%"))
@@ -62,7 +67,7 @@ def _embedding_share(bench: Bench) -> Sequence[Number]:
         return percent(found.embedding_block, found.base)
 
     return [
-        Number(key=key, label=f"embeddings of {name}", value=share(name), unit="%")
+        Number(key=key, label=Wording("embeddings of {0}", name), value=share(name), unit="%")
         for key, name in (
             ("base", "bert-base-uncased"),
             ("large", "bert-large-uncased"),
@@ -89,12 +94,12 @@ def _move(bench: Bench) -> Sequence[Number]:
         found += [
             Number(
                 key=f"terms_{key}",
-                label=f"score terms that know distances, {name}",
+                label=Wording("score terms that know distances, {0}", name),
                 value=float(len(terms)),
             ),
             Number(
                 key=f"moved_{key}",
-                label=f"change of the states when the text moves, {name}",
+                label=Wording("change of the states when the text moves, {0}", name),
                 value=moved(here, there),
                 unit="%",
             ),
@@ -121,17 +126,17 @@ def _both_sides(bench: Bench) -> Sequence[Number]:
     return [
         Number(
             key="both",
-            label="heads that look to both sides in one pass",
+            label=Wording("heads that look to both sides in one pass"),
             value=percent(sum(both), len(both)),
             unit="%",
         ),
         Number(
             key="left",
-            label="mean share of a head's weight that goes to the left",
+            label=Wording("mean share of a head's weight that goes to the left"),
             value=100 * sum(left_of_all) / len(left_of_all),
             unit="%",
         ),
-        Number(key="heads", label="heads looked at", value=float(len(both))),
+        Number(key="heads", label=Wording("heads looked at"), value=float(len(both))),
     ]
 
 
@@ -152,16 +157,16 @@ def _answer_scores(bench: Bench) -> Sequence[Number]:
         other[:, 0] += 1.0
         changed = (model.heads["span"](other) - scores).abs().amax(-1)[0] > 1e-6
     return [
-        Number(key="tokens", label="tokens with a score for start and end", value=32.0),
+        Number(key="tokens", label=Wording("tokens with a score for start and end"), value=32.0),
         Number(
             key="others",
-            label="scores of other tokens that change with the state of [CLS]",
+            label=Wording("scores of other tokens that change with the state of [CLS]"),
             value=percent(int(changed[1:].sum()), 31),
             unit="%",
         ),
         Number(
             key="own",
-            label="scores of [CLS] itself that change with it",
+            label=Wording("scores of [CLS] itself that change with it"),
             value=percent(int(changed[0]), 1),
             unit="%",
         ),

@@ -6,7 +6,7 @@ either way, and its text says the same as the function. No Gradio in it.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 if TYPE_CHECKING:
     from app.claims.bench import Bench
@@ -31,10 +31,6 @@ class Number:
     value: float
     unit: str = ""
     """"%", "million", "ms", "times" or nothing. Numbers of one unit share a scale of bars."""
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain values."""
-        return {"key": self.key, "label": self.label, "value": self.value, "unit": self.unit}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,6 +8,7 @@ import core_models as cm
 from app.claims.bench import Bench, moved, percent, random_model, shrunk
 from app.claims.card import Claim, Number, Rule, Values, Verdict, at_least
 from core_models.batch import Batch
+from viz.svg import Wording
 
 _SIZE = "deberta-base"
 _SITES = ("content_score", "term:*", "scores", "probabilities")
@@ -28,29 +29,32 @@ def _terms(bench: Bench) -> Sequence[Number]:
     terms = {site: record for (site, _, _), record in trace.records.items() if "term:" in site}
     content, scores = trace["content_score", 0], trace["scores", 0]
     whole = content + sum(terms.values())
-    names = {"term:c2p": "content to position", "term:p2c": "position to content"}
+    names = {
+        "term:c2p": Wording("size of the term “content to position”"),
+        "term:p2c": Wording("size of the term “position to content”"),
+    }
     size = float(content.norm()) + sum(float(term.norm()) for term in terms.values())
     shares = [
         Number(
             key=site.removeprefix("term:"),
-            label=f"size of the term “{names.get(site, site.removeprefix('term:'))}”",
+            label=names[site],
             value=percent(float(record.norm()), size),
             unit="%",
         )
         for site, record in sorted(terms.items())
     ]
     return [
-        Number(key="terms", label="summands of the score", value=float(1 + len(terms))),
+        Number(key="terms", label=Wording("summands of the score"), value=float(1 + len(terms))),
         Number(
             key="content",
-            label="size of the term “content to content”",
+            label=Wording("size of the term “content to content”"),
             value=percent(float(content.norm()), size),
             unit="%",
         ),
         *shares,
         Number(
             key="rest",
-            label="what they leave of the score unexplained",
+            label=Wording("what they leave of the score unexplained"),
             value=moved(scores, whole),
             unit="%",
         ),
@@ -75,14 +79,19 @@ def _softmaxes(bench: Bench) -> Sequence[Number]:
     return [
         Number(
             key="one",
-            label="distance to one softmax over the sum",
+            label=Wording("distance to one softmax over the sum"),
             value=moved(found, one),
             unit="%",
         ),
         Number(
-            key="two", label="distance to two softmaxes added", value=moved(found, two), unit="%"
+            key="two",
+            label=Wording("distance to two softmaxes added"),
+            value=moved(found, two),
+            unit="%",
         ),
-        Number(key="sum", label="sum of a token's weights", value=float(found.sum(-1).mean())),
+        Number(
+            key="sum", label=Wording("sum of a token's weights"), value=float(found.sum(-1).mean())
+        ),
     ]
 
 
@@ -104,13 +113,13 @@ def _moves(bench: Bench) -> Sequence[Number]:
     return [
         Number(
             key="encoder",
-            label="change of the encoder's states when the text moves",
+            label=Wording("change of the encoder's states when the text moves"),
             value=moved(first.hidden, second.hidden[:, 3:]),
             unit="%",
         ),
         Number(
             key="decoder",
-            label="change of what masked tokens are predicted from",
+            label=Wording("change of what masked tokens are predicted from"),
             value=moved(*decoded),
             unit="%",
         ),
@@ -130,12 +139,25 @@ def _decoder(bench: Bench) -> Sequence[Number]:
     layer = cm.count(_SIZE).one_block
     steps = encoder.config.mask_decoder.steps if encoder.config.mask_decoder else 0
     return [
-        Number(key="layer", label="one layer of deberta-base", value=layer / 1e6, unit="million"),
         Number(
-            key="own", label="weights that only the decoder has", value=own / 1e6, unit="million"
+            key="layer",
+            label=Wording("one layer of {0}", "deberta-base"),
+            value=layer / 1e6,
+            unit="million",
         ),
-        Number(key="share", label="decoder against one layer", value=percent(own, layer), unit="%"),
-        Number(key="steps", label="times the last layer runs again", value=float(steps)),
+        Number(
+            key="own",
+            label=Wording("weights that only the decoder has"),
+            value=own / 1e6,
+            unit="million",
+        ),
+        Number(
+            key="share",
+            label=Wording("decoder against one layer"),
+            value=percent(own, layer),
+            unit="%",
+        ),
+        Number(key="steps", label=Wording("times the last layer runs again"), value=float(steps)),
     ]
 
 
@@ -143,14 +165,20 @@ def _version3(bench: Bench) -> Sequence[Number]:
     found = cm.count("deberta-v3-base")
     return [
         Number(
-            key="all", label="parameters of deberta-v3-base", value=found.base / 1e6, unit="million"
+            key="all",
+            label=Wording("parameters of {0}", "deberta-v3-base"),
+            value=found.base / 1e6,
+            unit="million",
         ),
         Number(
-            key="pieces", label="of those, piece table", value=found.pieces / 1e6, unit="million"
+            key="pieces",
+            label=Wording("of those, piece table"),
+            value=found.pieces / 1e6,
+            unit="million",
         ),
         Number(
             key="rest",
-            label="of those, everything else",
+            label=Wording("of those, everything else"),
             value=(found.base - found.pieces) / 1e6,
             unit="million",
         ),
@@ -171,22 +199,22 @@ def _inputs(bench: Bench) -> Sequence[Number]:
     return [
         Number(
             key="segments",
-            label="segments that deberta-base tells apart",
+            label=Wording("segments that {0} tells apart", "deberta-base"),
             value=float(config.embeddings.segments),
         ),
         Number(
             key="bert",
-            label="segments that bert-base-uncased tells apart",
+            label=Wording("segments that {0} tells apart", "bert-base-uncased"),
             value=float(bert.embeddings.segments),
         ),
         Number(
             key="order",
-            label="parameters of DeBERTa's head for sentence order",
+            label=Wording("parameters of DeBERTa's head for sentence order"),
             value=float(found.heads.get("sentence_order", 0)),
         ),
         Number(
             key="masked",
-            label="parameters of DeBERTa's head for masked tokens",
+            label=Wording("parameters of DeBERTa's head for masked tokens"),
             value=float(found.heads.get("masked_token", 0)),
         ),
     ]

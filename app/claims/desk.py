@@ -1,7 +1,7 @@
 """Popular statements about the family, each with a measurement that judges it. No Gradio in it."""
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from threading import Lock
 from typing import Any
@@ -14,7 +14,7 @@ from app.claims import pairs as claims_pairs
 from app.claims import roberta as claims_roberta
 from app.claims import spans as claims_spans
 from app.claims import xlnet as claims_xlnet
-from app.claims.bench import Bench, answering, missing
+from app.claims.bench import Bench, answering
 from app.claims.card import UNJUDGED, Claim, Number
 from app.serving.ask import clean_name, whole_number
 from app.serving.cache import Cache
@@ -57,17 +57,6 @@ class Result:
     doubt: str = ""
     """Why there is no verdict."""
 
-    def to_json(self) -> dict[str, Any]:
-        """Plain values."""
-        return {
-            "name": self.claim.name,
-            "seed": self.seed,
-            "model": self.model,
-            "numbers": [number.to_json() for number in self.numbers],
-            "verdict": self.verdict,
-            "doubt": self.doubt,
-        }
-
 
 def read_run(question: Mapping[str, Any]) -> tuple[Claim, int, str]:
     """Card, seed and chosen model in an event of the page."""
@@ -77,28 +66,6 @@ def read_run(question: Mapping[str, Any]) -> tuple[Claim, int, str]:
     seed = whole_number(question.get("seed", 0), "seed", 0, MOST_SEED)
     chosen = question.get("model")
     return CLAIMS[name], seed, clean_name(chosen) if chosen else ""
-
-
-def cards(session: Session) -> list[dict[str, Any]]:
-    """Every card as plain values, without a verdict."""
-    heads = {head for info in session.models() for head in info.heads}
-    return [
-        {
-            "name": claim.name,
-            "family": claim.family,
-            "statement": claim.statement,
-            "articles": list(claim.articles),
-            "said": claim.said,
-            "source": claim.source,
-            "how": claim.how,
-            "rule": claim.rule.text,
-            "why": claim.why,
-            "code": claim.code,
-            "drawn": claim.drawn,
-            "missing": missing(claim.head) if claim.head and claim.head not in heads else None,
-        }
-        for claim in CLAIMS.values()
-    ]
 
 
 def measure(claim: Claim, bench: Bench) -> Result:
@@ -131,12 +98,8 @@ class Desk:
         model = answering(self.session, chosen, claim.head) if claim.head else None
         return claim.name, seed if claim.drawn else 0, model
 
-    def known(self, claim: Claim, seed: int, chosen: str) -> Result | None:
-        """A result with a verdict that was found before; files hold these alone."""
-        found = self._found(claim, seed, chosen)
-        return None if found is None or found.doubt else found
-
-    def _found(self, claim: Claim, seed: int, chosen: str) -> Result | None:
+    def found(self, claim: Claim, seed: int, chosen: str) -> Result | None:
+        """What was measured before."""
         found: Result | None = self._cache.get(self.key(claim, seed, chosen))
         return found
 
@@ -147,7 +110,7 @@ class Desk:
             InputError: no installed model can answer, the visitor's former measurement still runs,
                 or this one takes too long.
         """
-        if (found := self._found(claim, seed, chosen)) is not None:
+        if (found := self.found(claim, seed, chosen)) is not None:
             return found
         if visitor in self._busy:
             raise InputError(
@@ -185,17 +148,6 @@ class Desk:
         if not task.cancelled() and task.exception() is None:
             self._cache.put(key, task.result(), 1)
         self._running.pop(key, None)
-
-
-def read_list(question: Mapping[str, Any]) -> list[tuple[Claim, int, str]]:
-    """Cards of a file, ``cards``: [{name, seed, model}]."""
-    asked = question.get("cards")
-    if not isinstance(asked, Sequence) or isinstance(asked, str):
-        raise InputError("cards must be a list.")
-    if len(asked) > len(CLAIMS):
-        raise InputError(f"{len(asked)} cards are named; there are only {len(CLAIMS)}.")
-    plain = [entry if isinstance(entry, Mapping) else {} for entry in asked]
-    return [read_run({"model": question.get("model"), **entry}) for entry in plain]
 
 
 def code_lines(claim: Claim, seed: int) -> str:

@@ -13,6 +13,7 @@ from core_models.families.electra import PAIRS
 from core_models.masking import IGNORED, Masked
 from core_models.objectives.replaced_token import ReplacedToken
 from core_models.objectives.replacing import replace_pieces
+from viz.svg import Wording
 
 FEW = 8
 
@@ -49,13 +50,13 @@ def _positions(bench: Bench) -> Sequence[Number]:
     return [
         Number(
             key="discriminator",
-            label="tokens in the loss of the discriminator",
+            label=Wording("tokens in the loss of the discriminator"),
             value=percent(counts["replaced_token"], real),
             unit="%",
         ),
         Number(
             key="generator",
-            label="tokens in the loss of the generator",
+            label=Wording("tokens in the loss of the generator"),
             value=percent(counts["masked_token"], real),
             unit="%",
         ),
@@ -78,8 +79,10 @@ def _gradients(bench: Bench) -> Sequence[Number]:
         )
         found.append((key, norm))
     labels = {
-        "discriminator": "gradient in the generator's layers from the loss of the discriminator",
-        "generator": "gradient in the generator's layers from its own loss",
+        "discriminator": Wording(
+            "gradient in the generator's layers from the loss of the discriminator"
+        ),
+        "generator": Wording("gradient in the generator's layers from its own loss"),
     }
     return [Number(key=key, label=labels[key], value=norm) for key, norm in found]
 
@@ -106,19 +109,19 @@ def _lucky(bench: Bench) -> Sequence[Number]:
     return [
         Number(
             key="hits",
-            label="samples that hit the original word",
+            label=Wording("samples that hit the original word"),
             value=percent(int(hits.sum()), len(hits)),
             unit="%",
         ),
         Number(
             key="hits_fake",
-            label="of those, labelled as replaced",
+            label=Wording("of those, labelled as replaced"),
             value=percent(int((hits & fake).sum()), int(hits.sum())),
             unit="%",
         ),
         Number(
             key="others_fake",
-            label="of the others, labelled as replaced",
+            label=Wording("of the others, labelled as replaced"),
             value=percent(int((~hits & fake).sum()), int((~hits).sum())),
             unit="%",
         ),
@@ -131,9 +134,10 @@ def _sizes(bench: Bench) -> Sequence[Number]:
     for size in ("small", "base", "large"):
         generator, discriminator = PAIRS[f"electra-{size}"]
         both = joint(cm.size(generator), cm.size(discriminator)).total / 1e6
-        label = f"electra-{size}: both networks, shared tables once"
+        label = Wording("{0}: both networks, shared tables once", f"electra-{size}")
         found.append(Number(key=size, label=label, value=both, unit="million"))
-        alone, label = cm.count(discriminator).base / 1e6, f"electra-{size}: discriminator alone"
+        label = Wording("{0}: discriminator alone", f"electra-{size}")
+        alone = cm.count(discriminator).base / 1e6
         found.append(Number(key=f"{size}_alone", label=label, value=alone, unit="million"))
     return found
 
@@ -148,9 +152,12 @@ def _share(bench: Bench) -> Sequence[Number]:
         draws += int(drawn.times.sum())  # type: ignore[attr-defined]
     whole = 4 * int(lengths.sum())
     return [
-        Number(key="draws", label="draws", value=percent(draws, whole), unit="%"),
+        Number(key="draws", label=Wording("draws"), value=percent(draws, whole), unit="%"),
         Number(
-            key="chosen", label="different pieces chosen", value=percent(chosen, whole), unit="%"
+            key="chosen",
+            label=Wording("different pieces chosen"),
+            value=percent(chosen, whole),
+            unit="%",
         ),
     ]
 

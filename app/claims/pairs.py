@@ -7,6 +7,7 @@ from app.claims.bench import Bench, answering, percent
 from app.claims.card import Claim, Number, Rule, Values, Verdict
 from app.labs.pairs import answers as pairs
 from core_models.prediction import judge_pair
+from viz.svg import Wording
 
 PAIRS = 24
 ANSWERS = {"next_sentence": ("next", "random"), "sentence_order": ("in order", "swapped")}
@@ -22,10 +23,10 @@ def _pair_answers(bench: Bench, head: str) -> list[Number]:
             answer = bench.ask(partial(judge_pair, model, *example.pair(kind)))
             said[kind] += answer.probabilities[0] > 0.5
     labels = {
-        "next": "taken for neighbours in order: the true next sentence",
-        "swapped": "taken for neighbours in order: the two swapped",
-        "same": "taken for neighbours in order: another one of the same passage",
-        "other": "taken for neighbours in order: one about something else",
+        "next": Wording("taken for neighbours in order: the true next sentence"),
+        "swapped": Wording("taken for neighbours in order: the two swapped"),
+        "same": Wording("taken for neighbours in order: another one of the same passage"),
+        "other": Wording("taken for neighbours in order: one about something else"),
     }
     return [
         Number(key=kind, label=labels[kind], value=percent(said[kind], PAIRS), unit="%")

@@ -7,6 +7,7 @@ from app.claims.bench import Bench, percent, primer_rows
 from app.claims.card import Claim, Number, Rule, Values, Verdict, at_least, at_most, near
 from app.labs.timeline import answers as timeline
 from app.labs.tokenizers.answers import KINDS, cut, shipped
+from viz.svg import Wording
 
 EPOCHS, COPIES = 40, 10
 FREQUENT = "北京是中国的首都位于华北平原部长江流入东海黄河"
@@ -20,16 +21,28 @@ def _vocabularies(bench: Bench) -> Sequence[Number]:
     pieces = [config.embeddings.vocabulary for config in (bert, roberta)]
     added = (cm.count("roberta-base").pieces - cm.count("bert-base-uncased").pieces) / 1e6
     return [
-        Number(key="bert", label="pieces of bert-base-uncased", value=pieces[0]),
-        Number(key="roberta", label="pieces of roberta-base", value=pieces[1]),
-        Number(key="ratio", label="RoBERTa over BERT", value=pieces[1] / pieces[0], unit="times"),
-        Number(key="added", label="parameters added to the table", value=added, unit="million"),
+        Number(key="bert", label=Wording("pieces of {0}", "bert-base-uncased"), value=pieces[0]),
+        Number(key="roberta", label=Wording("pieces of {0}", "roberta-base"), value=pieces[1]),
+        Number(
+            key="ratio",
+            label=Wording("RoBERTa over BERT"),
+            value=pieces[1] / pieces[0],
+            unit="times",
+        ),
+        Number(
+            key="added", label=Wording("parameters added to the table"), value=added, unit="million"
+        ),
     ]
 
 
 def _large(bench: Bench) -> Sequence[Number]:
     return [
-        Number(key=key, label=f"parameters of {name}", value=cm.count(name).base / 1e6, unit=unit)
+        Number(
+            key=key,
+            label=Wording("parameters of {0}", name),
+            value=cm.count(name).base / 1e6,
+            unit=unit,
+        )
         for key, name, unit in (
             ("roberta", "roberta-large", "million"),
             ("bert", "bert-large-uncased", "million"),
@@ -42,7 +55,7 @@ def _unknown(bench: Bench) -> Sequence[Number]:
     for kind, title in KINDS.items():
         bench.check()
         value = float(cut(shipped(kind), ODD).unknown)
-        found.append(Number(key=kind, label=f"unknown pieces, {title}", value=value))
+        found.append(Number(key=kind, label=Wording("unknown pieces, {0}", title), value=value))
     return found
 
 
@@ -61,7 +74,11 @@ def _per_character(bench: Bench) -> Sequence[Number]:
     }
     both = [*costs["frequent"], *costs["rare"]]
     counts = [percent(both.count(n), len(both)) for n in (1, 2, 3)]
-    labels = ("characters that stay one piece", "characters cut into two", "cut into three")
+    labels = (
+        Wording("characters that stay one piece"),
+        Wording("characters cut into two"),
+        Wording("cut into three"),
+    )
     return [
         *(
             Number(key=key, label=label, value=share, unit="%")
@@ -69,11 +86,13 @@ def _per_character(bench: Bench) -> Sequence[Number]:
         ),
         Number(
             key="frequent",
-            label="pieces of a frequent character, mean",
+            label=Wording("pieces of a frequent character, mean"),
             value=sum(costs["frequent"]) / len(FREQUENT),
         ),
         Number(
-            key="rare", label="pieces of a rare one, mean", value=sum(costs["rare"]) / len(RARE)
+            key="rare",
+            label=Wording("pieces of a rare one, mean"),
+            value=sum(costs["rare"]) / len(RARE),
         ),
     ]
 
@@ -101,11 +120,15 @@ def _regimes(bench: Bench) -> Sequence[Number]:
     each = EPOCHS / inputs["copies"]
     return [
         Number(
-            key="roberta", label="masks that RoBERTa's recipe draws in 40 epochs", value=inputs[own]
+            key="roberta",
+            label=Wording("masks that RoBERTa's recipe draws in 40 epochs"),
+            value=inputs[own],
         ),
-        Number(key="copies", label="different masks in ten copies", value=inputs["copies"]),
-        Number(key="each", label="epochs that show the same copy", value=each),
-        Number(key="static", label="different masks in one copy", value=inputs["static"]),
+        Number(
+            key="copies", label=Wording("different masks in ten copies"), value=inputs["copies"]
+        ),
+        Number(key="each", label=Wording("epochs that show the same copy"), value=each),
+        Number(key="static", label=Wording("different masks in one copy"), value=inputs["static"]),
     ]
 
 
@@ -120,7 +143,7 @@ def _always_new(bench: Bench) -> Sequence[Number]:
     for key, length in (("long", LONG), ("middle", MIDDLE), ("short", SHORT)):
         bench.check()
         inputs = _inputs(bench, length)["dynamic"]
-        label = f"different inputs in 40 epochs, text of {length} pieces"
+        label = Wording("different inputs in 40 epochs, text of {0} pieces", length)
         found.append(Number(key=key, label=label, value=inputs))
     return found
 

@@ -9,6 +9,7 @@ from app.claims.bench import Bench, masked_rows, percent
 from app.claims.card import Claim, Number, Rule, Values, Verdict
 from app.labs.timeline import answers as timeline
 from core_models import span_masking
+from viz.svg import Wording
 
 DRAWS = 4000
 
@@ -17,10 +18,10 @@ def _heads(bench: Bench) -> Sequence[Number]:
     """Parameters of SpanBERT's heads, counted from the built module."""
     found = cm.count("spanbert-base-cased").heads
     labels = {
-        "masked_token": "parameters of the head for masked tokens",
-        "span_boundary": "parameters of the head for span boundaries",
-        "next_sentence": "parameters of the head for the next sentence",
-        "sentence_order": "parameters of the head for sentence order",
+        "masked_token": Wording("parameters of the head for masked tokens"),
+        "span_boundary": Wording("parameters of the head for span boundaries"),
+        "next_sentence": Wording("parameters of the head for the next sentence"),
+        "sentence_order": Wording("parameters of the head for sentence order"),
     }
     return [
         Number(key=key, label=label, value=float(found.get(key, 0)))
@@ -45,13 +46,15 @@ def _ngrams(bench: Bench) -> Sequence[Number]:
         *(
             Number(
                 key=f"n{n}",
-                label=f"drawn n-grams of {n} words" if n > 1 else "drawn n-grams of 1 word",
+                label=Wording("drawn n-grams of {0} words", n)
+                if n > 1
+                else Wording("drawn n-grams of 1 word"),
                 value=percent(drawn.count(n), len(drawn)),
                 unit="%",
             )
             for n in (1, 2, 3)
         ),
-        Number(key="mean", label="mean length in words", value=sum(drawn) / len(drawn)),
+        Number(key="mean", label=Wording("mean length in words"), value=sum(drawn) / len(drawn)),
     ]
 
 
@@ -65,12 +68,16 @@ def _geometric(bench: Bench) -> Sequence[Number]:
     drawn = _lengths(bench, "span")
     longer = 100 * (1 - 0.2) ** 10
     return [
-        Number(key="mean", label="mean length drawn, in words", value=sum(drawn) / len(drawn)),
-        Number(key="bare", label="mean of a geometric distribution with p = 0.2", value=5.0),
-        Number(key="longest", label="longest span drawn", value=float(max(drawn))),
+        Number(
+            key="mean", label=Wording("mean length drawn, in words"), value=sum(drawn) / len(drawn)
+        ),
+        Number(
+            key="bare", label=Wording("mean of a geometric distribution with p = 0.2"), value=5.0
+        ),
+        Number(key="longest", label=Wording("longest span drawn"), value=float(max(drawn))),
         Number(
             key="longer",
-            label="share that a geometric distribution has above 10",
+            label=Wording("share that a geometric distribution has above 10"),
             value=longer,
             unit="%",
         ),
@@ -88,8 +95,8 @@ def _cases(bench: Bench) -> Sequence[Number]:
     """Chosen runs of at least two pieces whose pieces do not share one case."""
     found = []
     labels = {
-        "span": "mixed runs, drawn as SpanBERT does",
-        "whole_word": "mixed runs, drawn as BERT does with whole words",
+        "span": Wording("mixed runs, drawn as SpanBERT does"),
+        "whole_word": Wording("mixed runs, drawn as BERT does with whole words"),
     }
     for kind, label in labels.items():
         _, drawn = masked_rows(bench, kind)

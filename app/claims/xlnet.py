@@ -10,6 +10,7 @@ from app.claims.bench import PLAIN, Bench, moved, percent, random_model, shrunk,
 from app.claims.card import Claim, Number, Rule, Values, Verdict, at_least
 from core_models.batch import Batch
 from core_models.orderings import Ordering, draw_order, paper
+from viz.svg import Wording
 
 LENGTH, ASKED = 24, 4
 _SIZE = "xlnet-base-cased"
@@ -43,19 +44,19 @@ def _two_orders(bench: Bench) -> Sequence[Number]:
     return [
         Number(
             key="input",
-            label="change of the input between two orders",
+            label=Wording("change of the input between two orders"),
             value=moved(read[0], read[1]),
             unit="%",
         ),
         Number(
             key="cells",
-            label="entries of the visibility mask that differ",
+            label=Wording("entries of the visibility mask that differ"),
             value=100 * float(cells),
             unit="%",
         ),
         Number(
             key="states",
-            label="change of the states between two orders",
+            label=Wording("change of the states between two orders"),
             value=moved(hidden[0], hidden[1]),
             unit="%",
         ),
@@ -79,19 +80,19 @@ def _masks(bench: Bench) -> Sequence[Number]:
     return [
         Number(
             key="differ",
-            label="rows in which the two streams' masks differ",
+            label=Wording("rows in which the two streams' masks differ"),
             value=percent(int(differ.any(-1).sum()), differ[..., 0].numel()),
             unit="%",
         ),
         Number(
             key="content",
-            label="rows of the content stream that see themselves",
+            label=Wording("rows of the content stream that see themselves"),
             value=percent(int((content & itself).sum()), int(itself.sum())),
             unit="%",
         ),
         Number(
             key="query",
-            label="rows of the query stream that see themselves",
+            label=Wording("rows of the query stream that see themselves"),
             value=percent(int((query & itself).sum()), int(itself.sum())),
             unit="%",
         ),
@@ -110,11 +111,22 @@ def _places(bench: Bench) -> Sequence[Number]:
     middle = 100 * float(targets.mean()) / (LENGTH - 1)
     return [
         Number(
-            key="asked", label="pieces that are predicted", value=100 * ASKED / LENGTH, unit="%"
+            key="asked",
+            label=Wording("pieces that are predicted"),
+            value=100 * ASKED / LENGTH,
+            unit="%",
         ),
-        Number(key="tail", label="of those, in the last sixth of the text", value=tail, unit="%"),
         Number(
-            key="middle", label="their mean place, from first to last piece", value=middle, unit="%"
+            key="tail",
+            label=Wording("of those, in the last sixth of the text"),
+            value=tail,
+            unit="%",
+        ),
+        Number(
+            key="middle",
+            label=Wording("their mean place, from first to last piece"),
+            value=middle,
+            unit="%",
         ),
     ]
 
@@ -133,13 +145,13 @@ def _blind(bench: Bench) -> Sequence[Number]:
     return [
         Number(
             key="query",
-            label="change of the query stream at a target with another word",
+            label=Wording("change of the query stream at a target with another word"),
             value=moved(before.streams["query"], after.streams["query"]),
             unit="%",
         ),
         Number(
             key="content",
-            label="change of the content stream at a target with another word",
+            label=Wording("change of the content stream at a target with another word"),
             value=moved(before.hidden.gather(1, index), after.hidden.gather(1, index)),
             unit="%",
         ),
@@ -158,10 +170,26 @@ def _size(bench: Bench) -> Sequence[Number]:
     one = [cm.count(name).one_block / 1e6 for name in ("xlnet-base-cased", "bert-base-uncased")]
     tables = [config.embeddings.positions or 0 for config in (xlnet, bert)]
     return [
-        Number(key="xlnet", label="one layer of xlnet-base-cased", value=one[0], unit="million"),
-        Number(key="bert", label="one layer of bert-base-uncased", value=one[1], unit="million"),
-        Number(key="rows", label="rows of XLNet's table of positions", value=float(tables[0])),
-        Number(key="bert_rows", label="rows of BERT's table of positions", value=float(tables[1])),
+        Number(
+            key="xlnet",
+            label=Wording("one layer of {0}", "xlnet-base-cased"),
+            value=one[0],
+            unit="million",
+        ),
+        Number(
+            key="bert",
+            label=Wording("one layer of {0}", "bert-base-uncased"),
+            value=one[1],
+            unit="million",
+        ),
+        Number(
+            key="rows", label=Wording("rows of XLNet's table of positions"), value=float(tables[0])
+        ),
+        Number(
+            key="bert_rows",
+            label=Wording("rows of BERT's table of positions"),
+            value=float(tables[1]),
+        ),
     ]
 
 
@@ -175,7 +203,7 @@ def _longest(bench: Bench) -> Sequence[Number]:
     states = float(hidden.shape[1] if bool(hidden.isfinite().all()) else 0)
     return [
         *found[2:],
-        Number(key="read", label="pieces that a small XLNet has read", value=states),
+        Number(key="read", label=Wording("pieces that a small XLNet has read"), value=states),
     ]
 
 

@@ -54,7 +54,7 @@ def answer(
         triggers: ``component.input`` and its like, each one event of a visitor's act.
         answering: Runs in a thread unless it is a coroutine; with ``alone`` it may be a generator
             of answers.
-        inputs: What it is given, by name.
+        inputs: What it is given, by name; beside it ``visitor``, the id of the open page.
         outputs: What its answer goes to, in this order.
         problem: Shows the message of an InputError; None in it means that there is none.
         first: Whether it also answers when the lab is first seen.
@@ -66,8 +66,9 @@ def answer(
         kept = [gr.skip()] * len(outputs) if error else list(found)
         return [*kept, str(error) if error else ""]
 
-    async def on_event(*values: Any) -> list[Any]:
+    async def on_event(request: gr.Request, *values: Any) -> list[Any]:
         question = dict(zip(names, values, strict=True))
+        question["visitor"] = str(request.session_hash or "")
         try:
             if inspect.iscoroutinefunction(answering):
                 return told(None, await answering(question))

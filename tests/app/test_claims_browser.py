@@ -1,157 +1,182 @@
-"""The Claims tab in Chromium: guesses, verdicts, filters, files, links, Chinese."""
+"""The Claims lab in Chromium: guesses, verdicts, topics, files, links, Chinese."""
 
 import csv
 import json
+import re
 from urllib.parse import quote
+
+import pytest
+from playwright.sync_api import expect
 
 from app.claims.bench import Bench
 from app.claims.desk import CLAIMS, measure
+from app.labs.claims.answers import TRY
+from app.serving import locales
 
-ROOT = ".view-claims"
 LINK = "#text=" + quote("The capital of France is Paris.") + "&model=bert-mini&tab=claims"
-PNG = b"\x89PNG\r\n\x1a\n"
-READY = f'{ROOT}[data-state="ready"]'
-FAST = "electra-fifteen"
-BOTH = "bert-always-mask"
+FAST, BOTH = "electra-fifteen", "bert-always-mask"
+SLOW = 60_000
 
 
-def card(page, name):
-    return page.locator(f'{ROOT} [data-claim="{name}"]')
+class Lab:
+    """The Claims lab of a page."""
+
+    def __init__(self, cloze, words=None):
+        self.cloze = cloze
+        self.page = cloze.page
+        self.words = words or {}
+        self.page.wait_for_function("!!Cloze.openTab")
+        self.page.evaluate("Cloze.openTab('claims')")
+        self.panel = self.page.get_by_role("tabpanel").filter(
+            has=self.page.get_by_role("heading", name=self.named("True or false?"))
+        )
+        self.card = self.panel.get_by_role("article")
+
+    def named(self, key):
+        return self.words.get(key, key)
+
+    def choose(self, label, name):
+        """Take a choice of a dropdown, which is found by what is typed."""
+        box = self.panel.get_by_label(self.named(label), exact=True)
+        box.fill(self.named(name))
+        self.page.get_by_role("option", name=self.named(name), exact=True).click()
+
+    def open(self, name):
+        statement = str(CLAIMS[name].statement)
+        self.choose("Statement", statement)
+        expect(self.card.get_by_role("heading", name=self.named(statement))).to_be_visible()
+
+    def guess(self, name):
+        self.panel.get_by_role("radio", name=self.named(name)).check()
+
+    def judged(self, verdict):
+        said = self.card.get_by_role("status")
+        expect(said).to_contain_text(self.named(verdict), timeout=SLOW)
+
+    def unfold(self, name):
+        fold = self.panel.get_by_role("button", name=self.named(name))
+        if not fold.evaluate("each => each.classList.contains('open')"):
+            fold.click()
+
+    def verdicts(self):
+        self.unfold("All verdicts")
+        return self.panel.get_by_role("region", name=self.named("Verdicts and numbers so far"))
 
 
-def done(page, name):
-    page.wait_for_selector(f'{ROOT} [data-claim="{name}"][data-state="done"]', timeout=60_000)
+@pytest.fixture
+def lab(module_page):
+    """One page for most of these tests."""
+    lab = Lab(module_page)
+    yield lab
+    assert module_page.problems == []
 
 
 def kept(**state):
     return f"{LINK}&lab-claims={quote(json.dumps(state))}"
 
 
-def test_guess_measure_filter_and_save(visit, session):
-    page = visit(link="?lang=en" + LINK).page
-    page.wait_for_selector(READY)
-    assert page.locator(f"{ROOT} .cl-card").count() == len(CLAIMS)
-    assert page.locator(f"{ROOT} .cl-stamp").count() == 0
-
+def test_guess_measure_and_save(lab, session):
     # A guess starts the measurement; numbers and verdict are those of the core.
-    card(page, BOTH).locator('[data-guess="wrong"]').click()
-    done(page, BOTH)
+    lab.open(BOTH)
+    lab.guess("Wrong")
+    lab.judged("Half right")
     found = measure(CLAIMS[BOTH], Bench(session, "bert-mini", 0))
-    shown = (
-        card(page, BOTH)
-        .locator("td")
-        .evaluate_all("cells => cells.map(cell => [cell.dataset.key, Number(cell.dataset.value)])")
-    )
-    assert shown == [[number.key, number.value] for number in found.numbers]
-    assert card(page, BOTH).get_attribute("data-verdict") == found.verdict == "half"
-    score = page.locator("#cl-score")
-    assert score.inner_text() == "Your guesses: 0 of 1 right."
-    card(page, FAST).locator('[data-guess="partly"]').click()
-    done(page, FAST)
-    assert score.inner_text() == "Your guesses: 1 of 2 right."
-
-    # Another seed draws again, and a guess that saw the answer does not count.
-    card(page, FAST).locator("[data-again]").click()
-    page.wait_for_function(
-        f"document.querySelector('[data-claim=\"{FAST}\"] [data-again] + span')?.textContent"
-        " === 'seed 1'"
-    )
-    assert score.inner_text() == "Your guesses: 0 of 1 right."
-
-    # Filters.
-    page.select_option("#cl-state", "partly")
-    assert page.get_attribute(ROOT, "data-shown") == "2"
-    page.select_option("#cl-state", "every")
-    page.select_option("#cl-family", "XLNet")
-    wanted = sum(claim.family == "XLNet" for claim in CLAIMS.values())
-    assert page.get_attribute(ROOT, "data-shown") == str(wanted)
-    page.click("#cl-clear")
-    page.fill("#cl-search", "four terms")
-    assert page.get_attribute(ROOT, "data-shown") == "1"
-    assert card(page, "deberta-four-terms").is_visible()
-    page.fill("#cl-search", "")
-
-    # Files hold what was measured.
-    files = {}
-    for what in ("csv", "svg", "png"):
-        with page.expect_download() as download:
-            page.click(f'{ROOT} [data-save="{what}"]')
-        files[what] = download.value.path().read_bytes()
-    rows = list(csv.DictReader(files["csv"].decode("utf-8-sig").splitlines()))
-    assert {(row["claim"], row["seed"]) for row in rows} == {(BOTH, "0"), (FAST, "1")}
-    assert files["svg"].startswith(b"<svg")
-    assert files["png"].startswith(PNG)
-
-    # A link with this address shows the same in a fresh browser.
-    address = page.url.split("#")[1]
-    other = visit(width=390, link="#" + address)
-    done(other.page, BOTH)
-    done(other.page, FAST)
-    again = (
-        card(other.page, FAST)
-        .locator("td")
-        .evaluate_all("cells => cells.map(cell => cell.dataset.value)")
-    )
-    assert again == card(page, FAST).locator("td").evaluate_all(
-        "cells => cells.map(cell => cell.dataset.value)"
-    )
-    assert other.overflow() <= 0
+    assert found.verdict == "half"
+    rows = lab.cloze.numbers("#claims-numbers")
+    assert [row[:2] for row in rows] == [[n.label, n.value] for n in found.numbers]
+    expect(lab.panel.get_by_text("Your guesses: 0 of 1 right.")).to_be_visible()
+    lab.open(FAST)
+    expect(lab.card.get_by_role("status")).to_be_hidden()
+    lab.guess("Partly")
+    lab.judged("")
+    expect(lab.panel.get_by_text("Your guesses: 1 of 2 right.")).to_be_visible(timeout=SLOW)
+    # Another seed draws again, and whoever has seen the answer guesses no more.
+    lab.panel.get_by_role("button", name="Measure again").click()
+    expect(lab.card.get_by_text("seed 1")).to_be_visible(timeout=SLOW)
+    expect(lab.panel.get_by_text("Your guesses: 0 of 1 right.")).to_be_visible()
+    expect(lab.panel.get_by_role("radio", name="Right")).to_be_disabled()
+    lab.unfold("All verdicts")
+    with lab.page.expect_download() as download:
+        lab.page.locator("#claims").get_by_role("button", name="Save as CSV").click()
+    text = download.value.path().read_text("utf-8-sig")
+    rows = [row for row in csv.DictReader(text.splitlines()) if row["Seed"]]
+    assert {(row["Statement"], row["Seed"]) for row in rows} == {
+        (str(CLAIMS[BOTH].statement), "0"),
+        (str(CLAIMS[FAST].statement), "1"),
+    }
+    # What was measured stands in the address.
+    lab.page.wait_for_function(f"() => location.hash.includes('{FAST}.1')")
 
 
-def test_a_link_of_a_stranger_opens_the_page(visit):
+def test_a_topic_is_gone_through_and_measured(lab):
+    topic = "What does a mask hide?"
+    lab.choose("What to try", topic)
+    names = [str(CLAIMS[name].statement) for name in TRY[topic]]
+    heading = lab.card.get_by_role("heading")
+    lab.open(TRY[topic][0])
+    for name in [*names[1:], names[0]]:
+        lab.panel.get_by_role("button", name="Next statement").click()
+        expect(heading).to_have_text(name)
+    cells = lab.verdicts()
+    every = lab.panel.get_by_role("checkbox", name="Measure all of these statements")
+    every.check()
+    expect(every).not_to_be_checked(timeout=SLOW)
+    for name in names:
+        row = cells.get_by_role("row", name=name).first
+        expect(row.get_by_role("cell").nth(1)).to_have_text(
+            re.compile("Right|Wrong|Half|It depends")
+        )
+
+
+def test_an_old_link_shows_what_was_measured(visit):
+    lab = Lab(visit(width=390, link="?lang=en" + kept(ran=[f"{BOTH}.0", f"{FAST}.1"])))
+    heading = lab.card.get_by_role("heading", name=str(CLAIMS[FAST].statement))
+    expect(heading).to_be_visible(timeout=SLOW)
+    expect(lab.card.get_by_text("seed 1")).to_be_visible(timeout=SLOW)
+    row = lab.verdicts().get_by_role("row", name=str(CLAIMS[BOTH].statement)).first
+    expect(row).to_contain_text("Half right", timeout=SLOW)
+    assert lab.cloze.overflow() <= 0
+
+
+def test_a_link_of_a_stranger_opens_the_lab(visit):
     state = {
         "family": {"x": 1},
         "state": "__proto__",
         "search": 7,
         "only": ["../../x", 5, None],
-        "ran": ["no-such-card.1", "bert-always-mask.99999", {"a": 1}, "<b>"],
+        "ran": ["no-such-card.1", "bert-always-mask.99999x", {"a": 1}, "<b>"],
     }
-    page = visit(link="?lang=en" + kept(**state)).page
-    page.wait_for_selector(READY)
-    assert page.get_attribute(ROOT, "data-shown") == str(len(CLAIMS))
+    lab = Lab(visit(link="?lang=en" + kept(**state)))
+    expect(lab.card.get_by_role("heading")).to_be_visible()
+    assert lab.cloze.problems == []
 
 
-def test_a_link_keeps_what_is_searched(visit):
-    page = visit(link="?lang=en" + kept(family="ALBERT", search="xxlarge")).page
-    page.wait_for_selector(READY)
-    assert page.get_attribute(ROOT, "data-shown") == "1"
+def test_an_old_link_keeps_its_family(visit):
+    lab = Lab(visit(link="?lang=en" + kept(family="SpanBERT", search="x")))
+    expect(lab.card.get_by_text("SpanBERT").first).to_be_visible()
+    expect(lab.panel.get_by_label("What to try", exact=True)).to_have_value("SpanBERT")
 
 
 def test_chinese_dark_narrow_and_a_missing_model(visit, session):
     cloze = visit(width=390, dark=True, link="?lang=zh" + LINK)
-    page = cloze.page
-    page.wait_for_selector(READY)
-    for name in (BOTH, "electra-twice", "deberta-four-terms"):
-        card(page, name).locator('[data-guess="none"]').click()
-        done(page, name)
-    assert "半对" in card(page, BOTH).locator(".cl-stamp").inner_text()
+    words = locales.catalogue("zh")
+    lab = Lab(cloze, words)
+    for name in (BOTH, "deberta-four-terms"):
+        lab.open(name)
+        lab.guess("Just measure")
+        lab.judged("")
+        expect(lab.panel.get_by_role("button", name=words["Measure again"])).to_be_enabled(
+            timeout=SLOW
+        )
+    lab.open(BOTH)
+    lab.judged("Half right")
     assert cloze.overflow() <= 0
-    missing = set(page.evaluate("[...ClozeLanguage.missing]"))
-    ours = {text for text in missing if text.isascii() or "“" in text}
-    assert ours == set()
-    heads = {head for info in session.models() for head in info.heads}
-    order = card(page, "sop-order")
-    assert order.locator("[data-guess]").count() == (4 if "sentence_order" in heads else 0)
-    if "sentence_order" not in heads:
-        assert "训练" in order.locator(".cl-missing").inner_text()
-
-
-def test_cards_that_wait_can_be_stopped(visit):
-    page = visit(link="?lang=en" + kept(family="SpanBERT")).page
-    page.wait_for_selector(READY)
-    page.click("#cl-all")
-    page.wait_for_function(
-        f"!document.querySelector('{ROOT}').dataset.running"
-        f" && document.querySelectorAll('{ROOT} .cl-card[data-state=done]').length === 3",
-        timeout=60_000,
-    )
-    page.click("#cl-clear")
-    page.click("#cl-all")
-    page.click("#cl-stop")
-    page.wait_for_function(
-        f"!document.querySelector('{ROOT}').dataset.running"
-        f" && !document.querySelector('{ROOT} .cl-card[data-state=waiting]')",
-        timeout=60_000,
-    )
-    measured = page.locator(f'{ROOT} .cl-card[data-state="done"]').count()
-    assert 3 <= measured < len(CLAIMS)
+    for name in ("All verdicts", "What this shows"):
+        lab.unfold(name)
+    expect(lab.verdicts()).to_be_visible()
+    missing = cloze.page.evaluate("[...ClozeLanguage.missing]")
+    assert [text for text in missing if text.isascii() or "“" in text] == []
+    if not any("sentence_order" in info.heads for info in session.models()):
+        lab.open("sop-order")
+        expect(lab.card.get_by_text("训练")).to_be_visible()
+        expect(lab.panel.get_by_role("radio").first).to_be_disabled()

@@ -1,22 +1,20 @@
-"""The Claims tab without a browser: who may measure when, what is kept, and the files."""
+"""The Claims lab without a browser: who may measure when, what is kept, what is shown."""
 
 import asyncio
-import csv
-import io
 import threading
 import time
 from dataclasses import replace
-from xml.etree import ElementTree
 
+import gradio as gr
 import pytest
 import torch
 
 from app.claims.card import Claim, Number, Rule
-from app.claims.desk import CLAIMS, Desk
-from app.labs.claims import lab as tab
+from app.claims.desk import CLAIMS, Desk, read_run
+from app.labs.claims import answers
 from app.serving.session import Session
 from core_models import InputError
-from viz.claims import Card, Row, bars, claims_svg, lines
+from viz.claims import Measured, readable, shares
 
 MODEL = "bert-mini"
 
@@ -60,8 +58,8 @@ def test_one_measurement_per_visitor_each_of_them_once(session, monkeypatch):
     one, two = asyncio.run(scene())
     assert one is two
     assert calls == [0]
-    assert desk.known(claim, 0, MODEL) is one
-    assert desk.known(claim, 1, MODEL) is None
+    assert desk.found(claim, 0, MODEL) is one
+    assert desk.found(claim, 1, MODEL) is None
     assert asyncio.run(desk.run("a", claim, 0, MODEL)) is one
     assert calls == [0]
 
@@ -81,12 +79,12 @@ def test_a_slow_measurement_is_told_and_kept(session, monkeypatch):
             await desk.run("a", claim, 0, MODEL)
         go.set()
         for _ in range(100):
-            if desk.known(claim, 0, MODEL):
+            if desk.found(claim, 0, MODEL):
                 return
             await asyncio.sleep(0.02)
 
     asyncio.run(scene())
-    assert desk.known(claim, 0, MODEL).verdict == "wrong"
+    assert desk.found(claim, 0, MODEL).verdict == "wrong"
 
 
 def test_the_event_loop_is_free_and_models_answer_on_their_thread(session, monkeypatch):
@@ -119,100 +117,111 @@ def test_an_error_is_told_and_not_kept(session, monkeypatch):
 
     claim = slow_claim(monkeypatch, work)
     desk = Desk(session)
-    answer = asyncio.run(tab.run(desk, {"rev": 4, "name": "slow", "seed": 0, "model": MODEL}, "a"))
-    assert answer == {"rev": 4, "error": "no luck", "kind": "result", "name": "slow"}
-    assert desk.known(claim, 0, MODEL) is None
+    with pytest.raises(InputError, match="no luck"):
+        ask(answers.measure, desk, claim="slow")
+    assert desk.found(claim, 0, MODEL) is None
+
+
+# --- what is asked and shown ----------------------------------------------------------------------
+
+
+def ask(answering, desk, **question):
+    """The answer to a question; "slow" and its like are claims of the whole list."""
+    asked = {"model": {"model": MODEL}, "topic": "", "claim": FIRST, "only": [], "ran": []}
+    asked |= {"guesses": {}, "guess": None, "all": False, "visitor": "a", **question}
+    asked["only"] = asked["only"] or [*answers.TOPICS[""], "slow"]
+    found = answering(desk, asked)
+    return asyncio.run(found) if asyncio.iscoroutine(found) else found
+
+
+FIRST, BOTH, FAST = answers.FIRST, "bert-always-mask", "electra-fifteen"
+
+
+def test_a_guess_measures_and_counts_once(session):
+    desk = Desk(session)
+    (first,) = ask(answers.measure, desk, claim=FAST, guess="partly")
+    assert first == {"name": FAST, "seed": 0, "guess": "partly"}
+    ran, guesses = [f"{FAST}.0"], {FAST: "partly"}
+    # Whoever has seen the answer guesses no more.
+    known = {"claim": FAST, "ran": ran, "guesses": guesses}
+    (second,) = ask(answers.measure, desk, guess="wrong", **known)
+    assert second["guess"] == "partly"
+    (again,) = ask(answers.measure_again, desk, **known)
+    assert again == {"name": FAST, "seed": 1, "guess": None}
+    _, radio, button, card, chart, score, table, code, _ = ask(answers.show, desk, **known)
+    found = desk.found(CLAIMS[FAST], 0, MODEL)
+    assert (radio.value, radio.interactive, button.interactive) == ("partly", False, True)
+    assert card["verdict"] == found.verdict
+    right = answers.hit("partly", found.verdict)
+    assert score == f"Your guesses: {int(right)} of 1 right."
+    assert [row[:2] for row in chart.layout.meta["rows"]] == [
+        [number.label, number.value] for number in found.numbers
+    ]
+    measured = [row for row in table["rows"] if row[5] is not None]
+    assert [row[5][0] for row in measured] == [number.value for number in found.numbers]
+    assert f"CLAIMS['{FAST}']" in code
+
+
+def test_nothing_is_asked_before_the_lab_is_seen(session):
+    assert ask(answers.show, Desk(session), model=None) == [gr.skip()] * answers.SHOWN
+
+
+def test_what_a_link_says_was_measured_is_measured_again_and_shown(session):
+    desk = Desk(session)
+    claim, *_, clock = ask(answers.show, desk, ran=[f"{BOTH}.3", f"{FAST}.2"])
+    assert (claim, clock.active) == (FAST, True)
+    ran = []
+    for _ in range(2):
+        found, every, clock = ask(answers.measure_next, desk, ran=[f"{BOTH}.3", f"{FAST}.2"])
+        ran.append((found["name"], found["seed"]))
+    assert ran == [(BOTH, 3), (FAST, 2)]
+    found, every, clock = ask(answers.measure_next, desk, ran=[f"{BOTH}.3", f"{FAST}.2"])
+    assert (every, clock.active) == (False, False)
+
+
+def test_a_whole_topic_is_measured_one_by_one(session):
+    desk, ran = Desk(session), []
+    for _ in range(2):
+        found, *_ = ask(answers.measure_next, desk, all=True, only=[BOTH, FAST], ran=ran)
+        ran.append(f"{found['name']}.{found['seed']}")
+    assert ran == [f"{BOTH}.0", f"{FAST}.0"]
+    assert ask(answers.measure_next, desk, all=True, only=[BOTH, FAST], ran=ran)[1] is False
+
+
+def test_topics_and_links_choose_among_claims(session):
+    desk = Desk(session)
+    assert ask(answers.show, desk, only=[BOTH, FAST])[0] == BOTH
+    strange = ask(answers.show, desk, only=["../x", 5, None, FAST], ran=["x.1", {}, f"{FAST}.z"])
+    assert strange[0] == FAST
+    assert strange[4] is None
+    assert all(set(names) <= set(CLAIMS) for names in answers.TOPICS.values())
+    asked = {"only": [], "topic": "ALBERT"}
+    assert {CLAIMS[name].family for name in answers.topic_of(asked)} == {"ALBERT"}
+    assert answers.topic_of({"only": 7, "topic": []}) == list(CLAIMS)
 
 
 @pytest.mark.parametrize(
-    "question",
-    [
-        {"name": "nothing"},
-        {"name": None},
-        {"name": ["bert-always-mask"]},
-        {"name": "bert-always-mask", "seed": -1},
-        {"name": "bert-always-mask", "seed": "x"},
-        {"name": "bert-always-mask", "seed": 10**9},
-        {"name": "bert-always-mask", "model": 7},
-    ],
+    "question", [{"name": "nothing"}, {"name": None}, {"seed": -1}, {"seed": "x"}, {"model": 7}]
 )
-def test_bad_questions_are_answered(session, question):
-    answer = asyncio.run(tab.run(Desk(session), {"rev": 1, "seed": 0, **question}, "a"))
-    assert answer["rev"] == 1
-    assert answer["error"]
+def test_bad_questions_are_refused(question):
+    with pytest.raises(InputError):
+        read_run({"name": BOTH, "seed": 0, **question})
 
 
-# --- files ----------------------------------------------------------------------------------------
-
-
-def test_files_hold_the_measured_cards(session):
-    desk = Desk(session)
-    names = ("bert-always-mask", "electra-twice")
-    for name in names:
-        answer = asyncio.run(
-            tab.run(desk, {"rev": 1, "name": name, "seed": 0, "model": MODEL}, "a")
-        )
-        assert answer["error"] is None
-        assert len(answer["bars"]) == len(answer["numbers"])
-        assert f"CLAIMS['{name}']" in answer["code"]
-    asked = {
-        "rev": 2,
-        "model": MODEL,
-        "cards": [{"name": name, "seed": 0} for name in (*names, "nsp-order")],
-    }
-    text = tab.export(desk, {**asked, "what": "csv"})["text"]
-    rows = list(csv.DictReader(io.StringIO(text)))
-    assert {row["claim"] for row in rows} == set(names)
-    (asked_share,) = [row for row in rows if row["number"] == "asked"]
-    found = desk.known(CLAIMS["bert-always-mask"], 0, MODEL)
-    assert float(asked_share["value"]) == pytest.approx(found.numbers[0].value)
-    assert asked_share["verdict"] == found.verdict
-    words = {
-        "title": "论断",
-        "electra-twice": {"statement": "</text><script>", "said": "错", "labels": ["甲"] * 6},
-    }
-    svg = tab.export(desk, {**asked, "what": "svg", "words": words})["text"]
-    ElementTree.fromstring(svg)
-    assert "论断" in svg
-    assert "甲" in svg
-    assert "<script>" not in svg
-    assert "BERT hides 15" in svg
-    for bad in (
-        {"what": "exe"},
-        {"what": "csv", "cards": "x"},
-        {"what": "csv", "cards": [1]},
-        {"what": "csv", "cards": []},
-    ):
-        with pytest.raises(InputError):
-            tab.export(desk, {**asked, **bad})
+# --- the figure -----------------------------------------------------------------------------------
 
 
 def test_bars_share_a_scale_by_unit():
-    values = [
-        (50.0, "%"),
-        (25.0, "%"),
-        (3.0, "million"),
-        (6.0, "million"),
-        (7.0, ""),
-        (2.0, "times"),
-    ]
-    assert bars(values) == [0.5, 0.25, 0.5, 1.0, None, None]
-    assert bars([(107.0, "%"), (53.5, "%")]) == [1.0, 0.5]
-    with pytest.raises(ValueError, match="no card"):
-        claims_svg([], title="x")
-    card = Card(
-        statement="a" * 300 + " b",
-        verdict="right",
-        said="Right",
-        rows=[Row(label="l", shown="1", share=None)],
-    )
-    ElementTree.fromstring(claims_svg([card], title="t"))
-    assert lines("汉" * 100, 92) == ["汉" * 46, "汉" * 46, "汉" * 8]
+    values = [(50.0, "%"), (25.0, "%"), (3.0, "million"), (6.0, "million"), (7.0, ""), (2.0, "ms")]
+    numbers = [Measured(label="l", value=value, unit=unit) for value, unit in values]
+    assert shares(numbers) == [0.5, 0.25, 0.5, 1.0, 0.0, 0.0]
+    over = [Measured(label="l", value=value, unit="%") for value in (107.0, 53.5)]
+    assert shares(over) == [1.0, 0.5]
 
 
-def test_numbers_read_the_same_as_on_the_page():
+def test_numbers_read_as_people_say_them():
     shown = [
-        tab.readable(Number(key="k", label="l", value=value, unit=unit))
+        readable(value, unit)
         for value, unit in (
             (30522, ""),
             (21.7732, "%"),
@@ -222,4 +231,4 @@ def test_numbers_read_the_same_as_on_the_page():
             (0.123456, ""),
         )
     ]
-    assert shown == ["30,522", "21.77 %", "354.7 M", "< 0.001 %", "0 %", "0.123"]
+    assert shown == ["30,522", "21.77 %", "354.7 million", "< 0.001 %", "0 %", "0.123"]

@@ -143,19 +143,6 @@ def test_files_stand_alone(cloze, tmp_path):
     assert "the word of your sentence" not in drawing
 
 
-def test_claims_offer_files_once_there_is_something_to_save(cloze):
-    page = cloze.page
-    page.evaluate("Cloze.openTab('claims')")
-    save = page.locator('.cl [data-save="csv"]')
-    save.wait_for()
-    assert save.is_disabled()
-    page.locator(".cl-list button").first.wait_for()
-    page.get_by_role("button", name="Just measure").first.click()
-    page.wait_for_function(
-        "() => !document.querySelector('.cl [data-save=csv]').disabled", timeout=30_000
-    )
-
-
 def test_models_to_compare_are_named_in_chinese(visit, detective):
     page = visit(link=f"?lang=zh{marked(6)}&tab=attention").page
     page.locator('[data-role="modes"] [data-choice="compare"]').click()

@@ -150,10 +150,10 @@ def test_the_tokenizers_lab(open_tab):
 
 def test_claims(open_tab):
     page = open_tab("claims")
-    page.wait_for_selector('.view-claims[data-state="ready"]')
-    page.click('[data-claim="electra-fifteen"] [data-guess="wrong"]')
-    page.wait_for_selector('[data-claim="electra-fifteen"][data-state="done"]', timeout=60_000)
-    check(saved(page, '.view-claims [data-save="svg"]', "claims"), "常见说法，实测", kept=())
+    page.get_by_role("radio", name="直接测量").check()
+    page.wait_for_selector("#claims-numbers [data-state=ready] .js-plotly-plot", timeout=60_000)
+    found = saved(page, '#claims-numbers [data-title="保存为SVG"]', "claims")
+    check(found, "测得的数字", "参数减少的倍数", kept=())
 
 
 def test_marks_are_read_as_they_are_meant(open_tab):

@@ -16,7 +16,6 @@ UNFOLD = """new MutationObserver(() => {
     fold.dataset.unfolded = 'yes';
     fold.open = true;
   }
-  document.querySelector('#cl-more:not([hidden])')?.click();
 }).observe(document, { childList: true, subtree: true });"""
 # What of the page is under way: requests, and timers that end soon. Streams stay open, and clocks
 # that begin again when they end (as those of runs) never rest: they are not counted.

@@ -12,7 +12,6 @@ import viz
 from viz import (
     attention_grid,
     bars,
-    claims,
     pairs,
     permutation,
     terms,
@@ -88,12 +87,6 @@ def pictures(text: str) -> dict[str, str]:
     bar, square = bars.Bar(label=text, share=1, shown=text), [0.0, 0.5, 1.0, 1e-9]
     mask = permutation.Mask(title=text, rows=[0], seen=[[True]])
     term = terms.TermMap(title=text, values=[[1.0, float("nan")]], top=1.0)
-    card = claims.Card(
-        statement=text,
-        verdict="right",
-        said=text,
-        rows=[claims.Row(label=text, shown=text, share=1)],
-    )
     piece = tokenizers.Piece(text=text, number=1, word=None)
     rows, columns = (text, text), (text, text)
     return {
@@ -101,7 +94,6 @@ def pictures(text: str) -> dict[str, str]:
         "many lines": viz.head_svg(np.full((40, 40), 1 / 40), [text] * 40, title=text),
         "maps": attention_grid.grids_svg([grid], title=text),
         "bars": bars.bars_svg([bars.Group(title=text, bars=[bar])], title=text),
-        "claims": claims.claims_svg([card], title=text),
         "pairs": pairs.squares_svg(
             [pairs.Square(title=text, chances=square)],
             rows=rows,

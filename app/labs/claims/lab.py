@@ -1,173 +1,145 @@
-"""The Claims tab: popular statements, measured on this machine and judged by a rule.
+"""The Claims lab: popular statements; guess, and this machine measures and a rule judges.
 
-The view is drawn by claims.js. It needs no sentence; the model of the sentence bar answers where a
-measurement needs a trained one and that one can.
+It needs no sentence; the model of the sentence block answers where a measurement needs a trained
+one and that one can.
 """
 
+import json
 from collections.abc import Mapping
 from functools import partial
 from typing import Any, NamedTuple
 
 import gradio as gr
 
-from app.claims import desk as claims
-from app.claims.desk import Desk, Result
+from app.claims.desk import CLAIMS, Desk
+from app.labs.claims import answers as claims
+from app.labs.claims.answers import FIRST, GUESSES, TOPICS
+from app.labs.claims.card import Card
 from app.page.sentence import Shared
-from app.parts.files import file_answer, read_file_kind
-from app.parts.views import listen, listen_to_visitors, view
-from app.serving.ask import read_revision
+from app.parts.controls import answer, remember
+from app.parts.figure import Figure
+from app.parts.plain import Code, Heading, Kept, Line, SentenceInput, Table
 from app.serving.session import Session
-from core_models import InputError
-from viz.claims import Card, Row, bars, claims_svg
-from viz.records import records_csv
 
-MOST_LETTERS = 400
-SMALL = 0.001
-HEADER = (
-    "claim",
-    "family",
-    "statement",
-    "verdict",
-    "rule",
-    "seed",
-    "model",
-    "number",
-    "label",
-    "value",
-    "unit",
-)
-SAID = {"right": "Right", "wrong": "Wrong", "half": "Half right", "depends": "It depends"}
+PAUSE = 0.2
+"""Seconds between measurements that follow each other."""
+MEASURING = "Measuring …"
+INTRO = """\
+Statements that are often heard about these models, right ones and wrong ones. Guess first; then \
+this machine measures, and a rule that stands on the card makes the verdict from the numbers."""
+ARTICLES = """\
+Five Chinese articles on these models, named by their headings. Most of what they say is right; \
+the cards take up what can be measured."""
+NEXT = f"""(name, topic, only) => {{
+  const names = only.length ? only : ({json.dumps(TOPICS)})[topic];
+  return names[(names.indexOf(name) + 1) % names.length];
+}}"""
+ADD = """(found, ran, guesses) => (!found ? [ran, guesses] : [
+  [...ran.filter((each) => each.split('.')[0] !== found.name), `${found.name}.${found.seed}`],
+  { ...guesses, [found.name]: found.guess },
+])"""
 
 
 class Controls(NamedTuple):
-    """What the tab consists of."""
+    """What the lab consists of."""
 
-    claims: gr.HTML
-    """Asks with ``ask`` (every card), ``run`` (one measurement) and ``save`` (a file)."""
+    model: SentenceInput
+    topic: gr.Dropdown
+    claim: gr.Dropdown
+    next: gr.Button
+    card: Card
+    guess: gr.Radio
+    again: gr.Button
+    problem: Line
+    busy: Line
+    chart: Figure
+    score: Line
+    verdicts: Table
+    all: gr.Checkbox
+    clock: gr.Timer
+    forget: gr.Button
+    code: Code
+    only: Kept
+    """Names that an old link chose."""
+    ran: Kept
+    """Name and seed of what was measured, the last one last."""
+    guesses: Kept
+    """Guesses by name."""
+    found: Kept
+    """What was measured last: name, seed, guess."""
 
 
 def build(shared: Shared) -> Controls:
-    """Lay the tab out."""
-    return Controls(view("claims", events=["ask", "run", "save"], module="labs/claims/view"))
+    """Lay the lab out: which statement, the card with its numbers, and folds for all else."""
+    Heading("True or false?")
+    with gr.Row(elem_classes=["choices"]):
+        topic = gr.Dropdown(
+            claims.TOPIC_NAMES, value="", label="What to try", scale=1, min_width=200
+        )
+        claim = gr.Dropdown(
+            [(str(claim.statement), name) for name, claim in CLAIMS.items()],
+            value=FIRST,
+            label="Statement",
+            scale=3,
+            min_width=300,
+        )
+        following = gr.Button("Next statement", size="sm", scale=0, min_width=150)
+    problem, model = Line(problem=True), SentenceInput(["model"])
+    with gr.Row():
+        with gr.Column(scale=3, min_width=320):
+            card = Card()
+            with gr.Row(elem_classes=["choices"]):
+                guess = gr.Radio(
+                    [(label, name) for name, label in GUESSES.items()], label="Your guess", scale=3
+                )
+                again = gr.Button(
+                    "Measure again", size="sm", scale=0, min_width=150, interactive=False
+                )
+            busy = Line()
+        with gr.Column(scale=2, min_width=300):
+            chart = Figure(elem_id="claims-numbers", main=True)
+    score = Line()
+    with gr.Accordion("All verdicts", open=False):
+        verdicts = Table(elem_id="claims")
+        with gr.Row(elem_classes=["choices"]):
+            every = gr.Checkbox(False, label="Measure all of these statements, one by one")
+            forget = gr.Button("Forget my guesses", size="sm", scale=0, min_width=180)
+    clock = gr.Timer(PAUSE, active=False)
+    with gr.Accordion("What this shows", open=False):
+        Line(INTRO)
+        Line(ARTICLES)
+        Table(claims.articles(), elem_id="claims-articles")
+    chosen = (model, topic, claim, following, card, guess, again, problem, busy, chart, score)
+    kept = (Kept([]), Kept([]), Kept({}), Kept())
+    return Controls(*chosen, verdicts, every, clock, forget, Code(), *kept)
 
 
 def wire(controls: Controls, shared: Shared, session: Session) -> None:
-    """Answer each event of the view; a visitor has one measurement at a time."""
-    desk = Desk(session)
-    listen(controls.claims, {"ask": partial(show, session), "save": partial(export, desk)})
-    listen_to_visitors(controls.claims, {"run": partial(run, desk)})
-
-
-def show(session: Session, question: Mapping[str, Any]) -> dict[str, Any]:
-    """Every card, none of them judged yet."""
-    return {
-        "rev": read_revision(question),
-        "error": None,
-        "kind": "cards",
-        "cards": claims.cards(session),
-        "families": list(claims.FAMILIES),
-    }
-
-
-async def run(desk: Desk, question: Mapping[str, Any], visitor: str) -> dict[str, Any]:
-    """One card's numbers and verdict, with the revision of the question."""
-    revision = read_revision(question)
-    try:
-        claim, seed, chosen = claims.read_run(question)
-        found = await desk.run(visitor, claim, seed, chosen)
-    except InputError as error:
-        name = str(question.get("name"))[:60]
-        return {"rev": revision, "error": str(error), "kind": "result", "name": name}
-    return {
-        "rev": revision,
-        "error": None,
-        "kind": "result",
-        **found.to_json(),
-        "code": claims.code_lines(claim, found.seed),
-        "bars": bars([(number.value, number.unit) for number in found.numbers]),
-    }
-
-
-def export(desk: Desk, question: Mapping[str, Any]) -> dict[str, Any]:
-    """A file of measured cards: ``what`` "svg" or "csv" (a row for each number).
-
-    ``words`` may hold texts of the page in its language: ``title``, and by card ``statement``,
-    ``said`` and ``labels``.
-    """
-    kind = read_file_kind(question.get("what"))
-    results = [found for entry in claims.read_list(question) if (found := desk.known(*entry))]
-    if not results:
-        raise InputError("Nothing has been measured yet. Press a card's button first.")
-    text = _csv(results) if kind == "csv" else _svg(results, question.get("words"))
-    return file_answer(question, "cloze-claims", kind, text)
-
-
-def _csv(results: list[Result]) -> str:
-    return records_csv(
-        HEADER,
-        [
-            [
-                found.claim.name,
-                found.claim.family,
-                found.claim.statement,
-                found.verdict,
-                found.claim.rule.text,
-                found.seed,
-                found.model,
-                number.key,
-                number.label,
-                number.value,
-                number.unit,
-            ]
-            for found in results
-            for number in found.numbers
-        ],
+    """Answer every choice; what is measured joins the list, and what is shown follows it."""
+    c, desk = controls, Desk(session)
+    asked = {"model": c.model, "topic": c.topic, "claim": c.claim, "only": c.only}
+    asked |= {"ran": c.ran, "guesses": c.guesses}
+    answer(
+        [c.model.change, c.topic.change, c.claim.change, c.ran.change, c.guesses.change],
+        partial(claims.show, desk),
+        asked,
+        [c.claim, c.guess, c.again, c.card, c.chart, c.score, c.verdicts, c.code, c.clock],
+        c.problem,
     )
-
-
-def _svg(results: list[Result], words: Any) -> str:
-    cards = []
-    for found in results:
-        own = _inside(words, found.claim.name)
-        numbers = found.numbers
-        labels = own.get("labels") if isinstance(own.get("labels"), list) else []
-        labels = labels if len(labels) == len(numbers) else [n.label for n in numbers]
-        shares = bars([(number.value, number.unit) for number in numbers])
-        cards.append(
-            Card(
-                statement=_short(own.get("statement"), found.claim.statement),
-                verdict=found.verdict,
-                said=_short(own.get("said"), SAID[found.verdict]),
-                rows=[
-                    Row(label=_short(label, number.label), shown=readable(number), share=share)
-                    for label, number, share in zip(labels, numbers, shares, strict=True)
-                ],
-            )
-        )
-    title = words.get("title") if isinstance(words, Mapping) else None
-    return claims_svg(cards, title=_short(title, "Popular statements, measured"))
-
-
-def _inside(words: Any, name: str) -> Mapping[str, Any]:
-    found = words.get(name) if isinstance(words, Mapping) else None
-    return found if isinstance(found, Mapping) else {}
-
-
-def _short(text: Any, otherwise: str) -> str:
-    return text[:MOST_LETTERS] if isinstance(text, str) and text else otherwise
-
-
-def readable(number: claims.Number) -> str:
-    """A number as the page shows it."""
-    value, unit = number.value, number.unit
-    if value == int(value) and abs(value) < 1e15 and unit in ("", "million"):
-        shown = f"{int(value):,}"
-    elif value and abs(value) < SMALL:
-        shown = f"< {SMALL}"
-    elif abs(value) >= 100:
-        shown = f"{value:,.1f}"
-    elif abs(value) >= 1 or value == 0:
-        shown = f"{value:.2f}".rstrip("0").rstrip(".")
-    else:
-        shown = f"{value:.3g}"
-    return {"%": f"{shown} %", "million": f"{shown} M", "ms": f"{shown} ms"}.get(unit, shown)
+    done = {**asked, "guess": c.guess, "all": c.all}
+    for trigger, measuring in (
+        (c.guess.input, claims.measure),
+        (c.again.click, claims.measure_again),
+    ):
+        trigger(None, None, c.busy, js=f"() => ({{ text: {json.dumps(MEASURING)} }})")
+        after = answer([trigger], partial(measuring, desk), done, [c.found], c.problem)
+        after.then(None, None, c.busy, js="() => null")
+    rest = partial(claims.measure_next, desk)
+    answer([c.clock.tick], rest, done, [c.found, c.all, c.clock], c.problem)
+    c.found.change(None, [c.found, c.ran, c.guesses], [c.ran, c.guesses], js=ADD)
+    c.next.click(None, [c.claim, c.topic, c.only], c.claim, js=NEXT)
+    c.topic.input(None, None, c.only, js="() => []")
+    c.all.input(None, c.all, c.clock, js="active => ({ __type__: 'update', active })")
+    c.forget.click(None, None, c.guesses, js="() => ({})")
+    kept: Mapping[str, Any] = {"family": c.topic, "claim": c.claim, "only": c.only, "ran": c.ran}
+    remember("claims", kept)
