@@ -106,7 +106,7 @@ class FeedForward:
     width: int
     """Inner width, F."""
     activation: str = "gelu"
-    """``gelu`` (erf form), ``gelu_tanh``, ``relu`` or ``tanh``."""
+    """``gelu`` (erf form), ``gelu_tanh``, ``relu``, ``silu`` or ``tanh``."""
     inner_dropout: bool = False
     """Whether dropout is also applied between the two layers (XLNet)."""
 

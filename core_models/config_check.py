@@ -8,7 +8,7 @@ from core_models.errors import InputError
 if TYPE_CHECKING:
     from core_models.config import Config, Convolution, Disentangled, TransformerXL
 
-ACTIVATIONS = ("gelu", "gelu_tanh", "relu", "tanh")
+ACTIVATIONS = ("gelu", "gelu_tanh", "relu", "silu", "tanh")
 DIRECTIONS = ("both", "left")
 MASKINGS = (
     "none",

@@ -40,7 +40,7 @@ class Task:
         for name, value, allowed in (
             ("head", self.head, TASKS),
             ("token", self.token, TOKENS),
-            ("activation", self.activation, ("gelu", "gelu_tanh", "relu", "tanh")),
+            ("activation", self.activation, ("gelu", "gelu_tanh", "relu", "silu", "tanh")),
             ("pooling", self.pooling, POOLINGS),
         ):
             if value not in allowed:

@@ -24,6 +24,7 @@ _ACTIVATIONS = {
     "gelu": ("gelu", "none"),
     "gelu_tanh": ("gelu", "tanh"),
     "relu": ("relu", ""),
+    "silu": ("swish", ""),
     "tanh": ("tanh", ""),
 }
 """oneDNN's names of the activations that it applies together with a linear layer."""

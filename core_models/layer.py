@@ -21,6 +21,7 @@ FUNCTIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "gelu": F.gelu,
     "gelu_tanh": _gelu_tanh,
     "relu": F.relu,
+    "silu": F.silu,
     "tanh": torch.tanh,
 }
 """Activation functions by the names of ``config_check.ACTIVATIONS``."""

@@ -6,8 +6,14 @@ from typing import Any
 
 from core_models.errors import InputError
 
-ACTIVATIONS = {"gelu": "gelu", "gelu_new": "gelu_tanh", "gelu_pytorch_tanh": "gelu_tanh"} | {
-    name: name for name in ("relu", "tanh")
+ACTIVATIONS = {
+    "gelu": "gelu",
+    "gelu_new": "gelu_tanh",
+    "gelu_pytorch_tanh": "gelu_tanh",
+    "relu": "relu",
+    "silu": "silu",
+    "swish": "silu",
+    "tanh": "tanh",
 }
 """Their activation names to ours."""
 

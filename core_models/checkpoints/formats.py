@@ -16,6 +16,8 @@ from core_models.checkpoints.table import Format
 _ALL = (
     bert.FORMAT,
     roberta.FORMAT,
+    roberta.XLM_ROBERTA,
+    roberta.CAMEMBERT,
     albert.FORMAT,
     electra.FORMAT,
     xlnet.FORMAT,

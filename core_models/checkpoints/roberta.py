@@ -1,4 +1,8 @@
-"""RoBERTa's files: RobertaModel, RobertaForMaskedLM, RobertaForCausalLM."""
+"""RoBERTa's files: RobertaModel, RobertaForMaskedLM, RobertaForCausalLM, and two other names.
+
+XLM-R and CamemBERT are RoBERTa's models under class names of their own; what is saved of them is a
+RoBERTa, which opens in transformers with the same numbers.
+"""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -13,6 +17,8 @@ from core_models.families.roberta import ROBERTA_BASE
 
 _DEFAULTS = {"vocab_size": 50265, "pad_token_id": 1}
 """Where RobertaConfig's defaults are not BertConfig's."""
+_VOCABULARY = 30522
+"""Default of XLMRobertaConfig and CamembertConfig."""
 
 
 def read_config(values: Mapping[str, Any]) -> Config:
@@ -66,3 +72,24 @@ FORMAT = Format(
     fields=bert.FIELDS,
     prefix="roberta.",
 )
+
+
+def _by_another_name(model_type: str, stem: str) -> Format:
+    """A class of transformers that is RoBERTa's, with RoBERTa's names of tensors."""
+
+    def read_config_of(values: Mapping[str, Any]) -> Config:
+        return read_config({"vocab_size": _VOCABULARY, **values})
+
+    return replace(
+        FORMAT,
+        model_type=model_type,
+        read_config=read_config_of,
+        tasks=replace(FORMAT.tasks, stem=stem),
+        causal=f"{stem}ForCausalLM",
+    )
+
+
+XLM_ROBERTA = _by_another_name("xlm-roberta", "XLMRoberta")
+"""XLM-R (arXiv 1911.02116): RoBERTa over 100 languages and a vocabulary of 250,002 pieces."""
+CAMEMBERT = _by_another_name("camembert", "Camembert")
+"""CamemBERT (arXiv 1911.03894): RoBERTa over French and a vocabulary of 32,005 pieces."""

@@ -37,6 +37,9 @@ FAMILY = Family(
     sizes={
         "roberta-base": ROBERTA_BASE,
         "roberta-large": resized(ROBERTA_BASE, 24, 1024),
+        "xlm-roberta-base": ROBERTA_BASE.with_vocabulary(250_002),
+        "xlm-roberta-large": resized(ROBERTA_BASE, 24, 1024).with_vocabulary(250_002),
+        "camembert-base": ROBERTA_BASE.with_vocabulary(32_005),
     },
     tokenizer="byte_bpe",
     lowercase=False,

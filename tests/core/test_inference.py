@@ -184,7 +184,7 @@ def test_inference_only() -> None:
         optimize_for_inference(fast)
 
 
-@pytest.mark.parametrize("activation", [None, "gelu", "gelu_tanh", "relu", "tanh"])
+@pytest.mark.parametrize("activation", [None, "gelu", "gelu_tanh", "relu", "silu", "tanh"])
 @pytest.mark.parametrize("shape", [(3, 5, 8), (0, 8), (1, 8), (8,)])
 def test_a_packed_layer_is_the_layer(shape: tuple[int, ...], activation: str | None) -> None:
     from core_models.layer import FUNCTIONS

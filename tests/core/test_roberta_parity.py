@@ -7,10 +7,22 @@ from typing import Any
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
-from transformers import AutoModelForMaskedLM, RobertaConfig, RobertaForMaskedLM, RobertaModel
+from transformers import (
+    AutoModelForMaskedLM,
+    CamembertConfig,
+    CamembertForMaskedLM,
+    CamembertForTokenClassification,
+    RobertaConfig,
+    RobertaForMaskedLM,
+    RobertaModel,
+    XLMRobertaConfig,
+    XLMRobertaForMaskedLM,
+    XLMRobertaForTokenClassification,
+)
 
 from core_models.batch import Batch
-from core_models.checkpoints.formats import FORMATS
+from core_models.checkpoints.files import save_checkpoint
+from core_models.checkpoints.formats import BY_FAMILY, FORMATS
 from core_models.errors import InputError
 from core_models.families import size
 from core_models.model import load
@@ -168,3 +180,28 @@ def test_the_head_keeps_gelu_under_another_activation(tmp_path: Path) -> None:
     model = parity.written(reference, tmp_path)
     parity.check_outputs(model, reference, inputs(11, "none"), HEADS)
     parity.check_round_trip(reference, AutoModelForMaskedLM, tmp_path / "again")
+
+
+RENAMED = {
+    "xlm-roberta": (XLMRobertaConfig, XLMRobertaForMaskedLM, XLMRobertaForTokenClassification),
+    "camembert": (CamembertConfig, CamembertForMaskedLM, CamembertForTokenClassification),
+}
+
+
+@pytest.mark.parametrize("kind", RENAMED)
+def test_roberta_under_another_name(tmp_path: Path, kind: str) -> None:
+    settings, masked, tags = RENAMED[kind]
+    values = {"vocab_size": VOCABULARY, "max_position_embeddings": 40, **RELEASED, **SHAPES[0]}
+    config = settings(**values | {"hidden_act": "silu", "pad_token_id": 1})
+    reference = parity.randomised(masked(config)).eval()
+    model = parity.written(reference, tmp_path / "theirs")
+    for length, pad in ((11, "none"), (12, "left"), (12, "right")):
+        parity.check_outputs(model, reference, inputs(length, pad), HEADS)
+    save_checkpoint(model, BY_FAMILY["roberta"], model.config, tmp_path / "ours")
+    opened = AutoModelForMaskedLM.from_pretrained(tmp_path / "ours")
+    assert type(opened) is RobertaForMaskedLM
+    expected = reference.state_dict()
+    for name, tensor in opened.state_dict().items():
+        assert torch.equal(tensor, expected[name]), name
+    parity.randomised(tags(config)).save_pretrained(tmp_path / "tags")
+    assert list(read(tmp_path / "tags").heads) == ["tag"]
