@@ -7,7 +7,27 @@ from transformers import CamembertTokenizer, XLMRobertaTokenizer
 
 from core_models.tokenizer import Tokenizer
 
-WORDS = "▁the ▁cap ital ▁of ▁France ▁is ▁Paris . ▁ , a b c d e t h ▁Bon jour".split()
+WORDS = [
+    "▁the",
+    "▁cap",
+    "ital",
+    "▁of",
+    "▁France",
+    "▁is",
+    "▁Paris",
+    ".",
+    "▁",
+    ",",
+    "a",
+    "b",
+    "c",
+    "d",
+    "e",
+    "t",
+    "h",
+    "▁Bon",
+    "jour",
+]
 HEADS = {
     XLMRobertaTokenizer: ["<s>", "<pad>", "</s>", "<unk>"],
     CamembertTokenizer: [
