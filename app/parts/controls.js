@@ -33,6 +33,7 @@
       let found = member ? state[group]?.[member] : state[name];
       if (kind(first) === 'boolean' && found?.constructor === Object) return true;
       if (kind(first) === 'string' && Array.isArray(found)) found = found.join('\n'); // texts of old links, one in each line
+      if (kind(first) === 'string' && kind(found) === 'number') found = `#${found}`; // a choice of old links, by its number
       if (kind(found) === kind(first) && fits(found, limits[name] ?? {})) return found;
       return same(set[name], first) ? AS_IT_IS : set[name];
     });

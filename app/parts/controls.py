@@ -32,6 +32,7 @@ import gradio as gr
 from gradio.components import Component
 
 from app.parts.plain import Line
+from app.serving.locales import spoken
 from core_models import InputError
 
 Answering = Callable[[Mapping[str, Any]], Any]
@@ -53,7 +54,7 @@ def answer(
     Args:
         triggers: ``component.input`` and its like, each one event of a visitor's act.
         answering: Runs in a thread unless it is a coroutine; with ``alone`` it may be a generator
-            of answers.
+            of answers. One value more than there are outputs is the text of the problem.
         inputs: What it is given, by name; beside it ``visitor``, the id of the open page.
         outputs: What its answer goes to, in this order.
         problem: Shows the message of an InputError; None in it means that there is none.
@@ -64,7 +65,7 @@ def answer(
 
     def told(error: InputError | None, found: Sequence[Any] = ()) -> list[Any]:
         kept = [gr.skip()] * len(outputs) if error else list(found)
-        return [*kept, str(error) if error else ""]
+        return [*kept, str(error) if error else ""][: len(outputs) + 1]
 
     async def on_event(request: gr.Request, *values: Any) -> list[Any]:
         question = dict(zip(names, values, strict=True))
@@ -144,7 +145,7 @@ def remember(lab: str, kept: Mapping[str, Component], implied: Implied | None = 
     it and are kept only while that is on: ``own`` and ``own.width`` become
     ``{"own": {"width": 8}}``. No request is made. Values of a link may be anything at all: what a
     component itself would refuse stays out, all else the lab checks as it checks all others. A list
-    of texts for a component that holds one text becomes its lines.
+    of texts for a component that holds one text becomes its lines, a number ``#`` and the number.
 
     Args:
         lab: Name of the lab in links.
@@ -188,6 +189,22 @@ class OpenDropdown(Open, gr.Dropdown):
 
 class OpenSlider(Open, gr.Slider):
     """A slider with bounds of the moment."""
+
+
+def choices(options: Mapping[str, str], language: str, chosen: str, value: str) -> list[Any]:
+    """Choices of the moment: pairs of the title, in a language of the page, and its value.
+
+    Args:
+        options: Titles by their values; a `Wording` is translated.
+        language: Of the page (:class:`app.parts.plain.SentenceInput` can read it).
+        chosen: The option that counts.
+        value: What the component holds, which becomes that option's value: so that it shows it
+            without being written to, which would undo what the visitor does meanwhile.
+    """
+    return [
+        (spoken(title, language), value if option == chosen else option)
+        for option, title in options.items()
+    ]
 
 
 def _limits(part: Component) -> dict[str, Any]:

@@ -3,7 +3,7 @@ import { cell, copyText, download } from './download.js';
 import { downloadDrawing, downloadPicture } from './export.js';
 
 const { Cloze } = window;
-const { chooseExample, element, field, message, onSentence, phrase, question, sentence, texts } = Cloze;
+const { chooseExample, element, field, language, message, onSentence, phrase, question, sentence, texts } = Cloze;
 const TEXT = texts({
   csv: 'Save as CSV', svg: 'Save as SVG', png: 'Save as PNG', broken: 'This browser cannot draw the picture; save it as SVG.', more: 'More rows are in no table.', code: 'The code that recomputes this', copy: 'Copy', copied: 'Copied', press: 'Press Ctrl+C',
 });
@@ -119,7 +119,7 @@ function mountSentenceInput(view) {
   const reads = view.root.dataset.reads.split(' ');
   onSentence(view, ({ model, error }) => {
     if (!model || Cloze.arriving()) return;
-    const asked = question();
+    const asked = { ...question(), language };
     // A text that cannot be read is asked about as it stands: the lab says, too, why it cannot.
     if (error) Object.assign(asked, { text: field('sentence-text')?.value ?? asked.text, marks: [] });
     view.value = Object.fromEntries(reads.map((name) => [name, asked[name]]));

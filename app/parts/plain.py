@@ -57,7 +57,8 @@ class SentenceInput(Part):
     nothing, and catches up once it is opened.
 
     Args:
-        reads: What is in its value, of ``text``, ``model`` and ``marks``.
+        reads: What is in its value, of ``text``, ``model``, ``marks`` and ``language`` (of the
+            page).
     """
 
     def __init__(self, reads: Sequence[str] = ("text", "model", "marks"), **more: Any) -> None:

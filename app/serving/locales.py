@@ -5,9 +5,12 @@ Each room and each lab of the page has its words beside it, in ``zh.json`` for C
 """
 
 import json
+from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 
 from core_models import InputError
+from viz.svg import VALUE, Wording
 
 APP = Path(__file__).resolve().parents[1]
 
@@ -36,3 +39,17 @@ def catalogue(language: str) -> dict[str, str]:
 def script(language: str) -> str:
     """The catalogue as a script for the browser."""
     return f"window.ClozeCatalogue = {json.dumps(catalogue(language), ensure_ascii=False)};\n"
+
+
+def spoken(text: str, language: str) -> str:
+    """A text in a language of the page: a `Wording` translated, any other text as it is."""
+    if not isinstance(text, Wording):
+        return text
+    values = [spoken(value, language) for value in text.values]
+    key = _words(language).get(text.key, text.key)
+    return VALUE.sub(lambda found: values[int(found[1])], key)
+
+
+@cache
+def _words(language: str) -> Mapping[str, str]:
+    return catalogue(language) if language in languages() else {}
