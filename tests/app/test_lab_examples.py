@@ -1,6 +1,6 @@
 """What the buttons of Why, Spans and Permutation promise, checked with the shipped weights.
 
-The examples stand in the scripts and are read from there; a test names the one to choose anew.
+A test names the one to choose anew.
 """
 
 import re
@@ -14,29 +14,13 @@ from app.labs.permutation import answers as permutation
 from app.labs.permutation import chances as permutation_chances
 from app.labs.spans import answers as spans
 from app.labs.why.service import Explainer
+from app.labs.why.tries import TRIES
 from app.serving.session import Session
 from core_models.prediction import fill_spans
 from tests.app.why_questions import ask
 
 ROOT = Path(__file__).resolve().parents[2]
 MODELS = ROOT / "assets" / "models"
-
-
-def tries(script: str) -> dict[str, dict[str, str]]:
-    """Name of a button -> its plain values in TRIES."""
-    text = (ROOT / "app" / "labs" / script).read_text("utf-8")
-    (block,) = re.findall(r"const TRIES = \[(.*?)\n\];", text, re.DOTALL)
-    found = {}
-    for line in block.splitlines():
-        if name := re.search(r"name: t`(.*?)`", line):
-            found[name[1]] = {
-                key: quoted or plain
-                for key, quoted, plain in re.findall(r"(\w+): (?:'([^']*)'|(\d+))", line)
-            }
-    return found
-
-
-WHY = tries("why/view.js")
 
 
 @pytest.fixture(scope="module")
@@ -48,15 +32,12 @@ def explainer():
 
 def why(explainer, name, **values):
     """What Why answers to one of its buttons, asked of the default model."""
-    example = WHY[name]
-    text = example["text"]
-    given = {k: v for k, v in example.items() if k not in ("name", "text", "hide", "needs")}
-    given |= {key: int(given[key]) for key in ("steps", "window") if key in given}
+    text, hide, given = TRIES[name]
     tokens = explainer.session.sentence(text, "bert-mini").tokens
     marks = [
         {"position": token.position, "case": "mask"}
         for token in tokens
-        if token.text.lower() == example.get("hide")
+        if token.text.lower() in hide
     ]
     answer = ask(explainer, text=text, marks=marks, **{**given, **values})
     assert answer["error"] is None, (name, answer["error"])

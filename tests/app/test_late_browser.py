@@ -28,6 +28,9 @@ LATE = """(() => {
     return answer;
   };
 })()"""
+# Between two looks at a long computation, which can be given up, a page rests, too.
+COMPUTED = """name => ![...document.querySelectorAll(`#tab-${name} button`)]
+  .some((each) => each.checkVisibility() && each.textContent.trim() === 'Cancel')"""
 # What a reader of the lab sees; times differ from one answer to the next.
 SHOWN = r"""name => document.getElementById(`tab-${name}`).innerText
   .replace(/[\d.,]+\s*(ms|s|µs|seconds)\b/g, '')
@@ -64,6 +67,8 @@ def end(cloze, lab: str) -> list[str]:
     )
     cloze.rest()
     mark(cloze, HIDDEN)
+    cloze.rest()
+    page.wait_for_function(COMPUTED, arg=lab)
     cloze.rest()
     return page.evaluate(SHOWN, lab)
 

@@ -62,36 +62,6 @@ def test_words_of_one_sentence_are_not_forged_into_another(labs, detective):
     assert "fakes" not in page.url
 
 
-def test_an_example_that_was_typed_over_is_waited_for_no_longer(labs):
-    page, texts = labs.page, []
-
-    def explain(route):
-        if not asks("steps", "baseline")(route.request):
-            route.fallback()
-            return
-        asked = route.request.post_data_json["event_data"]
-        texts.append(asked["text"])
-        reply = {"rev": asked["rev"], "what": "ask", "state": "error", "error": "Not now."}
-        route.fulfill(json={"data": [reply], "duration": 0.1, "is_generating": False})
-
-    page.route(re.compile(PREDICT), explain)
-    page.evaluate("Cloze.openTab('Why')")
-    page.wait_for_selector(".view-why[data-state=error]")
-    held = Held(page, PREDICT, reads)
-    page.fill("#sentence-text textarea", "A")
-    held.wait()
-    page.get_by_role("button", name="One or many?").click()
-    page.wait_for_timeout(50)
-    page.fill("#sentence-text textarea", "A cat sat.")
-    page.wait_for_timeout(50)
-    held.end()
-    page.wait_for_function("Cloze.sentence.text === 'A cat sat.'")
-    for _ in range(500):
-        if texts[-1] != "A cat sat.":
-            page.wait_for_timeout(20)
-    assert texts[-1] == "A cat sat."
-
-
 def draws(request):
     """Whether it asks for spans as in pretraining."""
     values = (request.post_data_json or {}).get("data") or []

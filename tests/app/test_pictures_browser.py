@@ -27,11 +27,8 @@ TABS = {
     "pairs": ("看话题还是看顺序？", "“下一句”的概率", "同一话题", f"第一句：{TEXT}"),
     "permutation": ("每条流可以看到什么", "内容流", "查询流"),
     "terms": ("bert-mini：第1层，第1头", "softmax：注意力"),
-    "why": ("bert-mini：“", "积分梯度"),
 }
 """What each tab's picture says in Chinese."""
-CHARTS = ("why",)
-"""Tabs whose picture is a chart of Plotly, which has its own button."""
 MODES = {
     "heads": ("bert-mini，第", "从", "到", "显示1\xa0%以上的连线"),
     "combined": ("个头的平均", "从", "到"),
@@ -129,15 +126,12 @@ def test_every_mode_of_the_attention_tab(open_tab):
 
 
 @pytest.mark.parametrize("tab", TABS)
-def test_the_other_tabs(open_tab, module_page, tab, request):
+def test_the_other_tabs(open_tab, tab, request):
     if tab == "forge":
         request.getfixturevalue("detective")
     page = open_tab(tab)
     page.wait_for_function(ANSWERED, arg=tab, timeout=60_000)
-    button = '[data-title="保存为SVG"]' if tab in CHARTS else '[data-save="svg"]'
-    if tab in CHARTS:
-        module_page.numbers(f".view-{tab}")
-    check(saved(page, f".view-{tab} {button}", tab), *TABS[tab])
+    check(saved(page, f'.view-{tab} [data-save="svg"]', tab), *TABS[tab])
     assert [k for k in page.evaluate("[...ClozeLanguage.missing]") if not CHINESE.search(k)] == []
 
 

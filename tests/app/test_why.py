@@ -4,16 +4,19 @@ import asyncio
 import json
 import time
 
+import gradio as gr
 import pytest
 
 from app.labs.why import answers as why
-from app.labs.why import lab as tab
 from app.labs.why import methods as why_methods
+from app.labs.why import replies as tab
 from app.labs.why import service as why_service
+from app.labs.why import words
 from app.labs.why.methods import METHODS
+from app.labs.why.service import Progress
 from app.serving.ask import Ask, Mark
 from core_models.prediction.targets import TargetFunction
-from tests.app.why_questions import MARKS, MODEL, TEXT, ask, finish
+from tests.app.why_questions import MARKS, MODEL, TEXT, ask, finish, question, told
 from viz.why import Attributed, attributions
 
 
@@ -69,12 +72,16 @@ def test_the_answer_of_a_reader_starts_in_the_sentence_or_nowhere(explainer):
 
 def test_the_picture_shows_every_method_beside_its_numbers(explainer):
     found = ask(explainer, marks=MARKS)
-    layout, methods = found["figure"]["layout"], found["answer"]["methods"]
+    chart, methods = (
+        tab.pictures(found["scene"], found["answer"])["chart"],
+        found["answer"]["methods"],
+    )
+    layout = chart.layout
     assert [list(map(float, row[2:])) for row in layout["meta"]["rows"]] == [
         pytest.approx([methods[name][place] for name in METHODS]) for place in range(9)
     ]
-    assert layout["meta"]["rows"][6][:2] == ["Paris", "[MASK]"]
-    for trace, name in zip(found["figure"]["data"], METHODS, strict=True):
+    assert list(layout["meta"]["rows"][6][:2]) == ["Paris", "[MASK]"]
+    for trace, name in zip(chart.data, METHODS, strict=True):
         most = max(map(abs, methods[name]))
         assert trace["y"] == pytest.approx([100 * value / most for value in methods[name]])
     (asked,) = layout["shapes"]
@@ -116,16 +123,13 @@ def test_pictures_escape_texts_and_refuse_nonsense():
         ({"marks": MARKS, "steps": "many"}, "steps is"),
         ({"marks": MARKS, "window": 0}, "window is"),
         ({"marks": MARKS, "baseline": "noise"}, "must be one of mask, pad, zero"),
-        ({"marks": MARKS, "scale": None}, "must be one of log_probability"),
-        ({"marks": MARKS, "position": "six"}, "position is"),
+        ({"marks": MARKS, "scale": "loud"}, "must be one of log_probability"),
         ({"marks": MARKS, "word": [1]}, "word is"),
         ({"marks": MARKS, "word": "x" * 999}, "a word may have"),
     ],
 )
 def test_bad_input_is_told(explainer, values, said):
-    found = ask(explainer, **values)
-    assert said in found["error"]
-    assert found["rev"] == 7
+    assert said in ask(explainer, **values)["error"]
 
 
 def test_errors_say_what_else_could_be_asked(explainer):
@@ -152,12 +156,10 @@ def test_with_every_word_hidden_nothing_speaks(explainer):
 
 def test_one_word_and_512_pieces(explainer):
     assert ask(explainer, text="[MASK]")["error"] is None
-    question = {"rev": 1, "text": "bees " * 600, "model": "names", "position": 4, "steps": 300}
-    long = asyncio.run(tab.show(explainer, question, "me"))
-    assert (long["state"], len(long["scene"]["tokens"])) == ("working", 512)
-    assert long["scene"]["truncated"]
-    assert len(json.dumps(long)) < 200_000
-    explainer.leave("me")
+    long = told(explainer, text="bees " * 600, model="names", position="#4", steps=300)
+    assert "%" in long["working"]
+    assert len(long["position"].choices) == 510
+    explainer.desk.leave("me")
     finish(explainer.desk)
 
 
@@ -170,7 +172,7 @@ def test_other_marks_are_what_the_model_reads(explainer, why_session):
 
 def test_captum_that_is_missing_is_told(explainer, monkeypatch):
     monkeypatch.setattr(why_service, "installed", lambda: False)
-    assert ask(explainer, marks=MARKS)["state"] == "missing"
+    assert "captum is not installed" in ask(explainer, marks=MARKS)["error"]
 
 
 def test_a_failure_inside_is_told_without_its_text(explainer, monkeypatch):
@@ -187,7 +189,7 @@ def test_a_failure_inside_is_told_without_its_text(explainer, monkeypatch):
 
 def test_giving_up_really_stops_the_work(explainer, why_session):
     """A long explanation ends within a chunk, and its passes with it."""
-    question = {"rev": 1, "text": "word " * 500, "model": MODEL, "marks": MARKS, "steps": 300}
+    values = {"text": "word " * 500, "marks": MARKS, "steps": 300}
     passes = []
     run = TargetFunction.__call__
 
@@ -197,29 +199,38 @@ def test_giving_up_really_stops_the_work(explainer, why_session):
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(TargetFunction, "__call__", counted)
-        found = asyncio.run(tab.show(explainer, question, "me"))
-        assert found["state"] == "working"
-        assert 0 <= found["share"] < 1
-        explainer.leave("me")
+        found = told(explainer, **values)
+        assert found["working"]
+        assert found["clock"].active
+        assert found["cancel"].visible
+        tab.stop(explainer, {"visitor": "me"})
         finish(explainer.desk)
         count = len(passes)
         assert count < 200
-        time.sleep(0.2)
+        late = told(explainer, **values)  # it was on its way when the visitor gave up
+        assert late["again"].visible
+        assert not late["clock"].active
+        assert not explainer.desk.busy()
         assert len(passes) == count
+        tab.go_on(explainer, {"visitor": "me"})
+        assert told(explainer, **values)["working"]
+    explainer.desk.leave("me")
+    finish(explainer.desk)
 
 
 def test_clicks_of_others_are_answered_while_it_computes(explainer, why_session):
-    question = {"rev": 1, "text": "word " * 500, "model": MODEL, "marks": MARKS, "steps": 290}
+    values = {"text": "word " * 500, "marks": MARKS, "steps": 290, "visitor": "slow"}
 
     async def both():
-        assert (await tab.show(explainer, question, "slow"))["state"] == "working"
+        model, asked, _ = await explainer.plan(why.read(question(**values)))
+        assert isinstance(await explainer.explain(model, asked, "slow"), Progress)
         begun = time.monotonic()
         await why_session.fill(Ask(text=TEXT + " now", model=MODEL, marks=(Mark(position=6),)))
         assert explainer.desk.busy()
         return time.monotonic() - begun
 
     assert asyncio.run(both()) < 5  # a whole explanation takes longer; speed is measured elsewhere
-    explainer.leave("slow")
+    explainer.desk.leave("slow")
     finish(explainer.desk)
 
 
@@ -238,3 +249,75 @@ def test_a_slider_computes_its_own_method_only(explainer, monkeypatch):
     ask(explainer, marks=MARKS, window=2)
     ask(explainer, marks=MARKS)
     assert computed[4:] == ["integrated", "occlusion"]
+
+
+# --- what the lab shows ---------------------------------------------------------------------------
+
+
+def shown(explainer, **values):
+    """What is told once nothing is computed any more."""
+    while (found := told(explainer, **values))["working"]:
+        pass
+    return found
+
+
+def labels(part):
+    return [label for label, _ in part.choices]
+
+
+def test_choices_show_what_is_chosen_without_being_written_to(explainer):
+    found = shown(explainer, marks=MARKS, against="london")
+    assert labels(found["kind"]) == ["The word in a gap", "Next sentence"]
+    values = dict(found["word"].choices)
+    paris = next(label for label in values if label.startswith("paris"))
+    assert paris.endswith("(as written)")
+    assert values[paris] == ""
+    rival = next(label for label in labels(found["against"]) if label.startswith("london"))
+    assert dict(found["against"].choices)[rival] == "london"
+    assert found["scale"].visible == "hidden" == found["position"].visible
+    piece = next(value for value in values.values() if value)
+    assert dict(shown(explainer, marks=MARKS, word=piece)["word"].choices)[paris] != ""
+    chinese = shown(explainer, marks=MARKS, language="zh")
+    assert labels(chinese["kind"]) == ["空位里的词", "下一句"]
+
+
+def test_a_question_that_is_shown_is_not_drawn_again(explainer):
+    found = shown(explainer, marks=MARKS)
+    again = told(explainer, marks=MARKS, shown=found["shown"])
+    assert again["chart"] == again["word"] == again["shown"] == gr.skip()
+    other = shown(explainer, marks=MARKS, shown=found["shown"], window=2)
+    assert other["chart"] != gr.skip()
+
+
+def test_an_error_clears_the_picture_and_offers_other_questions(explainer):
+    found = told(explainer)
+    assert "No word is hidden" in found["problem"]
+    assert (found["chart"], found["said"], found["shown"]) == (None, "", None)
+    assert len(found["kind"].choices) == 2
+
+
+@pytest.mark.parametrize("of", [None, "Two sentences", {"text": "another"}, 3])
+def test_choices_of_another_sentence_are_not_asked(explainer, of):
+    assert set(map(str, told(explainer, marks=MARKS, of=of).values())) == {str(gr.skip()), ""}
+
+
+def test_the_check_is_of_the_question_that_it_was_asked_for(explainer):
+    now = shown(explainer, marks=MARKS)["shown"]
+    draw = [2, now]
+
+    def checked(**values):
+        return asyncio.run(tab.check(explainer, question(marks=MARKS, **values)))
+
+    assert checked(draw=None) == [gr.skip()] * 5
+    while (found := checked(draw=draw))[0]:
+        pass
+    assert len(found[4]["rows"]) == 5
+    assert "draw 2" in found[4]["caption"]
+    assert checked(draw=draw, window=2)[3:] == ["", None]
+
+
+def test_numbers_are_written_as_people_read_them():
+    numbers = {0.00012: "+1e-4", -12.34: "\u221212.3", 0.05: "+0.050", 0: "0.000", 345.6: "+346"}
+    assert {value: words.number(value) for value in numbers} == numbers
+    chances = {1.0: "100", 0.9996: "99.96", 0.467: "46.7", 0.0042: "0.42", 0.00002: "0.002"}
+    assert {value: words.percent(value).split("\u00a0")[0] for value in chances} == chances

@@ -1,71 +1,96 @@
-"""The Why tab in Chromium: numbers, choices, a shared link, files, giving up, Chinese."""
+"""The Why lab in Chromium: numbers, choices, a shared link, files, giving up, Chinese."""
 
 import json
+import re
 from urllib.parse import urlencode
 
 import pytest
 import torch
+from playwright.sync_api import expect
 
+from app.labs.why.tries import FIRST, TRIES
+from app.serving import locales
 from core_models.prediction.passes import seen_with
 from core_models.prediction.targets import Target, TargetFunction, baseline, frozen_copy
-from tests.app.one_page import start_over
+from tests.app.held import Held
+from tests.app.one_page import mark, start_over
 
 TEXT = "The capital of France is Paris."
-ROOT = ".view-why"
-SETTLED = """() => {
-  const view = document.querySelector('.view-why').dataset;
-  return ['ready', 'error'].includes(view.state) && view.rev === view.asked;
-}"""
+OTHER = "A cat sat on the mat."
+PREDICT = "/gradio_api/run/predict"
+BARS = "#why-bars"
 
 
-class Tab:
-    """The Why tab of a page."""
+class Lab:
+    """The Why lab of a page."""
 
-    def __init__(self, cloze):
+    def __init__(self, cloze, words=None):
         self.cloze, self.page = cloze, cloze.page
-        self.page.set_default_timeout(60_000)  # the first explanation imports captum
-        self.page.wait_for_selector(f"{ROOT}[data-asked]")
-        self.settle()
+        self.words = words or {}
+        self.page.evaluate("Cloze.openTab('why')")
+        self.panel = self.page.get_by_role("tabpanel").filter(
+            has=self.page.get_by_role("heading", name=self.named("Why this answer?"))
+        )
+
+    def named(self, key):
+        return self.words.get(key, key)
+
+    def says(self, text):
+        """Wait for a line; the first explanation imports captum."""
+        expect(self.panel.get_by_text(text).first).to_be_visible(timeout=60_000)
 
     def settle(self):
-        self.page.wait_for_function(SETTLED)
+        """Wait until nothing is computed: between two looks of its clock the page rests, too."""
+        self.cloze.rest()
+        expect(self.panel.get_by_role("button", name=self.named("Cancel"))).to_be_hidden()
+        self.cloze.rest()
 
     def bars(self, method=0):
         """What a method gives to each token: 0 = integrated gradients, 3 = occlusion."""
-        return [row[2 + method] for row in self.cloze.numbers(ROOT)]
+        self.settle()
+        return [row[2 + method] for row in self.cloze.numbers(BARS)]
 
     def tokens(self):
-        return [row[0] for row in self.cloze.numbers(ROOT)]
-
-    def click(self, selector):
-        self.page.click(f"{ROOT} {selector}")
         self.settle()
+        return [row[0] for row in self.cloze.numbers(BARS)]
 
+    def unfold(self, name):
+        fold = self.panel.get_by_role("button", name=self.named(name))
+        if not fold.evaluate("each => each.classList.contains('open')"):
+            fold.click()
 
-# What is measured, and how, as at the start.
-START = """() => {
-  for (const [id, value] of [['wy-steps', 30], ['wy-baseline', 'mask']]) {
-    const control = document.getElementById(id);
-    control.value = value;
-    control.dispatchEvent(new Event('change'));
-  }
-}"""
+    def box(self, label):
+        return self.panel.get_by_label(self.named(label), exact=True)
+
+    def pick(self, label, option):
+        self.box(label).click()
+        self.page.get_by_role("option", name=self.named(option)).click()
+
+    def type(self, label, text):
+        self.box(label).fill(text)
+        self.page.keyboard.press("Enter")
+
+    def attempt(self, name):
+        self.panel.get_by_role("radio", name=self.named(name)).check()
+
+    def slide(self, label, value):
+        number = self.panel.get_by_role("spinbutton", name=re.compile(self.named(label)))
+        number.fill(str(value))
+        number.press("Tab")
 
 
 @pytest.fixture
-def open_tab(module_page):
-    """The Why tab in the one page for most of these tests: ``open_tab(6)`` hides piece 6."""
-
-    def open_tab(*marks):
-        module_page.page.evaluate("Cloze.openTab('Why')")
-        tab = Tab(module_page)
-        start_over(module_page)
-        tab.page.evaluate(START)
-        start_over(module_page, marks=marks)
-        tab.settle()
-        return tab
-
-    yield open_tab
+def lab(module_page):
+    """The lab in the one page for most of these tests, with Paris hidden and nothing chosen."""
+    lab = Lab(module_page)
+    start_over(module_page, text=OTHER)
+    lab.attempt("Why Paris, not London?")  # which chooses all else as it is at first
+    lab.says("Why “paris” rather than “london”?")
+    start_over(module_page, text=OTHER)
+    start_over(module_page, marks=[6])
+    lab.says("Why “paris”?")
+    yield lab
+    module_page.page.unroute_all(behavior="ignoreErrors")
     assert module_page.problems == []
 
 
@@ -92,25 +117,24 @@ def direct(model, steps=30, kind="mask", **target):
     return (total * (end - start)).sum(-1)[0].tolist()
 
 
-def test_numbers_choices_link_and_files(open_tab, visit, model):
-    tab = open_tab(6)
+def test_numbers_choices_link_and_files(visit, model):
+    lab = Lab(visit(link=link()))
     paris, london = model.tokenizer.id("paris"), model.tokenizer.id("london")
-    assert tab.bars() == pytest.approx(direct(model, answer=paris), abs=1e-3)
-    assert "Why “paris”?" in tab.page.inner_text(f"{ROOT} .summary")
-    shown = float(tab.page.get_attribute("[data-sum]", "data-sum"))
-    assert shown == pytest.approx(sum(tab.bars()), abs=1e-4)
+    lab.says("Why “paris”? The model gives it")
+    assert lab.bars() == pytest.approx(direct(model, answer=paris), abs=1e-3)
+    lab.unfold("How it is computed")
+    lab.says("✓ The shares add up to")
 
-    tab.page.fill("#wy-word", "london")
-    tab.click("#wy-against")
+    lab.unfold("What to explain")
+    lab.type("rather than", "london")
+    lab.says("Why “paris” rather than “london”?")
     expected = direct(model, answer=paris, against=london)
-    assert tab.bars() == pytest.approx(expected, abs=1e-3)
-    assert "rather than “london”" in tab.page.inner_text(f"{ROOT} .summary")
-    tab.page.select_option("#wy-baseline", "zero")
-    tab.settle()
+    assert lab.bars() == pytest.approx(expected, abs=1e-3)
+    lab.pick("Baseline", "zero vectors")
     expected = direct(model, answer=paris, against=london, kind="zero")
-    assert tab.bars() == pytest.approx(expected, abs=1e-3)
+    assert lab.bars() == pytest.approx(expected, abs=1e-3)
 
-    occluded = tab.bars(3)
+    occluded = lab.bars(3)
     whole = frozen_copy(model)
     (encoding,) = model.encode([TEXT])
     gap = {6: model.tokenizer.mask_id}
@@ -120,70 +144,141 @@ def test_numbers_choices_link_and_files(open_tab, visit, model):
         whole, seen_with(encoding, gap | {4: model.tokenizer.mask_id}), target
     ).value
     assert occluded[4] == pytest.approx(before - without, abs=1e-3)
-    with tab.page.expect_download() as file:
-        tab.page.click(f"{ROOT} [data-title='Save as PNG']")
-    assert file.value.path().read_bytes().startswith(b"\x89PNG")
+    for kind, begins in (("PNG", b"\x89PNG"), ("SVG", b"<svg")):
+        lab.panel.get_by_role("group", name="most for it speaks “France”").hover()
+        with lab.page.expect_download() as file:
+            lab.page.locator(f"{BARS} [data-title='Save as {kind}']").click()
+        assert file.value.path().read_bytes().startswith(begins)
 
-    other = Tab(visit(link=tab.page.evaluate("location.hash")))  # another profile: a shared link
+    other = Lab(visit(link=lab.page.evaluate("location.hash")))  # another profile: a shared link
+    other.says("Why “paris” rather than “london”?")
     assert other.bars() == pytest.approx(expected, abs=1e-3)
     assert other.bars(3) == pytest.approx(occluded, abs=1e-6)
-    assert other.page.input_value("#wy-baseline") == "zero"
+    other.unfold("What to explain")
+    expect(other.box("rather than")).to_have_value(re.compile("^london · "))
+    other.unfold("How it is computed")
+    expect(other.box("Baseline")).to_have_value("zero vectors")
 
 
-def test_tries_errors_and_the_check(open_tab):
-    tab = open_tab()
-    assert "No word is hidden" in tab.page.inner_text(f"{ROOT} .problem")
-    tab.page.click(f"{ROOT} button:text-is('Two sentences')")
-    tab.page.wait_for_selector("#wy-second:visible")
-    tab.settle()
-    tab.page.wait_for_function(
-        "document.querySelector('.view-why .js-plotly-plot')?.layout.meta.rows.at(-3)[0] === 'sea'"
-    )
-    assert (
-        tab.page.input_value("#wy-second") == "Its top lies almost nine kilometres above the sea."
-    )
-    tab.page.fill("#wy-second", " ")
-    tab.page.wait_for_selector(f"{ROOT}[data-state='error']")
-    assert "reads two texts" in tab.page.inner_text(f"{ROOT} .problem")
-    tab.page.fill("#wy-second", "<b>${alert(1)}</b>")
-    tab.page.wait_for_function(
-        """() => document.querySelector('.view-why .js-plotly-plot')?.layout.meta.rows
-        .map(([text]) => text).join('').endsWith('<b>${alert(1)}</b>[SEP]')"""
-    )
-    tab.settle()
-    tab.page.click(f"{ROOT} button:text-is('Why Paris, not London?')")
-    tab.page.wait_for_function(
-        "document.querySelector('.view-why .summary').textContent.includes('london')"
-    )
-    tab.settle()
-    tab.page.click("#wy-check")
-    stages = tab.page.get_by_role("region", name="The check")
-    stages.get_by_role("row").first.wait_for()
-    assert stages.get_by_role("rowheader").count() == 5
-    agreement = tab.page.get_by_role("region", name="Do the methods agree?")
-    assert agreement.get_by_role("cell").count() == 16
+def test_an_old_link_names_answers_by_their_numbers(visit, model):
+    rome, london = model.tokenizer.id("rome"), model.tokenizer.id("london")
+    lab = Lab(visit(link=link(word=rome, against=london, position=6, steps=50, window=2)))
+    lab.says("Why “rome” rather than “london”?")
+    expected = direct(model, steps=50, answer=rome, against=london)
+    assert lab.bars() == pytest.approx(expected, abs=1e-3)
 
 
-def test_giving_up_and_computing_after_all(open_tab):
-    tab = open_tab(6)
-    tab.cloze.write("word " * 120 + ".")
-    tab.cloze.at(3).click()
-    tab.page.evaluate(
-        """() => { const s = document.querySelector('#wy-steps'); s.value = 300;
-        s.dispatchEvent(new Event('change')); }"""
-    )
-    tab.page.wait_for_selector("#wy-progress:visible")
-    tab.page.click("#wy-progress button")
-    tab.page.wait_for_selector(f"{ROOT}[data-state='stopped']")
-    assert tab.page.is_hidden("#wy-progress")
-    tab.page.click("#wy-again")
-    tab.page.wait_for_selector(f"{ROOT}:not([data-state='stopped'])")
-    tab.cloze.write(TEXT)
-    tab.cloze.at(6).click()
-    tab.page.wait_for_function(
-        "document.querySelector('.view-why .js-plotly-plot')?.layout.meta.rows.length === 9"
-    )
-    tab.settle()
+def test_a_choice_belongs_to_its_sentence(lab):
+    lab.unfold("What to explain")
+    lab.type("The answer to explain", "rome")
+    lab.says("Why “rome”?")
+    lab.pick("rather than", "paris")
+    lab.says("Why “rome” rather than “paris”?")
+    lab.type("rather than", "parisparis")
+    lab.says(re.compile("“parisparis” is \\d pieces here"))
+    mark(lab.cloze, 4)
+    lab.says("Why “france”?")
+    expect(lab.box("rather than")).to_have_value("nothing in particular")
+    mark(lab.cloze, 4, 6)
+    lab.pick("At", "6: Paris")
+    lab.says("Why “paris”?")
+
+
+def test_every_try_brings_its_sentence_and_its_choices(lab):
+    for name, (text, hidden, chosen) in TRIES.items():
+        if chosen.get("kind") == "replaced":
+            continue  # no detective is here
+        lab.attempt(name)
+        lab.settle()
+        kept = {n: value for n, value in chosen.items() if value != FIRST[n]}
+        assert lab.page.evaluate("Cloze.kept('why')") == kept, name
+        assert lab.page.evaluate("Cloze.sentence.text") == text
+        assert len(lab.cloze.marked()) == len(hidden)
+        assert lab.tokens()[1] == text.split()[0]
+    lab.attempt("Why Paris, not London?")
+    lab.says("Why “paris” rather than “london”?")
+    lab.page.fill("#sentence-text textarea", "A cat sat on the mat.")
+    lab.says("No word is hidden")
+    expect(lab.panel.get_by_role("radio", name="Why Paris, not London?")).not_to_be_checked()
+    lab.attempt("Why Paris, not London?")
+    lab.says("Why “paris” rather than “london”?")
+
+
+def test_a_try_that_was_typed_over_is_waited_for_no_longer(lab):
+    def reads(request):
+        values = (request.post_data_json or {}).get("data") or []
+        return len(values) == 2 and isinstance(values[0], str)
+
+    held = Held(lab.page, PREDICT, reads)
+    lab.page.fill("#sentence-text textarea", "A")
+    held.wait()
+    lab.attempt("One or many?")
+    field = lab.page.locator("#sentence-text textarea")
+    expect(field).to_have_value("The children are playing in the garden.")
+    field.fill("A cat sat.")
+    held.end()
+    lab.page.wait_for_function("Cloze.sentence.text === 'A cat sat.'")
+    lab.says("No word is hidden")
+    mark(lab.cloze, 2)
+    lab.says("Why “cat”?")
+    assert lab.page.evaluate("Cloze.kept('why')") == {}
+
+
+def test_second_texts_errors_and_the_check(lab):
+    mark(lab.cloze)
+    lab.says("No word is hidden")
+    expect(lab.page.locator(BARS).get_by_role("group")).to_be_hidden()
+    lab.page.fill("#sentence-text textarea", "")
+    lab.says("There is no text yet")
+    lab.attempt("Two sentences")
+    lab.says("Why “next”?")
+    assert lab.tokens()[-3] == "sea"
+    lab.unfold("What to explain")
+    second = lab.box("Second text (the first one is the sentence above)")
+    expect(second).to_have_value(TRIES["Two sentences"][2]["second"])
+    second.fill(" ")
+    lab.says("reads two texts")
+    second.fill("<b>${alert(1)}</b>")
+    lab.says("Why “")
+    assert "".join(lab.tokens()).endswith("<b>${alert(1)}</b>[SEP]")
+    lab.attempt("Why Paris, not London?")
+    lab.says("Why “paris” rather than “london”?")
+    lab.cloze.rest()
+    lab.unfold("Do the methods agree?")
+    agreement = lab.panel.get_by_role("region", name=re.compile("Spearman"))
+    expect(agreement.get_by_role("cell")).to_have_count(16)
+    lab.unfold("Would a model that has forgotten")
+    lab.panel.get_by_role("button", name="Draw the top layers anew").click()
+    stages = lab.panel.get_by_role("region", name=re.compile("How alike .* draw 1"))
+    expect(stages.get_by_role("rowheader")).to_have_count(5, timeout=60_000)
+    lab.panel.get_by_role("button", name="Draw the top layers anew").click()
+    again = lab.panel.get_by_role("region", name=re.compile("draw 2"))
+    again.wait_for()
+    mark(lab.cloze, 4)
+    expect(again).to_be_hidden()
+
+
+def test_giving_up_and_computing_after_all(lab):
+    cancel = lab.panel.get_by_role("button", name="Cancel")
+    compute = lab.panel.get_by_role("button", name="Compute", exact=True)
+    lab.unfold("How it is computed")
+    lab.slide("Steps", 300)
+    lab.cloze.rest()
+    lab.cloze.write("word " * 120 + ".")
+    lab.cloze.at(3).click()
+    lab.says("are computed.")
+    cancel.click()
+    compute.wait_for()
+    expect(cancel).to_be_hidden()
+    expect(lab.panel.get_by_text("are computed.")).to_be_hidden()
+    compute.click()
+    cancel.wait_for()
+    expect(compute).to_be_hidden()
+    lab.cloze.write(TEXT)
+    mark(lab.cloze, 6)
+    lab.says("Why “paris”?")
+    assert len(lab.tokens()) == 9
+    lab.slide("Steps", 30)
 
 
 def test_a_broken_link_opens_the_lab_as_it_is_narrow_dark_and_chinese(visit):
@@ -195,15 +290,17 @@ def test_a_broken_link_opens_the_lab_as_it_is_narrow_dark_and_chinese(visit):
         "word": {"a": 1},
     }
     cloze = visit(width=390, dark=True, link="?lang=zh" + link(**values, method="saliency"))
-    tab = Tab(cloze)
-    assert tab.page.get_attribute(ROOT, "data-state") == "ready"
-    assert tab.page.input_value("#wy-steps") == "30"
+    lab = Lab(cloze, locales.catalogue("zh"))
+    lab.says("为什么是“paris”")
     assert cloze.overflow() <= 0
-    assert "为什么是“paris”" in tab.page.inner_text(f"{ROOT} .summary")
-    assert tab.bars()
-    legend = tab.page.locator(f"{ROOT} .legendtext")
-    assert legend.all_text_contents()[0] == "积分梯度"
-    tab.click("[data-kind='class']")
-    assert "两段文本" in tab.page.inner_text(f"{ROOT} .problem")
-    missing = tab.page.evaluate("[...ClozeLanguage.missing]")
-    assert missing == []
+    expect(lab.page.locator(f"{BARS} .legendtext").first).to_have_text("积分梯度")
+    for fold in ("How it is computed", "Do the methods agree?", "What this shows"):
+        lab.unfold(fold)
+    expect(lab.panel.get_by_role("spinbutton", name=re.compile("步数"))).to_have_value("30")
+    lab.unfold("What to explain")
+    expect(lab.box("rather than")).to_have_value("不作对比")
+    lab.unfold("Would a model that has forgotten say the same?")
+    lab.panel.get_by_role("radio", name="下一句").check()
+    lab.says("两段文本")
+    assert cloze.overflow() <= 0
+    assert lab.page.evaluate("[...ClozeLanguage.missing]") == []

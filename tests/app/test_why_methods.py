@@ -6,7 +6,6 @@ import pytest
 import torch
 from captum.attr import InputXGradient, IntegratedGradients, Saliency
 
-from app.labs.why import lab as tab
 from app.labs.why.methods import METHODS, Options, Watched, agreement, attribute, hidden_groups
 from core_models.prediction import fill
 from core_models.prediction.passes import seen_with
@@ -190,11 +189,11 @@ def test_ranks_agree_with_scipy_and_ignore_signs():
 
 
 def test_the_check_draws_the_top_anew(explainer):
-    found = ask(explainer, tab.check, marks=MARKS, seed=3)["answer"]
+    found = ask(explainer, marks=MARKS, seed=3)["answer"]
     assert [stage["blocks"] for stage in found["stages"]] == [0, 1, 2, 3, 4]
-    again = ask(explainer, tab.check, marks=MARKS, seed=3)["answer"]
+    again = ask(explainer, marks=MARKS, seed=3)["answer"]
     assert again == found
-    other = ask(explainer, tab.check, marks=MARKS, seed=4)["answer"]
+    other = ask(explainer, marks=MARKS, seed=4)["answer"]
     assert other["stages"] != found["stages"]
     base = ask(explainer, marks=MARKS)["answer"]
     assert all(stage["value"] < base["value"] - 1 for stage in found["stages"])

@@ -1,4 +1,4 @@
-"""Questions to the Why tab, asked as its page does, and models of every head to ask them of."""
+"""Questions to the Why lab, and models of every head to ask them of."""
 
 import asyncio
 import time
@@ -9,8 +9,11 @@ import pytest
 import torch
 
 import core_models as cm
-from app.labs.why import lab as tab
+from app.labs.why import answers as why
+from app.labs.why import replies as tab
+from app.labs.why.service import Progress
 from app.serving.session import Session
+from core_models import InputError
 
 MODEL = "bert-mini"
 TEXT = "The capital of France is Paris."
@@ -39,16 +42,40 @@ def open_session(folder):
         session.close()
 
 
-def ask(explainer, answer=tab.show, visitor="me", **values):
-    """Ask as the page does, again and again until there is an answer."""
-    question = {"rev": 7, "text": TEXT, "model": MODEL, "marks": [], **values}
+def question(**values):
+    """What the lab's controls hold; the sentence's own values by their names."""
+    sentence = {"text": TEXT, "model": MODEL, "marks": [], "language": "en"}
+    sentence |= {name: values.pop(name) for name in tuple(values) if name in sentence}
+    more = {"visitor": "me", "sentence": sentence, "of": sentence, "shown": None}
+    return {**more, **tab.FIRST, **values}
+
+
+def ask(explainer, *, seed=None, **values):
+    """Ask again and again until there is an explanation, or with a seed a check, or an error."""
+    asked = question(**values)
 
     async def poll():
-        while (found := await answer(explainer, question, visitor)).get("state") == "working":
-            pass
-        return found
+        try:
+            model, planned, scene = await explainer.plan(why.read(asked))
+            while isinstance(found := await look(model, planned), Progress):
+                pass
+        except InputError as error:
+            return {"error": str(error), **await explainer.able(asked["sentence"]["model"])}
+        code = explainer.code(scene, planned)
+        return {"error": None, "scene": scene, "code": code, "answer": found}
+
+    async def look(model, planned):
+        if seed is None:
+            return await explainer.explain(model, planned, "me")
+        return await explainer.check(model, planned, seed, "me")
 
     return asyncio.run(poll())
+
+
+def told(explainer, answering=tab.show, **values):
+    """What the lab shows, by the names of its parts, with what went wrong as ``problem``."""
+    found = asyncio.run(answering(explainer, question(**values)))
+    return dict(zip((*tab.TOLD, "problem"), found, strict=True))
 
 
 def finish(desk):

@@ -3,6 +3,7 @@
 No Gradio in it.
 """
 
+import re
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -10,7 +11,6 @@ from typing import Any
 import torch
 
 import core_models as cm
-from app.labs.why.desk import Tell, cost
 from app.labs.why.methods import (
     METHODS,
     STEPS,
@@ -24,7 +24,6 @@ from app.labs.why.methods import (
     units,
 )
 from app.serving.ask import (
-    MOST_SEED,
     Mark,
     clean_marks,
     clean_name,
@@ -32,11 +31,13 @@ from app.serving.ask import (
     clean_words,
     whole_number,
 )
+from app.serving.desk import Tell, cost
 from app.serving.pieces import check_marks
 from core_models import InputError
 from core_models.prediction.passes import seen_with
 from core_models.prediction.targets import (
     BASELINES,
+    HEADS,
     SCALES,
     Target,
     TargetFunction,
@@ -69,6 +70,7 @@ class Wanted:
     """The answer to explain: its number, or a word as it is typed."""
     against: int | str | None
     scale: str
+    baseline: str | None
     options: Options
 
 
@@ -89,43 +91,35 @@ class Question:
 
 
 def read(values: Mapping[str, Any]) -> Wanted:
-    """The question in an event of the page."""
-    second = values.get("second")
+    """The question that the lab's controls hold."""
+    sentence, second, kind = values["sentence"], values["second"], values["kind"]
+    position, baseline = _chosen(values["position"], "position"), values["baseline"] or None
     return Wanted(
-        text=clean_text(values.get("text")),
-        model=clean_name(values.get("model")),
-        marks=clean_marks(values.get("marks", ())),
+        text=clean_text(sentence.get("text")),
+        model=clean_name(sentence.get("model")),
+        marks=clean_marks(sentence.get("marks", ())),
         second=clean_text(second) if isinstance(second, str) and second.strip() else None,
-        kind=_short(values.get("kind")),
-        position=_maybe(values.get("position"), "position", 0, 2**31),
-        word=_word(values.get("word")),
-        against=_word(values.get("against")),
-        scale=_one_of(values.get("scale", SCALES[0]), "scale", SCALES),
+        kind=kind if isinstance(kind, str) and kind in HEADS else None,
+        position=position if isinstance(position, int) else None,
+        word=_chosen(values["word"], "word"),
+        against=_chosen(values["against"], "word"),
+        scale=_one_of(values["scale"], "scale", SCALES),
+        baseline=None if baseline is None else _one_of(baseline, "baseline", BASELINES),
         options=Options(
-            steps=whole_number(values.get("steps", Options.steps), "steps", *STEPS),
-            baseline=_one_of(values.get("baseline", BASELINES[0]), "baseline", BASELINES),
-            window=whole_number(values.get("window", Options.window), "window", *WINDOWS),
+            steps=whole_number(values["steps"], "steps", *STEPS),
+            window=whole_number(values["window"], "window", *WINDOWS),
         ),
     )
 
 
-def read_seed(values: Mapping[str, Any]) -> int:
-    """The seed of the check with re-drawn layers."""
-    return whole_number(values.get("seed", 1), "seed", 0, MOST_SEED)
-
-
-def _maybe(value: Any, name: str, least: int, most: int) -> int | None:
-    return None if value is None else whole_number(value, name, least, most)
-
-
-def _short(value: Any) -> str | None:
-    return value[:40] if isinstance(value, str) and value else None
-
-
-def _word(value: Any) -> int | str | None:
+def _chosen(value: Any, name: str) -> int | str | None:
+    """``#7`` is the choice of number 7, any other text a word, "" nothing."""
     if value is None or isinstance(value, str):
-        return (clean_words([value or ""]) or (None,))[0]
-    return whole_number(value, "word", 0, 2**31)
+        text = value or ""
+        if re.fullmatch(r"#\d{1,9}", text):
+            return int(text[1:])
+        return (clean_words([text]) or (None,))[0]
+    return whole_number(value, name, 0, 2**31)
 
 
 def _one_of(value: Any, name: str, allowed: tuple[str, ...]) -> str:

@@ -1,124 +1,213 @@
-"""The Why tab: what in the sentence speaks for an answer of the model, and what against it.
+"""The Why lab: what in the sentence speaks for an answer of the model, and what against it.
 
-The view is drawn by why.js. A question that takes longer is answered with its progress; the view
-then asks again, which also says that somebody still waits.
+A question that takes long is answered with its progress, and a clock asks again, which also says
+that somebody still waits. What a visitor chooses of a sentence (place, answer, rival) belongs to
+that sentence: ``of`` says to which, and `FOLLOW` forgets it with the next one.
 """
 
-import asyncio
-from collections.abc import Mapping
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import gradio as gr
+from gradio.components import Component
 
-from app.labs.why.methods import METHODS
+from app.labs.why import words
+from app.labs.why.methods import STEPS, WINDOWS
+from app.labs.why.replies import MOST_NOTES, SECOND, check, go_on, show, stop, stop_check
 from app.labs.why.service import Explainer
+from app.labs.why.tries import FILL, FIRST, FOLLOW, TRIES, WRITE
 from app.page.sentence import Shared
-from app.parts.figure import drawn
-from app.parts.views import listen_to_visitors, view
-from app.serving.ask import read_revision
+from app.parts.controls import OpenDropdown, OpenRadio, answer, remember
+from app.parts.figure import Figure
+from app.parts.plain import Code, Heading, Kept, Line, SentenceInput, Table
 from app.serving.session import Session
 from viz.svg import Wording
-from viz.why import Attributed, attributions
 
-TITLES = {
-    "integrated": Wording("Integrated gradients"),
-    "gradient": Wording("Input \N{MULTIPLICATION SIGN} gradient"),
-    "saliency": Wording("Saliency"),
-    "occlusion": Wording("Occlusion"),
+AGAIN = 0.3
+"""Seconds between looks at a computation."""
+SCALE_TITLES = {
+    "log-probability": "log_probability",
+    "probability": "probability",
+    "logit (raw score)": "logit",
 }
-NAMELESS = {
-    "score": Wording("The score"),
-    "start": Wording("Start of the answer"),
-    "end": Wording("End of the answer"),
+BASELINE_TITLES = {
+    "[MASK], where the model reads it": "",
+    "[MASK] everywhere": "mask",
+    "[PAD] everywhere": "pad",
+    "zero vectors": "zero",
 }
-"""Questions whose answers have no names."""
-OWN_HEADS = ("replaced_token", "next_sentence", "sentence_order")
-"""Heads whose labels are the program's, not those of a visitor's data."""
-VERDICTS = {
-    "real": Wording("real"),
-    "replaced": Wording("replaced"),
-    "next": Wording("next"),
-    "random": Wording("random"),
-    "in order": Wording("in order"),
-    "swapped": Wording("swapped"),
+INTRO = (
+    "Every word gets a share of the answer: upwards it speaks for it, downwards against it. Four "
+    "methods tell four stories; where they disagree, none of them is the truth about the model."
+)
+ABOUT = {
+    "integrated": "The gradient is added up on the straight way from an empty baseline to the "
+    "sentence. The shares add up to what the sentence changes.",
+    "gradient": "The gradient at the sentence itself, times the vector of the word. Quick, but it "
+    "sees only what an infinitely small change would do.",
+    "saliency": "How strongly the answer reacts to a small change of the word\u2019s vector. It "
+    "has no sign: it does not tell for from against.",
+    "occlusion": "Each word, or several in a row, is replaced by [MASK] in turn; the bar is by how "
+    "much the answer falls, on average. What words do together is counted twice or not at all.",
 }
+FORGOTTEN = (
+    "The head and more and more of the last layers get fresh random weights (Adebayo et al. 2018). "
+    "A method whose bars hardly change does not show what those layers had learnt."
+)
+DRAW = "(draw, shown) => [[(draw?.[0] ?? 0) + 1, shown]]"
 
 
 class Controls(NamedTuple):
-    """What the tab consists of."""
+    """What the lab consists of."""
 
-    why: gr.HTML
-    """Asks with ``ask``, ``check`` (re-drawn layers) and ``stop``."""
+    sentence: SentenceInput
+    of: Kept
+    """The sentence that the choices belong to, or the try that is on its way."""
+    shown: Kept
+    """Which question is shown, see `mark`."""
+    clock: gr.Timer
+    problem: Line
+    tries: gr.Radio
+    kept: dict[str, Component]
+    """What can be chosen, by its name in links."""
+    told: dict[str, Component]
+    """What an answer fills, besides."""
+    cancel: gr.Button
+    again: gr.Button
+    check: "Check"
+
+
+class Check(NamedTuple):
+    """The check with layers that are drawn anew."""
+
+    draw: Kept
+    """How often it was asked for, and the question that is to be checked."""
+    begin: gr.Button
+    cancel: gr.Button
+    clock: gr.Timer
+    problem: Line
+    working: Line
+    said: Line
+    stages: Table
 
 
 def build(shared: Shared) -> Controls:
-    """Lay the tab out."""
-    return Controls(view("why", events=["ask", "check", "stop"], module="labs/why/view"))
+    """Lay the lab out: what to try, the picture, and folds for all else."""
+    Heading("Why this answer?")
+    names = [str(name) for name, (_, _, chosen) in TRIES.items() if "kind" not in chosen]
+    tries = OpenRadio(names, label="What to try")
+    problem = Line(problem=True)
+    sentence = SentenceInput(["text", "model", "marks", "language"])
+    of, shown = Kept(), Kept()
+    with gr.Row(elem_classes=["choices"]):
+        told: dict[str, Component] = {"said": Line(), "working": Line()}
+        cancel, again = _button("Cancel"), _button("Compute")
+    told["chart"] = Figure(elem_id="why-bars", main=True)
+    told["strongest"] = Line()
+    with gr.Accordion("What to explain", open=False):
+        kept = _choices()
+        told |= {f"note {n}": Line() for n in range(MOST_NOTES)}
+    with gr.Accordion("How it is computed", open=False):
+        for method, text in ABOUT.items():
+            Line(Wording("{0}: {1}", words.TITLES[method], Wording(text)))
+        with gr.Row():
+            kept["steps"] = gr.Slider(*STEPS, value=FIRST["steps"], step=10, label="Steps")
+            kept["baseline"] = gr.Dropdown(
+                list(BASELINE_TITLES.items()),
+                value="",
+                label="Baseline",
+                filterable=False,
+                min_width=220,
+            )
+            kept["window"] = gr.Slider(*WINDOWS, value=1, step=1, label="Words at a time")
+        told["total"] = Line()
+    with gr.Accordion("Do the methods agree?", open=False):
+        told["agreement"] = Table(elem_id="why-agreement")
+    with gr.Accordion("Would a model that has forgotten say the same?", open=False):
+        check = _check()
+    with gr.Accordion("What this shows", open=False):
+        Line(INTRO)
+    told["code"] = Code()
+    clock = gr.Timer(AGAIN, active=False)
+    return Controls(sentence, of, shown, clock, problem, tries, kept, told, cancel, again, check)
+
+
+def _choices() -> dict[str, Component]:
+    """What is explained; which of it can be chosen an answer tells."""
+    found: dict[str, Component] = {"kind": OpenRadio([], value="", label="What to explain")}
+    found["second"] = gr.Textbox("", label=SECOND, max_lines=4, visible="hidden")
+    with gr.Row():
+        for name, label in (
+            ("position", "At"),
+            ("word", "The answer to explain"),
+            ("against", "rather than"),
+        ):
+            found[name] = OpenDropdown(
+                [("", "")], value="", label=label, allow_custom_value=True, min_width=220
+            )
+        found["scale"] = gr.Dropdown(
+            list(SCALE_TITLES.items()),
+            value=FIRST["scale"],
+            label="Measured in",
+            filterable=False,
+            min_width=220,
+        )
+    return {name: found[name] for name in FIRST if name in found}
+
+
+def _check() -> Check:
+    Line(FORGOTTEN)
+    problem = Line(problem=True)
+    with gr.Row():
+        begin = _button("Draw the top layers anew", visible=True)
+        working, cancel = Line(), _button("Cancel")
+    draw = Kept()
+    clock = gr.Timer(AGAIN, active=False)
+    return Check(draw, begin, cancel, clock, problem, working, Line(), Table(elem_id="why-check"))
+
+
+def _button(label: str, *, visible: bool = False) -> gr.Button:
+    return gr.Button(label, size="sm", scale=0, min_width=150, visible=visible)
 
 
 def wire(controls: Controls, shared: Shared, session: Session) -> None:
-    """Answer each event of the view."""
+    """Answer every choice; a try is filled in without a request."""
+    c, kept, checked = controls, controls.kept, controls.check
     explainer = Explainer(session)
-    replies = {"ask": show, "check": check, "stop": stop}
-    listen_to_visitors(
-        controls.why, {name: partial(reply, explainer) for name, reply in replies.items()}
+    chosen = [kept[name] for name in FIRST]
+    asked = {"sentence": c.sentence, "of": c.of, "shown": c.shown, **kept}
+    c.sentence.change(
+        None,
+        [c.sentence, c.of],
+        follows := [c.of, c.tries, *chosen[:4]],
+        js=FOLLOW,
     )
-
-
-async def stop(
-    explainer: Explainer, question: Mapping[str, Any], visitor: str = ""
-) -> dict[str, Any]:
-    """Leave the work that this visitor asked for."""
-    return {"rev": read_revision(question), "what": "stop", **explainer.leave(visitor)}
-
-
-async def show(
-    explainer: Explainer, question: Mapping[str, Any], visitor: str = ""
-) -> dict[str, Any]:
-    """The explanation or its progress, with the revision of the question."""
-    answer = await explainer.explain(question, visitor)
-    if answer["state"] == "done":
-        answer["figure"] = await asyncio.to_thread(figure, answer)
-    return {"rev": read_revision(question), "what": "ask", **answer}
-
-
-async def check(
-    explainer: Explainer, question: Mapping[str, Any], visitor: str = ""
-) -> dict[str, Any]:
-    """The check with re-drawn layers or its progress."""
-    answer = await explainer.check(question, visitor)
-    return {"rev": read_revision(question), "what": "check", **answer}
-
-
-def figure(answer: Mapping[str, Any]) -> dict[str, Any]:
-    """The picture of an explanation."""
-    scene, methods = answer["scene"], answer["answer"]["methods"]
-    one_place = scene["kind"] in ("piece", "replaced", "tag")
-    tokens = [
-        Attributed(
-            text=token["text"],
-            read=token["read"] if token["changed"] else token["text"],
-            second=token["number"] == 1,
-            asked=one_place and token["position"] == scene["position"],
-        )
-        for token in scene["tokens"]
-    ]
-    title = Wording("{0}: {1}", scene["model"], asked(scene))
-    return drawn(
-        attributions(tokens, {TITLES[name]: methods[name] for name in METHODS}, title=title)
+    filled = c.tries.input(None, c.tries, [*chosen, c.of], js=FILL)
+    written = filled.then(None, c.tries, None, js=WRITE)
+    written.then(None, [c.sentence, c.of], follows, js=FOLLOW)
+    kept["second"].input(None, None, kept["position"], js="() => ''")
+    waits = [c.told["working"], c.clock, c.cancel, c.again]
+    answer(
+        [
+            *(c.of.change, kept["second"].change, kept["position"].change, c.clock.tick),
+            *(kept[name].input for name in ("kind", "word", "against", "scale", "baseline")),
+            *(kept[name].release for name in ("steps", "window")),
+        ],
+        partial(show, explainer),
+        asked,
+        [c.shown, c.tries, *chosen, *c.told.values(), c.clock, c.cancel, c.again],
+        c.problem,
     )
-
-
-def asked(scene: Mapping[str, Any]) -> Wording:
-    """The question in a few words."""
-    names = {choice["index"]: choice["name"] for choice in scene["choices"]}
-    if not names:
-        kind = NAMELESS[scene["kind"]]
-        return Wording("{0}, token {1}", kind, scene["position"]) if scene["places"] else kind
-    if scene["named"] in OWN_HEADS:
-        names = {index: VERDICTS.get(name, name) for index, name in names.items()}
-    answer = names[scene["answer"]]
-    if scene["against"] is None:
-        return Wording("“{0}”", answer)
-    return Wording("“{0}” rather than “{1}”", answer, names[scene["against"]])
+    answer([c.cancel.click], partial(stop, explainer), {}, waits, c.problem)
+    answer([c.again.click], partial(go_on, explainer), {}, waits, c.problem)
+    checked.begin.click(None, [checked.draw, c.shown], checked.draw, js=DRAW)
+    ends = [checked.working, checked.clock, checked.cancel]
+    answer(
+        [checked.draw.change, checked.clock.tick, c.shown.change],
+        partial(check, explainer),
+        {**asked, "draw": checked.draw},
+        [*ends, checked.said, checked.stages],
+        checked.problem,
+    )
+    answer([checked.cancel.click], partial(stop_check, explainer), {}, ends, checked.problem)
+    remember("why", kept)

@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from app.labs.why.desk import Tell
+from app.serving.desk import Tell
 from core_models import Model
 from core_models.prediction.targets import BASELINES, TargetFunction, baseline
 from core_models.tokenizer import Encoding
@@ -182,22 +182,19 @@ def agreement(rows: dict[str, list[float]], kept: list[bool]) -> list[list[float
 
     Strengths, because saliency has no sign. None where a method gives the same to every word.
     """
-    ranks = [_ranks(np.abs(np.array(values)[kept])) for values in rows.values()]
+    ranks = [strengths(values, kept) for values in rows.values()]
     return [[correlation(a, b) for b in ranks] for a in ranks]
 
 
 def strengths(values: list[float], kept: list[bool]) -> NDArray[np.float64]:
     """Ranks of the words by strength."""
-    return _ranks(np.abs(np.array(values)[kept]))
-
-
-def _ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
     # Only here: the import takes a second, and every page imports this file.
     from scipy.stats import rankdata  # noqa: PLC0415
 
+    sizes = np.abs(np.array(values)[kept])
     # Numbers that differ in the last bits only are ties.
-    largest = values.max(initial=0.0) or 1.0
-    found: NDArray[np.float64] = rankdata(np.round(values / largest, 6))
+    largest = sizes.max(initial=0.0) or 1.0
+    found: NDArray[np.float64] = rankdata(np.round(sizes / largest, 6))
     return found
 
 

@@ -4,13 +4,14 @@ No Gradio in it.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
 from torch import Tensor
 
 import core_models as cm
-from app.labs.why.answers import PAIRED, Question, Wanted, encode, words_read
+from app.labs.why.answers import Question, Wanted, encode, words_read
 from app.serving.pieces import one_piece
 from core_models import InputError
 from core_models.prediction.passes import KINDS as WAYS
@@ -60,7 +61,10 @@ def plan(model: cm.Model, wanted: Wanted) -> tuple[Question, dict[str, Any]]:
     target = Target(
         kind=kind, position=position, answer=answer, against=against, scale=_scale(wanted, kind)
     )
-    notes += _notes(model, wanted, kind, seen)
+    # What fills gaps without ever reading [MASK] is measured from nothing at all.
+    blind = next((WAYS[head] for head in WAYS if head in model.heads), "masked") != "masked"
+    options = replace(wanted.options, baseline=wanted.baseline or ("zero" if blind else "mask"))
+    notes += _notes(model, kind, seen, options.baseline, blind)
     choices = _choices(model, target, scores, encoding, listed)
     scene = {
         "model": wanted.model,
@@ -72,18 +76,11 @@ def plan(model: cm.Model, wanted: Wanted) -> tuple[Question, dict[str, Any]]:
         "answer": answer,
         "against": against,
         "scale": target.scale,
-        "named": None if kind not in ("class", "replaced", "tag") else probe.head,
-        "second": wanted.second if kind in PAIRED else None,
-        "reads_two": kind in PAIRED,
+        "head": probe.head,
         "tokens": tokens(model, encoding, seen),
         "notes": notes,
-        "truncated": encoding.truncated,
-        "steps": wanted.options.steps,
-        "baseline": wanted.options.baseline,
-        "window": wanted.options.window,
     }
-    question = Question(target=target, encoding=encoding, seen=seen, options=wanted.options)
-    return question, scene
+    return Question(target=target, encoding=encoding, seen=seen, options=options), scene
 
 
 def able_of(model: cm.Model) -> dict[str, Any]:
@@ -217,25 +214,25 @@ def _choices(
     ]
 
 
-def _notes(model: cm.Model, wanted: Wanted, kind: str, seen: Encoding) -> list[str]:
+def _notes(model: cm.Model, kind: str, seen: Encoding, start: str, blind: bool) -> list[str]:
     notes = []
     if not any(words_read(model, seen)):
         notes.append(
             "Every word is hidden, so nothing of the sentence is left that could speak for an "
             "answer."
         )
-    if kind == "piece" and WAYS[head_name(model)] != "masked" and wanted.options.baseline == "mask":
+    if kind == "piece" and blind and start == "mask":
         notes.append(
             "This model never reads [MASK] in its pretraining: it does not look at hidden words at "
             "all. As a baseline, the zero vector is as good a choice."
         )
-    if kind == "replaced" and wanted.options.baseline == "mask":
+    if kind == "replaced" and start == "mask":
         notes.append(
             "A discriminator never reads [MASK] in its pretraining, so that hiding a word is "
             "strange to it. Compare with the zero vector as baseline."
         )
     table = model.encoder.embeddings.pieces.weight
-    if wanted.options.baseline == "pad" and not table[model.config.embeddings.pad_id].any():
+    if start == "pad" and not table[model.config.embeddings.pad_id].any():
         notes.append("The vector of [PAD] in this model is zero, so both baselines are the same.")
     return notes
 

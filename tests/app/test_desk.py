@@ -1,11 +1,12 @@
-"""The desk of the Why tab: one job at a time, watched, given up, left behind."""
+"""The desk for long computations: one job at a time, watched, given up, left behind."""
 
+import asyncio
 import time
 from threading import Event
 
 import pytest
 
-from app.labs.why.desk import MOST_WAITING, Desk, StoppedError
+from app.serving.desk import MOST_WAITING, Desk, StoppedError, wait
 from core_models import InputError
 from tests.app.why_questions import finish
 
@@ -48,6 +49,9 @@ def test_a_visitor_who_leaves_frees_the_desk_and_one_who_stays_does_not():
     with pytest.raises(StoppedError):
         job.future.result(10)
     finish(desk)
+    with pytest.raises(StoppedError):  # a question that was on its way begins it no more
+        desk.ask("ann", 1, slow(gate, log, "late"))
+    desk.again("ann")
     again = desk.ask("ann", 1, slow(gate, log, "anew"))
     gate.set()
     assert again.future.result(10) == {"name": "anew"}
@@ -61,6 +65,23 @@ def test_a_page_that_closes_stops_its_job():
         assert desk.ask("ann", 1, slow(gate, [], "one")) is job
     with pytest.raises(StoppedError):
         job.future.result(10)
+
+
+def test_who_waits_hears_of_giving_up():
+    desk, gate = Desk(), Event()
+    job = desk.ask("ann", 1, slow(gate, [], "one"))
+    desk.ask("bob", 1, slow(gate, [], "one"))
+
+    async def waits():
+        waiting = asyncio.create_task(wait(job, "ann", 0.1))
+        await asyncio.sleep(0)
+        desk.leave("ann")
+        return await waiting
+
+    with pytest.raises(StoppedError):
+        asyncio.run(waits())
+    gate.set()
+    assert asyncio.run(wait(job, "bob", 10))
 
 
 def test_a_full_queue_is_told_and_a_broken_job_harms_no_other():
