@@ -20,12 +20,13 @@ const STEPS = texts([
   { title: 'Watch one learn', task: 'Start a run, or open one.',
     look: 'In two minutes the classroom recipe makes a small DeBERTa leave the line of word frequencies. Then open it in all the labs you have just seen.' },
 ]);
+// What a step speaks of is measured on these (app/serving/demonstrations.py).
 const CAPITAL = ['The capital of France is Paris.', 'Paris'];
 const WINTER = ['In winter the lake is covered with snow.', ''];
 // What a visitor reads is not translated: most models of the page read English.
 const SCENES = [
-  ['mask', ...CAPITAL], ['attention', ...CAPITAL], ['timeline', ...WINTER],
-  ['forge', 'The heart pumps blood through the body.', 'blood'], ['permutation', ...WINTER], ['terms', ...CAPITAL],
+  ['mask', CAPITAL[0], 'France'], ['attention', ...CAPITAL], ['timeline', ...WINTER],
+  ['forge', ...CAPITAL], ['permutation', ...WINTER], ['terms', ...CAPITAL],
   ['budget', CAPITAL[0], ''], ['train', ...CAPITAL],
 ];
 const ENGLISH = 'bert-mini';

@@ -26,7 +26,9 @@ def _example(name: str, text: str, *hide: str) -> Example:
     return {"name": name, "text": text, "hide": list(hide)}
 
 
-PARIS = _example("Paris", DEFAULT, "paris")
+FRANCE = _example("France", DEFAULT, "france")
+"""Both sides tell: all shipped models that see both have it first, with 24 to 94 %; the one that
+reads from the left gives it 1 %. "Paris" it would tell better than they do."""
 MADRID = _example("Madrid", "Madrid is the capital of Spain.", "spain")
 DOCTOR = _example("Doctor", "The doctor told him to stay in bed and rest.", "bed")
 PARAGRAPH = _example(
@@ -48,7 +50,7 @@ NATION = _example("Nation", "The President of the United States spoke to the nat
 CARE = _example("Care", "Talk to your health care provider about the test.", "care")
 SOURCE = _example("Open source", "Anyone can contribute to an open source project.", "source")
 
-EXAMPLES = [PARIS, WHITE_HOUSE, MOMENT, AGO, NATION, CARE, SOURCE, MADRID]
+EXAMPLES = [FRANCE, WHITE_HOUSE, MOMENT, AGO, NATION, CARE, SOURCE, MADRID]
 """Sentences near to what the shipped models read."""
 
 THAILAND = _example("Thailand", "Most people in Thailand speak Thai.", "people")
@@ -65,14 +67,34 @@ TWO_WORDS = _example("Two words", _VISIT, "buenos", "aires")
 SPAN = _example("A span", "The capital city of Portugal is called Lisbon.", "capital", "city")
 
 OF_FAMILY = {
-    "albert": [PARIS, MOMENT, AGO, NATION, CARE, SOURCE, THAILAND, ARGENTINA, MADRID],
-    "roberta": [WHITE_HOUSE, MOMENT, NATION, CARE, DOCTOR, THAILAND, SECOND_HALF, SHORT_PARAGRAPH],
-    "electra": [PARIS, MADRID, WHITE_HOUSE, MOMENT, AGO, NATION, AMERICA, ANKARA],
-    "spanbert": [SPAN, TWO_WORDS, PARIS, MADRID, WHITE_HOUSE, AGO, PARAGRAPH],
-    "xlnet": [SPAN, WHITE_HOUSE, MOMENT, AGO, STREETS, AMERICA, SECOND_HALF],
-    "deberta": [PARIS, WHITE_HOUSE, MOMENT, NATION, SOURCE, THAILAND, ARGENTINA, MADRID],
-    "deberta_v2": [MOMENT, AGO, NATION, CARE, SOURCE, THAILAND, STREETS, SPAN, MADRID],
-    "deberta_v3": [MADRID, WHITE_HOUSE, MOMENT, AGO, NATION, THAILAND, AMERICA, SECOND_HALF],
+    "albert": [FRANCE, MOMENT, AGO, NATION, CARE, SOURCE, THAILAND, ARGENTINA, MADRID],
+    "roberta": [
+        FRANCE,
+        WHITE_HOUSE,
+        MOMENT,
+        NATION,
+        CARE,
+        DOCTOR,
+        THAILAND,
+        SECOND_HALF,
+        SHORT_PARAGRAPH,
+    ],
+    "electra": [FRANCE, MADRID, WHITE_HOUSE, MOMENT, AGO, NATION, AMERICA, ANKARA],
+    "spanbert": [FRANCE, SPAN, TWO_WORDS, MADRID, WHITE_HOUSE, AGO, PARAGRAPH],
+    "xlnet": [FRANCE, SPAN, WHITE_HOUSE, MOMENT, AGO, STREETS, AMERICA, SECOND_HALF],
+    "deberta": [FRANCE, WHITE_HOUSE, MOMENT, NATION, SOURCE, THAILAND, ARGENTINA, MADRID],
+    "deberta_v2": [FRANCE, MOMENT, AGO, NATION, CARE, SOURCE, THAILAND, STREETS, SPAN, MADRID],
+    "deberta_v3": [
+        FRANCE,
+        MADRID,
+        WHITE_HOUSE,
+        MOMENT,
+        AGO,
+        NATION,
+        THAILAND,
+        AMERICA,
+        SECOND_HALF,
+    ],
 }
 BLIND = _example("Nothing to go by", "Madrid is the capital of Spain.", "madrid")
 """Shows what a model that reads from the left cannot know."""
@@ -130,16 +152,22 @@ class Texts(NamedTuple):
 PAIRS = {
     "en": [
         Texts(
-            "Mount Everest is the highest mountain in the world.",
-            "Its top lies almost nine kilometres above the sea.",
-            "Many climbers try to reach it every spring.",
-            "She forgot the password of her computer.",
+            "Tom forgot his umbrella at home this morning.",
+            "On the way to school it began to rain, and he got wet.",
+            "His mother had warned him about the weather at breakfast.",
+            "A camel can live without water for many days.",
         ),
         Texts(
-            "Bees fly from flower to flower and drink the sweet nectar.",
-            "In the hive they turn it into honey for the winter.",
-            "One queen lays all the eggs of the hive.",
-            "The judge asked the thief why he had stolen the bicycle.",
+            "The sun went down behind the hills.",
+            "Then it grew dark, and the stars came out.",
+            "It had been a hot day in the village.",
+            "A nurse takes your blood at the clinic.",
+        ),
+        Texts(
+            "The rain stopped in the afternoon.",
+            "Then the children ran out to play in the garden.",
+            "It had rained since the morning.",
+            "Milk is good for your bones.",
         ),
         Texts(
             "Lena opened the letter with shaking hands.",
@@ -148,16 +176,10 @@ PAIRS = {
             "Iron is a metal that rusts in wet air.",
         ),
         Texts(
-            "The cat sat in front of the mouse hole all night.",
-            "In the morning it caught the mouse at last.",
-            "She likes to sleep on the warm stove.",
-            "The parliament voted for the new law.",
-        ),
-        Texts(
-            "Tom forgot his umbrella at home this morning.",
-            "On the way to school it began to rain, and he got wet.",
-            "His mother had warned him about the weather at breakfast.",
-            "A camel can live without water for many days.",
+            "The old man lost his key on the way home.",
+            "He knocked at his neighbour's door and asked for help.",
+            "His house stands at the end of the street.",
+            "Copper is a good conductor of heat.",
         ),
     ],
     "zh": [
@@ -174,15 +196,17 @@ PAIRS = {
             "工厂里的工人正在修理机器。",
         ),
         Texts(
-            "埃及在非洲的北部。",
-            "这个国家的首都是开罗。",
-            "那里的大多数人说阿拉伯语。",
-            "她把生词写在本子上。",
+            "长江是中国最长的河。",
+            "它从西部的高山流到东边的大海。",
+            "江上有很多大船。",
+            "他昨天买了一本英文书。",
         ),
     ],
 }
 """What the Pairs tab begins with, by language: written for Cloze (CC0) and read by no model before.
 
 The next-sentence heads of the shipped models tell the true pair from the one about something else,
-and say of the swapped one what they say of the true one (``tests/app/test_examples.py``).
+and say of the swapped one what they say of the true one. The sentence-order head of albert-mini
+tells these from swapped ones; over 1,000 held-out questions it is at chance (docs/models.md), and
+the tab's own count over many examples shows it (``tests/app/test_demonstrations.py``).
 """

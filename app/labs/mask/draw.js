@@ -244,7 +244,7 @@ export const LABS = {
     intro: t`One gap holds one piece of the vocabulary, so a rare word has no probability of its own. It gets one when its pieces are put in from left to right, each after those before it.`,
     words: t`Words`, needsGap: true, empty, draw: drawWord,
     tries: [
-      { name: t`Volcano`, text: 'A volcano is a mountain that throws out hot rock.', hide: ['volcano'], rivals: ['desert', 'mountain', 'glacier', 'chrysanthemums'] },
+      { name: t`Bulgarian`, text: 'The language of Bulgaria is Bulgarian.', hide: ['Bulgarian'], rivals: ['english', 'russian', 'macedonian'] },
     ],
   },
   layers: {
@@ -252,7 +252,7 @@ export const LABS = {
     words: t`Rivals`, needsGap: true, empty, draw: drawLayers,
     tries: [
       { name: t`Paris`, text: 'The capital of France is Paris.', hide: ['Paris'], rivals: ['london', 'cat'] },
-      { name: t`Snow`, text: 'In winter the lake is covered with snow.', hide: ['snow'], rivals: ['ice', 'sand'] },
+      { name: t`Snow`, text: 'In winter the mountains are covered with snow.', hide: ['snow'], rivals: ['ice', 'sand'] },
     ],
   },
   models: {

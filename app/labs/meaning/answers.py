@@ -28,7 +28,7 @@ class Example(NamedTuple):
 
     senses: str
     """A letter for each sentence. Those of one meaning have the same letter, and are more alike at
-    the last layer than any two of different meanings (tests/app/test_meaning_tab.py)."""
+    the last layer than any two of different meanings (tests/app/test_demonstrations.py)."""
     text: str
     """One sentence in each line."""
 

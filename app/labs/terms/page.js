@@ -44,12 +44,14 @@ export const TEXT = texts({
   chancesRegion: 'Predictions', mapsRegion: 'Row of the maps', decoderRegion: 'Predictions of the decoder', familiesRegion: 'Families',
 });
 const COMMAND = 'python -m core_models.zoo build deberta-mini';
-// Telling with deberta-mini: without positions "America" falls from 93 % to nothing; without contents it no longer knows which language.
+// Telling with deberta-mini (app/serving/demonstrations.py): without positions "America" falls from 66 % to nothing, without contents
+// "Paris" from 48 to 2 %.
 const MEXICO = 'Mexico lies in North America.';
+const CAPITAL = 'The capital of France is Paris.';
 const SPANISH = 'The language of Argentina is Spanish.';
 export const TRY = [
   { name: t`Without positions`, text: MEXICO, hide: 'america', patch: { off: ['c2p', 'p2c', 'position'], scope: 'model' } },
-  { name: t`Without contents`, text: SPANISH, hide: 'spanish', patch: { off: ['content'], scope: 'model' } },
+  { name: t`Without contents`, text: CAPITAL, hide: 'paris', patch: { off: ['content'], scope: 'model' } },
   { name: t`One term in one head`, text: SPANISH, hide: 'spanish', patch: { off: ['p2c', 'segment'], scope: 'head' } },
   { name: t`Two equal places`, text: 'The old [MASK] stands behind the old [MASK].', patch: { stream: 'mask_decoder' } },
   { name: t`Far away`, patch: { reach: 640 } },
