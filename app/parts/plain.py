@@ -71,7 +71,7 @@ class Kept(Part):
     It has the event ``change``. Answers set it as they set any component, and so do components
     without a request::
 
-        button.click(None, [word, words], words, js="(word, words) => [...words, word]")
+        button.click(None, [word, words], words, js="(word, words) => [[...words, word]]")
     """
 
     def __init__(self, value: Any = None, **more: Any) -> None:

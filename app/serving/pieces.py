@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from app.serving.ask import Mark
 from core_models import InputError, Model
 from core_models.tokenizer import Encoding, Tokenizer
+from viz.svg import Wording
 
 BEFORE_MARK = re.compile(
     r"(?<=\S)\s+(?=([.,;:!?\u2026\u3002\uff0c\uff1b\uff1a\uff01\uff1f])(?:\s|$))"
@@ -113,13 +114,18 @@ def one_piece(tokenizer: Tokenizer, word: str) -> tuple[int | None, str | None]:
     if len(ids) != 1 and (raw := tokenizer.id(word)) is not None:
         ids = [raw]
     if not ids or tokenizer.unknown_id in ids:
-        return None, f"“{word}” is not in the vocabulary of this model. Try another word."
+        return None, Wording(
+            "“{0}” is not in the vocabulary of this model. Try another word.", word
+        )
     if len(ids) > 1:
         pieces = " · ".join(tokenizer.display(index) for index in ids)
-        return None, (
-            f"“{word}” is {len(ids)} pieces here ({pieces}), but one position holds one piece. Try "
-            "a more common word."
+        return None, Wording(
+            "“{0}” is {1} pieces here ({2}), but one position holds one piece. Try a more common "
+            "word.",
+            word,
+            len(ids),
+            pieces,
         )
     if ids[0] in tokenizer.special_ids or ids[0] == tokenizer.mask_id:
-        return None, f"“{word}” is a special piece, not a word."
+        return None, Wording("“{0}” is a special piece, not a word.", word)
     return ids[0], None

@@ -1,22 +1,21 @@
 """The Forge tab without a browser: numbers against core_models, pairs of models, bad input."""
 
 import asyncio
-import csv
-import io
 import math
 import shutil
 from dataclasses import replace
-from functools import partial
 from xml.etree import ElementTree
 
+import gradio as gr
 import pytest
 import torch
 
 import core_models as cm
 from app.labs.forge import answers as forge
 from app.labs.forge import lab as tab
+from app.labs.forge import score as scores
+from app.labs.forge import shown
 from app.labs.mask import lab as mask
-from app.parts.views import answered
 from app.serving.names import loadable
 from app.serving.session import Session
 from core_models.prediction import detect, fill
@@ -53,9 +52,15 @@ def session(models, monkeypatch):
     session.close()
 
 
-def ask(session, answer=tab.show, **values):
-    question = {"rev": 7, "text": TEXT, "model": "sleuth", "roll": 3, **values}
-    return asyncio.run(answered(partial(answer, session), question))
+def question(text=TEXT, model="sleuth", marks=(), **values):
+    """What the lab's components hold."""
+    sentence = {"text": text, "model": model, "marks": list(marks)}
+    plain = {"roll": 3, "seed": 1, "temperature": 1, "detective": "", "fakes": []}
+    return {"sentence": sentence, **plain, "last": {}, "score": None, **values}
+
+
+def ask(session, **values):
+    return asyncio.run(tab.play(session, question(**values)))
 
 
 def hide(*positions):
@@ -115,15 +120,15 @@ def test_losses_are_means_over_gaps_and_over_every_token(session):
     fake = {gap["position"] for gap in gaps if not gap["lucky"]}
     truth = [p if n in fake else 1 - p for n, p in enumerate(answer["after"])]
     discriminator = sum(-math.log(p) for p in truth) / len(truth)
-    assert answer["loss"]["generator"] == {"count": 2, "mean": pytest.approx(generator)}
-    assert answer["loss"]["discriminator"] == {
-        "count": len(answer["tokens"]),
-        "mean": pytest.approx(discriminator),
-    }
+    loss = answer["loss"]
+    assert (loss["generator"]["count"], loss["discriminator"]["count"]) == (2, len(truth))
+    assert loss["generator"]["mean"] == pytest.approx(generator)
+    assert loss["discriminator"]["mean"] == pytest.approx(discriminator)
+    assert loss["discriminator"]["each"] == pytest.approx([-math.log(p) for p in truth])
 
 
 def test_my_fake_is_judged_alone_in_the_true_sentence(session):
-    answer = ask(session, marks=hide(2), fakes=[{"position": 6, "word": "honey"}])
+    answer = ask(session, marks=hide(2), fakes=[[6, "honey"]])
     sleuth = session.model("sleuth")
     (index,) = sleuth.tokenizer.pieces_of("honey")
     judged = detect(sleuth, TEXT, replaced={6: index})
@@ -136,7 +141,7 @@ def test_my_fake_is_judged_alone_in_the_true_sentence(session):
     [("Paris", "stands there already"), ("flowe", "pieces here"), ("龘", "vocabulary")],
 )
 def test_a_word_that_is_no_fake_says_why(session, word, note):
-    mine = ask(session, fakes=[{"position": 6, "word": word}])["mine"]
+    mine = ask(session, fakes=[[6, word]])["mine"]
     assert mine["fakes"][0]["id"] is None
     assert note in mine["fakes"][0]["note"]
     assert mine["verdicts"] == ask(session)["before"]
@@ -159,7 +164,7 @@ def test_hidden_words_of_another_vocabulary_are_found_by_their_letters(session):
     (paris,) = [token.position for token in other if token.text == "Paris"]
     answer = ask(session, model="bert-mini", marks=hide(paris))
     assert {answer["tokens"][gap["position"]]["text"] for gap in answer["gaps"]} == {"Paris"}
-    assert answer["chosen"]["name"] == "sleuth"
+    assert answer["chosen"].name == "sleuth"
 
 
 def test_a_gap_in_the_text_is_filled_and_has_no_truth(session):
@@ -171,14 +176,19 @@ def test_a_gap_in_the_text_is_filled_and_has_no_truth(session):
 
 
 def test_which_pair_answers(session):
-    listed = [(d["name"], d["generator"]) for d in ask(session)["detectives"]]
+    listed = [(d.name, d.generator) for d in ask(session)["detectives"]]
     assert listed == [("sleuth", True), ("alone", False)]
-    assert ask(session, model="sleuth-generator")["chosen"]["name"] == "sleuth"
-    assert ask(session, detective="alone")["chosen"]["name"] == "alone"
+    assert ask(session, model="sleuth-generator")["chosen"].name == "sleuth"
+    assert ask(session, detective="alone")["chosen"].name == "alone"
+    # What was chosen last counts, in the lab or in the sentence block.
+    before = {"text": TEXT, "model": "bert-mini"}
+    assert ask(session, detective="alone", last=before)["chosen"].name == "sleuth"
+    before["model"] = "sleuth"
+    assert ask(session, detective="alone", last=before)["chosen"].name == "alone"
 
 
 def test_a_detective_without_generator_still_judges(session):
-    answer = ask(session, model="alone", fakes=[{"position": 2, "word": "bees"}])
+    answer = ask(session, model="alone", fakes=[[2, "bees"]])
     assert answer["generator"] is None
     assert (answer["after"], answer["gaps"], answer["loss"]) == (None, [], None)
     assert len(answer["mine"]["verdicts"]) == len(answer["tokens"])
@@ -188,9 +198,9 @@ def test_without_a_detective_the_tab_says_so(monkeypatch):
     monkeypatch.delenv("CLOZE_MODELS", raising=False)
     session = Session()
     monkeypatch.setattr(session, "models", lambda: [])
-    answer = ask(session, model="bert-mini")
+    with pytest.raises(cm.InputError, match="zoo build electra-mini"):
+        ask(session, model="bert-mini")
     session.close()
-    assert (answer["kind"], answer["error"]) == ("missing", None)
 
 
 def test_a_text_longer_than_the_generator_reads_is_played_on_its_beginning(session, monkeypatch):
@@ -199,7 +209,6 @@ def test_a_text_longer_than_the_generator_reads_is_played_on_its_beginning(sessi
 
     monkeypatch.setattr(cm.Model, "longest", property(longest))
     answer = ask(session, text=f"{TEXT} {TEXT} {TEXT}")
-    assert answer["error"] is None
     assert answer["truncated"]
     assert len(answer["after"]) == len(answer["tokens"]) <= 12
     spoken = [token["text"] for token in answer["tokens"] if not token["special"]]
@@ -211,7 +220,7 @@ def test_a_text_longer_than_the_generator_reads_is_played_on_its_beginning(sessi
 
 def test_models_that_cut_words_otherwise_are_refused(session):
     sleuth, stranger = session.model("sleuth"), session.model("bert-mini")
-    game = forge.read_game({"text": TEXT}, ())
+    game = forge.read_game(TEXT, question())
     with pytest.raises(cm.InputError, match="other pieces"):
         forge.play(sleuth, stranger, game)
 
@@ -220,39 +229,35 @@ def test_models_that_cut_words_otherwise_are_refused(session):
     ("values", "word"),
     [
         ({"text": " "}, "no text"),
+        ({"text": None}, "no text"),
         ({"temperature": 0}, "between 0.1 and 5"),
         ({"temperature": float("nan")}, "between"),
         ({"temperature": "hot"}, "between"),
         ({"roll": -1}, "roll"),
         ({"seed": True}, "seed"),
         ({"fakes": "x"}, "list"),
-        ({"fakes": [{"position": 2}]}, "position and a word"),
-        ({"fakes": [{"position": 2, "word": "x" * 65}]}, "64"),
-        ({"fakes": [{"position": n, "word": "x"} for n in range(17)]}, "at most 16"),
-        ({"marks": 3}, "marks"),
-        ({"model": "../etc"}, None),
+        ({"fakes": [[2]]}, "position and a word"),
+        ({"fakes": [[2, "x" * 65]]}, "64"),
+        ({"fakes": [[n, "x"] for n in range(17)]}, "at most 16"),
+        ({"marks": [3]}, "mark"),
+        ({"model": "../etc", "marks": hide(2)}, "no model"),
     ],
 )
-def test_bad_questions_get_a_sentence_and_their_revision(session, values, word):
-    answer = ask(session, **values)
-    assert answer["rev"] == 7
-    if word is None:  # the bar's model is not asked unless words are hidden
-        assert answer["error"] is None
-        assert "no model" in ask(session, marks=hide(2), **values)["error"]
-    else:
-        assert word in answer["error"]
+def test_bad_questions_get_a_sentence(session, values, word):
+    with pytest.raises(cm.InputError, match=word):
+        ask(session, **values)
 
 
 @pytest.mark.parametrize("text", ["Paris", "[MASK]", "word " * 2000, "[MASK] " * 50])
 def test_short_long_and_empty_sentences(session, text):
     answer = ask(session, text=text)
-    assert answer["error"] is None
     assert len(answer["after"]) == len(answer["tokens"]) <= 512
+    asyncio.run(tab.show(session, question(text=text)))
     assert all(math.isfinite(chance) for chance in answer["after"])
 
 
 def test_the_code_shown_recomputes_the_verdicts(session):
-    answer = ask(session, marks=hide(2, 6), fakes=[{"position": 4, "word": "honey"}])
+    answer = ask(session, marks=hide(2, 6), fakes=[[4, "honey"]])
     printed: list = []
     names: dict = {"print": lambda *values: printed.append(values)}
     exec(answer["code"], names)
@@ -261,21 +266,75 @@ def test_the_code_shown_recomputes_the_verdicts(session):
     assert mine == pytest.approx(answer["mine"]["verdicts"], rel=1e-5)
 
 
-def test_the_csv_has_a_row_for_each_token(session):
-    file = ask(session, tab.export, marks=hide(2), what="csv")
-    rows = list(csv.DictReader(io.StringIO(file["text"])))
-    shown = ask(session, marks=hide(2))
-    assert [float(row["replaced_forged"]) for row in rows] == pytest.approx(shown["after"])
-    assert rows[2]["forged"].lstrip("'") == shown["gaps"][0]["sample"]["piece"]
+def test_the_table_has_a_row_for_each_token(session):
+    game = ask(session, marks=hide(2), fakes=[[6, "honey"]])
+    rows = shown.numbers(game)["rows"]
+    assert [row[4][0] for row in rows] == game["after"]
+    assert [row[6][0] for row in rows] == game["mine"]["verdicts"]
+    assert rows[2][3] == game["gaps"][0]["sample"]["display"]
+    assert rows[6][5] == "honey"
+
+
+def test_what_is_shown_of_a_round(session):
+    values = question(marks=hide(2), fakes=[[6, "honey"]])
+    answers = asyncio.run(tab.show(session, values))
+    assert len(answers) == tab.SHOWN
+    last, _, _, row, chart = answers[:5]
+    game = ask(session, marks=hide(2), fakes=[[6, "honey"]])
+    assert [token["chance"] for token in row["tokens"]] == game["after"]
+    assert row["by"] == ["sleuth"]
+    assert chart.layout.meta["rows"][0][0] == 2
+    own, cleared, notes = answers[11:14]
+    assert [token["kind"] for token in own["tokens"]].index("mine") == 6
+    assert own["offered"] == 2
+    assert notes["rows"][0][:2] == ["honey", "Paris"]
+    assert cleared == gr.skip()
+    # The visitor's words belong to the text that was answered last.
+    after = asyncio.run(tab.show(session, {**values, "last": {**last, "text": "Another ."}}))
+    assert (after[12], after[13]) == ([], None)
+    assert asyncio.run(tab.show(session, {**values, "sentence": None})) == [gr.skip()] * tab.SHOWN
+
+
+def test_gaps_show_what_was_drawn_and_what_stood_there(session):
+    game = ask(session, marks=hide(2, 6))
+    for gap, told in zip(game["gaps"], shown.gaps(game), strict=True):
+        assert sum(each.drawn for each in told.choices) == 1
+        (true,) = [each for each in told.choices if each.true]
+        assert true.probability == pytest.approx(gap["original_probability"], rel=1e-4)
+        assert told.drawn == gap["sample"]["display"]
+
+
+def test_the_score_counts_what_the_visitor_did_and_each_once(session):
+    def scored(values, before):
+        values = question(marks=hide(2, 6), **values, last=before, score=score)
+        return tab.scored(values, asyncio.run(tab.play(session, values)))
+
+    score, text = scores.EMPTY, {"text": TEXT, "model": "sleuth"}
+    first = {**text, "roll": 3, "fakes": []}
+    assert scored({}, {}) == scored({}, first) == scores.EMPTY, "nothing was tried"
+    score = scored({"roll": 4}, first)
+    tried = score["generator"][0]
+    assert 0 < tried <= 2
+    assert score["human"] == [0, 0]
+    assert scored({"roll": 4}, first) == score, "the same roll once more"
+    score = scored({"fakes": [[4, "honey"]]}, first)
+    assert (score["human"][0], score["generator"][0]) == (1, tried)
+    assert scored({"fakes": [[4, "honey"]]}, first) == score
+    stale = {**first, "text": "Another ."}
+    assert scored({"roll": 9, "fakes": [[4, "bees"]]}, stale) == score
+
+
+@pytest.mark.parametrize("kept", [None, 3, {}, {"human": [1], "generator": [0, 0], "counted": []}])
+def test_a_broken_score_begins_anew(kept):
+    assert scores.read(kept) == scores.EMPTY
 
 
 def test_the_svg_opens_and_holds_every_token(session):
-    file = ask(session, tab.export, text="A <b> & 北京 \x07 capital", marks=hide(2), what="svg")
-    texts = [node.text for node in ElementTree.fromstring(file["text"]).iter() if node.text]
-    answer = ask(session, text="A <b> & 北京 \x07 capital", marks=hide(2))
+    values = {"text": "A <b> & 北京 \x07 capital", "marks": hide(2)}
+    (svg,) = asyncio.run(tab.draw(session, question(**values)))
+    texts = [node.text for node in ElementTree.fromstring(svg).iter() if node.text]
     numbers = [text for text in texts if text.endswith(" %")]
-    assert numbers == [f"{100 * chance:.0f} %" for chance in answer["after"]]
-    assert "svg or csv" in ask(session, tab.export, what="exe")["error"]
+    assert numbers == [f"{100 * chance:.0f} %" for chance in ask(session, **values)["after"]]
 
 
 def test_bars_are_as_tall_as_their_chance():
@@ -290,8 +349,8 @@ def test_bars_are_as_tall_as_their_chance():
 
 
 def test_the_mask_tab_says_that_a_detective_fills_no_gaps(session):
-    question = {"rev": 4, "text": TEXT, "model": "sleuth", "marks": hide(2)}
-    answer = asyncio.run(mask.predict(session, question))
+    asked = {"rev": 4, "text": TEXT, "model": "sleuth", "marks": hide(2)}
+    answer = asyncio.run(mask.predict(session, asked))
     assert "sleuth judges words and fills no gaps" in answer["error"]
 
 
@@ -319,7 +378,7 @@ def test_a_run_brings_its_own_generator(session, models, tmp_path):
     shutil.copytree(models / "alone", tmp_path / "b" / "model")
     session.library = Runs()
     answer = ask(session, model="run/a", marks=hide(2))
-    assert answer["chosen"] == {"name": "run/a", "title": "a (run)", "generator": True}
+    assert answer["chosen"] == ("run/a", "a (run)", True)
     assert answer["after"] == ask(session, marks=hide(2))["after"]
     assert "cm.load('runs/a/generator')" in answer["code"]
-    assert "run/b" not in [found["name"] for found in answer["detectives"]]
+    assert "run/b" not in [found.name for found in answer["detectives"]]

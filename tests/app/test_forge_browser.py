@@ -1,29 +1,81 @@
-"""The Forge tab in Chromium, over small random models or none."""
+"""The Forge lab in Chromium, over small random models or none."""
+
+import json
+import re
+from urllib.parse import quote
 
 import pytest
+import torch
+from playwright.sync_api import expect
 
-from core_models.prediction import detect
+from app.serving import locales
+from core_models.prediction import detect, forge
 from tests.app.one_page import choose, renewed
 
-ROOT = ".view-forge"
 # Names of tabs are translated before anything asks for them, so Chinese ones may be looked up, too.
 MISSING = "[...ClozeLanguage.missing].filter((key) => /[a-z]/i.test(key))"
-SETTLED = """() => {
-  const view = document.querySelector('.view-forge').dataset;
-  return view.state === 'ready' && view.rev === view.asked;
+SHOWN = """([name, expected]) => {
+  const row = [...document.querySelectorAll('#tab-forge ol')].find((one) => one.ariaLabel === name);
+  const found = [...row?.querySelectorAll('[data-chance]') ?? []].map((one) => one.dataset.chance);
+  return found.length === expected.length
+    && found.every((chance, n) => Math.abs(chance - expected[n]) < 1e-6);
 }"""
+CHANCES = "all => all.map(token => Number(token.dataset.chance))"
+SPAIN = 4
+"""The visitor changes the piece at this position."""
 
 
-def open_tab(cloze, state="ready"):
-    cloze.page.wait_for_function("!!Cloze.openTab")
-    cloze.page.evaluate("Cloze.openTab('Forge')")
-    cloze.page.wait_for_selector(f'{ROOT}[data-state="{state}"]')
-    return cloze.page
+class Lab:
+    """The Forge lab of a page."""
+
+    def __init__(self, cloze, words=None):
+        self.cloze, self.page, self.words = cloze, cloze.page, words or {}
+        self.page.wait_for_function("!!Cloze.openTab")
+        self.page.evaluate("Cloze.openTab('Forge')")
+        heading = self.page.get_by_role("heading", name=self.named("Who wrote this word?"))
+        self.panel = self.page.get_by_role("tabpanel").filter(has=heading).last
+        heading.wait_for()
+        cloze.rest()
+
+    def named(self, key):
+        return self.words.get(key, key)
+
+    def row(self, name):
+        return self.panel.get_by_role("list", name=self.named(name))
+
+    def chances(self, name="The forged sentence"):
+        self.cloze.rest()
+        return self.row(name).locator("[data-chance]").evaluate_all(CHANCES)
+
+    def shows(self, expected, name="The forged sentence"):
+        self.page.wait_for_function(SHOWN, arg=[self.named(name), expected])
+
+    def unfold(self, name):
+        fold = self.page.get_by_role("button", name=self.named(name))
+        if not fold.evaluate("each => each.classList.contains('open')"):
+            fold.click()
+
+    def fake(self, word):
+        """Write a word in the place of "France"."""
+        self.unfold("Your turn: fool it yourself")
+        self.row("Your sentence: choose a word").get_by_role("button", name="France").click()
+        box = self.page.get_by_role("textbox", name=self.named("Another word"))
+        expect(box).to_be_focused()
+        box.fill(word)
+        box.press("Enter")
+        expect(self.table("Your words")).to_contain_text(word)
+
+    def table(self, name):
+        return self.panel.get_by_role("table", name=self.named(name))
 
 
-def chances(page, strip):
-    tokens = page.locator(".fd-strip").nth(strip).locator(".fd-token")
-    return tokens.evaluate_all("all => all.map(token => Number(token.dataset.chance))")
+def forged(discriminator, session, text, roll, temperature=1.0):
+    """What the discriminator says when the generator has filled position 6."""
+    generator = session.model("zz-detective-generator")
+    random = torch.Generator().manual_seed(roll)
+    samples = forge(generator, text, [6], random=random, temperature=temperature).samples
+    found = detect(discriminator, text, replaced={each.position: each.id for each in samples})
+    return [verdict.probability for verdict in found.verdicts]
 
 
 @pytest.fixture
@@ -36,54 +88,67 @@ def test_without_a_detective_the_tab_says_how_to_train_one(cloze, session):
     if any("replaced_token" in info.heads for info in session.models()):
         pytest.skip("a detective is installed")
     cloze.at(6).click()
-    page = open_tab(cloze, "missing")
-    shown = page.inner_text(ROOT)
-    assert "core_models.zoo build electra-mini" in shown
-    assert page.locator(".fd-strip:visible").count() == 0
+    lab = Lab(cloze)
+    expect(lab.panel.get_by_text("core_models.zoo build electra-mini")).to_be_visible()
+    assert lab.chances() == []
 
 
-def test_a_round_of_forging_and_judging(cloze, detective):
+def test_a_round_of_forging_and_judging(cloze, detective, session):
     cloze.at(6).click()
-    page = open_tab(cloze)
-    if (radio := page.get_by_role("radio", name="zz-detective")).count():
-        radio.click()
-        page.wait_for_function(SETTLED)
+    lab = Lab(cloze)
+    page = lab.page
+    if (radio := page.get_by_role("radio", name="zz-detective")).is_visible():
+        radio.check()
     text = page.evaluate("Cloze.sentence.text")
-    drawn = page.get_attribute(".fd-gap", "data-piece")
-    index = detective.tokenizer.id(drawn)
-    judged = detect(detective, text, replaced={6: index})
-    expected = [verdict.probability for verdict in judged.verdicts]
-    assert chances(page, 0) == pytest.approx(expected, abs=1e-6)
-    assert len(expected) == page.locator("[data-loss=discriminator] i.on").count()
-    assert page.locator("[data-loss=generator] i.on").count() == 1
+    lab.shows(forged(detective, session, text, 1))
+    page.get_by_role("button", name="Roll again").click()
+    lab.shows(forged(detective, session, text, 2))
+    page.get_by_role("spinbutton", name="Temperature").fill("2.5")
+    page.keyboard.press("Tab")
+    lab.shows(forged(detective, session, text, 2, 2.5))
 
-    page.click("#fd-roll")
-    page.wait_for_function(SETTLED)
-    page.click('.fd-strip button[data-position="4"]')
-    page.fill("#fd-word", "spain")
-    page.keyboard.press("Enter")
-    page.wait_for_selector(".fd-notes p")
+    lab.fake("spain")
     (spain,) = detective.tokenizer.pieces_of("spain")
-    mine = detect(detective, text, replaced={4: spain}).verdicts
-    assert chances(page, 1) == pytest.approx([v.probability for v in mine], abs=1e-6)
-    fooled = mine[4].probability < 0.5
-    assert page.get_attribute(".fd-notes p", "data-fooled") == str(fooled).lower()
-    score = page.inner_text('[data-side="human"] .fd-count')
-    assert score.startswith(f"fooled it with {int(fooled)} of 1")
+    mine = detect(detective, text, replaced={SPAIN: spain}).verdicts
+    lab.shows([v.probability for v in mine], "Your sentence: choose a word")
+    fooled = mine[SPAIN].probability < 0.5
+    said = lab.table("Your words").get_by_role("row", name="spain")
+    expect(said).to_contain_text("fools it" if fooled else "is noticed")
+    you = lab.table("Score").get_by_role("row", name="You")
+    share = f"{int(fooled)} ({100 * fooled:.0f} %)"
+    expect(you).to_have_text(re.compile(f"You1{re.escape(share)}"))
     # Asking for the same thing again is no new attempt.
-    page.click("#fd-try")
-    page.wait_for_function(SETTLED)
-    assert page.inner_text('[data-side="human"] .fd-count') == score
+    go = page.get_by_role("button", name="Try to fool it")
+    page.get_by_role("button", name="Undo").click()
+    expect(lab.table("Your words")).to_be_hidden()
+    go.click()
+    expect(lab.table("Your words")).to_be_visible()
+    expect(you.get_by_role("cell").first).to_have_text("1")
+    page.get_by_role("button", name="Reset", exact=True).click()
+    expect(you.get_by_role("cell").first).to_have_text("0")
 
     cloze.write("The capital is 天 .")
     page.locator(".view-notes .notes", has_text="has no piece for 天 and reads [UNK]").wait_for()
-    page.wait_for_function(SETTLED)
-    assert not page.locator(".fd-who p").count(), "the sentence bar says it already"
+    cloze.rest()
+    assert lab.panel.get_by_text("has no piece").count() == 0, "the sentence block says it already"
+    expect(lab.table("Your words")).to_be_hidden()  # they belong to another sentence
 
 
-def test_a_detective_in_the_bar_leaves_no_old_guesses_and_a_link_restores_its_round_in_chinese(
-    visit, detective
-):
+def test_an_example_hides_its_word_and_offers_one(cloze, detective):
+    lab = Lab(cloze)
+    lab.page.get_by_role("button", name="Fool it", exact=True).click()
+    cloze.rest()
+    assert cloze.marked() == [6]
+    box = lab.page.get_by_role("textbox", name="Another word")
+    expect(box).to_have_value("london")
+    chosen = lab.row("Your sentence: choose a word").get_by_role("button", pressed=True)
+    expect(chosen).to_contain_text("Paris")
+    lab.page.get_by_role("button", name="A hot generator").click()
+    expect(lab.page.get_by_role("spinbutton", name="Temperature")).to_have_value("2.5")
+    lab.page.wait_for_function("Cloze.sentence.text.startsWith('The heart')")
+
+
+def test_a_detective_in_the_bar_leaves_no_old_guesses(visit, detective):
     cloze = visit(link="#text=The+capital+of+France+is+Paris.&model=bert-mini&marks=6")
     cloze.settle()
     assert cloze.page.locator(".guess").first.is_visible()
@@ -96,7 +161,7 @@ def test_a_detective_in_the_bar_leaves_no_old_guesses_and_a_link_restores_its_ro
     cloze.unfold("Options")
     cloze.page.click("#switch-pieces")
     cloze.page.click("#clear")
-    cloze.page.wait_for_timeout(300)
+    cloze.rest()
     assert problem.is_visible()
     assert not cloze.page.locator(".guess:visible").count()
     cloze.page.click("#open-generator")
@@ -105,35 +170,43 @@ def test_a_detective_in_the_bar_leaves_no_old_guesses_and_a_link_restores_its_ro
     cloze.settle()
     assert problem.is_hidden()
 
+
+def test_a_link_restores_its_round_in_chinese(visit, detective):
+    cloze = visit(link="#text=The+capital+of+France+is+Paris.&model=bert-mini&marks=6")
     choose(cloze, "zz-detective")
-    page = open_tab(cloze)
-    page.fill("#fd-heat", "2.5")
-    page.wait_for_function(SETTLED)
-    page.click("#fd-roll")
-    page.wait_for_function(SETTLED)
-    page.click('.fd-strip button[data-position="4"]')
-    page.fill("#fd-word", "spain")
-    page.keyboard.press("Enter")
-    page.wait_for_selector(".fd-notes p")
+    lab = Lab(cloze)
+    page = lab.page
+    page.get_by_role("spinbutton", name="Temperature").fill("2.5")
+    page.keyboard.press("Tab")
+    page.get_by_role("button", name="Roll again").click()
+    lab.fake("spain")
+    lab.unfold("The draw, and all numbers")
     with page.expect_download() as download:
-        page.click(f'{ROOT} [data-save="png"]')
+        lab.panel.get_by_role("button", name="Save as PNG").last.click()
     assert download.value.path().read_bytes()[:4] == b"\x89PNG"
-    link = page.evaluate("location.hash")
-    assert "lab-forge" in link
-    other = visit(link=f"?lang=zh{link}").page
-    other.wait_for_selector(f"{ROOT} .fd-notes p")
-    other.wait_for_function("Cloze.sentence.marks.size === 1")
-    other.wait_for_function(SETTLED)
-    for strip in (0, 1):
-        assert chances(other, strip) == chances(page, strip)
-    assert other.input_value("#fd-heat") == "2.5"
-    assert other.evaluate(MISSING) == []
-    assert "生成器" in other.inner_text(f"{ROOT} h3")
+    kept = page.evaluate("Cloze.kept('forge')")
+    assert (kept["roll"], kept["temperature"], kept["fakes"]) == (2, 2.5, [[SPAIN, "spain"]])
+    words = locales.catalogue("zh")
+    cloze = visit(link=f"?lang=zh{page.evaluate('location.hash')}")
+    other = Lab(cloze, words)
+    other.unfold("Your turn: fool it yourself")
+    for name in ("The forged sentence", "Your sentence: choose a word"):
+        other.shows(lab.chances(name), name)
+    temperature = other.page.get_by_role("spinbutton", name=words["Temperature"])
+    expect(temperature).to_have_value("2.5")
+    for fold in ("How many positions teach", "What this shows"):
+        other.unfold(fold)
+    other.unfold("The draw, and all numbers")
+    cloze.rest()
+    assert other.page.evaluate(MISSING) == []
 
 
-def test_narrow_and_dark_nothing_sticks_out(visit, detective):
-    cloze = visit(width=390, dark=True)
-    open_tab(cloze)
+def test_a_strange_link_opens_the_lab_narrow_and_dark(visit, detective):
+    strange = {"roll": "x", "seed": None, "temperature": 40, "detective": "no", "fakes": {}}
+    link = f"#text=The+capital+of+France+is+Paris.&tab=forge&lab-forge={quote(json.dumps(strange))}"
+    cloze = visit(width=390, dark=True, link=link)
+    lab = Lab(cloze)
+    assert len(lab.chances()) > 5
     cloze.write("x" * 200)
-    cloze.page.wait_for_function(SETTLED)
+    assert len(lab.chances()) == 3
     assert cloze.overflow() <= 0

@@ -6,6 +6,7 @@ import pytest
 
 from tests.app.held import Held
 from tests.app.one_page import mark, renewed
+from tests.app.test_forge_browser import Lab as Forge
 
 
 @pytest.fixture
@@ -46,20 +47,18 @@ def open_lab(labs, name):
 
 def test_words_of_one_sentence_are_not_forged_into_another(labs, detective):
     mark(labs, 6)
-    page = open_lab(labs, "Forge")
-    page.click('.fd-strip button[data-position="4"]')
-    page.fill("#fd-word", "spain")
-    page.keyboard.press("Enter")
-    page.wait_for_selector(".fd-notes p")
-    held = Held(page, PREDICT, asks("roll", "temperature"))
-    page.click("#fd-roll")
+    lab = Forge(labs)
+    lab.fake("spain")
+    assert "fakes" in labs.page.evaluate("Cloze.kept('forge')")
+    held = Held(labs.page, PREDICT)
+    labs.page.get_by_role("button", name="Roll again").click()
     held.wait()
-    page.evaluate("Cloze.openTab('Mask')")
-    labs.write("A cat sat on the mat.")
+    labs.page.evaluate("Cloze.openTab('Mask')")
     held.end()
-    open_lab(labs, "Forge")
-    page.wait_for_selector(".fd-notes p", state="detached")
-    assert "fakes" not in page.url
+    labs.write("A cat sat on the mat.")
+    lab = Forge(labs)
+    assert lab.table("Your words").count() == 0
+    assert "fakes" not in labs.page.evaluate("Cloze.kept('forge')")
 
 
 def draws(request):

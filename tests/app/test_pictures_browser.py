@@ -23,7 +23,6 @@ ANSWERED = """name => {
   return view.state === 'ready' && (!view.asked || view.rev === view.asked);
 }"""
 TABS = {
-    "forge": ("每个词元被替换过的概率", "原为sum"),
     "pairs": ("看话题还是看顺序？", "“下一句”的概率", "同一话题", f"第一句：{TEXT}"),
     "permutation": ("每条流可以看到什么", "内容流", "查询流"),
     "terms": ("bert-mini：第1层，第1头", "softmax：注意力"),
@@ -126,13 +125,18 @@ def test_every_mode_of_the_attention_tab(open_tab):
 
 
 @pytest.mark.parametrize("tab", TABS)
-def test_the_other_tabs(open_tab, tab, request):
-    if tab == "forge":
-        request.getfixturevalue("detective")
+def test_the_other_tabs(open_tab, tab):
     page = open_tab(tab)
     page.wait_for_function(ANSWERED, arg=tab, timeout=60_000)
     check(saved(page, f'.view-{tab} [data-save="svg"]', tab), *TABS[tab])
     assert [k for k in page.evaluate("[...ClozeLanguage.missing]") if not CHINESE.search(k)] == []
+
+
+def test_the_forge_lab(open_tab, detective):
+    page = open_tab("forge")
+    page.get_by_role("button", name="抽取方式与所有数字").click()
+    found = saved(page, '#tab-forge >> text="保存为SVG"', "forge")
+    check(found, "每个词元被替换过的概率", "原为sum")
 
 
 def test_the_tokenizers_lab(open_tab):

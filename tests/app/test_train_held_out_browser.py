@@ -145,7 +145,7 @@ def test_a_discriminator_opens_in_the_forge_tab(make, cloze):
     assert page.inner_text("#train-open") == "Open in the Forge tab"
     page.click("#train-open")
     page.wait_for_function("name => Cloze.sentence.model === name", arg=name)
-    page.wait_for_selector(".view-forge:visible")
+    page.get_by_role("heading", name="Who wrote this word?").wait_for()
     page.wait_for_function("document.querySelector('#tab-forge')?.offsetParent !== null")
 
 

@@ -37,7 +37,6 @@ ANSWERED = """name => !document.querySelector('[data-state=waiting]')
   && [...document.querySelectorAll(`#tab-${name} .view`)].filter((v) => v.offsetParent)
     .every((v) => !v.ariaBusy && (!v.dataset.asked || v.dataset.rev === v.dataset.asked))"""
 SECTIONS = ("models", "together")
-VIEWS = {"mask": "predictions"}
 COUNTS = """name => {
   const view = document.querySelector(`.view-${name}`)?.dataset;
   const chart = document.querySelector(`#tab-${name} .figure`)?.dataset;
@@ -78,12 +77,10 @@ def test_every_lab_with_the_model_it_is_made_for(profile, address, language, wid
     assert page.evaluate("Cloze.sentence.model") == first
     for label, model in LABS:
         name = label.lower()
-        if model == first:
-            page.wait_for_function(OPEN, arg=[name, label], polling=250)
-        else:
-            with asked_anew(page, VIEWS.get(name, name)):
-                page.wait_for_function(OPEN, arg=[name, label], polling=250)
-                start_over(cloze, model=model, marks=[6])
+        page.wait_for_function(OPEN, arg=[name, label], polling=250)
+        if model != first:
+            start_over(cloze, model=model, marks=[6])
+        cloze.rest()
         for section in SECTIONS if name == "mask" else ():
             with asked_anew(page, f"mask-{section}"):
                 page.click(f"#lab-{section} > summary")

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial, reduce
 from typing import Any
 
 import torch
@@ -19,12 +20,14 @@ from core_models import InputError, masking
 from core_models.prediction import DetectResult, Forged, detect, forge
 from core_models.prediction.passes import head_of, hidden_at, seen_with
 from core_models.tokenizer import Encoding, Tokenizer
+from viz.svg import Wording
 
 RATE = 0.15
 THRESHOLD = 0.5
 TOP = 5
 MOST_FAKES = 16
 TEMPERATURES = (0.1, 5.0)
+FLAT = 0.02
 
 Span = tuple[int, int]
 
@@ -42,18 +45,18 @@ class Game:
     """Of the generator's samples."""
     temperature: float
     fakes: tuple[tuple[int, str], ...]
-    """Position -> word of the visitor."""
+    """Positions and words of the visitor."""
 
 
-def read_game(values: Mapping[str, Any], spans: Sequence[Span]) -> Game:
-    """The round that an event of the page asks for."""
+def read_game(text: Any, question: Mapping[str, Any], spans: Sequence[Span] = ()) -> Game:
+    """The round that the lab's controls ask for."""
     return Game(
-        text=clean_text(values.get("text")),
+        text=clean_text(text),
         spans=tuple(spans),
-        seed=whole_number(values.get("seed", 1), "seed", 0, MOST_SEED),
-        roll=whole_number(values.get("roll", 1), "roll", 0, MOST_SEED),
-        temperature=_temperature(values.get("temperature", 1.0)),
-        fakes=_fakes(values.get("fakes", ())),
+        seed=whole_number(question["seed"], "seed", 0, MOST_SEED),
+        roll=whole_number(question["roll"], "roll", 0, MOST_SEED),
+        temperature=_temperature(question["temperature"]),
+        fakes=_fakes(question["fakes"]),
     )
 
 
@@ -73,13 +76,13 @@ def _fakes(value: Any) -> tuple[tuple[int, str], ...]:
         raise InputError(f"{len(value)} fakes are too many; at most {MOST_FAKES} go at once.")
     found: dict[int, str] = {}
     for entry in value:
-        if not isinstance(entry, Mapping) or not isinstance(entry.get("word"), str):
+        if not isinstance(entry, list) or len(entry) != 2 or not isinstance(entry[1], str):
             raise InputError("A fake must have a position and a word.")
-        word = entry["word"].strip().encode("utf-8", "replace").decode("utf-8")
+        word = entry[1].strip().encode("utf-8", "replace").decode("utf-8")
         if not word or len(word) > MOST_WORD_CHARACTERS:
             raise InputError(f"A fake word has 1 to {MOST_WORD_CHARACTERS} characters.")
-        found[whole_number(entry.get("position"), "position", 0, 2**31)] = word
-    return tuple(sorted(found.items()))
+        found[whole_number(entry[0], "position", 0, 2**31)] = word
+    return tuple(found.items())
 
 
 # --- playing --------------------------------------------------------------------------------------
@@ -209,7 +212,7 @@ def distributions(
 
 
 def losses(forged: Forged, judged: DetectResult) -> dict[str, Any]:
-    """Where the two models get a loss, and its mean in nats.
+    """Where the two models get a loss: how many places, that of each, and its mean, in nats.
 
     The generator's is that of the hidden positions, the discriminator's that of every token,
     [CLS] and [SEP] too (arXiv 2003.10555, section 2). The text counts as given at the generator's
@@ -218,15 +221,14 @@ def losses(forged: Forged, judged: DetectResult) -> dict[str, Any]:
     truth = [s.original_probability for s in forged.samples]
     right = [v.probability if v.replaced else 1 - v.probability for v in judged.verdicts]
     return {
-        "generator": {"count": len(truth), "mean": _mean_loss(truth)},
-        "discriminator": {"count": len(right), "mean": _mean_loss(right)},
+        "generator": _loss(truth),
+        "discriminator": _loss(right),
     }
 
 
-def _mean_loss(probabilities: Sequence[float]) -> float | None:
-    if not probabilities:
-        return None
-    return sum(-math.log(max(p, 1e-30)) for p in probabilities) / len(probabilities)
+def _loss(probabilities: Sequence[float]) -> dict[str, Any]:
+    each = [-math.log(max(p, 1e-30)) for p in probabilities]
+    return {"count": len(each), "each": each, "mean": sum(each) / len(each) if each else None}
 
 
 def _mine(discriminator: cm.Model, game: Game, encoding: Encoding) -> dict[str, Any] | None:
@@ -240,7 +242,7 @@ def _mine(discriminator: cm.Model, game: Game, encoding: Encoding) -> dict[str, 
             continue  # the text has changed since
         index, note = one_piece(tokenizer, word)
         if index == encoding.ids[position]:
-            index, note = None, f"“{word}” stands there already; that is no fake."
+            index, note = None, Wording("“{0}” stands there already; that is no fake.", word)
         if index is not None:
             replaced[position] = index
         fakes.append({"position": position, "word": word, "id": index, "note": note})
@@ -254,6 +256,12 @@ def chances(judged: DetectResult) -> list[float]:
 
 
 # --- words ----------------------------------------------------------------------------------------
+
+
+def joined(*sentences: str | None) -> str:
+    """Sentences after each other; those that are None or empty are left out."""
+    found = [each for each in sentences if each]
+    return reduce(partial(Wording, "{0}\n{1}"), found) if found else ""
 
 
 def summarise(answer: Mapping[str, Any]) -> list[str]:
@@ -273,23 +281,28 @@ def summarise(answer: Mapping[str, Any]) -> list[str]:
     )
     parts = []
     if forged:
-        parts.append(f"It catches {len(caught)} of {_count(len(forged), 'forged word')}.")
+        words = "It catches {0} of {1} forged word" + ("." if len(forged) == 1 else "s.")
+        parts.append(Wording(words, len(caught), len(forged)))
     lucky = len(gaps) - len(forged)
     if lucky:
-        parts.append(
-            f"{_count(lucky, 'draw')} hit the word of the text and "
-            f"{'counts' if lucky == 1 else 'count'} as real."
-        )
-    parts.append(
-        f"It accuses {_count(accused, 'real word')} wrongly."
-        if accused
-        else "No real word is accused."
-    )
+        one = Wording("{0} draw hit the word of the text and counts as real.", lucky)
+        several = Wording("{0} draws hit the word of the text and count as real.", lucky)
+        parts.append(one if lucky == 1 else several)
+    words = "It accuses {0} real word" + ("" if accused == 1 else "s") + " wrongly."
+    parts.append(Wording(words, accused) if accused else Wording("No real word is accused."))
     return parts
 
 
-def _count(number: int, word: str) -> str:
-    return f"{number} {word}{'' if number == 1 else 's'}"
+def flat_note(verdicts: Sequence[float] | None) -> str | None:
+    """That verdicts are so close together that they say nothing about single words."""
+    if verdicts is None or len(verdicts) < 3 or max(verdicts) - min(verdicts) >= FLAT:
+        return None
+    return Wording(
+        "It says nearly the same of every token ({0} % to {1} %): this model cannot yet tell one "
+        "word from another.",
+        f"{100 * min(verdicts):.1f}",
+        f"{100 * max(verdicts):.1f}",
+    )
 
 
 def code_lines(discriminator: str, generator: str | None, game: Game, answer: Any) -> str:

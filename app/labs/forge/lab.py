@@ -1,11 +1,12 @@
-"""The Forge tab: a generator fills gaps and a discriminator judges every token (ELECTRA).
+"""The Forge lab: a generator fills gaps and a discriminator judges every token (ELECTRA).
 
-The view is drawn by forge.js. The sentence and what is hidden come from the sentence bar; the pair
-of models is the bar's own where it is a discriminator or a generator, else the first installed one.
+The sentence and what is hidden come from the sentence block; the pair of models is the block's own
+where it is a discriminator or a generator, else the chosen or the first installed one.
 """
 
 import asyncio
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -15,23 +16,98 @@ import gradio as gr
 
 import core_models as cm
 from app.labs.forge import answers as forge
+from app.labs.forge import score as scores
+from app.labs.forge import shown
+from app.labs.forge.answers import THRESHOLD, flat_note, joined
+from app.labs.forge.verdicts import Verdicts, verdicts
 from app.page.sentence import Shared
-from app.parts.files import file_answer, read_file_kind
-from app.parts.views import listen, view
-from app.serving.ask import clean_marks, clean_name, read_revision
+from app.parts.controls import OpenRadio, answer, remember
+from app.parts.figure import Figure
+from app.parts.plain import Code, Files, Heading, Kept, Line, SentenceInput, Table
+from app.serving.ask import MOST_SEED, clean_marks, clean_name
 from app.serving.names import GENERATOR, RUN_PREFIX, loadable
 from app.serving.session import Session
 from core_models import InputError
-from viz.records import records_csv
+from viz.forge import generated
 from viz.svg import Wording
 from viz.verdicts import Judged, verdicts_svg
 
 
-class Controls(NamedTuple):
-    """What the tab consists of."""
+class Try(NamedTuple):
+    """A sentence that shows something."""
 
-    forge: gr.HTML
-    """Asks with ``ask`` (a round) and ``save`` (its file)."""
+    text: str
+    hide: str
+    temperature: float
+    fake: str = ""
+    """A word to fool the discriminator with."""
+
+
+TRIES = {
+    "Fool it": Try("The capital of France is Paris.", "paris", 1.0, "london"),
+    "A hot generator": Try("The heart pumps blood through the body.", "blood", 2.5),
+    "Lucky draws": Try("In winter the lake is covered with snow.", "is", 0.3),
+}
+SHOWN = 16
+"""How many values the answers have."""
+ABOUT = """\
+ELECTRA and DeBERTa v3 learn as detectives: a small generator fills hidden words with samples of \
+its own, and the discriminator says for every token whether it was replaced. The generator is kept \
+small on purpose: a perfect forger would leave nothing to learn from."""
+BARS = "Bars show the probability “replaced”; the dashed line is 50 %, where it would accuse."
+TURN = "Choose a word of the true sentence, type another one and see whether it is noticed."
+RULES = """\
+Each new roll counts, each new word of yours counts; lucky draws do not. Kept in this browser \
+only."""
+NEXT = f"number => (number + 1) % {MOST_SEED}"
+# A list alone would be taken for the list of all outputs.
+FAKE = """(own, word, fakes) => [own?.picked != null && word.trim()
+  ? [...fakes.filter((fake) => fake?.[0] !== own.picked), [own.picked, word.trim()]] : fakes]"""
+UNDO = """(own, fakes) => [fakes.some((fake) => fake?.[0] === own?.picked)
+  ? fakes.filter((fake) => fake?.[0] !== own.picked) : fakes.slice(0, -1)]"""
+TYPE = "() => document.querySelector('#forge-word :is(input, textarea)')?.focus()"
+
+
+class Controls(NamedTuple):
+    """What the lab consists of."""
+
+    sentence: SentenceInput
+    tries: dict[str, gr.Button]
+    again: gr.Button
+    temperature: gr.Slider
+    detective: gr.Radio
+    problem: Line
+    who: Line
+    generated: Figure
+    verdicts: Verdicts
+    said: Line
+    turn: "Turn"
+    losses: Figure
+    learned: Line
+    drawn: Line
+    roll: gr.Number
+    seed: gr.Number
+    elsewhere: gr.Button
+    numbers: Table
+    files: Files
+    code: Code
+    last: Kept
+    """What was answered last: its text, the block's model, the roll, the visitor's words."""
+
+
+class Turn(NamedTuple):
+    """The visitor forges."""
+
+    fold: gr.Accordion
+    own: Verdicts
+    word: gr.Textbox
+    go: gr.Button
+    undo: gr.Button
+    fakes: Kept
+    notes: Table
+    board: Table
+    reset: gr.Button
+    score: gr.BrowserState
 
 
 class Detective(NamedTuple):
@@ -44,73 +120,111 @@ class Detective(NamedTuple):
 
 
 def build(shared: Shared) -> Controls:
-    """Lay the tab out."""
-    return Controls(view("forge", events=["ask", "save"], module="labs/forge/view"))
+    """Lay the lab out: what is chosen, the pictures, and folds for all else."""
+    with gr.Row(elem_classes=["choices"]):
+        Heading("Who wrote this word?")
+        tries = {name: gr.Button(name, size="sm", scale=0, min_width=104) for name in TRIES}
+    with gr.Row(elem_classes=["choices"]):
+        again = gr.Button("Roll again", variant="primary", scale=0, min_width=140)
+        temperature = gr.Slider(
+            0.1, 3.0, value=1.0, step=0.1, label="Temperature", buttons=[], scale=2, min_width=220
+        )
+        detective = OpenRadio([], value="", label="Discriminator", scale=3, min_width=260)
+    problem, sentence, last = Line(problem=True), SentenceInput(), Kept({})
+    who = Line()
+    with gr.Row():
+        with gr.Column(scale=3, min_width=320):
+            row = Verdicts(elem_id="forge-verdicts", main=True)
+            said = Line(elem_id="forge-said")
+        with gr.Column(scale=2, min_width=300):
+            chart = Figure(elem_id="forge-generated", main=True)
+    turn = _turn()
+    with gr.Accordion("How many positions teach", open=False):
+        bars = Figure(elem_id="forge-losses")
+        learned = Line()
+    with gr.Accordion("The draw, and all numbers", open=False):
+        drawn = Line()
+        with gr.Row(elem_classes=["choices"]):
+            roll = gr.Number(1, label="Roll of the words", precision=0, min_width=140)
+            seed = gr.Number(1, label="Seed of the positions", precision=0, min_width=140)
+            elsewhere = gr.Button("Other positions", size="sm", scale=0, min_width=160)
+        numbers, files = Table(elem_id="cloze-forge"), Files("cloze-forge")
+    with gr.Accordion("What this shows", open=False):
+        for text in (ABOUT, BARS):
+            Line(text)
+    choices = (sentence, tries, again, temperature, detective, problem, who, chart, row, said)
+    below = (turn, bars, learned, drawn, roll, seed, elsewhere, numbers, files)
+    return Controls(*choices, *below, Code(), last)
+
+
+def _turn() -> Turn:
+    fakes = Kept([])
+    score = gr.BrowserState(scores.EMPTY, storage_key="cloze-forge", secret="kept by the browser")
+    with gr.Accordion("Your turn: fool it yourself", open=False) as fold:
+        Line(TURN)
+        own = Verdicts(elem_id="forge-own", choose=True)
+        with gr.Row(elem_classes=["choices"]):
+            word = gr.Textbox(
+                label="Another word",
+                max_lines=1,
+                max_length=forge.MOST_WORD_CHARACTERS,
+                elem_id="forge-word",
+                scale=2,
+                min_width=180,
+                html_attributes=gr.InputHTMLAttributes(
+                    spellcheck=False, autocorrect="off", autocapitalize="off"
+                ),
+            )
+            go = gr.Button("Try to fool it", variant="primary", scale=0, min_width=140)
+            undo = gr.Button("Undo", scale=0, min_width=90)
+        notes = Table(elem_id="forge-fakes")
+        board = Table(elem_id="forge-score")
+        Line(RULES)
+        reset = gr.Button("Reset", size="sm", scale=0)
+    return Turn(fold, own, word, go, undo, fakes, notes, board, reset, score)
 
 
 def wire(controls: Controls, shared: Shared, session: Session) -> None:
-    """Answer each event of the view."""
-    listen(controls.forge, {"ask": partial(show, session), "save": partial(export, session)})
+    """Answer every choice; rolls, words and examples change values without a request."""
+    c, turn = controls, controls.turn
+    kept = {
+        "roll": c.roll,
+        "seed": c.seed,
+        "temperature": c.temperature,
+        "detective": c.detective,
+        "fakes": turn.fakes,
+    }
+    asked = {"sentence": c.sentence, **kept, "last": c.last, "score": turn.score}
+    # Buttons, examples and links write these, too.
+    changed = [part.change for name, part in kept.items() if name != "detective"]
+    outputs = [c.last, c.detective, c.who, c.verdicts, c.generated, c.said, c.losses, c.learned]
+    outputs += [c.drawn, c.numbers, c.code, turn.own, turn.fakes, turn.notes]
+    outputs += [turn.board, turn.score]
+    triggers = [c.sentence.change, *changed, c.detective.input]
+    answer(triggers, partial(show, session), asked, outputs, c.problem)
+    answer([c.files.ask], partial(draw, session), asked, [c.files], c.problem)
+    answer([turn.reset.click], reset, {}, [turn.board, turn.score], c.problem)
+    c.again.click(None, c.roll, c.roll, js=NEXT)
+    c.elsewhere.click(None, c.seed, c.seed, js=NEXT)
+    for act in (turn.go.click, turn.word.submit):
+        act(None, [turn.own, turn.word, turn.fakes], turn.fakes, js=FAKE)
+    turn.undo.click(None, [turn.own, turn.fakes], turn.fakes, js=UNDO)
+    turn.own.pick(None, None, None, js=TYPE)
+    for name, button in c.tries.items():
+        written = [c.temperature, turn.word, turn.fold, turn.own]
+        button.click(None, turn.own, written, js=_attempt(TRIES[name]))
+    remember("forge", kept)
 
 
-async def show(session: Session, question: Mapping[str, Any]) -> dict[str, Any]:
-    """A round for the page, with the revision of its question."""
-    revision = read_revision(question)
-    try:
-        return {"rev": revision, "error": None, **await _play(session, question)}
-    except InputError as error:
-        return {"rev": revision, "error": str(error)}
+def _attempt(entry: Try) -> str:
+    example = json.dumps({"text": entry.text, "hide": [entry.hide]})
+    opened = json.dumps({"__type__": "update", **({"open": True} if entry.fake else {})})
+    again = "own && { ...own, offer: (own.offer ?? 0) + 1 }"
+    values = f"[{entry.temperature}, {json.dumps(entry.fake)}, {opened}, {again}]"
+    return f"(own) => {{ Cloze.chooseExample({example}); return {values}; }}"
 
 
-async def export(session: Session, question: Mapping[str, Any]) -> dict[str, Any]:
-    """The round as a file: ``what`` "svg" (the judged sentence) or "csv" (a row per token)."""
-    kind = read_file_kind(question.get("what"))
-    answer = await show(session, question)
-    if answer["error"]:
-        return answer
-    if answer["kind"] != "game":
-        raise InputError("There is nothing to save yet.")
-    text = _csv(answer) if kind == "csv" else _svg(answer)
-    return file_answer(question, "cloze-forge", kind, text)
-
-
-def _csv(answer: Mapping[str, Any]) -> str:
-    nothing = [None] * len(answer["tokens"])
-    gaps = {gap["position"]: gap for gap in answer["gaps"]}
-    mine = answer["mine"] or {"fakes": [], "verdicts": nothing}
-    fakes = {fake["position"]: fake["word"] for fake in mine["fakes"] if fake["id"] is not None}
-    after = answer["after"] or nothing
-    rows = []
-    for token in answer["tokens"]:
-        position = token["position"]
-        gap = gaps.get(position)
-        rows.append(
-            [
-                position,
-                token["piece"],
-                answer["before"][position],
-                gap["sample"]["piece"] if gap else None,
-                int(gap["lucky"]) if gap else None,
-                after[position],
-                fakes.get(position),
-                mine["verdicts"][position],
-            ]
-        )
-    header = ("position", "piece", "replaced_untouched", "forged", "lucky", "replaced_forged")
-    return records_csv((*header, "mine", "replaced_mine"), rows)
-
-
-def _svg(answer: Mapping[str, Any]) -> str:
-    gaps = {gap["position"]: gap for gap in answer["gaps"]}
-    tokens = []
-    for token, chance in zip(answer["tokens"], answer["after"] or answer["before"], strict=True):
-        text, note = token["text"], ""
-        if gap := gaps.get(token["position"]):
-            text = gap["sample"]["display"]
-            note = Wording("lucky") if gap["lucky"] else Wording("was {0}", token["text"])
-        tokens.append(Judged(text=text, chance=chance, note=note))
-    title = Wording("{0}: probability that each token was replaced", answer["chosen"]["name"])
-    return verdicts_svg(tokens, title=title, threshold=answer["threshold"])
+# --- answers: plain values in, plain values out ---------------------------------------------------
 
 
 def detectives(session: Session) -> list[Detective]:
@@ -126,10 +240,14 @@ def detectives(session: Session) -> list[Detective]:
     return sorted(found, key=lambda detective: not detective.generator)
 
 
-def _chosen(found: list[Detective], question: Mapping[str, Any], model: str) -> Detective:
-    names = (question.get("detective"), model, model.removesuffix(GENERATOR))
+def chosen(found: Sequence[Detective], question: Mapping[str, Any], model: str) -> Detective:
+    """Who judges: what the visitor has chosen last, in the lab or in the sentence block."""
+    names = [model, model.removesuffix(GENERATOR)]
+    here = [str(question["detective"])]
+    before = _last(question).get("model", model)
     by_name = {detective.name: detective for detective in found}
-    return next((by_name[name] for name in names if name in by_name), found[0])
+    order = [*names, *here] if model != before or here == [""] else [*here, *names]
+    return next((by_name[name] for name in order if name in by_name), found[0])
 
 
 def readable(text: str, *models: cm.Model) -> str:
@@ -151,43 +269,175 @@ def readable(text: str, *models: cm.Model) -> str:
     return text[: encoding.offsets[kept[-1]][1]]
 
 
-async def _play(session: Session, question: Mapping[str, Any]) -> dict[str, Any]:
-    model = clean_name(question.get("model"))
+async def play(session: Session, question: Mapping[str, Any]) -> dict[str, Any]:
+    """A round as plain values (``answers.play``), and whose it is.
+
+    Raises:
+        InputError: No model judges tokens, or what was asked cannot be used.
+    """
+    sentence = question["sentence"]
+    model = clean_name(sentence.get("model"))
+    game = forge.read_game(sentence.get("text"), question)
     found = await asyncio.to_thread(detectives, session)
     if not found:
-        return {"kind": "missing"}
-    chosen = _chosen(found, question, model)
-    discriminator = await asyncio.to_thread(session.model, chosen.name)
+        raise InputError(
+            "No model that judges tokens is installed here. A discriminator and its generator come "
+            "from one training run: choose ELECTRA in the Train tab, or run python -m "
+            "core_models.zoo build electra-mini."
+        )
+    judge = chosen(found, question, model)
+    discriminator = await asyncio.to_thread(session.model, judge.name)
     generator = None
-    if chosen.generator:
-        generator = await asyncio.to_thread(session.generator_of, chosen.name)
-    marks = clean_marks(question.get("marks", ()))
-    game = forge.read_game(question, ())
-    if marks:
-        # The sentence bar may cut the text into other pieces: what is hidden are characters.
+    if judge.generator:
+        generator = await asyncio.to_thread(session.generator_of, judge.name)
+    if marks := clean_marks(sentence.get("marks", ())):
+        # The sentence block may cut the text into other pieces: what is hidden are characters.
         tokens = (await session.tokenize(game.text, model)).tokens
         spans = [
             (tokens[mark.position].start, tokens[mark.position].end)
             for mark in marks
             if mark.position < len(tokens) and not tokens[mark.position].special
         ]
-        game = forge.read_game(question, spans)
+        game = replace(game, spans=tuple(spans))
     whole = game.text
     if generator is not None:
         game = replace(game, text=readable(whole, discriminator, generator))
-    answer = await session.compute(lambda: forge.play(discriminator, generator, game))
-    answer["truncated"] |= game.text != whole
+    result = await session.compute(lambda: forge.play(discriminator, generator, game))
+    result["truncated"] |= game.text != whole
     twin = None
     if generator is not None:
-        twin = f"{chosen.name}{GENERATOR}"
-        if chosen.name.startswith(RUN_PREFIX):
-            twin = str(Path(loadable(chosen.name)).with_name("generator"))
+        twin = f"{judge.name}{GENERATOR}"
+        if judge.name.startswith(RUN_PREFIX):
+            twin = str(Path(loadable(judge.name)).with_name("generator"))
     return {
-        "kind": "game",
-        "detectives": [detective._asdict() for detective in found],
-        "chosen": chosen._asdict(),
+        "detectives": found,
+        "chosen": judge,
         "generator": twin,
-        "by": [chosen.name],
-        **answer,
-        "code": forge.code_lines(loadable(chosen.name), twin, game, answer),
+        "text": game.text,
+        "seed": game.seed,
+        **result,
+        "code": forge.code_lines(loadable(judge.name), twin, game, result),
     }
+
+
+def _last(question: Mapping[str, Any]) -> Mapping[str, Any]:
+    return question["last"] if isinstance(question["last"], Mapping) else {}
+
+
+def _stale(question: Mapping[str, Any]) -> bool:
+    """Whether the visitor's words belong to another sentence."""
+    before = _last(question).get("text")
+    return before is not None and before != question["sentence"].get("text")
+
+
+async def show(session: Session, question: Mapping[str, Any]) -> list[Any]:
+    """A round as the lab shows it."""
+    if not isinstance(question["sentence"], Mapping):
+        return [gr.skip()] * SHOWN
+    stale = _stale(question)
+    question = {**question, "fakes": [] if stale else question["fakes"]}
+    game = await play(session, question)
+    score = scored(question, game)
+    above = await _unread(session, question["sentence"], game)
+    mine, judge = game["mine"], game["chosen"]
+    text = str(question["sentence"]["text"])
+    row = verdicts(
+        shown.forged_tokens(game),
+        Wording("The forged sentence"),
+        threshold=THRESHOLD,
+        text=text,
+        by=[judge.name],
+    )
+    own = verdicts(
+        shown.own_tokens(game),
+        Wording("Your sentence: choose a word"),
+        threshold=THRESHOLD,
+        text=text,
+        offered=shown.first_pick(game),
+    )
+    names = [(each.title.partition(" · ")[0], each.name) for each in game["detectives"]]
+    radio: dict[str, Any] = {"choices": names, "visible": len(names) > 1}
+    if question["detective"] != judge.name:
+        radio["value"] = judge.name
+    return [
+        {
+            "text": text,
+            "model": question["sentence"]["model"],
+            "roll": question["roll"],
+            "fakes": question["fakes"],
+        },
+        gr.Radio(**radio),
+        shown.who(game, above),
+        row,
+        generated(shown.gaps(game)) if game["gaps"] else None,
+        joined(*game["summary"], flat_note(game["after"])),
+        shown.learned_from(game),
+        shown.learned(game),
+        shown.drawn(game),
+        shown.numbers(game),
+        game["code"],
+        own,
+        [] if stale else gr.skip(),
+        shown.notes(game) if mine else None,
+        scores.board(score),
+        score,
+    ]
+
+
+async def _unread(session: Session, sentence: Mapping[str, Any], game: Mapping[str, Any]) -> Any:
+    """What the model of the sentence block does not read; the block says so itself."""
+    if not shown.unread(game):
+        return []
+    found = await session.tokenize(game["text"], str(sentence["model"]))
+    return shown.unread({"tokens": [{"text": t.text, "unknown": t.unknown} for t in found.tokens]})
+
+
+def reset(_: Mapping[str, Any]) -> list[Any]:
+    """No attempt is counted any more."""
+    return [scores.board(scores.EMPTY), scores.EMPTY]
+
+
+async def draw(session: Session, question: Mapping[str, Any]) -> list[Any]:
+    """The judged sentence as a drawing."""
+    if not isinstance(question["sentence"], Mapping):
+        return [gr.skip()]
+    game = await play(session, {**question, "fakes": []})
+    tokens = [
+        Judged(text=each["text"], chance=each["chance"], note=each["note"])
+        for each in shown.forged_tokens(game)
+    ]
+    title = Wording("{0}: probability that each token was replaced", game["chosen"].name)
+    return [verdicts_svg(tokens, title=title, threshold=THRESHOLD)]
+
+
+def scored(question: Mapping[str, Any], game: Mapping[str, Any]) -> dict[str, Any]:
+    """The score after this round: new words count, and draws that the visitor asked for."""
+    found, last = scores.read(question["score"]), _last(question)
+    if _stale(question) or not last:
+        return found
+    here = (game["chosen"].name, [token["id"] for token in game["tokens"]])
+    if question["fakes"] != last.get("fakes"):
+        own = [fake for fake in shown.fakes(game) if fake["id"] is not None]
+        chances = game["mine"]["verdicts"] if own else []
+        found = scores.count(
+            found,
+            "human",
+            [
+                ((here, fake["position"], fake["id"]), chances[fake["position"]] < THRESHOLD)
+                for fake in own
+            ],
+        )
+    if question["roll"] != last.get("roll") and game["after"]:
+        real = [gap for gap in game["gaps"] if not gap["lucky"] and not gap["written"]]
+        found = scores.count(
+            found,
+            "generator",
+            [
+                (
+                    (here, question["roll"], gap["position"], gap["sample"]["id"]),
+                    game["after"][gap["position"]] < THRESHOLD,
+                )
+                for gap in real
+            ],
+        )
+    return found
