@@ -21,7 +21,7 @@ def ask(session, answer=lab.rows, **question):
 
 
 def shown(session, **question):
-    """What the lab shows of a sentence: example, line, boxes, two tables, code."""
+    """What the lab shows of a sentence: example, line, boxes, code."""
     sentence = {"model": "bert-mini", "text": ENGLISH, **question}
     return lab.show(session, {"sentence": sentence, "example": None})
 
@@ -195,7 +195,8 @@ def test_a_long_text_is_cut_off_and_says_so(session):
 
 def test_the_table_has_a_row_for_each_piece(session):
     rows = ask(session, text="a 龘")
-    table = shown(session, text="a 龘")[4]
+    sentence = {"model": "bert-mini", "text": "a 龘"}
+    (table,) = lab.tabled(session, tables.every_piece, {"sentence": sentence})
     assert len(table["rows"]) == sum(len(row["pieces"]) for row in rows)
     assert [row[6] for row in table["rows"] if row[0] == "WordPiece"] == [
         *("special", None, "unknown", "special"),
@@ -211,7 +212,7 @@ def test_the_svg_opens_whatever_the_text_holds(session):
 def test_the_code_of_the_page_gives_its_pieces(session, monkeypatch):
     monkeypatch.chdir(tokenizers.FOLDER.parent.parent)
     printed: list = []
-    exec(shown(session)[5], {"print": lambda *values: printed.append(values)})
+    exec(shown(session)[3], {"print": lambda *values: printed.append(values)})
     assert [ids for _, _, ids, _ in printed] == [
         [piece["id"] for piece in row["pieces"]] for row in ask(session)
     ]

@@ -4,7 +4,7 @@ The sentence and the model come from the sentence block.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -20,6 +20,7 @@ from app.parts.plain import Code, Files, Heading, Line, SentenceInput, Table
 from app.serving.ask import clean_name, clean_text
 from app.serving.session import Session
 
+READS = ("text", "model")
 INTRO = """\
 A model never sees words, only pieces of its vocabulary. The kind of vocabulary decides where the \
 cuts are, what is unknown, and what counts as a whole word."""
@@ -39,7 +40,9 @@ class Controls(NamedTuple):
     problem: Line
     said: Line
     pieces: Pieces
+    counted: SentenceInput
     numbers: Table
+    listed: SentenceInput
     every: Table
     fold: gr.Accordion
     frames: Table
@@ -60,11 +63,13 @@ def build(shared: Shared) -> Controls:
             scale=2,
             min_width=260,
         )
-    problem, sentence, said = Line(problem=True), SentenceInput(["text", "model"]), Line()
+    problem, sentence, said = Line(problem=True), SentenceInput(READS), Line()
     pieces = Pieces()
     with gr.Accordion("Pieces, words, characters", open=False):
+        counted = SentenceInput(READS)
         numbers = Table(elem_id="tokenizers-numbers")
     with gr.Accordion("Every piece", open=False):
+        listed = SentenceInput(READS)
         every = Table(elem_id="tokenizers")
         files = Files("tokenizers")
     with gr.Accordion("Where the special pieces go in the published models", open=False) as fold:
@@ -75,15 +80,22 @@ def build(shared: Shared) -> Controls:
         Line(BOXES)
         Table(tables.rules(), elem_id="tokenizers-rules")
     chosen = (example, off, sentence, problem, said, pieces)
-    return Controls(*chosen, numbers, every, fold, frames, files, Code())
+    return Controls(*chosen, counted, numbers, listed, every, fold, frames, files, Code())
 
 
 def wire(controls: Controls, shared: Shared, session: Session) -> None:
     """Answer every sentence; examples are written and pieces hidden without a request."""
     c = controls
     asked = {"sentence": c.sentence, "example": c.example}
-    shown = [c.example, c.said, c.pieces, c.numbers, c.every, c.code]
+    shown = [c.example, c.said, c.pieces, c.code]
     answer([c.sentence.change], partial(show, session), asked, shown, c.problem)
+    # Tables are asked for while they are unfolded.
+    for making, sentence, table in (
+        (tables.numbers, c.counted, c.numbers),
+        (tables.every_piece, c.listed, c.every),
+    ):
+        read = {"sentence": sentence}
+        answer([sentence.change], partial(tabled, session, making), read, [table], c.problem)
     answer([c.files.ask], partial(save, session), asked, [c.files], c.problem)
     c.example.input(None, c.example, shared.text, js=WRITE)
     c.fold.expand(
@@ -117,10 +129,15 @@ def show(session: Session, question: Mapping[str, Any]) -> list[Any]:
         gr.skip() if example == question["example"] else gr.Radio(value=example),
         tokenizers.summary(cuts),
         cuts,
-        tables.numbers(cuts),
-        tables.every_piece(cuts),
         tokenizers.code_lines(sentence["model"], text),
     ]
+
+
+def tabled(
+    session: Session, making: Callable[[Any], dict[str, Any]], question: Mapping[str, Any]
+) -> list[Any]:
+    """A table of the cuts."""
+    return [making(rows(session, question["sentence"] or {}))]
 
 
 def save(session: Session, question: Mapping[str, Any]) -> list[Any]:

@@ -37,10 +37,7 @@ const rowOf = ({ title, note, counts, pieces, truncated }) => element('section',
   truncated ? element('p', { text: TEXT.cut }) : null);
 
 export function mount(view) {
-  const show = () => {
-    view.root.hidden = !view.value?.rows;
-    if (view.value?.rows) view.root.replaceChildren(...spoken(view.value).rows.map(rowOf));
-  };
+  const show = () => { if (view.value?.rows) view.root.replaceChildren(...spoken(view.value).rows.map(rowOf)); };
   view.onValue(show);
   show();
 }
