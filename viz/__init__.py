@@ -1,9 +1,9 @@
-"""Figures from numbers: numpy arrays and strings in; small payloads, CSV and SVG text out.
+"""Figures from numbers: numpy arrays and strings in; charts, small payloads and CSV text out.
 
 Nothing here imports torch, gradio or ``core_models``, so every function also serves a notebook:
 
     import viz
-    viz.head_svg(weights, labels, title="Layer 3, head 2")    # weights [L, L]
+    viz.attention_map(weights, labels, title="Layer 3, head 2").show()    # weights [L, L]
 """
 
 from viz.attention import (
@@ -15,29 +15,28 @@ from viz.attention import (
     head_numbers,
     head_weights,
     overview,
+    staring_head,
     strongest,
     thumbnail_side,
     without_special,
 )
 from viz.encoding import block_maximum, from_bytes, quantise, restore, to_base64
-from viz.lines import Focus, head_svg
-from viz.table import csv_text, guard_cell
+from viz.maps import attention_map
+from viz.table import guard_cell
 from viz.words import favourite, percent, quote, sentences, shares, summary
 
 __all__ = [
     "MEAN",
-    "Focus",
     "Overview",
     "Pair",
+    "attention_map",
     "block_maximum",
     "check_place",
     "clearest_head",
-    "csv_text",
     "favourite",
     "from_bytes",
     "guard_cell",
     "head_numbers",
-    "head_svg",
     "head_weights",
     "overview",
     "percent",
@@ -46,6 +45,7 @@ __all__ = [
     "restore",
     "sentences",
     "shares",
+    "staring_head",
     "strongest",
     "summary",
     "thumbnail_side",

@@ -57,14 +57,10 @@ class Overview:
     """L: tokens of the sentence, special ones included."""
     side: int
     """Values per row and column of one map."""
-    hidden: bool
-    """Whether special tokens were removed before shrinking; only done when shrinking was needed."""
     maps: str
     """base64 of uint8 square-root codes, [cells, side, side]."""
-    strongest: list[Pair]
-    """Per cell the strongest link of all."""
-    strongest_plain: list[Pair | None]
-    """Per cell the strongest link between tokens that are not special; None if there is none."""
+    strongest: list[Pair | None]
+    """Per cell the strongest link of the tokens shown; None if there is none."""
 
     def to_json(self) -> dict[str, Any]:
         """Plain values for the browser."""
@@ -73,10 +69,8 @@ class Overview:
             "heads": self.heads,
             "length": self.length,
             "side": self.side,
-            "hidden": self.hidden,
             "maps": self.maps,
-            "strongest": [pair.to_json() for pair in self.strongest],
-            "strongest_plain": [pair and pair.to_json() for pair in self.strongest_plain],
+            "strongest": [pair and pair.to_json() for pair in self.strongest],
         }
 
 
@@ -93,14 +87,16 @@ def without_special(special: Sequence[bool]) -> list[int]:
     return [position for position, is_special in enumerate(special) if not is_special]
 
 
-def overview(probabilities: Weights, special: Sequence[bool], *, hide: bool = False) -> Overview:
+def overview(
+    probabilities: Weights, special: Sequence[bool], *, hide: bool = False, own: bool = False
+) -> Overview:
     """Shrink and quantise every head of a sentence.
 
     Args:
         probabilities: [S, H, L, L] attention weights; row = the token that looks.
         special: L flags, True for tokens such as [CLS] and [SEP].
-        hide: remove special tokens. Acts only on maps that must shrink: an unshrunk map is sent
-            whole and whoever draws it leaves rows and columns out.
+        hide: leave special tokens out; of a sentence that has no others none.
+        own: let the codes of each map run to its own strongest link.
 
     Raises:
         ValueError: when the shapes do not fit or a weight is not in [0, 1].
@@ -115,26 +111,25 @@ def overview(probabilities: Weights, special: Sequence[bool], *, hide: bool = Fa
     cells = steps * (heads + 1) + 1
     side = thumbnail_side(length, cells)
     keep = without_special(special)
-    shrink = hide and side < length and bool(keep)
-    if shrink:
-        side = min(side, len(keep))
+    if not hide or not keep:
+        keep = list(range(length))
+    side = min(side, len(keep))
     maps = np.empty((cells, side, side), dtype=np.uint8)
-    strongest_all: list[Pair] = []
-    strongest_plain: list[Pair | None] = []
+    links: list[Pair | None] = []
     for index, weights in enumerate(_cells(probabilities)):
-        shown = weights[np.ix_(keep, keep)] if shrink else weights
-        maps[index] = quantise(block_maximum(shown, side))
-        strongest_all.extend(strongest(weights, 1))
-        strongest_plain.append(next(iter(strongest(weights, 1, keep=keep)), None))
+        shown = weights[np.ix_(keep, keep)] if len(keep) < length else weights
+        small = block_maximum(shown, side)
+        if own:
+            small = small / max(float(small.max()), 1e-9)
+        maps[index] = quantise(small)
+        links.append(next(iter(strongest(weights, 1, keep=keep)), None))
     return Overview(
         layers=steps,
         heads=heads,
         length=length,
         side=side,
-        hidden=shrink,
         maps=to_base64(maps),
-        strongest=strongest_all,
-        strongest_plain=strongest_plain,
+        strongest=links,
     )
 
 
@@ -206,6 +201,18 @@ def clearest_head(probabilities: Weights, special: Sequence[bool]) -> tuple[int,
             if (link := float(part.max())) > best:
                 best, place = link, (layer, head)
     return place
+
+
+def staring_head(probabilities: Weights, special: Sequence[bool]) -> tuple[int, int]:
+    """The layer and head that gives most of its attention to special tokens.
+
+    Args:
+        probabilities: [S, H, L, L].
+        special: L flags.
+    """
+    shares = probabilities[..., np.asarray(special, dtype=bool)].sum(axis=(-1, -2))
+    layer, head = np.unravel_index(int(shares.argmax()), shares.shape)
+    return int(layer), int(head)
 
 
 def head_numbers(weights: Weights) -> dict[str, Any]:

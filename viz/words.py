@@ -11,9 +11,9 @@ from viz.encoding import Weights
 from viz.svg import Wording
 
 PATTERNS = {
-    "itself": "Each token mostly looks at itself",
-    "previous": "Each token mostly looks one token back",
-    "next": "Each token mostly looks one token ahead",
+    "itself": Wording("Each token mostly looks at itself"),
+    "previous": Wording("Each token mostly looks one token back"),
+    "next": Wording("Each token mostly looks one token ahead"),
 }
 CLEAR_SHARE = 0.4
 """A pattern is named when it holds at least this share of the attention."""
@@ -97,15 +97,17 @@ def sentences(
     """The sentences of :func:`summary`, one by one."""
     keep = without_special(special) if hide else list(range(len(labels)))
     if not keep:
-        return ["Every token of this sentence is a special one; there is nothing left to show."]
+        return [
+            Wording("Every token of this sentence is a special one; there is nothing left to show.")
+        ]
     part = weights[np.ix_(keep, keep)]
     found = [_pattern(part, [labels[position] for position in keep], hide)]
     link = strongest(weights, 1, keep=keep)[0]
-    ends = f"{quote(labels[link.source])} looks at {quote(labels[link.target])}"
-    found.append(f"Strongest link: {ends}, {percent(link.weight)}.")
+    ends = quote(labels[link.source]), quote(labels[link.target])
+    found.append(Wording("Strongest link: {0} looks at {1}, {2}.", *ends, percent(link.weight)))
     if hide:
-        rest = 1 - float(part.sum()) / len(keep)
-        found.append(f"{percent(max(rest, 0.0))} of their attention goes to the hidden tokens.")
+        rest = percent(max(1 - float(part.sum()) / len(keep), 0.0))
+        found.append(Wording("{0} of their attention goes to the hidden tokens.", rest))
     return [sentence for sentence in found if sentence]
 
 
@@ -115,12 +117,13 @@ def _pattern(part: Weights, labels: Sequence[str], hide: bool) -> str:
         return ""
     found = shares(part)
     name = max(found, key=lambda key: found[key])
-    pattern, share = PATTERNS[name], found[name]
     position, received = favourite(part)
-    if received > share:
-        pattern = f"Most of the attention rests on {quote(labels[position])}"
-        share = received
-    if share < CLEAR_SHARE:
-        return "No single pattern: the attention is spread."
-    of_what = "of what the shown tokens give each other" if hide else "of the attention"
-    return f"{pattern} ({percent(share)} {of_what})."
+    if max(received, found[name]) < CLEAR_SHARE:
+        return Wording("No single pattern: the attention is spread.")
+    pattern, share = PATTERNS[name], percent(found[name])
+    if received > found[name]:
+        pattern = Wording("Most of the attention rests on {0}", quote(labels[position]))
+        share = percent(received)
+    if hide:
+        return Wording("{0} ({1} of what the shown tokens give each other).", pattern, share)
+    return Wording("{0} ({1} of the attention).", pattern, share)

@@ -1,12 +1,13 @@
-"""Questions to the modes of the Attention tab, and what the core says to them."""
+"""Questions to the modes of the Attention lab, and what the core says to them."""
 
 import asyncio
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 
+import numpy as np
+import plotly.graph_objects as go
 import pytest
 import torch
 
@@ -14,7 +15,7 @@ import core_models as cm
 import viz
 from app.labs.attention import lab as attention
 from app.labs.attention.scene import Lab
-from app.parts.views import answered
+from app.parts.figure import drawn
 from app.serving.session import Session
 from core_models.prediction.passes import seen_with
 from tests.core.tiny_models import new, tiny
@@ -28,6 +29,30 @@ HEADS = {
     "t-xlnet": ("xlnet-base", ("permutation",)),
     "t-judge": ("electra-base", ("replaced_token",)),
 }
+QUESTION = {
+    "mode": "heads",
+    "layer": -2,
+    "head": -2,
+    "hide": False,
+    "own": False,
+    "second": "",
+    "part": "all",
+    "picks": "",
+    "how": "mean",
+    "token": -1,
+    "upto": -1,
+    "gap": -1,
+    "off": "",
+    "shared": True,
+    "sweep": False,
+    "query": -1,
+    "other": "",
+    "what": "mean",
+    "place": "",
+    "drawn": "",
+}
+"""As the lab begins."""
+HIDDEN = [{"position": 4, "case": "mask"}]
 
 
 @contextmanager
@@ -42,25 +67,28 @@ def open_lab(folder: Path) -> Iterator[Lab]:
         session.close()
 
 
-def ask(lab, kind, model="t-bert", **values):
-    data = {"rev": 5, "text": TEXT, "model": model, "marks": [], "lab": kind, **values}
-    answer = asyncio.run(answered(partial(attention.compute, lab), data))
-    json.dumps(answer, allow_nan=False)
-    assert answer["rev"] == 5
-    return answer
+def ask(lab, mode, model="t-bert", *, text=TEXT, marks=(), **values):
+    """What a question shows; every part of it can be sent to a page."""
+    scene = {"text": text, "model": model, "marks": list(marks)}
+    question = {**QUESTION, "scene": scene, "mode": mode, **values}
+    found = asyncio.run(attention.look(lab, question))
+    plain = {key: each for key, each in found.items() if not isinstance(each, go.Figure)}
+    json.dumps(plain, allow_nan=False)
+    for figure in (each for each in found.values() if isinstance(each, go.Figure)):
+        json.dumps(drawn(figure), allow_nan=False)
+    return found
 
 
-def save(lab, kind, what, model="t-bert", **values):
-    data = {"rev": 6, "text": TEXT, "model": model, "lab": kind, "kind": what, **values}
-    return asyncio.run(answered(partial(attention.save, lab), data))
+def cells(figure):
+    """The numbers of a map as it is drawn; shares as shares."""
+    z = np.array(figure.data[0].z, dtype=float)
+    return z / 100 if figure.data[0].zmax == 100 else z
 
 
-def grid(answer, n=0):
-    if not answer["grids"]:  # the mode draws from the numbers of one map
-        sent = answer["numbers"]
-        return viz.from_bytes(sent["data"], "<f4").reshape(sent["length"], sent["length"])
-    sent = answer["grids"][n]
-    return viz.from_bytes(sent["data"], "<f4").reshape(len(sent["rows"]), len(sent["columns"]))
+def numbers(found):
+    """The numbers of the lines."""
+    sent = found["lines"]
+    return viz.from_bytes(sent["data"], "<f4").reshape(sent["length"], sent["length"])
 
 
 def traced(lab, model="t-bert", sites=("probabilities",), masks=(), second=None):
@@ -75,6 +103,3 @@ def traced(lab, model="t-bert", sites=("probabilities",), masks=(), second=None)
 
 def maps(lab, **values):
     return traced(lab, **values)[2].stack("probabilities")[:, 0].numpy()
-
-
-HIDDEN = [{"position": 4, "case": "mask"}]

@@ -1,4 +1,4 @@
-"""The modes of the Attention tab without a browser: their numbers are those of the core."""
+"""The Attention lab without a browser: its numbers are those of the core."""
 
 import asyncio
 
@@ -7,54 +7,147 @@ import pytest
 
 import viz
 from app.labs.attention import lab as attention
+from app.labs.attention.answers import say_shares
 from app.labs.attention.scene import Scene, filtered, parts, read_scene
-from core_models import ablation, attention_flow
+from core_models import InputError, ablation, attention_flow
 from core_models.prediction.passes import seen_with
-from tests.app.attention_lab import HIDDEN, SECOND, TEXT, ask, grid, maps, traced
+from tests.app.attention_lab import (
+    HIDDEN,
+    QUESTION,
+    SECOND,
+    TEXT,
+    ask,
+    cells,
+    maps,
+    numbers,
+    traced,
+)
 from tests.core.tiny_models import WORDS
 
 
-def test_combined_heads_are_those_chosen(lab):
-    answer = ask(lab, "combined", picks=[[0, 1], [2, 0]], how="max")
-    assert answer["grids"] == []  # drawn from the numbers, so not sent twice
-    expected = attention_flow.combine(maps(lab), [(0, 1), (2, 0)], "max")
-    np.testing.assert_allclose(grid(answer), expected, atol=1e-6)
-    head = viz.from_bytes(answer["numbers"]["data"], "<f4").reshape(expected.shape)
-    np.testing.assert_allclose(head, expected, atol=1e-6)
+@pytest.mark.parametrize(("layer", "head"), [(0, 0), (2, 1), (1, -1), (-1, -1)])
+def test_a_head_is_shown_with_its_numbers(lab, layer, head):
+    found = ask(lab, "heads", layer=layer, head=head)
+    place = (None if layer < 0 else layer, None if head < 0 else head)
+    expected = viz.head_weights(maps(lab), *place)
+    np.testing.assert_allclose(numbers(found), expected, rtol=1e-6)
+    np.testing.assert_allclose(cells(found["first"]), expected, rtol=1e-5)
+    rows = found["first"].layout.meta["rows"]
+    np.testing.assert_allclose([row[1:] for row in rows], expected, rtol=1e-4)
+    assert found["chosen"] == {"cells": [f"{layer}.{head}"], "kind": "one"}
+
+
+@pytest.mark.parametrize(("layer", "head"), [(-2, -2), (9, 0), (0, 9)])
+def test_a_head_that_is_not_there_is_the_clearest(lab, layer, head):
+    found = ask(lab, "heads", layer=layer, head=head)
+    special = [True, *[False] * len(TEXT.split()), True]
+    at = viz.clearest_head(maps(lab), special)
+    assert (found["layer"]["value"], found["head"]["value"]) == at
+
+
+def test_the_grid_is_sent_once_for_a_sentence_and_its_look(lab):
+    first = ask(lab, "heads")
+    shape = maps(lab).shape
+    assert (first["grid"]["layers"], first["grid"]["heads"]) == shape[:2]
+    assert [name for name, _ in first["layer"]["choices"]] == ["1", "2", "3", "⌀"]
+    again = {"drawn": first["drawn"]}
+    assert "grid" not in ask(lab, "norms", layer=1, head=1, **again)
+    for other in ({"hide": True}, {"own": True}, {"marks": HIDDEN}, {"second": SECOND}):
+        assert "grid" in ask(lab, "heads", **again, **other)
+
+
+def test_what_is_right_already_is_not_sent_back(lab):
+    names = ["layer", "token", "clock", "said"]
+    scene = {"text": TEXT, "model": "t-bert", "marks": []}
+    question = {**QUESTION, "scene": scene, "layer": 1, "head": 0}
+    layer, token, clock, said = asyncio.run(attention.show(lab, names, question))
+    assert "value" not in layer
+    assert token == {"__type__": "update"}
+    assert clock.active is False
+    assert said.startswith("Layer 2 · Head 1: ")
+    nobody = asyncio.run(attention.show(lab, names, {**question, "scene": None}))
+    assert nobody == [{"__type__": "update"}] * 4
+
+
+def test_special_tokens_are_left_out_and_nothing_is_normalised_anew(lab):
+    found = ask(lab, "heads", layer=1, head=0, hide=True)
+    np.testing.assert_allclose(numbers(found), maps(lab)[1, 0][1:-1, 1:-1], rtol=1e-6)
+    assert [token["label"] for token in found["lines"]["tokens"]] == TEXT.split()
+    assert found["grid"]["side"] == len(TEXT.split())
+
+
+def test_a_hidden_word_shows_what_the_model_saw(lab):
+    token = ask(lab, "heads", marks=HIDDEN)["lines"]["tokens"][4]
+    assert (token["label"], token["masked"], token["original"]) == ("[MASK]", True, "small")
 
 
 @pytest.mark.parametrize(
     "values",
     [
-        {"picks": []},
-        {"picks": [[9, 0]]},
-        {"picks": "all"},
-        {"picks": [[0]]},
-        {"picks": [[0, 1.5]]},
-        {"picks": [[0, 0]], "how": "sum"},
-        {"picks": [[0, 0]], "part": "up"},
-        {"picks": [[0, 0]], "second": 3},
-        {"picks": [[0, 0]], "second": "x" * 2000},
+        {"mode": "all"},
+        {"second": 3},
+        {"second": "x" * 2000},
+        {"text": "  "},
+        {"text": None},
+        {"model": "nothing"},
     ],
 )
-def test_questions_that_make_no_sense(lab, values):
-    assert ask(lab, "combined", **values)["error"]
+def test_questions_that_cannot_be_read(lab, values):
+    with pytest.raises(InputError):
+        ask(lab, **{"mode": "heads", **values})
+
+
+@pytest.mark.parametrize(
+    ("mode", "values"),
+    [
+        ("heads", {"layer": True}),
+        ("heads", {"layer": "1"}),
+        ("heads", {"layer": 0.5}),
+        ("combined", {"picks": 3}),
+        ("combined", {"how": "sum"}),
+        ("combined", {"part": "up", "second": SECOND}),
+        ("rollout", {"upto": "x"}),
+        ("compare", {"what": "all"}),
+        ("compare", {"other": "nothing"}),
+    ],
+)
+def test_what_a_mode_cannot_read_is_said_beside_the_grid(lab, mode, values):
+    found = ask(lab, mode, **values)
+    assert found["said"]
+    assert "first" not in found
+    assert "grid" in found
+
+
+# --- several heads, pairs -------------------------------------------------------------------------
+
+
+def test_combined_heads_are_those_chosen(lab):
+    found = ask(lab, "combined", picks="2.0 0.1 9.9 x", how="max")
+    expected = attention_flow.combine(maps(lab), [(0, 1), (2, 0)], "max")
+    np.testing.assert_allclose(numbers(found), expected, atol=1e-6)
+    assert found["chosen"]["own"] == ["0.1", "2.0"]
+    last = attention_flow.combine(maps(lab), [(2, 0), (2, 1)], "mean")
+    np.testing.assert_allclose(numbers(ask(lab, "combined")), last, atol=1e-6)
+    assert ask(lab, "combined", picks="none")["said"] == "Pick a head to begin."
+    assert len(ask(lab, "combined", picks="all")["chosen"]["cells"]) == 6
 
 
 @pytest.mark.parametrize("model", ["t-bert", "t-xlnet"])
 @pytest.mark.parametrize("part", ["ab", "ba", "within"])
 def test_a_pair_is_read_as_a_pair_and_filtered(lab, part, model):
-    answer = ask(lab, "combined", model, picks=[[1, 1]], second=SECOND, part=part)
+    found = ask(lab, "combined", model, picks="1.1", second=SECOND, part=part)
     weights = maps(lab, model=model, second=SECOND)[1, 1]
-    sides = np.array([token["part"] for token in answer["tokens"]], dtype=object)
+    _, encoding, _ = traced(lab, model, second=SECOND)
+    sides = np.array(parts(encoding.special, paired=True), dtype=object)
     allowed = {
         "ab": np.outer(sides == 0, sides == 1),
         "ba": np.outer(sides == 1, sides == 0),
         "within": np.outer(sides == 0, sides == 0) | np.outer(sides == 1, sides == 1),
     }[part]
-    np.testing.assert_allclose(grid(answer), np.where(allowed, weights, 0), atol=1e-6)
-    assert [t["label"] for t in answer["tokens"] if t["part"] == 1] == SECOND.split()
-    assert [t["label"] for t in answer["tokens"] if t["part"] == 0] == TEXT.split()
+    np.testing.assert_allclose(numbers(found), np.where(allowed, weights, 0), atol=1e-6)
+    # Without a second sentence there are no sides, whatever a link says.
+    alone = ask(lab, "combined", model, picks="1.1", part=part)
+    np.testing.assert_allclose(numbers(alone), maps(lab, model=model)[1, 1], atol=1e-6)
 
 
 def test_the_sides_of_a_pair_do_not_need_segments():
@@ -65,67 +158,94 @@ def test_the_sides_of_a_pair_do_not_need_segments():
     np.testing.assert_array_equal(filtered(np.ones((2, 2)), tokens, "ba"), [[0, 0], [1, 0]])
 
 
-def test_the_main_answer_of_a_pair_tells_its_segments(lab):
-    data = {"rev": 1, "text": TEXT, "model": "t-bert", "second": SECOND, "whole": True}
-    answer = asyncio.run(attention.show(lab, data))
-    (encoding,) = lab.session.model("t-bert").encode([(TEXT, SECOND)])
-    assert answer["segments"] == {"ids": encoding.segment_ids, "use": "table"}
-    assert set(encoding.segment_ids) == {0, 1}
-    assert answer["second"] == SECOND
-    assert isinstance(read_scene(data), Scene)
-    alone = asyncio.run(attention.show(lab, {**data, "second": " "}))
-    assert "segments" not in alone
-    data["model"] = "t-xlnet"
-    assert asyncio.run(attention.show(lab, data))["segments"]["use"] == "scores"
+def test_the_segments_of_a_pair_are_told(lab):
+    told = ask(lab, "heads", second=SECOND)["segments"]
+    assert told.endswith(f"0 \N{EN DASH} [CLS] {TEXT} [SEP]; 1 \N{EN DASH} {SECOND} [SEP]")
+    assert "adds an embedding" in told
+    assert "in every layer" in ask(lab, "heads", "t-xlnet", second=SECOND)["segments"]
+    assert "segments" not in ask(lab, "heads", second=" ")
+    assert isinstance(read_scene({"text": TEXT, "model": "m", "second": SECOND}), Scene)
+
+
+# --- rollout, norms -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("model", ["t-bert", "t-albert", "t-xlnet"])
 def test_rollout_and_flow(lab, model):
-    answer = ask(lab, "rollout", model)
+    found = ask(lab, "rollout", model)
     loaded, encoding, trace = traced(lab, model)
-    found = trace.stack("probabilities")[:, 0].numpy()
+    weights = trace.stack("probabilities")[:, 0].numpy()
     position = encoding.ids.index(loaded.tokenizer.cls_id)
-    assert answer["position"] == position
-    ways = grid(answer)
-    np.testing.assert_allclose(ways[0], found[-1].mean(0)[position], atol=1e-6)
-    np.testing.assert_allclose(ways[1], attention_flow.rollout(found)[-1, position], atol=1e-6)
-    np.testing.assert_allclose(ways[2], attention_flow.flow(found, position), atol=1e-6)
-    np.testing.assert_allclose(
-        grid(answer, 1), attention_flow.rollout(found)[:, position], atol=1e-6
+    attention_bars, rollout_bars, flow_marks = (
+        np.array(each.y) / 100 for each in found["first"].data
     )
-    two = ask(lab, "rollout", model, position=2, layers=2)
-    np.testing.assert_allclose(grid(two)[1], attention_flow.rollout(found[:2])[-1, 2], atol=1e-6)
+    np.testing.assert_allclose(attention_bars, weights[-1].mean(0)[position], atol=1e-6)
+    rolled = attention_flow.rollout(weights)[:, position]
+    np.testing.assert_allclose(rollout_bars, rolled[-1], atol=1e-6)
+    np.testing.assert_allclose(flow_marks, attention_flow.flow(weights, position), atol=1e-6)
+    np.testing.assert_allclose(cells(found["second_map"]), rolled, atol=1e-6)
+    two = ask(lab, "rollout", model, token=2, upto=2)
+    expected = attention_flow.rollout(weights[:2])[-1, 2]
+    np.testing.assert_allclose(np.array(two["first"].data[1].y) / 100, expected, atol=1e-6)
+    assert (two["token"]["value"], two["upto"]["value"]) == (2, 2)
+
+
+def test_the_flow_has_an_axis_of_its_own_and_it_is_said(lab):
+    found = ask(lab, "rollout")
+    low, high = found["first"].layout.yaxis3.range
+    shares = np.array(found["first"].data[2].y)
+    assert 0 < low < shares.min() < shares.max() < high
+    # What differs fills most of the room.
+    assert shares.max() - shares.min() > 0.7 * (high - low) or high - low < 2
+    assert viz.percent(shares.min() / 100) in found["note"]
 
 
 def test_a_longer_text_has_rollout_and_no_flow(lab):
-    answer = ask(lab, "rollout", text=f"{WORDS} and {TEXT}")
-    assert len(answer["tokens"]) > 16
-    assert (answer["flow"], answer["most"]) == (False, 16)
-    assert len(grid(answer)) == 2
-    for values in ({"position": 99}, {"position": -1}, {"layers": 0}, {"layers": 4}):
-        assert ask(lab, "rollout", **values)["error"]
+    found = ask(lab, "rollout", text=f"{WORDS} and {TEXT}")
+    assert len(found["first"].data) == 2
+    assert "up to 16 tokens; this text has" in found["note"]
+    for values in ({"token": 99}, {"upto": 0}, {"upto": 4}):
+        assert ask(lab, "rollout", **values)["said"] == ask(lab, "rollout")["said"]
 
 
-@pytest.mark.parametrize("head", [1, None])
+@pytest.mark.parametrize("head", [1, -1])
 @pytest.mark.parametrize("model", ["t-bert", "t-albert"])
 def test_norms(lab, head, model):
-    answer = ask(lab, "norms", model, layer=2, head=head)
+    found = ask(lab, "norms", model, layer=2, head=head)
     loaded, _, trace = traced(lab, model, ("probabilities", "v"))
     block = loaded.encoder.blocks[loaded.config.schedule[2]]
     moved = attention_flow.moved_values(
         trace["v", 2][0].numpy(), block.attention.output.weight.detach().numpy()
     )
     weights = trace["probabilities", 2][0].numpy()
-    if head is None:
+    if head < 0:
         expected = attention_flow.layer_norms(weights, moved)
     else:
         expected = attention_flow.head_norms(weights, moved)[head]
-    np.testing.assert_allclose(grid(answer, 1), expected, rtol=1e-3, atol=1e-5)
-    special = [token["special"] for token in answer["tokens"]]
-    share = expected[:, special].sum() / expected.sum()
-    assert answer["shares"]["norms"] == pytest.approx(share, rel=1e-3)
-    assert ask(lab, "norms", layer=3)["error"]
-    assert ask(lab, "norms", layer=0, head=2)["error"]
+    np.testing.assert_allclose(cells(found["second_map"]), expected, rtol=1e-3, atol=1e-5)
+
+
+def test_what_special_tokens_give_is_said_as_it_is():
+    special, half = [True, False], np.array([[0.5, 0.5], [0.5, 0.5]])
+    less = {"weights": half, "norms": np.array([[1.0, 9.0], [1.0, 9.0]])}
+    more = {"weights": half, "norms": np.array([[9.0, 1.0], [9.0, 1.0]])}
+    no_break = "\N{NO-BREAK SPACE}"
+    said = say_shares(less, special).replace(no_break, " ")
+    assert said.startswith("[CLS] and [SEP] get 50 % of the attention, but give only 10 %")
+    said = say_shares(more, special).replace(no_break, " ")
+    assert said.startswith("[CLS] and [SEP] get 50 % of the attention and give 90 % of all norms")
+
+
+# --- heads switched off, q·k, two models ----------------------------------------------------------
+
+
+def swept(lab, model="t-bert", **values):
+    """Ask until a sweep is complete; the answers."""
+    answers = [ask(lab, "off", model, sweep=True, **values)]
+    while answers[-1].get("more"):
+        off = answers[-1].get("off", {}).get("value", values.get("off", ""))
+        answers.append(ask(lab, "off", model, sweep=True, **{**values, "off": off}))
+    return answers
 
 
 @pytest.mark.parametrize("model", ["t-bert", "t-albert", "t-deberta", "t-xlnet"])
@@ -134,81 +254,99 @@ def test_heads_off_and_the_prediction(lab, model):
     position = encoding.pieces.index(next(p for p in encoding.pieces if p.endswith("small")))
     hidden = seen_with(encoding, {position: loaded.tokenizer.mask_id})
     marks = [{"position": position, "case": "mask"}]
-    answer = ask(lab, "off", model, off=[[1, 0]], marks=marks)
+    found = ask(lab, "off", model, off="1.0", marks=marks)
     piece = encoding.ids[position]
-    assert (answer["gap"], answer["target"]["id"]) == (position, piece)
     rows = ablation.spread(loaded.config, [(1, 0)])
-    both = ablation.without_heads(loaded, hidden, position, [(), rows])
-    assert answer["target"]["before"] == pytest.approx(float(both[0, piece]), abs=1e-5)
-    assert answer["target"]["after"] == pytest.approx(float(both[1, piece]), abs=1e-5)
-    assert len(answer["hit"]) == (3 if model == "t-albert" else 1)
-    for row in answer["rows"]:
-        assert row["after"] == pytest.approx(float(both[1, row["id"]].exp()), abs=1e-6)
-    sweep = ablation.damage(loaded, hidden, position, piece)
-    for layer in range(3):
-        row = ask(lab, "damage", model, layer=layer, marks=marks)["row"]
-        np.testing.assert_allclose(row, sweep[layer], atol=1e-5)
+    both = ablation.without_heads(loaded, hidden, position, [(), rows]).exp()
+    word = loaded.tokenizer.display(piece)
+    shown = {row[0]: row[1:] for row in found["first"].layout.meta["rows"]}
+    assert shown[word] == pytest.approx([float(row[piece]) for row in both], abs=1e-5)
+    assert len(found["chosen"]["cells"]) == (3 if model == "t-albert" else 1)
+    assert found["shared"]["visible"] is (model == "t-albert")
+    damage = cells(swept(lab, model, marks=marks)[-1]["second_map"])
+    sweep = ablation.damage(loaded, hidden, position, piece).numpy()
+    np.testing.assert_allclose(damage, -sweep, atol=1e-5)
     if model == "t-albert":
-        alone = ask(lab, "off", model, off=[[1, 0]], marks=marks, shared=False)
-        assert alone["hit"] == [[1, 0]]
-        assert alone["target"]["after"] != pytest.approx(answer["target"]["after"], abs=1e-6)
+        assert "3 heads of the stack are off at once" in found["switched"]
+        alone = ask(lab, "off", model, off="1.0", marks=marks, shared=False)
+        assert alone["chosen"]["cells"] == ["1.0"]
 
 
-def test_without_a_gap_or_a_predicting_head_it_says_so(lab):
-    assert ask(lab, "off")["gap"] is None
-    assert "hidden" in ask(lab, "damage", layer=0)["error"]
-    assert "judges tokens" in ask(lab, "off", "t-judge", marks=HIDDEN)["error"]
-    assert ask(lab, "off", off=[[7, 0]], marks=HIDDEN)["error"]
-    gap = ask(lab, "off", text="red fox sees [MASK] dog")
-    assert gap["target"]["own"] is False
-    assert gap["target"]["ranks"][0] == 1
-
-
-@pytest.mark.parametrize("model", ["t-bert", "t-deberta", "t-xlnet"])
-def test_products_add_up_to_the_score(lab, model):
-    answer = ask(lab, "products", model, layer=1, head=1, query=3)
-    _, _, trace = traced(lab, model, ("q", "k", "scores", "probabilities"))
-    products = trace["q", 1][0, 1, 3] * trace["k", 1][0, 1]
-    np.testing.assert_allclose(grid(answer), products.numpy()[answer["keys"]], atol=1e-5)
-    for key, row in zip(answer["keys"], answer["rows"], strict=True):
-        assert row["scaled"] == pytest.approx(answer["scale"] * row["sum"], abs=1e-5)
-        terms = [row[name] for name in answer["names"] if name not in ("sum", "score", "share")]
-        assert sum(terms) == pytest.approx(row["score"], abs=1e-4)
-        assert row["score"] == pytest.approx(float(trace["scores", 1][0, 1, 3, key]), abs=1e-5)
-        assert row["share"] == pytest.approx(
-            float(trace["probabilities", 1][0, 1, 3, key]), abs=1e-6
-        )
-    names = {"t-bert": [], "t-deberta": ["c2p", "p2c"], "t-xlnet": ["bias", "position", "segment"]}
-    assert sorted(answer["names"][2:-2]) == names[model]
-    assert ask(lab, "products", model, layer=0, head=0, query=99)["error"]
-    assert ask(lab, "products", model, layer=0)["error"]
-
-
-def test_two_models_with_the_hidden_word_carried_over(lab):
-    answer = ask(lab, "compare", other="t-xlnet", what="rollout", marks=HIDDEN)
-    first, second = answer["sides"]
-    assert (first["model"], second["model"]) == ("t-bert", "t-xlnet")
-    assert [t["label"] for t in first["tokens"] if t["masked"]] == ["[MASK]"]
-    places = [t["position"] for t in second["tokens"] if t["masked"]]
-    assert len(places) == 1
-    found = maps(lab, model="t-xlnet", masks=places)
-    np.testing.assert_allclose(grid(answer, 1), attention_flow.rollout(found)[-1], atol=1e-6)
-    heads = ask(lab, "compare", other="t-albert", what="head", places=[[2, 1], [0, 0]])
-    np.testing.assert_allclose(grid(heads), maps(lab)[2, 1], atol=1e-6)
-    np.testing.assert_allclose(grid(heads, 1), maps(lab, model="t-albert")[0, 0], atol=1e-6)
-    for values in ({"other": "nothing"}, {"what": "all"}, {"places": [1]}, {"places": [[0], 1]}):
-        assert ask(lab, "compare", **values)["error"]
+def test_a_sweep_shows_one_layer_more_each_time_and_knows_the_worst(lab):
+    text = "red dog sees small bird"
+    answers = swept(lab, text=text, marks=HIDDEN)
+    filled = [int((~np.isnan(cells(each["second_map"]))).any(1).sum()) for each in answers]
+    assert filled == [1, 2, 3]
+    assert answers[0]["swept"] == "layer 1 of 3"
+    assert len(swept(lab, text=text, marks=HIDDEN)) == 1  # all of it is kept
+    damage = cells(answers[-1]["second_map"])
+    layer, head = np.unravel_index(damage.argmax(), damage.shape)
+    worst = ask(lab, "off", text=text, marks=HIDDEN, off="worst")
+    assert worst["off"]["value"] == f"{layer}.{head}"
 
 
 def test_equal_questions_run_the_model_once(lab, monkeypatch):
     runs = []
     inside = ablation.without_heads
     monkeypatch.setattr(ablation, "without_heads", lambda *a: runs.append(1) or inside(*a))
-    for _ in range(3):
-        ask(lab, "damage", "t-albert", layer=0, marks=HIDDEN, text="red dog sees small fox")
+    text = "red dog sees small fox"
+    swept(lab, "t-albert", text=text, marks=HIDDEN)
     once = len(runs)
     assert once
-    ask(lab, "damage", "t-albert", layer=2, marks=HIDDEN, text="red dog sees small fox")
-    assert len(runs) == once  # the same weights, so the same answer
-    ask(lab, "damage", "t-bert", layer=2, marks=HIDDEN, text="red dog sees small fox")
-    assert len(runs) > once
+    # The layers share their weights, so one layer is the answer of all.
+    assert len(swept(lab, "t-albert", text=text, marks=HIDDEN)) == 1
+    assert len(runs) == once
+
+
+def test_without_a_gap_or_a_predicting_head_it_says_so(lab):
+    assert ask(lab, "off")["said"].startswith("No word is hidden")
+    assert "judges tokens" in ask(lab, "off", "t-judge", marks=HIDDEN)["said"]
+    gap = ask(lab, "off", text="red fox sees [MASK] dog")
+    assert "(the model\N{RIGHT SINGLE QUOTATION MARK}s first choice)" in gap["said"]
+    assert "rank 1" in gap["said"]
+
+
+@pytest.mark.parametrize("model", ["t-bert", "t-deberta", "t-xlnet"])
+def test_products_add_up_to_the_score(lab, model):
+    found = ask(lab, "products", model, layer=1, head=1, query=3)
+    loaded, _, trace = traced(lab, model, ("q", "k", "scores", "probabilities"))
+    products = (trace["q", 1][0, 1, 3] * trace["k", 1][0, 1]).numpy()
+    strips, bars = found["first"].data
+    np.testing.assert_allclose(np.array(strips.z), products, atol=1e-5)
+    shares = trace["probabilities", 1][0, 1, 3].numpy()
+    np.testing.assert_allclose(np.array(bars.x) / 100, shares, atol=1e-6)
+    scale = float(loaded.encoder.blocks[1].attention.terms.scale)
+    _, *names = found["steps"]["columns"]
+    for key, (_, *row) in enumerate(found["steps"]["rows"]):
+        values = dict(zip(names, (value for value, _ in row), strict=True))
+        assert values.pop("share") == pytest.approx(float(shares[key]), abs=1e-6)
+        score = values.pop("score")
+        assert score == pytest.approx(float(trace["scores", 1][0, 1, 3, key]), abs=1e-5)
+        assert values["scaled"] == pytest.approx(scale * values.pop("sum"), abs=1e-5)
+        assert sum(values.values()) == pytest.approx(score, abs=1e-4)
+    terms = {"t-bert": [], "t-deberta": ["c2p", "p2c"], "t-xlnet": ["bias", "position", "segment"]}
+    assert sorted(names[2:-2]) == terms[model]
+
+
+def test_the_query_begins_with_the_gap_or_the_clearest_link(lab):
+    marked = ask(lab, "products", layer=0, head=0, marks=HIDDEN)
+    assert marked["said"].startswith("Layer 1 · Head 1: “[MASK]” looks most at")
+    clearest = ask(lab, "products", query=-3)
+    layer, head = clearest["at"]
+    link = viz.strongest(maps(lab)[layer, head], 1, keep=[1, 2, 3, 4, 5])[0]
+    assert clearest["query"]["value"] in (link.source, -1)
+
+
+def test_two_models_with_the_hidden_word_carried_over(lab):
+    found = ask(lab, "compare", other="t-xlnet", what="rollout", marks=HIDDEN)
+    words = [row[0] for row in found["second_map"].layout.meta["rows"]]
+    masks = [position for position, word in enumerate(words) if word == "[MASK]"]
+    assert len(masks) == 1
+    expected = attention_flow.rollout(maps(lab, model="t-xlnet", masks=masks))[-1]
+    np.testing.assert_allclose(cells(found["second_map"]), expected, atol=1e-6)
+    heads = ask(lab, "compare", other="t-albert", what="head", layer=2, head=1, place="0.0")
+    np.testing.assert_allclose(cells(heads["first"]), maps(lab)[2, 1], atol=1e-6)
+    np.testing.assert_allclose(
+        cells(heads["second_map"]), maps(lab, model="t-albert")[0, 0], atol=1e-6
+    )
+    assert heads["place"]["visible"] is True

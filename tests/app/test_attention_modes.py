@@ -1,21 +1,39 @@
-"""The modes of the Attention tab in Chromium: what they show, keep, save and survive."""
+"""The modes of the Attention lab in Chromium: what they show, keep, and survive."""
 
 import os
+import re
+from urllib.parse import quote
 
 import numpy as np
 import pytest
 import torch
+from playwright.sync_api import expect
 
 import core_models as cm
+from app.serving import locales
 from core_models import ablation, attention_flow
 from core_models.prediction.passes import seen_with
+from tests.app.attention_page import LINK, TEXT, AttentionLab
 from tests.core.tiny_models import new, tiny
 
-TEXT = "The capital of France is Paris."
-ROOT = ".view-attention"
 ALBERT = "t-albert-stack"
-LINK = "#text=The+capital+of+France+is+Paris.&model=bert-mini&marks=6&tab=attention"
-MODES = ("combined", "rollout", "norms", "off", "products", "compare")
+MODES = ("Combined", "Rollout & flow", "Norms", "Switch off", "q·k", "Compare")
+STRANGE = {
+    "m": "norms",
+    "l": 77,
+    "h": 5,
+    "p": "9.9 x",
+    "z": [1],
+    "t": 1e9,
+    "u": "no",
+    "s": 7,
+    "f": "<b>",
+    "w": {},
+    "q": -3,
+}
+WHOLE = (
+    "() => document.querySelector('#attention-more .js-plotly-plot')?.layout.meta.rows.at(-1)[1]"
+)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -34,62 +52,17 @@ def installed(tmp_path_factory, session):
         os.environ["CLOZE_MODELS"] = before
 
 
-class Tab:
-    """The Attention tab of a page."""
-
-    def __init__(self, cloze):
-        self.cloze = cloze
-        self.page = cloze.page
-        self.page.wait_for_selector(f"{ROOT}[data-rev]")
-
-    def panel(self, mode):
-        return f'.attn-panel[data-mode="{mode}"]'
-
-    def open(self, mode):
-        self.page.click(f'[data-role="modes"] [data-choice="{mode}"]')
-        if mode != "heads":
-            self.page.wait_for_selector(f"{self.panel(mode)}[data-rev]")
-
-    def drawn(self, mode, action):
-        """Do something that asks and wait for its answer."""
-        name = self.panel(mode)
-        before = self.page.get_attribute(name, "data-rev")
-        action()
-        self.page.wait_for_function(
-            "([name, before]) => document.querySelector(name)?.dataset.rev !== before",
-            arg=[name, before],
-        )
-
-    def cell(self, layer, head):
-        self.page.click(f'.attn-cells [data-layer="{layer}"][data-head="{head}"]')
-
-    def table(self, n=0, mode=None):
-        """The numbers of a table twin; shares come back as percent."""
-        box = self.page.locator(f"{self.panel(mode)} details").first
-        if box.get_attribute("open") is None:
-            box.locator("summary").click()
-            box.locator("tbody tr").first.wait_for()
-        return (
-            box.locator("table")
-            .nth(n)
-            .evaluate(
-                """table => [...table.querySelectorAll('tbody tr')].map(row =>
-                [...row.querySelectorAll('td')].map(cell =>
-                    parseFloat(cell.textContent.replace('\u2212', '-'))))"""
-            )
-        )
-
-    def text(self, selector):
-        text = self.page.inner_text(selector).replace("\N{NO-BREAK SPACE}", " ")
-        return text.replace("\N{MINUS SIGN}", "-")
-
-    def kept(self):
-        return self.page.evaluate("Cloze.kept('attention')")
+def link(**kept):
+    state = quote(str(kept).replace("'", '"').replace("True", "true"))
+    return f"{LINK}&lab-attention={state}"
 
 
 @pytest.fixture
-def tab(visit):
-    return Tab(visit(link=LINK))
+def lab(visit):
+    lab = AttentionLab(visit(link=LINK))
+    lab.says(re.compile("^Layer . · Head .: "))
+    yield lab
+    assert lab.cloze.problems == []
 
 
 @pytest.fixture
@@ -105,75 +78,69 @@ def maps(model):
     return compute
 
 
-def test_heads_are_picked_and_combined_and_a_link_restores_them(tab, maps, visit):
-    tab.open("combined")
-    tab.page.get_by_role("button", name="No heads").click()
-    tab.drawn("combined", lambda: tab.cell(1, 2))
-    tab.drawn("combined", lambda: tab.cell(3, 0))
-    tab.drawn("combined", lambda: tab.page.get_by_role("radio", name="maximum").click())
+def test_heads_are_picked_and_combined_and_a_link_restores_them(lab, maps, visit):
+    lab.open("Combined")
+    lab.says("Mean of 4 heads: ")
+    lab.press("No heads")
+    lab.says("Pick a head to begin.")
+    lab.cell(1, 2).click()
+    lab.cell(3, 0).click()
+    lab.panel.get_by_role("radio", name="maximum").check()
     chosen = [(1, 2), (3, 0)]
     expected = attention_flow.combine(maps()[1], chosen, "max")
-    np.testing.assert_allclose(np.array(tab.table(0, "combined")) / 100, expected, atol=6e-5)
-    assert tab.page.locator('.attn-cells [aria-selected="true"]').count() == 2
-    again = Tab(visit(link="#" + tab.page.url.split("#", 1)[1]))
-    again.page.wait_for_selector(f"{again.panel('combined')}[data-rev]")
-    np.testing.assert_allclose(np.array(again.table(0, "combined")) / 100, expected, atol=6e-5)
-    tab.drawn("combined", lambda: tab.cell(3, 0))
-    mean = attention_flow.combine(maps()[1], chosen[:1], "max")
-    np.testing.assert_allclose(np.array(tab.table(0, "combined")) / 100, mean, atol=6e-5)
+    lab.shows(expected)
+    expect(lab.marked()).to_have_count(2)
+    assert (lab.kept()["p"], lab.kept()["w"]) == ("1.2 3.0", "max")
+    again = AttentionLab(visit(link="#" + lab.page.url.split("#", 1)[1]))
+    again.shows(expected)
+    again.cell(3, 0).click()
+    again.shows(attention_flow.combine(maps()[1], chosen[:1], "max"))
 
 
-def test_a_second_sentence_is_read_with_its_segments(tab, model):
-    page = tab.page
-    page.click('[data-action="add-second"]')
-    page.fill("#attn-second", "Bees make honey .")
-    page.wait_for_selector(".attn-segment")
+def test_a_second_sentence_is_read_with_its_segments(lab, model):
+    lab.unfold("A second sentence, and colours")
+    second = lab.panel.get_by_role("textbox", name="Second sentence")
+    second.fill("Bees make honey .")
+    lab.says(re.compile(r"every token: 0 – \[CLS\] The .* \[SEP\]; 1 – Bees make honey \. \[SEP\]"))
+    lab.select(0, 0)  # one that looks across
+    lab.panel.get_by_role("radio", name="first → second").check()
     (encoding,) = model.encode([(TEXT, "Bees make honey .")])
-    shown = page.locator(".attn-segment small").all_inner_texts()
-    assert [int(number) for number in shown] == encoding.segment_ids
-    tab.cell(0, 0)  # one that looks across
-    page.click('[data-role="filter"] [data-choice="ab"]')
-    page.wait_for_function(
-        """() => document.querySelectorAll('.attn-links path').length > 0 && document
-            .querySelector('[data-role="filter"] [aria-checked="true"]').dataset.choice === 'ab'"""
-    )
-    box = page.locator(f'{ROOT} [data-role="table-box"]')
-    box.locator("summary").click()
-    page.wait_for_function(
-        """() => [...document.querySelectorAll('[data-role="table"] tbody tr')].length > 9
-            && document.querySelector('[data-role="table"] tbody td').textContent === '0.00'"""
-    )
-    values = np.array(
-        page.evaluate(
-            """() => [...document.querySelectorAll('[data-role="table"] tbody tr')].map(row =>
-                [...row.querySelectorAll('td')].map(cell => Number(cell.textContent)))"""
-        )
-    )
-    assert values[1:8, 9:13].sum() > 0
-    values[1:8, 9:13] = 0
-    assert not values.any()
-    page.click('[data-action="remove-second"]')
-    page.wait_for_selector(".attn-segment", state="hidden")
-    assert "s" not in tab.kept()
+    encoding = seen_with(encoding, {6: model.tokenizer.mask_id})
+    trace = cm.Trace(["probabilities"])
+    with torch.no_grad():
+        model.encoder(model.collate([encoding]), trace)
+    expected = np.zeros((14, 14))
+    expected[1:8, 9:13] = trace["probabilities", 0][0, 0].numpy()[1:8, 9:13]
+    assert expected.sum() > 0
+    lab.shows(expected)
+    second.fill("")
+    expect(lab.panel.get_by_text("every token: 0")).to_have_count(0)
+    lab.page.wait_for_function("() => !('s' in Cloze.kept('attention'))")
 
 
-def test_rollout_flow_and_the_chosen_token(tab, maps):
-    tab.open("rollout")
+def test_rollout_flow_and_the_chosen_token(lab, maps):
+    lab.open("Rollout & flow")
     found = maps()[1]
-    shown = np.array(tab.table(0, "rollout")) / 100
-    np.testing.assert_allclose(shown[1], attention_flow.rollout(found)[-1, 0], atol=6e-3)
-    np.testing.assert_allclose(shown[2], attention_flow.flow(found, 0), atol=6e-3)
-    tab.drawn("rollout", lambda: tab.page.get_by_label("Token", exact=True).select_option("6"))
-    shown = np.array(tab.table(0, "rollout")) / 100
-    np.testing.assert_allclose(shown[1], attention_flow.rollout(found)[-1, 6], atol=6e-3)
-    assert tab.kept()["t"] == 6
-    tab.drawn("rollout", lambda: tab.cloze.write("Bees make honey " * 8))
-    assert "up to 16 tokens; this text has" in tab.text(tab.panel("rollout"))
+
+    def ways(position):
+        last = found[-1].mean(0)[position], attention_flow.rollout(found)[-1, position]
+        return np.stack([*last, attention_flow.flow(found, position)]).T
+
+    lab.shows(ways(0), tolerance=6e-4)
+    lab.says("their axis begins near the smallest")
+    lab.choose("Token", "6 Paris")
+    lab.shows(ways(6), tolerance=6e-4)
+    lab.shows(attention_flow.rollout(found)[:, 6], "attention-more")
+    assert lab.kept()["t"] == 6
+    lab.press("Only the first layer")
+    lab.shows(attention_flow.rollout(found[:1])[:, 6], "attention-more")
+    lab.cloze.write("Bees make honey " * 8)
+    lab.says("up to 16 tokens; this text has")
 
 
-def test_norms_follow_the_head_that_is_clicked(tab, model, maps):
-    tab.open("norms")
-    tab.drawn("norms", lambda: tab.cell(2, 3))
+def test_norms_follow_the_head_and_an_example_gives_less_than_it_gets(lab, model, maps):
+    lab.open("Norms")
+    lab.cell(2, 3).click()
     encoding, weights = maps()
     trace = cm.Trace(["v"], steps=[2])
     with torch.no_grad():
@@ -181,147 +148,143 @@ def test_norms_follow_the_head_that_is_clicked(tab, model, maps):
     output = model.encoder.blocks[2].attention.output.weight.detach().numpy()
     moved = attention_flow.moved_values(trace["v", 2][0].numpy(), output)
     expected = attention_flow.head_norms(weights[2], moved)[3]
-    np.testing.assert_allclose(np.array(tab.table(1, "norms")), expected, atol=6e-4)
+    lab.shows(expected, "attention-more", tolerance=6e-4)
+    lab.press("A head that stares at [CLS] or [SEP]")
+    lab.says(re.compile(r"Layer 1 · Head 1: \[CLS\] and \[SEP\] get 40.%.*give only 27.% of all"))
 
 
-def test_heads_off_sweep_and_worst_head(tab, model, maps):
-    tab.open("off")
-    page = tab.page
+def test_heads_off_sweep_and_worst_head(lab, model, maps):
+    lab.open("Switch off")
     encoding = maps()[0]
     piece = model.encode([TEXT])[0].ids[6]
-    page.click('[data-action="sweep"]')
-    page.wait_for_selector('figure[data-done="true"]')
+    lab.panel.get_by_role("checkbox", name="Sweep: every head off in turn").check()
     change = ablation.damage(model, encoding, 6, piece).numpy()
     # Damage is above zero: what the word loses.
-    np.testing.assert_allclose(np.array(tab.table(1, "off")), -change, atol=6e-4)
+    lab.shows(-change, "attention-more", tolerance=6e-4)
     layer, head = np.unravel_index(change.argmin(), change.shape)
-    assert f"loses {-change.min():.2f} nats" in tab.text(tab.panel("off"))
-    assert "Above zero (teal): the prediction suffers" in tab.text(tab.panel("off"))
-    with page.expect_download() as download:
-        page.click(f'{tab.panel("off")} [data-save="csv"]')
-    saved = download.value.path().read_text(encoding="utf-8")
-    assert f"{-change[layer, head]:.4f}"[:6] in saved
-    assert f"Layer {layer + 1} · Head {head + 1} matters most" in tab.text(tab.panel("off"))
-    tab.drawn("off", lambda: page.get_by_role("button", name="the head that hurts most").click())
+    lab.says(f"Layer {layer + 1} · Head {head + 1} matters most: without it “paris” loses")
+    lab.says(f"loses {-change.min():.2f} nats")
+    lab.says("Above zero (orange): the prediction suffers")
+    lab.press("Switch off the head that hurts most")
     both = ablation.without_heads(model, encoding, 6, [(), [(int(layer), int(head))]])[:, piece]
-    assert f"{float(both[1] - both[0]):.2f} nats" in tab.text(tab.panel("off"))
-    assert page.locator(".attn-cells button.off").count() == 1
-    assert tab.kept()["z"] == f"{layer}.{head}"
-    tab.drawn("off", lambda: page.get_by_role("button", name="Switch all on").click())
-    assert page.locator(".attn-cells button.off").count() == 0
+    lab.says(f"{float(both[1] - both[0]):.2f} nats".replace("-", "\N{MINUS SIGN}"))
+    expect(lab.marked()).to_have_count(1)
+    lab.page.wait_for_function(
+        "worst => Cloze.kept('attention').z === worst", arg=f"{layer}.{head}"
+    )
+    lab.press("Switch all on")
+    expect(lab.marked()).to_have_count(0)
 
 
 def test_one_switch_of_shared_layers_hits_them_all(visit):
-    tab = Tab(visit(link=f"#text=red+fox+sees+small+dog&model={ALBERT}&marks=4&tab=attention"))
-    tab.open("off")
-    tab.drawn("off", lambda: tab.cell(1, 0))
-    assert tab.page.locator(".attn-cells button.off").count() == 3
-    assert "3 heads of the stack are off at once" in tab.text(tab.panel("off"))
-    tab.drawn("off", lambda: tab.page.get_by_role("switch", name="In every layer").click())
-    assert tab.page.locator(".attn-cells button.off").count() == 1
-
-
-def test_products_of_one_query(tab, model, maps):
-    tab.open("products")
-    tab.drawn("products", lambda: tab.cell(2, 3))
-    rows = tab.page.locator(".attn-keys tbody tr")
-    weights = maps()[1][2, 3, 6]
-    assert rows.count() == len(weights)
-    best = int(weights.argmax())
-    share = rows.nth(best).locator('[data-name="share"]').inner_text()
-    assert float(share.split()[0]) == pytest.approx(100 * float(weights[best]), abs=0.6)
-    sums = np.array(tab.table(0, "products"))
-    products = np.array(tab.table(1, "products"))
-    np.testing.assert_allclose(products.sum(1), sums[:, 0], atol=0.05)
-
-
-def test_products_fit_a_phone(visit):
-    tab = Tab(visit(width=390, height=844, link=LINK))
-    tab.open("products")
-    box = tab.page.locator(".attn-keys").locator("..")
-    assert box.evaluate("box => box.scrollWidth - box.clientWidth") == 0
-    row = tab.page.locator(".attn-keys tbody tr").first
-    score = row.locator('[data-name="score"]')
-    # Each number stands beside its name, and readers of screens still find a table.
-    assert score.evaluate("cell => getComputedStyle(cell, '::before').content") == '"score"'
-    assert tab.page.get_by_role("columnheader", name="score", exact=True).count() == 1
-    assert row.get_by_role("cell").count() == 5
-
-
-def test_two_models_side_by_side(tab):
-    tab.open("compare")
-    assert "the rows and columns are not the same" in tab.text(tab.panel("compare"))
-    tab.drawn("compare", lambda: tab.page.get_by_role("radio", name="one head of each").click())
-    tab.drawn(
-        "compare",
-        lambda: tab.page.get_by_label("Layer", exact=True).nth(1).select_option(index=2),
+    lab = AttentionLab(
+        visit(link=f"#text=red+fox+sees+small+dog&model={ALBERT}&marks=4&tab=attention")
     )
-    assert tab.kept()["a"].startswith("2.")
+    lab.open("Switch off")
+    lab.says("Switch a head off to see what changes.")
+    lab.cell(1, 0).click()
+    lab.says("3 heads of the stack are off at once")
+    expect(lab.marked()).to_have_count(3)
+    lab.panel.get_by_role("checkbox", name="In every layer that shares the weights").uncheck()
+    expect(lab.marked()).to_have_count(1)
 
 
-def test_every_mode_saves_its_files(tab, tmp_path):
-    for mode in MODES:
-        tab.open(mode)
-        for what, start in (("svg", b"<svg"), ("png", b"\x89PNG"), ("csv", b"")):
-            with tab.page.expect_download() as event:
-                tab.page.click(f'{tab.panel(mode)} [data-save="{what}"]')
-            path = tmp_path / event.value.suggested_filename
-            event.value.save_as(path)
-            assert path.name == f"attention-{mode}.{what}"
-            assert path.read_bytes().startswith(start)
-            assert path.stat().st_size > 100
+def test_products_of_one_query(lab, model, maps):
+    lab.open("q·k")
+    lab.cell(2, 3).click()
+    lab.says(re.compile("Layer 3 · Head 4: “.MASK.” looks most at"))
+    trace = cm.Trace(["q", "k"], steps=[2])
+    encoding, _ = maps()
+    with torch.no_grad():
+        model.encoder(model.collate([encoding]), trace)
+    products = (trace["q", 2][0, 3, 6] * trace["k", 2][0, 3]).numpy()
+    lab.shows(products, tolerance=6e-3)
+    steps = lab.page.locator("#attention-steps")
+    expect(steps.get_by_role("columnheader", name="softmax")).to_have_count(0)
+    expect(steps.get_by_role("columnheader", name="share")).to_have_count(1)
+    expect(steps.get_by_role("row")).to_have_count(len(encoding.ids) + 1)
+
+
+def test_two_models_side_by_side(lab):
+    lab.open("Compare")
+    lab.says("the rows and columns are not the same")
+    lab.panel.get_by_role("radio", name="one head of each").check()
+    lab.choose("Its layer · head", "3 · 1")
+    lab.says(f"{ALBERT}, Layer 3 · Head 1")
+    lab.page.wait_for_function("() => Cloze.kept('attention').a === '2.0'")
+
+
+def test_a_preset_sweeps_the_sentence_that_it_sets_up(visit):
+    lab = AttentionLab(visit(link="#text=Bees+make+honey+.&model=bert-mini&tab=attention"))
+    lab.open("Switch off")
+    lab.says("No word is hidden")
+    lab.press("Hide “Paris” and sweep")
+    lab.says(re.compile("matters most: without it “paris” loses"))
+    assert lab.cloze.marked() == [6]
+    assert lab.page.evaluate(WHOLE) is not None
+    # Also where the sentence before had a swept gap of its own.
+    lab.cloze.write("Bees make honey .")
+    lab.cloze.at(3).click()
+    lab.says(re.compile("matters most: without it “honey” loses|Without any one of them “honey”"))
+    lab.press("Hide “Paris” and sweep")
+    lab.says(re.compile("matters most: without it “paris” loses"))
 
 
 def test_examples_set_their_sentence_up(visit):
-    tab = Tab(visit(link="#text=Bees+make+honey+.&model=bert-mini&tab=attention"))
-    tab.open("off")
-    assert "No word is hidden" in tab.text(tab.panel("off"))
-    tab.page.get_by_role("button", name="Hide “Paris” and sweep").click()
-    tab.page.wait_for_selector('figure[data-done="true"]')
-    assert tab.cloze.marked() == [6]
-    for mode in ("combined", "rollout", "norms", "products", "compare"):
-        tab.open(mode)
-        for button in tab.page.locator(f"{tab.panel(mode)} .attn-try").all():
-            button.click()
-            tab.page.wait_for_selector(f'{ROOT} [data-role="lab"]:not([aria-busy])')
-            assert tab.page.locator(f"{tab.panel(mode)} .problem").is_hidden()
+    lab = AttentionLab(visit(link="#text=Bees+make+honey+.&model=bert-mini&tab=attention"))
+    for mode, name, said in (
+        ("Combined", "Two sentences: who looks across?", "Maximum of 16 heads: "),
+        ("Combined", "All heads", "Maximum of 16 heads: "),
+        ("Rollout & flow", "What fills the gap?", "“[MASK]”: the attention of layer 4"),
+        ("Norms", "A head that links words", "Layer 2 · Head 2: "),
+        ("Norms", "All heads of the last layer together", "Layer 4 · all heads together: "),
+        ("q·k", "The gap looks for its word", "“[MASK]” looks most at"),
+        ("q·k", "The head with the clearest link", re.compile("Layer 2 · Head 2: “(?!.MASK)")),
+        ("Compare", "Rollout of both", "reads"),
+    ):
+        lab.open(mode)
+        lab.press(name)
+        lab.says(said)
+    assert lab.cloze.marked() == [6]
+
+
+def test_links_of_before_open_as_they_were_kept(visit, maps):
+    lab = AttentionLab(visit(link=link(m="heads", l=2, h=-1, x=1, o=1)))
+    lab.says("Layer 3 · Mean: ")
+    lab.shows(maps()[1][2].mean(0)[1:-1, 1:-1])
+    lab.says("each map runs to its own strongest link")
+    lab = AttentionLab(visit(link=link(m="off", z="1.1 2.0", u=0)))
+    lab.says("Off: Layer 2 · Head 2, Layer 3 · Head 1.")
+    assert lab.kept()["u"] is False
 
 
 def test_links_of_strangers_open_as_usual(visit):
-    link = (
-        LINK
-        + "&lab-attention="
-        + (
-            '{"m":"norms","l":77,"h":5,"p":"9.9 x","z":[1],"t":1e9,'
-            '"u":"no","s":7,"f":"<b>","w":{},"q":-3}'
-        )
-    )
-    tab = Tab(visit(link=link))
-    tab.page.wait_for_selector(f"{tab.panel('norms')}[data-rev]")
+    lab = AttentionLab(visit(link=link(**STRANGE)))
+    lab.says(re.compile(r"\[CLS\] and \[SEP\] get"))
     for mode in MODES:
-        tab.open(mode)
-        assert tab.page.locator(f"{tab.panel(mode)} .problem").is_hidden()
+        lab.open(mode)
+        expect(lab.panel.get_by_role("radio", name=mode, exact=True)).to_be_checked()
+        expect(lab.page.locator("#attention-map")).to_be_visible()
+        assert lab.panel.locator(".problem:visible").count() == 0
 
 
-def test_short_and_long_and_masked_texts(tab):
-    tab.open("combined")
-    for text in (".", "bees make honey " * 300, "[MASK] [MASK] [MASK]"):
-        before = tab.page.get_attribute(ROOT, "data-rev")
-        tab.page.fill("#sentence-text textarea", text)
-        tab.page.wait_for_function(
-            "([root, before]) => document.querySelector(root).dataset.rev !== before",
-            arg=[ROOT, before],
-        )
+def test_short_and_long_and_masked_texts(lab):
+    for text, first in ((".", "."), ("bees make honey " * 300, "bees"), ("[MASK] is .", "[MASK]")):
+        lab.open("Heads")
+        lab.cloze.write(text)
+        lab.says(re.compile("^Layer . · Head .: "))
+        expect(lab.token("from", first).first).to_be_attached()
         for mode in MODES:
-            tab.open(mode)
-            tab.page.wait_for_selector(f'{ROOT} [data-role="lab"]:not([aria-busy])')
-            assert tab.page.locator(f"{tab.panel(mode)} .problem").is_hidden()
+            lab.open(mode)
+            assert lab.panel.locator(".problem:visible").count() == 0
+        lab.says(re.compile("pieces"))
 
 
 def test_chinese_and_a_phone(visit):
-    tab = Tab(visit(width=390, height=844, dark=True, link="?lang=zh" + LINK))
+    words = locales.catalogue("zh")
+    lab = AttentionLab(visit(width=390, height=844, dark=True, link="?lang=zh" + LINK), words)
     for mode in MODES:
-        tab.open(mode)
-        assert tab.cloze.overflow() <= 0
-    missing = tab.page.evaluate("[...ClozeLanguage.missing]")
-    assert [key for key in missing if key != "注意力"] == []
+        lab.open(mode)
+        expect(lab.page.locator("#attention-map")).to_be_visible()
+        assert lab.cloze.overflow() <= 0, mode
+    assert lab.page.evaluate("[...ClozeLanguage.missing]") == []

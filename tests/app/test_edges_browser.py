@@ -110,8 +110,8 @@ def test_fields_can_be_read_in_the_dark(visit):
     page.click("#share")
     assert page.locator(".share-link").evaluate(CONTRAST) > 7
     page.keyboard.press("Escape")
-    page.get_by_role("button", name="Add a second sentence").click()
-    assert page.locator(".attn-second input").evaluate(CONTRAST) > 7
+    page.get_by_role("button", name="A second sentence, and colours").click()
+    assert page.get_by_role("textbox", name="Second sentence").evaluate(CONTRAST) > 7
 
 
 def test_files_stand_alone(cloze, tmp_path):
@@ -141,13 +141,3 @@ def test_files_stand_alone(cloze, tmp_path):
     assert "best after the last layer" in drawing
     # The vocabulary has no piece for the word of the gap, so it has no line either.
     assert "the word of your sentence" not in drawing
-
-
-def test_models_to_compare_are_named_in_chinese(visit, detective):
-    page = visit(link=f"?lang=zh{marked(6)}&tab=attention").page
-    page.locator('[data-role="modes"] [data-choice="compare"]').click()
-    page.wait_for_selector('.attn-panel[data-mode="compare"] select option', state="attached")
-    names = page.locator('.attn-panel[data-mode="compare"] select').first.inner_text()
-    assert "zz-detective" in names
-    assert "gaps" not in names
-    assert "填空" in names

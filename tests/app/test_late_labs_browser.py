@@ -106,19 +106,20 @@ def test_a_sweep_goes_on_where_it_was_left(labs):
     mark(labs, 6)
     page = labs.page
     page.evaluate("Cloze.openTab('Attention')")
-    mode = '[data-role="modes"] [data-choice="{}"]'.format
-    page.click(mode("off"))
-    page.wait_for_selector('[data-mode="off"][data-rev]')
-    held = Held(page, PREDICT, lambda it: "damage" in (it.post_data or ""))
-    page.click('[data-action="sweep"]')
+    mode = lambda name: page.get_by_role("radio", name=name, exact=True)  # noqa: E731
+    mode("Switch off").check()
+    page.get_by_text("Switch a head off to see what changes.").wait_for()
+    held = Held(page, PREDICT, lambda it: '"off"' in (it.post_data or ""))
+    sweep = page.get_by_role("checkbox", name="Sweep: every head off in turn")
+    sweep.check()
     held.wait()
-    page.click(mode("norms"))
+    mode("Norms").check()
     held.end()
-    page.wait_for_selector('[data-mode="norms"][data-rev]')
-    page.wait_for_timeout(200)
-    page.click(mode("off"))
-    page.wait_for_selector('[data-mode="off"] [data-done="true"]')
-    page.click(mode("heads"))
+    page.get_by_text("[CLS] and [SEP] get").wait_for()
+    mode("Switch off").check()
+    page.get_by_text("matters most: without it “paris” loses").wait_for()
+    sweep.uncheck()
+    mode("Heads").check()
 
 
 def test_a_time_is_that_of_the_length_it_stands_below(labs):

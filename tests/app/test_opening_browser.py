@@ -39,7 +39,7 @@ def test_nothing_is_wider_than_the_window_and_touch_targets_are_large(visit):
         cloze.page.evaluate(ALL_DRAWN)
         assert cloze.overflow() <= 0, width
     cloze.page.evaluate("Cloze.openTab('Attention')")
-    cloze.page.wait_for_selector(".view-attention[data-rev]")
+    cloze.page.locator("#attention-map").get_by_text("The numbers").wait_for()
     for width in (1280, 768, 390):
         cloze.page.set_viewport_size({"width": width, "height": 800})
         cloze.page.evaluate(ALL_DRAWN)

@@ -28,14 +28,6 @@ TABS = {
     "terms": ("bert-mini：第1层，第1头", "softmax：注意力"),
 }
 """What each tab's picture says in Chinese."""
-MODES = {
-    "heads": ("bert-mini，第", "从", "到", "显示1\xa0%以上的连线"),
-    "combined": ("个头的平均", "从", "到"),
-    "rollout": ("由什么组成", "每一层之后的展开", "第1层之后"),
-    "norms": ("注意力", "给出向量的范数"),
-    "off": ("概率", "所有头", "关闭一些头"),
-    "products": ("每一维的乘积", "从和到占比", "缩放后"),
-}
 
 
 @pytest.fixture
@@ -110,17 +102,15 @@ def test_the_mask_tab(open_tab):
     assert page.evaluate("[...ClozeLanguage.missing]") == []
 
 
-def test_every_mode_of_the_attention_tab(open_tab):
+def test_the_attention_tab(open_tab):
     page = open_tab("attention")
-    for mode, wanted in MODES.items():
-        page.click(f'[data-role="modes"] [data-choice="{mode}"]')
-        button = '[data-action="svg"]'
-        if mode != "heads":
-            panel = f'.attn-panel[data-mode="{mode}"]'
-            page.wait_for_selector(f"{panel}[data-rev]")
-            button = f'{panel} [data-save="svg"]'
-        kept = () if mode == "off" else ("from", "to")
-        check(saved(page, button, f"attention-{mode}"), *wanted, kept=kept)
+    page.get_by_role("group", name="看的词元", exact=True).wait_for()
+    button = '#tab-attention button:text-is("连线，SVG")'
+    check(saved(page, button, "attention-lines"), "层·第", "从", "到", "显示1\xa0%以上的连线")
+    page.get_by_role("radio", name="展开与流").check()
+    page.locator("#attention-more").get_by_text("第4层之后").wait_for()
+    button = "#attention-map [data-title='保存为SVG']"
+    check(saved(page, button, "attention-map"), "展开", "流", kept=("from", "to"))
     assert page.evaluate("[...ClozeLanguage.missing]") == []
 
 

@@ -147,9 +147,9 @@ def test_the_tour_notices_when_its_task_is_done(visit):
     page.get_by_text("Done: Hide a second word.").wait_for()
     page.click(".tour-next")
     wait_open(page, "attention")
-    page.wait_for_selector(".view-attention[data-rev]")
+    heads = page.get_by_role("gridcell")
+    heads.and_(page.locator("[aria-selected=true]")).wait_for()
     page.get_by_text("Your turn: Choose another head.").wait_for()
-    heads = page.locator("#tab-attention [data-layer][data-head]")
     heads.last.click()
     page.get_by_text("Done: Choose another head.").wait_for()
 

@@ -39,14 +39,30 @@ def test_strongest_links_of_each_cell():
     weights[0, 1, 3, 3] = 0.6
     found = viz.overview(weights, special(4))
     assert found.strongest[0] == viz.Pair(source=2, target=0, weight=pytest.approx(0.7))
-    assert found.strongest_plain[0] == viz.Pair(source=1, target=2, weight=pytest.approx(0.4))
     assert (found.strongest[1].source, found.strongest[1].target) == (3, 3)
+    plain = viz.overview(weights, special(4), hide=True).strongest
+    assert plain[0] == viz.Pair(source=1, target=2, weight=pytest.approx(0.4))
 
 
-def test_a_sentence_of_special_tokens_has_no_plain_link():
+def test_of_a_sentence_of_special_tokens_none_is_left_out():
     found = viz.overview(attention(1, 1, 2), [True, True], hide=True)
-    assert found.strongest_plain == [None, None, None]
+    assert None not in found.strongest
     assert found.side == 2
+
+
+def test_each_map_can_run_to_its_own_strongest_link():
+    weights = np.full((1, 2, 4, 4), 0.01, dtype=np.float32)
+    weights[0, 0, 2, 0], weights[0, 1, 1, 1] = 0.04, 0.64
+    maps = maps_of(viz.overview(weights, special(4), own=True))
+    assert list(maps.max((1, 2))) == [255] * 4
+    assert maps[0, 0, 0] == pytest.approx(255 * 0.5, abs=1)
+    assert maps[1, 0, 0] == pytest.approx(255 * 0.125, abs=1)
+
+
+def test_the_staring_head_gives_most_to_special_tokens():
+    weights = np.full((2, 2, 4, 4), 0.25, dtype=np.float32)
+    weights[1, 0, :, 0] = 0.7
+    assert viz.staring_head(weights, special(4)) == (1, 0)
 
 
 @pytest.mark.parametrize(
@@ -79,12 +95,12 @@ def test_numbers_of_short_sentences_are_exact():
     np.testing.assert_array_equal(viz.from_bytes(answer["data"], "<f4").reshape(9, 9), weights)
 
 
-def test_hiding_acts_on_shrunk_maps_only():
+def test_hiding_leaves_special_tokens_out():
     short = viz.overview(attention(1, 1, 8), special(8), hide=True)
-    assert (short.hidden, short.side) == (False, 8)
+    assert short.side == 6
     weights = attention(1, 1, 60)
     long = viz.overview(weights, special(60), hide=True)
-    assert (long.hidden, long.side) == (True, 48)
+    assert long.side == 48
     expected = viz.quantise(viz.block_maximum(weights[0, 0, 1:-1, 1:-1], 48))
     np.testing.assert_array_equal(maps_of(long)[0], expected)
 

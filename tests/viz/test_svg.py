@@ -5,12 +5,9 @@ import json
 import pickle
 from xml.etree import ElementTree
 
-import numpy as np
 import pytest
 
-import viz
 from viz import (
-    attention_grid,
     bars,
     pairs,
     permutation,
@@ -81,18 +78,12 @@ def test_of_a_wording_only_a_value_is_cut():
 
 def pictures(text: str) -> dict[str, str]:
     """Every kind of picture; all that a visitor may have written is ``text``."""
-    grid = attention_grid.Grid(
-        title=text, values=np.ones((70, 1)), rows=[text] * 70, columns=[text]
-    )
     bar, square = bars.Bar(label=text, share=1, shown=text), [0.0, 0.5, 1.0, 1e-9]
     mask = permutation.Mask(title=text, rows=[0], seen=[[True]])
     term = terms.TermMap(title=text, values=[[1.0, float("nan")]], top=1.0)
     piece = tokenizers.Piece(text=text, number=1, word=None)
     rows, columns = (text, text), (text, text)
     return {
-        "lines": viz.head_svg(np.full((9, 9), 1 / 9), [text] * 9, title=text),
-        "many lines": viz.head_svg(np.full((40, 40), 1 / 40), [text] * 40, title=text),
-        "maps": attention_grid.grids_svg([grid], title=text),
         "bars": bars.bars_svg([bars.Group(title=text, bars=[bar])], title=text),
         "pairs": pairs.squares_svg(
             [pairs.Square(title=text, chances=square)],
@@ -112,11 +103,7 @@ def pictures(text: str) -> dict[str, str]:
     }
 
 
-NOTE = "Lines of at least 1 %; darker and thicker means more attention."
 OWN = {
-    "lines": ["from", "to", NOTE],
-    "many lines": ["from", "to", f"{NOTE} 1000 of the weaker ones are left out."],
-    "maps": ["{} (shrunk from 70 x 1)"],
     "pairs": [str(Wording("under {0}", "0.01\N{NO-BREAK SPACE}%"))],
     "terms": ["{0} → {0}: not seen"],
 }
@@ -136,4 +123,3 @@ def test_what_the_program_says_has_one():
         assert marks(svg)[:2] == ["Attention"] * 2, kind
     # Both titles, the columns' and the rows' names, a note; a number.
     assert marks(drawn["pairs"]).count("Attention") == 2 + 1 + 2 + 2 + 1
-    assert marks(drawn["maps"])[2] == "Attention (shrunk from 70 x 1)"

@@ -1,12 +1,11 @@
-"""What the modes of the Attention tab compute, apart from single heads. No Gradio in it.
+"""What the modes of the Attention lab show, apart from predictions and scores. No Gradio in it.
 
-Every function takes the ``Lab``, the sentence and the values of an event and gives a
-:class:`Figure`: the maps that the page draws and that its files hold.
+Every mode takes what is ``Asked`` and gives values by the name of the part that shows them; of a
+control these are its properties. A part that is not named has nothing to show.
 """
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,143 +13,88 @@ import numpy as np
 import core_models as cm
 import viz
 from app.labs.attention import code
-from app.labs.attention.scene import Lab, Look, describe, filtered, read, read_filter
-from app.serving.ask import Ask, whole_number
+from app.labs.attention.asked import (
+    Asked,
+    Shown,
+    joined,
+    one_of,
+    place_name,
+    read_heads,
+    read_place,
+    read_token,
+    tokens_to_choose,
+    whole,
+    written,
+)
+from app.labs.attention.scene import Look, filtered, read, read_filter
+from app.serving.ask import Ask
 from app.serving.session import AttentionResult
-from core_models import InputError, attention_flow
-from viz.attention_grid import Grid, grids_csv, grids_svg
-from viz.svg import Wording
+from core_models import attention_flow
+from viz.maps import GIVES, MADE_OF, Map, draw, ways
+from viz.svg import Wording, told
 
-MOST_HEADS = 4_096
-MOST_POSITION = 2**31
-MOST_KEYS = 24
-"""Keys whose products are sent: those with the largest probability."""
-Head = tuple[int, int]
+# --- one head, and several ------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, kw_only=True)
-class Figure:
-    """What a mode shows."""
-
-    title: str
-    """Of the files."""
-    grids: Sequence[Grid] = ()
-    code: str = ""
-    values: Mapping[str, Any] = field(default_factory=dict)
-    """Whatever else the page draws from."""
-    draw: Callable[[], str] | None = None
-    """Makes the SVG where that is not the maps. The page draws from ``values`` then, and the maps,
-    a third of a megabyte for 512 tokens, are not sent."""
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain values for the browser."""
-        grids = [] if self.draw else [grid.to_json() for grid in self.grids]
-        return {"grids": grids, "code": self.code, **self.values}
-
-    def svg(self) -> str:
-        """The picture as a file."""
-        return self.draw() if self.draw else grids_svg(self.grids, title=self.title)
-
-    def csv(self) -> str:
-        """The numbers as a file."""
-        return grids_csv(self.grids)
+async def one_head(asked: Asked) -> Shown:
+    """One head, or a mean: ``layer``, ``head``, ``part``, ``hide``, ``own``."""
+    layer, head = read_place(asked)
+    weights = viz.head_weights(asked.result.probabilities, layer, head)
+    found = await asyncio.to_thread(_links, asked, weights, place_name(layer, head))
+    return {**found, "at": (layer, head), "code": code.one_head(asked.ask, layer, head)}
 
 
-def labels_of(tokens: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The words of described tokens."""
-    return [str(token["label"]) for token in tokens]
-
-
-def shown(tokens: Sequence[Mapping[str, Any]], data: Mapping[str, Any]) -> list[int]:
-    """The positions that are not hidden."""
-    hide = data.get("hide") is True
-    return [token["position"] for token in tokens if not (hide and token["special"])]
-
-
-def read_heads(value: Any, name: str) -> tuple[Head, ...]:
-    """A list of [layer, head] pairs, without repetitions, in order."""
-    if not isinstance(value, Sequence) or isinstance(value, str) or len(value) > MOST_HEADS:
-        raise InputError(f"{name} must be a list of up to {MOST_HEADS} heads.")
-    found = set()
-    for entry in value:
-        if not isinstance(entry, Sequence) or isinstance(entry, str) or len(entry) != 2:
-            raise InputError(f"Each of {name} must be a layer and a head.")
-        layer, head = (whole_number(number, name, 0, MOST_HEADS) for number in entry)
-        found.add((layer, head))
-    return tuple(sorted(found))
-
-
-def read_position(value: Any, length: int) -> int:
-    """The position of a token."""
-    return whole_number(value, "position", 0, length - 1)
-
-
-def layer_of(data: Mapping[str, Any], layers: int, name: str = "layer") -> int:
-    """A layer that the model has."""
-    return whole_number(data.get(name), name, 0, layers - 1)
-
-
-# --- several heads --------------------------------------------------------------------------------
-
-
-async def combined(lab: Lab, ask: Ask, data: Mapping[str, Any]) -> Figure:
-    """Any set of heads as one map: ``picks``, ``how`` (mean or max), ``part``, ``hide``."""
-    heads = read_heads(data.get("picks", ()), "picks")
-    how = data.get("how", "mean")
-    part = read_filter(data)
-    result = await lab.attention(ask)
-    return await asyncio.to_thread(_combined, ask, result, heads, how, part, data)
-
-
-def _combined(
-    ask: Ask, result: AttentionResult, heads: tuple[Head, ...], how: str, part: str, data: Any
-) -> Figure:
-    tokens = describe(result.tokens, result.seen, ask)
-    weights = attention_flow.combine(result.probabilities, heads, how)
-    weights = filtered(weights.astype(np.float32), tokens, part)
-    labels, special = labels_of(tokens), [token["special"] for token in tokens]
-    keep = shown(tokens, data)
+async def combined(asked: Asked) -> Shown:
+    """Any set of heads as one map: ``picks``, ``how`` (mean, max), ``part``, ``hide``, ``own``."""
+    how = one_of(asked.values, "how", ("mean", "max"))
+    picks = {**asked.values, "picks": asked.values["picks"] or "last"}
+    heads = read_heads(picks, "picks", asked.shape)
+    cells = {"cells": written(heads), "own": written(heads), "kind": "picked"}
+    if not heads:
+        return {"chosen": cells, "said": Wording("Pick a head to begin.")}
+    weights = attention_flow.combine(asked.result.probabilities, heads, how)
     title = (
-        Wording("{0}, maximum of {1} heads", ask.model, len(heads))
+        Wording("Maximum of {0} heads", len(heads))
         if how == "max"
-        else Wording("{0}, mean of {1} heads", ask.model, len(heads))
+        else Wording("Mean of {0} heads", len(heads))
     )
-    words = [labels[position] for position in keep]
-    return Figure(
+    found = await asyncio.to_thread(_links, asked, weights, title)
+    return {**found, "chosen": cells, "code": code.combined(asked.ask, heads, how)}
+
+
+def _links(asked: Asked, weights: viz.encoding.Weights, title: Wording) -> Shown:
+    """The lines and the map of some weights [L, L]."""
+    weights = filtered(weights.astype(np.float32), asked.tokens, read_filter(asked.values))
+    hide = asked.values["hide"] is True
+    said = joined(viz.sentences(weights, asked.labels, asked.special, hide=hide))
+    keep = asked.shown
+    if not keep:
+        return {"said": said}
+    part = weights[np.ix_(keep, keep)]
+    names = ("label", "original", "position", "word", "special", "masked")
+    tokens = [{name: asked.tokens[position][name] for name in names} for position in keep]
+    words = [asked.labels[position] for position in keep]
+    found = Map(
         title=title,
-        grids=[Grid(title=title, values=weights[np.ix_(keep, keep)], rows=words, columns=words)],
-        code=code.combined(ask, heads, how),
-        values={
-            "tokens": tokens,
-            "numbers": viz.head_numbers(weights),
-            "summary": viz.sentences(weights, labels, special),
-            "summary_plain": viz.sentences(weights, labels, special, hide=True),
-        },
-        draw=lambda: viz.head_svg(
-            weights,
-            labels,
-            title=title,
-            marked=[token["position"] for token in tokens if token["masked"]],
-            keep=keep,
-        ),
+        values=part,
+        rows=words,
+        columns=words,
+        share=True,
+        top=max(float(part.max()), 1e-6) if asked.values["own"] is True else 1.0,
     )
+    return {
+        "said": Wording("{0}: {1}", title, said),
+        "lines": {"tokens": tokens, "title": told(title), **viz.head_numbers(part)},
+        "first": draw(found, note=Wording("Rows look at columns; numbers are percent.")),
+    }
 
 
 # --- rollout and flow -----------------------------------------------------------------------------
 
 
-async def rolled(lab: Lab, ask: Ask, data: Mapping[str, Any]) -> Figure:
-    """What one token is made of: ``position`` (None = [CLS]), ``layers`` (None = all)."""
-    result = await lab.attention(ask)
-    layers = len(result.probabilities)
-    upto = (
-        layers if data.get("layers") is None else whole_number(data["layers"], "layers", 1, layers)
-    )
-    position = data.get("position")
-    if position is None:
-        position = whole_of(result)
-    position = read_position(position, len(result.tokens))
-    return await asyncio.to_thread(_rolled, ask, result, upto, position)
+async def rolled(asked: Asked) -> Shown:
+    """What one token is made of: ``token``, ``upto`` (layers; -1 = all)."""
+    return await asyncio.to_thread(_rolled, asked)
 
 
 def whole_of(result: AttentionResult) -> int:
@@ -159,107 +103,143 @@ def whole_of(result: AttentionResult) -> int:
     return next((token.position for token in result.tokens if token.piece in names), 0)
 
 
-def _rolled(ask: Ask, result: AttentionResult, upto: int, position: int) -> Figure:
-    tokens = describe(result.tokens, result.seen, ask)
-    labels = labels_of(tokens)
-    maps = result.probabilities[:upto]
+def _rolled(asked: Asked) -> Shown:
+    layers, usual = asked.shape[0], whole_of(asked.result)
+    position, upto = read_token(asked, "token", usual), whole(asked.values, "upto")
+    upto = upto if 1 <= upto <= layers else layers
+    maps, labels = asked.result.probabilities[:upto], asked.labels
     after = attention_flow.rollout(maps)[:, position]  # [layers, L]
-    raw = maps[-1].mean(axis=0)[position]
-    flows = None
-    if len(tokens) <= attention_flow.MOST_FLOW_TOKENS:
-        flows = attention_flow.flow(maps, position)
-    names = [Wording("after layer {0}", number + 1) for number in range(upto)]
-    rows = [Wording("attention of layer {0}", upto), Wording("rollout")]
-    ways = [raw, after[-1]]
-    if flows is not None:
-        rows.append(Wording("flow"))
-        ways.append(flows)
-    word = viz.quote(labels[position])
-    return Figure(
-        title=Wording("{0}: what {1} is made of", ask.model, word),
-        grids=[
-            Grid(
-                title=Wording("Three ways to ask what {0} is made of", word),
-                values=np.stack(ways),
-                rows=rows,
-                columns=labels,
-                top=1.0,
-                share=True,
-                corner="way / token",
-            ),
-            Grid(
+    names = [Wording("attention of layer {0}", upto), Wording("rollout")]
+    shares = [maps[-1].mean(axis=0)[position], after[-1]]
+    flows = len(labels) <= attention_flow.MOST_FLOW_TOKENS
+    if flows:
+        names.append(Wording("flow"))
+        shares.append(attention_flow.flow(maps, position))
+    word, best = viz.quote(labels[position]), [viz.quote(labels[row.argmax()]) for row in shares]
+    return {
+        "said": Wording(
+            "{0}: the attention of layer {1} points most at {2}, the rollout at {3}, the flow at "
+            "{4}.",
+            word,
+            upto,
+            *best,
+        )
+        if flows
+        else Wording(
+            "{0}: the attention of layer {1} points most at {2}, the rollout at {3}.",
+            word,
+            upto,
+            *best,
+        ),
+        "note": Wording(
+            "Attention and rollout add up to 100 %. Each flow is a problem of its own and all are "
+            "large: their axis begins near the smallest, {0}.",
+            viz.percent(float(shares[-1].min())),
+        )
+        if flows
+        else Wording(
+            "Flow is computed for up to {0} tokens; this text has {1}.",
+            attention_flow.MOST_FLOW_TOKENS,
+            len(labels),
+        ),
+        "first": ways(
+            names,
+            np.stack(shares),
+            labels,
+            title=Wording("Three ways to ask what {0} is made of", word),
+            flow=flows,
+        ),
+        "second_map": draw(
+            Map(
                 title=Wording("Rollout after each layer"),
                 values=after,
-                rows=names,
+                rows=[Wording("after layer {0}", number + 1) for number in range(upto)],
                 columns=labels,
+                says=MADE_OF,
                 top=1.0,
                 share=True,
-                corner="layer / token",
-            ),
-        ],
-        code=code.rolled(ask, position, upto, flows=flows is not None),
-        values={
-            "tokens": tokens,
-            "position": position,
-            "layers": len(result.probabilities),
-            "upto": upto,
-            "flow": flows is not None,
-            "most": attention_flow.MOST_FLOW_TOKENS,
+                corner=Wording("layer \\ token"),
+            )
+        ),
+        "code": code.rolled(asked.ask, position, upto, flows=flows),
+        "token": tokens_to_choose(asked, position, usual),
+        "upto": {
+            "choices": [(str(n), n if n < layers else -1) for n in range(1, layers + 1)],
+            "value": upto if upto < layers else -1,
         },
-    )
+    }
 
 
 # --- norms ----------------------------------------------------------------------------------------
 
 
-async def norms(lab: Lab, ask: Ask, data: Mapping[str, Any]) -> Figure:
-    """Weights beside what they really move: ``layer``, ``head`` (None = all of the layer)."""
-    model = await asyncio.to_thread(lab.session.model, ask.model)
-    layer = layer_of(data, len(model.config.schedule))
-    head = data.get("head")
-    if head is not None:
-        head = whole_number(head, "head", 0, model.config.attention.heads - 1)
-    found = await lab.ask(ask, "norms", (layer, head), lambda each: _norms(each, ask, layer, head))
-    look: Look = found["look"]
-    tokens = describe(look.tokens, look.seen, ask)
-    keep = shown(tokens, data)
-    words = [tokens[position]["label"] for position in keep]
-    special = [token["special"] for token in tokens]
-    title = (
-        Wording("{0}, layer {1}, all heads", ask.model, layer + 1)
-        if head is None
-        else Wording("{0}, layer {1}, head {2}", ask.model, layer + 1, head + 1)
+async def norms(asked: Asked) -> Shown:
+    """Weights beside what they really move: ``layer``, ``head`` (the mean = all of the layer)."""
+    layer, head = read_place(asked)
+    layer = asked.shape[0] - 1 if layer is None else layer
+    ask, keep = asked.ask, asked.shown
+    found = await asked.lab.ask(
+        ask, "norms", (layer, head), lambda model: _norms(model, ask, layer, head)
     )
-    shares = {
-        name: float(found[name][:, special].sum() / max(float(found[name].sum()), 1e-9))
-        for name in ("weights", "norms")
+    name = (
+        Wording("Layer {0} · all heads together", layer + 1)
+        if head is None
+        else place_name(layer, head)
+    )
+    model = await asyncio.to_thread(asked.lab.session.model, ask.model)
+    shown: Shown = {
+        "at": (layer, head),
+        "code": code.norms(ask, layer, model.config.schedule[layer], head),
     }
-    both = np.ix_(keep, keep)
-    return Figure(
-        title=title,
-        grids=[
-            Grid(
+    if not keep:
+        empty = "Every token of this sentence is a special one; there is nothing left to show."
+        return {**shown, "said": empty}
+    words, both = [asked.labels[position] for position in keep], np.ix_(keep, keep)
+    title = Wording("Norm of what is given")
+    return {
+        **shown,
+        "said": Wording("{0}: {1}", name, say_shares(found, asked.special)),
+        "note": Wording(
+            "Norms are in units of the hidden state; their colours run to the largest one "
+            "(square-root scale). The norm of a layer is that of the sum over its heads, whose "
+            "vectors may cancel."
+        ),
+        "first": draw(
+            Map(
                 title=Wording("Attention"),
                 values=found["weights"][both],
                 rows=words,
                 columns=words,
                 top=1.0,
                 share=True,
-            ),
-            Grid(
-                title=Wording("Norm of what is given"),
-                values=found["norms"][both],
-                rows=words,
-                columns=words,
-            ),
-        ],
-        code=code.norms(ask, layer, model.config.schedule[layer], head),
-        values={"tokens": tokens, "layer": layer, "head": head, "shares": shares},
+            )
+        ),
+        "second_map": draw(
+            Map(title=title, values=found["norms"][both], rows=words, columns=words, says=GIVES)
+        ),
+    }
+
+
+def say_shares(found: Mapping[str, Any], special: Sequence[bool]) -> Wording:
+    """What special tokens get of the attention and give of the norms, and which is more."""
+    got, given = (
+        float(found[name][:, special].sum() / max(float(found[name].sum()), 1e-9))
+        for name in ("weights", "norms")
+    )
+    shares = viz.percent(got), viz.percent(given)
+    if given < got:
+        return Wording(
+            "[CLS] and [SEP] get {0} of the attention, but give only {1} of all norms.", *shares
+        )
+    return Wording(
+        "[CLS] and [SEP] get {0} of the attention and give {1} of all norms: not less than they "
+        "are looked at.",
+        *shares,
     )
 
 
 def _norms(model: cm.Model, ask: Ask, layer: int, head: int | None) -> dict[str, Any]:
-    look = read(model, ask)
+    look: Look = read(model, ask)
     trace = cm.Trace(["probabilities", "v"], steps=[layer])
     model.encoder(model.collate([look.encoding]), trace)
     block: Any = model.encoder.blocks[model.config.schedule[layer]]
@@ -268,6 +248,6 @@ def _norms(model: cm.Model, ask: Ask, layer: int, head: int | None) -> dict[str,
     moved = attention_flow.moved_values(trace["v", layer][0].float().cpu().numpy(), output)
     if head is None:
         given = attention_flow.layer_norms(weights, moved)
-        return {"look": look, "weights": weights.mean(axis=0), "norms": given}
+        return {"weights": weights.mean(axis=0), "norms": given}
     given = attention_flow.head_norms(weights[head : head + 1], moved[head : head + 1])[0]
-    return {"look": look, "weights": weights[head], "norms": given}
+    return {"weights": weights[head], "norms": given}

@@ -1,53 +1,89 @@
-"""Two models side by side in the Attention tab. No Gradio in it."""
+"""Two models side by side in the Attention lab. No Gradio in it."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import viz
 from app.labs.attention import code
-from app.labs.attention.answers import Figure, labels_of, read_heads
+from app.labs.attention.asked import (
+    Asked,
+    Head,
+    Shown,
+    one_of,
+    place_name,
+    read_heads,
+    read_place,
+    written,
+)
 from app.labs.attention.scene import Lab, describe, second_of
 from app.serving.ask import Ask, Mark, clean_name
 from app.serving.session import AttentionResult
 from core_models import InputError, attention_flow
-from viz.attention_grid import Grid
+from viz.maps import Map, draw
 from viz.svg import Wording
 
+WAYS = ("mean", "head", "rollout")
 
-async def compared(lab: Lab, ask: Ask, data: Mapping[str, Any]) -> Figure:
-    """Two models on the same text: ``other``, ``what`` (mean, head or rollout), ``places``."""
-    what = data.get("what", "mean")
-    if what not in ("mean", "head", "rollout"):
-        raise InputError(f"what is {str(what)[:40]!r}; it must be mean, head or rollout.")
-    choices = [
-        {"name": name, "title": title} for title, name in lab.session.choices() if name != ask.model
-    ]
-    if not choices:
-        return Figure(title="", values={"alone": True, "choices": []})
-    other = clean_name(data.get("other") or choices[0]["name"])
-    result = await lab.attention(ask)
-    theirs = await carry(lab, ask, result, other)
-    found = await lab.attention(theirs)
-    places = data.get("places") or [None, None]
-    if not isinstance(places, Sequence) or isinstance(places, str) or len(places) != 2:
-        raise InputError("places must be a place for each of the two models.")
-    sides = [
-        await asyncio.to_thread(_side, each, seen, what, place)
-        for each, seen, place in ((ask, result, places[0]), (theirs, found, places[1]))
-    ]
-    return Figure(
-        title=Wording("{0} and {1}", ask.model, other),
-        grids=[grid for _, grid in sides],
-        code="\n".join(
-            code.one_head(each, None, None)
-            if what == "mean"
-            else code.one_head(each, *side["place"])
-            if what == "head"
-            else code.rolled_whole(each)
-            for each, (side, _) in zip((ask, theirs), sides, strict=True)
-        ),
-        values={"choices": choices, "other": other, "sides": [side for side, _ in sides]},
+
+async def compared(asked: Asked) -> Shown:
+    """Two models on the same text: ``other``, ``what`` (mean, head or rollout), ``place``."""
+    what = one_of(asked.values, "what", WAYS)
+    names = [name for _, name in asked.lab.session.choices() if name != asked.ask.model]
+    if not names:
+        raise InputError(
+            "There is only one model here to choose. Train a model in the Train tab, or put "
+            "another one into the models folder; it appears here by itself."
+        )
+    other = clean_name(asked.values["other"] or names[0])
+    other = names[0] if other == asked.ask.model else other
+    theirs = await carry(asked.lab, asked.ask, asked.result, other)
+    found = await asked.lab.attention(theirs)
+    first = read_place(asked)
+    layers, heads = found.probabilities.shape[:2]
+    second: Head = next(
+        iter(read_heads(asked.values, "place", (layers, heads))),
+        viz.clearest_head(found.probabilities, [token.special for token in found.tokens]),
+    )
+    if what == "head" and None in first:
+        first = viz.clearest_head(asked.result.probabilities, asked.special)
+    sides: Sequence[tuple[Ask, AttentionResult, Any]] = (
+        (asked.ask, asked.result, first),
+        (theirs, found, second),
+    )
+    maps = [await asyncio.to_thread(_side, *side, what) for side in sides]
+    lines = {
+        "mean": lambda ask, _: code.one_head(ask, None, None),
+        "head": lambda ask, place: code.one_head(ask, *place),
+        "rollout": lambda ask, _: code.rolled_whole(ask),
+    }[what]
+    every = [(layer, head) for layer in range(layers) for head in range(heads)]
+    return {
+        "at": first,
+        "said": say_pieces(asked.ask.model, maps[0].columns, other, maps[1].columns),
+        "note": Wording("Square-root scale from 0 to 100 %, the same for both."),
+        "first": draw(maps[0]),
+        "second_map": draw(maps[1]),
+        "code": "\n".join(lines(ask, place) for ask, _, place in sides),
+        "other": {"choices": [(name, name) for name in names], "value": other},
+        "place": {
+            "choices": [(f"{layer + 1} · {head + 1}", f"{layer}.{head}") for layer, head in every],
+            "value": written([second])[0],
+            "visible": what == "head",
+        },
+    }
+
+
+def say_pieces(one: str, pieces: Sequence[str], other: str, others: Sequence[str]) -> Wording:
+    """Whether two models cut the sentence into the same pieces."""
+    if " ".join(pieces) == " ".join(others):
+        return Wording("Both models cut the sentence into the same pieces.")
+    return Wording(
+        "{0} reads {1} pieces, {2} reads {3}: the rows and columns are not the same.",
+        one,
+        len(pieces),
+        other,
+        len(others),
     )
 
 
@@ -70,35 +106,14 @@ async def carry(lab: Lab, ask: Ask, result: AttentionResult, other: str) -> Ask:
     return type(ask)(**values, **({"second": second} if second else {}))
 
 
-def _side(ask: Ask, result: AttentionResult, what: str, place: Any) -> tuple[dict[str, Any], Grid]:
-    tokens = describe(result.tokens, result.seen, ask)
-    layers, heads = result.probabilities.shape[:2]
-    chosen: tuple[int, int] = viz.clearest_head(
-        result.probabilities, [token["special"] for token in tokens]
-    )
-    if place is not None:
-        ((layer, head),) = read_heads([place], "places")
-        # Another model may have had more layers or heads.
-        chosen = min(layer, layers - 1), min(head, heads - 1)
+def _side(ask: Ask, result: AttentionResult, place: Any, what: str) -> Map:
+    """The map of one model."""
     if what == "mean":
-        weights = viz.head_weights(result.probabilities, None, None)
+        name, weights = Wording("mean over all heads"), result.probabilities.mean(axis=(0, 1))
     elif what == "head":
-        weights = viz.head_weights(result.probabilities, *chosen)
+        name, weights = place_name(*place), viz.head_weights(result.probabilities, *place)
     else:
-        weights = attention_flow.rollout(result.probabilities)[-1]
-    words = labels_of(tokens)
-    name = {
-        "mean": Wording("mean over all heads"),
-        "head": Wording("layer {0}, head {1}", chosen[0] + 1, chosen[1] + 1),
-        "rollout": Wording("rollout"),
-    }[what]
-    side = {
-        "model": ask.model,
-        "tokens": tokens,
-        "layers": layers,
-        "heads": heads,
-        "place": chosen,
-    }
+        name, weights = Wording("rollout"), attention_flow.rollout(result.probabilities)[-1]
+    words = [token["label"] for token in describe(result.tokens, result.seen, ask)]
     title = Wording("{0}, {1}", ask.model, name)
-    grid = Grid(title=title, values=weights, rows=words, columns=words, top=1.0, share=True)
-    return side, grid
+    return Map(title=title, values=weights, rows=words, columns=words, top=1.0, share=True)

@@ -1,292 +1,195 @@
-"""The Attention tab: which words look at which, in every head of a model.
+"""The Attention lab: which words look at which, in every head of a model.
 
-The sentence, the model and the marks come from the sentence bar. The page asks only while the tab
-is seen; choosing another head, hiding tokens, exporting and drawing work on the cached result and
-never run the model again.
+The sentence, the model and the marks come from the sentence block. Choosing another head, hiding
+tokens and drawing work on the kept result and never run the model again.
 """
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal, NamedTuple, Protocol
+from hashlib import sha256
+from typing import Any
 
 import gradio as gr
-import numpy as np
 
 import viz
-from app.labs.attention import answers as attention_lab
-from app.labs.attention import compare as attention_compare
-from app.labs.attention import prediction as attention_prediction
-from app.labs.attention.answers import Figure
-from app.labs.attention.code import one_head
-from app.labs.attention.scene import Lab, describe, filtered, read_filter, read_scene, second_of
+from app.labs.attention.answers import combined, norms, one_head, rolled
+from app.labs.attention.asked import MEAN, Asked, Shown, one_of
+from app.labs.attention.compare import compared
+from app.labs.attention.layout import Controls, lay_out, setting
+from app.labs.attention.prediction import switched
+from app.labs.attention.products import multiplied
+from app.labs.attention.scene import Lab, describe, read_scene, second_of
 from app.page.sentence import Shared
-from app.parts.files import FILE_TYPES, file_answer, read_file_kind
-from app.parts.views import listen, view
-from app.serving.ask import Ask, read_revision, whole_number
-from app.serving.session import AttentionResult, Session
+from app.parts.controls import answer, remember
+from app.serving.session import Session
 from core_models import InputError
-from viz.attention_grid import Grid, grids_svg
 from viz.svg import Wording
 
-Place = int | None | Literal["auto"]
-"""A layer or head: its number from 0, None for the mean, "auto" for the page's own choice."""
-
-SCRIPTS = ("labs/attention/index.js",)
-MOST_PLACES = 1_000
-MODES: dict[str, Callable[[Lab, Ask, Mapping[str, Any]], Awaitable[Figure]]] = {
-    "combined": attention_lab.combined,
-    "rollout": attention_lab.rolled,
-    "norms": attention_lab.norms,
-    "off": attention_prediction.switched,
-    "damage": attention_prediction.damaged,
-    "products": attention_prediction.multiplied,
-    "compare": attention_compare.compared,
+MODES: dict[str, Callable[[Asked], Awaitable[Shown]]] = {
+    "heads": one_head,
+    "combined": combined,
+    "rollout": rolled,
+    "norms": norms,
+    "off": switched,
+    "products": multiplied,
+    "compare": compared,
 }
-"""What each mode beside single heads computes; "damage" is one layer of the sweep of "off"."""
-FILES = MODES | {"off": attention_prediction.written}
+CHOICES = ("layer", "head", "token", "upto", "gap", "query", "other", "place", "off", "shared")
+"""What is asked, and may come back with other choices or another value."""
+HIDDEN = ("picks", "off", "drawn")
+"""Set by the page itself, with one question for all that an act sets."""
+LINES = ("said", "switched", "swept", "note", "code", "segments")
+PICTURES = ("lines", "first", "second_map", "steps")
+LINK = {
+    "m": "mode",
+    "l": "layer",
+    "h": "head",
+    "x": "hide",
+    "o": "own",
+    "s": "second",
+    "f": "part",
+    "p": "picks",
+    "w": "how",
+    "t": "token",
+    "n": "upto",
+    "z": "off",
+    "u": "shared",
+    "g": "gap",
+    "q": "query",
+    "c": "other",
+    "y": "what",
+    "a": "place",
+    "d": "sweep",
+}
+"""Names in links."""
+USES = {
+    "table": Wording("The model adds an embedding of the segment to every token:"),
+    "scores": Wording("The model asks in every layer whether two tokens share a segment:"),
+    "none": Wording("This model makes no difference between segments:"),
+}
+PICK = """({ picked, kind }, layer, head, picks, off, acted) => {
+  if (kind === 'picked') picks = picked.own || 'none';
+  else if (kind === 'off') off = picked.own;
+  else ({ layer, head } = picked);
+  return [layer, head, picks, off, acted + 1];
+}"""
 
 
-class Source(Protocol):
-    """Where maps come from: a ``Lab``, or a session for one sentence."""
-
-    async def attention(self, ask: Ask) -> AttentionResult:
-        """Every head's map."""
-
-    async def segments(self, ask: Ask) -> dict[str, Any]:
-        """The segment of each token of a pair; asked for where there is a second sentence."""
+def build(shared: Shared) -> Controls:
+    """Lay the lab out; what it shows comes from the sentence that all labs share."""
+    return lay_out()
 
 
-@dataclass(frozen=True, kw_only=True)
-class Selection:
-    """What the visitor looks at: a sentence for a model and one head of it."""
-
-    ask: Ask
-    revision: int
-    layer: Place
-    head: Place
-    hide: bool
-    part: str
-    """Which links of a pair are shown."""
-
-
-def read_selection(data: Mapping[str, Any]) -> Selection:
-    """The selection in an event of the page; InputError for anything that is not one."""
-    return Selection(
-        ask=read_scene(data),
-        revision=read_revision(data),
-        layer=_read_place(data.get("layer", "auto"), "layer"),
-        head=_read_place(data.get("head", "auto"), "head"),
-        hide=data.get("hide") is True,
-        part=read_filter(data),
+def wire(controls: Controls, shared: Shared, session: Session) -> None:
+    """Answer every choice with what its mode shows: one question and one answer for all."""
+    c, lab = controls, Lab(session)
+    given = {**c.shown, **{name: c.asked[name] for name in CHOICES}, "clock": c.clock}
+    acts = {name: part for name, part in c.asked.items() if name not in HIDDEN}
+    # Pasting is no `input` of a text box.
+    triggers = [part.change if name == "second" else part.input for name, part in acts.items()]
+    answer(
+        [c.scene.change, c.acted.change, c.clock.tick, *triggers],
+        partial(show, lab, list(given)),
+        {"scene": c.scene, **c.asked},
+        list(given.values()),
+        c.problem,
     )
-
-
-def _read_place(value: Any, name: str) -> Place:
-    if value is None or value == "auto":
-        return value  # type: ignore[no-any-return]
-    return whole_number(value, name, 0, MOST_PLACES)
+    several = [c.asked[name] for name in ("layer", "head", "picks", "off")]
+    c.shown["chosen"].pick(  # type: ignore[attr-defined]
+        None, [c.shown["chosen"], *several, c.acted], [*several, c.acted], js=PICK
+    )
+    for preset, button in c.presets:
+        changed = [c.asked[name] for name in preset.values]
+        button.click(None, c.acted, [*changed, c.acted], js=setting(preset))
+    remember("attention", {short: c.asked[name] for short, name in LINK.items()})
 
 
 # --- answers: plain values in, plain values out ---------------------------------------------------
 
 
-async def show(session: Source, data: Mapping[str, Any]) -> dict[str, Any]:
-    """The selected head and, when ``whole`` is set, the tokens and the overview of all heads."""
-    selection = read_selection(data)
-    result = await session.attention(selection.ask)
-    whole = data.get("whole") is True
-    # Shrinking 144 heads of 512 tokens takes a quarter of a second: not on the event loop.
-    found = await asyncio.to_thread(answer, selection, result, whole=whole)
-    if whole and second_of(selection.ask):
-        found["segments"] = await session.segments(selection.ask)
-    return found
+async def show(lab: Lab, names: list[str], question: Mapping[str, Any]) -> list[Any]:
+    """One new value for each of the named parts."""
+    if not isinstance(question["scene"], Mapping):  # nobody has seen the lab yet
+        return [gr.skip()] * len(names)
+    found = await look(lab, question)
+    return [_update(name, found, question) for name in names]
 
 
-async def export(session: Source, data: Mapping[str, Any]) -> dict[str, Any]:
-    """A file of one head: ``kind`` "svg" or "csv" (the numbers).
-
-    The picture ``shows`` "lines" or, as a map of its numbers, "heat".
-    """
-    kind = read_file_kind(data.get("kind"))
-    selection = read_selection(data)
-    focus = _read_focus(data)
-    result = await session.attention(selection.ask)
-    heat = data.get("shows") == "heat"
-    return await asyncio.to_thread(write_file, selection, result, kind, focus, heat=heat)
-
-
-def answer(selection: Selection, result: AttentionResult, *, whole: bool) -> dict[str, Any]:
-    """The answer to the page: one head, and when ``whole`` is set the tokens and all heads."""
-    tokens = describe(result.tokens, result.seen, selection.ask)
-    found: dict[str, Any] = {
-        "rev": selection.revision,
-        "error": None,
-        "head": describe_head(selection, result, tokens),
-    }
-    if whole:
-        special = [token["special"] for token in tokens]
-        small = viz.overview(result.probabilities, special, hide=selection.hide)
-        found |= {
-            "model": selection.ask.model,
-            "second": second_of(selection.ask),
-            "tokens": tokens,
-            "overview": small.to_json(),
-        }
-    return found
-
-
-def write_file(
-    selection: Selection,
-    result: AttentionResult,
-    kind: str,
-    focus: viz.Focus | None,
-    *,
-    heat: bool = False,
-) -> dict[str, Any]:
-    """One head as SVG (its lines or its map), or its numbers as CSV: name, media type and text."""
-    tokens = describe(result.tokens, result.seen, selection.ask)
-    layer, head = choose(selection, result, tokens)
-    weights = viz.head_weights(result.probabilities, layer, head)
-    weights = filtered(weights, tokens, selection.part)
-    keep = [token["position"] for token in tokens if not (selection.hide and token["special"])]
-    labels = [token["label"] for token in tokens]
-    if focus is not None and focus.position not in keep:
-        raise InputError("The token to isolate is not among the tokens shown.")
-    shown, part = [labels[position] for position in keep], weights[np.ix_(keep, keep)]
-    title = Wording("{0}, {1}", selection.ask.model, place_name(layer, head))
-    if kind == "csv":
-        text = viz.csv_text(part, shown, shown)
-    elif heat:
-        said = Wording("Rows look at columns; numbers are percent.")
-        grid = Grid(title=said, values=part, rows=shown, columns=shown, top=1.0, share=True)
-        text = grids_svg([grid], title=title)
-    else:
-        text = viz.head_svg(
-            weights,
-            labels,
-            title=title,
-            marked=[token["position"] for token in tokens if token["masked"]],
-            keep=keep,
-            focus=focus,
-        )
-    stem = place_name(layer, head).lower().replace(",", "").replace(" ", "-")
-    return {
-        "rev": selection.revision,
-        "error": None,
-        "name": f"attention-{'heat-' if heat and kind == 'svg' else ''}{stem}.{kind}",
-        "type": FILE_TYPES[kind],
-        "text": text,
-    }
-
-
-def _read_focus(data: Mapping[str, Any]) -> viz.Focus | None:
-    if data.get("position") is None:
-        return None
-    side = data.get("side")
-    if side not in ("from", "to"):
-        raise InputError(f"side is {str(side)[:40]!r}; it must be from or to.")
-    return viz.Focus(position=whole_number(data["position"], "position", 0, 2**31), side=side)
-
-
-def describe_head(
-    selection: Selection, result: AttentionResult, tokens: list[dict[str, Any]]
-) -> dict[str, Any]:
-    """One head: its numbers, what it does in words, and the code that recomputes it."""
-    layer, head = choose(selection, result, tokens)
-    weights = viz.head_weights(result.probabilities, layer, head)
-    weights = filtered(weights, tokens, selection.part)
-    labels = [token["label"] for token in tokens]
-    special = [token["special"] for token in tokens]
-    return {
-        "layer": layer,
-        "head": head,
-        "numbers": viz.head_numbers(weights),
-        "summary": viz.sentences(weights, labels, special),
-        "summary_plain": viz.sentences(weights, labels, special, hide=True),
-        "code": one_head(selection.ask, layer, head),
-    }
-
-
-def choose(
-    selection: Selection, result: AttentionResult, tokens: list[dict[str, Any]]
-) -> tuple[int | None, int | None]:
-    """The head to show: the one asked for, or for "auto" the one with the clearest link.
-
-    Raises:
-        InputError: for a layer or head that this model does not have.
-    """
-    if selection.layer == "auto" or selection.head == "auto":
-        return viz.clearest_head(result.probabilities, [token["special"] for token in tokens])
+async def look(lab: Lab, question: Mapping[str, Any]) -> Shown:
+    """What there is to see, by the name of the part that shows it."""
+    ask = read_scene({**question["scene"], "second": question["second"]})
+    result = await lab.attention(ask)
+    values = dict(question) if second_of(ask) else {**question, "part": "all"}
+    tokens = describe(result.tokens, result.seen, ask)
+    asked = Asked(lab=lab, ask=ask, result=result, tokens=tokens, values=values)
+    mode = MODES[one_of(question, "mode", list(MODES))]
     try:
-        viz.check_place(result.probabilities, selection.layer, selection.head)
-    except ValueError as error:
-        raise InputError(str(error)) from None
-    return selection.layer, selection.head
+        found = await mode(asked)
+    except InputError as error:  # the mode has nothing to show; the grid has
+        found = {"said": str(error)}
+    found |= await grid(asked)
+    layer, head = found.get("at") or (None, None)
+    if "at" in found:
+        at = {
+            "layer": MEAN if layer is None else layer,
+            "head": MEAN if head is None else head,
+        }
+        for name, value in at.items():
+            found[name] = {**found.get(name, {}), "value": value}
+        found.setdefault("chosen", {"cells": ["{layer}.{head}".format(**at)], "kind": "one"})
+    if second_of(ask):
+        found["segments"] = await segments(asked)
+    return found
 
 
-def place_name(layer: int | None, head: int | None) -> Wording:
-    """A layer and head in words: "Layer 3, head 2", counted from 1 as on the page."""
-    if layer is None:
-        return Wording("Mean over all heads")
-    if head is None:
-        return Wording("Layer {0}, mean", layer + 1)
-    return Wording("Layer {0}, head {1}", layer + 1, head + 1)
-
-
-# --- the other modes ------------------------------------------------------------------------------
-
-
-async def compute(lab: Lab, data: Mapping[str, Any]) -> dict[str, Any]:
-    """The answer of a mode: ``lab`` names it, the other values are its own (see MODES)."""
-    kind = read_kind(data)
-    figure = await MODES[kind](lab, read_scene(data), data)
-    return {"rev": read_revision(data), "error": None, "lab": kind, **figure.to_json()}
-
-
-async def save(lab: Lab, data: Mapping[str, Any]) -> dict[str, Any]:
-    """A file of a mode: ``kind`` "svg" (its maps, or lines) or "csv" (its numbers)."""
-    kind, what = read_file_kind(data.get("kind")), read_kind(data)
-    figure = await FILES[what](lab, read_scene(data), data)
-    if not figure.grids:
-        raise InputError("There is nothing to save yet.")
-    text = await asyncio.to_thread(figure.svg if kind == "svg" else figure.csv)
-    return file_answer(data, f"attention-{what}", kind, text)
-
-
-def read_kind(data: Mapping[str, Any]) -> str:
-    """The mode that an event is about."""
-    kind = data.get("lab")
-    if not isinstance(kind, str) or kind not in MODES:
-        raise InputError(f"lab is {str(kind)[:40]!r}; it must be one of {', '.join(MODES)}.")
-    return kind
-
-
-# --- the tab --------------------------------------------------------------------------------------
-
-
-class Controls(NamedTuple):
-    """The views of this tab."""
-
-    main: gr.HTML
-    file: gr.HTML
-    lab: gr.HTML
-    """Asks for the other modes and their files; the main view shows the answers."""
-
-
-def build(shared: Shared) -> Controls:
-    """Lay out the tab; what it shows comes from the sentence that all tabs share."""
-    return Controls(
-        main=view("attention", events=("ask", "export"), module="labs/attention/view"),
-        file=view("attention-file"),
-        lab=view("attention-lab", events=("ask", "save")),
+async def grid(asked: Asked) -> Shown:
+    """All heads, and which there are to choose; nothing where the page has them."""
+    values, ask = asked.values, asked.ask
+    hide, own = values["hide"] is True, values["own"] is True
+    model = await asyncio.to_thread(asked.lab.session.model, ask.model)
+    key = sha256(repr((ask, hide, own, id(model))).encode()).hexdigest()
+    if key == values["drawn"]:
+        return {}
+    # Shrinking 144 heads of 512 tokens takes a quarter of a second: not on the event loop.
+    small = await asyncio.to_thread(
+        viz.overview, asked.result.probabilities, asked.special, hide=hide, own=own
     )
+    numbers = zip(("layer", "head"), asked.shape, strict=True)
+    return {
+        "grid": {**small.to_json(), "labels": asked.labels, "model": ask.model, "own": own},
+        "drawn": key,
+        **{
+            name: {"choices": [*((str(n + 1), n) for n in range(count)), ("⌀", MEAN)]}
+            for name, count in numbers
+        },
+    }
 
 
-def wire(controls: Controls, shared: Shared, session: Session) -> None:
-    """Answer each event of the views; the file comes through a view of its own."""
-    lab = Lab(session)
-    listen(controls.main, {"ask": partial(show, lab)})
-    listen(controls.main, {"export": partial(export, lab)}, into=controls.file)
-    listen(controls.lab, {"ask": partial(compute, lab), "save": partial(save, lab)})
+async def segments(asked: Asked) -> Wording:
+    """Which tokens of a pair are in which segment, and what the model makes of it."""
+    found = await asked.lab.segments(asked.ask)
+    listed: dict[int, list[str]] = {}
+    for label, segment in zip(asked.labels, found["ids"], strict=True):
+        listed.setdefault(segment, []).append(label)
+    parts = "; ".join(f"{n} \N{EN DASH} {' '.join(labels)}" for n, labels in sorted(listed.items()))
+    return Wording("{0} {1}", USES[found["use"]], parts)
+
+
+def _update(name: str, found: Shown, question: Mapping[str, Any]) -> Any:
+    """The new value of one part."""
+    if name == "clock":
+        return gr.Timer(active=bool(found.get("more")))
+    if name in LINES:
+        return found.get(name, "")
+    if name in PICTURES:
+        return found.get(name)
+    if name not in found:
+        return gr.skip()
+    if name not in CHOICES:
+        return found[name]
+    # A choice that is right already is not sent: the visitor may have made another one meanwhile.
+    changes = {key: value for key, value in found[name].items() if key != "value"}
+    if found[name].get("value", question[name]) != question[name]:
+        changes["value"] = found[name]["value"]
+    return gr.update(**changes) if changes else gr.skip()

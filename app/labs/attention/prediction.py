@@ -1,8 +1,8 @@
-"""The modes of the Attention tab that watch a prediction or a score. No Gradio in it."""
+"""Heads switched off: the prediction without them, the worth of each. No Gradio in it."""
 
 import asyncio
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
@@ -10,87 +10,168 @@ import torch
 
 import core_models as cm
 from app.labs.attention import code
-from app.labs.attention.answers import (
-    MOST_KEYS,
-    Figure,
+from app.labs.attention.asked import (
+    Asked,
     Head,
-    labels_of,
-    layer_of,
+    Shown,
+    place_name,
     read_heads,
-    read_position,
+    read_token,
+    tokens_to_choose,
+    written,
 )
-from app.labs.attention.scene import Lab, Look, describe, read
-from app.serving.ask import Ask, whole_number
+from app.labs.attention.scene import Look, read
 from core_models import InputError, ablation
 from core_models.prediction.passes import head_name
-from viz.attention_grid import Grid
+from viz import percent, quote
+from viz.maps import Chance, Map, chances, draw
 from viz.svg import Wording
 
+MOST_NAMED = 8
+"""Heads that are named one by one."""
+WORST = "worst"
+OWN = Wording("the word of the text")
+FIRST = Wording("the model\N{RIGHT SINGLE QUOTATION MARK}s first choice")
+FAINT = 0.1
+"""Nats: the largest damage has the strongest colour from here on."""
 TOP = 5
-MASKED_OUT = -1e30
-"""Scores below are those of keys that the query may not see."""
-STEPS = {
-    "sum": Wording("sum"),
-    "scaled": Wording("scaled"),
-    "bias": Wording("bias"),
-    "score": Wording("score"),
-    "share": Wording("share"),
-}
-"""Columns on the way from products to a share; score terms keep their short names."""
 
 
-# --- heads switched off ---------------------------------------------------------------------------
+async def switched(asked: Asked) -> Shown:
+    """The prediction of a hidden word without some heads: ``off``, ``gap``, ``shared``, ``sweep``.
 
-
-def hidden_place(look: Look, ask: Ask, wanted: Any) -> int | None:
-    """The gap that is watched: the one asked for where it is one, else the first; None = no gap."""
-    marked = {mark.position for mark in ask.marks}
-    gaps = [t.position for t in look.tokens if t.position in marked or t.masked]
-    if wanted in gaps:
-        return int(wanted)
-    return gaps[0] if gaps else None
-
-
-def read_shared(data: Mapping[str, Any]) -> bool:
-    """Whether a head is switched off in every layer that has its weights; that is the default."""
-    return data.get("shared") is not False
-
-
-async def switched(lab: Lab, ask: Ask, data: Mapping[str, Any]) -> Figure:
-    """The prediction of the hidden word without some heads: ``off``, ``position``, ``shared``."""
-    off, shared = read_heads(data.get("off", ()), "off"), read_shared(data)
-    model = await asyncio.to_thread(lab.session.model, ask.model)
+    ``off`` names the heads; ``worst`` is the one without which the word loses most. A sweep adds
+    one layer to its map with each question, so that it shows its progress, can be stopped, and
+    other visitors' questions come in between.
+    """
+    model = await asyncio.to_thread(asked.lab.session.model, asked.ask.model)
     head_name(model)
-    look = await asyncio.to_thread(read, model, ask)
-    position = hidden_place(look, ask, data.get("position"))
-    tokens = describe(look.tokens, look.seen, ask)
-    if position is None:
-        return Figure(title="", values={"gap": None, "tokens": tokens})
-    found = await lab.ask(
-        ask,
+    look = await asyncio.to_thread(read, model, asked.ask)
+    gaps = [token["position"] for token in asked.tokens if token["masked"]]
+    if not gaps:
+        raise InputError(
+            "No word is hidden, so there is nothing to predict. Hide one above the tabs, or try an "
+            "example."
+        )
+    position = read_token(asked, "gap", gaps[0])
+    position = position if position in gaps else gaps[0]
+    shared = asked.values["shared"] is not False
+    worst = asked.values["off"] == WORST
+    off = tuple([] if worst else read_heads(asked.values, "off", asked.shape))
+    found = await asked.lab.ask(
+        asked.ask,
         "off",
         (off, position, shared),
         lambda each: _switched(each, look, position, off, shared=shared),
     )
-    gaps = [t["position"] for t in tokens if t["masked"]]
-    rows = [row["display"] for row in found["rows"]]
-    pairs = np.array([[row["before"], row["after"]] for row in found["rows"]])
-    return Figure(
-        title=Wording("{0}: {1} heads off", ask.model, len(found["hit"])),
-        grids=[
-            Grid(
-                title=Wording("Probability"),
-                values=pairs,
-                rows=rows,
-                columns=[Wording("all heads"), Wording("some off")],
-                top=1.0,
-                share=True,
-                corner="word / heads",
+    shown: Shown = {
+        "chosen": {"cells": written(found["hit"]), "own": written(off), "kind": "off"},
+        "said": say_target(found, some_off=bool(off)),
+        "switched": say_off(off, found["hit"]),
+        "first": chances(
+            [Chance(**row) for row in found["rows"]],
+            some_off=bool(off),
+        ),
+        "code": code.off(asked.ask, off, position, found["target"]["id"], shared=shared),
+        "gap": tokens_to_choose(asked, position, gaps[0], gaps),
+        "shared": {"visible": len(set(model.config.schedule)) < len(model.config.schedule)},
+    }
+    if worst or asked.values["sweep"] is True:
+        shown |= await swept(asked, look, position, found["target"]["display"], shared=shared)
+    return shown
+
+
+async def swept(asked: Asked, look: Look, position: int, word: str, *, shared: bool) -> Shown:
+    """The damage of every head alone, as far as it is known with one layer more."""
+    layers, heads = asked.shape
+    rows: list[np.ndarray] = []
+    fresh = 0
+    while len(rows) < layers and not fresh:
+        row, fresh = await sweep_row(asked, look, len(rows), position, shared=shared)
+        rows.append(row)
+    # A change comes; a loss is shown, as damage should be above zero.
+    damage = np.full((layers, heads), np.nan, dtype=np.float32)
+    damage[: len(rows)] = 0 - np.stack(rows)
+    done = len(rows) == layers
+    layer, head = (int(n) for n in np.unravel_index(np.nanargmax(damage), damage.shape))
+    loss = float(damage[layer, head])
+    shown: Shown = {
+        "swept": Wording("layer {0} of {1}", len(rows), layers)
+        if not done
+        else Wording(
+            "{0} matters most: without it {1} loses {2} nats.",
+            place_name(layer, head),
+            quote(word),
+            f"{loss:.2f}",
+        )
+        if loss > 0
+        else Wording(
+            "No single head is needed here: without any one of them {0} gets no less probable.",
+            quote(word),
+        ),
+        "second_map": draw(
+            Map(
+                title=Wording("Damage of each head: log-probability (nats) lost without it"),
+                values=damage,
+                rows=[Wording("layer {0}", n + 1) for n in range(layers)],
+                columns=[Wording("head {0}", n + 1) for n in range(heads)],
+                says=Wording("{0}, {1} off: {2} nats", "%{y}", "%{x}", "%{z:.3f}"),
+                signed=True,
+                top=max(FAINT, float(np.nanmax(np.abs(damage)))),
+                corner=Wording("layer \\ head"),
             )
-        ],
-        code=code.off(ask, off, position, found["target"]["id"], shared=shared),
-        values={"gap": position, "gaps": gaps, "tokens": tokens, **found},
+        ),
+        "note": Wording(
+            "How much log-probability (nats) the word loses when this head alone is off. Above "
+            "zero (orange): the prediction suffers. Below zero (blue): it gets better."
+        ),
+        "more": not done,
+    }
+    if done and asked.values["off"] == WORST:
+        shown |= {"off": {"value": f"{layer}.{head}"}, "more": True}
+    return shown
+
+
+def say_target(found: Mapping[str, Any], *, some_off: bool) -> Wording:
+    """What becomes of the word that is watched."""
+    target = found["target"]
+    role = OWN if target["own"] else FIRST
+    before, after = (percent(float(np.exp(target[name]))) for name in ("before", "after"))
+    ranks = target["ranks"]
+    if not some_off:
+        return Wording(
+            "{0} ({1}): {2} with all heads, rank {3}. Switch a head off to see what changes.",
+            quote(target["display"]),
+            role,
+            before,
+            ranks[0],
+        )
+    change = f"{target['after'] - target['before']:.2f}".replace("-", "\N{MINUS SIGN}")
+    return Wording(
+        "{0} ({1}): {2} with all heads, {3} without these; {4} nats, rank {5} → {6}.",
+        quote(target["display"]),
+        role,
+        before,
+        after,
+        change,
+        *ranks,
     )
+
+
+def say_off(off: Sequence[Head], hit: Sequence[Head]) -> str:
+    """Which heads are off."""
+    if not off:
+        return ""
+    listed = reduce(partial(Wording, "{0}, {1}"), [place_name(*head) for head in off])
+    if len(off) > MOST_NAMED:
+        listed = Wording("{0} heads", len(off))
+    if len(hit) > len(off):
+        return Wording(
+            "Off: {0}. The layers share their weights, so {1} heads of the stack are off at once.",
+            listed,
+            len(hit),
+        )
+    return Wording("Off: {0}.", listed)
 
 
 def _switched(
@@ -108,11 +189,10 @@ def _switched(
     return {
         "rows": [
             {
-                "id": n,
-                "display": tokenizer.display(n),
+                "word": tokenizer.display(n),
                 "before": float(chances[0, n]),
                 "after": float(chances[1, n]),
-                "target": n == piece,
+                "own": n == piece,
             }
             for n in order
         ],
@@ -124,9 +204,7 @@ def _switched(
             "after": float(both[1, piece]),
             "ranks": [int((row > row[piece]).sum()) + 1 for row in both],
         },
-        "hit": [list(head) for head in sorted(hit)],
-        "schedule": list(config.schedule),
-        "heads": config.attention.heads,
+        "hit": sorted(hit),
     }
 
 
@@ -136,30 +214,14 @@ def target(look: Look, position: int, before: torch.Tensor) -> int:
     return int(before.argmax()) if token.masked else token.id
 
 
-async def damaged(lab: Lab, ask: Ask, data: Mapping[str, Any]) -> Figure:
-    """One layer of the sweep: ``layer``, ``position``, ``shared``; the page asks for each in turn.
-
-    So a sweep shows its progress, can be left, and other visitors' questions come in between.
-    """
-    shared = read_shared(data)
-    model = await asyncio.to_thread(lab.session.model, ask.model)
-    layers = len(model.config.schedule)
-    layer = layer_of(data, layers)
-    look = await asyncio.to_thread(read, model, ask)
-    position = hidden_place(look, ask, data.get("position"))
-    if position is None:
-        raise InputError("No word is hidden. Hide one above the tabs first.")
-    row = await sweep_row(lab, ask, look, layer, position, shared=shared)
-    return Figure(title="", values={"layer": layer, "layers": layers, "row": row.tolist()})
-
-
 async def sweep_row(
-    lab: Lab, ask: Ask, look: Look, layer: int, position: int, *, shared: bool
-) -> np.ndarray:
-    """The damage [H] of the heads of one layer, each alone; kept."""
-    model = await asyncio.to_thread(lab.session.model, ask.model)
+    asked: Asked, look: Look, layer: int, position: int, *, shared: bool
+) -> tuple[np.ndarray, bool]:
+    """The damage [H] of the heads of one layer, each alone, and whether it had to be computed."""
+    model = await asyncio.to_thread(asked.lab.session.model, asked.ask.model)
     # Steps with the same weights are one question.
     step = ablation.steps_of(model.config, layer)[0] if shared else layer
+    values = (step, position, shared)
 
     def work(each: cm.Model) -> np.ndarray:
         before = ablation.without_heads(each, look.encoding, position, [()])[0]
@@ -167,134 +229,6 @@ async def sweep_row(
         found = ablation.damage(each, look.encoding, position, piece, steps=[step], shared=shared)
         return found[0].cpu().numpy()
 
-    found: np.ndarray = await lab.ask(ask, "damage", (step, position, shared), work)
-    return found
-
-
-async def written(lab: Lab, ask: Ask, data: Mapping[str, Any]) -> Figure:
-    """The prediction for its files; with ``sweep``, the damage of every head too."""
-    figure = await switched(lab, ask, data)
-    gap = figure.values["gap"]
-    if gap is None or data.get("sweep") is not True:
-        return figure
-    model = await asyncio.to_thread(lab.session.model, ask.model)
-    look = await asyncio.to_thread(read, model, ask)
-    layers, heads = len(model.config.schedule), model.config.attention.heads
-    shared = read_shared(data)
-    rows = [await sweep_row(lab, ask, look, layer, gap, shared=shared) for layer in range(layers)]
-    damage = Grid(
-        title=Wording("Damage of each head: log-probability (nats) lost without it"),
-        values=0 - np.stack(rows),
-        rows=[Wording("layer {0}", n + 1) for n in range(layers)],
-        columns=[Wording("head {0}", n + 1) for n in range(heads)],
-        signed=True,
-        corner="layer / head",
-    )
-    return replace(figure, grids=[*figure.grids, damage])
-
-
-# --- one query and its keys -----------------------------------------------------------------------
-
-
-async def multiplied(lab: Lab, ask: Ask, data: Mapping[str, Any]) -> Figure:
-    """One query against every key, dimension by dimension: ``layer``, ``head``, ``query``."""
-    model = await asyncio.to_thread(lab.session.model, ask.model)
-    layer = layer_of(data, len(model.config.schedule))
-    head = whole_number(data.get("head"), "head", 0, model.config.attention.heads - 1)
-    look = await asyncio.to_thread(read, model, ask)
-    tokens = describe(look.tokens, look.seen, ask)
-    query = data.get("query")
-    if query is None:
-        masked = [token["position"] for token in tokens if token["masked"]]
-        plain = [token["position"] for token in tokens if not token["special"]]
-        query = next(iter([*masked, *plain]), 0)
-    query = read_position(query, len(tokens))
-    found = await lab.ask(
-        ask,
-        "products",
-        (layer, head, query),
-        lambda each: _products(each, look, layer, head, query),
-    )
-    labels = labels_of(tokens)
-    words = [labels[key] for key in found["keys"]]
-    steps = np.array(
-        [[np.nan if row[n] is None else row[n] for n in found["names"]] for row in found["rows"]]
-    )
-    return Figure(
-        title=Wording(
-            "{0}, layer {1}, head {2}, query {3}", ask.model, layer + 1, head + 1, labels[query]
-        ),
-        grids=[
-            Grid(
-                title=Wording("Products in each dimension"),
-                values=found["products"],
-                rows=words,
-                columns=[str(n + 1) for n in range(found["products"].shape[1])],
-                signed=True,
-                corner="key / dimension",
-            ),
-            Grid(
-                title=Wording("From sum to share"),
-                values=steps,
-                rows=words,
-                columns=[STEPS.get(name, name) for name in found["names"]],
-                signed=True,
-                corner="key / step",
-            ),
-        ],
-        code=code.products(ask, layer, head, query),
-        values={
-            "tokens": tokens,
-            "layer": layer,
-            "head": head,
-            "query": query,
-            **{key: value for key, value in found.items() if key != "products"},
-        },
-    )
-
-
-def _products(model: cm.Model, look: Look, layer: int, head: int, query: int) -> dict[str, Any]:
-    """Products [keys, d] of the query with the keys it looks at most, and what follows from them.
-
-    ``rows`` has for each key ``sum`` (of the products), ``scaled``, every score term by name,
-    ``score`` and ``share``. A family that adds a bias to its queries (XLNet) has that as a term.
-    """
-    trace = cm.Trace(
-        ["q", "k", "content_score", "term:*", "scores", "probabilities"], steps=[layer]
-    )
-    model.encoder(model.collate([look.encoding]), trace)
-    block: Any = model.encoder.blocks[model.config.schedule[layer]]
-    scale = float(block.attention.terms.scale)
-    q, k = trace["q", layer][0, head, query], trace["k", layer][0, head]
-    shares = trace["probabilities", layer][0, head, query]
-    scores = trace["scores", layer]
-    keys = sorted(shares.topk(min(MOST_KEYS, len(shares))).indices.tolist())
-    products = (q * k)[keys]
-    sums = products.sum(-1)
-    terms = {}
-    bias = trace["content_score", layer][0, head, query, keys] - scale * sums
-    if float(bias.abs().max()) > 1e-4:
-        terms["bias"] = bias
-    for site, step, stream in trace.records:
-        if site.startswith("term:") and step == layer and stream == "content":
-            wide = trace[site, layer].expand_as(scores)
-            terms[site.removeprefix("term:")] = wide[0, head, query, keys]
-    columns = {"sum": sums, "scaled": scale * sums, **terms, "score": scores[0, head, query, keys]}
-    columns["share"] = shares[keys]
-    rows = [
-        {name: _seen(float(column[n])) for name, column in columns.items()}
-        for n in range(len(keys))
-    ]
-    return {
-        "keys": keys,
-        "names": list(columns),
-        "rows": rows,
-        "scale": scale,
-        "size": int(q.shape[0]),
-        "count": len(shares),
-        "products": products.float().cpu().numpy(),
-    }
-
-
-def _seen(value: float) -> float | None:
-    return None if value < MASKED_OUT else value
+    fresh = not await asked.lab.knows(asked.ask, "damage", values)
+    found: np.ndarray = await asked.lab.ask(asked.ask, "damage", values, work)
+    return found, fresh

@@ -212,8 +212,7 @@ class Lab:
         self, ask: Ask, kind: str, values: Hashable, work: Callable[[cm.Model], Any]
     ) -> Any:
         """The answer that was kept, the one being computed, or ``work(model)`` on its thread."""
-        model = await asyncio.to_thread(self.session.model, ask.model)
-        key = (kind, ask, values, id(model) if ask.model.startswith(RUN_PREFIX) else None)
+        model, key = await self._named(ask, kind, values)
         if (known := self._cache.get(key)) is not None:
             return known
         if (task := self._running.get(key)) is None:
@@ -221,6 +220,16 @@ class Lab:
             self._running[key] = task
         # One visitor who leaves must not cancel what others wait for.
         return await asyncio.shield(task)
+
+    async def knows(self, ask: Ask, kind: str, values: Hashable) -> bool:
+        """Whether the answer is kept."""
+        _, key = await self._named(ask, kind, values)
+        return self._cache.get(key) is not None
+
+    async def _named(self, ask: Ask, kind: str, values: Hashable) -> tuple[cm.Model, Hashable]:
+        """The model, and the key of an answer; models of runs change under their names."""
+        model = await asyncio.to_thread(self.session.model, ask.model)
+        return model, (kind, ask, values, id(model) if ask.model.startswith(RUN_PREFIX) else None)
 
     async def _compute(self, key: Hashable, work: Callable[[], Any]) -> Any:
         try:

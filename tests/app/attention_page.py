@@ -1,0 +1,87 @@
+"""The Attention lab of a page, for tests that use it as visitors do."""
+
+import re
+
+import numpy as np
+from playwright.sync_api import expect
+
+TEXT = "The capital of France is Paris."
+LINK = "#text=The+capital+of+France+is+Paris.&model=bert-mini&marks=6&tab=attention"
+# Rows of the numbers beside a chart, and whether they are the expected ones.
+NUMBERS = """([id, expected, tolerance]) => {
+  const number = (cell) => parseFloat(cell.textContent.replace('\u2212', '-'));
+  const rows = [...document.querySelectorAll(`#${id} tbody tr`)]
+    .map((row) => [...row.querySelectorAll('td')].map(number));
+  return rows.length === expected.length && rows.every((row, i) => row.length === expected[i].length
+    && row.every((value, j) => Math.abs(value - expected[i][j]) <= tolerance));
+}"""
+
+
+class AttentionLab:
+    """The lab once it has an answer."""
+
+    def __init__(self, cloze, words=None):
+        self.cloze, self.page, self.words = cloze, cloze.page, words or {}
+        self.page.wait_for_function("!!Cloze.openTab")
+        self.page.evaluate("Cloze.openTab('Attention')")
+        heading = self.page.get_by_role("heading", name=self.named("Which words look at which?"))
+        self.panel = self.page.get_by_role("tabpanel").filter(has=heading).last
+        self.heads = self.panel.get_by_role("grid")
+        self.tokens = self.panel.get_by_role(
+            "group", name=self.named("Tokens that look"), exact=True
+        )
+        self.seen = self.panel.get_by_role("group", name=self.named("Tokens looked at"), exact=True)
+
+    def named(self, key):
+        return self.words.get(key, key)
+
+    def says(self, text):
+        expect(self.panel.get_by_text(text).first).to_be_visible(timeout=30_000)
+
+    def open(self, mode):
+        self.panel.get_by_role("radio", name=self.named(mode), exact=True).check()
+
+    def press(self, name):
+        self.panel.get_by_role("button", name=self.named(name), exact=True).click()
+
+    def unfold(self, name):
+        fold = self.panel.get_by_role("button", name=self.named(name))
+        if not fold.evaluate("each => each.classList.contains('open')"):
+            fold.click()
+
+    def choose(self, label, option):
+        self.panel.get_by_role("combobox", name=label, exact=True).click()
+        self.page.get_by_role("option", name=option, exact=True).click()
+
+    def cell(self, layer, head):
+        """A head of the grid; numbers from 0, None for a mean."""
+        name = "Mean over all heads" if layer is None else f"Layer {layer + 1} · Mean"
+        if head is not None:
+            name = f"Layer {layer + 1} · Head {head + 1}"
+        return self.heads.get_by_role("gridcell", name=re.compile(rf"^{name}(\.|$)"))
+
+    def select(self, layer, head):
+        self.cell(layer, head).click()
+        name = "Mean over all heads" if layer is None else f"Layer {layer + 1} · Mean"
+        if head is not None:
+            name = f"Layer {layer + 1} · Head {head + 1}"
+        self.says(f"{name}: ")
+
+    def shows(self, expected, name="attention-map", tolerance=6e-5):
+        """Wait until these numbers stand beside a chart."""
+        twin = self.page.locator(f"#{name} details")
+        twin.wait_for()
+        if twin.get_attribute("open") is None:
+            twin.locator("summary").click()
+        values = np.asarray(expected, dtype=float)
+        self.page.wait_for_function(NUMBERS, arg=[name, values.tolist(), tolerance], timeout=30_000)
+
+    def token(self, side, label):
+        column = self.tokens if side == "from" else self.seen
+        return column.get_by_role("button", name=re.compile(f"^“{re.escape(label)}”"))
+
+    def marked(self):
+        return self.heads.get_by_role("gridcell", selected=True)
+
+    def kept(self):
+        return self.page.evaluate("Cloze.kept('attention')")
