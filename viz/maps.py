@@ -40,6 +40,13 @@ def label(text: str) -> str:
     return plain(shorten(text, lambda each: len(each) <= MOST_LETTERS))
 
 
+def labels(texts: Sequence[str]) -> list[str]:
+    """Rows or columns of a map: tokens, each apart from those that look the same, or wordings."""
+    tokens = apart([label(text) for text in texts])
+    pairs = zip(texts, tokens, strict=True)
+    return [text if isinstance(text, Wording) else token for text, token in pairs]
+
+
 def square_root() -> list[list[Any]]:
     """Colours from nothing to all that grow with the square root of a share."""
     return [[(step / 4) ** 2, LIGHT[f"heat_{step}"]] for step in range(5)]
@@ -108,8 +115,8 @@ def draw(found: Map, *, note: str = "") -> go.Figure:
     top = 100 * found.highest if found.share else found.highest
     heatmap = go.Heatmap(
         z=drawn.astype(np.float32),
-        x=apart([label(text) for text in columns]),
-        y=apart([label(text) for text in rows]),
+        x=labels(columns),
+        y=labels(rows),
         zmin=-top if found.signed else 0,
         zmax=top,
         colorscale=diverging() if found.signed else square_root(),

@@ -34,24 +34,27 @@
 
   function grant() {
     if (!wish) return;
+    const { text, hide, done } = wish;
     // Typed over in the meantime.
-    if ((field('sentence-text')?.value ?? wish.text) !== wish.text) { wish = null; return; }
-    if (sentence.text !== wish.text || sentence.error || !sentence.tokens.length) return;
-    const found = tokensIn(wish.hide);
+    if ((field('sentence-text')?.value ?? text) !== text) { wish = null; done(); return; }
+    if (sentence.text !== text || sentence.error || !sentence.tokens.length) return;
+    const found = tokensIn(hide);
     wish = null;
     change({ marks: new Map(found.map(({ position }) => [position, { position, case: 'mask' }])) });
+    done();
   }
 
   // What an example hides: words as for tokensOf, or spans of characters (code points).
   const tokensIn = (hide) => (typeof hide[0] === 'string' ? tokensOf(hide)
     : sentence.tokens.filter((token) => canHide(token) && hide.some(([from, to]) => token.start < to && token.end > from))).flatMap(groupOf);
 
-  /** Show a text with this hidden in it and nothing else. */
-  function chooseExample({ text, hide = [] }) {
-    wish = { text, hide };
+  /** Show a text with this hidden in it and nothing else; fulfilled when it is there, or another text or example is. */
+  const chooseExample = ({ text, hide = [] }) => new Promise((done) => {
+    wish?.done();
+    wish = { text, hide, done };
     if (sentence.text !== text) write('sentence-text', text);
     else grant();
-  }
+  });
 
   /** Whether an example is what is shown now. */
   const showsExample = ({ text, hide = [] }) => {

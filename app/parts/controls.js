@@ -1,5 +1,4 @@
-// What a link keeps of a lab made of Gradio's components (app/parts/controls.py), and how a lab sets the sentence up. Names with
-// a dot belong to the switch before it.
+// What a link keeps of a lab made of Gradio's components (app/parts/controls.py). Names with a dot belong to the switch before it.
 (() => {
   'use strict';
   const { Cloze } = window;
@@ -40,25 +39,4 @@
       return same(set[name], first) ? AS_IT_IS : set[name];
     });
   };
-
-  // Put a text into the sentence block and hide a word of it, as a preset does; fulfilled when it is read, or when there is
-  // another text: the visitor's own, or a later preset's.
-  let staged = null;
-  Cloze.stage = ([text, hide = '']) => new Promise((done) => {
-    staged?.done();
-    staged = { text, hide, done };
-    if (Cloze.sentence.text !== text) Cloze.write('sentence-text', text);
-    look();
-  });
-  function look() {
-    if (!staged) return;
-    const { text, hide, done } = staged;
-    const { sentence, tokensOf, setHidden, field } = Cloze;
-    const there = sentence.text === text;
-    if (!there && field('sentence-text')?.value === text) return;
-    staged = null;
-    if (there && hide) setHidden(tokensOf([hide]), true);
-    done();
-  }
-  Cloze.onChange(look);
 })();

@@ -5,9 +5,11 @@ tokens and drawing work on the kept result and never run the model again.
 """
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from hashlib import sha256
+from time import monotonic_ns
 from typing import Any
 
 import gradio as gr
@@ -68,6 +70,13 @@ USES = {
     "scores": Wording("The model asks in every layer whether two tokens share a segment:"),
     "none": Wording("This model makes no difference between segments:"),
 }
+SETTLE = f"""(settled, ...values) => {{
+  const [, changes] = JSON.parse(settled);
+  return {list(CHOICES)}.map((name, n) => {{
+    const found = changes.find(([changed, asked]) => changed === name && asked === values[n]);
+    return found ? found[2] : {{ __type__: 'update' }};
+  }});
+}}"""
 PICK = """({ picked, kind }, layer, head, picks, off, acted) => {
   if (kind === 'picked') picks = picked.own || 'none';
   else if (kind === 'off') off = picked.own;
@@ -84,7 +93,12 @@ def build(shared: Shared) -> Controls:
 def wire(controls: Controls, shared: Shared, session: Session) -> None:
     """Answer every choice with what its mode shows: one question and one answer for all."""
     c, lab = controls, Lab(session)
-    given = {**c.shown, **{name: c.asked[name] for name in CHOICES}, "clock": c.clock}
+    given = {
+        **c.shown,
+        **{name: c.asked[name] for name in CHOICES},
+        "clock": c.clock,
+        "settled": c.settled,
+    }
     acts = {name: part for name, part in c.asked.items() if name not in HIDDEN}
     # Pasting is no `input` of a text box.
     triggers = [part.change if name == "second" else part.input for name, part in acts.items()]
@@ -95,6 +109,8 @@ def wire(controls: Controls, shared: Shared, session: Session) -> None:
         list(given.values()),
         c.problem,
     )
+    choices = [c.asked[name] for name in CHOICES]
+    c.settled.change(None, [c.settled, *choices], choices, js=SETTLE)
     several = [c.asked[name] for name in ("layer", "head", "picks", "off")]
     c.shown["chosen"].pick(  # type: ignore[attr-defined]
         None, [c.shown["chosen"], *several, c.acted], [*several, c.acted], js=PICK
@@ -178,6 +194,8 @@ async def segments(asked: Asked) -> Wording:
 
 def _update(name: str, found: Shown, question: Mapping[str, Any]) -> Any:
     """The new value of one part."""
+    if name == "settled":
+        return settled(found, question)
     if name == "clock":
         return gr.Timer(active=bool(found.get("more")))
     if name in LINES:
@@ -188,8 +206,18 @@ def _update(name: str, found: Shown, question: Mapping[str, Any]) -> Any:
         return gr.skip()
     if name not in CHOICES:
         return found[name]
-    # A choice that is right already is not sent: the visitor may have made another one meanwhile.
     changes = {key: value for key, value in found[name].items() if key != "value"}
-    if found[name].get("value", question[name]) != question[name]:
-        changes["value"] = found[name]["value"]
     return gr.update(**changes) if changes else gr.skip()
+
+
+def settled(found: Shown, question: Mapping[str, Any]) -> Any:
+    """What became of values that stand for another one; the page takes it unless they changed.
+
+    The visitor may have made another choice while the answer was under way.
+    """
+    changes = [
+        [name, question[name], found[name]["value"]]
+        for name in CHOICES
+        if found.get(name, {}).get("value", question[name]) != question[name]
+    ]
+    return json.dumps([monotonic_ns(), changes]) if changes else gr.skip()

@@ -125,6 +125,8 @@ class Controls(NamedTuple):
     acted: gr.Number
     """Counts acts that set several values: one question for all of them."""
     clock: gr.Timer
+    settled: gr.Textbox
+    """What an answer found for values that stand for another one, such as the clearest head."""
 
 
 def lay_out() -> Controls:
@@ -180,8 +182,8 @@ def lay_out() -> Controls:
     asked |= {name: gr.Textbox("", visible="hidden") for name in ("picks", "off", "drawn")}
     shown["drawn"] = asked["drawn"]
     acted = gr.Number(0, visible="hidden")
-    clock = gr.Timer(0.05, active=False)
-    return Controls(scene, asked, shown, presets, problem, acted, clock)
+    clock, settled = gr.Timer(0.05, active=False), gr.Textbox("", visible="hidden")
+    return Controls(scene, asked, shown, presets, problem, acted, clock, settled)
 
 
 def _choice(label: str, value: int | str, wide: int = 120, **more: Any) -> OpenDropdown:
@@ -242,5 +244,6 @@ ROWS: dict[str, Any] = {
 def setting(preset: Preset) -> str:
     """A function of the page: what a preset sets, once its sentence is read."""
     values = json.dumps(list(preset.values.values()))
-    stage = f"await Cloze.stage({json.dumps([preset.text, preset.hide])});" if preset.text else ""
+    example = json.dumps({"text": preset.text, "hide": [preset.hide] if preset.hide else []})
+    stage = f"await Cloze.chooseExample({example});" if preset.text else ""
     return f"async (acted) => {{ {stage} return [...{values}, acted + 1]; }}"
