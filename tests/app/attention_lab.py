@@ -50,6 +50,7 @@ QUESTION = {
     "what": "mean",
     "place": "",
     "drawn": "",
+    "acted": 0,
 }
 """As the lab begins."""
 HIDDEN = [{"position": 4, "case": "mask"}]

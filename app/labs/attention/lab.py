@@ -70,13 +70,15 @@ USES = {
     "scores": Wording("The model asks in every layer whether two tokens share a segment:"),
     "none": Wording("This model makes no difference between segments:"),
 }
-SETTLE = f"""(settled, ...values) => {{
-  const [, changes] = JSON.parse(settled);
-  return {list(CHOICES)}.map((name, n) => {{
+SETTLE = f"""(settled, acted, ...values) => {{
+  const [, answered, changes] = JSON.parse(settled);
+  const choices = {list(CHOICES)}.map((name, n) => {{
     const found = changes.find(([changed, asked]) => changed === name && asked === values[n]);
     return found ? found[2] : {{ __type__: 'update' }};
   }});
+  return [answered === acted ? {{ __type__: 'update' }} : acted + 1, ...choices];
 }}"""
+"""Of acts that follow each other quickly Gradio 6.31 may ask only for the first: ask again then."""
 PICK = """({ picked, kind }, layer, head, picks, off, acted) => {
   if (kind === 'picked') picks = picked.own || 'none';
   else if (kind === 'off') off = picked.own;
@@ -105,12 +107,12 @@ def wire(controls: Controls, shared: Shared, session: Session) -> None:
     answer(
         [c.scene.change, c.acted.change, c.clock.tick, *triggers],
         partial(show, lab, list(given)),
-        {"scene": c.scene, **c.asked},
+        {"scene": c.scene, "acted": c.acted, **c.asked},
         list(given.values()),
         c.problem,
     )
     choices = [c.asked[name] for name in CHOICES]
-    c.settled.change(None, [c.settled, *choices], choices, js=SETTLE)
+    c.settled.change(None, [c.settled, c.acted, *choices], [c.acted, *choices], js=SETTLE)
     several = [c.asked[name] for name in ("layer", "head", "picks", "off")]
     c.shown["chosen"].pick(  # type: ignore[attr-defined]
         None, [c.shown["chosen"], *several, c.acted], [*several, c.acted], js=PICK
@@ -220,4 +222,4 @@ def settled(found: Shown, question: Mapping[str, Any]) -> Any:
         for name in CHOICES
         if found.get(name, {}).get("value", question[name]) != question[name]
     ]
-    return json.dumps([monotonic_ns(), changes]) if changes else gr.skip()
+    return json.dumps([monotonic_ns(), question["acted"], changes])
