@@ -8,6 +8,7 @@ from tests.app.held import BUSY, Held, finished_runs, shown
 from tests.app.test_train_held_out_browser import MASKED
 from tests.app.test_train_page_browser import ROW, answer, change
 from tests.app.train_tab import legend, look_again, open_run, shared
+from tests.app.visitors import rest
 
 TASK = {"kind": "classify", "set": "mood", "main": "accuracy", "baselines": [], "labels": []}
 
@@ -59,7 +60,7 @@ def test_a_race_shows_nothing_of_another_race_or_entrant(cloze, races):
     with page.expect_response(re.compile(r"/examples\?entrant=two")):
         held.end()
     page.wait_for_selector(".train-race .train-passage")
-    page.wait_for_timeout(50)
+    rest(page)
     # Back before the other race has answered: the examples are still those of the first.
     held = Held(page, rf"/train/runs/{second}(\?|$)")
     page.click(f".train-card[data-run='{second}']")
@@ -89,7 +90,7 @@ def test_a_run_that_is_gone_elsewhere_ends_the_comparison_and_is_told(cloze, mak
     told.wait_for()
     with page.expect_response(re.compile("/train/runs$")):
         look_again(page)
-    page.wait_for_timeout(100)
+    rest(page)
     assert told.is_visible()
     page.click("#train-new")
     assert not told.is_visible()
@@ -132,7 +133,7 @@ def test_what_one_run_was_asked_is_not_answered_by_another(cloze, make):
     held.wait()
     open_run(cloze, second)
     held.end()
-    page.wait_for_timeout(700)
+    rest(page)
     assert not shown(page, ".train-head .problem[role=alert]")
 
 
@@ -163,7 +164,7 @@ def test_a_snapshot_is_asked_for_what_is_wanted_now(cloze, make):
     open_run(cloze, first)
     held.wait()
     page.fill("#train-sentence", "A new [MASK] .")
-    page.wait_for_timeout(300)
+    page.wait_for_function("underWay.timers.size === 0")  # no more typing is waited for
     held.give(BUSY)
     for _ in range(2):
         held.wait()

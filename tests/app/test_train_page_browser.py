@@ -4,6 +4,7 @@ import asyncio
 import json
 import re
 import time
+from time import monotonic
 
 import pytest
 
@@ -13,6 +14,7 @@ from app.runs.texts import SHIPPED
 from core_models import InputError
 from tests.app.test_train_browser import CONFIG, Train
 from tests.app.train_tab import legend, look_again, open_run, shared
+from tests.app.visitors import PAINTED
 from tests.core.tiny_models import new, tiny
 
 DATA = CONFIG["data"] | {"texts": list(SHIPPED)[:1]}
@@ -92,9 +94,9 @@ def test_a_click_shows_the_run_at_once_and_offers_only_what_is_about_it(runs, ma
     assert page.get_attribute(".train-run", "data-run") == second.path.name
     assert page.locator(".train-head button:visible").count() == 0
     assert page.locator(".train-run > .card:visible").count() == 1
-    for _ in range(100):  # asked for now, and not when the clock of an idle page comes round
-        if not held:
-            page.wait_for_timeout(20)
+    until = monotonic() + 2  # asked for now, and not when the clock of an idle page comes round
+    while not held and monotonic() < until:
+        page.evaluate(PAINTED)
     assert held
     for route in held:
         route.continue_()

@@ -31,7 +31,7 @@ COUNT = """(() => {
   };
   let again = false;
   window.setTimeout = (then, delay = 0, ...given) => {
-    const counted = !again && delay <= 1000 && typeof then === 'function';
+    const counted = !again && delay < 1000 && typeof then === 'function';
     if (!counted) return setTimeout(then, delay, ...given);
     const timer = setTimeout(() => {
       under.timers.delete(timer);
