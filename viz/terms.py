@@ -1,4 +1,4 @@
-"""Aligned maps of the terms of attention scores, as a self-contained SVG."""
+"""Aligned maps of the terms of attention scores, as a self-contained SVG; what they change."""
 
 from __future__ import annotations
 
@@ -6,6 +6,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import plotly.graph_objects as go
+
+from viz.figure import apart, finish, plain
+from viz.figure import colour as tone
 from viz.svg import LINE, MONO, SOFT, Wording, caption, document, shorten, text_width, write
 
 CELL = 18
@@ -118,3 +122,65 @@ def _map(
 
 def _cut(text: str) -> str:
     return shorten(text, lambda each: len(each) <= 14)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Chance:
+    """A word, or a token, under several conditions."""
+
+    text: str
+    chances: Sequence[float]
+    ranks: Sequence[int] = ()
+    own: bool = False
+    """It is the word of the text."""
+
+
+TONES = ("model", "hidden", "random")
+MOST_BARS = 40
+
+
+def chances(found: Sequence[Chance], names: Sequence[str], *, title: str) -> go.Figure:
+    """Probabilities of words under several conditions, a bar each; the first at the top.
+
+    Args:
+        found: At most ``MOST_BARS`` are drawn, the table has all.
+        names: What the conditions are called.
+        title: What is shown.
+
+    Raises:
+        ValueError: There is nothing to draw.
+    """
+    if not found:
+        raise ValueError("there is nothing to draw")
+    drawn = found[:MOST_BARS]
+    labels = apart([f"<b>{plain(e.text)}</b>" if e.own else plain(e.text) for e in drawn])
+    figure = go.Figure()
+    for number, name in enumerate(names):
+        figure.add_bar(
+            x=[100 * each.chances[number] for each in drawn],
+            y=labels,
+            orientation="h",
+            name=name,
+            marker={"color": tone(TONES[number])},
+            hovertemplate="%{y}: %{x:.4g} %<extra>%{fullData.name}</extra>",
+        )
+    figure.update_layout(barmode="group", bargap=0.25)
+    figure.update_xaxes(ticksuffix=" %", rangemode="tozero")
+    figure.update_yaxes(autorange="reversed", type="category", showgrid=False)
+    ranked = bool(found[0].ranks)
+    rows: list[list[str | int | float | None]] = []
+    for each in found:
+        row: list[str | int | float | None] = [each.text]
+        for number, chance in enumerate(each.chances):
+            row += [chance, each.ranks[number]] if ranked else [chance]
+        rows.append(row)
+    rank = [Wording("Rank")] if ranked else []
+    return finish(
+        figure,
+        title,
+        alt=Wording("Probability of {0} words: {1}", len(found), found[0].text),
+        columns=[Wording("Word"), *(text for name in names for text in (name, *rank))],
+        rows=rows,
+        height=130 + (12 + 12 * len(names)) * len(drawn),
+        revision=f"{len(found)} {len(names)}",
+    )

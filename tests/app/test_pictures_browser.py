@@ -25,7 +25,6 @@ ANSWERED = """name => {
 TABS = {
     "pairs": ("看话题还是看顺序？", "“下一句”的概率", "同一话题", f"第一句：{TEXT}"),
     "permutation": ("每条流可以看到什么", "内容流", "查询流"),
-    "terms": ("bert-mini：第1层，第1头", "softmax：注意力"),
 }
 """What each tab's picture says in Chinese."""
 

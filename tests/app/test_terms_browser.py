@@ -1,13 +1,15 @@
-"""The Terms tab in Chromium: maps, switches, predictions, distances, tables, links, languages."""
+"""The Terms lab in Chromium: maps, switches, predictions, distances, tables, links, languages."""
 
 import csv
 import json
 import os
+import re
 from urllib.parse import quote
 from xml.etree import ElementTree
 
 import pytest
 import torch
+from playwright.sync_api import expect
 
 import core_models as cm
 from core_models.prediction import terms_view
@@ -16,17 +18,12 @@ from core_models.terms.buckets import rows_of
 from tests.app.one_page import SENTENCE, choose, start_over
 from tests.app.terms_models import MODELS, save_tiny_models
 
-ROOT = ".view-terms"
 LINK = "#text=The+capital+of+France+is+Paris.&tab=terms&model="
-READY = """() => {
-  const view = document.querySelector('.view-terms').dataset;
-  return view.state === 'ready' && view.rev === view.asked;
-}"""
+ROWS = """id => document.querySelector(`#${id} .figure[data-state=ready] .js-plotly-plot`)
+  ?.layout.meta.rows ?? null"""
 # The lab as it is without a link.
-PLAIN = """() => {
-  Cloze.keep('terms', {});
-  document.dispatchEvent(new CustomEvent('cloze:lab', { detail: 'terms' }));
-}"""
+PLAIN = """() => { Cloze.keep('terms', {});
+  document.dispatchEvent(new CustomEvent('cloze:lab', { detail: 'terms' })); }"""
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -46,238 +43,242 @@ def installed(tmp_path_factory, session):
         os.environ["CLOZE_MODELS"] = before
 
 
-def settle(page):
-    page.wait_for_function(READY)
+class Lab:
+    """The Terms lab of a page."""
+
+    def __init__(self, cloze):
+        self.cloze, self.page = cloze, cloze.page
+        self.page.wait_for_function("!!window.Cloze?.openTab")
+        self.page.evaluate("Cloze.openTab('Terms')")
+        self.panel = self.page.locator("#tab-terms")
+        self.maps = self.panel.get_by_role("group", name=re.compile("Maps of the terms|各项的图"))
+        self.maps.wait_for()
+        cloze.rest()
+
+    def unfold(self, name):
+        fold = self.panel.get_by_role("button", name=name)
+        if not fold.evaluate("each => each.classList.contains('open')"):
+            fold.click()
+        self.cloze.rest()
+
+    def choose(self, label, value):
+        self.panel.get_by_label(label, exact=True).click()
+        self.page.get_by_role("option", name=value, exact=True).click()
+        self.cloze.rest()
+
+    def switch(self, name):
+        return self.maps.get_by_role("switch", name=name)
+
+    def told(self):
+        """The sum of the marked cell: the terms, the score, the share."""
+        text = self.panel.locator(".view-maps").get_by_role("status").inner_text()
+        numbers = text.split("): ")[1].replace("−", "-")
+        return [float(n) for n in re.findall(r"-?\d[\d.]*(?:e-?\d+)?", numbers)]
+
+    def rows(self, figure):
+        self.page.wait_for_function(ROWS, arg=figure)
+        return self.page.evaluate(ROWS, figure)
 
 
 @pytest.fixture
-def open_tab(module_page):
-    """Shows a model in the one page of these tests: ``open_tab("xlnet-tiny", 1)`` hides piece 1."""
+def open_lab(module_page):
+    """Shows a model in the one page of these tests: ``open_lab("xlnet-tiny", 1)`` hides piece 1."""
 
-    def open_tab(model, *marks):
-        page = module_page.page
-        page.evaluate("Cloze.openTab('Terms')")
-        page.wait_for_selector(f"{ROOT}[data-asked]")
+    def open_lab(model, *marks):
+        lab = Lab(module_page)
         start_over(module_page, model=model, marks=marks)
-        page.evaluate(PLAIN)
-        settle(page)
-        return page
+        lab.page.evaluate(PLAIN)
+        module_page.rest()
+        return lab
 
-    yield open_tab
+    yield open_lab
     assert module_page.problems == []
 
 
-def value(page, name):
-    text = page.inner_text(f'{ROOT} .ts-cell [data-term="{name}"]').replace("−", "-")
-    return float(text.removesuffix("\xa0%"))
-
-
-def test_one_cell_is_read_in_every_map_and_adds_up(open_tab, session):
-    page = open_tab("deberta-tiny")
-    page.select_option("#ts-layer", "1")
-    settle(page)
-    page.select_option("#ts-head", "1")
-    settle(page)
-    maps = page.locator(f"{ROOT} .ts-map")
-    assert [m.get_attribute("data-map") for m in maps.all()] == [
-        "content",
-        "c2p",
-        "p2c",
-        "score",
-        "softmax",
-    ]
-    page.locator(f"{ROOT} .ts-maps").focus()
-    for key in ("ArrowRight", "ArrowRight", "ArrowDown"):
-        page.keyboard.press(key)
+def test_one_cell_is_read_in_every_map_and_adds_up(open_lab, session):
+    lab = open_lab("deberta-tiny")
+    lab.choose("Layer", "2")
+    lab.choose("Head", "2")
+    expect(lab.maps.get_by_role("switch")).to_have_count(3)
+    expect(lab.maps.get_by_role("img")).to_have_count(5)
+    lab.maps.focus()
+    for key in ("Home", "ArrowRight", "ArrowRight", "ArrowDown"):
+        lab.page.keyboard.press(key)
     model = session.model("deberta-tiny")
     (encoding,) = model.encode([SENTENCE])
     view = terms_view.look(model, encoding, step=1, head=1).view
-    for name, term in zip(view.names, view.terms, strict=True):
-        assert value(page, name) == pytest.approx(float(term[1, 2]), rel=1e-3)
-    assert value(page, "score") == pytest.approx(float(view.scores[1, 2]), rel=1e-3)
-    assert page.locator(f"{ROOT} .ts-cursor:visible").count() == 5
-    assert "without any difference" in page.inner_text("#ts-about")
-    # The same number under the pointer, and in the table.
-    page.locator("#ts-rows summary").click()
-    page.select_option("#ts-row", "1")
-    cells = page.locator("#ts-rows tbody tr").nth(2).locator("td").all_inner_texts()
-    assert float(cells[1].replace("−", "-")) == value(page, "content")
-    canvas = page.locator(f'{ROOT} [data-map="c2p"] canvas')
-    canvas.hover()
-    assert page.locator(f"{ROOT} .ts-cell b").count() == 2
+    *terms, score, share = lab.told()
+    assert terms == pytest.approx([float(term[1, 2]) for term in view.terms], rel=1e-3)
+    assert score == pytest.approx(float(view.scores[1, 2]), rel=1e-3)
+    assert share == pytest.approx(100 * float(view.probabilities[1, 2]), abs=0.06)
+    lab.unfold("What this shows")
+    lab.panel.get_by_text("without any difference").wait_for()
+    # The same numbers in the table.
+    lab.unfold("The numbers of one row")
+    lab.panel.get_by_label("Query", exact=True).click()
+    lab.page.get_by_role("option").nth(1).click()
+    table = lab.panel.get_by_role("region", name=re.compile(r"^Query: .* \(1\)"))
+    cells = table.get_by_role("row").nth(3).get_by_role("cell")
+    assert float(cells.nth(1).inner_text().replace("−", "-")) == pytest.approx(terms[0], rel=1e-3)
+    lab.choose("Layer", "1")
+    lab.choose("Head", "1")
 
 
-def test_switching_terms_changes_map_and_prediction(open_tab, session):
-    page = open_tab("deberta-tiny")
-    page.click(f'{ROOT} [data-try="0"]')
-    page.wait_for_selector(f'{ROOT} [data-map="change"]')
-    page.wait_for_selector(f"{ROOT} #ts-prediction td.after")
-    settle(page)
-    assert page.get_attribute('[data-switch="c2p"]', "aria-checked") == "false"
-    assert page.get_attribute('[data-scope="model"]', "aria-checked") == "true"
+def test_switching_terms_changes_map_and_prediction(open_lab, session):
+    lab = open_lab("deberta-tiny")
+    lab.panel.get_by_role("radio", name="Without positions").check()
+    lab.maps.get_by_text("change of attention").wait_for()
+    lab.unfold("What the model makes of it")
+    expect(lab.switch("content to position")).not_to_be_checked()
+    expect(lab.panel.get_by_role("radio", name="the whole model")).to_be_checked()
+    expect(lab.panel.get_by_role("radio", name="Without positions")).to_be_checked()
     model = session.model("deberta-tiny")
-    (encoding,) = model.encode([page.evaluate("Cloze.sentence.text")])
-    gaps = page.evaluate("[...Cloze.sentence.marks.keys()].sort((a, b) => a - b)")
+    (encoding,) = model.encode([lab.page.evaluate("Cloze.sentence.text")])
+    gaps = lab.cloze.marked()
     seen = seen_with(encoding, dict.fromkeys(gaps, model.tokenizer.mask_id))
     chances = []
     for off in ((), ("c2p", "p2c")):
         edits = terms_view.switched_off(model.config, off, "model")
         found = terms_view.look(model, seen, gaps, edits=edits)
         chances.append(terms_view.distribution(model, found.answers)[0].exp())
-    for row in page.locator("#ts-prediction tbody tr").all():
-        index = model.tokenizer.id(row.get_attribute("data-piece"))
-        for name, expected in zip(("before", "after"), chances, strict=True):
-            shown = float(row.locator(f"td.{name}").get_attribute("data-chance"))
-            assert shown == pytest.approx(float(expected[index]), abs=1e-5)
-    page.locator('[data-switch="c2p"]').focus()
-    page.keyboard.press("Enter")
-    settle(page)
-    page.locator('[data-switch="p2c"]').click()
-    settle(page)
-    assert page.locator(f'{ROOT} [data-map="change"]').count() == 0
-    assert page.locator("#ts-prediction td.after").count() == 0
+    pairs = torch.stack(chances, dim=1)
+    for _, before, _, after, _ in lab.rows("terms-prediction"):
+        assert (pairs - torch.tensor([before, after])).abs().amax(1).min() < 1e-5
+    lab.switch("content to position").focus()
+    lab.page.keyboard.press("Enter")
+    expect(lab.switch("content to position")).to_be_checked()
+    lab.cloze.rest()
+    expect(lab.switch("content to position")).to_be_focused()
+    lab.switch("position to content").click()
+    expect(lab.maps.get_by_text("change of attention")).to_have_count(0)
 
 
-def test_a_text_that_is_cut_is_told_with_its_numbers(open_tab, session):
-    page = open_tab("deberta-tiny")
-    assert not page.locator("#ts-long").is_visible()
+def test_a_text_that_is_cut_is_told_with_its_numbers(open_lab, session):
+    lab = open_lab("deberta-tiny")
     text = "A lake is cold. " * 80
     whole = len(session.model("deberta-tiny").tokenizer.encode(text, max_length=99_999).ids)
-    page.fill("#sentence-text textarea", text)
-    page.locator("#ts-long", has_text=f"reads 512 of its {whole:,} pieces").wait_for()
-    assert "The maps show 40 of 512 pieces" in page.inner_text("#ts-long")
+    lab.cloze.write(text)
+    lab.panel.get_by_text(f"reads 512 of its {whole:,} pieces").wait_for()
+    lab.panel.get_by_text("Pieces 0 to 39 of 512").wait_for()
+    lab.panel.get_by_role("slider").focus()
+    lab.page.keyboard.press("End")
+    lab.panel.get_by_text("Pieces 472 to 511 of 512").wait_for()
 
 
-def test_a_plain_model_says_so_and_opens_another(open_tab):
-    page = open_tab("bert-mini")
-    assert "one product q·k" in page.inner_text("#ts-plain")
-    assert page.locator(f"{ROOT} [data-switch]:visible").count() == 0
-    page.click('[data-reader="deberta-v2-tiny"]')
-    settle(page)
-    page.wait_for_selector(f'{ROOT} [data-map="p2c"]')
-    assert "in place of bert-mini" in page.inner_text("#ts-other")
-    address = page.evaluate("location.hash")
-    assert "deberta-v2-tiny" in address
-    page.click("#ts-back")
-    settle(page)
-    assert page.locator("#ts-plain").is_visible()
+def test_a_plain_model_says_so_and_opens_another(open_lab):
+    lab = open_lab("bert-mini")
+    lab.panel.get_by_text("bert-mini has one product q·k").wait_for()
+    expect(lab.maps.get_by_role("switch")).to_have_count(0)
+    lab.choose("Model", "deberta-v2-tiny")
+    expect(lab.switch("position to content")).to_be_visible()
+    lab.panel.get_by_text("in place of bert-mini").wait_for()
+    assert "deberta-v2-tiny" in lab.page.evaluate("location.hash")
+    lab.choose("Model", "bert-mini")
+    lab.panel.get_by_text("bert-mini has one product q·k").wait_for()
 
 
-def test_without_models_with_terms_training_is_explained(open_tab, session, monkeypatch):
+def test_without_models_with_terms_training_is_explained(open_lab, session, monkeypatch):
     plain = [info for info in session.models() if info.name not in MODELS]
     monkeypatch.setattr(session, "models", lambda: plain)
-    page = open_tab("bert-mini")
-    assert page.locator("#ts-plain .code").is_visible()
-    assert "deberta-mini" in page.inner_text("#ts-plain .code")
-    page.get_by_role("group", name="1024 rows; each distance").wait_for()
+    lab = open_lab("bert-mini", 2)
+    lab.panel.get_by_text("core_models.zoo build deberta-mini").wait_for()
+    lab.unfold("What a distance is worth")
+    lab.page.get_by_role("group", name="1024 rows; each distance").wait_for()
 
 
-def test_distances_tables_and_the_mask_decoder(open_tab, module_page):
-    page = open_tab("deberta-tiny", 6)
-    assert len(module_page.numbers("#ts-distances")) == 33
-    page.select_option("#ts-reach", "640")
-    settle(page)
-    assert "2 ticks" in page.inner_text("#ts-distances")
-    page.select_option("#ts-size", "deberta-v3-base")
-    page.wait_for_function(
-        "() => document.querySelector('#ts-table .code').textContent.includes('ceil')"
-    )
-    page.fill("#ts-distance", "200")
-    page.keyboard.press("Enter")
+def test_distances_tables_and_the_mask_decoder(open_lab):
+    lab = open_lab("deberta-tiny", 6)
+    lab.unfold("What a distance is worth")
+    assert len(lab.rows("terms-distances")) == 33
+    lab.choose("Distances up to", "640")
+    lab.panel.get_by_text("2 ticks").wait_for()
+    lab.choose("Distances up to", "16")
+    lab.choose("Published size", "deberta-v3-base")
+    lab.panel.get_by_label("Distance", exact=True).fill("200")
     rows = rows_of(cm.size("deberta-v3-base").attention.terms, torch.tensor([200]))
-    page.wait_for_function(
-        f"() => document.querySelector('#ts-table .ts-cell').textContent.includes('{int(rows)}')"
-    )
-    assert page.locator("#ts-decoder tbody tr").count() >= 5
-    assert page.locator("#ts-decoder thead th").count() == 4
+    lab.panel.get_by_text(f"Distance 200 reads row {int(rows)}").wait_for()
+    lab.unfold("What the model makes of it")
+    words = lab.rows("terms-decoder")
+    assert len(words) >= 5
+    assert {len(row) for row in words} == {7}
 
 
-def test_xlnet_has_its_own_terms_and_a_query_stream(open_tab):
-    page = open_tab("xlnet-tiny", 1)
-    keys = page.locator(f"{ROOT} .ts-map").evaluate_all("maps => maps.map(m => m.dataset.map)")
-    assert keys == ["content", "position", "segment", "score", "softmax"]
-    page.select_option("#ts-stream", "query")
-    settle(page)
-    page.locator("#ts-rows summary").click()
-    page.wait_for_function("() => document.querySelectorAll('#ts-row option').length === 1")
-    assert "Grey cells" in page.inner_text("#ts-about")
+def test_xlnet_has_its_own_terms_and_a_query_stream(open_lab):
+    lab = open_lab("xlnet-tiny", 1)
+    names = lab.maps.get_by_role("switch").all_inner_texts()
+    assert names == ["content to content", "content to position", "content to segment"]
+    lab.choose("Stream", "query stream")
+    lab.unfold("What this shows")
+    lab.panel.get_by_text("Grey cells").wait_for()
+    lab.unfold("The numbers of one row")
+    lab.panel.get_by_label("Query", exact=True).click()
+    expect(lab.page.get_by_role("option")).to_have_count(1)
+    lab.page.keyboard.press("Escape")
+    lab.choose("Stream", "content stream")
 
 
-def test_a_link_restores_the_lab_and_files_open(open_tab, visit):
-    page = open_tab("deberta-tiny", 6)
-    page.select_option("#ts-layer", "1")
-    page.select_option("#ts-stream", "mask_decoder")
-    settle(page)
-    page.click('[data-switch="p2c"]')
-    settle(page)
-    page.click('[data-scope="layer"]')
-    settle(page)
-    for what in ("csv", "svg", "png"):
-        with page.expect_download() as download:
-            page.click(f'{ROOT} [data-save="{what}"]')
+def test_a_link_restores_the_lab_and_files_open(open_lab, visit):
+    lab = open_lab("deberta-tiny", 6)
+    lab.choose("Layer", "2")
+    lab.choose("Stream", "mask decoder")
+    lab.switch("position to content").click()
+    lab.panel.get_by_role("radio", name="this layer").check()
+    lab.maps.get_by_text("off in this layer").wait_for()
+    with lab.page.expect_download() as download:
+        lab.panel.locator(".view-maps").get_by_role("button", name="Save as CSV").click()
+    with download.value.path().open(encoding="utf-8-sig") as file:
+        rows = list(csv.DictReader(file))
+    assert {float(row["p2c"]) for row in rows} == {0}
+    for row in rows:
+        total = sum(float(row[name]) for name in ("content", "c2p", "p2c"))
+        assert float(row["score"]) == pytest.approx(total, abs=1e-5)
+    lab.unfold("The numbers of one row")
+    for kind in ("SVG", "PNG"):
+        with lab.page.expect_download() as download:
+            lab.panel.get_by_role("button", name=f"Save as {kind}", exact=True).last.click()
         path = download.value.path()
-        if what == "csv":
-            with path.open(encoding="utf-8") as file:
-                assert {row["p2c"] for row in csv.DictReader(file)} <= {"0.0", "-0.0"}
-        elif what == "svg":
+        if kind == "SVG":
             ElementTree.parse(path)
         else:
             assert path.read_bytes()[:4] == b"\x89PNG"
-    other = visit(link=page.evaluate("location.hash")).page
-    settle(other)
-    other.wait_for_selector(f"{ROOT} #ts-prediction td.after")
-    for control in ("#ts-layer", "#ts-stream"):
-        assert other.input_value(control) == page.input_value(control)
-    assert other.get_attribute('[data-switch="p2c"]', "aria-checked") == "false"
-    assert other.get_attribute('[data-scope="layer"]', "aria-checked") == "true"
-    assert other.inner_text("#ts-prediction") == page.inner_text("#ts-prediction")
+    lab.unfold("What the model makes of it")
+    words = lab.rows("terms-prediction")
+    other = Lab(visit(link=lab.page.evaluate("location.hash")))
+    for label, value in (("Layer", "2"), ("Stream", "mask decoder")):
+        assert other.panel.get_by_label(label, exact=True).input_value() == value
+    expect(other.switch("position to content")).not_to_be_checked()
+    expect(other.panel.get_by_role("radio", name="this layer")).to_be_checked()
+    other.unfold("What the model makes of it")
+    assert other.rows("terms-prediction") == words
 
 
-def test_strange_links_and_long_texts_are_answered(visit):
-    state = {
-        "layer": "x",
-        "off": [{}],
-        "scope": 3,
-        "reader": [],
-        "reach": 17,
-        "size": {},
-        "gap": -1,
-    }
-    cloze = visit(link=f"{LINK}deberta-tiny&lab-terms={quote(json.dumps(state))}")
-    page = cloze.page
-    settle(page)
-    assert page.locator(f"{ROOT} .ts-map").count() == 5
-    cloze.write("word " * 700)
-    settle(page)
-    page.wait_for_function("() => !document.querySelector('#ts-later').closest('[hidden]')")
-    page.click("#ts-later")
-    settle(page)
-    page.wait_for_function("() => document.querySelector('#ts-earlier').disabled === false")
-    cloze.write("   ")
-    page.wait_for_selector(f'{ROOT}[data-state="error"]')
-    assert page.get_by_role("group", name="1024 rows; each distance").is_visible()
-    cloze.write("<img src=x onerror=alert(1)> ${alert(2)}")
-    settle(page)
-    assert page.locator(f"{ROOT} img").count() == 0
+def test_strange_links_and_empty_texts_are_answered(visit):
+    state = {"layer": "x", "off": [{}], "scope": 3, "reader": []}
+    state |= {"reach": 17, "size": {}, "gap": -9}
+    lab = Lab(visit(link=f"{LINK}deberta-tiny&lab-terms={quote(json.dumps(state))}"))
+    expect(lab.maps.get_by_role("img")).to_have_count(5)
+    lab.cloze.write("   ")
+    lab.panel.get_by_text("There is no text yet").wait_for()
+    expect(lab.maps).to_be_hidden()
+    lab.cloze.write("<img src=x onerror=alert(1)> ${alert(2)}")
+    expect(lab.maps).to_be_visible()
+    lab.cloze.rest()
+    assert lab.panel.locator("img").count() == 0
 
 
 def test_narrow_in_chinese_nothing_sticks_out_or_stays_english(visit):
-    cloze = visit(width=390, dark=True, link=f"?lang=zh{LINK}deberta-v3-tiny")
-    page = cloze.page
+    lab = Lab(visit(width=390, dark=True, link=f"?lang=zh{LINK}deberta-v3-tiny"))
+    page = lab.page
     for model, light in (("deberta-v3-tiny", "dark"), ("xlnet-tiny", "light")):
         page.evaluate("light => Cloze.setTheme(light)", light)
-        choose(cloze, model)
-        settle(page)
-        page.click(f'{ROOT} [data-try="2"]')
-        settle(page)
-        page.wait_for_selector(f'{ROOT} [data-map="change"]')
-        settle(page)
-        page.evaluate(
-            "document.querySelectorAll('.view-terms details').forEach(d => d.open = true)"
-        )
-        page.locator(f"{ROOT} .ts-maps").focus()
-        cloze.numbers("#ts-distances")
-        cloze.numbers("#ts-table")
-        assert cloze.overflow() <= 0, model
+        choose(lab.cloze, model)
+        lab.panel.get_by_role("radio", name="一个头里的一项").check()
+        lab.maps.get_by_text("注意力的变化").wait_for()
+        for name in ("模型的看法", "距离值多少分", "一行的数值", "这里展示什么"):
+            lab.unfold(name)
+        lab.rows("terms-distances")
+        lab.rows("terms-table")
+        assert lab.cloze.overflow() <= 0, model
         missing = set(page.evaluate("[...ClozeLanguage.missing]"))
         assert {text for text in missing if text.isascii()} == set(), model
+        lab.cloze.write("The heart pumps blood.")

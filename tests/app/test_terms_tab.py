@@ -1,11 +1,10 @@
-"""The Terms tab without a browser: what it sends against the core, bad input, files."""
+"""The Terms lab without a browser: what it sends against the core, bad input, files."""
 
 import asyncio
-import csv
-import io
 import json
 from xml.etree import ElementTree
 
+import gradio as gr
 import numpy as np
 import pytest
 import torch
@@ -13,6 +12,7 @@ import torch
 import core_models as cm
 from app.labs.terms import answers as terms
 from app.labs.terms import lab as tab
+from app.labs.terms import scene
 from app.labs.terms import tables as terms_tables
 from app.serving.session import Session
 from core_models import InputError
@@ -36,8 +36,24 @@ def session(tmp_path_factory):
     patch.undo()
 
 
+QUESTION = {**tab.PLAIN, "reader": "", "row": 0}
+SHOWN = ("reader", "layer", "head", "scope", "stream", "first", "gap", "maps", "notes", "row")
+SHOWN += ("numbers", "said", "prediction", "decoded", "decoder", "distances_chart", "edges")
+SHOWN += ("about", "code")
+
+
+def asked(text=TEXT, model="deberta-tiny", marks=(), **values):
+    return {**QUESTION, "sentence": {"text": text, "model": model, "marks": list(marks)}, **values}
+
+
 def ask(session, **values):
-    return asyncio.run(tab.show(session, {"rev": 7, "text": TEXT, **values}))
+    """What the core found, and what the page gets of it."""
+    question = asked(**values)
+    looked = asyncio.run(scene.look(session, question))
+    shown = asyncio.run(tab.show(session, question))
+    assert len(shown) == tab.SHOWN
+    found = {"looked": looked, **looked.found}
+    return {**found, "shown": dict(zip(SHOWN, shown, strict=True))}
 
 
 def mark(session, model, word="Paris"):
@@ -59,7 +75,6 @@ def mark(session, model, word="Paris"):
 )
 def test_maps_are_those_of_the_core_and_add_up(session, model, names):
     answer = ask(session, model=model, layer=1, head=1)
-    assert answer["error"] is None
     assert answer["names"] == names
     assert answer["residue"] == 0.0
     loaded = session.model(model)
@@ -78,7 +93,7 @@ def test_maps_are_those_of_the_core_and_add_up(session, model, names):
     assert np.array_equal(
         terms.decoded(answer["probabilities"], columns), view.probabilities.numpy()
     )
-    assert len(json.dumps(answer)) < 100_000
+    assert len(json.dumps(answer["shown"]["maps"])) < 100_000
 
 
 @pytest.mark.parametrize("model", ["deberta-tiny", "deberta-v3-tiny-generator", "xlnet-tiny"])
@@ -134,17 +149,26 @@ def test_streams_are_those_of_the_family(session):
     assert decoder["layers"] == 2
     assert decoder["stream"] == "mask_decoder"
     assert set(decoder["decoder"]["columns"]) == {"decoder", "no_positions", "no_decoder"}
-    plain = ask(session, model="bert-mini", stream="mask_decoder", off=["content"])
+    plain = ask(session, model="bert-mini", stream="query")
+    assert "one product" in plain["shown"]["notes"]
     assert (plain["stream"], plain["off"], plain["decoder"]) == ("content", [], None)
-    assert "deberta-tiny" in [name for name, _ in plain["offered"]]
+    assert "deberta-tiny" in plain["looked"].offered
 
 
 def test_another_model_takes_the_place_of_the_bars_with_what_is_hidden(session):
     marks = mark(session, "bert-mini")
     answer = ask(session, model="bert-mini", marks=marks, reader="deberta-tiny")
-    assert (answer["reader"], answer["bar"]) == ("deberta-tiny", "bert-mini")
+    assert (answer["looked"].reader, answer["looked"].bar) == ("deberta-tiny", "bert-mini")
+    assert "in place of bert-mini" in answer["shown"]["notes"]
     hidden = [answer["tokens"][position]["own"] for position in answer["gaps"]]
     assert "".join(hidden).strip() == "Paris"
+
+
+def test_an_example_opens_a_model_with_terms(session):
+    answer = ask(session, model="bert-mini", off=["p2c", "segment"])
+    assert answer["looked"].reader == answer["looked"].offered[0]
+    assert answer["shown"]["reader"].value == answer["looked"].reader
+    assert answer["off"]
 
 
 def test_distances_and_curves(session):
@@ -156,7 +180,8 @@ def test_distances_and_curves(session):
         diagonals = [term.diagonal(-int(distance)) for term in view.terms]
         assert pairs == len(diagonals[0])
         assert means == pytest.approx([float(d.mean()) for d in diagonals], abs=1e-5)
-    rows = {row[0]: row[1:] for row in answer["figure"]["layout"]["meta"]["rows"]}
+    meta = answer["shown"]["distances_chart"].layout.meta
+    rows = {row[0]: row[1:] for row in meta["rows"]}
     assert list(rows) == list(range(-16, 17))
     run = terms_view.look(loaded, encoding, step=1, head=1)
     c2p, p2c = terms_view.bias_curves(loaded, run, range(-16, 17), step=1, head=1)
@@ -164,25 +189,32 @@ def test_distances_and_curves(session):
         table = [curve[int(distance) + 16] for curve in (c2p, p2c)]
         assert rows[distance] == pytest.approx([pairs, *means, *table], abs=1e-6)
     assert rows[16][:4] == [0, None, None, None]
-    off = ask(session, model="deberta-tiny", off=["c2p"])["figure"]["layout"]["meta"]
+    off = ask(session, model="deberta-tiny", off=["c2p"])["shown"]["distances_chart"].layout.meta
     assert off["columns"][-1] == "position to content, from the table"
     assert len(off["columns"]) == 6
     assert ask(session, model="xlnet-tiny")["curves"] is None
 
 
+def rows_for(session, size="", distance=0):
+    return tab.show_rows(session, {"size": size, "distance": distance})
+
+
 def test_tables_of_published_sizes_need_no_model(session):
     for name in terms_tables.published():
-        answer = asyncio.run(tab.distance_table(session, {"rev": 3, "size": name}))
-        assert answer["error"] is None
+        _, chart, said, formula = rows_for(session, name, 200)
         rows = rows_of(cm.size(name).attention.terms, torch.arange(-1024, 1025)).tolist()
-        assert answer["rows"] == rows
-        assert answer["figure"]["data"][1]["y"] == rows
-        assert answer["figure"]["layout"]["meta"]["left_out"] == 0
-    base = asyncio.run(tab.distance_table(session, {"rev": 3}))
-    assert (base["size"], base["exact"], base["count"]) == ("deberta-base", [-511, 510], 1024)
-    bad = asyncio.run(tab.distance_table(session, {"rev": 3, "size": ["x"]}))
-    assert "no size" in bad["error"]
-    assert asyncio.run(tab.distance_table(session, {"size": "deberta-tiny"}))["error"] is None
+        assert list(chart.data[1].y) == rows
+        assert chart.layout.meta["left_out"] == 0
+        assert f"Distance 200 reads row {rows[1224]}" in said
+        assert formula
+    sizes, chart, said, _ = rows_for(session)
+    assert chart.layout.title.text == sizes.choices[0][0] == "deberta-base"
+    assert said.startswith("1024 rows. Each distance from −511 to 510")
+    assert "as every distance from −1024 to −512 does" in rows_for(session, distance=-5000)[2]
+    for size, distance in ((["x"], 0), ("", "x")):
+        with pytest.raises(InputError, match=r"no size|distance is"):
+            rows_for(session, size, distance)
+    assert rows_for(session, "deberta-tiny")[1].data
 
 
 @pytest.mark.parametrize(
@@ -194,24 +226,27 @@ def test_tables_of_published_sizes_need_no_model(session):
         ({"head": True}, "head is True"),
         ({"scope": "world"}, "scope is 'world'"),
         ({"scope": [1]}, "scope is"),
-        ({"off": "c2p"}, "off must be"),
-        ({"off": [3]}, "off must be"),
         ({"reach": 17}, "reach is '17'"),
         ({"reach": {}}, "reach is"),
-        ({"gap": "x"}, "gap is 'x'"),
         ({"model": "nothing"}, "no model “nothing”"),
         ({"marks": [{"position": -4}]}, "position is -4"),
     ],
 )
 def test_what_makes_no_sense_is_said(session, values, said):
-    answer = ask(session, **{"model": "deberta-tiny", **values})
-    assert answer["rev"] == 7
-    assert said in answer["error"]
+    with pytest.raises(InputError, match=said):
+        ask(session, **values)
+
+
+def test_what_no_control_shows_counts_as_none_where_it_does_not_fit(session):
+    for values in ({"off": "c2p"}, {"off": [3, {}]}, {"gap": "x"}, {"first": -4}, {"row": 99}):
+        answer = ask(session, **values)
+        assert (answer["off"], answer["gap"], answer["first"]) == ([], None, 0)
 
 
 def test_odd_sentences_and_huge_numbers_are_answered(session):
     one = ask(session, model="deberta-tiny", text="a", layer=1000, head=1000, first=10**6)
-    assert (one["layer"], one["head"], one["error"]) == (1, 1, None)
+    assert (one["layer"], one["head"]) == (1, 1)
+    assert (one["shown"]["layer"].value, one["shown"]["head"].value) == (1, 1)
     long = ask(session, model="deberta-tiny", text="word " * 900, reach=640, first=10**6)
     assert long["truncated"]
     whole = session.model("deberta-tiny").tokenizer.encode("word " * 900, max_length=99_999)
@@ -219,32 +254,44 @@ def test_odd_sentences_and_huge_numbers_are_answered(session):
     assert one["whole"] == len(one["tokens"])
     assert long["columns"][-1] == 511
     assert len(long["columns"]) == terms.MOST_SHOWN
-    assert len(json.dumps(long)) < 300_000
+    assert len(json.dumps(long["shown"]["maps"])) < 300_000
+    assert "reads 512 of its" in long["shown"]["notes"]
     masks = ask(session, model="deberta-tiny", text="[MASK] " * 9, off=["content"], gap=4)
     assert masks["gap"] == 4
-    assert ask(session, model="xlnet-tiny", text="[MASK] [MASK]")["error"] is None
+    assert masks["shown"]["gap"].visible is True
+    assert ask(session, model="xlnet-tiny", text="[MASK] [MASK]")["shown"]["maps"]["terms"]
 
 
-def test_files_hold_what_is_shown(session):
-    question = {"rev": 1, "text": TEXT, "model": "xlnet-tiny", "marks": mark(session, "xlnet-tiny")}
-    table = asyncio.run(tab.export(session, {**question, "what": "csv"}))
-    rows = list(csv.DictReader(io.StringIO(table["text"])))
-    answer = ask(session, model="xlnet-tiny", marks=question["marks"])
-    assert len(rows) == len(answer["rows"]) * len(answer["columns"])
-    for row in rows:
-        total = sum(float(row[name]) for name in answer["names"])
-        assert row["score"] == "" or float(row["score"]) == pytest.approx(total, abs=1e-5)
-    picture = asyncio.run(tab.export(session, {**question, "what": "svg"}))
-    ElementTree.fromstring(picture["text"])
-    with pytest.raises(InputError, match="must be svg or csv"):
-        asyncio.run(tab.export(session, {**question, "what": ["pdf"]}))
+def test_the_row_and_the_drawing_hold_what_is_shown(session):
+    marks = mark(session, "xlnet-tiny")
+    answer = ask(session, model="xlnet-tiny", marks=marks, row=2)
+    rows = answer["shown"]["numbers"]["rows"]
+    assert len(rows) == len(answer["columns"])
+    for _, distance, *values in rows:
+        assert isinstance(distance, int)
+        assert values[3] is None or values[3] == pytest.approx(sum(values[:3]), abs=1e-5)
+    (svg,) = asyncio.run(tab.save(session, asked(model="xlnet-tiny", marks=marks)))
+    ElementTree.fromstring(svg)
+
+
+def test_charts_hold_the_predictions(session):
+    marks = mark(session, "deberta-tiny")
+    answer = ask(session, marks=marks, off=["p2c"], scope="model")
+    for name, chart in (("prediction", "prediction"), ("decoder", "decoder")):
+        meta = answer["shown"][chart].layout.meta
+        for row, wanted in zip(meta["rows"], answer[name]["rows"], strict=True):
+            assert row[1::2] == wanted["chances"]
+            assert row[2::2] == wanted["ranks"]
+    judged = ask(session, model="deberta-v3-tiny")["shown"]["prediction"].layout.meta["rows"]
+    assert judged
+    assert asyncio.run(tab.show(session, asked() | {"sentence": None})) == [gr.skip()] * len(SHOWN)
 
 
 def test_the_code_runs_and_gives_the_numbers(session, capsys):
     marks = mark(session, "deberta-tiny")
     answer = ask(session, model="deberta-tiny", marks=marks, off=["p2c"], stream="mask_decoder")
     space = {}
-    exec(answer["code"], space)
+    exec(answer["shown"]["code"], space)
     assert "('content', 'c2p', 'p2c')" in capsys.readouterr().out
     columns = len(answer["columns"])
     assert np.allclose(

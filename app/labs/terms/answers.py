@@ -52,13 +52,14 @@ class Setting:
 
 
 def read_setting(values: Mapping[str, Any], spans: Sequence[Span]) -> Setting:
-    """The setting in an event of the page; InputError for anything that does not fit."""
-    off = values.get("off", ())
-    if not isinstance(off, Sequence) or isinstance(off, str) or len(off) > 8:
-        raise InputError("off must be a short list of terms.")
-    if not all(isinstance(name, str) for name in off):
-        raise InputError("off must be a short list of terms.")
-    gap, stream, scope = values.get("gap"), values.get("stream"), values.get("scope", "head")
+    """The setting in an event of the page; InputError for anything that does not fit.
+
+    What the page shows only where it fits (terms, gap, first piece) counts as none where it does
+    not: a link may hold anything.
+    """
+    off, gap, first = values.get("off"), values.get("gap"), values.get("first")
+    off = [name for name in off if isinstance(name, str)] if isinstance(off, list) else []
+    stream, scope = values.get("stream"), values.get("scope", "head")
     if scope not in terms_view.SCOPES:
         shown = str(scope)[:40]
         raise InputError(f"The scope is {shown!r}; it must be head, layer or model.")
@@ -72,10 +73,10 @@ def read_setting(values: Mapping[str, Any], spans: Sequence[Span]) -> Setting:
         layer=whole_number(values.get("layer", 0), "layer", 0, MOST_STEP),
         head=whole_number(values.get("head", 0), "head", 0, MOST_STEP),
         stream=stream if stream in terms_view.STREAMS else "content",
-        off=tuple(dict.fromkeys(off)),
+        off=tuple(dict.fromkeys(off[:8])),
         scope=scope,
-        gap=None if gap is None else whole_number(gap, "gap", 0, 2**31),
-        first=whole_number(values.get("first", 0), "first", 0, 2**31),
+        gap=gap if isinstance(gap, int) else None,
+        first=first if isinstance(first, int) else 0,
         reach=int(reach),
     )
 

@@ -1,227 +1,334 @@
-"""The Terms tab: attention scores taken apart into their named terms, and terms switched off.
+"""The Terms lab: attention scores taken apart into their named terms, and terms switched off.
 
-The view is drawn by terms.js; the sentence, the model and what is hidden come from the sentence
-bar. Another installed model whose scores have several terms can be looked at in the bar's place.
+The sentence, the model and what is hidden come from the sentence block. Another installed model
+whose scores have several terms can be looked at in its place.
 """
 
-import asyncio
 from collections.abc import Mapping
 from functools import partial
 from typing import Any, NamedTuple
 
 import gradio as gr
-import plotly.graph_objects as go
 
 import core_models as cm
 from app.labs.terms import answers as terms
+from app.labs.terms import said as say
+from app.labs.terms import scene
 from app.labs.terms import tables as terms_tables
+from app.labs.terms.maps import TermMaps, maps, name_of
+from app.labs.terms.scene import STREAMS, Looked, look, readers
 from app.page.sentence import Shared
-from app.parts.figure import drawn
-from app.parts.files import file_answer, read_file_kind
-from app.parts.views import listen, view
-from app.serving.ask import clean_marks, clean_name, clean_text, read_revision
+from app.parts.controls import OpenDropdown, OpenSlider, answer, offer, remember
+from app.parts.figure import Figure
+from app.parts.plain import (
+    Code,
+    Files,
+    Heading,
+    Kept,
+    Line,
+    SentenceInput,
+    Table,
+    sentences,
+)
+from app.serving.ask import whole_number
 from app.serving.names import loadable
 from app.serving.session import Session
 from core_models import InputError
-from viz.distances import table_rows, worth
-from viz.records import records_csv
+from viz.distances import table_rows
 from viz.svg import Wording
-from viz.terms import TermMap, maps_svg
 
-LABELS = {
-    "content": Wording("content to content"),
-    "c2p": Wording("content to position"),
-    "p2c": Wording("position to content"),
-    "position": Wording("content to position"),
-    "segment": Wording("content to segment"),
+SCOPES = {"this head": "head", "this layer": "layer", "the whole model": "model"}
+# Telling with deberta-mini (app/serving/demonstrations.py): without positions "America" falls from
+# 66 % to nothing, without contents "Paris" from 48 to 2 %.
+MEXICO, SPANISH = "Mexico lies in North America.", "The language of Argentina is Spanish."
+CAPITAL = "The capital of France is Paris."
+PLAIN: dict[str, Any] = {"off": [], "scope": "head", "stream": "content", "reach": 16}
+PLAIN |= {"layer": 0, "head": 0, "gap": -1, "first": 0}
+POSITIONS = ["c2p", "p2c", "position"]
+EXAMPLES: dict[str, dict[str, Any]] = {
+    "Without positions": {"text": MEXICO, "hide": ["america"], "off": POSITIONS, "scope": "model"},
+    "Without contents": {"text": CAPITAL, "hide": ["paris"], "off": ["content"]}
+    | {"scope": "model"},
+    "One term in one head": {"text": SPANISH, "hide": ["spanish"], "off": ["p2c", "segment"]},
+    "Two equal places": {"text": "The old [MASK] stands behind the old [MASK]."}
+    | {"stream": "mask_decoder"},
+    "Far away": {"reach": 640},
 }
-STREAMS = {"query": Wording("query stream"), "mask_decoder": Wording("mask decoder")}
+SHOWN = 19
+"""How many values an answer has."""
+ABOUT = """\
+DeBERTa keeps what a piece is apart from where it stands: each score is a sum of content to \
+content, content to position and position to content. Take one head apart, switch a term off, and \
+watch its map and the prediction."""
+WORTH = """\
+Distance: place of the looking piece less place of the one looked at. Dots are means over the \
+pairs of this sentence; lines are what these queries and keys would give to any distance."""
+ROWS = """\
+A table of learned rows cannot have one for every distance. The first version clips; v2 and v3 let \
+buckets grow with the logarithm. Shaded: distances with a row of their own; thin line: one row for \
+each, without a limit. No model is needed for this."""
 
 
 class Controls(NamedTuple):
-    """What the tab consists of."""
+    """What the lab consists of."""
 
-    terms: gr.HTML
-    """Asks with ``ask`` (a sentence), ``table`` (a size's table of distances) and ``save``."""
+    sentence: SentenceInput
+    example: gr.Radio
+    kept: dict[str, Any]
+    """What a link keeps and a question holds, by name."""
+    problem: Line
+    maps: TermMaps
+    notes: Line
+    row: gr.Dropdown
+    numbers: Table
+    files: Files
+    said: Line
+    prediction: Figure
+    decoded: Line
+    decoder: Figure
+    distances: Figure
+    edges: Line
+    about: Line
+    code: Code
+    rows: "Rows"
+
+
+class Rows(NamedTuple):
+    """The table of distances of a size."""
+
+    size: gr.Dropdown
+    distance: gr.Number
+    problem: Line
+    chart: Figure
+    said: Line
+    formula: Code
 
 
 def build(shared: Shared) -> Controls:
-    """Lay the tab out."""
-    return Controls(view("terms", events=["ask", "table", "save"], module="labs/terms/view"))
+    """Lay the lab out: what to try and what is looked at, the maps, folds for all else."""
+    Heading("What is a score made of?")
+    with gr.Row(elem_classes=["choices"]):
+        example = gr.Radio(list(EXAMPLES), label="What to try", scale=14, min_width=300)
+        kept: dict[str, Any] = {
+            "reader": OpenDropdown([("", "")], value="", label="Model", scale=2, min_width=150)
+        }
+        for name, label in (("layer", "Layer"), ("head", "Head")):
+            kept[name] = OpenDropdown([("1", 0)], value=0, label=label, scale=1, min_width=80)
+    kept["off"] = Kept([])
+    sentence, problem = SentenceInput(), Line(problem=True)
+    with gr.Column(elem_classes=["answers"]):
+        shown = TermMaps(elem_id="terms-maps", main=True)
+        with gr.Row(elem_classes=["choices"]):
+            kept["scope"] = gr.Radio(
+                list(SCOPES.items()),
+                value="head",
+                label="Switched off in",
+                visible="hidden",
+                scale=3,
+                min_width=300,
+            )
+            kept["stream"] = gr.Dropdown(
+                [("content stream", "content"), *((str(v), k) for k, v in STREAMS.items())],
+                value="content",
+                label="Stream",
+                filterable=False,
+                visible="hidden",
+                scale=1,
+                min_width=150,
+            )
+        kept["first"] = OpenSlider(
+            0, 1, value=0, step=1, label="First piece of the maps", buttons=[], visible="hidden"
+        )
+        notes = Line()
+        with gr.Accordion("What the model makes of it", open=False):
+            kept["gap"] = OpenDropdown([("", -1)], value=-1, label="Hidden word", visible="hidden")
+            said, prediction = Line(), Figure(elem_id="terms-prediction")
+            decoded, decoder = Line(), Figure(elem_id="terms-decoder")
+        with gr.Accordion("What a distance is worth", open=False):
+            kept["reach"] = gr.Dropdown(
+                list(terms.REACHES), value=16, label="Distances up to", filterable=False
+            )
+            distances, edges = Figure(elem_id="terms-distances"), Line()
+            Line(WORTH)
+            rows = _rows(kept)
+        with gr.Accordion("The numbers of one row", open=False):
+            row = OpenDropdown([("", 0)], value=0, label="Query", elem_id="terms-row")
+            numbers, files = Table(elem_id="terms-row-numbers"), Files("cloze-terms")
+        with gr.Accordion("What this shows", open=False):
+            Line(ABOUT)
+            about = Line()
+            Table(scene.families(), elem_id="terms-families")
+        code = Code()
+    return Controls(
+        sentence,
+        example,
+        kept,
+        problem,
+        shown,
+        notes,
+        row,
+        numbers,
+        files,
+        said,
+        prediction,
+        decoded,
+        decoder,
+        distances,
+        edges,
+        about,
+        code,
+        rows,
+    )
+
+
+def _rows(kept: dict[str, Any]) -> Rows:
+    with gr.Row(elem_classes=["choices"]):
+        kept["size"] = OpenDropdown([("", "")], value="", label="Published size", min_width=200)
+        distance = gr.Number(0, label="Distance", precision=0, elem_id="terms-distance")
+    problem = Line(problem=True)
+    chart, said = Figure(elem_id="terms-table"), Line()
+    Line(ROWS)
+    return Rows(kept["size"], distance, problem, chart, said, Code())
 
 
 def wire(controls: Controls, shared: Shared, session: Session) -> None:
-    """Answer each event of the view."""
-    listen(
-        controls.terms,
-        {
-            "ask": partial(show, session),
-            "table": partial(distance_table, session),
-            "save": partial(export, session),
-        },
-    )
+    """Answer every choice; examples and switches are set without a request."""
+    c, k, rows = controls, controls.kept, controls.rows
+    asked = {"sentence": c.sentence, **{n: part for n, part in k.items() if n != "size"}}
+    asked["row"] = c.row
+    outputs = [k[name] for name in ("reader", "layer", "head", "scope", "stream", "first", "gap")]
+    outputs += [c.maps, c.notes, c.row, c.numbers, c.said, c.prediction, c.decoded, c.decoder]
+    outputs += [c.distances, c.edges, c.about, c.code]
+    changed = [part.change for name, part in asked.items() if name != "row"]
+    answer([*changed, c.row.input], partial(show, session), asked, outputs, c.problem)
+    answer([c.files.ask], partial(save, session), asked, [c.files], c.problem)
+    sets = {name: k[name] for name in PLAIN}
+    offer(c.example, {n: PLAIN | each for n, each in EXAMPLES.items()}, c.sentence, sets)
+    c.maps.turn(None, c.maps, k["off"], js="maps => [maps.wish]")
+    # Another model begins with all its terms; so does the one that the tour chooses.
+    k["reader"].input(None, None, [k["off"], k["stream"]], js="() => [[], 'content']")
+    told = "() => [Cloze.kept('terms')?.reader ?? '', [], 'content']"
+    c.maps.told(None, None, [k["reader"], k["off"], k["stream"]], js=told)
+    sized = {"size": rows.size, "distance": rows.distance}
+    answered = [rows.size, rows.chart, rows.said, rows.formula]
+    triggers = [rows.size.change, rows.distance.change]
+    answer(triggers, partial(show_rows, session), sized, answered, rows.problem, first=True)
+    remember("terms", k)
 
 
-async def show(session: Session, question: Mapping[str, Any]) -> dict[str, Any]:
-    """Maps, predictions and distances, with the revision of the question."""
-    revision = read_revision(question)
-    try:
-        return {"rev": revision, "error": None, "kind": "terms", **await _look(session, question)}
-    except InputError as error:
-        return {"rev": revision, "error": str(error)}
+# --- answers: plain values in, plain values out ---------------------------------------------------
 
 
-async def _look(session: Session, question: Mapping[str, Any]) -> dict[str, Any]:
-    text, bar = clean_text(question.get("text")), clean_name(question.get("model"))
-    wanted = question.get("reader")
-    marks = clean_marks(question.get("marks", ()))
-    offered = await asyncio.to_thread(readers, session)
-    names = [info.name for info in offered]
-    name = wanted if wanted in names else bar
-    model = await asyncio.to_thread(session.model, name)
-    spans = []
-    if marks:
-        # The sentence bar may cut the text into other pieces: what is hidden are characters.
-        tokens = (await session.tokenize(text, bar)).tokens
-        spans = [
-            (tokens[mark.position].start, tokens[mark.position].end)
-            for mark in marks
-            if mark.position < len(tokens) and not tokens[mark.position].special
-        ]
-    setting = terms.read_setting(question, spans)
-    found = await session.compute(lambda: terms.examine(model, setting))
-    return {
-        "reader": name,
-        "by": [name],
-        "bar": bar,
-        "family": model.config.family,
-        "offered": [[info.name, info.title] for info in offered],
-        "marked": len(marks),
-        **found,
-        "curves": _without_numbers(found["curves"]),
-        "figure": drawn(distances(name, found, setting.reach)),
-        "code": terms_tables.code_lines(loadable(name), text, found),
-    }
-
-
-def _without_numbers(curves: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """What is said about the curves; their numbers are in the figure."""
-    return curves and {name: curves[name] for name in ("edges", "exact")}
-
-
-def distances(reader: str, found: Mapping[str, Any], reach: int) -> go.Figure:
-    """What a distance is worth to the head that is shown."""
-    names: dict[str, str] = {name: LABELS[name] for name in found["names"]}
-    if len(names) == 1:
-        names = dict.fromkeys(names, Wording("q·k: contents and positions together"))
-    known = found["curves"] or {}
-    title = Wording(
-        "{0}: {1}", reader, Wording("layer {0}, head {1}", found["layer"] + 1, found["head"] + 1)
-    )
-    return worth(
-        {int(at): (pairs, means) for at, pairs, *means in found["distances"]},
-        names,
-        reach=reach,
-        curves={name: known[name] for name in ("c2p", "p2c") if known.get(name)},
-        edges=known.get("edges", ()),
-        title=title,
-    )
-
-
-def readers(session: Session) -> list[cm.ModelInfo]:
-    """Installed models whose scores have terms beside the content score."""
-    return [info for info in session.models() if terms_tables.has_terms(info.family)]
-
-
-async def distance_table(session: Session, question: Mapping[str, Any]) -> dict[str, Any]:
-    """The table of distances of a published size or of an installed model."""
-    revision = read_revision(question)
-    known = terms_tables.published()
-    installed = [info.name for info in await asyncio.to_thread(readers, session)]
-    try:
-        name = question.get("size") or known[0]
-        if name in known:
-            config = cm.size(name)
-        elif name in installed:
-            config = (await asyncio.to_thread(session.model, name)).config
-        else:
-            raise InputError(f"There is no size {str(name)[:40]!r} with a table of distances.")
-        found = terms_tables.table(config)
-    except InputError as error:
-        return {"rev": revision, "error": str(error), "kind": "table"}
-    sizes = [*known, *(each for each in installed if each not in known)]
-    return {
-        "rev": revision,
-        "error": None,
-        "kind": "table",
-        "size": name,
-        "sizes": sizes,
-        "family": config.family,
-        **found,
-        "figure": drawn(
-            table_rows(
-                found["rows"],
-                reach=found["reach"],
-                count=found["count"],
-                exact=found["exact"],
-                title=name,
-            )
-        ),
-    }
-
-
-async def export(session: Session, question: Mapping[str, Any]) -> dict[str, Any]:
-    """The maps that are shown as a file: ``what`` "svg" or "csv" (a row for each pair)."""
-    kind = read_file_kind(question.get("what"))
-    answer = await show(session, question)
-    if answer["error"]:
-        return answer
-    text = _svg(answer) if kind == "svg" else _csv(answer)
-    return file_answer(question, "cloze-terms", kind, text)
-
-
-def _csv(answer: Mapping[str, Any]) -> str:
-    columns, tokens = answer["columns"], answer["tokens"]
-    names = ("scores", "probabilities", "before")
-    maps = [terms.decoded(text, len(columns)) for text in answer["terms"]]
-    maps += [terms.decoded(answer[name], len(columns)) for name in names]
-    rows = []
-    for r, query in enumerate(answer["rows"]):
-        for c, key in enumerate(columns):
-            values = [float(numbers[r, c]) for numbers in maps]
-            shown = [None if value != value else value for value in values]
-            ends = [query, tokens[query]["text"], key, tokens[key]["text"]]
-            rows.append([*ends, query - key, *shown])
-    header = ("query", "query_piece", "key", "key_piece", "distance", *answer["names"])
-    return records_csv((*header, "score", "probability", "probability_before"), rows)
-
-
-def _svg(answer: Mapping[str, Any]) -> str:
-    columns, tokens = answer["columns"], answer["tokens"]
-
-    def numbers(text: str) -> list[list[float]]:
-        return [[float(value) for value in row] for row in terms.decoded(text, len(columns))]
-
-    def label(number: int, name: str) -> str:
-        said = LABELS[name] if len(answer["names"]) > 1 else Wording("q·k")
-        if name in answer["off"]:
-            said = Wording("{0} (off)", said)
-        return Wording("+ {0}", said) if number else said
-
-    top, scores = answer["top"], Wording("= score")
-    maps = [
-        TermMap(title=label(number, name), values=numbers(text), top=top)
-        for number, (name, text) in enumerate(zip(answer["names"], answer["terms"], strict=True))
+async def show(session: Session, question: Mapping[str, Any]) -> list[Any]:
+    """Maps, predictions and distances of one head."""
+    if not isinstance(question["sentence"], Mapping):
+        return [gr.skip()] * SHOWN
+    looked = await look(session, question)
+    found = looked.found
+    row = question["row"] if isinstance(question["row"], int) else 0
+    row = min(max(0, row), len(found["rows"]) - 1)
+    off = [name_of(found["names"], name) for name in found["off"]]
+    titles = [Wording("Before"), Wording("After")] if off else [Wording("Now")]
+    return [
+        *fitted(looked, question),
+        maps(found, by=[looked.reader]),
+        say.notes(looked),
+        gr.Dropdown(choices=queries(found), value=row),
+        scene.row_table(found, row),
+        say.prediction(looked),
+        scene.prediction(looked, titles),
+        say.decoder(found),
+        scene.decoder(looked),
+        scene.distances(looked.reader, found, looked.setting.reach),
+        say.distances(looked),
+        say.about(found),
+        terms_tables.code_lines(loadable(looked.reader), looked.setting.text, found),
     ]
-    maps.append(TermMap(title=scores, values=numbers(answer["scores"]), top=top))
-    weights = numbers(answer["probabilities"])
-    maps.append(TermMap(title=Wording("softmax: attention"), values=weights, top=1.0, share=True))
-    place = Wording("layer {0}, head {1}", answer["layer"] + 1, answer["head"] + 1)
-    if stream := STREAMS.get(answer["stream"]):
-        place = Wording("{0}, {1}", place, stream)
-    return maps_svg(
-        maps,
-        rows=[tokens[position]["text"] for position in answer["rows"]],
-        columns=[tokens[position]["text"] for position in columns],
-        title=Wording("{0}: {1}", answer["reader"], place),
+
+
+def fitted(looked: Looked, question: Mapping[str, Any]) -> list[Any]:
+    """The controls with what this model has; a value that is right already is not sent."""
+    found, tokens = looked.found, looked.found["tokens"]
+
+    def part(kind: Any, name: str, value: Any, **more: Any) -> Any:
+        return kind(**more) if question[name] == value else kind(**more, value=value)
+
+    names = [(looked.bar, ""), *((n, n) for n in looked.offered if n != looked.bar)]
+    reader = "" if looked.reader == looked.bar else looked.reader
+    several, pieces = len(found["names"]) > 1, len(tokens)
+    gaps = [(f"{n} {tokens[n]['own']}", n) for n in found["gaps"]]
+    gap = question["gap"] if question["gap"] in found["gaps"] else -1
+    shown = len(found["columns"])
+    return [
+        part(gr.Dropdown, "reader", reader, choices=names),
+        part(gr.Dropdown, "layer", found["layer"], choices=numbered(found["layers"])),
+        part(gr.Dropdown, "head", found["head"], choices=numbered(found["heads"])),
+        gr.Radio(visible=several or "hidden"),
+        gr.update(
+            visible=len(found["streams"]) > 1 or "hidden",
+            **({} if question["stream"] == found["stream"] else {"value": found["stream"]}),
+        ),
+        part(
+            gr.Slider,
+            "first",
+            found["first"],
+            maximum=max(1, pieces - shown),
+            visible=shown < pieces or "hidden",
+        ),
+        part(
+            gr.Dropdown,
+            "gap",
+            gap,
+            choices=gaps if gap >= 0 else [(gaps[0][0] if gaps else "", -1), *gaps[1:]],
+            visible=len(gaps) > 1 or "hidden",
+        ),
+    ]
+
+
+def numbered(count: int) -> list[tuple[str, int]]:
+    """Choices 1, 2, ... for the numbers from 0."""
+    return [(str(n + 1), n) for n in range(count)]
+
+
+def queries(found: Mapping[str, Any]) -> list[tuple[str, int]]:
+    """The rows of the maps, to choose from."""
+    tokens = found["tokens"]
+    return [
+        (f"{position} {tokens[position]['text']}", n) for n, position in enumerate(found["rows"])
+    ]
+
+
+def show_rows(session: Session, question: Mapping[str, Any]) -> list[Any]:
+    """The table of distances of a published size or of an installed model."""
+    known, installed = terms_tables.published(), readers(session)
+    name = question["size"] or known[0]
+    if name in known:
+        config = cm.size(name)
+    elif name in installed:
+        config = session.model(name).config
+    else:
+        raise InputError(f"There is no size {str(name)[:40]!r} with a table of distances.")
+    found = terms_tables.table(config)
+    sizes = [(known[0], ""), *((n, n) for n in dict.fromkeys([*known[1:], *installed]))]
+    chart = table_rows(
+        found["rows"],
+        reach=found["reach"],
+        count=found["count"],
+        exact=found["exact"],
+        title=name,
     )
+    distance = whole_number(question["distance"], "distance", -(10**9), 10**9)
+    said = sentences(
+        Wording(
+            "{0} rows. Each distance from {1} to {2} has a row of its own.",
+            found["count"],
+            *map(say.signed, found["exact"]),
+        ),
+        say.row(found["rows"], found["reach"], distance),
+    )
+    return [gr.Dropdown(choices=sizes), chart, said, found["formula"]]
+
+
+async def save(session: Session, question: Mapping[str, Any]) -> list[Any]:
+    """The maps that are shown as a drawing."""
+    return [scene.drawing(await look(session, question))]
