@@ -79,6 +79,9 @@ def ranks(
     )
     figure.update_xaxes(type="category")
     rows: list[list[str | int | float | None]] = [[line.word, *line.ranks] for line in lines]
+    chances: list[list[str | int | float | None]] = [
+        [Wording("p of “{0}”", line.word), *line.probabilities] for line in lines
+    ]
     return finish(
         figure,
         title,
@@ -86,7 +89,7 @@ def ranks(
             "Rank of each word after every layer, 1 at the top, of {0} pieces.", vocabulary
         ),
         columns=[Wording("Word"), *layers],
-        rows=[*rows, [Wording("Best word there"), *best]],
+        rows=[*rows, *chances, [Wording("Best word there"), *best]],
         height=360,
         revision=title,
         x=Wording("Layer"),

@@ -40,14 +40,15 @@ def test_the_mask_tab_in_chinese_on_a_dark_phone_and_a_desktop(visit):
     for name in SECTIONS:
         page.click(f"#lab-{name} > summary")
         page.wait_for_function(READY, arg=name)
+    page.get_by_role("button", name="逐层预测").click()
     cloze.settle()
     assert "spain" in page.locator(".guess").last.inner_text()
-    page.wait_for_selector("#lab-layers .js-plotly-plot")
+    page.wait_for_selector("#mask-layers .js-plotly-plot")
     assert "[MASK]" in page.locator(".view-chips").inner_text()
     assert page.evaluate(MISSING) == []
     assert cloze.overflow() <= 0
     look(page, 1280, dark=False)
-    page.wait_for_selector("#lab-layers .js-plotly-plot")
+    page.wait_for_selector("#mask-layers .js-plotly-plot")
     assert page.evaluate(MISSING) == []
     assert cloze.overflow() <= 0
     page.fill(".mine-word", "Quizzifying")

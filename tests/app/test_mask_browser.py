@@ -1,9 +1,11 @@
 """The sections of the Mask tab in Chromium: closed and silent, opened, tried, chosen, saved."""
 
+import json
 import math
 from urllib.parse import quote
 
 import pytest
+from playwright.sync_api import expect
 
 from app.serving import draws
 from tests.app.one_page import renewed
@@ -12,12 +14,15 @@ READY = """name => {
   const view = document.querySelector(`.view-mask-${name}`).dataset;
   return view.state === 'ready' && view.rev === view.asked;
 }"""
-NAMES = ("together", "word", "layers", "models")
+NAMES = ("together", "word", "models")
 
 
 @pytest.fixture
 def cloze(module_page):
     """The same page for the tests that are not about opening it; its sections are closed."""
+    fold = module_page.page.get_by_role("button", name="Layer by layer")
+    if opened(fold):
+        fold.click()
     yield from renewed(module_page)
 
 
@@ -39,6 +44,16 @@ def open_lab(cloze, name, nth=0):
     ready(cloze, name)
 
 
+def unfold(cloze, title):
+    fold = cloze.page.get_by_role("button", name=title)
+    if not opened(fold):
+        fold.click()
+
+
+def opened(fold) -> bool:
+    return fold.evaluate("each => each.classList.contains('open')")
+
+
 def saved(cloze, name, button):
     with cloze.page.expect_download() as download:
         lab(cloze, name).locator(button).click()
@@ -52,13 +67,17 @@ def open_all(cloze):
         assert cloze.overflow() <= 0
         assert lab(cloze, name).locator(".problem").is_hidden()
         assert "," in saved(cloze, name, ".save-csv")
-        if name == "layers":
-            assert cloze.numbers("#lab-layers")
-        picture = "[data-title='Save as SVG']" if name == "layers" else ".save-svg"
-        assert saved(cloze, name, picture).startswith("<svg")
+        assert saved(cloze, name, ".save-svg").startswith("<svg")
     with cloze.page.expect_download() as download:
         lab(cloze, "models").locator(".save-png").click()
     assert download.value.path().read_bytes().startswith(b"\x89PNG")
+    unfold(cloze, "Layer by layer")
+    cloze.page.get_by_role("radio", name="Snow", exact=True).check()
+    expect(cloze.page.get_by_text("the mountains are covered with [?]")).to_be_visible(
+        timeout=30_000
+    )
+    cloze.settle()
+    assert cloze.overflow() <= 0
 
 
 def test_each_section_opens_tries_and_fits(cloze):
@@ -108,15 +127,37 @@ def test_words_and_gaps_are_chosen(cloze):
 
 
 def test_the_chart_and_its_table_hold_the_same_lines(cloze, model):
-    open_lab(cloze, "layers")
-    *lines, best = cloze.numbers("#lab-layers")
+    unfold(cloze, "Layer by layer")
+    cloze.page.get_by_role("radio", name="Paris", exact=True).check()
+    expect(cloze.page.get_by_text("The capital of France is [?]")).to_be_visible(timeout=30_000)
+    cloze.settle()
+    *rows, best = cloze.numbers("#mask-layers")
+    lines, chances = rows[: len(rows) // 2], rows[len(rows) // 2 :]
     steps = len(model.config.schedule) + 1
     assert len(lines) >= 3
-    assert {len(line) for line in (*lines, best)} == {1 + steps}
+    assert {len(line) for line in (*rows, best)} == {1 + steps}
+    assert all(0 <= chance <= 1 for _, *line in chances for chance in line)
     first = next(line for line in lines if line[-1] == 1)
     assert first[0] == best[-1]
-    names = lab(cloze, "layers").locator(".legendtext").all_text_contents()
+    names = cloze.page.locator("#mask-layers .legendtext").all_text_contents()
     assert len(names) == len(lines)
+    cloze.page.get_by_role("textbox", name="Rivals").fill("lake")
+    expect(cloze.page.get_by_text("“lake”, a word of your own").first).to_be_visible()
+    cloze.write("A lake.")
+    problem = cloze.page.get_by_text("Nothing is hidden yet. Click a word").last
+    expect(problem).to_be_visible()
+    expect(cloze.page.locator("#mask-layers figure")).to_be_hidden()
+
+
+@pytest.mark.parametrize("at", [6, "#6"])
+def test_a_link_opens_the_layers_with_its_words_and_its_gap(visit, at):
+    state = quote(json.dumps({"open": True, "words": "london, cat", "at": at}))
+    cloze = visit(link=f"#text=The+capital+of+France+is+Paris.&marks=4.6&lab-mask-layers={state}")
+    expect(cloze.page.get_by_text("The capital of [MASK] is [?]")).to_be_visible(timeout=30_000)
+    expect(cloze.page.get_by_text("“cat”, a word of your own").first).to_be_visible()
+    assert cloze.page.get_by_label("Gap", exact=True).input_value() == "Paris (6)"
+    cloze.page.get_by_role("button", name="Layer by layer").click()
+    cloze.page.wait_for_function("Cloze.kept('mask-layers')?.open === undefined")
 
 
 def test_a_model_can_be_left_out_and_taken_again(cloze, session):
@@ -190,7 +231,7 @@ def test_a_link_restores_the_sections(cloze, visit):
     lab(other, "word").locator("tr.own[data-word='language']").wait_for()
     assert other.page.input_value("#lab-word .lab-words") == "lake, desert"
     assert other.page.input_value("#lab-word select") == "2"
-    assert not lab(other, "layers").evaluate("lab => lab.open")
+    assert not opened(other.page.get_by_role("button", name="Layer by layer"))
 
 
 STRANGE = (
@@ -205,7 +246,8 @@ STRANGE = (
 @pytest.mark.parametrize("state", STRANGE, ids=range(len(STRANGE)))
 def test_a_strange_link_leaves_the_page_usable(visit, state):
     text = quote("Madrid is the capital of Spain.")
-    names = "".join(f"&lab-mask-{name}={quote(state)}" for name in ("word", "models", "draw"))
+    sections = ("word", "models", "layers", "draw")
+    names = "".join(f"&lab-mask-{name}={quote(state)}" for name in sections)
     cloze = visit(link=f"#text={text}&marks=1{names}")
     cloze.page.wait_for_function("Cloze.sentence.marks.size === 1")
     cloze.settle()

@@ -190,7 +190,7 @@ def test_a_word_without_a_piece_has_neither_rank_nor_probability(others):
     assert found["notes"] == [
         "“🦖” is not in the model's vocabulary: it has neither a rank nor a probability."
     ]
-    assert "[UNK]" not in found["csv"]
+    assert "[UNK]" not in found["shown"][0].to_json()
     found = ask(others, mask_sections.together, 4, 6, text=text)
     assert found["own"] is None
     assert len(found["notes"]) == 1

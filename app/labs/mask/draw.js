@@ -1,5 +1,4 @@
 // What the Mask tab's sections show. Numbers come from Python as natural logarithms.
-import { makeFigure } from '../../parts/figure.js';
 import { sightGrid } from './sight.js';
 
 const { element, format, t, texts, message: say, listed, modelTitle } = window.Cloze;
@@ -113,40 +112,6 @@ function drawWord({ words, own }) {
   return parts;
 }
 
-// --- layer by layer -------------------------------------------------------------------------------
-
-const numbered = (name) => /^\d/.test(name);
-
-/** What Python calls a layer ("input", "3", "decoder 1") in words. */
-function tick(name) {
-  if (name === 'input') return t`input`;
-  return name.startsWith('decoder ') ? t`decoder ${name.slice(8)}` : name;
-}
-
-const layerName = (name) => (numbered(name) ? t`layer ${name}` : tick(name));
-
-function settled(word, ranks, names) {
-  const first = ranks.findIndex((_, n) => ranks.slice(n).every((rank) => rank === 1));
-  if (first === 0) return t`“${word}” is first from the start.`;
-  if (first === ranks.length - 1) return t`“${word}” is not settled before the last layer.`;
-  return t`“${word}” is first from ${layerName(names[first])} on.`;
-}
-
-let ranks = null;
-
-function drawLayers({ names, lines, note, notes, figure }) {
-  const top = lines.find(({ kinds }) => kinds.includes('best'));
-  ranks ??= makeFigure({ name: 'cloze-layers' });
-  ranks.show(figure);
-  return [
-    element('p', { class: 'summary', role: 'status', text: settled(top.word, top.ranks, names) }),
-    note ? element('p', { class: 'lab-note', text: say(note) }) : null,
-    ranks.root,
-    ...notes.map((text) => element('p', { class: 'lab-small', text: say(text) })),
-    element('p', { class: 'lab-small', text: t`The head learnt to read the last layer only. A low rank early on means that the head cannot read the word there, not that nothing in the layer points to it.` }),
-  ].filter(Boolean);
-}
-
 // --- several models -------------------------------------------------------------------------------
 
 const SEES = texts({
@@ -227,7 +192,7 @@ function drawModels({ models, choices, most, words, at, causal }, { choose }) {
   return parts;
 }
 
-// --- the four --------------------------------------------------------------------------------------
+// --- the three --------------------------------------------------------------------------------------
 
 const empty = t`Hide a word above, or take an example.`;
 
@@ -245,14 +210,6 @@ export const LABS = {
     words: t`Words`, needsGap: true, empty, draw: drawWord,
     tries: [
       { name: t`Bulgarian`, text: 'The language of Bulgaria is Bulgarian.', hide: ['Bulgarian'], rivals: ['english', 'russian', 'macedonian'] },
-    ],
-  },
-  layers: {
-    intro: t`The model’s own head reads the gap after every layer. Rank 1 is at the top; follow the answer and its rivals upwards.`,
-    words: t`Rivals`, needsGap: true, empty, draw: drawLayers,
-    tries: [
-      { name: t`Paris`, text: 'The capital of France is Paris.', hide: ['Paris'], rivals: ['london', 'cat'] },
-      { name: t`Snow`, text: 'In winter the mountains are covered with snow.', hide: ['snow'], rivals: ['ice', 'sand'] },
     ],
   },
   models: {

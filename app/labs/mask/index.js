@@ -1,4 +1,4 @@
-// Four closer looks below the predictions. Each is closed at first; its module and style load, and
+// Closer looks below the predictions. Each is closed at first; its module and style load, and
 // Python is asked, only once it is opened.
 (() => {
   'use strict';
@@ -9,7 +9,6 @@
   const LABS = texts({
     together: ['Several gaps together', 'each alone, one after another, the surest first, or the best of several beginnings'],
     word: ['A word of several pieces', 'a long word gets a probability, piece by piece'],
-    layers: ['Layer by layer', 'when the answer appears on the way through the model'],
     models: ['Several models on this sentence', 'the same gap read from both sides, in an order, or from the left'],
   });
 

@@ -6,12 +6,17 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import gradio as gr
+from gradio.components import Component
 
+from app.labs.mask import folds
 from app.labs.mask import models as mask_models
 from app.labs.mask import sections as mask_sections
+from app.labs.mask.folds import Fold, Look
 from app.labs.mask.pictures import predictions_svg
 from app.labs.mask.scene import check_fills, scene
 from app.page.sentence import Shared
+from app.parts.figure import Figure
+from app.parts.plain import Line
 from app.parts.views import listen, payload, view
 from app.serving.ask import read_ask, read_revision
 from app.serving.session import Session
@@ -23,9 +28,45 @@ SECTIONS = {
     "models": mask_models.models,
     "together": mask_sections.together,
     "word": mask_sections.word,
-    "layers": mask_sections.layers,
 }
 """Closed at first and asked only while open; drawn by sections.js."""
+CHART = """\
+The head learnt to read the last layer only. A low rank early on means that the head cannot read \
+the word there, not that nothing in the layer points to it."""
+
+
+def _ranks() -> list[Component]:
+    chart = Figure(elem_id="mask-layers")
+    Line(CHART)
+    return [chart]
+
+
+LOOKS = (
+    Look(
+        "layers",
+        "Layer by layer",
+        "The model's own head reads the gap after every layer. Rank 1 is at the top; follow the "
+        "answer and its rivals upwards.",
+        {
+            "Paris": {
+                "text": "The capital of France is Paris.",
+                "hide": ["paris"],
+                "words": "london, cat",
+                "at": "",
+            },
+            "Snow": {
+                "text": "In winter the mountains are covered with snow.",
+                "hide": ["snow"],
+                "words": "ice, sand",
+                "at": "",
+            },
+        },
+        mask_sections.layers,
+        _ranks,
+        "Rivals",
+    ),
+)
+"""Closed at first and asked only while open."""
 
 
 class Controls(NamedTuple):
@@ -36,12 +77,15 @@ class Controls(NamedTuple):
     drawn by predictions.js."""
     sections: dict[str, gr.HTML]
     """Each asks with ``ask``."""
+    folds: tuple[Fold, ...]
+    """As they stand in `LOOKS`."""
 
 
 def build(shared: Shared) -> Controls:
     """Lay the tab out."""
     predictions = view("predictions", events=["ask", "picture", "choose"])
-    return Controls(predictions, {name: view(f"mask-{name}", events=["ask"]) for name in SECTIONS})
+    sections = {name: view(f"mask-{name}", events=["ask"]) for name in SECTIONS}
+    return Controls(predictions, sections, tuple(folds.build(look) for look in LOOKS))
 
 
 def wire(controls: Controls, shared: Shared, session: Session) -> None:
@@ -67,6 +111,8 @@ def wire(controls: Controls, shared: Shared, session: Session) -> None:
     )
     for name, component in controls.sections.items():
         listen(component, {"ask": partial(mask_sections.answer, SECTIONS[name], session)})
+    for fold, look in zip(controls.folds, LOOKS, strict=True):
+        folds.wire(fold, look, session)
 
 
 def chosen(session: Session, value: Any) -> str | None:

@@ -14,6 +14,7 @@ from core_models import InputError
 from core_models.prediction import Score
 from core_models.prediction.passes import KINDS
 from core_models.tokenizer import Encoding
+from viz.svg import Wording
 
 NOTHING = "Nothing is hidden yet. Click a word of the sentence, or try the example."
 
@@ -167,9 +168,11 @@ def in_other_pieces(scene: Scene, chosen: Gap, model: cm.Model) -> tuple[str, li
     return text, mine, [position for position in others if position not in mine]
 
 
-def no_piece(word: str) -> str:
+def no_piece(word: str) -> Wording:
     """What is said of a hidden word that the vocabulary has no piece for."""
-    return f"“{word}” is not in the model's vocabulary: it has neither a rank nor a probability."
+    return Wording(
+        "“{0}” is not in the model's vocabulary: it has neither a rank nor a probability.", word
+    )
 
 
 _WORD = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]|[^\W_]+(?:['\u2019\-][^\W_]+)*|[^\w\s]|_")

@@ -11,7 +11,6 @@ from typing import Any
 
 from app.labs.mask.pictures import together_svg, word_svg
 from app.labs.mask.scene import Scene, check_fills, no_piece, read
-from app.parts.figure import drawn
 from app.serving.ask import clean_words, read_revision
 from app.serving.session import Session
 from core_models import InputError
@@ -164,35 +163,23 @@ async def layers(session: Session, question: Mapping[str, Any]) -> dict[str, Any
     unknown = scene.unknown([position])
     lines = _lines([row.prediction for row in result.layers], len(asked), own=not unknown)
     names = [_layer_name(row.stream, row.number) for row in result.layers]
-    rows = [
-        (names[n], line["word"], line["piece"], rank, probability)
-        for line in lines
-        for n, (rank, probability) in enumerate(
-            zip(line["ranks"], line["probabilities"], strict=True)
-        )
-    ]
     call = f"model, text, {position}, masks={masks}, watch={[*asked, *best]!r}"
-    at = [{"positions": [p], "text": scene.tokens[p].text} for p in scene.hidden]
+    chart = ranks(
+        [_line(line) for line in lines],
+        [_layer_wording(name) for name in names],
+        [row.prediction.candidates[0].display for row in result.layers],
+        vocabulary=scene.model.tokenizer.vocabulary,
+        title=Wording("{0}: {1}", scene.ask.model, _with_gaps(scene, position)),
+    )
+    watched = [entry.note for entry in result.layers[-1].prediction.watched if entry.note]
     return {
-        "gaps": at,
+        "gaps": [{"positions": [p], "text": scene.tokens[p].text} for p in scene.hidden],
         "at": position,
-        "note": result.note,
-        "names": names,
+        "said": _settled(next(line for line in lines if "best" in line["kinds"]), names),
         "lines": lines,
-        "figure": drawn(
-            ranks(
-                [_line(line) for line in lines],
-                [_layer_wording(name) for name in names],
-                [row.prediction.candidates[0].display for row in result.layers],
-                vocabulary=scene.model.tokenizer.vocabulary,
-                title=Wording("{0}: {1}", scene.ask.model, _with_gaps(scene, position)),
-            )
-        ),
-        "notes": [
-            *map(no_piece, unknown),
-            *(entry.note for entry in result.layers[-1].prediction.watched if entry.note),
-        ],
-        "csv": records_csv(("layer", "word", "piece", "rank", "probability"), rows),
+        "names": names,
+        "shown": [chart],
+        "notes": [*([result.note] if result.note else []), *map(no_piece, unknown), *watched],
         "code": scene.code(
             ["from core_models.prediction import lens"],
             [
@@ -203,6 +190,19 @@ async def layers(session: Session, question: Mapping[str, Any]) -> dict[str, Any
             ],
         ),
     }
+
+
+def _settled(line: Mapping[str, Any], names: Sequence[str]) -> Wording:
+    """From which layer on a word is the first."""
+    late = [number for number, rank in enumerate(line["ranks"], start=1) if rank != 1]
+    first = late[-1] if late else 0
+    if first == 0:
+        return Wording("“{0}” is first from the start.", line["word"])
+    if first >= len(names) - 1:
+        return Wording("“{0}” is not settled before the last layer.", line["word"])
+    name = names[first]
+    layer = Wording("layer {0}", name) if name.isdigit() else _layer_wording(name)
+    return Wording("“{0}” is first from {1} on.", line["word"], layer)
 
 
 def _with_gaps(scene: Scene, position: int) -> str:
