@@ -1,99 +1,215 @@
-"""Probabilities of two texts by topic and order, as a self-contained SVG; scores over many."""
+"""Two texts: what each head says, topic against order, how alike; scores over many pairs."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from textwrap import wrap
 
 import plotly.graph_objects as go
 
-from viz.figure import colour, finish, plain, series
-from viz.svg import LINE, MONO, SOFT, TRACK, Wording, document, shorten, text_width, write
+from viz.figure import colour, finish, heat, plain, series
+from viz.svg import Wording
 from viz.words import percent
-
-WIDTH = 620
-MARGIN = 16
-LABEL = 120
-CELL, TALL = 220, 74
-BAR = 180
-HEAD = 62
-NOTE = 20
-LETTERS = 84
-"""Letters of a note that fit on its line."""
-QUIET, LOUD = "#0f5c63", "#c4500a"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Square:
-    """One 2 x 2."""
+class Verdict:
+    """What a head says about two texts."""
 
-    title: str
-    chances: Sequence[float]
-    """Four probabilities of "yes", row by row."""
+    head: str
+    model: str
+    labels: tuple[str, str]
+    """What it may say: yes and no."""
+    chance: float
+    """Probability of yes."""
 
 
-def squares_svg(
-    squares: Sequence[Square],
-    *,
-    rows: tuple[str, str],
-    columns: tuple[str, str],
-    title: str,
-    notes: Sequence[str] = (),
-) -> str:
-    """Draw each 2 x 2 under the one before, with a bar in every cell.
+def verdicts(said: Sequence[Verdict], *, texts: tuple[str, str]) -> go.Figure:
+    """A bar for each head, cut where its yes ends and its no begins.
 
     Args:
-        squares: from top to bottom; texts may hold anything, they are escaped.
-        rows: names of the two rows.
-        columns: names of the two columns.
-        title: the line above the picture.
-        notes: lines under it; long ones are cut.
-
-    Returns:
-        An SVG document.
+        said: From top to bottom.
+        texts: What was judged.
 
     Raises:
-        ValueError: when there is no square, or one has not four probabilities within 0 to 1.
+        ValueError: There is no head, or a chance is not within 0 to 1.
     """
-    if not squares:
-        raise ValueError("there is nothing to draw")
-    parts = [write(MARGIN, 28, title, size=16)]
-    y = 46.0
-    for square in squares:
-        if len(square.chances) != 4 or not all(0 <= chance <= 1 for chance in square.chances):
-            raise ValueError(f"{square.title!r} needs four probabilities within 0 to 1")
-        parts.append(write(MARGIN, y + 20, square.title, size=14))
-        for n, name in enumerate(columns):
-            parts.append(write(MARGIN + LABEL + n * CELL + 12, y + 50, name, fill=SOFT))
-        y += HEAD
-        for n, name in enumerate(rows):
-            parts.append(write(MARGIN, y + 30, name))
-            for m in range(2):
-                parts += _cell(square.chances[2 * n + m], MARGIN + LABEL + m * CELL, y)
-            y += TALL
-        y += 18
-    room = text_width("n" * LETTERS)
-    for note in notes:
-        short = shorten(note, lambda each: text_width(each) <= room)
-        parts.append(write(MARGIN, y + 12, short, size=12, fill=SOFT))
-        y += NOTE
-    height = round(y + MARGIN)
-    return document(WIDTH, height, title, parts)
+    if not said or any(not 0 <= each.chance <= 1 for each in said):
+        raise ValueError("there must be a head, and its chance lies within 0 to 1")
+    figure = go.Figure()
+    places = list(range(len(said)))
+    for index, tone in ((0, "model"), (1, "hidden")):
+        chances = [each.chance if index == 0 else 1 - each.chance for each in said]
+        figure.add_bar(
+            x=[100 * chance for chance in chances],
+            y=places,
+            orientation="h",
+            marker={"color": colour(tone)},
+            text=[
+                Wording("{0} {1}", each.labels[index], percent(chance)) if chance >= 0.15 else ""
+                for each, chance in zip(said, chances, strict=True)
+            ],
+            textposition="inside",
+            insidetextanchor="middle",
+            insidetextfont={"size": 16, "color": colour("paper")},
+            customdata=[
+                Wording("{0} {1}", each.labels[index], f"{100 * chance:.4g} %")
+                for each, chance in zip(said, chances, strict=True)
+            ],
+            hovertemplate="%{customdata}<extra></extra>",
+            showlegend=False,
+        )
+    figure.add_vline(50, line={"color": colour("paper"), "dash": "dot", "width": 2})
+    figure.update_layout(
+        barmode="stack",
+        bargap=0.45,
+        annotations=[
+            {
+                "x": 0,
+                "y": place,
+                "xanchor": "left",
+                "yshift": 38,
+                "text": Wording("{0} ({1})", each.head, plain(each.model)),
+                "font": {"size": 14},
+                "showarrow": False,
+            }
+            for place, each in enumerate(said)
+        ],
+    )
+    figure.update_xaxes(range=[0, 100], ticksuffix=" %", showgrid=False)
+    figure.update_yaxes(autorange="reversed", showticklabels=False, showgrid=False, zeroline=False)
+    first = said[0]
+    finish(
+        figure,
+        "",
+        alt=Wording("{0}: “{1}” {2}", first.head, first.labels[0], percent(first.chance)),
+        columns=[
+            Wording("Judge"),
+            Wording("Model"),
+            Wording("Answer"),
+            Wording("Probability"),
+            Wording("First text"),
+            Wording("Second text"),
+        ],
+        rows=[
+            [each.head, each.model, label, chance, *texts]
+            for each in said
+            for label, chance in zip(each.labels, (each.chance, 1 - each.chance), strict=True)
+        ],
+        height=60 + 84 * len(said),
+        revision=str([each.model for each in said]),
+    )
+    figure.update_layout(margin={"t": 24, "l": 8, "r": 24})
+    return figure
 
 
-def _cell(chance: float, x: float, y: float) -> list[str]:
-    fill = QUIET if chance >= 0.5 else LOUD
-    return [
-        f'<rect x="{x:.1f}" y="{y:.1f}" width="{CELL}" height="{TALL}" fill="none" '
-        f'stroke="{LINE}"/>',
-        write(x + 12, y + 30, percent(chance), family=MONO, size=16),
-        f'<rect x="{x + 12:.1f}" y="{y + 44:.1f}" width="{BAR}" height="12" rx="3" '
-        f'fill="{TRACK}"/>',
-        f'<rect x="{x + 12:.1f}" y="{y + 44:.1f}" width="{BAR * chance:.2f}" height="12" rx="3" '
-        f'fill="{fill}"/>',
-        f'<path d="M{x + 12 + BAR / 2:.1f} {y + 41:.1f}v18" stroke="{SOFT}" '
-        'stroke-dasharray="3 2"/>',
-    ]
+@dataclass(frozen=True, kw_only=True)
+class Cell:
+    """A probability of "yes", and of which two texts."""
+
+    chance: float
+    texts: tuple[str, str]
+    taught: bool
+    """Whether such pairs stand in the head's training."""
+
+
+def square(cells: Sequence[Cell], *, title: str) -> go.Figure:
+    """A 2 x 2 of topic (same, other) and order (first to second, and back).
+
+    Args:
+        cells: Row by row.
+        title: Whose probability of what.
+
+    Raises:
+        ValueError: There are not four, or a chance is not within 0 to 1.
+    """
+    if len(cells) != 4 or any(not 0 <= cell.chance <= 1 for cell in cells):
+        raise ValueError("a square needs four chances within 0 to 1")
+    topics = (Wording("Same topic"), Wording("Other topic"))
+    orders = (Wording("first → second"), Wording("second → first"))
+    learnt = {True: Wording("in its training"), False: Wording("never in its training")}
+    pairs = [cells[:2], cells[2:]]
+    figure = go.Figure(
+        go.Heatmap(
+            z=[[cell.chance for cell in row] for row in pairs],
+            zmin=0,
+            zmax=1,
+            colorscale=heat(),
+            showscale=False,
+            xgap=3,
+            ygap=3,
+            text=[
+                [Wording("{0}<br>{1}", percent(c.chance), learnt[c.taught]) for c in row]
+                for row in pairs
+            ],
+            texttemplate="%{text}",
+            textfont={"size": 14},
+            customdata=[
+                ["<br>".join(map(plain, wrap(" → ".join(c.texts), 60))) for c in row]
+                for row in pairs
+            ],
+            hovertemplate="%{z:.4f}<br>%{customdata}<extra></extra>",
+        )
+    )
+    common = {"tickmode": "array", "tickvals": [0, 1], "showgrid": False, "zeroline": False}
+    figure.update_xaxes(ticktext=orders, side="top", **common)
+    figure.update_yaxes(ticktext=topics, autorange="reversed", **common)
+    return finish(
+        figure,
+        title,
+        alt=title,
+        columns=[
+            Wording("Topic"),
+            Wording("Order"),
+            Wording("Probability"),
+            Wording("In words"),
+            Wording("First text"),
+            Wording("Second text"),
+        ],
+        rows=[
+            [topics[n // 2], orders[n % 2], cell.chance, learnt[cell.taught], *cell.texts]
+            for n, cell in enumerate(cells)
+        ],
+        height=250,
+        revision=str(title),
+    )
+
+
+def alike(cosines: Mapping[str, tuple[float, float]], *, this: str, other: str) -> go.Figure:
+    """Cosines of two texts beside those with a text on another topic.
+
+    Args:
+        cosines: Of the two texts, and with the other; by what was compared.
+        this: What the pair is called.
+        other: What the other is called.
+    """
+    figure = go.Figure()
+    for index, name in enumerate((this, other)):
+        figure.add_bar(
+            x=[pair[index] for pair in cosines.values()],
+            y=list(cosines),
+            orientation="h",
+            name=name,
+            marker={"color": series(index)},
+            text=[f"{pair[index]:.3f}" for pair in cosines.values()],
+            textposition="auto",
+            hovertemplate="%{x:.4f}<extra>%{fullData.name}</extra>",
+        )
+    least = min(0.0, *(value for pair in cosines.values() for value in pair))
+    figure.update_layout(barmode="group")
+    figure.update_xaxes(range=[least, 1])
+    figure.update_yaxes(type="category", autorange="reversed", showgrid=False)
+    return finish(
+        figure,
+        "",
+        alt=Wording("Cosines of {0} ways to compare two texts", len(cosines)),
+        columns=[Wording("Vectors"), this, other],
+        rows=[[name, *pair] for name, pair in cosines.items()],
+        height=140 + 56 * len(cosines),
+        revision=str(list(cosines)),
+        x=Wording("Cosine"),
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -53,8 +53,9 @@ def answer(
 
     Args:
         triggers: ``component.input`` and its like, each one event of a visitor's act.
-        answering: Runs in a thread unless it is a coroutine; with ``alone`` it may be a generator
-            of answers. One value more than there are outputs is the text of the problem.
+        answering: Runs in a thread unless it is a coroutine; with ``alone`` it is a generator
+            of answers, plain or asynchronous. One value more than there are outputs is the text
+            of the problem.
         inputs: What it is given, by name; beside it ``visitor``, the id of the open page.
         outputs: What its answer goes to, in this order.
         problem: Shows the message of an InputError; None in it means that there is none.
@@ -84,6 +85,13 @@ def answer(
         except InputError as error:
             yield told(error)
 
+    async def on_coming_events(*values: Any) -> Any:
+        try:
+            async for found in answering(dict(zip(names, values, strict=True))):
+                yield told(None, found)
+        except InputError as error:
+            yield told(error)
+
     common: dict[str, Any] = {
         "inputs": list(inputs.values()),
         "outputs": [*outputs, problem],
@@ -93,7 +101,8 @@ def answer(
         "queue": alone,
         "api_visibility": "private",
     }
-    reply = on_events if alone else on_event
+    coming = on_coming_events if inspect.isasyncgenfunction(answering) else on_events
+    reply = coming if alone else on_event
     if first:
         problem.seen(reply, **common)
     # What Gradio names itself can be one event; `then` and events of our parts stand alone.

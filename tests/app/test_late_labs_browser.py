@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from playwright.sync_api import expect
 
 from tests.app.held import Held
 from tests.app.one_page import mark, renewed
@@ -91,14 +92,21 @@ def test_spans_are_drawn_in_the_text_they_were_asked_for(labs):
 
 
 def test_an_example_that_comes_late_replaces_no_text_that_was_typed(labs):
-    page = open_lab(labs, "Pairs")
-    held = Held(page, PREDICT, asks("number"))
-    page.click('.view-pairs [data-kind="other"]')
+    page = labs.page
+    page.evaluate("Cloze.openTab('Pairs')")
+    page.get_by_role("group", name="Next sentence").wait_for()
+    held = Held(page, PREDICT, lambda request: "other" in (request.post_data_json or {})["data"])
+    page.get_by_role("radio", name="Random", exact=True).check()
     held.wait()
-    page.fill("#pr-second", "My own text.")
-    held.end()
-    page.wait_for_timeout(300)
-    assert page.input_value("#pr-second") == "My own text."
+    second = page.get_by_role("textbox", name="Second text")
+    second.fill("My own text.")
+    with page.expect_response(
+        lambda found: "My own text." in (found.request.post_data or ""), timeout=30_000
+    ):
+        held.end()
+    labs.rest()
+    expect(second).to_have_value("My own text.")
+    expect(page.get_by_role("radio", name="Your own", exact=True)).to_be_checked()
     assert page.evaluate("Cloze.sentence.text") == "The capital of France is Paris."
 
 

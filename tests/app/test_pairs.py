@@ -1,13 +1,11 @@
 """The Pairs tab without a browser: numbers against core_models, examples, bad input."""
 
 import asyncio
-import csv
-import io
 import json
+import re
 from dataclasses import replace
-from functools import partial
-from xml.etree import ElementTree
 
+import gradio as gr
 import pytest
 import torch
 import torch.nn.functional as F
@@ -15,15 +13,23 @@ import torch.nn.functional as F
 import core_models as cm
 from app.labs.pairs import answers as pairs
 from app.labs.pairs import lab as tab
-from app.parts.views import answered
+from app.labs.pairs import words
 from app.serving.session import Session
+from core_models import InputError
 from core_models.data import documents
 from core_models.prediction import judge_pair
 from tests.core.tiny_models import narrow
-from viz.words import percent
 
-FIRST, SECOND, OTHER = "Bees make honey .", "The bees fly .", "Paris is the capital of France ."
-BASE = {"first": FIRST, "next": SECOND, "other": OTHER}
+FIRST, SECOND = "Bees make honey .", "The bees fly ."
+OTHER = pairs.OWN["en"].other
+CELLS = {
+    "same_right": (FIRST, SECOND),
+    "same_wrong": (SECOND, FIRST),
+    "other_right": (FIRST, OTHER),
+    "other_wrong": (OTHER, FIRST),
+}
+SHOWN = ("found", "expected", "verdicts", "notes", "verdict", "next_sentence", "next effects")
+SHOWN += ("sentence_order", "order effects", "used", "alike", "blind", "reading", "code")
 LINES = [FIRST, SECOND, OTHER] * 4
 
 
@@ -53,9 +59,25 @@ def session(models, monkeypatch):
     session.close()
 
 
-def ask(session, answer=tab.show, **values):
-    question = {"rev": 9, "text": FIRST, "second": SECOND, "model": "follows", "base": BASE}
-    return asyncio.run(answered(partial(answer, session), question | values))
+def question(text=FIRST, model="follows", **values):
+    asked = {"sentence": {"text": text, "model": model}, "kind": "own", "second": SECOND}
+    return {**asked, "example": -1, **values}
+
+
+def ask(session, **values):
+    found = asyncio.run(tab.show(session, question(**values)))
+    return dict(zip(SHOWN, found, strict=True))
+
+
+def measured(session):
+    async def last():
+        return [found async for found in tab.measure(session, question())][-1]
+
+    return dict(zip(("said", "counts", "wins"), asyncio.run(last()), strict=True))
+
+
+def rows(figure):
+    return figure.layout.meta["rows"]
 
 
 def near(value):
@@ -64,35 +86,50 @@ def near(value):
 
 def test_verdicts_are_those_of_judge_pair(session):
     answer = ask(session)
-    cells = {
-        "same_right": (FIRST, SECOND),
-        "same_wrong": (SECOND, FIRST),
-        "other_right": (FIRST, OTHER),
-        "other_wrong": (OTHER, FIRST),
-    }
-    for head, name in (("next_sentence", "follows"), ("sentence_order", "order")):
-        said = answer["heads"][head]
+    shown = rows(answer["verdicts"])
+    for place, (head, name) in enumerate(
+        (("next_sentence", "follows"), ("sentence_order", "order"))
+    ):
         model = session.model(name)
         now = judge_pair(model, FIRST, SECOND)
-        assert said["model"] == name
+        assert now.head == head
         # Asked together with other pairs, so the last bits may differ.
-        assert said["now"] == now.to_json() | {"probabilities": near(now.probabilities)}
-        assert said["now"]["head"] == head
-        for cell, texts in cells.items():
-            assert said["cells"][cell] == near(judge_pair(model, *texts).probabilities[0])
-        true, wrong, other = (
-            judge_pair(model, *cells[cell]).probabilities[0]
-            for cell in ("same_right", "same_wrong", "other_right")
-        )
-        assert said["effects"] == near({"order": true - wrong, "topic": true - other})
+        both = shown[2 * place : 2 * place + 2]
+        assert [row[1:3] for row in both] == [[name, label] for label in now.labels]
+        assert [row[3] for row in both] == near(list(now.probabilities))
+        assert both[0][4:] == [FIRST, SECOND]
+        cells = rows(answer[head])
+        assert [tuple(row[4:]) for row in cells] == [*CELLS.values()]
+        yes = [judge_pair(model, *texts).probabilities[0] for texts in CELLS.values()]
+        assert [row[2] for row in cells] == near(yes)
+        effect = answer["next effects" if place == 0 else "order effects"]
+        for cost in (yes[0] - yes[2], yes[0] - yes[1]):
+            assert abs(cost) < words.UNCHANGED or f"{100 * abs(cost):.1f} points" in effect
+
+
+def test_what_a_small_or_a_turned_effect_means():
+    said = words.effects("next_sentence", {"topic": 0.0, "order": -0.25})
+    assert said.startswith(
+        "Another topic leaves “next” as it is. The wrong order makes “next” 25.0"
+    )
+    assert said.endswith("points more probable.")
+
+    def verdict(topic, order, known=None):
+        heads = {"next_sentence": {"effects": {"topic": topic, "order": order}}}
+        return words.verdict(heads, {"next_sentence": known})
+
+    assert "goes by the topic, and it hardly minds the order" in verdict(0.8, 0.05)
+    assert "hardly minds the topic, and it prefers the wrong order" in verdict(0.2, -0.6)
+    assert "hardly tells the pairs apart" in verdict(0.05, 0.05)
+    assert "only guesses" in verdict(0.8, 0.05, {"guesses": True})
 
 
 def test_each_head_answers_by_the_chosen_model_or_the_first_that_can(session):
-    assert ask(session)["answering"] == {"next_sentence": "follows", "sentence_order": "order"}
+    assert ask(session)["found"]["by"] == ["follows", "order"]
     # bert-mini has a next-sentence head and comes before the others.
     first = "bert-mini" if "next_sentence" in session.model("bert-mini").heads else "follows"
     for name in ("order", "plain"):
-        assert ask(session, model=name)["answering"]["next_sentence"] == first
+        assert ask(session, model=name)["found"]["by"][0] == first
 
 
 def test_a_head_that_nobody_has_is_none():
@@ -106,21 +143,20 @@ def test_a_model_with_both_heads_answers_by_its_first():
 
 def test_similarity_is_that_of_the_similarity_head(session):
     model = session.model("plain")
-    answer = ask(session, model="plain")["similarity"]["pair"]
-    for kind, pooling in (("cls", "token"), ("mean", "mean")):
+    alike = rows(ask(session, model="plain")["alike"])
+    for (_, found, _), pooling in zip(alike, ("token", "mean"), strict=True):
         twin = model.with_head("similarity", pooling=pooling)
         batch = replace(twin.batch([FIRST]), second=twin.batch([SECOND]))
         with torch.inference_mode():
             value = twin.heads["similarity"].answer(twin.encoder, batch)
-        assert answer[kind] == pytest.approx(float(value), abs=1e-5)
-    other = ask(session, model="plain")["similarity"]["other"]
+        assert found == pytest.approx(float(value), abs=1e-5)
     with torch.inference_mode():
         hidden = [model.encoder(model.batch([text])).hidden[0, 0] for text in (FIRST, OTHER)]
-    assert other["cls"] == pytest.approx(float(F.cosine_similarity(*hidden, dim=0)), abs=1e-5)
+    assert alike[0][2] == pytest.approx(float(F.cosine_similarity(*hidden, dim=0)), abs=1e-5)
 
 
 def test_the_input_is_that_of_the_tokenizer(session):
-    shown = ask(session)["input"]
+    shown = ask(session)["reading"]
     (encoding,) = session.model("follows").encode([(FIRST, SECOND)])
     assert [piece["id"] for piece in shown["pieces"]] == encoding.ids
     assert [piece["segment"] for piece in shown["pieces"]] == encoding.segment_ids
@@ -144,38 +180,45 @@ def test_examples_stand_in_the_primer_as_they_say():
 
 def test_measuring_counts_what_judge_pair_says(session, monkeypatch):
     monkeypatch.setattr(pairs, "MEASURED", 3)
-    answer = asyncio.run(tab.measure(session, {"rev": 2, "model": "follows"}))
-    for head, name in answer["answering"].items():
-        for kind in pairs.KINDS:
-            chances = [
-                judge_pair(session.model(name), *pairs.example(n).pair(kind)).probabilities[0]
-                for n in range(3)
-            ]
-            assert answer["counts"][head][kind] == sum(chance >= 0.5 for chance in chances)
+    shown = [row[2] for row in rows(measured(session)["counts"])]
+    by = ask(session)["found"]["by"]
+    wanted = [
+        sum(
+            judge_pair(session.model(name), *pairs.example(n).pair(kind)).probabilities[0] >= 0.5
+            for n in range(3)
+        )
+        for name in by
+        for kind in pairs.KINDS
+    ]
+    assert shown == wanted
 
 
 def test_the_true_pair_against_the_others_by_both_kinds_of_encoder(session, monkeypatch):
     monkeypatch.setattr(pairs, "MEASURED", 4)
-    answer = asyncio.run(tab.measure(session, {"rev": 2, "model": "follows"}))
-    assert set(answer["wins"]) == {"next_sentence", "sentence_order", "cls", "mean"}
-    model, reader = session.model("follows"), session.model(answer["answering"]["next_sentence"])
+    found = rows(measured(session)["wins"])
+    assert len(found) == 4 * 3, "two heads, two cosines; three kinds"
+    told = {(row[0].split(" (")[0], row[1]): row[2:] for row in found}
+    model = reader = session.model("follows")
     for kind in ("swapped", "same", "other"):
         heads, means = 0, 0
         for number in range(4):
-            found = pairs.example(number)
-            yes = [judge_pair(reader, *found.pair(k)).probabilities[0] for k in ("next", kind)]
+            texts = pairs.example(number)
+            yes = [judge_pair(reader, *texts.pair(k)).probabilities[0] for k in ("next", kind)]
             with torch.inference_mode():
                 alike = [
-                    pairs.cosines(model, *(pairs.read_alone(model, t) for t in found.pair(k)))[
+                    pairs.cosines(model, *(pairs.read_alone(model, t) for t in texts.pair(k)))[
                         "mean"
                     ]
                     for k in ("next", kind)
                 ]
             heads += yes[0] > yes[1]
             means += kind != "swapped" and alike[0] > alike[1]
-        assert answer["wins"]["next_sentence"][kind] == {"won": heads, "tied": 0}
+        assert told["Next sentence", words.ABOVE[kind]][0] == heads
         # A cosine is symmetric: against the swapped pair there is nothing to win.
-        assert answer["wins"]["mean"][kind] == {"won": means, "tied": 4 * (kind == "swapped")}
+        tied = 4 if kind == "swapped" else 0
+        times, said = told["Cosine of the means", words.ABOVE[kind]]
+        assert times == means + tied / 2
+        assert said == (f"{means} of 4, {tied} ties" if tied else f"{means} of 4")
 
 
 def test_a_judge_that_always_says_the_same_is_told(session, monkeypatch):
@@ -184,8 +227,9 @@ def test_a_judge_that_always_says_the_same_is_told(session, monkeypatch):
     told = dict(zip(pairs.KINDS, (0.9, 0.9, 0.1, 0.1), strict=True))
     given = {"next_sentence": told, "sentence_order": same}
     monkeypatch.setattr(pairs, "scores", lambda *_: given)
-    answer = asyncio.run(tab.measure(session, {"rev": 2, "model": "follows"}))
-    assert (answer["asked"], answer["constant"]) == (12, ["sentence_order"])
+    said = measured(session)["said"]
+    assert "order says “swapped” to 12 of 12 pairs: this judge always answers the same" in said
+    assert said.count("this judge") == 1
 
 
 @pytest.mark.parametrize(
@@ -215,28 +259,33 @@ def test_wins_and_ties_are_counted():
         ({"second": " "}, "second text is empty"),
         ({"second": None}, "second text is empty"),
         ({"second": "x" * 20_001}, "20,001"),
-        ({"base": None}, "base"),
-        ({"base": {"first": "a"}}, "no text"),
+        ({"example": "1"}, "example"),
+        ({"example": -2}, "example"),
+        ({"kind": "next", "example": 1.5}, "example"),
+        ({"kind": "next", "example": 10**9}, "example"),
         ({"model": "../etc"}, "no model"),
         ({"model": 4}, "No model"),
     ],
 )
-def test_bad_questions_get_a_sentence_and_their_revision(session, values, word):
-    answer = ask(session, **values)
-    assert answer["rev"] == 9
-    assert word in answer["error"]
+def test_bad_questions_get_a_sentence(session, values, word):
+    with pytest.raises(InputError, match=re.escape(word)):
+        ask(session, **values)
 
 
-def test_only_whole_numbers_name_examples(session):
-    def example(number):
-        question = {"rev": 1, "model": "follows", "number": number}
-        return asyncio.run(tab.example(session, question))
+def test_nothing_is_answered_before_the_lab_is_seen(session):
+    found = asyncio.run(tab.show(session, {**question(), "sentence": None}))
+    assert [each == gr.skip() for each in found] == [True] * len(SHOWN)
 
-    for number in (-1, 1.5, "1", None, 10**9):
-        assert "number" in example(number)["error"]
-    assert example(4)["first"] == pairs.shown_example(4).first != pairs.example(4).first
-    assert example(5)["first"] == pairs.example(5).first
-    assert example(4)["language"] == "en"
+
+def test_examples_are_judged_whatever_stands_in_the_texts(session):
+    assert pairs.shown_example(4) != pairs.example(4)
+    assert pairs.shown_example(5) == pairs.example(5)
+    for number, kind in ((-1, "next"), (4, "swapped"), (5, "other")):
+        found = ask(session, kind=kind, example=number, second="")["found"]
+        texts = pairs.shown_example(max(0, number)).pair(kind)
+        assert (found["kind"], found["first"], found["second"]) == (kind, *texts)
+    used = ask(session, example=5)["used"]
+    assert pairs.example(5).other in used, "a text of one's own goes with the last example's other"
 
 
 def test_a_chinese_model_gets_chinese_examples_and_no_english_stand_in(session, monkeypatch):
@@ -248,20 +297,20 @@ def test_a_chinese_model_gets_chinese_examples_and_no_english_stand_in(session, 
         assert found.other not in mine
     chinese = session.model("follows").tokenizer
     monkeypatch.setattr(tab, "language_of", lambda read: "zh" if read is chinese else "en")
-    question = {"rev": 1, "model": "follows", "number": 4}
-    answer = asyncio.run(tab.example(session, question))
-    assert (answer["language"], answer["first"]) == ("zh", pairs.example(4, "zh").first)
-    answer = ask(session)
-    assert list(answer["answering"].values()) == ["follows", None]
+    found = ask(session, kind="next", example=5)
+    assert found["found"]["first"] == pairs.example(5, "zh").first
+    assert found["found"]["by"] == ["follows"]
     # Installed it is, but it reads English: the page says so.
-    assert (answer["language"], answer["others"]) == ("zh", {"sentence_order": "order"})
+    assert "reads Chinese is installed. order has such a head" in found["notes"]
+    # What the lab began with is said in the model's language.
+    begun = ask(session, second=pairs.OWN["en"].second)["found"]
+    assert begun["second"] == pairs.OWN["zh"].second
 
 
 def test_long_texts_are_cut_and_say_so(session):
-    answer = ask(session, text="honey " * 900, second="bees " * 900)
-    assert answer["error"] is None
-    assert answer["input"]["truncated"]
-    assert len(answer["input"]["pieces"]) == session.model("follows").longest
+    reading = ask(session, text="honey " * 900, second="bees " * 900)["reading"]
+    assert "The rest was cut off." in reading["said"]
+    assert len(reading["pieces"]) == session.model("follows").longest
 
 
 def test_the_code_shown_recomputes_the_numbers(session):
@@ -270,42 +319,21 @@ def test_the_code_shown_recomputes_the_numbers(session):
     with torch.inference_mode():
         exec(answer["code"], {"print": printed.append})
     follows, order, cosine, segments = printed
-    assert answer["heads"]["next_sentence"]["now"]["probabilities"] == near(follows.probabilities)
-    assert answer["heads"]["sentence_order"]["now"]["probabilities"] == near(order.probabilities)
-    assert float(cosine) == pytest.approx(answer["similarity"]["pair"]["mean"], abs=1e-5)
-    assert segments == [piece["segment"] for piece in answer["input"]["pieces"]]
-
-
-def test_the_csv_holds_the_verdicts(session):
-    file = ask(session, tab.export, what="csv")
-    rows = list(csv.DictReader(io.StringIO(file["text"])))
-    assert [row["case"] for row in rows[:5]] == ["pair", *pairs.grid(BASE)]
-    said = ask(session)["heads"]["sentence_order"]
-    order = [float(row["value"]) for row in rows if row["head"] == "sentence_order"]
-    assert order == pytest.approx([said["now"]["probabilities"][0], *said["cells"].values()])
-    assert {row["meaning"] for row in rows} == {"next", "in order", "cosine"}
-
-
-def test_the_svg_holds_each_square_and_other_files_are_refused(session):
-    svg = ask(session, tab.export, what="svg", second="<b> & 北京")["text"]
-    texts = [node.text for node in ElementTree.fromstring(svg).iter() if node.text]
-    shown = ask(session, second="<b> & 北京")["heads"]
-    chances = [percent(said["cells"][name]) for said in shown.values() for name in pairs.grid(BASE)]
-    assert [text for text in texts if text.endswith("%")] == chances
-    for what in (None, "exe", ["csv"]):
-        assert "svg or csv" in ask(session, tab.export, what=what)["error"]
+    shown = [row[3] for row in rows(answer["verdicts"])]
+    assert shown == near([*follows.probabilities, *order.probabilities])
+    assert float(cosine) == pytest.approx(rows(answer["alike"])[1][1], abs=1e-5)
+    assert segments == [piece["segment"] for piece in answer["reading"]["pieces"]]
 
 
 def test_a_head_says_how_far_it_can_be_trusted(session, models):
     figures = {"head": "sentence_order", "accuracy": 0.53, "pairs": 200}
     (models / "order" / "evaluation.json").write_text(json.dumps({"text_pairs": figures}))
-    heads = ask(session)["heads"]
-    assert heads["next_sentence"]["reliability"] is None
-    assert heads["sentence_order"]["reliability"] == {
-        "right": 0.53,
-        "questions": 400,
-        "guesses": True,  # two standard errors of 400 guesses are 5 points
-    }
+    # Two standard errors of 400 guesses are 5 points.
+    assert pairs.reliability(figures) == {"right": 0.53, "questions": 400, "guesses": True}
+    notes = ask(session)["notes"]
+    assert "Sentence order: Of 400 held-out questions" in notes
+    assert "no better than guessing" in notes
+    assert "Next sentence" not in notes
     assert not pairs.reliability(figures | {"pairs": 5000})["guesses"]
     assert not pairs.reliability(figures | {"accuracy": 0.56})["guesses"]
     (models / "order" / "evaluation.json").unlink()

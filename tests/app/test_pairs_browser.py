@@ -1,131 +1,141 @@
-"""The Pairs tab in Chromium: the shipped model's verdicts, examples, missing heads."""
+"""The Pairs lab in Chromium: verdicts against the core, examples, own texts, links, languages."""
+
+import json
+from urllib.parse import quote
 
 import pytest
+from playwright.sync_api import expect
 
 from app.labs.pairs import answers as pairs
+from app.labs.pairs import words
+from app.serving import locales
 from core_models.prediction import judge_pair
-from tests.app.one_page import renewed
+from tests.app.one_page import SENTENCE, renewed
 
-ROOT = ".view-pairs"
-# Names of tabs are translated before anything asks for them, so Chinese ones may be looked up, too.
-MISSING = "[...ClozeLanguage.missing].filter((key) => /[a-z]/i.test(key))"
-SETTLED = """([first, second]) => {
-  const view = document.querySelector('.view-pairs').dataset;
-  return Cloze.sentence.text === first && document.querySelector('#pr-second').value === second
-    && view.state === 'ready' && view.rev === view.asked;
+LINK = f"#text={quote(SENTENCE)}&model=bert-mini&tab=pairs"
+SHOWN = """texts => {
+  const rows = document.querySelector('#pairs-verdicts .js-plotly-plot')?.layout?.meta?.rows;
+  return rows?.[0][4] === texts[0] && rows[0][5] === texts[1];
 }"""
 
 
-class Tab:
-    """The Pairs tab of a page."""
+class Lab:
+    """The Pairs lab of a page."""
 
-    def __init__(self, cloze):
+    def __init__(self, cloze, words=None):
         self.cloze = cloze
         self.page = cloze.page
+        self.words = words or {}
         self.page.wait_for_function("!!Cloze.openTab")
         self.page.evaluate("Cloze.openTab('Pairs')")
-        self.page.wait_for_selector(f'{ROOT}[data-state="ready"]')
+        heading = self.page.get_by_role("heading", name=self.named("Do these two belong together?"))
+        self.panel = self.page.get_by_role("tabpanel").filter(has=heading)
+        said = self.named("Second text (the first one is the sentence above)")
+        self.second = self.panel.get_by_role("textbox", name=said)
 
-    def settle(self, first, second):
-        self.page.wait_for_function(SETTLED, arg=[first, second])
+    def named(self, key):
+        return self.words.get(key, key)
 
-    def chance(self, head):
-        return float(
-            self.page.get_attribute(f'.pr-head[data-head="{head}"] [data-yes]', "data-yes")
-        )
+    def radio(self, name):
+        return self.panel.get_by_role("radio", name=self.named(name), exact=True)
+
+    def shows(self, *texts):
+        """Wait until these texts stand in both boxes and were judged; the chance of "next"."""
+        self.page.wait_for_function(SHOWN, arg=texts, timeout=20_000)
+        self.page.wait_for_function("text => Cloze.sentence.text === text", arg=texts[0])
+        expect(self.second).to_have_value(texts[1])
+        return self.cloze.numbers("#pairs-verdicts")[0][3]
+
+    def unfold(self, name):
+        fold = self.panel.get_by_role("button", name=self.named(name))
+        if not fold.evaluate("each => each.classList.contains('open')"):
+            fold.click()
 
 
 @pytest.fixture
-def cloze(module_page):
-    """One page for these tests."""
-    yield from renewed(module_page)
-
-
-def test_examples_and_own_texts_are_judged_and_a_link_restores_them_in_chinese(
-    cloze, visit, model, monkeypatch
-):
+def lab(module_page, model):
+    """One page for most of these tests, with a text of one's own."""
     if "next_sentence" not in model.heads:
         pytest.skip("the shipped model has no next-sentence head")
-    tab = Tab(cloze)
+    (cloze,) = (each for each in renewed(module_page))
+    lab = Lab(cloze)
+    lab.second.fill("Snow fell all night.")
+    lab.shows(SENTENCE, "Snow fell all night.")
+    yield lab
+    assert cloze.problems == []
+
+
+def test_examples_and_own_texts_are_judged(lab, model):
     found = pairs.shown_example(0)
-    announced = {
-        "next": "Right is “next”",
-        "swapped": "does not see order",
-        "same": "no answer is right or wrong",
-        "other": "Right is “random”",
-    }
-    for kind in pairs.KINDS:
-        tab.page.click(f'{ROOT} button[data-kind="{kind}"]')
+    for kind, name in words.KINDS.items():
+        lab.radio(name).check()
         texts = found.pair(kind)
-        tab.settle(*texts)
-        assert announced[kind] in tab.page.inner_text("#pr-expected")
         expected = judge_pair(model, *texts).probabilities[0]
-        assert tab.chance("next_sentence") == pytest.approx(expected, abs=1e-6)
-    assert tab.page.locator(".pr-square td[data-cell]").count() % 4 == 0
-    assert "points less probable" in tab.page.inner_text(".pr-effects")
-    assert "it goes by the topic, and it hardly minds the order" in tab.page.inner_text(
-        f"{ROOT} .summary"
-    )
-    tab.page.fill("#pr-second", "<b>${alert(1)}</b>")
-    tab.settle(found.first, "<b>${alert(1)}</b>")
-    expected = judge_pair(model, found.first, "<b>${alert(1)}</b>").probabilities[0]
-    assert tab.chance("next_sentence") == pytest.approx(expected, abs=1e-6)
-    ids = tab.page.locator(".pr-piece").evaluate_all("all => all.map(p => Number(p.dataset.id))")
-    assert ids == model.encode([(found.first, "<b>${alert(1)}</b>")])[0].ids
-    tab.page.fill("#pr-second", " ")
-    tab.page.wait_for_selector(f'{ROOT}[data-state="error"]')
-    assert "second text is empty" in tab.page.inner_text(f"{ROOT} .problem")
-    # Another example, and one more.
-    tab.page.click("#pr-another")
-    tab.settle(*pairs.shown_example(1).pair("next"))
-    tab.page.click("#pr-another")
-    found = pairs.shown_example(2)
-    tab.settle(*found.pair("next"))
-    tab.page.click(f'{ROOT} button[data-kind="swapped"]')
-    tab.settle(*found.pair("swapped"))
-    link = tab.page.evaluate("location.hash")
+        assert lab.shows(*texts) == pytest.approx(expected, abs=1e-6)
+        expect(lab.panel.get_by_text(words.EXPECTED[kind])).to_be_visible()
+        expect(lab.radio(name)).to_be_checked()
+    own = "<b>${alert(1)}</b>"
+    lab.second.fill(own)
+    expected = judge_pair(model, found.first, own).probabilities[0]
+    assert lab.shows(found.first, own) == pytest.approx(expected, abs=1e-6)
+    expect(lab.radio("Your own")).to_be_checked()
+    lab.unfold("What the model reads")
+    pieces = lab.panel.get_by_role("list", name="The input").get_by_role("listitem")
+    expect(pieces).to_have_count(len(model.encode([(found.first, own)])[0].ids))
+    lab.second.fill(" ")
+    expect(lab.panel.get_by_text("The second text is empty")).to_be_visible()
+    expect(lab.panel.get_by_role("group", name="Next sentence")).to_be_hidden()
+
+
+def test_a_sentence_of_ones_own_is_no_example_any_more(lab):
+    lab.radio("Real next").check()
+    _, second = pairs.shown_example(0).pair("next")
+    lab.shows(*pairs.shown_example(0).pair("next"))
+    lab.cloze.write("Bees make honey.")
+    lab.shows("Bees make honey.", second)
+    expect(lab.radio("Your own")).to_be_checked()
+    lab.cloze.write("")
+    expect(lab.panel.get_by_text("There is no text yet")).to_be_visible()
+    lab.cloze.write("Bees make honey.")
+    expect(lab.panel.get_by_text("There is no text yet")).to_be_hidden()
+
+
+def test_topic_order_and_many_examples_are_told(lab):
+    lab.radio("Real next").check()
+    lab.shows(*pairs.shown_example(0).pair("next"))
+    lab.unfold("Topic or order?")
+    said = lab.panel.get_by_text("it goes by the topic, and it hardly minds the order")
+    expect(said).to_be_visible()
+    expect(lab.panel.get_by_text("points less probable").first).to_be_visible()
+    assert len(lab.cloze.numbers("#pairs-next_sentence")) == 4
+
+
+def test_a_link_restores_an_example_in_chinese_and_the_next_one_follows(visit, monkeypatch):
     monkeypatch.setattr(pairs, "MEASURED", 3)
-    other = Tab(visit(link=f"?lang=zh{link}"))
-    other.settle(*found.pair("swapped"))
-    pressed = other.page.locator(f'{ROOT} button[aria-pressed="true"]')
-    assert pressed.get_attribute("data-kind") == "swapped"
-    cells = ".pr-square td[data-cell] .pr-chance"
-    assert other.page.locator(cells).all_inner_texts() == tab.page.locator(cells).all_inner_texts()
-    if other.page.locator("#pr-measure").is_visible():
-        other.page.click("#pr-measure")
-        rows = other.cloze.numbers("#pr-wins")
-        assert rows[-1][2:] == [1.5, "3个中的0个，3个打平"]
-        with other.page.expect_download() as download:
-            other.page.click(f'{ROOT} [data-save="png"]')
-        assert download.value.path().read_bytes()[:4] == b"\x89PNG"
-    assert other.page.evaluate(MISSING) == []
+    found = pairs.shown_example(2).pair("swapped")
+    state = quote(json.dumps({"example": 2, "kind": "swapped"}))
+    link = f"?lang=zh#text={quote(found[0])}&model=bert-mini&tab=pairs&lab-pairs={state}"
+    lab = Lab(visit(link=link), locales.catalogue("zh"))
+    lab.shows(*found)
+    expect(lab.radio("Swapped")).to_be_checked()
+    lab.panel.get_by_role("button", name=lab.named("Another example")).click()
+    lab.shows(*pairs.shown_example(3).pair("swapped"))
+    assert lab.page.evaluate("Cloze.kept('pairs').example") == 3
+    for fold in ("How alike, each read alone?", "What the model reads", "What this shows"):
+        lab.unfold(fold)
+    lab.unfold("Topic or order?")
+    lab.panel.get_by_role("button", name=lab.named("Ask about 24 examples")).click()
+    assert lab.cloze.numbers("#pairs-wins")[-1][2] == 1.5
+    missing = lab.page.evaluate("[...ClozeLanguage.missing]")
+    assert [text for text in missing if text.isascii()] == []
 
 
-def test_an_emptied_sentence_takes_the_old_answers_away(cloze):
-    tab = Tab(cloze)
-    assert tab.page.locator(f"{ROOT} .pr-body").is_visible()
-    tab.page.fill("#sentence-text textarea", "")
-    tab.page.wait_for_selector(f'{ROOT}[data-state="error"]')
-    assert "no text yet" in tab.page.inner_text(f"{ROOT} .problem")
-    assert tab.page.locator(f"{ROOT} .pr-body").is_hidden()
-    tab.cloze.write("Bees make honey.")
-    tab.page.wait_for_selector(f'{ROOT}[data-state="ready"]')
-    assert tab.page.locator(f"{ROOT} .pr-body").is_visible()
-
-
-def test_narrow_and_dark_a_link_restores_texts_of_ones_own_and_nothing_sticks_out(cloze, visit):
-    tab = Tab(cloze)
-    found = pairs.shown_example(tab.page.evaluate("Cloze.kept('pairs')?.example ?? 0"))
-    tab.page.click(f'{ROOT} button[data-kind="next"]')
-    tab.settle(*found.pair("next"))
-    own = "Snow fell all night ."
-    tab.page.fill("#pr-second", own)
-    tab.settle(found.first, own)
-    narrow = Tab(visit(width=390, dark=True, link=tab.page.evaluate("location.hash")))
-    narrow.settle(found.first, own)
-    narrow.cloze.write("x" * 300)
-    narrow.page.fill("#pr-second", "y" * 300)
-    narrow.settle("x" * 300, "y" * 300)
-    assert narrow.cloze.overflow() <= 0
-    shown = narrow.page.inner_text(ROOT)
-    assert "not trained for similarity" in shown
+def test_narrow_and_dark_a_link_restores_a_text_of_ones_own(visit):
+    state = quote(json.dumps({"second": "Snow fell all night ."}))
+    lab = Lab(visit(width=390, dark=True, link=f"{LINK}&lab-pairs={state}"))
+    lab.shows(SENTENCE, "Snow fell all night .")
+    lab.cloze.write("x" * 300)
+    lab.second.fill("y" * 300)
+    lab.shows("x" * 300, "y" * 300)
+    lab.unfold("What the model reads")
+    assert lab.cloze.overflow() <= 0

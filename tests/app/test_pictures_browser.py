@@ -23,7 +23,6 @@ ANSWERED = """name => {
   return view.state === 'ready' && (!view.asked || view.rev === view.asked);
 }"""
 TABS = {
-    "pairs": ("看话题还是看顺序？", "“下一句”的概率", "同一话题", f"第一句：{TEXT}"),
     "permutation": ("每条流可以看到什么", "内容流", "查询流"),
 }
 """What each tab's picture says in Chinese."""

@@ -9,7 +9,6 @@ import pytest
 
 from viz import (
     bars,
-    pairs,
     permutation,
     terms,
     tokenizers,
@@ -78,20 +77,13 @@ def test_of_a_wording_only_a_value_is_cut():
 
 def pictures(text: str) -> dict[str, str]:
     """Every kind of picture; all that a visitor may have written is ``text``."""
-    bar, square = bars.Bar(label=text, share=1, shown=text), [0.0, 0.5, 1.0, 1e-9]
+    bar = bars.Bar(label=text, share=1, shown=text)
     mask = permutation.Mask(title=text, rows=[0], seen=[[True]])
     term = terms.TermMap(title=text, values=[[1.0, float("nan")]], top=1.0)
     piece = tokenizers.Piece(text=text, number=1, word=None)
-    rows, columns = (text, text), (text, text)
+    columns = (text, text)
     return {
         "bars": bars.bars_svg([bars.Group(title=text, bars=[bar])], title=text),
-        "pairs": pairs.squares_svg(
-            [pairs.Square(title=text, chances=square)],
-            rows=rows,
-            columns=columns,
-            title=text,
-            notes=[text],
-        ),
         "permutation": permutation.masks_svg([mask], [text], title=text),
         "terms": terms.maps_svg([term], rows=[text], columns=columns, title=text),
         "tokenizers": tokenizers.pieces_svg(
@@ -121,5 +113,3 @@ def test_what_the_program_says_has_one():
     drawn = pictures(Wording("Attention"))
     for kind, svg in drawn.items():
         assert marks(svg)[:2] == ["Attention"] * 2, kind
-    # Both titles, the columns' and the rows' names, a note; a number.
-    assert marks(drawn["pairs"]).count("Attention") == 2 + 1 + 2 + 2 + 1

@@ -5,13 +5,13 @@ import random
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch.nn.functional as F
 from torch import Tensor
 
 import core_models as cm
-from app.serving.ask import clean_text
+from app.serving.ask import clean_text, whole_number
 from app.serving.examples import PAIRS, Texts
 from core_models import InputError
 from core_models.config import TransformerXL
@@ -29,6 +29,19 @@ YES = 0.5
 NEARLY = 0.05
 """A judge whose rarer answer is no more frequent answers always the same."""
 _LEAST_SENTENCES = 5
+
+
+class Own(NamedTuple):
+    """What the lab begins with: a second text, and one about something else."""
+
+    second: str
+    other: str
+
+
+OWN = {
+    "en": Own("Most people there speak French.", "Farmers feed their hens with corn."),
+    "zh": Own("那里的大多数人说法语。", "农民用玉米喂鸡。"),
+}
 _FILES = {"en": "english", "zh": "chinese"}
 
 
@@ -286,17 +299,34 @@ def wins(found: Sequence[Mapping[str, float]]) -> dict[str, dict[str, int]]:
 # --- values of the page ---------------------------------------------------------------------------
 
 
-def read_pair(question: Mapping[str, Any]) -> tuple[tuple[str, str], dict[str, str]]:
-    """The two texts, and those of the 2 x 2."""
-    first = clean_text(question.get("text"))
-    second = question.get("second")
+class Asked(NamedTuple):
+    """Two texts that are judged, and those of the 2 x 2."""
+
+    kind: str
+    """How they stand to each other: of ``KINDS``, or "own"."""
+    pair: tuple[str, str]
+    base: dict[str, str]
+    """``first``, ``next`` and ``other``."""
+
+
+def read_pair(question: Mapping[str, Any], language: str) -> Asked:
+    """The texts of an example, or the visitor's own: ``kind``, ``example``, ``text``, ``second``.
+
+    ``language``: of the model; a second text that still stands as the lab began is said in it.
+    """
+    number = whole_number(question.get("example"), "example", -1, MOST_EXAMPLES)
+    kind = question.get("kind")
+    if kind in KINDS:
+        found = shown_example(max(0, number), language)
+        base = {name: getattr(found, name) for name in ("first", "next", "other")}
+        return Asked(kind, found.pair(kind), base)
+    first, second = clean_text(question.get("text")), question.get("second")
     if not isinstance(second, str) or not second.strip():
         raise InputError("The second text is empty. Type one, or take an example.")
-    pair = (first, clean_text(second))
-    base = question.get("base")
-    if not isinstance(base, Mapping):
-        raise InputError("base must hold the texts first, next and other.")
-    return pair, {name: clean_text(base.get(name)) for name in ("first", "next", "other")}
+    own = OWN[language]
+    second = own.second if second in {each.second for each in OWN.values()} else clean_text(second)
+    other = own.other if number < 0 else shown_example(number, language).other
+    return Asked("own", (first, second), {"first": first, "next": second, "other": other})
 
 
 def code_lines(model: str, answering: Mapping[str, str], pair: tuple[str, str]) -> str:

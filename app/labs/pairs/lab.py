@@ -1,174 +1,267 @@
-"""The Pairs tab: next sentence against sentence order, similarity, and the input of two texts.
+"""The Pairs lab: next sentence against sentence order, similarity, and the input of two texts.
 
-The view is drawn by pairs.js. The first text and the model come from the sentence bar; each head
-answers by the bar's model where that has it, else by the first installed model that does.
+The first text and the model come from the sentence block; each head answers by that model where it
+has it, else by the first installed model that does.
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
 import gradio as gr
 import plotly.graph_objects as go
+from gradio.components import Component
 
 import core_models as cm
 from app.labs.pairs import answers as pairs
+from app.labs.pairs import words
+from app.labs.pairs.reading import Reading
+from app.labs.pairs.words import HEADS, KINDS, LABELS
 from app.page.sentence import Shared
-from app.parts.figure import drawn
-from app.parts.files import file_answer, read_file_kind
-from app.parts.views import listen, view
-from app.serving.ask import clean_name, read_revision, whole_number
+from app.parts.controls import answer, remember
+from app.parts.figure import Figure
+from app.parts.plain import Code, Heading, Kept, Line, SentenceInput
+from app.serving.ask import clean_name
 from app.serving.names import loadable
 from app.serving.session import Session
-from core_models import InputError
 from core_models.evaluation.language import language_of
-from viz.pairs import Count, Square, scores, squares_svg
-from viz.records import records_csv
+from viz.pairs import Cell, Count, Verdict, alike, scores, square, verdicts
 from viz.svg import Wording
 
-CELLS = ("same_right", "same_wrong", "other_right", "other_wrong")
-
-YES = {"next": Wording("next"), "in order": Wording("in order")}
-"""The first label of each head."""
-LABELS = {"next_sentence": YES["next"], "sentence_order": YES["in order"]}
+OWN = "own"
+TAUGHT = {
+    "next_sentence": ("same_right", "other_right", "other_wrong"),
+    "sentence_order": ("same_right", "same_wrong"),
+}
+"""Cells of the square that stand in a head's training."""
+SHOWN = 13
+"""How many values an answer has."""
+# What an answer found is written into both texts if it is still what is wanted. `at` is the first
+# text of an example that has arrived in the sentence block: what stands there instead, is typed.
+APPLY = """(found, sentence, kind, second, at) => {
+  const keep = { __type__: 'update' };
+  if (!found || kind !== found.kind) return [keep, keep];
+  if (kind === 'own') return [second === found.was ? found.second : keep, keep];
+  const here = sentence?.text === found.first;
+  if (!here && at !== found.first) Cloze.write('sentence-text', found.first);
+  const arrived = here && at !== found.first ? found.first : keep;
+  return [second === found.second ? keep : found.second, arrived];
+}"""
+# A text that is neither an answer's nor the one that it was asked with is the visitor's own, also
+# where an example is under way (Gradio may tell of a change once more, between both). What is right
+# already is not written: another choice may have been made meanwhile.
+SECOND = """(second, kind, found) =>
+  (kind !== 'own' && found && ![found.second, found.was].includes(second)
+    ? 'own' : { __type__: 'update' })"""
+FIRST = """(sentence, kind, found, at) => {
+  const keep = { __type__: 'update' };
+  const text = sentence?.text;
+  if (kind === 'own') return [keep, at && text !== at ? null : keep];
+  if (kind === found?.kind && text === found.first) return [keep, at === text ? keep : text];
+  return at && kind === found?.kind && at === found.first ? ['own', null] : [keep, keep];
+}"""
+ANOTHER = (
+    f"(number, kind) => [(number + 1) % {pairs.MOST_EXAMPLES}, kind === 'own' ? 'next' : kind]"
+)
 
 
 class Controls(NamedTuple):
-    """What the tab consists of."""
+    """What the lab consists of."""
 
-    pairs: gr.HTML
-    """Asks with ``ask`` (a pair), ``example``, ``measure`` (many examples) and ``save``."""
+    sentence: SentenceInput
+    kind: gr.Radio
+    another: gr.Button
+    second: gr.Textbox
+    example: Kept
+    """Number of the example that is shown, or -1."""
+    found: Kept
+    """The texts that an answer is about, for ``APPLY``."""
+    at: Kept
+    problem: Line
+    answers: list[Component]
+    """What is shown of two texts (:func:`show`), after ``found``."""
+    measure: gr.Button
+    measured: list[Component]
 
 
 def build(shared: Shared) -> Controls:
-    """Lay the tab out."""
-    return Controls(
-        view("pairs", events=["ask", "example", "measure", "save"], module="labs/pairs/view")
+    """Lay the lab out: what is chosen, the picture, and folds for all else."""
+    Heading("Do these two belong together?")
+    with gr.Row(elem_classes=["choices"]):
+        kind = gr.Radio(
+            [*((str(text), name) for name, text in KINDS.items()), ("Your own", OWN)],
+            value=OWN,
+            label="What to try",
+            scale=4,
+            min_width=300,
+        )
+        another = gr.Button("Another example", size="sm", scale=0, min_width=160)
+    second = gr.Textbox(
+        pairs.OWN["en"].second,
+        label="Second text (the first one is the sentence above)",
+        max_lines=4,
+        elem_id="pairs-second",
     )
+    sentence, example = SentenceInput(["text", "model"]), Kept(-1)
+    problem = Line(problem=True)
+    answers: list[Component] = [Line()]
+    with gr.Column(elem_classes=["answers"]):
+        answers += [Figure(elem_id="pairs-verdicts", main=True), Line()]
+    with gr.Accordion("Topic or order?", open=False, elem_classes=["answers"]):
+        answers.append(Line())
+        with gr.Row():
+            for head in HEADS:
+                with gr.Column(min_width=320):
+                    answers += [Figure(elem_id=f"pairs-{head}"), Line()]
+        answers.append(Line())
+        measure = gr.Button("Ask about 24 examples", size="sm")
+        Line(words.LITTLE)
+        measured = [
+            Line(),
+            Figure(elem_id="pairs-said"),
+            Figure(elem_id="pairs-wins"),
+        ]
+    with gr.Accordion("How alike, each read alone?", open=False, elem_classes=["answers"]):
+        answers += [Figure(elem_id="pairs-alike"), Line()]
+        for text in (words.CROSS, words.UNTRAINED, words.BLIND_ORDER):
+            Line(text)
+    with gr.Accordion("What the model reads", open=False, elem_classes=["answers"]):
+        answers.append(Reading())
+    with gr.Accordion("What this shows", open=False):
+        Line(words.ABOUT)
+    answers.append(Code())
+    chosen = (sentence, kind, another, second, example, Kept(), Kept())
+    return Controls(*chosen, problem, answers, measure, measured)
 
 
 def wire(controls: Controls, shared: Shared, session: Session) -> None:
-    """Answer each event of the view; measurements queue up, one at a time for all visitors."""
-    replies = {
-        "ask": partial(show, session),
-        "example": partial(example, session),
-        "measure": partial(measure, session),
-        "save": partial(export, session),
+    """Answer every choice; examples are written into both texts where they are still wanted."""
+    c = controls
+    kept = {"kind": c.kind, "second": c.second, "example": c.example}
+    asked = {"sentence": c.sentence, **kept}
+    events = [part.change for part in asked.values()]
+    answer(events, partial(show, session), asked, [c.found, *c.answers], c.problem)
+    c.another.click(None, [c.example, c.kind], [c.example, c.kind], js=ANOTHER)
+    told = [c.found, c.sentence, c.kind, c.second, c.at]
+    c.found.change(None, told, [c.second, c.at], js=APPLY)
+    c.second.change(None, [c.second, c.kind, c.found], c.kind, js=SECOND)
+    told = [c.sentence, c.kind, c.found, c.at]
+    c.sentence.change(None, told, [c.kind, c.at], js=FIRST)
+    measured = partial(measure, session)
+    answer([c.measure.click], measured, {"sentence": c.sentence}, c.measured, c.problem, alone=True)
+    remember("pairs", kept)
+
+
+# --- answers: plain values in, plain values out ---------------------------------------------------
+
+
+async def show(session: Session, question: Mapping[str, Any]) -> list[Any]:
+    """What the models say about a pair."""
+    if not isinstance(sentence := question["sentence"], Mapping):
+        return [gr.skip()] * (1 + SHOWN)
+    name = clean_name(sentence.get("model"))
+    model, answering, readers, others = await _readers(session, name)
+    language = language_of(model.tokenizer)
+    asked = pairs.read_pair({**question, "text": sentence.get("text")}, language)
+    found = await session.compute(lambda: pairs.look(model, readers, asked.pair, asked.base))
+    trust = {}
+    for head in readers:
+        known = await asyncio.to_thread(session.card, answering[head])
+        trust[head] = pairs.reliability(known["text_pairs"])
+    heads, cells = found["heads"], found["cells"]
+    squares = [
+        part
+        for head in HEADS
+        for part in (
+            [square_of(head, heads[head], cells), words.effects(head, heads[head]["effects"])]
+            if head in heads
+            else [None, None]
+        )
+    ]
+    cosines, blind = similarity(found["similarity"])
+    reads = {h: loadable(n) for h, n in answering.items() if n}
+    return [
+        {
+            "kind": asked.kind,
+            "first": asked.pair[0],
+            "second": asked.pair[1],
+            "was": question["second"],
+            "by": [each for each in answering.values() if each],
+        },
+        words.EXPECTED.get(asked.kind),
+        verdict_figure(heads, asked.pair),
+        words.notes(trust, answering, others, language),
+        words.verdict(heads, trust),
+        *squares,
+        words.texts_used(asked.kind, asked.base),
+        cosines,
+        blind,
+        {**found["input"], "said": words.reading(name, found["input"])},
+        pairs.code_lines(loadable(name), reads, asked.pair),
+    ]
+
+
+def verdict_figure(heads: Mapping[str, Any], texts: tuple[str, str]) -> go.Figure | None:
+    """What each head says; None where no model judges pairs."""
+    said = [
+        Verdict(
+            head=HEADS[head],
+            model=each["model"],
+            labels=LABELS[head],
+            chance=each["now"]["probabilities"][0],
+        )
+        for head, each in heads.items()
+    ]
+    return verdicts(said, texts=texts) if said else None
+
+
+def square_of(head: str, said: Mapping[str, Any], cells: Mapping[str, Sequence[str]]) -> go.Figure:
+    """Topic against order."""
+    return square(
+        [
+            Cell(chance=chance, texts=(cells[c][0], cells[c][1]), taught=c in TAUGHT[head])
+            for c, chance in said["cells"].items()
+        ],
+        title=Wording("{0}: probability “{1}” ({2})", HEADS[head], LABELS[head][0], said["model"]),
+    )
+
+
+def similarity(found: Mapping[str, Mapping[str, float | None]]) -> tuple[go.Figure, str | None]:
+    """Cosines of both texts and of the first with another topic, and what cannot be compared."""
+    known = {
+        words.COSINES[name]: (value, found["other"][name])
+        for name, value in found["pair"].items()
+        if value is not None
     }
-    listen(controls.pairs, replies, one_at_a_time=["measure"])
+    figure = alike(known, this=Wording("these two"), other=Wording("with another topic"))
+    return figure, words.BLIND if len(known) < len(found["pair"]) else None
 
 
-async def show(session: Session, question: Mapping[str, Any]) -> dict[str, Any]:
-    """What the models say about a pair, with the revision of its question."""
-    revision = read_revision(question)
-    try:
-        pair, base = pairs.read_pair(question)
-        name = clean_name(question.get("model"))
-        model, answering, readers, others = await _readers(session, name)
-        found = await session.compute(lambda: pairs.look(model, readers, pair, base))
-        for head, said in found["heads"].items():
-            known = await asyncio.to_thread(session.card, answering[head])
-            said["reliability"] = pairs.reliability(known["text_pairs"])
-    except InputError as error:
-        return {"rev": revision, "error": str(error)}
-    return {
-        "rev": revision,
-        "error": None,
-        "kind": "pair",
-        "model": name,
-        "answering": answering,
-        "by": [name for name in answering.values() if name],
-        "others": others,
-        "language": language_of(model.tokenizer),
-        **found,
-        "code": pairs.code_lines(
-            loadable(name), {h: loadable(n) for h, n in answering.items() if n}, pair
-        ),
-    }
-
-
-async def example(session: Session, question: Mapping[str, Any]) -> dict[str, Any]:
-    """Sentences that stand in every relation, in the language of the bar's model."""
-    revision = read_revision(question)
-    try:
-        number = whole_number(question.get("number"), "number", 0, pairs.MOST_EXAMPLES)
-        model = await asyncio.to_thread(session.model, clean_name(question.get("model")))
-        language = language_of(model.tokenizer)
-        found = pairs.shown_example(number, language)
-    except InputError as error:
-        return {"rev": revision, "error": str(error)}
-    return {
-        "rev": revision,
-        "error": None,
-        "kind": "example",
-        "language": language,
-        **found._asdict(),
-    }
-
-
-async def measure(session: Session, question: Mapping[str, Any]) -> dict[str, Any]:
+async def measure(session: Session, question: Mapping[str, Any]) -> AsyncIterator[list[Any]]:
     """How often each head says yes to each kind of pair, over many examples of the Primer."""
-    revision = read_revision(question)
-    try:
-        name = clean_name(question.get("model"))
-        model, answering, readers, _ = await _readers(session, name)
-        said: dict[str, list[dict[str, float]]] = {}
-        for number in range(pairs.MEASURED):
-            found = pairs.example(number, language_of(model.tokenizer))
-            # One example at a time, so that other visitors are answered in between.
-            given = await session.compute(lambda found=found: pairs.scores(model, readers, found))
-            for judge, kinds in given.items():
-                said.setdefault(judge, []).append(kinds)
-    except InputError as error:
-        return {"rev": revision, "error": str(error)}
+    if not isinstance(sentence := question["sentence"], Mapping):
+        return
+    yield [Wording("Asking…"), gr.skip(), gr.skip()]
+    name = clean_name(sentence.get("model"))
+    model, answering, readers, _ = await _readers(session, name)
+    said: dict[str, list[dict[str, float]]] = {}
+    for number in range(pairs.MEASURED):
+        found = pairs.example(number, language_of(model.tokenizer))
+        # One example at a time, so that other visitors are answered in between.
+        given = await session.compute(lambda found=found: pairs.scores(model, readers, found))
+        for judge, kinds in given.items():
+            said.setdefault(judge, []).append(kinds)
     counts = {
         head: {kind: sum(each[kind] >= pairs.YES for each in said[head]) for kind in pairs.KINDS}
         for head in readers
     }
-    asked = pairs.MEASURED * len(pairs.KINDS)
-    yes = {head: sum(kinds.values()) for head, kinds in counts.items()}
-    return {
-        "rev": revision,
-        "error": None,
-        "kind": "measured",
-        "answering": answering,
-        "model": name,
-        "examples": pairs.MEASURED,
-        "counts": counts,
-        "asked": asked,
-        "constant": [head for head in readers if pairs.constant(yes[head], asked)],
-        "wins": (won := {judge: pairs.wins(each) for judge, each in said.items()}),
-        "figures": {
-            "said": drawn(said_figure(counts, answering)) if counts else None,
-            "wins": drawn(wins_figure(won, answering, name)),
-        },
-    }
-
-
-KINDS = {
-    "next": Wording("Real next"),
-    "swapped": Wording("Swapped"),
-    "same": Wording("Same topic"),
-    "other": Wording("Random"),
-}
-HEADS = {"next_sentence": Wording("Next sentence"), "sentence_order": Wording("Sentence order")}
-RIGHT = {
-    True: Wording("right: every time"),
-    False: Wording("right: never"),
-    None: Wording("no such pair in its training"),
-}
-SHOULD: dict[str, dict[str, bool | None]] = {
-    "next_sentence": {"next": True, "swapped": None, "same": None, "other": False},
-    "sentence_order": {"next": True, "swapped": False, "same": None, "other": None},
-}
-"""Whether a head should say yes to a kind of pair; None = it was never taught."""
-ABOVE = {
-    "other": Wording("True pair above the random one"),
-    "same": Wording("True pair above one of the same topic"),
-    "swapped": Wording("True pair above the swapped one"),
-}
-COSINES = {"cls": Wording("Cosine of [CLS]"), "mean": Wording("Cosine of the means")}
+    won = {judge: pairs.wins(each) for judge, each in said.items()}
+    yield [
+        words.measured(counts, answering, pairs.MEASURED * len(pairs.KINDS)),
+        said_figure(counts, answering) if counts else None,
+        wins_figure(won, answering, name),
+    ]
 
 
 def said_figure(
@@ -177,11 +270,11 @@ def said_figure(
     """How often each head says yes to each kind of pair."""
     examples = pairs.MEASURED
     judges = {
-        Wording("{0} says “{1}”", answering[head], LABELS[head]): [
+        Wording("{0} says “{1}”", answering[head], LABELS[head][0]): [
             Count(
                 of_all=found[kind],
                 said=Wording("{0} of {1}", found[kind], examples),
-                right=RIGHT[SHOULD[head][kind]],
+                right=words.RIGHT[words.SHOULD[head][kind]],
             )
             for kind in KINDS
         ]
@@ -205,64 +298,13 @@ def wins_figure(
         return Count(of_all=won + tied / 2, said=ties if tied else said)
 
     judges = {
-        Wording("{0} ({1})", (HEADS | COSINES)[judge], answering.get(judge) or name): [
-            count(found[kind]["won"], found[kind]["tied"]) for kind in ABOVE
+        Wording("{0} ({1})", (HEADS | words.COSINES)[judge], answering.get(judge) or name): [
+            count(found[kind]["won"], found[kind]["tied"]) for kind in words.ABOVE
         ]
         for judge, found in wins.items()
     }
     title = Wording("The same {0} examples, read together and read alone", examples)
-    return scores(judges, list(ABOVE.values()), examples=examples, title=title)
-
-
-async def export(session: Session, question: Mapping[str, Any]) -> dict[str, Any]:
-    """A file: ``what`` "svg" (each head's 2 x 2) or "csv" (verdicts and cosines)."""
-    kind = read_file_kind(question.get("what"))
-    answer = await show(session, question)
-    if answer["error"]:
-        return answer
-    if kind == "svg" and not answer["heads"]:
-        raise InputError("No model judges pairs here, so there is nothing to draw.")
-    text = _svg(answer) if kind == "svg" else _csv(answer, question)
-    return file_answer(question, "cloze-pairs", kind, text)
-
-
-def _svg(answer: Mapping[str, Any]) -> str:
-    return squares_svg(
-        [
-            Square(
-                title=Wording(
-                    "{0}: probability “{1}”", said["model"], YES[said["now"]["labels"][0]]
-                ),
-                chances=[said["cells"][name] for name in CELLS],
-            )
-            for said in answer["heads"].values()
-        ],
-        rows=(Wording("Same topic"), Wording("Other topic")),
-        columns=(Wording("first → second"), Wording("second → first")),
-        title=Wording("Topic or order?"),
-        notes=[
-            Wording("First: {0}", answer["cells"]["same_right"][0]),
-            Wording("Second: {0}", answer["cells"]["same_right"][1]),
-            Wording("Other topic: {0}", answer["cells"]["other_right"][1]),
-        ],
-    )
-
-
-def _csv(answer: Mapping[str, Any], question: Mapping[str, Any]) -> str:
-    first, second = question["text"], question["second"]
-    rows: list[list[str | float | None]] = []
-    for head, said in answer["heads"].items():
-        labels = said["now"]["labels"]
-        rows.append([head, said["model"], "pair", first, second, said["now"]["probabilities"][0]])
-        rows += [
-            [head, said["model"], cell, *answer["cells"][cell], chance]
-            for cell, chance in said["cells"].items()
-        ]
-        rows[-5:] = [[*row, labels[0]] for row in rows[-5:]]
-    for kind, cosine in answer["similarity"]["pair"].items():
-        rows.append([f"cosine_{kind}", answer["model"], "pair", first, second, cosine, "cosine"])
-    header = ("head", "model", "case", "first", "second", "value", "meaning")
-    return records_csv(header, rows)
+    return scores(judges, list(words.ABOVE.values()), examples=examples, title=title)
 
 
 async def _readers(
