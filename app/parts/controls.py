@@ -48,6 +48,8 @@ def answer(
     *,
     first: bool = False,
     alone: bool = False,
+    once: bool = False,
+    patient: bool = False,
 ) -> Any:
     """Answer events with the values of named components; returns what ``then`` can follow.
 
@@ -61,6 +63,10 @@ def answer(
         problem: Shows the message of an InputError; None in it means that there is none.
         first: Whether it also answers when the lab is first seen.
         alone: One answer at a time for all visitors, in Gradio's queue.
+        once: What is asked while an answer is under way is not asked: a run starts once, however
+            often its button is pressed.
+        patient: Whether the values have the request itself among them, as ``request``: an answering
+            that waits for others can see that nobody waits for it any more.
     """
     names = list(inputs)
 
@@ -71,6 +77,8 @@ def answer(
     async def on_event(request: gr.Request, *values: Any) -> list[Any]:
         question = dict(zip(names, values, strict=True))
         question["visitor"] = str(request.session_hash or "")
+        if patient:
+            question["request"] = request
         try:
             if inspect.iscoroutinefunction(answering):
                 return told(None, await answering(question))
@@ -96,7 +104,7 @@ def answer(
         "inputs": list(inputs.values()),
         "outputs": [*outputs, problem],
         "show_progress": "hidden",
-        "trigger_mode": "once" if alone else "always_last",
+        "trigger_mode": "once" if alone or once else "always_last",
         "concurrency_limit": 1 if alone else None,
         "queue": alone,
         "api_visibility": "private",
@@ -192,12 +200,35 @@ class OpenRadio(Open, gr.Radio):
     """A radio with choices of the moment."""
 
 
+class OpenSlider(Open, gr.Slider):
+    """A slider with bounds of the moment."""
+
+
 class OpenDropdown(Open, gr.Dropdown):
     """A dropdown with choices of the moment."""
 
+    def postprocess(self, value: Any) -> Any:
+        """The value as it is: the page may have choices that this one knows nothing of."""
+        return value
 
-class OpenSlider(Open, gr.Slider):
-    """A slider with bounds of the moment."""
+
+class OpenCheckboxGroup(Open, gr.CheckboxGroup):
+    """Checkboxes of the moment."""
+
+
+class OpenNumber(Open, gr.Number):
+    """A number, or nothing; the lab tells its bounds in its line, with the name of the value.
+
+    Gradio draws null as 0, and an empty text as an empty field.
+    """
+
+    def preprocess(self, payload: Any) -> Any:
+        """None for an empty field."""
+        return None if payload == "" else payload
+
+    def postprocess(self, value: Any) -> Any:
+        """An empty field for None."""
+        return "" if value is None else value
 
 
 def choices(options: Mapping[str, str], language: str, chosen: str, value: str) -> list[Any]:
@@ -218,7 +249,7 @@ def choices(options: Mapping[str, str], language: str, chosen: str, value: str) 
 
 def _limits(part: Component) -> dict[str, Any]:
     """What a component takes; with anything else Gradio would answer no question of the lab."""
-    if isinstance(part, OpenRadio | OpenDropdown):
+    if isinstance(part, OpenRadio | OpenDropdown | OpenCheckboxGroup):
         return {}
     if isinstance(part, gr.Radio | gr.CheckboxGroup | gr.Dropdown):
         free = getattr(part, "allow_custom_value", False)

@@ -17,10 +17,11 @@ import torch
 from app.runs import models as run_models
 from app.runs import preview as run_preview
 from app.runs import races as run_races
-from app.runs import sources as run_sources
 from app.runs import tasks as run_tasks
 from app.runs import texts as run_texts
-from app.runs.runs import OFF, Runs
+from app.runs.config import kind_of
+from app.runs.names import beside
+from app.runs.runs import Runs
 from app.serving.session import Session
 from app.serving.settings import Settings
 from core_models import InputError
@@ -35,8 +36,6 @@ from core_models.training.schema import Part
 from core_models.training.shape import build_config
 from core_models.training.task_schema import TaskSettings
 
-SHAPES = ((2, 128), (2, 256), (4, 256), (4, 512), (8, 512), (12, 768))
-"""Layers and width that the form offers; others can be typed."""
 _BASES = {"bert": "bert-base-uncased", "chinese-bert": "chinese-bert-wwm"}
 """Published size of a family that fresh models are cut from, where it is not its first one."""
 _TITLES = {
@@ -51,31 +50,17 @@ _FIRST = ("classroom", "gpu-five-minutes", "overnight")
 """What a visitor should begin with."""
 
 
-def describe(runs: Runs, session: Session) -> dict[str, Any]:
-    """Everything the form is drawn from."""
-    return {
-        "enabled": runs.enabled,
-        "off": None if runs.enabled else OFF,
-        "slots": runs.slots,
-        "presets": [
-            preset | {"seconds": run_preview.known_seconds(preset["config"])}
-            for preset in presets()
-        ],
-        "gpu": _has_gpu(),
-        "families": families(),
-        "shapes": [list(shape) for shape in SHAPES],
-        "texts": run_texts.shipped(),
-        "models": [
-            {"name": name, "title": title, **_reading(runs, session, name)}
-            for title, name in session.choices()
-        ],
-        "sources": run_sources.describe(),
-        "fields": fields(),
-        "most_bytes": run_texts.MOST_BYTES,
-        "task": run_tasks.describe()
-        | {"fields": fields(TaskSettings), "models": [Settings.from_environment().model, _CHINESE]},
-        "race": run_races.describe(),
-    }
+def readers(runs: Runs, session: Session) -> list[dict[str, Any]]:
+    """The models of the moment, what they read, and in which direction."""
+    return [
+        {"name": name, "title": title, **_reading(runs, session, name)}
+        for title, name in session.choices()
+    ]
+
+
+def task_models() -> list[str]:
+    """Models that sets begin with: the page's, and one for Chinese."""
+    return [Settings.from_environment().model, _CHINESE]
 
 
 def _reading(runs: Runs, session: Session, name: str) -> dict[str, Any]:
@@ -96,7 +81,7 @@ def _left_to_right(folder: Path, changed: int) -> bool:
     return read_format(values).read_config(values).attention.direction == "left"
 
 
-def _has_gpu() -> bool:
+def has_gpu() -> bool:
     """Whether a run would train on an accelerator."""
     found = torch.accelerator.current_accelerator(check_available=True)
     return found is not None and found.type != "cpu"
@@ -160,36 +145,28 @@ def families() -> list[dict[str, Any]]:
     return found
 
 
-@cache
-def fields(part: type[Part] = settings.Settings) -> dict[str, dict[str, Any]]:
-    """Every field of ``config.json`` by its path: text, default, least, most, choices."""
-    schema = part.model_json_schema()
-    found: dict[str, dict[str, Any]] = {}
-    _collect(schema, schema.get("$defs", {}), "", found)
-    return found
+def weigh(
+    runs: Runs, session: Session, config: Any, texts: Sequence[Any], source: str | None
+) -> dict[str, Any]:
+    """What a form of any kind comes to; InputError when it cannot be used."""
+    kind = kind_of(config)
+    if kind == "race":
+        return run_races.check(runs, config, texts, source)
+    return (run_tasks.check if kind == "task" else check)(runs, session, config, texts, source)
 
 
-def _collect(
-    part: Mapping[str, Any], parts: Mapping[str, Any], path: str, found: dict[str, dict[str, Any]]
-) -> None:
-    for name, field in part.get("properties", {}).items():
-        here = f"{path}.{name}" if path else name
-        inner = parts.get(str(field.get("$ref", "")).rpartition("/")[2])
-        if inner and "properties" in inner:
-            _collect(inner, parts, here, found)
-            continue
-        # A value that may be null stands beside null in a list of kinds.
-        kinds = [kind for kind in field.get("anyOf", [field]) if kind.get("type") != "null"]
-        kind = kinds[0] if kinds else field
-        kind = parts.get(str(kind.get("$ref", "")).rpartition("/")[2], kind)
-        found[here] = {
-            "text": " ".join(str(field.get("description", "")).split()),
-            "default": field.get("default"),
-            "least": kind.get("minimum", kind.get("exclusiveMinimum")),
-            "most": kind.get("maximum", kind.get("exclusiveMaximum")),
-            "whole": kind.get("type") == "integer",
-            "choices": kind.get("enum"),
-        }
+def still_there(runs: Runs, config: Any, source: str | None) -> str | None:
+    """The run that a form was copied from; one that was deleted since is forgotten.
+
+    Raises:
+        InputError: it is gone, and a text of it is named.
+    """
+    try:
+        return None if source is None else runs.folder(source).path.name
+    except InputError:
+        if beside(config):
+            raise
+        return None
 
 
 def check(

@@ -1,14 +1,17 @@
 """What only a try can tell before a run: its first batch, and how fast it would train here."""
 
+import asyncio
 import contextlib
 import json
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from threading import Lock
 from typing import Any
+
+from starlette.requests import Request
 
 from app.runs import config as run_config
 from app.runs import races as run_races
@@ -29,6 +32,36 @@ _KNOWN: dict[str, tuple[float, dict[str, Any]]] = {}
 _MOST_KNOWN = 500
 _FRESH = 30.0
 """Seconds for which what was found answers for others: a class chooses one preset at one time."""
+
+
+_GLANCE = 0.2
+"""Seconds between two looks whether a page still waits for its answer."""
+
+
+class Turns:
+    """Tries of all pages, one after the other."""
+
+    def __init__(self) -> None:
+        self._trying = asyncio.Lock()
+
+    async def take(self, request: Request | None, call: Callable[..., Any], *given: Any) -> Any:
+        """``call(*given)`` in a thread. Who waits holds none, and leaves when its page has gone.
+
+        Raises:
+            InputError: others took too long, or nobody waits for the answer any more.
+        """
+        turn = asyncio.ensure_future(self._trying.acquire())
+        ends = time.monotonic() + PATIENCE
+        while not turn.done():
+            await asyncio.wait({turn}, timeout=_GLANCE)
+            gone = request is not None and await request.is_disconnected()
+            if not turn.done() and (gone or time.monotonic() > ends):
+                turn.cancel()
+                raise InputError(BUSY)
+        try:
+            return await asyncio.to_thread(call, *given)
+        finally:
+            self._trying.release()
 
 
 def first_batch(
@@ -109,10 +142,17 @@ def known_seconds(config: Any) -> float | None:
 
 def _key(config: Any) -> str:
     """What the time of a form depends on, texts and names left out."""
-    return json.dumps(
-        {k: v for k, v in config.items() if k not in ("name", "description", "seed")},
-        sort_keys=True,
-    )
+    kept = {k: v for k, v in config.items() if k not in ("name", "description", "seed")}
+    return json.dumps(_whole(kept), sort_keys=True)
+
+
+def _whole(value: Any) -> Any:
+    """Whole numbers as such: settings that were on a page know no 1.0."""
+    if isinstance(value, dict):
+        return {name: _whole(child) for name, child in value.items()}
+    if isinstance(value, list):
+        return [_whole(child) for child in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _labelled(row: dict[str, Any]) -> dict[str, Any]:

@@ -48,7 +48,6 @@ def describe() -> dict[str, Any]:
     return {
         "entrants": [{"title": each["title"], "config": _entrant(each)} for each in ENTRANTS],
         "probes": [name for name in sets.shipped() if name in ("sentiment", "topic", "nli")],
-        "texts": run_texts.shipped(),
         "config": {
             "name": "Objective race",
             "budget": {"steps": 400},

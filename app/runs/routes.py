@@ -1,6 +1,6 @@
-"""Plain routes under /train for the Train tab.
+"""Plain routes under /train for the Train lab: runs, and the files that visitors send for them.
 
-Not events of Gradio: an event needs its session and its stream, which a restart of the server
+Not events of Gradio, as the forms are: an event needs its session and its stream, which a restart of the server
 ends, and costs five times as much. A page that polls here goes on by itself when the server is
 back, and so does any number of other pages.
 """
@@ -8,7 +8,6 @@ back, and so does any number of other pages.
 import asyncio
 import errno
 import logging
-import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -18,14 +17,10 @@ from starlette.routing import Route
 
 from app.runs import charts as run_charts
 from app.runs import export as run_export
-from app.runs import form as run_form
-from app.runs import preview as run_preview
 from app.runs import races as run_races
 from app.runs import scrub as run_scrub
 from app.runs import tasks as run_tasks
 from app.serving.ask import whole_number
-from app.runs.config import kind_of
-from app.runs.names import beside
 from app.runs.reports import Reports, plain
 from app.runs.runs import Runs
 from app.serving.session import Session
@@ -42,8 +37,6 @@ FULL = (
     "The disk of this server is full, so nothing of this was kept. Make room, for example by "
     "deleting runs, and try again."
 )
-_GLANCE = 0.2
-"""Seconds between two looks whether a page still waits for its answer."""
 _LOG = logging.getLogger("cloze.train")
 
 Answer = Callable[[Request], Awaitable[Any]]
@@ -57,12 +50,6 @@ class RunRoutes:
         self.reports = reports
         self.session = session
         self._packing = asyncio.Lock()
-        self._trying = asyncio.Lock()
-
-    async def form(self, request: Request) -> Any:
-        """What the form offers."""
-        found = await asyncio.to_thread(run_form.describe, self.runs, self.session)
-        return found | {"most_bytes": self.runs.limits.upload}
 
     async def overview(self, request: Request) -> Any:
         """Every run in short."""
@@ -128,13 +115,6 @@ class RunRoutes:
         values = await _object(request)
         return await run_tasks.try_out(self.session, self.runs, request.path_params["run"], values)
 
-    async def look(self, request: Request) -> Any:
-        """What a labelled set holds."""
-        values = await _object(request)
-        if (source := values.get("source")) is not None:
-            return await asyncio.to_thread(run_tasks.look_again, self.runs, source)
-        return await asyncio.to_thread(run_tasks.look, self.runs.inbox, values.get("task"))
-
     async def config(self, request: Request) -> Any:
         """The config of a run, as the form may send it again; ``full``: with its defaults."""
         full = request.query_params.get("full", "0") != "0"
@@ -151,60 +131,6 @@ class RunRoutes:
                 run_export.pack, self.runs, request.path_params["run"], step
             )
         return run_export.Download(packed)
-
-    async def check(self, request: Request) -> Any:
-        """What a form comes to."""
-        config, texts, source = self._form(await _object(request))
-        kind = kind_of(config)
-        if kind == "race":
-            return await asyncio.to_thread(run_races.check, self.runs, config, texts, source)
-        check = run_tasks.check if kind == "task" else run_form.check
-        return await asyncio.to_thread(check, self.runs, self.session, config, texts, source)
-
-    async def preview(self, request: Request) -> Any:
-        """The first batch of a form, as the model will see it."""
-        values = await _object(request)
-        return await self._try(request, run_preview.first_batch, self.runs, *self._form(values))
-
-    async def estimate(self, request: Request) -> Any:
-        """How long a form would train on this machine."""
-        values = await _object(request)
-        return await self._try(request, run_preview.estimate, self.runs, *self._form(values))
-
-    def _form(self, values: dict[str, Any]) -> tuple[Any, list[Any], str | None]:
-        """Config, ids of texts, and the run that it was copied from.
-
-        A run that has been deleted since is forgotten unless a text of it is named.
-        """
-        config, texts, source = values.get("config"), values.get("texts", []), values.get("source")
-        if not isinstance(texts, list) or len(texts) > 20:
-            raise InputError("texts must be a list of at most 20 ids.")
-        if source is None:
-            return config, texts, None
-        if not isinstance(source, str):
-            raise InputError("source must be the id of a run.")
-        try:
-            self.runs.folder(source)
-        except InputError:
-            if beside(config):
-                raise
-            source = None
-        return config, texts, source
-
-    async def _try(self, request: Request, call: Callable[..., Any], *arguments: Any) -> Any:
-        """One try after the other. Who waits holds no thread, and leaves when its page has gone."""
-        turn = asyncio.ensure_future(self._trying.acquire())
-        ends = time.monotonic() + run_preview.PATIENCE
-        while not turn.done():
-            await asyncio.wait({turn}, timeout=_GLANCE)
-            gone = await request.is_disconnected()
-            if not turn.done() and (gone or time.monotonic() > ends):
-                turn.cancel()
-                raise InputError(run_preview.BUSY)
-        try:
-            return await asyncio.to_thread(call, *arguments)
-        finally:
-            self._trying.release()
 
     async def send_text(self, request: Request) -> Any:
         """Keep a text for a run to come; the body is its bytes."""
@@ -223,19 +149,6 @@ class RunRoutes:
             return await asyncio.to_thread(self.runs.inbox.save_labelled, name, bytes(content))
         column = column[:200] or None
         return await asyncio.to_thread(self.runs.inbox.save, name, bytes(content), column)
-
-    async def create(self, request: Request) -> Any:
-        """Make a run and start it."""
-        values = await _object(request)
-        config, texts, source = self._form(values)
-
-        def make() -> dict[str, str]:
-            owner = request.headers.get(OWNER)
-            run = self.runs.create(config, texts=texts, source=source, owner=owner)
-            self.runs.start(run)
-            return {"id": run}
-
-        return await asyncio.to_thread(make)
 
     async def act(self, request: Request) -> Any:
         """Start, continue, stop or delete a run."""
@@ -265,15 +178,10 @@ class RunRoutes:
         run = PREFIX + "/runs/{run}"
         get, post = ["GET"], ["POST"]
         return [
-            Route(f"{PREFIX}/form", _guarded(self.form), methods=get),
             Route(f"{PREFIX}/runs", _guarded(self.overview), methods=get),
             Route(run, _guarded(self.live), methods=get),
             Route(f"{run}/config", _guarded(self.config), methods=get),
-            Route(f"{PREFIX}/check", _guarded(self.check), methods=post),
-            Route(f"{PREFIX}/preview", _guarded(self.preview), methods=post),
-            Route(f"{PREFIX}/estimate", _guarded(self.estimate), methods=post),
             Route(TEXTS, _guarded(self.send_text), methods=post),
-            Route(f"{PREFIX}/runs", _guarded(self.create), methods=post),
             Route(f"{run}/model.zip", _guarded(self.model, refused=404), methods=get),
             Route(f"{run}/race", _guarded(self.race), methods=get),
             Route(f"{run}/chart", _guarded(self.chart), methods=get),
@@ -282,7 +190,6 @@ class RunRoutes:
             Route(f"{run}/result", _guarded(self.result), methods=get),
             Route(f"{run}/examples", _guarded(self.examples), methods=get),
             Route(f"{run}/try", _guarded(self.try_out), methods=post),
-            Route(f"{PREFIX}/look", _guarded(self.look), methods=post),
             Route(f"{run}/guess", _guarded(self.guess), methods=post),
             Route(run + "/{action}", _guarded(self.act), methods=post),
         ]

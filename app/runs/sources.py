@@ -69,12 +69,6 @@ def _local(environment: Mapping[str, str]) -> bool:
     return host.strip().lower() in _LOCAL and not environment.get("SPACE_ID")
 
 
-def describe() -> dict[str, Any]:
-    """What the form may offer."""
-    names, folders = allowed()
-    return {"datasets": names, "folders": [str(folder) for folder in folders]}
-
-
 def fetch(inbox: Inbox, wanted: Mapping[str, Any]) -> Text:
     """Read what a form names into the inbox.
 

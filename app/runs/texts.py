@@ -49,6 +49,8 @@ _ID = re.compile(r"([0-9a-f]{16})(?:\.(\d{1,4}))?")
 _SAMPLE = 4
 """Documents of a text that are shown, and sentences of each."""
 _SHORT = 200
+_HEAD = 1 << 16
+"""Characters of a text among which its first documents are."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -157,18 +159,27 @@ class Inbox:
             except InputError:
                 path.unlink(missing_ok=True)
                 raise
-        return Text(
-            id=key,
-            name=name,
-            bytes=facts["bytes"],
-            lines=facts["lines"],
-            documents=facts["documents"],
-            column=place,
-            columns=tuple(seen["columns"]),
-            usable=tuple(seen["usable"]),
-            rows=tuple(map(tuple, seen["rows"])),
-            **{name: seen[name] for name in ("numbers", "of", "more")},
-        )
+        counted = {name: facts[name] for name in ("bytes", "lines", "documents")}
+        return _seen(seen, place, id=key, name=name, **counted)
+
+    def view(self, value: Any) -> Text:
+        """A text that was sent, as it was read: its first documents, or rows of a table.
+
+        Raises:
+            InputError: it is gone.
+        """
+        path = self.find(value)
+        about = self._about(path)
+        common = {"id": path.stem, "name": str(about["name"]), "bytes": path.stat().st_size}
+        if path.suffix in TABLES and "columns" in about:
+            with _named(path, common["name"]):
+                seen = run_tables.look(path)
+            return _seen(seen, about["column"], lines=0, documents=seen["of"], **common)
+        with path.open(encoding="utf-8") as file:
+            head = file.read(_HEAD)
+        documents = [part.splitlines() for part in re.split(r"\n(?:[ \t]*\n)+", head.strip())]
+        counted = {"lines": about["lines"], "documents": about["documents"]}
+        return Text(sample=_sample(documents[:_SAMPLE]), **counted, **common)
 
     def save_labelled(self, name: Any, content: bytes) -> dict[str, Any]:
         """Keep a labelled file, whose columns are chosen later; its id, name and bytes.
@@ -286,6 +297,18 @@ class Inbox:
             with contextlib.suppress(OSError):  # another request was quicker
                 if time.time() - path.stat().st_mtime > KEPT_SECONDS:
                     path.unlink(missing_ok=True)
+
+
+def _seen(seen: Mapping[str, Any], column: int, **counted: Any) -> Text:
+    """A table of which a column is read."""
+    return Text(
+        column=column,
+        columns=tuple(seen["columns"]),
+        usable=tuple(seen["usable"]),
+        rows=tuple(map(tuple, seen["rows"])),
+        **{name: seen[name] for name in ("numbers", "of", "more")},
+        **counted,
+    )
 
 
 def _key(kind: str, name: str, content: bytes) -> str:

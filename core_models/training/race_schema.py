@@ -14,6 +14,7 @@ from core_models.families import size
 from core_models.tasks import sets
 from core_models.training import settings
 from core_models.training.schema import (
+    PRECISIONS,
     CheckpointSettings,
     Count,
     DataSettings,
@@ -27,6 +28,7 @@ from core_models.training.schema import (
     Rate,
     ScheduleSettings,
     Steps,
+    labelled,
 )
 from core_models.training.shape import build_config
 
@@ -59,9 +61,12 @@ class Entrant(Part):
 class Budget(Part):
     """What every entrant may spend: one of the two."""
 
-    steps: Steps | None = None
+    steps: Annotated[Steps | None, labelled("Steps of each", first=True)] = None
     """Updates."""
-    flops: Annotated[float, Field(ge=1e6, le=1e24)] | None = None
+    flops: Annotated[
+        Annotated[float, Field(ge=1e6, le=1e24)] | None,
+        labelled("Operations of each (trillions)", first=True, scale=1e12),
+    ] = None
     """Floating-point operations of training, a generator's included."""
 
     @model_validator(mode="after")
@@ -74,59 +79,65 @@ class Budget(Part):
 class SharedTokenizer(Part):
     """A vocabulary of the same kind and size, learned from the same texts, for every entrant."""
 
-    kind: Literal["wordpiece", "byte_bpe", "unigram"] = "wordpiece"
+    kind: Annotated[Literal["wordpiece", "byte_bpe", "unigram"], labelled("Algorithm")] = (
+        "wordpiece"
+    )
     """The algorithm that learns it."""
-    vocabulary: Annotated[int, Field(ge=64, le=250_000)] = 6000
+    vocabulary: Annotated[int, Field(ge=64, le=250_000), labelled("Vocabulary", first=True)] = 6000
     """Most pieces to learn, special pieces included."""
-    lowercase: bool = True
+    lowercase: Annotated[bool, labelled("Lower case")] = True
     """Whether text is lower-cased (and accents removed) before it is cut."""
 
 
 class Measures(Part):
     """What is measured once a run has finished."""
 
-    probes: list[str] = Field(default_factory=lambda: ["sentiment", "topic"])
+    probes: Annotated[list[str], labelled("Linear probes")] = Field(
+        default_factory=lambda: ["sentiment", "topic"]
+    )
     """Shipped labelled sets on which a linear model reads the frozen states."""
-    words: Annotated[int, Field(ge=0, le=20_000)] = 500
+    words: Annotated[int, Field(ge=0, le=20_000), labelled("Hidden words to guess")] = 500
     """Words of held-out documents that are hidden one by one; 0 = none."""
-    minimal_pairs: bool = True
+    minimal_pairs: Annotated[bool, labelled("Minimal pairs")] = True
     """Whether the shipped minimal pairs are compared."""
 
 
 class Race(Part):
     """A whole file of a race."""
 
-    name: str = ""
+    name: Annotated[str, labelled("Name", first=True)] = ""
     """What people call it."""
     description: str = ""
     """What it is for."""
     entrants: Annotated[list[Entrant], Field(min_length=2, max_length=24)]
-    budget: Budget
-    overrides: ModelOverrides = ModelOverrides()
+    budget: Annotated[Budget, labelled("Budget")]
+    overrides: Annotated[ModelOverrides, labelled("Shape")] = ModelOverrides()
     """Layers, width and so on that every entrant gets in place of its size's own."""
-    dropout: Rate | None = None
-    """One rate for every dropout; null = the models' own."""
-    attention_dropout: Rate | None = None
-    """Another rate for attention probabilities; null = as above."""
-    tokenizer: SharedTokenizer = SharedTokenizer()
-    data: DataSettings
+    dropout: Annotated[Rate | None, labelled("Dropout")] = None
+    """One rate for every dropout; empty = the models' own."""
+    attention_dropout: Annotated[Rate | None, labelled("Dropout of attention")] = None
+    """Another rate for attention probabilities; empty = as above."""
+    tokenizer: Annotated[SharedTokenizer, labelled("Vocabulary")] = SharedTokenizer()
+    data: Annotated[DataSettings, labelled("Data")]
     """Texts and how they are cut. Recurrent segments have no ``singles``; there they count as 0."""
-    optimizer: OptimizerSettings = OptimizerSettings()
-    schedule: ScheduleSettings = ScheduleSettings()
-    batch_size: Annotated[int, Field(ge=1, le=65_536)] = 32
+    optimizer: Annotated[OptimizerSettings, labelled("Optimizer")] = OptimizerSettings()
+    schedule: Annotated[ScheduleSettings, labelled("Schedule")] = ScheduleSettings()
+    batch_size: Annotated[int, Field(ge=1, le=65_536), labelled("Batch size", first=True)] = 32
     """Examples for one update."""
-    precision: Literal["fp32", "bf16", "auto"] = "fp32"
-    """Arithmetic of the matrix products; ``auto``: the faster of the two, the same for all runs."""
-    seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
+    precision: Annotated[
+        Literal["fp32", "bf16", "auto"], labelled("Precision", names=PRECISIONS)
+    ] = "fp32"
+    """Arithmetic of the matrix products; auto: the faster of the two, the same for all runs."""
+    seed: Annotated[int, Field(ge=0, lt=2**63), labelled("Seed", first=True)] = 1
     """Seed of every run."""
     threads: Annotated[int, Field(ge=1, le=1024)] | None = None
     """CPU threads; null = one for each core."""
-    report_every: Count = 20
+    report_every: Annotated[Count, labelled("Reported every (steps)")] = 20
     """Steps between lines in a run's metrics.jsonl."""
-    validate_every: Count = 500
+    validate_every: Annotated[Count, labelled("Measured every (steps)")] = 500
     """Steps between validations on the held-out documents."""
-    checkpoints: CheckpointSettings = CheckpointSettings()
-    measures: Measures = Measures()
+    checkpoints: Annotated[CheckpointSettings, labelled("Checkpoints")] = CheckpointSettings()
+    measures: Annotated[Measures, labelled("What is measured at the end")] = Measures()
 
     @model_validator(mode="after")
     def _agreement(self) -> Self:

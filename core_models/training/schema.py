@@ -3,11 +3,39 @@
 Strict on purpose: an unknown or misspelt field is an error with a suggestion, never ignored. Where
 null is allowed and nothing else is said, the value follows the model's family; what that comes to
 is worked out by :mod:`core_models.training.plan`. No PyTorch here: a page can check a form.
+
+A field that is :func:`labelled` stands in the page's forms, too: with that label, the text below it
+as its help, and the bounds of its type. Nothing else says them.
 """
 
-from typing import Annotated, Literal, Self
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+
+def labelled(
+    label: str,
+    *,
+    first: bool = False,
+    scale: float = 1.0,
+    names: Mapping[str, str] | None = None,
+    none: str = "as its family",
+) -> Any:
+    """A setting, or a part of them, that forms show, with the text below it as its help.
+
+    There an empty field is null, and so it is called in these texts.
+
+    Args:
+        label: What people read beside it, with its unit; the title of a part.
+        first: Whether it is seen before anything is unfolded.
+        scale: How many of its own units the unit of the label is.
+        names: What values are called that would say nothing as they are.
+        none: What null is called.
+    """
+    told: dict[str, Any] = {"label": label, "first": first, "scale": scale, "none": none}
+    return Field(json_schema_extra={**told, "names": dict(names or {})})
+
 
 Share = Annotated[float, Field(ge=0.0, le=1.0)]
 Rate = Annotated[float, Field(ge=0.0, lt=1.0)]
@@ -51,6 +79,27 @@ MaskingKind = Literal[
     "similar_word",
     "ordering",
 ]
+FORMATS = {
+    "next_sentence": "pairs of segments, half of them neighbours",
+    "sentence_order": "two segments, half of them swapped",
+    "sentence_pair": "pairs of sentences",
+    "full_sentences": "full sentences up to the longest length",
+    "doc_sentences": "full sentences of one document",
+    "single": "single segments",
+    "recurrent": "a stream that goes on from batch to batch",
+}
+MASKINGS = {
+    "uniform": "single pieces",
+    "whole_word": "whole words",
+    "ngram": "runs of words",
+    "windowed_ngram": "runs of words in windows",
+    "span": "spans",
+    "with_replacement": "single pieces, drawn with replacement",
+    "similar_word": "words, replaced by similar ones",
+    "ordering": "an order of prediction",
+}
+PRECISIONS = {"auto": "the faster one here"}
+DECAYS = {"linear": "down to zero", "stable": "constant, then down", "none": "constant"}
 
 
 class Part(BaseModel):
@@ -64,12 +113,12 @@ class Part(BaseModel):
 class ModelOverrides(Part):
     """Values of the size that are replaced."""
 
-    layers: Layers | None = None
+    layers: Annotated[Layers | None, labelled("Layers", first=True, none="as its size")] = None
     """Number of passes through a layer. Where the size shares its layers, they stay shared."""
-    width: Width | None = None
+    width: Annotated[Width | None, labelled("Width", first=True, none="as its size")] = None
     """Hidden width D; must be divisible by the number of heads."""
-    heads: Heads | None = None
-    """Number of attention heads; null = heads as wide as the size's where D allows it."""
+    heads: Annotated[Heads | None, labelled("Heads")] = None
+    """Number of attention heads; empty = heads as wide as the size's where D allows it."""
     inner: Inner | None = None
     """Inner width of the feed-forward network; null = the size's share of D."""
     embedding_width: Width | None = None
@@ -86,14 +135,14 @@ class ModelSettings(Part):
 
     size: str | None = None
     """A size that ``core_models.sizes()`` lists. The vocabulary follows the tokenizer."""
-    overrides: ModelOverrides = ModelOverrides()
+    overrides: Annotated[ModelOverrides, labelled("Shape")] = ModelOverrides()
     """Replaced values of the size."""
     checkpoint: str | None = None
     """A shipped name or a model folder to start from; its tokenizer and config are used."""
-    dropout: Rate | None = None
-    """One rate for every dropout; null = the model's own. Short runs learn more with 0."""
-    attention_dropout: Rate | None = None
-    """Another rate for attention probabilities; null = as above. 0 keeps the fused attention."""
+    dropout: Annotated[Rate | None, labelled("Dropout")] = None
+    """One rate for every dropout; empty = the model's own. Short runs learn more with 0."""
+    attention_dropout: Annotated[Rate | None, labelled("Dropout of attention")] = None
+    """Another rate for attention probabilities; empty = as above. 0 keeps the fused attention."""
     position_waves: Annotated[float, Field(gt=0, le=1)] | None = None
     """Standard deviation of the sine waves that a fresh table of positions begins with; null =
     drawn as published. Families without such a table take no notice."""
@@ -117,12 +166,14 @@ class ModelSettings(Part):
 class TokenizerSettings(Part):
     """A vocabulary learned from the training documents, or one that exists."""
 
-    kind: Literal["wordpiece", "byte_bpe", "unigram"] | None = None
-    """The algorithm that learns the vocabulary; null = the family's."""
-    vocabulary: Annotated[int, Field(ge=64, le=250_000)] = 6000
+    kind: Annotated[Literal["wordpiece", "byte_bpe", "unigram"] | None, labelled("Algorithm")] = (
+        None
+    )
+    """The algorithm that learns the vocabulary; empty = the family's."""
+    vocabulary: Annotated[int, Field(ge=64, le=250_000), labelled("Vocabulary", first=True)] = 6000
     """Most pieces to learn, special pieces included."""
-    lowercase: bool | None = None
-    """Whether text is lower-cased (and accents removed) before it is cut; null = as the family's
+    lowercase: Annotated[bool | None, labelled("Lower case")] = None
+    """Whether text is lower-cased (and accents removed) before it is cut; empty = as the family's
     released vocabularies. A byte_bpe vocabulary keeps the text as it is."""
     folder: str | None = None
     """Folder of an existing tokenizer; the three values above are then not used."""
@@ -131,9 +182,9 @@ class TokenizerSettings(Part):
 class DataSettings(Part):
     """Documents and how they become examples."""
 
-    texts: list[str] = []
+    texts: Annotated[list[str], labelled("What it reads", first=True)] = []
     """Files or patterns (.txt, .csv, .tsv, .jsonl, .parquet), looked up beside config.json, then in
-    the project's ``assets``."""
+    the project's assets."""
     dataset: str | None = None
     """Name of a `datasets` data set, instead of ``texts``; needs network."""
     configuration: str | None = None
@@ -145,19 +196,19 @@ class DataSettings(Part):
     paragraphs: bool | None = None
     """Whether a line, or a cell, is a paragraph that is split into sentences here; null = cells
     are, lines of .txt are sentences."""
-    held_out: Annotated[float, Field(ge=0.0, le=0.5)] = 0.05
-    """Share of the documents of ``texts`` kept for validation. The choice depends on their number
+    held_out: Annotated[float, Field(ge=0.0, le=0.5), labelled("Held out")] = 0.05
+    """Share of the documents kept for validation. The choice depends on their number
     and the seed only, so a second phase over the same texts keeps the same ones out."""
-    training_only: list[str] = []
+    training_only: Annotated[list[str], labelled("Read, and nothing of it held out")] = []
     """More text files or patterns, of which nothing is held out."""
     held_out_texts: list[str] = []
     """More text files or patterns, of which everything is held out."""
-    chinese_words: bool = False
+    chinese_words: Annotated[bool, labelled("Chinese words")] = False
     """Whether characters of one Chinese word belong together when whole words, n-grams or spans are
     hidden; needs the library jieba. false = every character is a word."""
-    format: FormatName | None = None
-    """How documents become examples; null = as the objectives need it, else full_sentences."""
-    max_length: Annotated[int, Field(ge=8, le=4096)] = 128
+    format: Annotated[FormatName | None, labelled("Examples", names=FORMATS)] = None
+    """How documents become examples; empty = as the objectives need it, else full_sentences."""
+    max_length: Annotated[int, Field(ge=8, le=4096), labelled("Longest example", first=True)] = 128
     """Longest example in tokens, [CLS] and [SEP] included."""
     short_probability: Share = 0.1
     """Share of documents cut into pairs of a random shorter length (BERT: 0.1)."""
@@ -190,10 +241,12 @@ class DataSettings(Part):
 class MaskingSettings(Part):
     """How tokens are chosen for prediction."""
 
-    kind: MaskingKind | None = None
+    kind: Annotated[MaskingKind | None, labelled("Chosen are", names=MASKINGS)] = None
     """Single pieces, whole words, n-grams (ALBERT; windowed: DeBERTa), spans (SpanBERT), draws
     with replacement (ELECTRA), similar words (MacBERT) or an order of prediction (XLNet)."""
-    rate: Annotated[float, Field(gt=0.0, lt=1.0)] | None = None
+    rate: Annotated[Annotated[float, Field(gt=0.0, lt=1.0)] | None, labelled("Share predicted")] = (
+        None
+    )
     """Share of an example's tokens that is predicted."""
     last_rate: Annotated[float, Field(gt=0.0, lt=1.0)] | None = None
     """The share at the last step, towards which it moves from ``rate`` by the same amount each
@@ -201,9 +254,11 @@ class MaskingSettings(Part):
     Held-out text is measured with it. null = as ``rate``."""
     split: Annotated[list[Share], Field(min_length=3, max_length=3)] | None = None
     """Shares of the chosen that become [MASK], a random piece, or stay as they are."""
-    longest: Annotated[int, Field(ge=1, le=20)] | None = None
+    longest: Annotated[
+        Annotated[int, Field(ge=1, le=20)] | None, labelled("Longest run (words)")
+    ] = None
     """Longest n-gram or span, in words."""
-    dynamic: bool | None = None
+    dynamic: Annotated[bool | None, labelled("Drawn anew each time")] = None
     """Drawn afresh at each visit (RoBERTa), or once for each example (BERT)."""
     counting: Literal["bert", "fairseq"] = "bert"
     """``round(rate * n)``, at least 1, or ``int(rate * n + u)`` with a random u in 0..1
@@ -253,9 +308,13 @@ class DistillationSettings(Part):
 class OptimizerSettings(Part):
     """AdamW, or Muon for the matrices of the blocks; biases and LayerNorm are never decayed."""
 
-    kind: Literal["adamw", "muon"] = "adamw"
+    kind: Annotated[
+        Literal["adamw", "muon"], labelled("Method", names={"adamw": "AdamW", "muon": "Muon"})
+    ] = "adamw"
     """AdamW (arXiv 1711.05101) for everything, or Muon (arXiv 2502.16982) where it is meant for."""
-    learning_rate: Annotated[float, Field(gt=0.0, le=1e9)] = 5e-4
+    learning_rate: Annotated[
+        float, Field(gt=0.0, le=1e9), labelled("Learning rate", first=True)
+    ] = 5e-4
     """Peak learning rate."""
     betas: Annotated[list[Rate], Field(min_length=2, max_length=2)] = [0.9, 0.999]
     """Decay of the averages of gradient and squared gradient."""
@@ -265,18 +324,18 @@ class OptimizerSettings(Part):
     """Muon only: peak rate of the matrices, on AdamW's scale."""
     momentum: Rate = 0.95
     """Muon only."""
-    weight_decay: Annotated[float, Field(ge=0.0, le=10.0)] = 0.01
+    weight_decay: Annotated[float, Field(ge=0.0, le=10.0), labelled("Weight decay")] = 0.01
     """Decoupled weight decay of the matrices."""
-    clip: Annotated[float, Field(gt=0.0)] | None = 1.0
+    clip: Annotated[Annotated[float, Field(gt=0.0)] | None, labelled("Largest gradient")] = 1.0
     """Largest global gradient norm; null = no clipping."""
 
 
 class ScheduleSettings(Part):
     """Learning rate over steps: up, perhaps constant for a while, and down to zero."""
 
-    warmup: Annotated[int, Field(ge=0)] = 0
+    warmup: Annotated[int, Field(ge=0), labelled("Warm-up steps", first=True)] = 0
     """Steps of linear warm-up."""
-    decay: Literal["linear", "stable", "none"] = "linear"
+    decay: Annotated[Literal["linear", "stable", "none"], labelled("Then", names=DECAYS)] = "linear"
     """From the peak to zero at the last step; constant first and then down (warm-up, stable,
     decay: arXiv 2404.06395); or constant to the end."""
     cooldown: Annotated[float, Field(gt=0.0, le=1.0)] = 0.2
@@ -286,24 +345,24 @@ class ScheduleSettings(Part):
 class CheckpointSettings(Part):
     """When the run is saved."""
 
-    every: Count = 500
+    every: Annotated[Count, labelled("Saved every (steps)")] = 500
     """Steps between checkpoints from which the run can resume."""
-    keep: Count = 2
+    keep: Annotated[Count, labelled("How many are kept")] = 2
     """How many of them are kept."""
-    snapshots: bool = False
+    snapshots: Annotated[bool, labelled("Keep snapshots")] = False
     """Whether the model alone is also kept at steps 1, 2, 4, 8, ... (to look back later)."""
 
 
 class Settings(Part):
     """A whole ``config.json``."""
 
-    name: str = ""
+    name: Annotated[str, labelled("Name", first=True)] = ""
     """What people call the run."""
     description: str = ""
     """What it is for."""
-    model: ModelSettings
-    tokenizer: TokenizerSettings = TokenizerSettings()
-    data: DataSettings
+    model: Annotated[ModelSettings, labelled("Model")]
+    tokenizer: Annotated[TokenizerSettings, labelled("Vocabulary")] = TokenizerSettings()
+    data: Annotated[DataSettings, labelled("Data")]
     objectives: (
         Annotated[
             dict[ObjectiveName, Annotated[float, Field(gt=0.0, le=1000.0)]], Field(min_length=1)
@@ -311,32 +370,34 @@ class Settings(Part):
         | None
     ) = None
     """Objectives and their weights in the total loss; null = the family's, each with weight 1."""
-    masking: MaskingSettings = MaskingSettings()
+    masking: Annotated[MaskingSettings, labelled("Masking")] = MaskingSettings()
     generator: GeneratorSettings = GeneratorSettings()
     distillation: DistillationSettings | None = None
-    optimizer: OptimizerSettings = OptimizerSettings()
-    schedule: ScheduleSettings = ScheduleSettings()
-    batch_size: Annotated[int, Field(ge=1, le=65_536)] = 32
+    optimizer: Annotated[OptimizerSettings, labelled("Optimizer")] = OptimizerSettings()
+    schedule: Annotated[ScheduleSettings, labelled("Schedule")] = ScheduleSettings()
+    batch_size: Annotated[int, Field(ge=1, le=65_536), labelled("Batch size", first=True)] = 32
     """Examples for one update, over all processes and all accumulated parts together."""
-    accumulation: Annotated[int, Field(ge=1, le=1024)] = 1
+    accumulation: Annotated[int, Field(ge=1, le=1024), labelled("Parts of a batch")] = 1
     """Parts into which the batch of one process is cut to save memory."""
-    steps: Steps
+    steps: Annotated[Steps, labelled("Steps", first=True)]
     """Updates in the whole run."""
-    precision: Literal["fp32", "bf16", "auto"] = "fp32"
-    """Arithmetic of the matrix products; weights, norms and losses stay in fp32. ``auto``: the
+    precision: Annotated[
+        Literal["fp32", "bf16", "auto"], labelled("Precision", first=True, names=PRECISIONS)
+    ] = "fp32"
+    """Arithmetic of the matrix products; weights, norms and losses stay in fp32. auto: the
     faster of the two on the machine that the run begins on."""
     compile: bool = False
     """Whether the encoder is compiled (torch.compile): the first steps take minutes, the others
     less time than before on a GPU."""
-    seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
+    seed: Annotated[int, Field(ge=0, lt=2**63), labelled("Seed", first=True)] = 1
     """Seed of initial weights, data order, masking and dropout."""
     threads: Annotated[int, Field(ge=1, le=1024)] | None = None
     """CPU threads; null = one for each core this process may use."""
-    report_every: Count = 20
+    report_every: Annotated[Count, labelled("Reported every (steps)")] = 20
     """Steps between lines in metrics.jsonl."""
-    validate_every: Count = 500
+    validate_every: Annotated[Count, labelled("Measured every (steps)")] = 500
     """Steps between validations on the held-out documents."""
-    checkpoints: CheckpointSettings = CheckpointSettings()
+    checkpoints: Annotated[CheckpointSettings, labelled("Checkpoints")] = CheckpointSettings()
 
     @model_validator(mode="after")
     def _agreement(self) -> Self:

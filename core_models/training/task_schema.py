@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from core_models.training.schema import Count, Part, Rate
+from core_models.training.schema import PRECISIONS, Count, Part, Rate, labelled
 
 Kind = Literal["classify", "pair", "regress", "tag", "answer"]
 Role = Literal[
@@ -44,73 +44,90 @@ class TaskPart(Part):
     as the columns suggest."""
     columns: dict[Role, str] = Field(default_factory=dict)
     """Which column holds what; roles that are left out are guessed."""
-    apart: bool = False
+    apart: Annotated[
+        bool, labelled("Encode the two texts apart and compare them (bi-encoder)", first=True)
+    ] = False
     """Whether the texts of a scored pair are encoded apart and compared by cosine."""
-    every_step: bool = False
+    every_step: Annotated[
+        bool, labelled("Read the tags from a learnt mix of all layers", first=True)
+    ] = False
     """Whether tags are read from a learnt mix of all layers."""
 
 
 class TaskCheckpoints(Part):
     """When the run is saved."""
 
-    every: Count | None = None
-    """Steps between checkpoints from which the run can resume; null = after each epoch."""
-    keep: Count = 1
+    every: Annotated[Count | None, labelled("Saved every (steps)", none="after each epoch")] = None
+    """Steps between checkpoints from which the run can resume; empty = after each epoch."""
+    keep: Annotated[Count, labelled("How many are kept")] = 1
     """How many of them are kept."""
-    snapshots: bool = False
+    snapshots: Annotated[bool, labelled("Keep snapshots")] = False
     """Whether the model alone is also kept at steps 1, 2, 4, 8, ... (to look back later)."""
 
 
 class TaskSettings(Part):
     """A whole ``config.json`` of a fine-tuning."""
 
-    name: str = ""
+    name: Annotated[str, labelled("Name", first=True)] = ""
     """What people call the run."""
     description: str = ""
     """What it is for."""
     model: StartingModel
-    task: TaskPart
-    learning_rate: Annotated[float, Field(ge=1e-7, le=1.0)] | None = None
-    """Peak rate of the head; null = 5e-4, 1e-4 or 3e-5 by the width of the model."""
-    epochs: Annotated[int, Field(ge=1, le=1000)] = 5
+    task: Annotated[TaskPart, labelled("Labelled set")]
+    learning_rate: Annotated[
+        Annotated[float, Field(ge=1e-7, le=1.0)] | None, labelled("Learning rate", first=True)
+    ] = None
+    """Peak rate of the head; empty = 5e-4, 1e-4 or 3e-5 by the width of the model."""
+    epochs: Annotated[int, Field(ge=1, le=1000), labelled("Epochs", first=True)] = 5
     """Passes over the training rows."""
-    batch_size: Annotated[int, Field(ge=1, le=4096)] = 16
+    batch_size: Annotated[int, Field(ge=1, le=4096), labelled("Batch size", first=True)] = 16
     """Rows (or windows of long texts) for one update."""
-    seed: Annotated[int, Field(ge=0, le=2**31)] = 1
+    seed: Annotated[int, Field(ge=0, le=2**31), labelled("Seed", first=True)] = 1
     """Seed of the new head, the order of the rows and dropout."""
-    layer_decay: Annotated[float, Field(ge=0.05, le=1.0)] = 1.0
+    layer_decay: Annotated[
+        float, Field(ge=0.05, le=1.0), labelled("Layer-wise decay", first=True)
+    ] = 1.0
     """Factor of the learning rate from each block to the one below; 1 = the same everywhere."""
-    frozen_layers: Annotated[int, Field(ge=0, le=48)] = 0
+    frozen_layers: Annotated[int, Field(ge=0, le=48), labelled("Frozen layers", first=True)] = 0
     """Lowest blocks that stay as they are, with the embeddings."""
-    warmup: Annotated[float, Field(ge=0.0, le=0.9)] = 0.1
+    warmup: Annotated[float, Field(ge=0.0, le=0.9), labelled("Warm-up (share)", first=True)] = 0.1
     """Share of the steps in which the rate rises; then it falls to zero."""
-    dropout: Annotated[Rate, Field(le=0.9)] | None = None
-    """One rate for every dropout; null = the model's own."""
-    weight_decay: Annotated[float, Field(ge=0.0, le=1.0)] = 0.01
+    dropout: Annotated[Annotated[Rate, Field(le=0.9)] | None, labelled("Dropout")] = None
+    """One rate for every dropout; empty = the model's own."""
+    weight_decay: Annotated[float, Field(ge=0.0, le=1.0), labelled("Weight decay")] = 0.01
     """Decoupled weight decay of the matrices."""
-    clip: Annotated[float, Field(ge=1e-3, le=1e6)] = 1.0
+    clip: Annotated[float, Field(ge=1e-3, le=1e6), labelled("Largest gradient")] = 1.0
     """Largest global gradient norm."""
-    max_length: Annotated[int, Field(ge=8, le=4096)] = 128
+    max_length: Annotated[int, Field(ge=8, le=4096), labelled("Longest input", first=True)] = 128
     """Longest input in tokens; the model's longest where that is less."""
-    stride: Annotated[int, Field(ge=1, le=4096)] | None = None
-    """By how many tokens the next window of a long context starts later; null = a third of the
+    stride: Annotated[
+        Annotated[int, Field(ge=1, le=4096)] | None, labelled("Step of the windows (tokens)")
+    ] = None
+    """By how many tokens the next window of a long context starts later; empty = a third of the
     longest input."""
-    from_scratch: bool = False
+    from_scratch: Annotated[bool, labelled("Begin with random weights")] = False
     """Whether the model begins with random weights instead of its own."""
-    compare_from_scratch: bool = False
+    compare_from_scratch: Annotated[
+        bool,
+        labelled(
+            "Compare with the same model without pretraining (takes as long again)", first=True
+        ),
+    ] = False
     """Whether the same fine-tuning is done once more from random weights at the end, as a mark to
     beat."""
-    precision: Literal["fp32", "bf16", "auto"] = "fp32"
-    """Arithmetic of the matrix products; weights, norms and losses stay in fp32. ``auto``: the
+    precision: Annotated[
+        Literal["fp32", "bf16", "auto"], labelled("Precision", names=PRECISIONS)
+    ] = "fp32"
+    """Arithmetic of the matrix products; weights, norms and losses stay in fp32. auto: the
     faster of the two on the machine that the run begins on."""
     threads: Annotated[int, Field(ge=1, le=1024)] | None = None
     """CPU threads; null = one for each core this process may use."""
-    report_every: Count | None = None
-    """Steps between lines in metrics.jsonl; null = so that a run has about a hundred."""
-    validate_every: Count | None = None
-    """Steps between measurements on the development rows, beside those after each epoch; null =
+    report_every: Annotated[Count | None, labelled("Reported every (steps)")] = None
+    """Steps between lines in metrics.jsonl; empty = so that a run has about a hundred."""
+    validate_every: Annotated[Count | None, labelled("Measured every (steps)")] = None
+    """Steps between measurements on the development rows, beside those after each epoch; empty =
     half an epoch."""
-    checkpoints: TaskCheckpoints = TaskCheckpoints()
+    checkpoints: Annotated[TaskCheckpoints, labelled("Checkpoints")] = TaskCheckpoints()
 
 
 def is_task(values: Any) -> bool:

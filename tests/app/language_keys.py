@@ -216,7 +216,8 @@ def written(paths: Iterable[Path]) -> set[str]:
             if id(node) in inner or not isinstance(node, ast.Constant | ast.JoinedStr | ast.BinOp):
                 continue
             if text := pattern(node):
-                found.add(text)
+                # The text below a setting is its help on the page, in one line.
+                found |= {text, " ".join(text.split())}
     return found
 
 

@@ -1,11 +1,7 @@
 """Trials before a run: one at a time, and none for whoever has gone or has just been told."""
 
-import json
-import socket
-import time
-from queue import Queue
+import asyncio
 from threading import Event, active_count
-from urllib.parse import urlsplit
 
 import pytest
 
@@ -68,36 +64,43 @@ def test_others_are_told_to_come_again(make_runs, tried, monkeypatch):
     assert run_preview.estimate(make_runs(), TINY, [], None)["steps"] == 50
 
 
-def ask(server: str, name: str) -> socket.socket:
-    """A page that asks how long a form takes and waits for the answer."""
-    parts = urlsplit(server)
-    body = json.dumps({"config": TINY | {"name": name}}).encode()
-    page = socket.create_connection((parts.hostname, parts.port))
-    head = f"POST /train/estimate HTTP/1.1\r\nHost: {parts.netloc}\r\nx-cloze: train\r\n"
-    page.sendall(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
-    return page
+class Page:
+    """A page that waits for an answer until it is closed."""
+
+    def __init__(self):
+        self.gone = False
+
+    async def is_disconnected(self):
+        return self.gone
 
 
-def test_tries_wait_in_turn_and_who_has_gone_is_passed_over(server, monkeypatch):
+def test_tries_wait_in_turn_and_who_has_gone_is_passed_over():
     """Tries of one page after the other, and none of a page that was closed while it waited."""
-    begun, go = Queue(), Event()
+    begun, go = [], Event()
 
-    def estimate(runs, config, texts, source):
-        begun.put(config["name"])
+    def work(name):
+        begun.append(name)
         go.wait(20)
-        return {}
+        return name
 
-    monkeypatch.setattr(run_preview, "estimate", estimate)
-    with ask(server, "first"):
-        assert begun.get(timeout=10) == "first"
-        with ask(server, "second") as second, ask(server, "third") as third:
-            before = active_count()
-            time.sleep(0.5)
-            assert begun.empty()
-            second.close()
-            time.sleep(0.8)
-            assert active_count() <= before  # who waits holds no thread
-            go.set()
-            assert begun.get(timeout=10) == "third"
-            assert b"200" in third.recv(64)
-    assert begun.empty()
+    async def visit():
+        turns, second = run_preview.Turns(), Page()
+        first = asyncio.create_task(turns.take(Page(), work, "first"))
+        while not begun:
+            await asyncio.sleep(0.01)
+        others = [
+            asyncio.create_task(turns.take(page, work, name))
+            for page, name in ((second, "second"), (Page(), "third"))
+        ]
+        await asyncio.sleep(0)
+        before = active_count()
+        second.gone = True
+        with pytest.raises(InputError, match="Ask again in a moment"):
+            await others[0]
+        assert begun == ["first"]
+        assert active_count() <= before  # who waits holds no thread
+        go.set()
+        return await first, await others[1]
+
+    assert asyncio.run(visit()) == ("first", "third")
+    assert begun == ["first", "third"]

@@ -1,14 +1,16 @@
 """New runs from earlier ones, and settings for the command line, in Chromium."""
 
 import json
+import re
 
 import pytest
+from playwright.sync_api import expect
 
 from core_models.training import settings, task_settings
 from core_models.training.process import new_run
 from core_models.training.race import new_race
-from tests.app.test_train_forms_browser import DOCUMENTS, TINY, settle
-from tests.app.test_train_task_browser import ROWS
+from tests.app.test_train_forms_browser import DOCUMENTS, TINY
+from tests.app.test_train_task_browser import APART, ROWS
 from tests.app.test_train_tasks import RACE
 from tests.app.train_tab import copy_run, open_form, open_run, shared
 
@@ -28,23 +30,29 @@ def cloze(module_page):
 def copied(cloze, run):
     """The form with the settings of a run, without what an earlier test has left there."""
     open_form(cloze, "task")
-    page = open_run(cloze, run)
-    copy_run(page, run)
-    page.wait_for_selector(".train-task[data-state=ready]")
-    return page
+    open_run(cloze, run)
+    return copy_run(cloze, run, "task")
+
+
+def saved(form, path):
+    """The settings as they are saved as a file."""
+    form.fold("The same from the command line")
+    with form.page.expect_download() as file:
+        form.button("Save the settings as a file").click()
+    file.value.save_as(path)
+    return path
 
 
 def test_a_new_run_from_a_bi_encoder_is_one(cloze, runs):
-    page = copied(cloze, runs.create(PAIRED))
-    page.locator(".train-about", has_text="rows to learn from").wait_for()
-    assert page.is_checked("#train-task-apart")
+    form = copied(cloze, runs.create(PAIRED))
+    form.says("rows to learn from")
+    assert form.field(APART).is_checked()
     # Another kind of set has no two texts to encode apart.
-    page.select_option("#train-set", "sentiment")
-    page.wait_for_selector("#train-task-apart", state="hidden")
-    page.wait_for_function("!document.getElementById('train-task-apart').checked")
-    page.select_option("#train-set", "similarity")
-    page.wait_for_selector("#train-task-apart")
-    assert not page.is_checked("#train-task-apart")
+    form.choose("Labelled set", "Sentiment of a sentence")
+    form.field(APART).wait_for(state="hidden")
+    form.choose("Labelled set", "Similarity of two sentences")
+    form.field(APART).wait_for()
+    assert not form.field(APART).is_checked()
 
 
 @pytest.fixture
@@ -60,73 +68,61 @@ def own(runs):
 
 def test_a_copied_table_shows_its_rows_and_its_own_name(cloze, own):
     for run in (own[0], own[1]):
-        page = copied(cloze, run)
-        page.locator(".train-about", has_text="rows to learn from").wait_for()
-        assert page.locator(".train-rows-table tr").count() >= 5
-        page.get_by_text("of the 68 rows to learn from, with their numbers in the table").wait_for()
-        chosen = page.locator("#train-set option:checked").inner_text()
+        form = copied(cloze, run)
+        form.says("68 rows to learn from")
+        form.fold("Rows and labels of the set")
+        form.says("of the 68 rows to learn from, with their numbers in the table")
+        chosen = form.field("Labelled set").input_value()
         assert chosen.startswith("first" if run == own[0] else "second")
-        assert page.is_enabled("#train-task-start")
+        expect(form.start).to_be_enabled()
 
 
-def test_a_copied_set_takes_the_place_of_a_copied_table(cloze, own, runs):
+def test_a_copied_set_takes_the_place_of_a_copied_table(cloze, own, runs, tmp_path):
     """The form once showed the set and sent the table."""
-    copied(cloze, own[0]).get_by_text("of the 68 rows to learn from").first.wait_for()
-    page = copied(cloze, runs.create(PAIRED))
-    page.locator(".train-about", has_text="rows to learn from").wait_for()
-    page.get_by_text("The same from the command line").first.click()
-    with page.expect_download() as saved:
-        page.click("#train-task-save")
-    assert json.loads(saved.value.path().read_text())["task"]["set"] == "similarity"
+    copied(cloze, own[0]).says("68 rows to learn from")
+    form = copied(cloze, runs.create(PAIRED))
+    form.says("rows to learn from")
+    assert json.loads(saved(form, tmp_path / "a.json").read_text())["task"]["set"] == "similarity"
 
 
 def test_settings_for_the_command_line_name_what_was_sent(cloze, tmp_path):
-    page = open_form(cloze)
-    page.click(".train-all summary")
-    page.fill(".train-json", json.dumps(TINY))
-    page.click("#train-apply")
-    page.fill("#train-paste", DOCUMENTS)
-    page.locator("#train-paste").blur()
-    settle(page)
-    page.get_by_text("The same from the command line").first.click()
-    page.get_by_text("Put this beside the file with the settings first: pasted.txt").wait_for()
-    with page.expect_download() as saved:
-        page.click("#train-save")
-    saved.value.save_as(tmp_path / "forms.json")
+    form = open_form(cloze)
+    form.use(TINY)
+    form.fold("Texts of your own")
+    form.paste(DOCUMENTS)
+    form.fold("The same from the command line")
+    form.says("Put this beside the file with the settings first: pasted.txt")
+    saved(form, tmp_path / "forms.json")
     (tmp_path / "pasted.txt").write_text(DOCUMENTS)
     made = new_run(tmp_path / "forms.json", tmp_path / "run")
     assert settings.read(made).data.texts == [str(tmp_path / "pasted.txt")]
 
 
 def test_settings_of_a_fine_tuning_name_its_table(cloze, tmp_path, own):
-    page = copied(cloze, own[0])
-    page.get_by_text("The same from the command line").first.click()
-    page.get_by_text("settings first: texts/first.csv").wait_for()
-    page.select_option("#train-set", "")
+    form = copied(cloze, own[0])
+    form.fold("The same from the command line")
+    form.says("settings first: texts/first.csv")
+    form.choose("Labelled set", "my own table …")
     (tmp_path / "mine.csv").write_text(ROWS)
-    page.set_input_files("#train-set-file", tmp_path / "mine.csv")
-    page.get_by_text("settings first: mine.csv").wait_for()
-    with page.expect_download() as saved:
-        page.click("#train-task-save")
-    saved.value.save_as(tmp_path / "task.json")
+    form.send(tmp_path / "mine.csv", "Send a table")
+    form.says("settings first: mine.csv")
+    saved(form, tmp_path / "task.json")
     made = new_run(tmp_path / "task.json", tmp_path / "run")
     assert task_settings.read(made).task.set == str(tmp_path / "mine.csv")
 
 
 def test_settings_of_a_race_name_what_was_sent(cloze, tmp_path):
     """The command once ran on the shipped text alone, without a word."""
-    page = open_form(cloze, "race")
-    page.fill("#train-race-paste", DOCUMENTS)
-    page.locator("#train-race-paste").blur()
-    page.fill("#train-race-name", "Mine and yours")
-    page.get_by_text("The same from the command line").locator("visible=true").click()
-    page.get_by_text("settings first: pasted.txt").wait_for()
-    command = page.locator(".train-race-form pre.code").inner_text()
-    assert "race mine-and-yours.json --runs runs/mine-and-yours" in command
-    with page.expect_download() as saved:
-        page.click("#train-race-save")
-    assert saved.value.suggested_filename == "mine-and-yours.json"
-    saved.value.save_as(tmp_path / "race.json")
+    form = open_form(cloze, "race")
+    form.fold("Texts of your own")
+    form.paste(DOCUMENTS)
+    form.field("Name").fill("Mine and yours")
+    form.fold("The same from the command line")
+    form.says("settings first: pasted.txt")
+    expect(form.field("Command")).to_have_value(
+        re.compile("race mine-and-yours.json --runs runs/mine-and-yours")
+    )
+    saved(form, tmp_path / "race.json")
     (tmp_path / "pasted.txt").write_text(DOCUMENTS)
     made = new_race(tmp_path / "race.json", tmp_path / "run")
     read = json.loads(made.read_text())["data"]["texts"]

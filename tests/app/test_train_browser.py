@@ -1,7 +1,6 @@
 """The Train tab in Chromium: one tiny run from the form to the Mask tab, and back to it."""
 
 import csv
-import json
 
 import pytest
 
@@ -53,13 +52,6 @@ class Train:
         self.page.wait_for_selector(".view-train[data-state=ready]")
         return self
 
-    def settings(self, config):
-        # What an earlier test has left may have nothing to read.
-        self.page.wait_for_selector(".train-form:is([data-state=ready], [data-state=error])")
-        self.page.click(".train-all summary")
-        self.page.fill(".train-json", json.dumps(config))
-        self.page.click("#train-apply")
-
     def state(self, *states):
         names = ", ".join(f".train-run[data-state={state}]" for state in states)
         self.page.wait_for_selector(names)
@@ -82,18 +74,18 @@ def cloze(module_page):
 
 
 def test_a_run_from_the_form_to_the_mask_tab(visit, runs, session, monkeypatch):
-    train = Train(visit()).open()
+    cloze = visit()
+    train = Train(cloze)
     page = train.page
-    train.settings(CONFIG)
-    page.wait_for_selector(".train-form[data-state=error]")  # there is nothing to read yet
-    assert "nothing to read" in page.inner_text(".train-end .problem")
-    page.fill("#train-paste", TEXT)
-    page.locator("#train-paste").blur()
-    page.wait_for_selector(".train-form[data-state=ready]")
-    assert "2 layers of width 32" in page.inner_text(".train-sum")
+    form = open_form(cloze)
+    form.use(CONFIG)
+    form.refuses("There is nothing to read")
+    form.fold("Texts of your own")
+    form.paste(TEXT)
+    form.says("2 layers of width 32")
     with monkeypatch.context() as real:
         real.setattr(run_process, "start", START)  # as for visitors, and not forked
-        page.click("#train-start")
+        form.start.click()
         train.state("running")
     train.beyond(10)
     run = page.get_attribute(".train-run", "data-run")
@@ -203,25 +195,27 @@ def test_the_chart_its_table_and_its_files_hold_the_reports(finished, runs, cloz
 
 
 def test_the_form_shows_the_first_batch_and_refuses_what_is_no_text(cloze, tmp_path):
-    page = open_form(cloze)
-    Train(cloze).settings(CONFIG)
+    form = open_form(cloze)
+    form.use(CONFIG)
+    form.fold("Texts of your own")
     binary = tmp_path / "picture.txt"
     binary.write_bytes(b"\x89PNG\x00\x01")
-    page.set_input_files("#train-file", binary)
-    page.locator(".train-end .problem", has_text="picture").wait_for()
+    form.send(binary)
+    form.refuses("picture")
     text = tmp_path / "sentences.txt"
     text.write_text(TEXT)
-    page.set_input_files("#train-file", text)
-    page.locator(".train-text", has_text="256 lines in").wait_for()
+    form.send(text)
+    form.says("sentences.txt")
     table = tmp_path / "rows.csv"
     table.write_text("id,body\n1,The cat sees the dog.\n2,The dog hears the bird.\n")
-    page.set_input_files("#train-file", table)
-    page.locator(".train-text td.chosen", has_text="The cat sees the dog.").wait_for()
-    page.get_by_role("button", name="Remove rows.csv").click()
-    page.wait_for_selector(".train-form[data-state=ready]")
-    page.click("#train-batch")
-    page.wait_for_selector('.train-piece[data-case="mask"]')
-    assert page.locator(".train-example").count() == 8
+    form.send(table)
+    form.says("body, which is read")
+    form.says("The cat sees the dog.")
+    form.button("Remove rows.csv").click()
+    cloze.rest()
+    form.button("Show the first batch").click()
+    form.batch.locator('.train-piece[data-case="mask"]').first.wait_for()
+    assert form.batch.locator(".train-example").count() == 8
 
 
 def test_runs_are_compared_copied_and_deleted_after_asking_twice(finished, runs, cloze):
@@ -242,9 +236,8 @@ def test_runs_are_compared_copied_and_deleted_after_asking_twice(finished, runs,
     row = page.locator(".train-diff tr", has_text="seed")
     row.wait_for()
     assert row.locator("td").all_inner_texts() == ["1", "7"]
-    copy_run(page, finished)
-    page.wait_for_selector(".train-form[data-state=ready]")
-    assert page.input_value("#train-steps") == "100000"
+    form = copy_run(cloze, finished)
+    assert form.field("Steps").input_value() == "100000"
     page.locator(f'.train-card[data-run="{other}"]').click()
     page.wait_for_selector(f'.train-run[data-run="{other}"]')
     page.click("#train-delete")
@@ -252,7 +245,7 @@ def test_runs_are_compared_copied_and_deleted_after_asking_twice(finished, runs,
     page.click("#train-keep")
     page.click("#train-delete")
     page.click("#train-delete-sure")
-    page.wait_for_selector(".train-form")
+    form.start.wait_for()
     assert other not in runs.ids()
 
 

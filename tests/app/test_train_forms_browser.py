@@ -1,14 +1,18 @@
 """The forms of the Train tab in Chromium: texts as parsed, tables, recipes, the first batch."""
 
-import json
+import re
 
 import pytest
+from playwright.sync_api import expect
 
+from app.labs.train.fields import fields
+from app.labs.train.pretraining import Pretraining
 from app.runs import preview as run_preview
 from core_models.tokenizer import Tokenizer
 from core_models.training import estimate
+from core_models.training.schema import Settings
 from tests.app.test_train_task_browser import ROWS
-from tests.app.train_tab import open_form, shared
+from tests.app.train_tab import copy_run, open_form, shared
 from tests.core.tiny_models import small_bert
 
 TABLE = "id,title,story\n" + "".join(
@@ -51,54 +55,44 @@ def quick_trials(monkeypatch):
     monkeypatch.setattr(run_preview, "_RACE_SECONDS", 0.1)
 
 
-def settle(page):
-    """Wait until the form was checked after the last change."""
-    page.wait_for_timeout(350)
-    page.wait_for_selector(".train-form[data-state=ready]")
-
-
 def test_texts_are_shown_as_parsed_and_go_with_a_copy(cloze, runs, tmp_path):
-    page = open_form(cloze)
-    page.click(".train-all summary")
-    page.fill(".train-json", json.dumps(TINY))
-    page.click("#train-apply")
+    form = open_form(cloze)
+    form.use(TINY)
+    form.fold("Texts of your own")
     for name, content in {"rows.csv": TABLE, "ok.csv": OTHER, "doc.txt": DOCUMENTS}.items():
         (tmp_path / name).write_text(content)
-        page.set_input_files("#train-file", tmp_path / name)
-        page.locator(".train-text", has_text=name).wait_for()
-    card = page.locator(".train-text", has_text="rows.csv")
-    assert card.locator("th.chosen").inner_text() == "story"
-    assert card.locator("tbody tr").count() == 5
-    card.get_by_text("80 lines in 40 documents").wait_for()
-    card.locator("select").select_option(label="title")
-    assert card.locator("td.chosen").first.inner_text() == "Title 0"
-    card.get_by_text("40 lines in 40 documents").wait_for()
-    documents = page.locator(".train-text", has_text="doc.txt").locator(".train-documents li")
-    assert documents.first.locator("p").all_inner_texts() == [
-        "Document 0 begins.",
-        "It goes on a little.",
-    ]
-    settle(page)
-    page.click("#train-batch")
-    page.wait_for_selector('.train-piece[data-case="mask"]')
-    assert "the model sees [MASK]" in page.inner_text(".train-key")
-    number = page.locator(".train-example .train-id").first
+        form.send(tmp_path / name)
+        form.button(f"Remove {name}").wait_for()
+        cloze.rest()
+    form.says("The first documents, as they are read")
+    form.says("Document 0 begins. It goes on a little.")
+    form.choose("Look at", "rows.csv")
+    form.says("story, which is read")
+    reads = form.root.get_by_role("region", name="Texts of your own, as the run reads them")
+    expect(reads.get_by_role("row", name="rows-story.txt")).to_contain_text("8040")
+    form.choose("Column of the text", "title")
+    form.says("title, which is read")
+    form.says("Title 8")
+    expect(reads.get_by_role("row", name="rows-title.txt")).to_contain_text("4040")
+    form.button("Show the first batch").click()
+    form.says("the model sees [MASK]")
+    number = form.batch.locator(".train-id").first
     assert not number.is_visible()
-    page.check(".train-ids")
+    form.field("Show the ids").check()
     assert number.inner_text().isdigit()
-    page.click("#train-start")
+    form.start.click()
+    page = cloze.page
     page.wait_for_selector(".train-run[data-state=finished]")
     run = page.get_attribute(".train-run", "data-run")
     names = ["texts/rows-title.txt", "texts/ok-text.txt", "texts/doc.txt"]
     assert runs.config(run)["data"]["texts"] == names
     # A new run from this one names what it will read, and lets it be dropped.
-    page.click("#train-again")
-    page.locator(".train-own-texts", has_text="ok-text.txt: 40 lines").wait_for()
-    assert page.locator(".train-own-texts li").count() == 3
-    page.get_by_role("button", name="Remove ok-text.txt").click()
-    page.wait_for_function("document.querySelectorAll('.train-own-texts li').length === 2")
-    settle(page)
-    page.click("#train-start")
+    copy_run(cloze, run)
+    expect(reads.get_by_role("row")).to_have_count(4)
+    expect(reads.get_by_role("row", name="ok-text.txt")).to_contain_text("40")
+    form.field("ok-text.txt").uncheck()
+    expect(reads.get_by_role("row")).to_have_count(3)
+    form.start.click()
     page.wait_for_function(
         "run => document.querySelector('.train-run')?.dataset.run !== run", arg=run
     )
@@ -110,78 +104,96 @@ def test_texts_are_shown_as_parsed_and_go_with_a_copy(cloze, runs, tmp_path):
 def test_a_refused_table_leaves_nothing_of_the_one_before(cloze, tmp_path, chinese):
     cloze.page.set_viewport_size({"width": 390, "height": 800})
     cloze.page.emulate_media(color_scheme="dark")
-    page = open_form(cloze, "task")
-    assert page.input_value("#train-task-from") == "bert-mini"
-    page.select_option("#train-set", "sentiment-zh")
-    page.locator(".train-about", has_text="characters on average").wait_for()
-    page.wait_for_selector(".train-task[data-state=ready]")
-    assert page.input_value("#train-task-from") == chinese
-    assert not page.is_visible(".train-task p.train-warnings")
-    page.select_option("#train-task-from", "bert-mini")
-    page.locator("p.train-warnings", has_text="This set is Chinese, and bert-mini").wait_for()
-    page.select_option("#train-set", label="my own table …")
-    assert page.is_disabled("#train-task-start")
+    form = open_form(cloze, "task")
+    base = form.field("Checkpoint")
+    assert base.input_value().startswith("bert-mini ")
+    form.choose("Labelled set", "Sentiment, Chinese")
+    form.says("characters on average")
+    expect(base).not_to_have_value(re.compile("^bert-mini "))
+    assert form.config()["model"]["checkpoint"] == chinese
+    assert not form.shown("This set is Chinese")
+    form.choose("Checkpoint", "bert-mini ·")
+    form.says("This set is Chinese, and bert-mini")
+    form.choose("Labelled set", "my own table …")
+    expect(form.start).to_be_disabled()
     for name, content in {
         "lab.csv": ROWS.encode(),
         "bin.txt": b"\0\1\2",
         "x.csv": b"a,b\n",
     }.items():
         (tmp_path / name).write_bytes(content)
-    page.set_input_files("#train-set-file", tmp_path / "lab.csv")
-    page.locator(".train-about", has_text="68 rows to learn from").wait_for()
-    page.wait_for_selector(".train-task[data-state=ready]")
-    assert page.is_enabled("#train-task-start")
+    table, dev = "Send a table (.csv, .tsv, .jsonl, .parquet)", "Rows to measure on (optional)"
+    form.send(tmp_path / "lab.csv", table)
+    form.says("68 rows to learn from")
+    expect(form.start).to_be_enabled()
     for bad, words in (("bin.txt", "control characters"), ("x.csv", "x.csv holds no rows")):
-        page.set_input_files("#train-set-file", tmp_path / bad)
-        page.locator(".train-end .problem", has_text=words).wait_for()
-        page.wait_for_timeout(400)  # a later check does not make it good
-        assert page.is_visible(".train-end .problem")
-        assert page.is_disabled("#train-task-start")
-        assert page.inner_text(".train-about") == ""
-        assert "lab.csv" not in page.inner_text(".train-task")
-    page.set_input_files("#train-set-file", tmp_path / "lab.csv")
-    page.locator(".train-about", has_text="68 rows to learn from").wait_for()
-    page.set_input_files("#train-set-dev", tmp_path / "bin.txt")
-    page.locator(".train-end .problem", has_text="bin.txt").wait_for()
-    assert page.is_disabled("#train-task-start")
-    page.get_by_role("button", name="Go on without it").click()
-    page.wait_for_selector(".train-task[data-state=ready]")
-    assert page.is_enabled("#train-task-start")
-    assert page.evaluate("document.documentElement.scrollWidth - window.innerWidth") <= 0
+        form.send(tmp_path / bad, table)
+        form.refuses(words)
+        cloze.rest()  # a later check does not make it good
+        assert form.problem.filter(has_text=words).count()
+        expect(form.start).to_be_disabled()
+        assert not form.shown("rows to learn from")
+        assert not form.shown("lab.csv")
+    form.send(tmp_path / "lab.csv", table)
+    form.says("68 rows to learn from")
+    form.send(tmp_path / "bin.txt", dev)
+    form.refuses("bin.txt")
+    expect(form.start).to_be_disabled()
+    form.button("Go on without it").click()
+    expect(form.start).to_be_enabled()
+    assert cloze.overflow() <= 0
 
 
 def test_recipes_tell_what_they_hide_and_how_long_they_take(cloze, quick_trials):
-    page = open_form(cloze)
+    form = open_form(cloze)
     told = {
-        "causal-mini": "Nothing is hidden",
-        "xlnet-mini": "in an order that is drawn",
-        "electra-mini": "A generator fills 15 %",
-        "macbert-mini": "gives way to similar words",
-        "spanbert-mini": "At most 10 words at a time",
+        "Causal mini": "Nothing is hidden",
+        "XLNet mini": "in an order that is drawn",
+        "ELECTRA mini": "A generator fills 15",
+        "MacBERT mini": "gives way to similar words",
+        "SpanBERT mini": "At most 10 words at a time",
     }
     for name, words in told.items():
-        page.click(f".train-preset[data-name={name}]")
-        page.locator(".train-form .train-note", has_text=words).first.wait_for()
-    card = page.locator(".train-preset[data-name=spanbert-mini] .train-preset-time")
-    card.get_by_text("here").wait_for()
-    gpu = page.inner_text(".train-preset[data-name=gpu-five-minutes]")
-    assert "never measured on a GPU" in gpu
+        form.field(name).check()
+        form.says(words)
+    form.says(re.compile("At most about .* here"))
+    form.field("Five minutes on a GPU").check()
+    form.says("It needs a GPU; this machine has none.")
 
 
 def test_a_race_is_weighed_before_it_starts(cloze, quick_trials):
-    page = open_form(cloze, "race")
-    page.fill("#train-race-overrides-width", "64")
-    page.fill("#train-race-data-max_length", "16")
-    rows = page.locator(".train-entrant-table tbody tr")
-    page.select_option("#train-race-budget", "flops")
-    page.locator(".train-race-form .train-sum", has_text="operations each").wait_for()
-    assert rows.count() == 3
-    page.click("#train-race-time")
-    page.locator(".train-entrant-table thead th", has_text="Time").wait_for()
-    page.select_option("#train-race-whose-batch", "causal")
-    page.click("#train-race-batch")
-    page.locator(".train-first h3", has_text="The first batch of causal").wait_for()
-    config = json.loads(page.input_value(".train-race-form .train-json"))
-    assert config["budget"].keys() == {"flops"}
-    page.select_option("#train-race-budget", "steps")
-    page.locator(".train-race-form .train-sum", has_text="steps each").wait_for()
+    form = open_form(cloze, "race")
+    form.field("Width").fill("64")
+    form.field("Longest example").fill("16")
+    form.field("the same number of operations").check()
+    form.says("operations each")
+    rows = form.root.get_by_role("region", name="What each entrant comes to").get_by_role("row")
+    expect(rows).to_have_count(4)
+    form.button("How long will it take?").click()
+    form.root.get_by_role("columnheader", name="Time").wait_for()
+    form.choose("Whose first batch", "causal")
+    form.button("Show the first batch").click()
+    form.says("The first batch of causal")
+    assert form.config()["budget"].keys() == {"flops"}
+    form.field("the same number of steps").check()
+    form.says("steps each")
+
+
+def test_a_setting_is_a_field_of_the_schema(cloze):
+    """What is labelled there has a control here, with its bounds; an error names the field."""
+    form = open_form(cloze)
+    form.field("Classroom").check()
+    form.fold("More settings")
+    for field in fields(Settings, Pretraining.offered).values():
+        assert form.root.get_by_text(field.label).count(), field.path
+    form.field("Steps").fill("0")
+    form.refuses("steps = 0: Input should be greater than or equal to 1.")
+    form.field("Steps").fill("")
+    form.refuses("steps: is missing.")
+    form.field("Steps").fill("200")
+    form.field("Share predicted").fill("0.3")
+    form.says("Hides 30")
+    assert form.config()["masking"]["rate"] == 0.3
+    form.field("Share predicted").fill("")
+    form.says("Hides 15")
+    assert "rate" not in form.config()["masking"]

@@ -7,10 +7,19 @@ import pytest
 
 from app.runs.texts import SHIPPED
 from tests.app.test_train_browser import CONFIG, Train
-from tests.app.train_tab import legend, look_again, open_run, shared
+from tests.app.train_tab import Form, legend, look_again, open_run, shared
 from tests.core.tiny_models import new, tiny
 
 DATA = CONFIG["data"] | {"texts": list(SHIPPED)[:1]}
+
+
+# Labels and help that are still English.
+ENGLISH = """form => [...form.querySelectorAll('span, label, p, button, th')]
+  .filter((node) => node.checkVisibility() && !node.children.length)
+  .filter((node) => !node.closest('.code, pre, bdi'))
+  .map((node) => node.textContent.trim())
+  .filter((text) => /[a-z]{3,} [a-z]{2,} [a-z]{2,}/i.test(text))
+  .filter((text) => !/[\\u4e00-\\u9fff]/.test(text))"""
 
 
 def asked(place, right, **more):
@@ -118,15 +127,16 @@ def test_the_address_keeps_the_form_and_the_runs_compared(make, cloze, visit, se
     again = Train(other).page
     legend(again, 2)
     again.click("#train-new")
-    again.click("#train-kind-race")
-    again.wait_for_selector(".train-race-form[data-state=ready]")
+    again.get_by_role("radio", name="Race", exact=True).check()
+    race = Form(other, "race")
+    race.says("3 models, ")
     again.reload()
-    again.wait_for_selector(".train-race-form")
+    race.says("3 models, ")
     # Whatever a stranger writes there, the form opens.
     for broken in ('{"form":5,"with":7}', '{"form":"nothing","with":[null,"x/../y",3]}'):
         again.goto("about:blank")
         other.open(f"{server}/#text=A+cat.&tab=train&lab-train={broken}")
-        again.wait_for_selector(".train-form[data-state=ready]")
+        Form(other, "pretraining").says("It will read at most")
 
 
 def test_a_discriminator_opens_in_the_forge_tab(make, cloze):
@@ -152,7 +162,8 @@ def test_a_discriminator_opens_in_the_forge_tab(make, cloze):
 def test_the_tab_speaks_chinese(visit, make):
     folder = make("Chinese", baselines={"uniform": 8.7, "unigram_entropy": 6.3})
     folder.write_validation(MASKED)
-    page = visit(link=f"?lang=zh#run={folder.path.name}").page
+    cloze = visit(link=f"?lang=zh#run={folder.path.name}")
+    page = cloze.page
     page.set_default_timeout(60_000)
     page.wait_for_selector(".train-held-out:not([hidden])")
     assert page.inner_text(".train-head .train-state") == "已完成"
@@ -160,15 +171,19 @@ def test_the_tab_speaks_chinese(visit, make):
     for details in page.locator(".view-train details").all():
         details.evaluate("each => { each.open = true; }")
     page.click("#train-new")
-    forms = {"pretraining": ".train-form", "task": ".train-task", "race": ".train-race-form"}
-    for kind, form in forms.items():
-        page.click(f"#train-kind-{kind}")
-        page.wait_for_selector(f"{form}[data-state=ready]")
-    assert "3个模型" in page.inner_text(".train-race-form .train-sum")
-    page.fill("#train-race-batch_size", "-3")
-    page.locator(
-        ".train-race-form .problem", has_text="batch_size = -3：必须大于或等于1。"
-    ).wait_for()
+    for kind, title in (("pretraining", "预训练"), ("task", "微调"), ("race", "竞赛")):
+        page.get_by_role("radio", name=title, exact=True).check()
+        form = Form(cloze, kind)
+        form.root.locator(".said:visible").first.wait_for()
+        form.root.evaluate(
+            "form => form.querySelectorAll('.label-wrap:not(.open)').forEach((b) => b.click())"
+        )
+        cloze.rest()
+        english = form.root.evaluate(ENGLISH)
+        assert english == []
+    form.says("3个模型")
+    form.root.get_by_label("批次大小", exact=True).fill("-3")
+    form.refuses("batch_size = -3：必须大于或等于1。")
     own = page.evaluate(
         "[...ClozeLanguage.missing].filter((key) => !/[\\u4e00-\\u9fff]/.test(key))"
     )

@@ -5,6 +5,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from app.labs.train.fields import Field, fields
+from app.labs.train.pretraining import Pretraining
+from app.labs.train.racing import Racing
 from app.runs import form as run_form
 from app.runs import races as run_races
 from app.runs import tasks as run_tasks
@@ -15,9 +18,10 @@ from app.runs.runs import NOT_YOURS, OFF
 from app.serving.locales import catalogue
 from core_models import InputError
 from core_models.tasks import baselines
+from core_models.training.race_schema import Race
+from core_models.training.schema import Settings
 from core_models.training.task_schema import TaskSettings
 
-FIELDS = "steps batch_size data.max_length optimizer.learning_rate schedule.warmup seed"
 RECIPE = {"model": {"size": "bert-mini"}, "data": {"texts": ["primer/english-*.txt"]}, "steps": 100}
 RACE = {
     "entrants": [{"name": "a", "size": "bert-mini"}, {"name": "b", "size": "xlnet-base-cased"}],
@@ -52,11 +56,20 @@ def texts() -> Iterator[str]:
         yield preset["config"]["description"]
     for entrant in run_races.ENTRANTS:
         yield entrant["title"]
-    task = run_form.fields(TaskSettings)
-    yield from (run_form.fields()[path]["text"] for path in FIELDS.split())
-    yield from (task[path]["text"] for path in ("learning_rate", "epochs", "layer_decay", "warmup"))
+    for schema, offered in ((Settings, Pretraining.offered), (Race, Racing.offered)):
+        yield from said(fields(schema, offered))
+    yield from said(fields(TaskSettings))
     for methods in baselines._METHODS.values():
         yield from (title for _, title, _ in methods)
+
+
+def said(fields: dict[str, Field]) -> Iterator[str]:
+    """What stands at the control of each setting."""
+    for each in fields.values():
+        yield from (each.label, each.group or each.label)
+        if not each.first:
+            yield each.help
+        yield from (name for name, value in each.choices if name != value)
 
 
 def test_what_the_forms_offer_is_in_the_catalogue(chinese: dict[str, str]) -> None:

@@ -115,7 +115,7 @@ def test_a_click_shows_the_run_at_once_and_offers_only_what_is_about_it(runs, ma
     assert time.monotonic() - started < 3
     page.click("#train-delete")
     page.click("#train-delete-sure")
-    page.wait_for_selector(".train-form")
+    page.get_by_role("button", name="Start training").wait_for()
     assert second.path.name not in runs.ids()
     assert first.path.name in runs.ids()
     assert "run=" not in page.url

@@ -15,6 +15,7 @@ import core_models as cm
 from app.labs.train import lab as train
 from app.runs import export as run_export
 from app.runs import form as run_form
+from app.runs import preview as run_preview
 from app.runs import routes as run_routes
 from app.runs import texts as run_texts
 from app.serving.settings import Settings
@@ -51,30 +52,32 @@ def ask(server):
     return ask
 
 
-def test_the_form_offers_recipes_sizes_texts_and_every_field(ask):
-    status, form = ask("form")
-    assert status == 200
-    assert "bert-mini" in [preset["name"] for preset in form["presets"]]
-    assert {"bert", "xlnet", "electra"} <= {family["name"] for family in form["families"]}
-    assert [text["pattern"] for text in form["texts"]] == list(run_texts.SHIPPED)
-    assert form["fields"]["steps"]["least"] == 1
-    assert form["fields"]["data.held_out"]["most"] == 0.5
-    assert "warm-up" in form["fields"]["schedule.warmup"]["text"]
-    assert form["fields"]["precision"]["choices"] == ["fp32", "bf16", "auto"]
+@pytest.fixture
+def check(runs, session):
+    """``check(config, ...)``: what a form comes to, or why it comes to nothing."""
+
+    def check(config, texts=(), source=None):
+        try:
+            source = run_form.still_there(runs, config, source)
+            return run_form.weigh(runs, session, config, texts, source)
+        except InputError as error:
+            return {"error": str(error)}
+
+    return check
 
 
-def test_every_recipe_of_the_form_can_be_started(ask):
+def test_every_recipe_of_the_form_can_be_started(check):
     """They name only what a page may name, and the trainer accepts them."""
     for preset in run_form.presets():
-        _, found = ask("check", {"config": preset["config"]})
+        found = check(preset["config"])
         assert "error" not in found, (preset["name"], found)
         assert found["parameters"] > 0
 
 
-def test_parameters_are_those_of_the_model_that_is_built(ask):
+def test_parameters_are_those_of_the_model_that_is_built(check):
     """BERT 2 x 32 over 100 pieces: tables, two layers, the masked-token head and nothing else."""
     config = FORM["config"] | {"objectives": {"masked_token": 1.0}}
-    _, found = ask("check", {"config": config})
+    found = check(config)
     width, vocabulary, inner = 32, 100, 128
     tables = (vocabulary + 512 + 2) * width + 2 * width
     layer = 4 * (width * width + width) + 2 * width * inner + inner + width + 4 * width
@@ -83,10 +86,10 @@ def test_parameters_are_those_of_the_model_that_is_built(ask):
 
 
 @pytest.mark.parametrize("family", [each["name"] for each in run_form.families()])
-def test_every_family_of_the_form_can_be_built_at_the_smallest_shape(ask, family):
+def test_every_family_of_the_form_can_be_built_at_the_smallest_shape(check, family):
     (found,) = (each for each in run_form.families() if each["name"] == family)
     model = {"size": found["size"], "overrides": {"layers": 2, "width": 128}}
-    _, answer = ask("check", {"config": FORM["config"] | {"model": model}})
+    answer = check(FORM["config"] | {"model": model})
     assert "error" not in answer, answer
     assert (answer["family"], answer["layers"], answer["width"]) == (family, 2, 128)
 
@@ -94,18 +97,6 @@ def test_every_family_of_the_form_can_be_built_at_the_smallest_shape(ask, family
 @pytest.mark.parametrize(
     ("path", "values"),
     [
-        ("check", {"config": CONFIG}),
-        ("check", {"config": None}),
-        ("check", []),
-        ("check", {"config": FORM["config"], "texts": ["../x"]}),
-        ("check", {"config": FORM["config"], "texts": "all"}),
-        ("check", {"config": FORM["config"], "source": 3}),
-        ("check", {"config": NAMED, "source": "../.."}),
-        ("check", {"config": NAMED, "source": "none-at-all"}),
-        ("check", {"config": NAMED}),
-        ("check", {"config": FORM["config"] | {"model": {"checkpoint": "run/none"}}}),
-        ("preview", {"config": {}}),
-        ("runs", {"config": FORM["config"] | {"steps": -1}}),
         ("runs/none/start", {}),
         ("runs/none/stop", {}),
         ("runs/none/delete", {}),
@@ -120,16 +111,33 @@ def test_what_cannot_be_done_is_refused_with_a_message(ask, path, values):
     assert len(answer["error"]) > 10
 
 
-def test_a_form_outlives_the_run_that_it_was_copied_from(ask, runs):
+@pytest.mark.parametrize(
+    ("config", "more"),
+    [
+        (CONFIG, {}),
+        (None, {}),
+        (FORM["config"], {"texts": ["../x"]}),
+        (NAMED, {"source": "../.."}),
+        (NAMED, {"source": "none-at-all"}),
+        (NAMED, {}),
+        (FORM["config"] | {"model": {"checkpoint": "run/none"}}, {}),
+        (FORM["config"] | {"steps": -1}, {}),
+    ],
+)
+def test_a_form_that_cannot_be_used_is_refused_with_a_message(check, config, more):
+    assert len(check(config, **more)["error"]) > 10
+
+
+def test_a_form_outlives_the_run_that_it_was_copied_from(check, runs):
     """Whoever had copied a run, deleted it and chosen other texts was refused until a reload."""
     config = FORM["config"] | {"model": {"checkpoint": "bert-mini"}}
     run = runs.create(config)
-    copied = {"config": runs.as_form(run), "source": run}
-    before = ask("check", copied)[1]
+    copied = runs.as_form(run)
+    before = check(copied, source=run)
     runs.delete(run)
-    assert ask("check", copied)[1] == before
+    assert check(copied, source=run) == before
     assert "error" not in before
-    assert "deleted" in ask("check", {"config": NAMED, "source": run})[1]["error"]
+    assert "deleted" in check(NAMED, source=run)["error"]
 
 
 def test_gets_of_what_is_not_there(ask):
@@ -140,7 +148,7 @@ def test_gets_of_what_is_not_there(ask):
 
 
 def test_a_change_needs_the_header_that_other_sites_cannot_send(ask):
-    assert ask("check", FORM, headers={})[0] == 403
+    assert ask("runs/none/stop", {}, headers={})[0] == 403
     assert ask("texts?name=x", body=b"a\nb", headers={})[0] == 403
 
 
@@ -155,7 +163,7 @@ def test_texts_are_kept_or_refused(ask):
     ("path", "length", "status"),
     [
         ("texts?name=x", run_texts.MOST_BYTES + 1, 413),
-        ("check", (1 << 20) + 1, 413),
+        ("runs/none/stop", (1 << 20) + 1, 413),
         ("texts/more", (1 << 20) + 1, 413),
     ],
 )
@@ -169,13 +177,13 @@ def test_too_large_a_request_is_refused_before_it_is_read(server, path, length, 
     connection.close()
 
 
-def test_the_first_batch_hides_pieces_of_the_text_that_was_sent(ask):
+def test_the_first_batch_hides_pieces_of_the_text_that_was_sent(runs):
     lines = [f"the cat number {n} sees the dog ." for n in range(40)]
     text = "\n".join("\n".join(lines[n : n + 4]) + "\n" for n in range(0, 40, 4))
-    _, sent = ask("texts?name=cats.txt", body=text.encode())
+    sent = runs.inbox.save("cats.txt", text.encode())
     config = CONFIG | {"data": {"texts": [], "max_length": 24, "duplicates": 1}}
     config |= {"objectives": {"masked_token": 1.0}}
-    _, found = ask("preview", {"config": config, "texts": [sent["id"]]})
+    found = run_preview.first_batch(runs, config, [sent.id], None)
     row = found["rows"][0]
     assert {"cat", "sees", "[MASK]"} & set(row["pieces"])
     hidden = [label for each in found["rows"] for label in each["labels"] if label]
@@ -226,16 +234,15 @@ def test_runs_are_compared_by_all_their_settings(ask, runs):
         ({"steps": 10**6, "batch_size": 65_536, "data": {"max_length": 4096}}, "1e+13"),
     ],
 )
-def test_absurd_sizes_are_refused_with_what_is_allowed(ask, change, allowed):
+def test_absurd_sizes_are_refused_with_what_is_allowed(check, change, allowed):
     change = change | {"data": FORM["config"]["data"] | change.get("data", {})}
-    _, found = ask("check", {"config": FORM["config"] | change})
+    found = check(FORM["config"] | change)
     assert allowed in found["error"]
-    assert "error" not in ask("check", {"config": FORM["config"] | {"steps": 10_000_000}})[1]
+    assert "error" not in check(FORM["config"] | {"steps": 10_000_000})
 
 
 def test_a_smaller_limit_of_texts_is_told_and_kept(ask, runs, monkeypatch):
     monkeypatch.setattr(runs, "limits", replace(runs.limits, upload=1 << 20))
-    assert ask("form")[1]["most_bytes"] == 1 << 20
     assert "larger than 1 MB" in ask("texts?name=x", body=b"a\n" * (1 << 19) + b"b")[1]["error"]
     assert "error" not in ask("texts?name=x", body=b"one line\nanother\n")[1]
 

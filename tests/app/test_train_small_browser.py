@@ -1,10 +1,12 @@
 """What the forms of the Train tab offer and do not offer, in Chromium."""
 
+import re
 from pathlib import Path
 
 import pytest
 
 import core_models.model as shipped
+from tests.app.test_train_task_browser import APART
 from tests.app.train_tab import look_again, open_form, shared
 
 CAUSAL = "causal-mini"
@@ -30,23 +32,32 @@ def causal(session):
 
 def test_a_model_that_reads_from_left_to_right_is_no_start_for_classes(cloze, causal):
     """It was offered, and the run refused it."""
-    page = open_form(cloze, "task")
-    page.wait_for_selector(".train-task[data-state=ready]")
-    option = page.locator(f"#train-task-from option[value='{causal}']")
-    assert option.is_disabled()
-    assert option.inner_text().endswith("reads from left to right")
-    for name, off in (("ner", False), ("nli", True), ("qa", False), ("similarity", True)):
-        page.select_option("#train-set", name)
-        page.wait_for_function(
-            "([name, off]) => document.querySelector(`option[value='${name}']`).disabled === off",
-            arg=["causal-mini", off],
-        )
+    form = open_form(cloze, "task")
+    base, unfit = form.field("Checkpoint"), "causal-mini · next token – reads from left to right"
+
+    def offered() -> list[str]:
+        """What the list of models offers."""
+        cloze.rest()
+        base.click()
+        texts = cloze.page.get_by_role("option").all_inner_texts()
+        base.blur()
+        return [text.strip("✓ \n") for text in texts]
+
+    assert unfit in offered()
+    for name, off in (
+        ("Names in a sentence", False),
+        ("Inference between", True),
+        ("Questions on a text", False),
+        ("Similarity of", True),
+    ):
+        form.choose("Labelled set", re.compile(f"^{name}(?!.*Chinese)"))
+        assert (unfit in offered()) is off
     # Compared apart, each text's vector is a mean of all its tokens.
-    page.check("#train-task-apart")
-    page.wait_for_function("!document.querySelector(\"option[value='causal-mini']\").disabled")
-    page.select_option("#train-task-from", causal)
-    page.uncheck("#train-task-apart")
-    page.locator(".train-warnings", has_text="Choose a model that reads both sides").wait_for()
+    form.field(APART).check()
+    assert unfit not in offered()
+    form.choose("Checkpoint", "causal-mini")
+    form.field(APART).uncheck()
+    form.says("Choose a model that reads both sides")
 
 
 def test_runs_of_one_name_are_told_apart_in_the_list(cloze, runs):
@@ -56,7 +67,8 @@ def test_runs_of_one_name_are_told_apart_in_the_list(cloze, runs):
     made = [runs.create(config) for _ in range(2)]
     for run in made:
         runs.folder(run).write_status({"state": "stopped"})
-    page = open_form(cloze)
+    open_form(cloze)
+    page = cloze.page
     look_again(page)
     for run in made:
         card = page.locator(f".train-card[data-run='{run}']")
@@ -70,8 +82,8 @@ def test_runs_of_one_name_are_told_apart_in_the_list(cloze, runs):
 
 
 def test_numbers_and_their_signs_stay_on_one_line(cloze):
-    page = open_form(cloze)
-    said = page.evaluate(
+    open_form(cloze)
+    said = cloze.page.evaluate(
         "[Cloze.t`Half, ${50} % of it`, Cloze.message('About 5 % more.'),"
         " Cloze.format.percent(0.2), Cloze.texts({ a: 'Hides 15 %' }).a]"
     )
@@ -79,12 +91,13 @@ def test_numbers_and_their_signs_stay_on_one_line(cloze):
 
 
 def test_a_preview_has_rows_from_all_parts_with_their_numbers(cloze, tmp_path):
-    page = open_form(cloze)
+    form = open_form(cloze)
+    form.fold("Texts of your own")
     rows = "".join(f"Sentence {n} is here.,{'ab'[n > 49]}\n" for n in range(100))
     (tmp_path / "sorted.csv").write_text(f"text,label\n{rows}")
-    page.set_input_files("#train-file", tmp_path / "sorted.csv")
-    card = page.locator(".train-text", has_text="sorted.csv")
-    card.get_by_text("5 of 100 rows, from all parts of the table.").wait_for()
-    numbers = card.locator("tbody th").all_inner_texts()
+    form.send(tmp_path / "sorted.csv")
+    form.says("5 of 100 rows, from all parts of the table.")
+    table = form.root.get_by_role("region", name="5 of 100 rows")
+    numbers = table.get_by_role("rowheader").all_inner_texts()
     assert numbers == ["1", "21", "41", "61", "81"]
-    assert card.locator("td.chosen").last.inner_text() == "Sentence 80 is here."
+    assert table.get_by_role("cell", name="Sentence 80 is here.").is_visible()

@@ -3,6 +3,7 @@
 import csv
 import json
 import math
+import re
 
 import pytest
 import torch
@@ -32,6 +33,15 @@ SENTENCES = "\n".join(
 )
 
 
+SCRATCH = "Compare with the same model without pretraining (takes as long again)"
+APART = "Encode the two texts apart and compare them (bi-encoder)"
+
+
+def title(runs, name: str) -> str:
+    """How a list of models begins with a model of a run."""
+    return re.escape(next(title for each, title in runs.models() if each == name))
+
+
 @pytest.fixture(scope="module")
 def tiny(runs):
     """A finished run that is only a tiny random model; its name in the pickers."""
@@ -48,34 +58,27 @@ def cloze(module_page):
     yield from shared(module_page)
 
 
-def ready(page):
-    """Wait until the form for a fine-tuning is checked as it stands."""
-    page.wait_for_selector(".train-task[data-state=ready]")
-
-
 def test_a_table_of_ones_own_becomes_a_model_that_is_tried(cloze, visit, runs, tiny):
-    page = open_form(cloze, "task")
-    page.select_option("#train-set", "sentiment")
-    page.locator(".train-about", has_text="680 rows").wait_for()  # a shipped set
-    ready(page)
-    page.select_option("#train-set", label="my own table …")
-    page.fill("#train-set-paste", "sentence,mood\nOne row only .,good\n")
-    page.locator("#train-set-paste").blur()
-    page.locator(".train-end .problem", has_text="at least 2").wait_for()
-    page.fill("#train-set-paste", ROWS)
-    page.locator("#train-set-paste").blur()
-    page.locator(".train-about", has_text="68 rows to learn from and 12 to measure on").wait_for()
-    assert page.input_value("#train-role-text") == "sentence"
-    assert page.input_value("#train-role-label") == "mood"
-    page.select_option("#train-task-from", tiny)
-    for field, value in {"learning-rate": "0.01", "epochs": "8", "max-length": "16"}.items():
-        page.fill(f"#train-task-{field}", value)
-    page.check("#train-task-scratch")
-    page.locator(".train-end .train-sum", has_text="32 steps over 68 rows").wait_for()
-    ready(page)
-    page.click("#train-task-batch")
-    page.locator(".train-example", has_text="to be answered with").first.wait_for()
-    page.click("#train-task-start")
+    form = open_form(cloze, "task")
+    page = cloze.page
+    form.choose("Labelled set", "Sentiment of a sentence")
+    form.says("680 rows to learn from")  # a shipped set
+    form.choose("Labelled set", "my own table …")
+    paste = "Or paste one, with a first row of column names"
+    form.paste("sentence,mood\nOne row only .,good\n", paste)
+    form.refuses("at least 2")
+    form.paste(ROWS, paste)
+    form.says("68 rows to learn from and 12 to measure on")
+    assert form.field("Column: text").input_value() == "sentence"
+    assert form.field("Column: label").input_value() == "mood"
+    form.choose("Checkpoint", re.compile(f"^{title(runs, tiny)}"))
+    for field, value in {"Learning rate": "0.01", "Epochs": "8", "Longest input": "16"}.items():
+        form.field(field).fill(value)
+    form.field(SCRATCH).check()
+    form.says("32 steps over 68 rows")
+    form.button("Show the first batch").click()
+    form.says("to be answered with")
+    form.start.click()
     page.wait_for_selector(".train-run[data-state=finished]")
 
     run = page.get_attribute(".train-run", "data-run")
@@ -116,20 +119,21 @@ def test_a_table_of_ones_own_becomes_a_model_that_is_tried(cloze, visit, runs, t
     assert run in runs.ids()
     page.click("#train-delete")
     page.click("#train-delete-sure")
-    page.wait_for_selector(".train-new")
+    form.start.wait_for()
     assert run not in runs.ids()
 
 
 @pytest.mark.parametrize("apart", [False, True])
 def test_a_similarity_is_tried_with_two_sentences(cloze, runs, tiny, apart):
-    page = open_form(cloze, "task")
-    page.select_option("#train-set", "similarity")
-    page.select_option("#train-task-from", tiny)
-    page.fill("#train-task-epochs", "1")
-    page.uncheck("#train-task-scratch")
-    page.locator("#train-task-apart").set_checked(apart)
-    ready(page)
-    page.click("#train-task-start")
+    form = open_form(cloze, "task")
+    page = cloze.page
+    form.choose("Labelled set", "Similarity of two sentences")
+    form.choose("Checkpoint", re.compile(f"^{title(runs, tiny)}"))
+    form.field("Epochs").fill("1")
+    form.field(SCRATCH).uncheck()
+    form.field(APART).set_checked(apart)
+    cloze.rest()
+    form.start.click()
     page.wait_for_selector(".train-run[data-state=finished]")
     run = page.get_attribute(".train-run", "data-run")
     assert runs.folder(run).status()["task"]["paired"] is True
@@ -166,11 +170,10 @@ def held_out_losses(race) -> dict[str, float]:
 
 
 def test_a_race_of_two_ends_with_one_chart_and_a_table(cloze, visit, runs):
-    page = open_form(cloze, "race")
-    page.wait_for_selector(".train-race-form[data-state=ready]")
-    assert page.locator(".train-entrants input:checked").count() == 3
-    page.click(".train-race-form .train-all summary")
-    config = json.loads(page.input_value(".train-race-form .train-json"))
+    form = open_form(cloze, "race")
+    page = cloze.page
+    form.says("3 models, ")
+    config = form.config()
     config["entrants"] = [e for e in config["entrants"] if e["name"] in ("masked", "causal")]
     config |= {
         "name": "Tiny race",
@@ -184,13 +187,12 @@ def test_a_race_of_two_ends_with_one_chart_and_a_table(cloze, visit, runs):
         "validate_every": 6,
         "measures": {"probes": ["sentiment"], "words": 0, "minimal_pairs": False},
     }
-    page.fill(".train-race-form .train-json", json.dumps(config))
-    page.click("#train-race-apply")
-    page.locator(".train-race-form .problem", has_text="nothing to read").wait_for()
-    page.fill("#train-race-paste", SENTENCES)
-    page.locator("#train-race-paste").blur()
-    page.locator(".train-race-form .train-sum", has_text="2 models, 12 steps each").wait_for()
-    page.click("#train-race-start")
+    form.use(config)
+    form.refuses("There is nothing to read")
+    form.fold("Texts of your own")
+    form.paste(SENTENCES)
+    form.says("2 models, 12 steps each")
+    form.start.click()
     page.wait_for_selector(".train-race[data-state=finished]")
     run = page.get_attribute(".train-race", "data-run")
     page.wait_for_selector('.train-results tr[data-entrant="causal"][data-state="finished"]')
@@ -228,13 +230,13 @@ def test_a_race_of_two_ends_with_one_chart_and_a_table(cloze, visit, runs):
 
 @pytest.mark.slow
 def test_bert_mini_learns_sentiment_better_than_the_majority(visit, runs):
-    page = open_form(visit(), "task")
+    cloze = visit()
+    page = cloze.page
     page.set_default_timeout(240_000)
-    ready(page)
-    page.fill("#train-task-epochs", "1")
-    page.locator(".train-end .train-sum", has_text="42 steps").wait_for()
-    ready(page)
-    page.click("#train-task-start")
+    form = open_form(cloze, "task")
+    form.field("Epochs").fill("1")
+    form.says("42 steps")
+    form.start.click()
     page.wait_for_selector(".train-run[data-state=finished]")
     page.wait_for_selector(".train-result .train-bars")
     run = page.get_attribute(".train-run", "data-run")

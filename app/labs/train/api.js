@@ -9,7 +9,7 @@ function secret() {
   return [...bytes].map((byte) => byte.toString(16).padStart(2, '0')).join('');
 }
 let owner = '';
-function own() {
+export function own() {
   if (owner) return owner;
   try {
     owner = localStorage.getItem('cloze-owner') || secret();

@@ -62,25 +62,25 @@ function legend(rows) {
   return entries;
 }
 
-export function makeBatch() {
-  const title = element('h3', { text: TEXT.title });
+export function mountBatch(view) {
+  const title = element('h3');
   const facts = element('p', { class: 'train-note' });
   const key = element('ul', { class: 'train-key', 'aria-label': TEXT.key });
-  const ids = element('input', { type: 'checkbox', class: 'train-ids', onchange: () => rows.classList.toggle('with-ids', ids.checked) });
+  const ids = element('input', { type: 'checkbox', onchange: () => rows.classList.toggle('with-ids', ids.checked) });
   const rows = element('div', { class: 'train-rows', tabindex: '0', role: 'region', 'aria-label': TEXT.title });
-  const root = element('section', { class: 'card train-first', hidden: true, 'aria-live': 'polite' },
-    title, facts, key, element('label', { class: 'train-check' }, ids, element('span', { text: TEXT.ids })), rows);
-  return {
-    root,
-    show(found) {
-      title.textContent = found.entrant ? t`The first batch of ${found.entrant}` : TEXT.title;
-      const asks = found.rows.some((row) => row.targets || row.says || row.labels.some((label) => label !== null));
-      facts.textContent = sentences(asks ? TEXT.legend : TEXT.plain, found.rows.some((row) => row.targets) ? TEXT.order : null);
-      key.replaceChildren(...legend(found.rows));
-      rows.replaceChildren(...found.rows.map(example));
-      root.hidden = false;
-      root.scrollIntoView({ block: 'nearest' });
-    },
-    hide() { root.hidden = true; },
-  };
+  view.root.replaceChildren(title, facts, key, element('label', { class: 'train-check' }, ids, element('span', { text: TEXT.ids })), rows);
+
+  function show() {
+    const found = view.value;
+    view.root.hidden = !found?.rows;
+    if (view.root.hidden) return;
+    title.textContent = found.entrant ? t`The first batch of ${found.entrant}` : TEXT.title;
+    const asks = found.rows.some((row) => row.targets || row.says || row.labels.some((label) => label !== null));
+    facts.textContent = sentences(asks ? TEXT.legend : TEXT.plain, found.rows.some((row) => row.targets) ? TEXT.order : null);
+    key.replaceChildren(...legend(found.rows));
+    rows.replaceChildren(...found.rows.map(example));
+    view.root.scrollIntoView({ block: 'nearest' });
+  }
+  view.onValue(show);
+  show();
 }

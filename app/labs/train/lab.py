@@ -1,36 +1,128 @@
-"""The Train tab: start training runs, watch them, and open what they learned in the other tabs.
+"""The Train lab: start training runs, watch them, and open what they learned in the other labs.
 
-The view is drawn by train.js. It reads and changes runs through the routes of
-:mod:`app.runs.routes`; only what touches another widget of the page is an event here.
+Forms are Gradio's components, made from the schemas of the settings. Runs are drawn by view.js,
+which reads and changes them through the routes of :mod:`app.runs.routes`: it polls, so that a page
+goes on by itself when the server is back. The two meet in two values: the page's ``wish`` (a form,
+a run to copy, a model to fine-tune) and the run that was ``started``.
 """
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import gradio as gr
 
+from app.labs.train.form import Form
+from app.labs.train.parts import Told
+from app.labs.train.pretraining import Pretraining
+from app.labs.train.racing import Racing
+from app.labs.train.tuning import Tuning
 from app.page.sentence import Shared
+from app.parts.controls import answer
+from app.parts.plain import Kept, Line
 from app.parts.views import payload, view
+from app.runs import preview as run_preview
+from app.runs.config import kind_of
+from app.runs.runs import OFF, Runs
 from app.serving.ask import clean_name, read_revision
 from app.serving.session import Session
 from core_models import InputError
 
 SCRIPTS = ("labs/train/index.js",)
+FORMS: dict[str, tuple[str, type[Form]]] = {
+    "pretraining": ("Pretrain", Pretraining),
+    "task": ("Fine-tune", Tuning),
+    "race": ("Race", Racing),
+}
+SHOW = """kind => Cloze.trainKind(kind)"""
 
 
 class Controls(NamedTuple):
-    """What the tab consists of."""
+    """What the lab consists of."""
 
     main: gr.HTML
+    shown: gr.HTML
+    """Where one run is drawn."""
+    kind: gr.Radio
+    columns: list[gr.Column]
+    forms: dict[str, Form]
+    wish: Told
+    started: Told
+    offers: Kept
+    off: Line
+    problem: Line
 
 
 def build(shared: Shared) -> Controls:
-    """Lay the tab out."""
-    return Controls(view("train", events=["open"], module="labs/train/view"))
+    """The list of runs, and beside it a run or a form."""
+    with gr.Row(elem_id="train-lab"):
+        with gr.Column(elem_id="train-list", min_width=0):
+            main = view("train", events=["open"], module="labs/train/view")
+        with gr.Column(elem_id="train-main", min_width=0):
+            shown = view("train-shown")
+            with gr.Column(elem_id="train-forms"):
+                kind = gr.Radio(
+                    [(title, name) for name, (title, _) in FORMS.items()],
+                    value="pretraining",
+                    label="Kind of run",
+                )
+                wish, started = Told("wish"), Told("started")
+                offers = Kept()
+                off, problem = Line(elem_classes=["wrong"]), Line(problem=True)
+                columns, forms = [], {}
+                for name, (_, form) in FORMS.items():
+                    with gr.Column(
+                        visible=name == "pretraining", elem_classes=[f"kind-{name}"]
+                    ) as column:
+                        forms[name] = form()
+                    columns.append(column)
+    return Controls(main, shown, kind, columns, forms, wish, started, offers, off, problem)
 
 
 def wire(controls: Controls, shared: Shared, session: Session) -> None:
-    """Opening a model of a run chooses it in the model picker of the page."""
+    """Forms answer for themselves; a wish of the list fills one."""
     _wire(controls.main, shared, session)
+    c = controls
+    turns = run_preview.Turns()
+    for form in c.forms.values():
+        form.wire(session, turns, c.wish, c.started)
+    c.kind.change(None, c.kind, c.columns, js=SHOW)
+    filled = [part for form in c.forms.values() for part in form.filled()]
+
+    def on_wish(question: Mapping[str, Any]) -> list[Any]:
+        return granted(session, c.forms, question["wish"])
+
+    outputs = [c.offers, c.off, c.kind, *filled]
+    answer([c.wish.change], on_wish, {"wish": c.wish}, outputs, c.problem)
+    for form in c.forms.values():
+        form.offer(c.offers)
+
+
+def granted(session: Session, forms: Mapping[str, Form], wish: Any) -> list[Any]:
+    """Models that are there now, the kind of form, and its settings, as the list of runs wishes."""
+    wish = wish if isinstance(wish, Mapping) else {}
+    runs = session.library if isinstance(session.library, Runs) else None
+    kind, new = None, []
+    if wish.get("copy") is not None and runs is not None:
+        config = runs.as_form(str(wish["copy"])[:80])
+        kind = kind_of(config)
+        config = {name: value for name, value in config.items() if name != "threads"}
+        new = forms[kind].fill(config, source=wish["copy"])
+    elif wish.get("tune") is not None:
+        kind = "task"
+        new = forms[kind].begin_with(clean_name(wish["tune"]))
+    elif wish.get("kind") in forms:
+        kind = wish["kind"]
+    models = [list(choice) for choice in session.choices()]
+    return [
+        {"models": models},
+        "" if runs is not None and runs.enabled else OFF,
+        kind or gr.skip(),
+        *(
+            value
+            for name, form in forms.items()
+            for value in (new if new and name == kind else [gr.skip()] * len(form.filled()))
+        ),
+    ]
 
 
 def outside(shared: Shared, session: Session) -> None:

@@ -19,12 +19,6 @@ export function copyButton(target) {
   return button;
 }
 
-/** Choose a model in a list, also one that is no longer offered: what was chosen must not become another one unnoticed. */
-export function chooseModel(select, name) {
-  if (![...select.options].some((option) => option.value === name)) select.append(element('option', { value: name, text: name }));
-  select.value = name;
-}
-
 function leaves(value, path = '') {
   if (value === null || typeof value !== 'object' || Array.isArray(value)) return [[path, JSON.stringify(value)]];
   return Object.entries(value).flatMap(([key, child]) => leaves(child, path ? `${path}.${key}` : key));
@@ -36,19 +30,6 @@ export function difference(left, right) {
   return [...new Set([...a.keys(), ...b.keys()])]
     .filter((path) => a.get(path) !== b.get(path) && !['name', 'description'].includes(path)).sort()
     .map((path) => [path, a.get(path) ?? TEXT.unset, b.get(path) ?? TEXT.unset]);
-}
-
-/** All settings as JSON. What somebody writes there is not replaced by what they are, until they are others altogether. */
-export function makeJson(label) {
-  const root = element('textarea', { class: 'train-json', rows: '16', spellcheck: 'false', 'aria-label': label });
-  let edited = false;
-  root.addEventListener('input', () => { edited = true; });
-  return {
-    root,
-    read: () => JSON.parse(root.value),
-    show(config) { if (!edited) root.value = JSON.stringify(config, null, 2); },
-    forget() { edited = false; },
-  };
 }
 
 export function makeSettings() {

@@ -1,13 +1,12 @@
 // The Train tab: the list of runs on the left, the form or one run on the right, and the polling.
 import { about, labHead } from '../../parts/layout.js';
-import { get } from './api.js';
-import { makeNew } from './new.js';
+import { get, own } from './api.js';
 import { makeRace } from './race.js';
 import { makeRun } from './run.js';
 import { silentNote, waiting } from './head.js';
 import { ACTIVE, STATES, figure, figureName, modelName, namesOf } from './words.js';
 
-const { element, keep, kept, place, setPlace, t, texts } = window.Cloze;
+const { element, keep, kept, message, modelTitle, place, register, setPlace, t, texts } = window.Cloze;
 const TEXT = texts({
   title: 'Train a model of your own',
   intro: 'A run is a process of its own: close the page, come back, open it on another computer; it goes on, and this page finds it again.',
@@ -17,6 +16,8 @@ const TEXT = texts({
   compare: 'Compare',
   mine: 'your run',
 });
+const KINDS = ['pretraining', 'task', 'race'];
+const AS_IT_IS = { __type__: 'update' };
 const MOST_COMPARED = 8;
 const PERIOD = 1500;
 const PATIENT = 5000;
@@ -76,43 +77,66 @@ function makeCard(choose, toggle) {
   };
 }
 
+// The forms are Gradio's: what they wish for and what they start goes through two values (lab.py).
+const views = { wish: null, shown: null };
+let onStarted = () => {};
+register('train-wish', (view) => { views.wish = view; });
+register('train-started', (view) => { view.onValue(() => { if (view.value?.id) onStarted(view.value.id); }); });
+register('train-shown', (view) => { views.shown = view; view.root.classList.add('train'); });
+
+/** Choices that Python gives while the page is open, in the page's language: titles of models, and all others. */
+const ONE_WAY = ' – reads from left to right';
+const called = (title) => {
+  if (title.endsWith(ONE_WAY)) return t`${called(title.slice(0, -ONE_WAY.length))} – reads from left to right`;
+  return modelTitle(title) === title ? message(title) : modelTitle(title);
+};
+window.Cloze.trainChoices = ({ choices }) => ({ ...AS_IT_IS, choices: choices.map(([title, name]) => [called(title), name]) });
+
 export async function mount(view) {
   const before = kept('train') ?? {}; // as a stranger may have written it
   const overlaid = Array.isArray(before.with) ? before.with.filter((id) => typeof id === 'string') : [];
   const state = { runs: [], current: place.run ?? null, compared: new Set(overlaid.slice(0, MOST_COMPARED)), failed: 0, enabled: true };
-  let kind = null; // of the form, where it is not the first one
+  let kind = KINDS.includes(before.form) ? before.form : KINDS[0]; // of the form
   let decided = Boolean(state.current || before.form); // a link says what is shown; else the newest curve, or the form where there is none
   const remember = () => keep('train', {
-    ...(kind ? { form: kind } : {}), ...(state.current && state.compared.size ? { with: [...state.compared] } : {}),
+    ...(kind === KINDS[0] ? {} : { form: kind }), ...(state.current && state.compared.size ? { with: [...state.compared] } : {}),
   });
   const cards = new Map();
   const list = element('ul', { class: 'train-runs', 'aria-label': TEXT.list });
   const none = element('p', { class: 'train-note', text: TEXT.none, hidden: true });
   const fresh = element('button', { type: 'button', class: 'primary', id: 'train-new', text: TEXT.fresh });
   const problem = element('p', { class: 'problem', role: 'status', hidden: true });
-  const main = element('div', { class: 'train-main' });
+  const main = views.shown.root;
+  const form = document.getElementById('train-forms');
   view.root.replaceChildren(element('div', { class: 'train' },
     labHead(TEXT.title), problem,
-    element('div', { class: 'train-body' },
-      element('nav', { class: 'train-side', 'aria-label': TEXT.list }, fresh, none, list), main), about(TEXT.intro)));
+    element('nav', { class: 'train-side', 'aria-label': TEXT.list }, fresh, none, list), about(TEXT.intro)));
 
   const tell = (text) => {
     problem.hidden = !text;
     problem.textContent = text ?? '';
   };
   const acts = {
-    onAgain: async (id) => { show(null); await form.copy(id); },
-    onTune: (model) => { show(null); form.tune(model); },
+    onAgain: (id) => { show(null); wish({ copy: id }); },
+    onTune: (model) => { show(null); wish({ tune: model }); },
     onGone: (id) => { if (id === state.current) show(null); },
     onChange: () => poll(),
   };
   const run = makeRun(view, acts);
   const race = makeRace(view, acts);
-  const form = makeNew({
-    onStarted: (id) => { show(id); poll(); },
-    kind: before.form,
-    onKind: (shown) => { kind = shown === 'pretraining' ? null : shown; remember(); },
-  });
+  onStarted = (id) => { show(id); poll(); };
+  let wishes = 0;
+  /** Ask for a form: as it is, with the settings of a run, or for a model to go on from. */
+  function wish(more = {}) {
+    wishes += 1;
+    views.wish.value = { owner: own(), wishes, kind, ...more };
+  }
+  window.Cloze.trainKind = (chosen) => {
+    kind = chosen;
+    remember();
+    form.dataset.kind = chosen; // a form that was drawn stays, with all that is in it
+    return KINDS.map((each) => (each === chosen ? { ...AS_IT_IS, visible: true } : AS_IT_IS));
+  };
   const briefOf = (id) => state.runs.find((each) => each.id === id);
   const kindOf = (id) => briefOf(id)?.kind;
   const panelOf = (id) => (kindOf(id) === 'race' ? race : run);
@@ -127,9 +151,9 @@ export async function mount(view) {
     if (!id) forgetRun();
     state.compared.delete(id);
     const panel = panelOf(id);
-    main.replaceChildren(id ? panel.root : form.root);
+    main.replaceChildren(...(id ? [panel.root] : []));
+    form.classList.toggle('shown', !id);
     panel.show(id, [...state.compared], briefOf(id));
-    if (!id) form.refresh();
     remember();
     drawList();
   }
@@ -194,7 +218,6 @@ export async function mount(view) {
       else if (state.compared.size < size) { panel.show(state.current, [...state.compared], briefOf(state.current)); remember(); }
       await panel.poll(enabled);
     }
-    if (!state.current) form.retry();
     drawList();
     tell(gone);
   }
@@ -220,7 +243,7 @@ export async function mount(view) {
     timer = setTimeout(poll, wait);
   }
 
-  fresh.addEventListener('click', () => { decided = true; show(null); form.root.querySelector('button, input, select')?.focus(); });
+  fresh.addEventListener('click', () => { decided = true; show(null); wish(); form.querySelector('input')?.focus(); });
   document.addEventListener('visibilitychange', () => { if (seen()) poll(); });
   let was = true;
   new ResizeObserver(() => {
@@ -228,6 +251,7 @@ export async function mount(view) {
     if (now && !was) poll();
     was = now;
   }).observe(view.root);
+  wish();
   if (decided) show(state.current);
   poll();
 }

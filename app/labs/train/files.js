@@ -1,0 +1,61 @@
+// Training: a field for files, which go to the server at once, and a list of what it made of them (app/labs/train/parts.py).
+import { sendLabelled, sendText } from './api.js';
+
+const { element, t, texts } = window.Cloze;
+const TEXT = texts({ sending: 'Sending the file …', remove: 'Remove', there: 'What was sent', without: 'Go on without it' });
+const TABLES = '.csv,.tsv,.jsonl,.parquet';
+
+export function mountUpload(view) {
+  const { label, labelled, several } = view.value;
+  let sent = view.value.sent ?? []; // drawn anew, it holds what it held
+  let sending = 0;
+  let turn = 0; // of the last file: where one takes the place of another, one that comes late takes none
+  const file = element('input', { type: 'file', accept: labelled ? TABLES : `.txt,${TABLES},text/plain` });
+  const status = element('p', { class: 'note', role: 'status' });
+  const problem = element('p', { class: 'problem', role: 'alert', hidden: true });
+  const list = element('ul', { class: 'files', 'aria-label': TEXT.there });
+
+  function tell() {
+    status.textContent = sending ? TEXT.sending : '';
+    list.replaceChildren(...sent.map((each) => element('li', {}, element('bdi', { text: each.name }), element('button', {
+      type: 'button', class: 'quiet', text: TEXT.remove, 'aria-label': t`Remove ${each.name}`,
+      onclick: () => { sent = sent.filter((other) => other !== each); tell(); },
+    }))));
+    view.value = { label, labelled, several, sent, sending, refused: problem.hidden ? null : problem.textContent };
+  }
+  const without = element('button', { type: 'button', class: 'quiet', text: TEXT.without, hidden: true, onclick: () => { refuse(null); tell(); } });
+  const refuse = (text) => { [problem.hidden, problem.textContent, without.hidden] = [!text, text ?? '', !text || several]; };
+  view.root.replaceChildren(element('label', {}, element('span', { text: texts(label) }), file), status, problem, without, list);
+  const add = (each) => { sent = [...(several ? sent.filter(({ id, pasted }) => id !== each.id && !(pasted && each.pasted)) : []), each]; };
+
+  file.addEventListener('change', async () => {
+    const [chosen] = file.files;
+    if (!chosen) return;
+    turn += 1;
+    const mine = turn;
+    sending += 1;
+    refuse(null);
+    if (!several) sent = [];
+    tell();
+    try {
+      const each = await (labelled ? sendLabelled : sendText)(chosen.name, chosen);
+      if (several || mine === turn) add(each);
+    } catch (error) {
+      if (several || mine === turn) refuse(error.message.includes(chosen.name) ? error.message : `${chosen.name}: ${error.message}`);
+    }
+    sending -= 1;
+    file.value = '';
+    tell();
+  });
+
+  view.onValue(() => {
+    const { add: more, clear, drop } = view.value ?? {};
+    if (!more && !clear && !drop) return;
+    if (clear) { turn += 1; sent = []; }
+    if (drop) sent = sent.filter(({ pasted }) => !pasted);
+    refuse(null);
+    if (more) add(more);
+    tell();
+  });
+  if (sent.length) tell();
+}

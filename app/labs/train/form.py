@@ -1,0 +1,348 @@
+"""What the three forms for a new run share: settings, a check, a try, the start.
+
+Settings are one object, as in ``config.json``. Those with a control are what the control shows, all
+others are kept by the page beside them (:class:`~app.labs.train.parts.Kept`); so a form sends each
+time all that it stands for, and the server keeps nothing.
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar
+
+import gradio as gr
+from gradio.components import Component
+
+from app.labs.train import command, fields
+from app.labs.train.parts import Batch, Told
+from app.labs.train.words import duration
+from app.parts.controls import answer
+from app.parts.plain import Kept, Line
+from app.runs import form as run_form
+from app.runs import preview as run_preview
+from app.runs.runs import OFF, Runs
+from app.serving.session import Session
+from core_models import InputError
+from core_models.training.schema import Part
+from viz.svg import Wording
+
+Asked = tuple[dict[str, Any], list[str], str | None]
+"""Settings, ids of what was sent, and the run that they were copied from."""
+CHOICES = "found => Cloze.trainChoices(found)"
+SAVE = """shown => import('/cloze/app/parts/download.js').then(({ download }) => download(
+  `${shown.file}.json`, `${JSON.stringify(shown.shell, null, 2)}\\n`, 'application/json'))"""
+COPY = """command => import('/cloze/app/parts/download.js').then(
+  ({ copyText }) => { copyText(command, document.activeElement); })"""
+JSON_ABOUT = "Every setting the trainer knows; those above are part of it."
+
+
+class Form:
+    """A form for one kind of run; made where it is laid out, then wired.
+
+    Subclasses lay out what only they have (:meth:`lay_out`), and say what settings come to
+    (:meth:`weigh`).
+    """
+
+    kind: str
+    schema: type[Part]
+    offered: ClassVar[Mapping[str, Sequence[tuple[str, Any]]]] = {}
+    """Choices of settings that are lists."""
+    left_out: frozenset[str] = frozenset()
+    """Settings that this form draws itself, or not at all."""
+    start: str
+    otherwise: str
+    """What the file with the settings is called while the run has no name."""
+    shell: str
+    """The command, with the name of the file in it."""
+
+    def __init__(self) -> None:
+        self.runs: Runs | None = None
+        self.known = {
+            path: field
+            for path, field in fields.fields(self.schema, self.offered).items()
+            if path not in self.left_out
+        }
+        self.own: dict[str, Component] = {}
+        """Controls of this form alone that its settings depend on."""
+        self.tells: list[Component] = []
+        """What else a check answers."""
+        first = self.first()
+        self.kept = Kept({"config": first, "source": None})
+        self.note = Line()
+        self.controls: dict[str, Component] = {}
+        self.lay_out(first)
+        for path, part in self.controls.items():
+            part.value = part.postprocess(fields.shown(self.known[path], first))
+        self._end()
+
+    def _end(self) -> None:
+        """What every form ends with."""
+        self.measured, self.batched, self.shown = Kept(), Kept(), Kept()
+        self.said = Line(elem_classes=["said"])
+        self.about = Line()
+        self.time = Line()
+        self.wrong = Line(elem_classes=["wrong"])
+        self.problem = Line(problem=True)
+        with gr.Row(elem_classes=["acts"]):
+            self.begin = gr.Button(self.start, variant="primary", scale=0, min_width=180)
+            self.batch = gr.Button("Show the first batch", scale=0, min_width=200)
+            self.measure = gr.Button("How long will it take?", scale=0, min_width=200)
+            self.beside()
+        self.tried()
+        self.first_batch = Batch()
+        with gr.Accordion("All settings as JSON", open=False):
+            Line(JSON_ABOUT)
+            self.json = gr.Textbox(label="Settings", lines=14, max_lines=30, elem_classes=["json"])
+            self.apply = gr.Button("Use these settings", size="sm", scale=0)
+        with gr.Accordion("The same from the command line", open=False):
+            self.before = Line()
+            self.command = gr.Textbox(label="Command", max_lines=1, buttons=[])
+            with gr.Row(elem_classes=["acts"]):
+                self.copy = gr.Button("Copy", size="sm", scale=0, min_width=100)
+                self.save = gr.Button(
+                    "Save the settings as a file", size="sm", scale=0, min_width=240
+                )
+
+    # --- what a kind of run says --------------------------------------------------------------
+
+    def first(self) -> dict[str, Any]:
+        """The settings that it begins with."""
+        raise NotImplementedError
+
+    def lay_out(self, config: Mapping[str, Any]) -> None:
+        """Draw what only this form has, and the settings."""
+        raise NotImplementedError
+
+    def beside(self) -> None:
+        """Draw what only this form has beside its buttons."""
+
+    def tried(self) -> None:
+        """Draw what only this form has below them."""
+
+    def settings(self, question: Mapping[str, Any]) -> dict[str, Any]:
+        """The settings as the page shows them."""
+        values = fields.values_of(question, self.known)
+        return fields.merged(kept(question)["config"], self.known, values)
+
+    def sent(self, question: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+        """Files that go with the settings: ``id``, ``name`` and of a table ``column``."""
+        return []
+
+    def weigh(self, session: Session, asked: Asked) -> dict[str, Any]:
+        """What the settings come to; InputError when they cannot be used."""
+        return run_form.weigh(self.service(), session, *asked)
+
+    def tell(self, question: Mapping[str, Any], found: Mapping[str, Any] | None) -> list[Any]:
+        """The lines ``said`` and ``about``, and then what is in ``tells``; None = refused."""
+        raise NotImplementedError
+
+    def time_of(self, measured: Mapping[str, Any]) -> str:
+        """What a try has shown."""
+        return Wording(
+            "At most about {0} on this machine as busy as it is now, at {1} tokens per second.",
+            duration(measured["seconds"]),
+            f"{measured['tokens_per_second']:,.0f}",
+        )
+
+    def fill(self, config: Mapping[str, Any], **more: Any) -> list[Any]:
+        """New values of :meth:`filled` for other settings altogether."""
+        shown = [fields.shown(self.known[path], config) for path in self.controls]
+        kept = {"config": dict(config), "source": None, **more}
+        return [kept, self.noted(kept), written(config), *shown]
+
+    def noted(self, kept: Mapping[str, Any]) -> str:
+        """Where the settings come from."""
+        source = kept["source"]
+        return Wording("These are the settings of {0}.", source) if source else ""
+
+    def filled(self) -> list[Component]:
+        """What other settings change."""
+        return [self.kept, self.note, self.json, *self.controls.values()]
+
+    def begin_with(self, model: str) -> list[Any]:
+        """The same, for a run that begins with this model."""
+        raise NotImplementedError
+
+    def offer(self, offers: Kept) -> None:
+        """Take the models of the moment, whenever they are others."""
+
+    # --- wiring -------------------------------------------------------------------------------
+
+    def wire(self, session: Session, turns: run_preview.Turns, wish: Told, started: Told) -> None:
+        """Answer every change by a check, and each button."""
+        self.runs = session.library if isinstance(session.library, Runs) else None
+        self.session, self.turns = session, turns
+        inputs = {"kept": self.kept, **self.controls, **self.own}
+        asked = {
+            **inputs,
+            **{name: getattr(self, name) for name in ("measured", "batched", "json", "shown")},
+        }
+        told = [self.said, self.about, self.wrong, self.time, self.first_batch]
+        told += [self.json, self.before, self.command, self.shown, *self.tells]
+        # What a try found may be of settings that are others by now: a check drops it then.
+        changes = [self.kept.change, self.measured.change, self.batched.change, *self.changes()]
+        answer(changes, self.check, asked, told, self.problem, first=True)
+        for button, act, into in (
+            (self.measure, self.estimate, [self.measured]),
+            (self.batch, self.preview, [self.batched, self.first_batch]),
+        ):
+            answer([button.click], act, inputs, into, self.problem, patient=True)
+        begin = {**inputs, "wish": wish}
+        answer(
+            [self.begin.click],
+            self.create,
+            begin,
+            [started, *self.emptied()],
+            self.problem,
+            once=True,
+        )
+        use = {**inputs, "json": self.json}
+        answer([self.apply.click], self.use, use, self.filled(), self.problem)
+        self.save.click(None, self.shown, None, js=SAVE)
+        self.copy.click(None, self.command, None, js=COPY)
+
+    def changes(self) -> list[Any]:
+        """Events of a visitor that change the settings."""
+        return [part.input for part in self.controls.values()]
+
+    def emptied(self) -> list[Component]:
+        """What is put back once a run has started, beside the settings that are kept."""
+        return [self.kept]
+
+    def asked(self, question: Mapping[str, Any]) -> Asked:
+        """All that the page sends of a form; a run that was deleted since is forgotten.
+
+        Raises:
+            InputError: a file is still under way, or a text of a deleted run is named.
+        """
+        config = self.settings(question)
+        ids = [str(each.get("id"))[:40] for each in self.sent(question)]
+        source = run_form.still_there(self.service(), config, kept(question)["source"])
+        return config, ids, source
+
+    def service(self) -> Runs:
+        """The runs of this server."""
+        if self.runs is None:
+            raise InputError(OFF)
+        return self.runs
+
+    def check(self, question: Mapping[str, Any]) -> list[Any]:
+        """What the settings come to, and what a try of just these has shown."""
+        config = self.settings(question)
+        wrong, found, of = "", None, None
+        try:
+            asked = self.asked(question)
+            of = key(asked)
+            found = self.weigh(self.session, asked)
+        except InputError as error:
+            wrong = str(error)
+        said, about, *more = self.tell(question, found)
+        measured = matching(question["measured"], of)
+        batch = gr.skip() if matching(question["batched"], of) else None
+        text, before = written(config), question["shown"]
+        last = before.get("text") if isinstance(before, Mapping) else None
+        # What somebody writes there stays until it is used, or the settings are others altogether.
+        known = [parsed(each) for each in ("", text, last)]
+        edited = parsed(question["json"]) not in (*known, kept(question)["config"])
+        try:
+            files = self.sent(question)
+        except InputError:
+            files = []
+        called = command.file_name(config.get("name"), self.otherwise)
+        shown = {"text": text, "file": called, "shell": command.for_shell(config, files)}
+        return [
+            *(said, about, wrong),
+            self.time_of(measured) if measured else "",
+            batch,
+            gr.skip() if edited else text,
+            command.before(config, files),
+            self.shell.format(called),
+            shown,
+            *more,
+        ]
+
+    async def estimate(self, question: Mapping[str, Any]) -> list[Any]:
+        """How long it would take, from a try."""
+        asked = self.asked(question)
+        found = await self._try(question, run_preview.estimate, asked)
+        return [{"of": key(asked), **found}]
+
+    async def preview(self, question: Mapping[str, Any]) -> list[Any]:
+        """The first batch."""
+        asked = self.asked(question)
+        found = await self._try(question, run_preview.first_batch, asked)
+        return [{"of": key(asked)}, found]
+
+    async def _try(
+        self, question: Mapping[str, Any], call: Callable[..., Any], asked: Asked
+    ) -> Any:
+        page = getattr(question["request"], "request", None)
+        return await self.turns.take(page, call, self.service(), *asked)
+
+    def create(self, question: Mapping[str, Any]) -> list[Any]:
+        """Start a run; texts that went with it are no longer the form's."""
+        runs = self.service()
+        config, ids, source = self.asked(question)
+        wish = question["wish"] if isinstance(question["wish"], Mapping) else {}
+        run = runs.create(config, texts=ids, source=source, owner=wish.get("owner"))
+        runs.start(run)
+        return [{"id": run}, *self.after(config)]
+
+    def after(self, config: dict[str, Any]) -> list[Any]:
+        """New values of :meth:`emptied`."""
+        return [{"config": config, "source": None}]
+
+    def use(self, question: Mapping[str, Any]) -> list[Any]:
+        """Take the settings that a visitor has written."""
+        try:
+            config = json.loads(question["json"])
+        except ValueError as error:
+            raise InputError(f"This is not JSON: {error}") from None
+        if not isinstance(config, dict):
+            raise InputError("The settings of a run must be an object.")
+        return self.fill(config, source=kept(question)["source"])
+
+
+def translated(part: Component) -> Kept:
+    """Choices of a component that Python gives while the page is open, with their words.
+
+    Its value is an object with ``choices``: what each is called, and it.
+    """
+    found = Kept()
+    found.change(None, found, part, js=CHOICES)
+    return found
+
+
+def kept(question: Mapping[str, Any]) -> dict[str, Any]:
+    """What the page keeps of a form, as far as it is what it should be."""
+    found = question["kept"] if isinstance(question["kept"], Mapping) else {}
+    config, source = found.get("config"), found.get("source")
+    if source is not None and not isinstance(source, str):
+        raise InputError("source must be the id of a run.")
+    return {**found, "config": config if isinstance(config, dict) else {}, "source": source}
+
+
+def written(config: Mapping[str, Any]) -> str:
+    """All settings, for people to read."""
+    return json.dumps(config, indent=2, ensure_ascii=False)
+
+
+def parsed(text: Any) -> Any:
+    """Settings as somebody has written them; what is no JSON as it stands, and nothing as None.
+
+    As values, because a page writes 1.0 as 1.
+    """
+    try:
+        return json.loads(text) if text else None
+    except (TypeError, ValueError):
+        return text
+
+
+def key(asked: Asked) -> str:
+    """By what a try knows the settings that it was made of."""
+    return json.dumps(asked, sort_keys=True)
+
+
+def matching(found: Any, of: str | None) -> Mapping[str, Any] | None:
+    """What a try has shown, if it was made of just these settings."""
+    right = isinstance(found, Mapping) and of is not None and found.get("of") == of
+    return found if right else None

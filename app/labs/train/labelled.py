@@ -1,0 +1,138 @@
+"""What the form for a fine-tuning says of a labelled set and of the model that is to learn it."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from app.labs.train.words import sentences
+from app.parts.plain import table
+from app.runs import tasks as run_tasks
+from viz.svg import Wording
+
+OWN, COPIED = "", "*"
+"""In place of the name of a shipped set: a table of one's own, and that of the copied run."""
+KINDS = {
+    "classify": Wording("a label of a text"),
+    "pair": Wording("a label of two texts"),
+    "regress": Wording("a score"),
+    "tag": Wording("a tag for each word"),
+    "answer": Wording("an answer in a text"),
+}
+ROLES = {
+    "text": "Column: text",
+    "text_b": "Column: second text",
+    "label": "Column: label",
+    "score": "Column: score",
+    "tokens": "Column: words",
+    "tags": "Column: tags",
+    "context": "Column: the text with the answer",
+    "question": "Column: question",
+    "answers": "Column: answers",
+    "start": "Column: first character",
+}
+MOST_LABELS = 24
+NONE = "\N{EN DASH}"
+
+DIRECTION = (
+    "This model reads from left to right: its first token, which stands for a text, sees nothing "
+    "of it. Choose a model that reads both sides, or a set of tags or answers."
+)
+
+
+def set_choices() -> list[tuple[str, str]]:
+    """The shipped sets, and one's own."""
+    shipped = [(each["title"], each["name"]) for each in run_tasks.describe()["sets"]]
+    return [*shipped, ("my own table …", OWN)]
+
+
+def fits(model: Mapping[str, Any], facts: Mapping[str, Any], apart: bool) -> bool:
+    """Whether a model can learn a set.
+
+    A text's class or score is read from its first token, which sees nothing of it where a model
+    reads from left to right.
+    """
+    kind = facts.get("kind")
+    able = not kind or kind in ("tag", "answer") or (kind == "regress" and apart)
+    return able or not model.get("left_to_right")
+
+
+def strange(model: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
+    """A word where set and model are of different languages."""
+    other, wanted = model.get("language"), "zh" if facts.get("chinese") else "en"
+    if not facts.get("good") or not other or other == wanted:
+        return ""
+    short = str(model["name"]).rsplit("/", 1)[-1]
+    if wanted == "zh":
+        return Wording(
+            "This set is Chinese, and {0} has hardly read any Chinese: it would have to learn "
+            "almost from nothing. Choose a Chinese model.",
+            short,
+        )
+    return Wording(
+        "This set is not Chinese, and {0} has read Chinese: it would have to learn almost from "
+        "nothing. Choose another model.",
+        short,
+    )
+
+
+def about(facts: Mapping[str, Any]) -> str:
+    """How many rows of what a set has."""
+    train, dev = facts["train"], facts["dev"]
+    values = (
+        f"{train['rows']:,}",
+        f"{dev['rows']:,}",
+        f"{train['mean_length']:.0f}",
+        KINDS[facts["kind"]],
+    )
+    scores, unanswered = train.get("scores"), train.get("unanswered")
+    return sentences(
+        [
+            Wording(
+                "{0} rows to learn from and {1} to measure on, {2} characters on average: {3}.",
+                *values,
+            )
+            if facts["chinese"]
+            else Wording(
+                "{0} rows to learn from and {1} to measure on, {2} words on average: {3}.", *values
+            ),
+            Wording("Scores from {0} to {1}.", *(f"{s:g}" for s in scores)) if scores else "",
+            Wording("{0} questions have no answer.", unanswered) if unanswered else "",
+        ]
+    )
+
+
+def warned(facts: Mapping[str, Any]) -> str:
+    """What should be known of a set."""
+    return "\n".join(facts["warnings"])
+
+
+def labels(facts: Mapping[str, Any]) -> dict[str, Any] | None:
+    """How often each label is there."""
+    found: Sequence[tuple[str, int]] = list(facts["train"]["labels"].items())
+    if not found:
+        return None
+    heads = [Wording("Label"), Wording("Rows to learn from")]
+    return table(Wording("Labels of the set"), heads, found[:MOST_LABELS])
+
+
+def rows(facts: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Some rows of a set, or of a table that is none yet."""
+    if facts.get("cells") and not facts.get("rows"):
+        cells = [[row.get(name) for name in facts["columns"]] for row in facts["cells"]]
+        return table(Wording("The table as it was read"), facts["columns"], cells)
+    if not facts.get("rows"):
+        return None
+    caption = Wording(
+        "{0} of the {1} rows to learn from, with their numbers in the table.",
+        len(facts["rows"]),
+        f"{facts['train']['rows']:,}",
+    )
+    pairs = any(row["pair"] for row in facts["rows"])
+    heads = [Wording("Row"), Wording("Text"), *([Wording("Second text")] if pairs else [])]
+    return table(
+        caption,
+        [*heads, Wording("To be answered with")],
+        [
+            [row["number"], row["text"], *([row["pair"]] if pairs else []), row["said"] or NONE]
+            for row in facts["rows"]
+        ],
+    )

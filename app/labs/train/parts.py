@@ -1,0 +1,78 @@
+"""Parts of the forms that have a script of their own."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from app.parts.views import Part, mounted
+from core_models import InputError
+
+MOST_SENT = 20
+
+
+class Told(Part):
+    """A value that the list of runs and the forms tell each other; view.js has the other end.
+
+    ``wish`` is the page's: ``owner`` (the secret of the browser), ``kind`` of the form, and a run
+    to ``copy`` or a model to ``tune``. ``started`` is Python's: ``id`` of the run.
+    """
+
+    def __init__(self, name: str = "wish", value: Any = None, **more: Any) -> None:
+        super().__init__(value, **{**mounted(f"train-{name}"), **more})
+
+
+class Upload(Part):
+    """A field for files, which go to the server at once (``/train/texts``), and a list of them.
+
+    Gradio's own ``gr.File`` would need its route for uploads, which the page does not have. The
+    value is an object: ``sent`` is a list of what the server made of each file, ``sending`` how
+    many are under way. It has the event ``change``. Python adds one that came another way by
+    ``{"add": {...}}`` and empties the list by ``{"clear": True}``.
+
+    Args:
+        label: What is sent.
+        labelled: Whether it is a table of a labelled set.
+        several: Whether a file is added to those before it, or takes their place.
+    """
+
+    def __init__(
+        self,
+        label: str = "",
+        *,
+        labelled: bool = False,
+        several: bool = False,
+        value: Any = None,
+        **more: Any,
+    ) -> None:
+        first = {"label": label, "labelled": labelled, "several": several, "sent": []}
+        parts = mounted("upload", module="labs/train/forms")
+        super().__init__(value or first, **{**parts, **more})
+
+
+class Batch(Part):
+    """The first batch of a run, piece by piece: what is hidden, what is to be said, who sees whom.
+
+    Its value is what :func:`app.runs.preview.first_batch` gives; None shows nothing. Example::
+
+        batch = Batch()
+        button.click(first_batch, settings, batch, queue=False)
+    """
+
+    def __init__(self, value: Any = None, **more: Any) -> None:
+        super().__init__(value, **{**mounted("batch", module="labs/train/forms"), **more})
+
+
+def sent(value: Any) -> list[Mapping[str, Any]]:
+    """What an :class:`Upload` holds.
+
+    Raises:
+        InputError: a file is under way, or there are too many.
+    """
+    if not isinstance(value, Mapping):
+        return []
+    if value.get("sending"):
+        raise InputError("A file is still being sent. Ask again as soon as it is there.")
+    found = value.get("sent")
+    listed: Sequence[Any] = found if isinstance(found, list) else []
+    if len(listed) > MOST_SENT:
+        raise InputError(f"At most {MOST_SENT} texts go into one run.")
+    return [each for each in listed if isinstance(each, Mapping)]

@@ -1,0 +1,178 @@
+"""The form for a pretraining: a recipe, a family and its shape, and how it learns."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import gradio as gr
+from gradio.components import Component
+
+from app.labs.train import fields
+from app.labs.train.form import kept
+from app.labs.train.parts import Told
+from app.labs.train.reading import ReadingForm, counted
+from app.labs.train.words import duration, many, ours, sentences, taught
+from app.parts.controls import OpenDropdown, answer
+from app.parts.plain import Kept, Line
+from app.runs import form as run_form
+from app.runs import preview as run_preview
+from app.serving.session import Session
+from core_models.families import FAMILIES
+from core_models.training.schema import Settings
+from viz.svg import Wording
+
+FRESH = "a fresh model"
+SHAPE = ("model.overrides.layers", "model.overrides.width", "tokenizer.vocabulary")
+"""What a model that is trained on has already."""
+_FOLLOW = ("objectives", "masking", "generator", "distillation")
+"""Settings that another family decides anew."""
+
+
+class Pretraining(ReadingForm):
+    """A model learns a language from plain text."""
+
+    kind = "pretraining"
+    schema = Settings
+    start = "Start training"
+    otherwise = "my-run"
+    shell = "python -m core_models.training {0}.json --run runs/{0}"
+
+    def first(self) -> dict[str, Any]:
+        """The first recipe."""
+        config: dict[str, Any] = run_form.presets()[0]["config"]
+        return config
+
+    def lay_out(self, config: Mapping[str, Any]) -> None:
+        """A recipe, what it reads, what it starts from, and the settings."""
+        presets = run_form.presets()
+        self.preset = gr.Radio(
+            [(each["title"], each["name"]) for each in presets],
+            value=presets[0]["name"],
+            label="Begin with a recipe",
+        )
+        self.recipe = Line(told(presets[0]))
+        with gr.Row():
+            self.base = OpenDropdown(
+                [(FRESH, "")], value="", label="Start from", filterable=False, min_width=220
+            )
+            self.family = OpenDropdown(
+                [(each["title"], each["name"]) for each in run_form.families()],
+                value=family_of(config),
+                label="Family",
+                filterable=False,
+                min_width=160,
+            )
+        self.controls = fields.draw(self.known, f"train-{self.kind}")
+        self.texts()
+        self.tells.append(self.recipe)
+
+    def tell(self, question: Mapping[str, Any], found: Mapping[str, Any] | None) -> list[Any]:
+        """What the model is, and what it learns."""
+        recipe = next(
+            (each for each in run_form.presets() if each["name"] == kept(question).get("recipe")),
+            None,
+        )
+        about = told(recipe) if recipe else ""
+        if found is None:
+            return ["", "", None, about]
+        generator = found["generator"]
+        said = [
+            Wording(
+                "{0} parameters: {1} layers of width {2}, {3} heads. It will read at most {4} "
+                "tokens.",
+                many(found["parameters"]),
+                found["layers"],
+                found["width"],
+                found["heads"],
+                many(found["tokens"]),
+            ),
+            Wording("The generator that learns beside it has {0} parameters.", many(generator))
+            if generator
+            else "",
+        ]
+        return [sentences(said), sentences(taught(found)), counted(found), about]
+
+    # --- wiring -------------------------------------------------------------------------------
+
+    def wire(self, session: Session, turns: run_preview.Turns, wish: Told, started: Told) -> None:
+        """A recipe is tried once, so that it says how long it takes here."""
+        super().wire(session, turns, wish, started)
+        preset = {"preset": self.preset}
+        filled = answer([self.preset.input], self.choose, preset, self.filled(), self.problem)
+        inputs = {"kept": self.kept, **self.controls, **self.own}
+        answer([filled.then], self.try_recipe, inputs, [self.measured], self.problem, patient=True)
+        of = {"base": self.base, "family": self.family, **inputs}
+        for part in (self.base, self.family):
+            answer([part.input], self.become, of, self.filled(), self.problem)
+
+    def choose(self, question: Mapping[str, Any]) -> list[Any]:
+        """The settings of a recipe."""
+        recipe = next(each for each in run_form.presets() if each["name"] == question["preset"])
+        return self.fill(recipe["config"], recipe=recipe["name"])
+
+    async def try_recipe(self, question: Mapping[str, Any]) -> list[Any]:
+        """How long a recipe takes, if that is not known yet."""
+        return await self.estimate(question)
+
+    def become(self, question: Mapping[str, Any]) -> list[Any]:
+        """Settings for another family, or for a model that goes on learning."""
+        config, base = self.settings(question), str(question["base"] or "")[:200]
+        model = config["model"] if isinstance(config.get("model"), Mapping) else {}
+        dropout = model.get("dropout") or 0
+        if base:
+            config["model"] = {"checkpoint": base, "dropout": dropout}
+            return self.fill(config, source=kept(question)["source"])
+        chosen = next(each for each in run_form.families() if each["name"] == question["family"])
+        shape = model.get("overrides") or {"layers": 2, "width": 128}
+        shape = {name: shape[name] for name in ("layers", "width") if name in shape}
+        if not model.get("checkpoint") and family_of(config) == chosen["name"]:
+            return self.fill(config, source=kept(question)["source"])
+        config = {name: value for name, value in config.items() if name not in _FOLLOW}
+        config["model"] = {"size": chosen["size"], "overrides": shape, "dropout": dropout}
+        data = {name: v for name, v in config["data"].items() if name not in ("format", "singles")}
+        cut = config.get("tokenizer") or {}
+        cut = {name: v for name, v in cut.items() if name not in ("kind", "lowercase")}
+        config |= {"data": data, "tokenizer": cut}
+        return self.fill(config, source=kept(question)["source"])
+
+    def offer(self, offers: Kept) -> None:
+        """A fresh model comes first."""
+        js = f"found => Cloze.trainChoices({{ choices: [['{FRESH}', ''], ...found.models] }})"
+        offers.change(None, offers, self.base, js=js)
+
+    def filled(self) -> list[Component]:
+        """With the recipe, the base and the family."""
+        return [*super().filled(), self.preset, self.base, self.family]
+
+    def fill(self, config: Mapping[str, Any], **more: Any) -> list[Any]:
+        """With the recipe, the base and the family."""
+        model = config["model"] if isinstance(config.get("model"), Mapping) else {}
+        base = str(model.get("checkpoint") or "")
+        found = super().fill(config, **more)
+        for place, path in enumerate(self.controls):
+            if path in SHAPE:
+                found[place + 3] = gr.update(value=found[place + 3], visible=not base)
+        family = gr.update(value=family_of(config), visible=not base)
+        return [*found, more.get("recipe"), base, family]
+
+
+def family_of(config: Mapping[str, Any]) -> str | None:
+    """The family of a fresh model."""
+    size = fields.read(config, "model.size")
+    return next((name for name, family in FAMILIES.items() if size in family.sizes), None)
+
+
+def told(preset: Mapping[str, Any]) -> str:
+    """What a recipe is, what it needs, and how long it took here."""
+    config = preset["config"]
+    seconds = run_preview.known_seconds(config)
+    steps, batch = f"{config['steps']:,}", config.get("batch_size", 32)
+    return sentences(
+        [
+            ours(str(config.get("description", ""))),
+            Wording("{0} steps \N{MULTIPLICATION SIGN} {1} examples.", steps, batch),
+            Wording("It needs a GPU; this machine has none.")
+            if preset["gpu"] and not run_form.has_gpu()
+            else "",
+            Wording("At most about {0} here.", duration(seconds)) if seconds else "",
+        ]
+    )
