@@ -52,6 +52,12 @@ def normal(name: str) -> str:
 # --- files ----------------------------------------------------------------------------------------
 
 
+def test_no_test_waits_for_a_fixed_time():
+    waiting = "wait_for" + "_timeout"
+    found = [p for p in (ROOT / "tests").rglob("*.py") if waiting in p.read_text("utf-8")]
+    assert found == []
+
+
 def test_no_file_needs_large_file_storage():
     large = {str(f): f.stat().st_size for f in project_files() if f.stat().st_size > 10_000_000}
     assert large == {}

@@ -8,6 +8,7 @@ from playwright.sync_api import expect
 from tests.app.held import Held
 from tests.app.one_page import mark, renewed
 from tests.app.test_forge_browser import Lab as Forge
+from tests.app.visitors import PAINTED
 
 
 @pytest.fixture
@@ -169,6 +170,6 @@ def test_what_is_late_said_of_one_order_hides_no_message_about_the_next(labs):
     page.get_by_text("Not this text.").wait_for()
     reply = {"rev": late.request.post_data_json["event_data"]["rev"], "error": "Too late."}
     late.fulfill(json={"data": [reply], "duration": 0.1, "is_generating": False})
-    page.wait_for_timeout(200)
+    page.evaluate(PAINTED)
     assert page.get_by_text("Not this text.").is_visible()
     held.end()

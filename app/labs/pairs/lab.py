@@ -140,14 +140,16 @@ def wire(controls: Controls, shared: Shared, session: Session) -> None:
     c = controls
     kept = {"kind": c.kind, "second": c.second, "example": c.example}
     asked = {"sentence": c.sentence, **kept}
+    # Before the question: Gradio runs what follows a change one after the other, each to its end,
+    # and an answer about the example would take the place of the text that was typed.
+    c.second.change(None, [c.second, c.kind, c.found], c.kind, js=SECOND)
+    told = [c.sentence, c.kind, c.found, c.at]
+    c.sentence.change(None, told, [c.kind, c.at], js=FIRST)
     events = [part.change for part in asked.values()]
     answer(events, partial(show, session), asked, [c.found, *c.answers], c.problem)
     c.another.click(None, [c.example, c.kind], [c.example, c.kind], js=ANOTHER)
     told = [c.found, c.sentence, c.kind, c.second, c.at]
     c.found.change(None, told, [c.second, c.at], js=APPLY)
-    c.second.change(None, [c.second, c.kind, c.found], c.kind, js=SECOND)
-    told = [c.sentence, c.kind, c.found, c.at]
-    c.sentence.change(None, told, [c.kind, c.at], js=FIRST)
     measured = partial(measure, session)
     answer([c.measure.click], measured, {"sentence": c.sentence}, c.measured, c.problem, alone=True)
     remember("pairs", kept)
