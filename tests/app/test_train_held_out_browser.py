@@ -137,6 +137,7 @@ def test_the_address_keeps_the_form_and_the_runs_compared(make, cloze, visit, se
         again.goto("about:blank")
         other.open(f"{server}/#text=A+cat.&tab=train&lab-train={broken}")
         Form(other, "pretraining").says("It will read at most")
+    Form(other, "pretraining").says("1,200 steps")  # of the recipe that a form begins with
 
 
 def test_a_discriminator_opens_in_the_forge_tab(make, cloze):

@@ -50,6 +50,7 @@ class Pretraining(ReadingForm):
             label="Begin with a recipe",
         )
         self.recipe = Line(told(presets[0]))
+        self.kept.value = {**self.kept.value, "recipe": presets[0]["name"]}
         with gr.Row():
             self.base = OpenDropdown(
                 [(FRESH, "")], value="", label="Start from", filterable=False, min_width=220

@@ -129,7 +129,7 @@ export async function mount(view) {
   /** Ask for a form: as it is, with the settings of a run, or for a model to go on from. */
   function wish(more = {}) {
     wishes += 1;
-    views.wish.value = { owner: own(), wishes, kind, ...more };
+    views.wish.value = { owner: own(), wishes, ...more };
   }
   window.Cloze.trainKind = (chosen) => {
     kind = chosen;
@@ -251,7 +251,7 @@ export async function mount(view) {
     if (now && !was) poll();
     was = now;
   }).observe(view.root);
-  wish();
+  wish(kind === KINDS[0] ? {} : { kind }); // of a link; later a late answer would undo a choice
   if (decided) show(state.current);
   poll();
 }
