@@ -149,7 +149,7 @@ def test_bad_files_name_what_is_wrong(tmp_path: Path) -> None:
         ("num_hidden_layers", 100_000),
         ("vocab_size", 2_000_000_000),
         ("num_attention_heads", 0),
-        ("hidden_act", "swish"),
+        ("hidden_act", "mish"),
         ("layer_norm_eps", None),
         ("hidden_dropout_prob", -1),
         ("tie_word_embeddings", False),

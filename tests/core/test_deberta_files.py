@@ -277,7 +277,7 @@ def test_published_config_round_trip(name: str) -> None:
         ({"tie_word_embeddings": False}, "tie_word_embeddings is False"),
         ({"talking_head": True}, "talking_head"),
         ({"num_attention_heads": 5}, "not a multiple of num_attention_heads 5"),
-        ({"hidden_act": "silu"}, "hidden_act is 'silu'"),
+        ({"hidden_act": "mish"}, "hidden_act is 'mish'"),
     ],
 )
 @pytest.mark.parametrize("kind", ["deberta", "deberta-v2"])

@@ -32,6 +32,8 @@ COPIES = [
     ("xlnet", "lm_loss.weight", "transformer.word_embedding.weight"),
 ]
 """Kind, a name that older files hold, and the tensor that it repeats."""
+RENAMED = ("xlm-roberta", "camembert")
+"""RoBERTa's files by another kind."""
 
 
 def write(folder: Path, tensors: dict[str, Tensor]) -> None:
@@ -44,7 +46,7 @@ def test_every_copy_stands_here() -> None:
         (kind, entry.theirs, entry.same_as)
         for kind, form in FORMATS.items()
         for entry in form.ignored
-        if entry.same_as
+        if entry.same_as and kind not in RENAMED
     }
     assert listed == set(COPIES)
 

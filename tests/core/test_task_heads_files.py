@@ -56,7 +56,7 @@ def test_bad_fields_of_a_fine_tuned_file(
     ("family", "change", "match"),
     [
         ("xlnet", {"summary_type": "mean"}, "summary_type is 'mean'; only 'last' is supported"),
-        ("xlnet", {"summary_activation": "silu"}, "summary_activation is 'silu'"),
+        ("xlnet", {"summary_activation": "mish"}, "summary_activation is 'mish'"),
         ("deberta", {"pooler_dropout": 0.5}, "pooler_dropout is 0.5; only 0 is supported"),
         ("xlnet", {"architectures": ["XLNetForQuestionAnswering"]}, "whose head is not supported"),
     ],

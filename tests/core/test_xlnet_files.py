@@ -54,7 +54,7 @@ def test_published_config_round_trip(name: str) -> None:
         ({"d_head": 7}, "d_head is 7"),
         ({"attn_type": "both"}, "attn_type is 'both'; expected bi or uni"),
         ({"n_head": 5}, "not a multiple of n_head 5"),
-        ({"ff_activation": "silu"}, "ff_activation is 'silu'"),
+        ({"ff_activation": "mish"}, "ff_activation is 'mish'"),
         ({"tie_word_embeddings": False}, "tie_word_embeddings is False"),
     ],
 )
