@@ -1,56 +1,18 @@
 """A class on one server: nobody waits for those who wait, and closed pages are forgotten."""
 
 import asyncio
-import json
 import threading
 import time
-import urllib.request
 from types import SimpleNamespace
 
 import pytest
 
 from app import main
-from app.runs import preview as run_preview
-from app.runs import routes as run_routes
 from app.serving.settings import Settings
 from core_models import InputError
 
 WAITING = 12
 """More than the threads that Python itself gives two cores, six."""
-
-
-def test_visitors_who_wait_for_a_trial_hold_up_no_other_page(server, monkeypatch):
-    going_on, begun = threading.Event(), threading.Semaphore(0)
-
-    def trial(*_, **__):
-        begun.release()
-        going_on.wait(20)
-        return {}
-
-    monkeypatch.setattr(run_preview, "estimate", trial)
-    headers = {run_routes.HEADER: "train"}
-
-    def ask(path, body=None):
-        request = urllib.request.Request(f"{server}/train/{path}", data=body, headers=headers)
-        with urllib.request.urlopen(request, timeout=30) as answer:
-            return json.load(answer)
-
-    threads = [
-        threading.Thread(target=ask, args=("estimate", b'{"config": {}}')) for _ in range(WAITING)
-    ]
-    for thread in threads:
-        thread.start()
-    assert begun.acquire(timeout=10)
-    time.sleep(0.2)  # the others have come, too
-    answered = threading.Event()
-    other = threading.Thread(target=lambda: (ask("runs"), answered.set()))
-    other.start()
-    try:
-        assert answered.wait(10), "a page that only looks waits for the trials of others"
-    finally:
-        going_on.set()
-        for thread in (*threads, other):
-            thread.join()
 
 
 def test_gradio_remembers_a_bounded_number_of_pages(session, runs, monkeypatch):
