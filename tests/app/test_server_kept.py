@@ -11,7 +11,6 @@ from app import main
 from app.serving.settings import Settings
 from core_models import InputError
 
-WAITING = 12
 """More than the threads that Python itself gives two cores, six."""
 
 
