@@ -2,7 +2,6 @@
 
 import asyncio
 import threading
-import time
 from dataclasses import replace
 
 import gradio as gr
@@ -14,6 +13,7 @@ from app.claims.desk import CLAIMS, Desk, read_run
 from app.labs.claims import answers
 from app.serving.session import Session
 from core_models import InputError
+from tests.waiting import soon
 from viz.claims import Measured, readable, shares
 
 MODEL = "bert-mini"
@@ -51,7 +51,7 @@ def test_one_measurement_per_visitor_each_of_them_once(session, monkeypatch):
         with pytest.raises(InputError, match="still running"):
             await desk.run("a", claim, 1, MODEL)
         second = asyncio.ensure_future(desk.run("b", claim, 0, MODEL))
-        await asyncio.sleep(0.05)
+        await asyncio.sleep(0)
         go.set()
         return await first, await second
 
@@ -78,20 +78,17 @@ def test_a_slow_measurement_is_told_and_kept(session, monkeypatch):
         with pytest.raises(InputError, match="not done after"):
             await desk.run("a", claim, 0, MODEL)
         go.set()
-        for _ in range(100):
-            if desk.found(claim, 0, MODEL):
-                return
-            await asyncio.sleep(0.02)
+        assert await soon(lambda: desk.found(claim, 0, MODEL))
 
     asyncio.run(scene())
     assert desk.found(claim, 0, MODEL).verdict == "wrong"
 
 
 def test_the_event_loop_is_free_and_models_answer_on_their_thread(session, monkeypatch):
-    threads = []
+    threads, ticked = [], threading.Event()
 
     def work(bench):
-        time.sleep(0.2)
+        assert ticked.wait(20), "the loop stands still"
         threads.append(
             bench.ask(lambda: (threading.current_thread().name, torch.is_grad_enabled()))
         )
@@ -101,13 +98,13 @@ def test_the_event_loop_is_free_and_models_answer_on_their_thread(session, monke
     desk = Desk(session)
 
     async def scene():
-        task, ticks = asyncio.ensure_future(desk.run("a", claim, 0, MODEL)), 0
-        while not task.done():
-            ticks += 1
-            await asyncio.sleep(0.01)
-        return ticks
+        task = asyncio.ensure_future(desk.run("a", claim, 0, MODEL))
+        for _ in range(6):
+            await asyncio.sleep(0)
+        ticked.set()
+        return await task
 
-    assert asyncio.run(scene()) > 5
+    assert asyncio.run(scene()).numbers
     assert threads == [("cloze-models", False)]
 
 

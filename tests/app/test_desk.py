@@ -1,7 +1,6 @@
 """The desk for long computations: one job at a time, watched, given up, left behind."""
 
 import asyncio
-import time
 from threading import Event
 
 import pytest
@@ -9,6 +8,7 @@ import pytest
 from app.serving.desk import MOST_WAITING, Desk, StoppedError, wait
 from core_models import InputError
 from tests.app.why_questions import finish
+from tests.waiting import until
 
 
 def slow(gate, log, name):
@@ -43,7 +43,8 @@ def test_a_visitor_who_leaves_frees_the_desk_and_one_who_stays_does_not():
     job = desk.ask("ann", 1, slow(gate, log, "one"))
     desk.ask("bob", 1, slow(gate, log, "one"))
     desk.leave("ann")
-    time.sleep(0.05)
+    job.share = 0.0
+    assert until(lambda: job.share == 0.5)  # it has asked since whether somebody waits
     assert not job.future.done()
     desk.leave("bob")
     with pytest.raises(StoppedError):
@@ -57,12 +58,17 @@ def test_a_visitor_who_leaves_frees_the_desk_and_one_who_stays_does_not():
     assert again.future.result(10) == {"name": "anew"}
 
 
-def test_a_page_that_closes_stops_its_job():
-    desk, gate = Desk(lease=0.1), Event()
+def test_a_page_that_closes_stops_its_job(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr("app.serving.desk.monotonic", lambda: now[0])
+    desk, gate = Desk(lease=5.0), Event()
     job = desk.ask("ann", 1, slow(gate, [], "one"))
-    for _ in range(5):
-        time.sleep(0.05)
+    for moment in (4.0, 8.0, 12.0):
+        now[0] = moment
+        job.share = 0.0
+        assert until(lambda: job.share == 0.5)
         assert desk.ask("ann", 1, slow(gate, [], "one")) is job
+    now[0] = 17.5
     with pytest.raises(StoppedError):
         job.future.result(10)
 

@@ -8,6 +8,7 @@ import pytest
 from app.runs import preview as run_preview
 from core_models import InputError
 from core_models.training import estimate as estimates
+from tests.waiting import soon
 
 TINY = {
     "name": "Tiny",
@@ -86,8 +87,7 @@ def test_tries_wait_in_turn_and_who_has_gone_is_passed_over():
     async def visit():
         turns, second = run_preview.Turns(), Page()
         first = asyncio.create_task(turns.take(Page(), work, "first"))
-        while not begun:
-            await asyncio.sleep(0.01)
+        assert await soon(lambda: begun)
         others = [
             asyncio.create_task(turns.take(page, work, name))
             for page, name in ((second, "second"), (Page(), "third"))

@@ -14,6 +14,7 @@ from app.runs.runs import Runs
 from core_models import InputError
 from core_models.training.durable import Identity
 from core_models.training.folder import RunFolder
+from tests.waiting import until
 
 CONFIG = {
     "name": "My first run",
@@ -25,13 +26,13 @@ TEXT = "The cat sees the dog.\nThe dog hears the bird.\n\nA bird sees a cat.\nA 
 
 # Takes the place of a training process: says that it runs, ends when asked to stop.
 STAND_IN = """
-import sys, time
+import sys, threading
 from core_models.training.folder import RunFolder, remember_process
 run = RunFolder(sys.argv[1])
 status = {"process": remember_process(), "step": 1, "steps": 100}
 run.write_status(status | {"state": "running"})
 while not run.stop_requested():
-    time.sleep(0.02)
+    threading.Event().wait(0.02)
 run.clear_stop()
 run.write_status(status | {"state": "stopped"})
 """
@@ -71,11 +72,8 @@ def service(folder, monkeypatch):
 
 def wait(runs, run, *states):
     """Until a run is in one of the states; the state."""
-    deadline = time.monotonic() + 20
-    while (state := runs.state(run)) not in states:
-        assert time.monotonic() < deadline, f"{run} is {state}, not {states}"
-        time.sleep(0.02)
-    return state
+    assert until(lambda: runs.state(run) in states), f"{run} is {runs.state(run)}, not {states}"
+    return runs.state(run)
 
 
 def test_a_run_is_made_started_stopped_continued_and_deleted(service):

@@ -2,7 +2,6 @@
 
 import asyncio
 import threading
-import time
 from types import SimpleNamespace
 
 import pytest
@@ -10,6 +9,7 @@ import pytest
 from app import main
 from app.serving.settings import Settings
 from core_models import InputError
+from tests.waiting import soon
 
 """More than the threads that Python itself gives two cores, six."""
 
@@ -26,11 +26,11 @@ def test_gradio_remembers_a_bounded_number_of_pages(session, runs, monkeypatch):
 
 def test_a_class_that_asks_the_same_at_once_shares_the_work(session):
     """Thirty pages open a tab with one sentence; one of them leaves, and one asks later."""
-    made = []
+    made, go = [], threading.Event()
 
     def work():
         made.append(threading.current_thread().name)
-        time.sleep(0.05)
+        assert go.wait(20)
         return {"answer": 1}
 
     async def ask():
@@ -38,8 +38,9 @@ def test_a_class_that_asks_the_same_at_once_shares_the_work(session):
 
     async def lesson():
         pages = [asyncio.create_task(ask()) for _ in range(30)]
-        await asyncio.sleep(0.01)
+        assert await soon(lambda: made)
         pages[0].cancel()
+        go.set()
         found = await asyncio.gather(*pages, return_exceptions=True)
         return [*found[1:], await ask()]
 

@@ -20,6 +20,7 @@ from core_models.tasks.finetune import FineTuning
 from core_models.training import estimate, task_settings
 from core_models.training.settings import ASSETS
 from tests.app.test_train_tasks import RACE, TASK
+from tests.waiting import until
 
 OWN, OTHER = "a" * 32, "b" * 32
 
@@ -148,10 +149,7 @@ def test_a_run_that_takes_too_long_is_stopped(tmp_path, monkeypatch):
     for run, began in ((old, time.time() - 61), (new, time.time())):
         (runs.root / run / "launch.json").write_text(json.dumps({"time": began, "process": {}}))
     monkeypatch.setattr(runs, "state", lambda run: "running")
-    deadline = time.monotonic() + 10
-    while not runs.folder(old).stop_requested():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    assert until(lambda: runs.folder(old).stop_requested())
     assert not runs.folder(new).stop_requested()
     runs.close()
 

@@ -1,7 +1,6 @@
 """Questions to the Why lab, and models of every head to ask them of."""
 
 import asyncio
-import time
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -14,6 +13,7 @@ from app.labs.why import replies as tab
 from app.labs.why.service import Progress
 from app.serving.session import Session
 from core_models import InputError
+from tests.waiting import until
 
 MODEL = "bert-mini"
 TEXT = "The capital of France is Paris."
@@ -80,7 +80,4 @@ def told(explainer, answering=tab.show, **values):
 
 def finish(desk):
     """Wait until nobody works at the desk."""
-    limit = time.monotonic() + 20
-    while desk.busy():
-        assert time.monotonic() < limit
-        time.sleep(0.005)
+    assert until(lambda: not desk.busy())

@@ -18,6 +18,7 @@ from core_models.training.process import train
 from core_models.training.settings import read_values
 from core_models.training.task_schema import is_task
 from tests.training.conftest import quiet
+from tests.waiting import until
 
 
 @dataclass
@@ -61,20 +62,13 @@ def await_moment(run: RunFolder, seconds: float, most: float) -> None:
     A machine that was busy during the reference run and is free now would finish before the last
     kills.
     """
-    limit = time.monotonic() + seconds
-    while time.monotonic() < limit:
-        last = run.checkpoints()[-1:]
-        if last and last[0].step >= most:
-            break
-        time.sleep(0.002)
+    until(lambda: any(last.step >= most for last in run.checkpoints()[-1:]), seconds)
 
 
 def await_checkpoint(run: RunFolder) -> None:
     """Wait until there is a newer checkpoint than now, at most a minute."""
     before = run.checkpoints()[-1:]
-    limit = time.monotonic() + 60
-    while run.checkpoints()[-1:] == before and time.monotonic() < limit:
-        time.sleep(0.002)
+    until(lambda: run.checkpoints()[-1:] != before)
 
 
 def kill_until_finished(reference: RunFolder, run: RunFolder, kills: int) -> Seen:
@@ -93,7 +87,7 @@ def kill_until_finished(reference: RunFolder, run: RunFolder, kills: int) -> See
             if task and number:
                 # Its preparation takes longer than its training, so random moments would miss that.
                 await_checkpoint(run)
-                time.sleep(moments.uniform(0.0, 0.05))
+                await_moment(run, moments.uniform(0.0, 0.05), total)
             else:
                 # Early enough to hit the preparation, late enough to get on, all within one run.
                 seconds = moments.uniform(0.02, min(0.5, 4 / kills)) * whole

@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -26,6 +25,7 @@ from core_models.training.process import train
 from core_models.training.race import main, new_race, run_race
 from core_models.training.race_folder import RaceFolder, races
 from tests.training.conftest import forget_accelerator, quiet, text
+from tests.waiting import until
 
 pytestmark = pytest.mark.usefixtures("in_process")
 ROOT = Path(__file__).parents[2]
@@ -229,9 +229,7 @@ def test_a_killed_race_goes_on(recipe: Path, tmp_path: Path, whole: Whole) -> No
             forget_accelerator()
             run_race(killed.config_path, quiet)
             os._exit(0)
-        deadline = time.monotonic() + 60
-        while not killed.run(run).checkpoints() and time.monotonic() < deadline:
-            time.sleep(0.01)
+        assert until(lambda run=run: killed.run(run).checkpoints())
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
         assert killed.state() in ("crashed", "finished")

@@ -6,7 +6,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -23,6 +22,7 @@ from core_models.training.process import explain, train
 from core_models.training.settings import read
 from core_models.training.several import LostError, check_same, check_shares, lost
 from tests.training.conftest import forget_accelerator, quiet
+from tests.waiting import until
 
 MakeRun = Callable[..., RunFolder]
 ROOT = Path(__file__).parents[2]
@@ -148,10 +148,7 @@ def _worker(node: subprocess.Popen[str]) -> int:
 
 
 def _await(condition: Callable[[], bool]) -> None:
-    limit = time.monotonic() + 90
-    while not condition():
-        assert time.monotonic() < limit
-        time.sleep(0.05)
+    assert until(condition, 90)
 
 
 @pytest.mark.slow
