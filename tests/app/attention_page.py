@@ -5,6 +5,8 @@ import re
 import numpy as np
 from playwright.sync_api import expect
 
+from tests.app.one_lab import OneLab
+
 TEXT = "The capital of France is Paris."
 LINK = "#text=The+capital+of+France+is+Paris.&model=bert-mini&marks=6&tab=attention"
 # Rows of the numbers beside a chart, and whether they are the expected ones.
@@ -17,23 +19,18 @@ NUMBERS = """([id, expected, tolerance]) => {
 }"""
 
 
-class AttentionLab:
+class AttentionLab(OneLab):
     """The lab once it has an answer."""
 
+    lab, heading = "attention", "Which words look at which?"
+
     def __init__(self, cloze, words=None):
-        self.cloze, self.page, self.words = cloze, cloze.page, words or {}
-        self.page.wait_for_function("!!Cloze.openTab")
-        self.page.evaluate("Cloze.openTab('Attention')")
-        heading = self.page.get_by_role("heading", name=self.named("Which words look at which?"))
-        self.panel = self.page.get_by_role("tabpanel").filter(has=heading).last
+        super().__init__(cloze, words)
         self.heads = self.panel.get_by_role("grid")
         self.tokens = self.panel.get_by_role(
             "group", name=self.named("Tokens that look"), exact=True
         )
         self.seen = self.panel.get_by_role("group", name=self.named("Tokens looked at"), exact=True)
-
-    def named(self, key):
-        return self.words.get(key, key)
 
     def says(self, text):
         expect(self.panel.get_by_text(text).first).to_be_visible(timeout=30_000)
@@ -43,11 +40,6 @@ class AttentionLab:
 
     def press(self, name):
         self.panel.get_by_role("button", name=self.named(name), exact=True).click()
-
-    def unfold(self, name):
-        fold = self.panel.get_by_role("button", name=self.named(name))
-        if not fold.evaluate("each => each.classList.contains('open')"):
-            fold.click()
 
     def choose(self, label, option):
         self.panel.get_by_role("combobox", name=label, exact=True).click()

@@ -12,28 +12,21 @@ from app.claims.bench import Bench
 from app.claims.desk import CLAIMS, measure
 from app.labs.claims.answers import TRY
 from app.serving import locales
+from tests.app.one_lab import OneLab
 
 LINK = "#text=" + quote("The capital of France is Paris.") + "&model=bert-mini&tab=claims"
 FAST, BOTH = "electra-fifteen", "bert-always-mask"
 SLOW = 60_000
 
 
-class Lab:
+class Lab(OneLab):
     """The Claims lab of a page."""
 
-    def __init__(self, cloze, words=None):
-        self.cloze = cloze
-        self.page = cloze.page
-        self.words = words or {}
-        self.page.wait_for_function("!!Cloze.openTab")
-        self.page.evaluate("Cloze.openTab('claims')")
-        self.panel = self.page.get_by_role("tabpanel").filter(
-            has=self.page.get_by_role("heading", name=self.named("True or false?"))
-        )
-        self.card = self.panel.get_by_role("article")
+    lab, heading = "claims", "True or false?"
 
-    def named(self, key):
-        return self.words.get(key, key)
+    def __init__(self, cloze, words=None):
+        super().__init__(cloze, words)
+        self.card = self.panel.get_by_role("article")
 
     def choose(self, label, name):
         """Take a choice of a dropdown, which is found by what is typed."""
@@ -52,11 +45,6 @@ class Lab:
     def judged(self, verdict):
         said = self.card.get_by_role("status")
         expect(said).to_contain_text(self.named(verdict), timeout=SLOW)
-
-    def unfold(self, name):
-        fold = self.panel.get_by_role("button", name=self.named(name))
-        if not fold.evaluate("each => each.classList.contains('open')"):
-            fold.click()
 
     def verdicts(self):
         self.unfold("All verdicts")

@@ -10,6 +10,7 @@ from playwright.sync_api import expect
 
 from app.serving import locales
 from core_models.prediction import detect, forge
+from tests.app.one_lab import OneLab
 from tests.app.one_page import choose, renewed
 
 # Names of tabs are translated before anything asks for them, so Chinese ones may be looked up, too.
@@ -25,20 +26,14 @@ SPAIN = 4
 """The visitor changes the piece at this position."""
 
 
-class Lab:
+class Lab(OneLab):
     """The Forge lab of a page."""
 
-    def __init__(self, cloze, words=None):
-        self.cloze, self.page, self.words = cloze, cloze.page, words or {}
-        self.page.wait_for_function("!!Cloze.openTab")
-        self.page.evaluate("Cloze.openTab('Forge')")
-        heading = self.page.get_by_role("heading", name=self.named("Who wrote this word?"))
-        self.panel = self.page.get_by_role("tabpanel").filter(has=heading).last
-        heading.wait_for()
-        cloze.rest()
+    lab, heading = "forge", "Who wrote this word?"
 
-    def named(self, key):
-        return self.words.get(key, key)
+    def __init__(self, cloze, words=None):
+        super().__init__(cloze, words)
+        cloze.rest()
 
     def row(self, name):
         return self.panel.get_by_role("list", name=self.named(name))
@@ -49,11 +44,6 @@ class Lab:
 
     def shows(self, expected, name="The forged sentence"):
         self.page.wait_for_function(SHOWN, arg=[self.named(name), expected])
-
-    def unfold(self, name):
-        fold = self.page.get_by_role("button", name=self.named(name))
-        if not fold.evaluate("each => each.classList.contains('open')"):
-            fold.click()
 
     def fake(self, word):
         """Write a word in the place of "France"."""

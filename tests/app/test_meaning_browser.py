@@ -10,6 +10,7 @@ from playwright.sync_api import expect
 from app.labs.meaning.answers import EXAMPLES
 from app.serving import locales
 from core_models import meaning
+from tests.app.one_lab import OneLab
 
 LINK = "#text=The+old+bank+was+closed.&model=bert-mini&tab=meaning"
 MARKS = """() => (document.querySelector('#meaning-paths .js-plotly-plot')?.data ?? [])
@@ -21,31 +22,18 @@ IDLE = """() => { const plot = document.querySelector('#meaning-near .js-plotly-
   return plot && !document.querySelector('#meaning-near [data-state=waiting]'); }"""
 
 
-class Lab:
+class Lab(OneLab):
     """The Meaning lab of a page."""
 
+    lab, heading = "meaning", "One word, many meanings"
+
     def __init__(self, cloze, words=None):
-        self.cloze = cloze
-        self.page = cloze.page
-        self.words = words or {}
-        self.page.wait_for_function("!!Cloze.openTab")
-        self.page.evaluate("Cloze.openTab('Meaning')")
-        self.panel = self.page.get_by_role("tabpanel").filter(
-            has=self.page.get_by_role("heading", name=self.named("One word, many meanings"))
-        )
+        super().__init__(cloze, words)
         self.paths = self.page.get_by_role("group", name=re.compile("Paths of|穿过各层的路径"))
         self.layer = self.page.get_by_role("slider")
 
-    def named(self, key):
-        return self.words.get(key, key)
-
     def says(self, text):
         expect(self.panel.get_by_text(text).first).to_be_visible(timeout=30_000)
-
-    def unfold(self, name):
-        fold = self.page.get_by_role("button", name=self.named(name))
-        if not fold.evaluate("each => each.classList.contains('open')"):
-            fold.click()
 
     def fill(self, word=None, sentences=None):
         self.unfold("The word and its sentences")

@@ -10,6 +10,7 @@ from app.labs.pairs import answers as pairs
 from app.labs.pairs import words
 from app.serving import locales
 from core_models.prediction import judge_pair
+from tests.app.one_lab import OneLab
 from tests.app.one_page import SENTENCE, renewed
 
 LINK = f"#text={quote(SENTENCE)}&model=bert-mini&tab=pairs"
@@ -19,22 +20,15 @@ SHOWN = """texts => {
 }"""
 
 
-class Lab:
+class Lab(OneLab):
     """The Pairs lab of a page."""
 
+    lab, heading = "pairs", "Do these two belong together?"
+
     def __init__(self, cloze, words=None):
-        self.cloze = cloze
-        self.page = cloze.page
-        self.words = words or {}
-        self.page.wait_for_function("!!Cloze.openTab")
-        self.page.evaluate("Cloze.openTab('Pairs')")
-        heading = self.page.get_by_role("heading", name=self.named("Do these two belong together?"))
-        self.panel = self.page.get_by_role("tabpanel").filter(has=heading)
+        super().__init__(cloze, words)
         said = self.named("Second text (the first one is the sentence above)")
         self.second = self.panel.get_by_role("textbox", name=said)
-
-    def named(self, key):
-        return self.words.get(key, key)
 
     def radio(self, name):
         return self.panel.get_by_role("radio", name=self.named(name), exact=True)
@@ -45,11 +39,6 @@ class Lab:
         self.page.wait_for_function("text => Cloze.sentence.text === text", arg=texts[0])
         expect(self.second).to_have_value(texts[1])
         return self.cloze.numbers("#pairs-verdicts")[0][3]
-
-    def unfold(self, name):
-        fold = self.panel.get_by_role("button", name=self.named(name))
-        if not fold.evaluate("each => each.classList.contains('open')"):
-            fold.click()
 
 
 @pytest.fixture

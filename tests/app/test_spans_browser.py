@@ -8,7 +8,9 @@ import pytest
 from playwright.sync_api import expect
 
 from app.labs.spans import answers as spans
+from app.labs.spans import lengths
 from core_models.prediction import fill_spans
+from tests.app.one_lab import OneLab
 from tests.app.one_page import renewed
 from tests.app.test_spans import NAME, tiny
 
@@ -41,25 +43,18 @@ def installed(tmp_path_factory, session):
         os.environ["CLOZE_MODELS"] = before
 
 
-class Lab:
+class Lab(OneLab):
     """The Spans lab of a page."""
 
+    lab, heading = "spans", "What the edges of a span know"
+
     def __init__(self, cloze, words=None):
-        self.cloze = cloze
-        self.page = cloze.page
-        self.words = words or {}
-        self.page.wait_for_function("!!window.Cloze?.openTab")
-        self.page.evaluate("Cloze.openTab('Spans')")
-        heading = self.page.get_by_role("heading", name=self.named("What the edges of a span know"))
-        self.panel = self.page.get_by_role("tabpanel").filter(has=heading).last
+        super().__init__(cloze, words)
         self.picture = self.panel.get_by_role("region", name=self.named("The span in its sentence"))
         self.picture.wait_for()
         readers = self.panel.get_by_role("radio", name=NAME)
         if readers.count() and readers.is_visible():
             readers.check()  # a trained one is installed as well
-
-    def named(self, key):
-        return self.words.get(key, key)
 
     def places(self):
         """Numbers of the hidden places."""
@@ -169,7 +164,7 @@ def test_a_draw_hides_spans_above(cloze, session):
     cloze.page.wait_for_function("Cloze.sentence.marks.size > 0")
     text = cloze.page.evaluate("Cloze.sentence.text")
     sentence = spans.cut(session.model(NAME), text)
-    found = spans.hidden_runs(sentence, spans.draw(sentence, 1))
+    found = spans.hidden_runs(sentence, lengths.draw(sentence, 1))
     assert cloze.marked() == [p for start, stop in found for p in range(start, stop)]
 
 

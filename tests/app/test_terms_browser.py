@@ -12,9 +12,11 @@ import torch
 from playwright.sync_api import expect
 
 import core_models as cm
+from app.serving import locales
 from core_models.prediction import terms_view
 from core_models.prediction.passes import seen_with
 from core_models.terms.buckets import rows_of
+from tests.app.one_lab import OneLab
 from tests.app.one_page import SENTENCE, choose, start_over
 from tests.app.terms_models import MODELS, save_tiny_models
 
@@ -43,22 +45,19 @@ def installed(tmp_path_factory, session):
         os.environ["CLOZE_MODELS"] = before
 
 
-class Lab:
+class Lab(OneLab):
     """The Terms lab of a page."""
 
-    def __init__(self, cloze):
-        self.cloze, self.page = cloze, cloze.page
-        self.page.wait_for_function("!!window.Cloze?.openTab")
-        self.page.evaluate("Cloze.openTab('Terms')")
-        self.panel = self.page.locator("#tab-terms")
+    lab, heading = "terms", "What is a score made of?"
+
+    def __init__(self, cloze, words=None):
+        super().__init__(cloze, words)
         self.maps = self.panel.get_by_role("group", name=re.compile("Maps of the terms|各项的图"))
         self.maps.wait_for()
         cloze.rest()
 
     def unfold(self, name):
-        fold = self.panel.get_by_role("button", name=name)
-        if not fold.evaluate("each => each.classList.contains('open')"):
-            fold.click()
+        super().unfold(name)
         self.cloze.rest()
 
     def choose(self, label, value):
@@ -267,7 +266,8 @@ def test_strange_links_and_empty_texts_are_answered(visit):
 
 
 def test_narrow_in_chinese_nothing_sticks_out_or_stays_english(visit):
-    lab = Lab(visit(width=390, dark=True, link=f"?lang=zh{LINK}deberta-v3-tiny"))
+    cloze = visit(width=390, dark=True, link=f"?lang=zh{LINK}deberta-v3-tiny")
+    lab = Lab(cloze, locales.catalogue("zh"))
     page = lab.page
     for model, light in (("deberta-v3-tiny", "dark"), ("xlnet-tiny", "light")):
         page.evaluate("light => Cloze.setTheme(light)", light)

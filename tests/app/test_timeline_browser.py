@@ -10,6 +10,7 @@ from playwright.sync_api import expect
 
 from app.labs.timeline import answers as timeline
 from app.serving import locales
+from tests.app.one_lab import OneLab
 from tests.app.one_page import renewed
 
 TEXT = "The capital of France is Paris."
@@ -23,21 +24,10 @@ MARKS = """regime => { const plot = document.querySelector(`#timeline-${regime} 
 }"""
 
 
-class Lab:
+class Lab(OneLab):
     """The Timeline lab of a page."""
 
-    def __init__(self, cloze, words=None):
-        self.cloze = cloze
-        self.page = cloze.page
-        self.words = words or {}
-        self.page.wait_for_function("!!Cloze.openTab")
-        self.page.evaluate("Cloze.openTab('Timeline')")
-        self.panel = self.page.get_by_role("tabpanel").filter(
-            has=self.page.get_by_role("heading", name=self.named("What is hidden, epoch by epoch?"))
-        )
-
-    def named(self, key):
-        return self.words.get(key, key)
+    lab, heading = "timeline", "What is hidden, epoch by epoch?"
 
     def picture(self, regime):
         """A regime's picture, by what is read out of it."""
@@ -65,11 +55,6 @@ class Lab:
     def mask(self, name):
         self.panel.get_by_role("combobox", name=self.named("Masking")).click()
         self.page.get_by_role("option", name=self.named(name)).click()
-
-    def unfold(self, name):
-        fold = self.panel.get_by_role("button", name=self.named(name))
-        if not fold.evaluate("each => each.classList.contains('open')"):
-            fold.click()
 
     def number(self, name):
         return self.panel.get_by_role("spinbutton", name=re.compile(self.named(name))).first

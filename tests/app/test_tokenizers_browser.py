@@ -10,6 +10,7 @@ from playwright.sync_api import expect
 import core_models as cm
 from app.labs.tokenizers import answers as tokenizers
 from app.serving import locales
+from tests.app.one_lab import OneLab
 from tests.app.one_page import start_over
 
 CHINESE = tokenizers.EXAMPLES["Chinese"]
@@ -19,22 +20,14 @@ CUT = """([name, ids]) => {
 }"""
 
 
-class Lab:
+class Lab(OneLab):
     """The Tokenizers lab of a page."""
 
-    def __init__(self, cloze, words=None):
-        self.cloze = cloze
-        self.page = cloze.page
-        self.words = words or {}
-        self.page.wait_for_function("!!Cloze.openTab")
-        self.page.evaluate("Cloze.openTab('Tokenizers')")
-        self.panel = self.page.get_by_role("tabpanel").filter(
-            has=self.page.get_by_role("heading", name=self.named("One line, cut four ways"))
-        )
-        expect(self.row("Unigram")).to_be_visible()
+    lab, heading = "tokenizers", "One line, cut four ways"
 
-    def named(self, key, *values):
-        return self.words.get(key, key).format(*values)
+    def __init__(self, cloze, words=None):
+        super().__init__(cloze, words)
+        expect(self.row("Unigram")).to_be_visible()
 
     def row(self, title):
         title = self.named("Pieces, {0}", self.named(title))
@@ -45,11 +38,6 @@ class Lab:
         encoding = tokenizers.shipped(kind).encode(text, max_length=tokenizers.MOST_PIECES)
         name = self.named(str(tokenizers.KINDS[kind]))
         self.page.wait_for_function(CUT, arg=[name, encoding.ids])
-
-    def unfold(self, name):
-        fold = self.panel.get_by_role("button", name=self.named(name))
-        if not fold.evaluate("each => each.classList.contains('open')"):
-            fold.click()
 
     def table(self, name):
         return self.panel.get_by_role("region", name=self.named(name))

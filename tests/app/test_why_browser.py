@@ -13,6 +13,7 @@ from app.serving import locales
 from core_models.prediction.passes import seen_with
 from core_models.prediction.targets import Target, TargetFunction, baseline, frozen_copy
 from tests.app.held import Held
+from tests.app.one_lab import OneLab
 from tests.app.one_page import mark, start_over
 
 TEXT = "The capital of France is Paris."
@@ -21,19 +22,10 @@ PREDICT = "/gradio_api/run/predict"
 BARS = "#why-bars"
 
 
-class Lab:
+class Lab(OneLab):
     """The Why lab of a page."""
 
-    def __init__(self, cloze, words=None):
-        self.cloze, self.page = cloze, cloze.page
-        self.words = words or {}
-        self.page.evaluate("Cloze.openTab('why')")
-        self.panel = self.page.get_by_role("tabpanel").filter(
-            has=self.page.get_by_role("heading", name=self.named("Why this answer?"))
-        )
-
-    def named(self, key):
-        return self.words.get(key, key)
+    lab, heading = "why", "Why this answer?"
 
     def says(self, text):
         """Wait for a line; the first explanation imports captum."""
@@ -53,11 +45,6 @@ class Lab:
     def tokens(self):
         self.settle()
         return [row[0] for row in self.cloze.numbers(BARS)]
-
-    def unfold(self, name):
-        fold = self.panel.get_by_role("button", name=self.named(name))
-        if not fold.evaluate("each => each.classList.contains('open')"):
-            fold.click()
 
     def box(self, label):
         return self.panel.get_by_label(self.named(label), exact=True)

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import viz
-from viz.maps import MOST_LINKS, MOST_SIDE, Chance, Map, chances, draw, products, ways
+from viz.attention_parts import Chance, chances, products, ways
+from viz.maps import MOST_LINKS, MOST_SIDE, Map, draw
 
 
 def grid(values, **settings):

@@ -30,7 +30,8 @@ from app.labs.attention.scene import Look, filtered, read, read_filter
 from app.serving.ask import Ask
 from app.serving.session import AttentionResult
 from core_models import attention_flow
-from viz.maps import GIVES, MADE_OF, Map, draw, ways
+from viz.attention_parts import ways
+from viz.maps import GIVES, MADE_OF, Map, draw
 from viz.svg import Wording, told
 
 # --- one head, and several ------------------------------------------------------------------------

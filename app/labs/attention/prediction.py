@@ -24,7 +24,8 @@ from app.labs.attention.scene import Look, read
 from core_models import InputError, ablation
 from core_models.prediction.passes import head_name
 from viz import percent, quote
-from viz.maps import Chance, Map, chances, draw
+from viz.attention_parts import Chance, chances
+from viz.maps import Map, draw
 from viz.svg import Wording
 
 MOST_NAMED = 8

@@ -20,7 +20,7 @@ from app.labs.attention.scene import read
 from app.parts.plain import table
 from app.serving.ask import Ask
 from viz import percent, quote, strongest
-from viz.maps import products
+from viz.attention_parts import products
 from viz.svg import Wording
 
 MOST_KEYS = 24

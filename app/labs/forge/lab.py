@@ -4,30 +4,25 @@ The sentence and what is hidden come from the sentence block; the pair of models
 where it is a discriminator or a generator, else the chosen or the first installed one.
 """
 
-import asyncio
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping
 from functools import partial
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import gradio as gr
 
-import core_models as cm
 from app.labs.forge import answers as forge
 from app.labs.forge import score as scores
 from app.labs.forge import shown
 from app.labs.forge.answers import THRESHOLD, flat_note, joined
+from app.labs.forge.rounds import last_of, play
 from app.labs.forge.verdicts import Verdicts, verdicts
 from app.page.sentence import Shared
 from app.parts.controls import OpenRadio, answer, remember
 from app.parts.figure import Figure
 from app.parts.plain import Code, Files, Heading, Kept, Line, SentenceInput, Table
-from app.serving.ask import MOST_SEED, clean_marks, clean_name
-from app.serving.names import GENERATOR, RUN_PREFIX, loadable
+from app.serving.ask import MOST_SEED
 from app.serving.session import Session
-from core_models import InputError
 from viz.forge import generated
 from viz.svg import Wording
 from viz.verdicts import Judged, verdicts_svg
@@ -108,15 +103,6 @@ class Turn(NamedTuple):
     board: Table
     reset: gr.Button
     score: gr.BrowserState
-
-
-class Detective(NamedTuple):
-    """A model that judges tokens."""
-
-    name: str
-    title: str
-    generator: bool
-    """Its generator is there, too."""
 
 
 def build(shared: Shared) -> Controls:
@@ -227,106 +213,9 @@ def _attempt(entry: Try) -> str:
 # --- answers: plain values in, plain values out ---------------------------------------------------
 
 
-def detectives(session: Session) -> list[Detective]:
-    """Every model here that judges tokens; those with a generator come first."""
-    found = [
-        Detective(info.name, info.title, session.has_generator(info.name))
-        for info in session.models()
-        if "replaced_token" in info.heads
-    ]
-    # Only runs of this kind keep a generator; their heads are in files that are not read here.
-    runs = session.library.models() if session.library else []
-    found += [Detective(name, title, True) for name, title in runs if session.has_generator(name)]
-    return sorted(found, key=lambda detective: not detective.generator)
-
-
-def chosen(found: Sequence[Detective], question: Mapping[str, Any], model: str) -> Detective:
-    """Who judges: what the visitor has chosen last, in the lab or in the sentence block."""
-    names = [model, model.removesuffix(GENERATOR)]
-    here = [str(question["detective"])]
-    before = _last(question).get("model", model)
-    by_name = {detective.name: detective for detective in found}
-    order = [*names, *here] if model != before or here == [""] else [*here, *names]
-    return next((by_name[name] for name in order if name in by_name), found[0])
-
-
-def readable(text: str, *models: cm.Model) -> str:
-    """As much of a text as all of these models read, up to the end of a word.
-
-    Args:
-        text: Of any length.
-        models: Of one vocabulary. DeBERTa v3's generator has a table of absolute positions, its
-            discriminator has none: they need not read equally far.
-    """
-    longest = min(model.longest for model in models)
-    encoding = models[0].tokenizer.encode(text, max_length=longest)
-    if not encoding.truncated:
-        return text
-    words = [place for place, word in enumerate(encoding.words) if word is not None]
-    last = encoding.words[words[-1]]
-    # The last word may have been cut in two: it goes, unless nothing else would stay.
-    kept = [place for place in words if encoding.words[place] != last] or words
-    return text[: encoding.offsets[kept[-1]][1]]
-
-
-async def play(session: Session, question: Mapping[str, Any]) -> dict[str, Any]:
-    """A round as plain values (``answers.play``), and whose it is.
-
-    Raises:
-        InputError: No model judges tokens, or what was asked cannot be used.
-    """
-    sentence = question["sentence"]
-    model = clean_name(sentence.get("model"))
-    game = forge.read_game(sentence.get("text"), question)
-    found = await asyncio.to_thread(detectives, session)
-    if not found:
-        raise InputError(
-            "No model that judges tokens is installed here. A discriminator and its generator come "
-            "from one training run: choose ELECTRA in the Train tab, or run python -m "
-            "core_models.zoo build electra-mini."
-        )
-    judge = chosen(found, question, model)
-    discriminator = await asyncio.to_thread(session.model, judge.name)
-    generator = None
-    if judge.generator:
-        generator = await asyncio.to_thread(session.generator_of, judge.name)
-    if marks := clean_marks(sentence.get("marks", ())):
-        # The sentence block may cut the text into other pieces: what is hidden are characters.
-        tokens = (await session.tokenize(game.text, model)).tokens
-        spans = [
-            (tokens[mark.position].start, tokens[mark.position].end)
-            for mark in marks
-            if mark.position < len(tokens) and not tokens[mark.position].special
-        ]
-        game = replace(game, spans=tuple(spans))
-    whole = game.text
-    if generator is not None:
-        game = replace(game, text=readable(whole, discriminator, generator))
-    result = await session.compute(lambda: forge.play(discriminator, generator, game))
-    result["truncated"] |= game.text != whole
-    twin = None
-    if generator is not None:
-        twin = f"{judge.name}{GENERATOR}"
-        if judge.name.startswith(RUN_PREFIX):
-            twin = str(Path(loadable(judge.name)).with_name("generator"))
-    return {
-        "detectives": found,
-        "chosen": judge,
-        "generator": twin,
-        "text": game.text,
-        "seed": game.seed,
-        **result,
-        "code": forge.code_lines(loadable(judge.name), twin, game, result),
-    }
-
-
-def _last(question: Mapping[str, Any]) -> Mapping[str, Any]:
-    return question["last"] if isinstance(question["last"], Mapping) else {}
-
-
 def _stale(question: Mapping[str, Any]) -> bool:
     """Whether the visitor's words belong to another sentence."""
-    before = _last(question).get("text")
+    before = last_of(question).get("text")
     return before is not None and before != question["sentence"].get("text")
 
 
@@ -412,7 +301,7 @@ async def draw(session: Session, question: Mapping[str, Any]) -> list[Any]:
 
 def scored(question: Mapping[str, Any], game: Mapping[str, Any]) -> dict[str, Any]:
     """The score after this round: new words count, and draws that the visitor asked for."""
-    found, last = scores.read(question["score"]), _last(question)
+    found, last = scores.read(question["score"]), last_of(question)
     if _stale(question) or not last:
         return found
     here = (game["chosen"].name, [token["id"] for token in game["tokens"]])

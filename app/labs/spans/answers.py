@@ -1,29 +1,26 @@
 """A hidden run of words, told by its own states and by the two tokens around it. No Gradio in it.
 
-The law of lengths and the geometry of a span need no weights; what a model makes of a span is in
+The geometry of a span needs no weights; what a model makes of a span is in
 :mod:`core_models.prediction.spans`.
 """
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import groupby
 from typing import Any, NamedTuple
 
-import plotly.graph_objects as go
 import torch
 
 import core_models as cm
 from app.serving.ask import MOST_SEED, clean_text, whole_number
 from app.serving.pieces import SentenceToken, sentence_tokens
-from core_models import InputError, span_masking
+from core_models import InputError
 from core_models.prediction import SpanPiece, fill_spans, shift
 from core_models.prediction.results import Prediction
 from core_models.prediction.spans import HEAD, Shift, Span, loss_of
 from core_models.tokenizer import Encoding, Tokenizer
-from viz.spans import Given, Place, lengths
-from viz.svg import Wording
+from viz.spans import Given, Place
 
 NEEDED = ("masked_token", HEAD)
 INSIDE = ("mask", "random", "kept")
@@ -32,9 +29,8 @@ TOP = 5
 MOST_PIECES = 32
 """Pieces of one span that are shown."""
 LONGEST = 10
+"""Words of a span."""
 USUAL_WORDS = 3
-RATE = 0.15
-_DRAWN_PIECES = 6_000
 
 
 class Example(NamedTuple):
@@ -286,73 +282,6 @@ def mean_loss(told: Told, head: str) -> float | None:
     losses = [loss_of(getattr(piece, head)) for piece in told.pieces]
     known = [loss for loss in losses if loss is not None and math.isfinite(loss)]
     return sum(known) / len(known) if known else None
-
-
-# --- the law of lengths ---------------------------------------------------------------------------
-
-
-def law(sentence: Cut, found: Sequence[Span]) -> go.Figure:
-    """The law of lengths beside draws on this text; marks stand for what is hidden above."""
-    shares = span_masking.geometric(longest=LONGEST)
-    shown = tuple(
-        -1 if token.special or token.word is None else token.word for token in sentence.tokens
-    )
-    now = [min(describe(sentence, span).words, LONGEST) for span in found]
-    drawn, draws = _drawn_lengths(shown)
-    all_drawn = sum(drawn) or 1
-    means = [
-        sum(n * share for n, share in enumerate(shares, 1)),
-        sum(n * count for n, count in enumerate(drawn, 1)) / all_drawn,
-    ]
-    names = Wording("the law"), Wording("draws on this text")
-    return lengths(
-        {names[0]: list(shares), names[1]: [count / all_drawn for count in drawn]},
-        last=f"{LONGEST}+",
-        title=Wording(
-            "Mean length: {0} words by the law, {1} in {2} draws of 15 % of this text.",
-            f"{means[0]:.2f}",
-            f"{means[1]:.2f}",
-            draws,
-        ),
-        means=dict(zip(names, means, strict=True)),
-        hidden=[now.count(length) for length in range(1, LONGEST + 1)],
-    )
-
-
-@lru_cache(maxsize=64)
-def _drawn_lengths(words: tuple[int, ...]) -> tuple[list[int], int]:
-    """Counts of the lengths 1 to 10 (and more) in words over draws of a text, and of the draws."""
-    draws = max(8, min(200, _DRAWN_PIECES // len(words)))
-    groups = torch.tensor(words).expand(draws, -1)
-    masked = span_masking.spans(
-        torch.zeros_like(groups),
-        groups >= 0,
-        groups,
-        generator=torch.Generator().manual_seed(0),
-        mask_id=1,
-        vocabulary=2,
-        rate=RATE,
-    )
-    counts = [0] * LONGEST
-    for _, start, stop in masked.spans.tolist():
-        counts[min(LONGEST, len(set(words[start:stop]))) - 1] += 1
-    return counts, draws
-
-
-def draw(sentence: Cut, seed: int) -> list[tuple[int, int]]:
-    """Spans of characters hidden as in pretraining: 15 % of the pieces, in runs of whole words."""
-    ids = torch.tensor(sentence.encoding.ids)
-    masked = span_masking.spans(
-        ids,
-        torch.tensor([not token.special and not token.masked for token in sentence.tokens]),
-        torch.tensor([-1 if token.word is None else token.word for token in sentence.tokens]),
-        generator=torch.Generator().manual_seed(seed),
-        mask_id=1,
-        vocabulary=2,
-        rate=RATE,
-    )
-    tokens = sentence.tokens
-    return [(tokens[a].start, tokens[b - 1].end) for _, a, b in masked.spans.tolist()]
 
 
 def code_lines(
