@@ -1,5 +1,5 @@
 // Files of a lab: buttons that ask Python for a file and save the answer.
-import { copyText, download, downloadDrawing, downloadFile, downloadPicture } from './export.js';
+import { copyText, downloadFile } from './export.js';
 
 const { element, texts, message } = window.Cloze;
 const TEXT = texts({
@@ -25,22 +25,6 @@ export function makeSaver(send, tell, kinds = ['svg', 'png', 'csv']) {
       return true;
     },
   };
-}
-
-/** Buttons that save what the page itself holds: csv() gives rows of cells, svg() a drawing as text or null; name(kind) what a file is called. */
-export function makeFiles(prefix, { csv, svg, name }) {
-  const button = (what, id, act) => element('button', { type: 'button', class: 'quiet outlined', id: `${prefix}-${id}`, text: TEXT[what], onclick: act });
-  const cell = (value) => (/[",\r\n]/.test(value) ? `"${String(value).replaceAll('"', '""')}"` : value);
-  return element('p', { class: 'files' },
-    button('csv', 'csv', () => download(`${name('csv')}.csv`, csv().map((row) => row.map(cell).join(',')).join('\r\n'), 'text/csv;charset=utf-8')),
-    button('svg', 'svg-file', () => {
-      const drawn = svg();
-      if (drawn) downloadDrawing(`${name('svg')}.svg`, drawn);
-    }),
-    button('png', 'png-file', async () => {
-      const drawn = svg();
-      if (drawn) await downloadPicture(`${name('png')}.png`, drawn);
-    }));
 }
 
 /** The lines of Python under a view, with a button that copies them. */

@@ -103,8 +103,3 @@ export function widest(texts, font) {
   measuring.font = font;
   return texts.reduce((most, text) => Math.max(most, measuring.measureText(text).width), 0);
 }
-
-/** Code on the square-root scale of a weight, when `top` is the weight of the darkest colour. */
-export function codeOf(weight, top) {
-  return Math.min(255, Math.round(Math.sqrt(Math.max(weight, 0) / top) * 255));
-}

@@ -7,7 +7,6 @@ Templates are static: what visitors type reaches a view as data and the page as 
 import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 import gradio as gr
@@ -121,13 +120,7 @@ def listen(
         one_at_a_time: Events of which one is answered at a time, for all visitors together.
     """
     for name, reply in replies.items():
-        _connect(component, name, lambda _, reply=reply: reply, into, name in one_at_a_time)
-
-
-def listen_to_visitors(component: gr.HTML, replies: Mapping[str, Callable[..., Any]]) -> None:
-    """The same for replies that also take ``visitor``: the id of the open page that asks."""
-    for name, reply in replies.items():
-        _connect(component, name, lambda who, reply=reply: partial(reply, visitor=who))
+        _connect(component, name, reply, into, name in one_at_a_time)
 
 
 async def answered(reply: Reply, question: Mapping[str, Any]) -> Answer:
@@ -147,12 +140,12 @@ async def answered(reply: Reply, question: Mapping[str, Any]) -> Answer:
 def _connect(
     component: gr.HTML,
     name: str,
-    reply_to: Callable[[str], Reply],
+    reply: Reply,
     into: gr.HTML | None = None,
     alone: bool = False,
 ) -> None:
-    async def on_event(event: gr.EventData, request: gr.Request) -> Answer:
-        return await answered(reply_to(str(request.session_hash or "")), payload(event))
+    async def on_event(event: gr.EventData) -> Answer:
+        return await answered(reply, payload(event))
 
     getattr(component, name)(
         on_event,
