@@ -6,6 +6,7 @@ import numpy as np
 from playwright.sync_api import expect
 
 from tests.app.one_lab import OneLab
+from tests.app.visitors import take
 
 TEXT = "The capital of France is Paris."
 LINK = "#text=The+capital+of+France+is+Paris.&model=bert-mini&marks=6&tab=attention"
@@ -33,7 +34,7 @@ class AttentionLab(OneLab):
         self.seen = self.panel.get_by_role("group", name=self.named("Tokens looked at"), exact=True)
 
     def says(self, text):
-        expect(self.panel.get_by_text(text).first).to_be_visible(timeout=30_000)
+        expect(self.panel.get_by_text(text).first).to_be_visible()
 
     def open(self, mode):
         self.panel.get_by_role("radio", name=self.named(mode), exact=True).check()
@@ -42,8 +43,7 @@ class AttentionLab(OneLab):
         self.panel.get_by_role("button", name=self.named(name), exact=True).click()
 
     def choose(self, label, option):
-        self.panel.get_by_role("combobox", name=label, exact=True).click()
-        self.page.get_by_role("option", name=option, exact=True).click()
+        take(self.panel.get_by_role("combobox", name=label, exact=True), option, exact=True)
 
     def cell(self, layer, head):
         """A head of the grid; numbers from 0, None for a mean."""
@@ -66,7 +66,7 @@ class AttentionLab(OneLab):
         if twin.get_attribute("open") is None:
             twin.locator("summary").click()
         values = np.asarray(expected, dtype=float)
-        self.page.wait_for_function(NUMBERS, arg=[name, values.tolist(), tolerance], timeout=30_000)
+        self.page.wait_for_function(NUMBERS, arg=[name, values.tolist(), tolerance])
 
     def token(self, side, label):
         column = self.tokens if side == "from" else self.seen

@@ -14,7 +14,7 @@ import pytest
 os.environ.setdefault("GRADIO_TEMP_DIR", tempfile.mkdtemp(prefix="cloze-gradio-"))
 
 import torch
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import expect, sync_playwright
 
 import core_models as cm
 import core_models.model as shipped
@@ -28,7 +28,7 @@ from app.serving.settings import Settings
 from tests.app.attention_lab import open_lab
 from tests.app.forks import Forks
 from tests.app.late import late
-from tests.app.visitors import Cloze, leave, new_page
+from tests.app.visitors import PATIENCE, Cloze, leave, new_page
 from tests.app.waits import look_often
 from tests.app.why_questions import open_session
 
@@ -200,6 +200,7 @@ def browser():
     path = find_chromium()
     with pytest.MonkeyPatch.context() as patch, sync_playwright() as playwright:
         look_often(patch)
+        expect.set_options(timeout=PATIENCE)
         PLAYWRIGHT["loop"] = asyncio.get_running_loop()
         browser = playwright.chromium.launch(executable_path=path, args=list(FLAGS))
         yield browser

@@ -39,7 +39,6 @@ def test_what_the_page_loads_later_is_there_without_a_server(visit, static_folde
           return shipped.every((name) => fetched.has(name));
         }""",
         arg=shipped,
-        timeout=60_000,
     )
     page.context.set_offline(True)
     page.click("#share")

@@ -101,9 +101,7 @@ def test_an_example_that_comes_late_replaces_no_text_that_was_typed(labs):
     held.wait()
     second = page.get_by_role("textbox", name="Second text")
     second.fill("My own text.")
-    with page.expect_response(
-        lambda found: "My own text." in (found.request.post_data or ""), timeout=30_000
-    ):
+    with page.expect_response(lambda found: "My own text." in (found.request.post_data or "")):
         held.end()
     labs.rest()
     expect(second).to_have_value("My own text.")
@@ -143,7 +141,7 @@ def test_a_time_is_that_of_the_length_it_stands_below(labs):
     page.get_by_label("Tokens in the sequence").fill("32")
     page.get_by_text("for a sequence of 32 tokens").wait_for()
     # What was measured with the old length is asked about again.
-    with page.expect_response(re.compile(PREDICT), timeout=60_000):
+    with page.expect_response(re.compile(PREDICT)):
         held.end()
     page.get_by_text("for a sequence of 32 tokens").wait_for()
     assert page.locator("#budget-costs").get_by_text(" ms").count() == 0

@@ -129,7 +129,7 @@ def test_words_and_gaps_are_chosen(cloze):
 def test_the_chart_and_its_table_hold_the_same_lines(cloze, model):
     unfold(cloze, "Layer by layer")
     cloze.page.get_by_role("radio", name="Paris", exact=True).check()
-    expect(cloze.page.get_by_text("The capital of France is [?]")).to_be_visible(timeout=30_000)
+    expect(cloze.page.get_by_text("The capital of France is [?]")).to_be_visible()
     cloze.settle()
     *rows, best = cloze.numbers("#mask-layers")
     lines, chances = rows[: len(rows) // 2], rows[len(rows) // 2 :]
@@ -153,7 +153,7 @@ def test_the_chart_and_its_table_hold_the_same_lines(cloze, model):
 def test_a_link_opens_the_layers_with_its_words_and_its_gap(visit, at):
     state = quote(json.dumps({"open": True, "words": "london, cat", "at": at}))
     cloze = visit(link=f"#text=The+capital+of+France+is+Paris.&marks=4.6&lab-mask-layers={state}")
-    expect(cloze.page.get_by_text("The capital of [MASK] is [?]")).to_be_visible(timeout=30_000)
+    expect(cloze.page.get_by_text("The capital of [MASK] is [?]")).to_be_visible()
     expect(cloze.page.get_by_text("“cat”, a word of your own").first).to_be_visible()
     assert cloze.page.get_by_label("Gap", exact=True).input_value() == "Paris (6)"
     cloze.page.get_by_role("button", name="Layer by layer").click()

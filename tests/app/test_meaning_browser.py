@@ -11,6 +11,7 @@ from app.labs.meaning.answers import EXAMPLES
 from app.serving import locales
 from core_models import meaning
 from tests.app.one_lab import OneLab
+from tests.app.visitors import take
 
 LINK = "#text=The+old+bank+was+closed.&model=bert-mini&tab=meaning"
 MARKS = """() => (document.querySelector('#meaning-paths .js-plotly-plot')?.data ?? [])
@@ -33,7 +34,7 @@ class Lab(OneLab):
         self.layer = self.page.get_by_role("slider")
 
     def says(self, text):
-        expect(self.panel.get_by_text(text).first).to_be_visible(timeout=30_000)
+        expect(self.panel.get_by_text(text).first).to_be_visible()
 
     def fill(self, word=None, sentences=None):
         self.unfold("The word and its sentences")
@@ -82,16 +83,14 @@ def test_layers_move_the_marks_and_not_the_axes(lab, session):
         for row, (text, encoding) in enumerate(zip(texts, encodings, strict=True))
     ]
     at = meaning.word_vectors(model, encodings, places)[:, -1]
-    lab.page.get_by_role("combobox", name="Vectors").click()
-    lab.page.get_by_role("option", name="as they are").click()
+    take(lab.page.get_by_role("combobox", name="Vectors"), "as they are")
     page.wait_for_function(f"old => String(({CELLS})()) !== String(old)", arg=cells)
     raw = page.evaluate(CELLS)
     table = meaning.cosines(at, at)
     assert [raw[0][1], raw[2][3]] == pytest.approx(
         [float(table[0, 1]), float(table[2, 3])], abs=1e-3
     )
-    lab.page.get_by_role("combobox", name="Vectors").click()
-    lab.page.get_by_role("option", name="mean subtracted").click()
+    take(lab.page.get_by_role("combobox", name="Vectors"), "mean subtracted")
     page.wait_for_function(f"old => String(({CELLS})()) === String(old)", arg=cells)
 
 
@@ -125,7 +124,7 @@ def test_a_visitors_own_word(lab):
 
 def test_neighbours_in_the_primer(lab):
     lab.unfold("Its neighbours in the Primer")
-    lab.page.wait_for_function(IDLE, timeout=60_000)
+    lab.page.wait_for_function(IDLE)
     chart = lab.page.locator("#meaning-near")
     lab.says(re.compile(r"looked up among [\d,]+ words of the Primer"))
     chart.get_by_text("The numbers").click()
@@ -139,6 +138,7 @@ def test_neighbours_in_the_primer(lab):
 
 def test_files_are_plotlys_and_the_tables(lab):
     figure = lab.page.locator("#meaning-paths")
+    lab.cloze.rest()  # the figure may still be that of the test before
     figure.get_by_text("The numbers").click()
     with lab.page.expect_download() as download:
         figure.get_by_role("button", name="Save as CSV").click()
@@ -181,7 +181,7 @@ def test_an_old_link_with_own_sentences_in_chinese(visit):
         lab.unfold(fold)
     lab.unfold("Its neighbours in the Primer")
     lab.unfold("What this shows")
-    cloze.page.wait_for_function(IDLE, timeout=60_000)
+    cloze.page.wait_for_function(IDLE)
     box = cloze.page.get_by_role("textbox", name=words["Sentences, one in each line"])
     expect(box).to_have_value("\n".join(state["sentences"]))
     lab.fill("zebra")

@@ -35,7 +35,7 @@ class Lab(OneLab):
 
     def shows(self, *texts):
         """Wait until these texts stand in both boxes and were judged; the chance of "next"."""
-        self.page.wait_for_function(SHOWN, arg=texts, timeout=20_000)
+        self.page.wait_for_function(SHOWN, arg=texts)
         self.page.wait_for_function("text => Cloze.sentence.text === text", arg=texts[0])
         expect(self.second).to_have_value(texts[1])
         return self.cloze.numbers("#pairs-verdicts")[0][3]

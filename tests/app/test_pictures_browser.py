@@ -48,7 +48,7 @@ def open_tab(module_page, server):
 
 
 def saved(page, button, name):
-    with page.expect_download(timeout=30_000) as download:
+    with page.expect_download() as download:
         page.click(button)
     svg = download.value.path().read_text("utf-8")
     if folder := os.environ.get("CLOZE_PICTURES"):
@@ -115,7 +115,7 @@ def test_the_attention_tab(open_tab):
 @pytest.mark.parametrize("tab", TABS)
 def test_the_other_tabs(open_tab, tab):
     page = open_tab(tab)
-    page.wait_for_function(ANSWERED, arg=tab, timeout=60_000)
+    page.wait_for_function(ANSWERED, arg=tab)
     check(saved(page, f'.view-{tab} [data-save="svg"]', tab), *TABS[tab])
     assert [k for k in page.evaluate("[...ClozeLanguage.missing]") if not CHINESE.search(k)] == []
 
@@ -137,7 +137,7 @@ def test_the_tokenizers_lab(open_tab):
 def test_claims(open_tab):
     page = open_tab("claims")
     page.get_by_role("radio", name="直接测量").check()
-    page.wait_for_selector("#claims-numbers [data-state=ready] .js-plotly-plot", timeout=60_000)
+    page.wait_for_selector("#claims-numbers [data-state=ready] .js-plotly-plot")
     found = saved(page, '#claims-numbers [data-title="保存为SVG"]', "claims")
     check(found, "测得的数字", "参数减少的倍数", kept=())
 

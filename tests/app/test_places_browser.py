@@ -90,7 +90,7 @@ def open_lab(cloze: Cloze, name: str) -> None:
 def test_the_main_picture_is_seen_on_arrival(visitor, lab):
     with visitor(DESKTOP) as cloze:
         open_lab(cloze, lab.name)
-        cloze.page.wait_for_selector(f"#tab-{lab.name} [data-picture]", timeout=5_000)
+        cloze.page.wait_for_selector(f"#tab-{lab.name} [data-picture]")
         found = cloze.page.evaluate(PICTURE, lab.name)
         assert found["top"] < LATEST_TOP, found
         assert found["seen"] >= LEAST_SEEN, found

@@ -205,7 +205,7 @@ def test_what_is_typed_while_the_server_is_away_is_read_when_it_is_back(visit):
     page.locator("#tab-spans .offline").wait_for()
     page.fill("#sentence-text textarea", "The heart pumps much blood .")
     page.context.set_offline(False)
-    page.get_by_role("region", name="The span in its sentence").wait_for(timeout=30_000)
+    page.get_by_role("region", name="The span in its sentence").wait_for()
     page.wait_for_function("() => Cloze.sentence.text === 'The heart pumps much blood .'")
     assert page.input_value("#sentence-text textarea") == "The heart pumps much blood ."
     assert page.locator(".offline").count() == 0

@@ -13,6 +13,7 @@ from core_models.prediction import fill_spans
 from tests.app.one_lab import OneLab
 from tests.app.one_page import renewed
 from tests.app.test_spans import NAME, tiny
+from tests.app.visitors import take
 
 # Names of tabs are translated before anything asks for them, so Chinese ones may be looked up, too.
 MISSING = "[...ClozeLanguage.missing].filter((key) => /[a-z]/i.test(key))"
@@ -61,12 +62,10 @@ class Lab(OneLab):
         return self.picture.locator(".place")
 
     def inside(self, kind):
-        self.panel.get_by_label(self.named("What stands inside")).click()
-        self.page.get_by_role("option", name=self.named(kind)).click()
+        take(self.panel.get_by_label(self.named("What stands inside")), self.named(kind))
 
     def choose(self, label, value):
-        self.panel.get_by_label(label).click()
-        self.page.get_by_role("option", name=value, exact=True).click()
+        take(self.panel.get_by_label(label), value, exact=True)
 
     def numbers(self, changes=lambda rows: True):
         """Rows beside the chart of both heads, as soon as they are as wanted."""

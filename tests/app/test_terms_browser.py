@@ -19,6 +19,7 @@ from core_models.terms.buckets import rows_of
 from tests.app.one_lab import OneLab
 from tests.app.one_page import SENTENCE, choose, start_over
 from tests.app.terms_models import MODELS, save_tiny_models
+from tests.app.visitors import take
 
 LINK = "#text=The+capital+of+France+is+Paris.&tab=terms&model="
 ROWS = """id => document.querySelector(`#${id} .figure[data-state=ready] .js-plotly-plot`)
@@ -61,8 +62,7 @@ class Lab(OneLab):
         self.cloze.rest()
 
     def choose(self, label, value):
-        self.panel.get_by_label(label, exact=True).click()
-        self.page.get_by_role("option", name=value, exact=True).click()
+        take(self.panel.get_by_label(label, exact=True), value, exact=True)
         self.cloze.rest()
 
     def switch(self, name):

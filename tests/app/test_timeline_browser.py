@@ -12,6 +12,7 @@ from app.labs.timeline import answers as timeline
 from app.serving import locales
 from tests.app.one_lab import OneLab
 from tests.app.one_page import renewed
+from tests.app.visitors import take
 
 TEXT = "The capital of France is Paris."
 LINK = f"#text={quote(TEXT)}&model=bert-mini&tab=timeline"
@@ -45,7 +46,6 @@ class Lab(OneLab):
         self.page.wait_for_function(
             f"([regime, wanted]) => String(({MARKS})(regime)) === wanted",
             arg=[regime, ",".join(wanted)],
-            timeout=20_000,
         )
         return wanted
 
@@ -53,8 +53,7 @@ class Lab(OneLab):
         self.panel.get_by_role("radio", name=self.named(name), exact=True).check()
 
     def mask(self, name):
-        self.panel.get_by_role("combobox", name=self.named("Masking")).click()
-        self.page.get_by_role("option", name=self.named(name)).click()
+        take(self.panel.get_by_role("combobox", name=self.named("Masking")), self.named(name))
 
     def number(self, name):
         return self.panel.get_by_role("spinbutton", name=re.compile(self.named(name))).first

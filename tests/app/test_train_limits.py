@@ -173,6 +173,7 @@ def test_limits_and_sharing_come_from_the_environment():
 def test_the_form_counts_the_parameters_that_the_run_trains(make_runs, session, monkeypatch):
     """Published counts leave the mask decoder's positions out; a run has and moves them."""
     monkeypatch.setitem(estimate.estimate.__kwdefaults__, "seconds", 0.1)
+    monkeypatch.setattr(run_preview, "_KNOWN", {})
     presets = {preset["name"]: preset for preset in run_form.presets()}
     assert list(presets)[:3] == ["classroom", "gpu-five-minutes", "overnight"]
     assert [name for name, preset in presets.items() if preset["gpu"]] == ["gpu-five-minutes"]

@@ -45,7 +45,7 @@ def test_an_emptied_sentence_leaves_no_old_results(cloze):
     for label in SHOWN:
         page.wait_for_function(OPEN, arg=[label.lower(), label], polling=250)
         view = page.locator(f".view-{label.lower()}")
-        page.wait_for_selector(f'.view-{label.lower()}[data-state="ready"]', timeout=60_000)
+        page.wait_for_selector(f'.view-{label.lower()}[data-state="ready"]')
         page.fill("#sentence-text textarea", "")
         problem = view.locator(".problem:visible")
         problem.wait_for()
@@ -59,6 +59,8 @@ def test_an_emptied_sentence_leaves_no_old_results(cloze):
 
 def test_a_refused_seed_is_forgiven_with_the_next_draw(cloze):
     page = cloze.page
+    page.evaluate("Cloze.openTab('mask')")  # the lab of the test before has no tools
+    page.locator("#draw").wait_for(state="attached")
     cloze.unfold("Options")
     page.fill("#sentence-seed input", "99999999999")
     page.click("#draw")

@@ -15,6 +15,7 @@ from core_models.prediction.targets import Target, TargetFunction, baseline, fro
 from tests.app.held import Held
 from tests.app.one_lab import OneLab
 from tests.app.one_page import mark, start_over
+from tests.app.visitors import take
 
 TEXT = "The capital of France is Paris."
 OTHER = "A cat sat on the mat."
@@ -29,7 +30,7 @@ class Lab(OneLab):
 
     def says(self, text):
         """Wait for a line; the first explanation imports captum."""
-        expect(self.panel.get_by_text(text).first).to_be_visible(timeout=60_000)
+        expect(self.panel.get_by_text(text).first).to_be_visible()
 
     def settle(self):
         """Wait until nothing is computed: between two looks of its clock the page rests, too."""
@@ -50,8 +51,7 @@ class Lab(OneLab):
         return self.panel.get_by_label(self.named(label), exact=True)
 
     def pick(self, label, option):
-        self.box(label).click()
-        self.page.get_by_role("option", name=self.named(option)).click()
+        take(self.box(label), self.named(option))
 
     def type(self, label, text):
         self.box(label).fill(text)
@@ -237,7 +237,7 @@ def test_second_texts_errors_and_the_check(lab):
     lab.unfold("Would a model that has forgotten")
     lab.panel.get_by_role("button", name="Draw the top layers anew").click()
     stages = lab.panel.get_by_role("region", name=re.compile("How alike .* draw 1"))
-    expect(stages.get_by_role("rowheader")).to_have_count(5, timeout=60_000)
+    expect(stages.get_by_role("rowheader")).to_have_count(5)
     lab.panel.get_by_role("button", name="Draw the top layers anew").click()
     again = lab.panel.get_by_role("region", name=re.compile("draw 2"))
     again.wait_for()

@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Iterator
 
-from tests.app.visitors import Cloze
+from tests.app.visitors import Cloze, take
 
 EMPTY = """form => {
   for (const each of form.querySelectorAll('.view-upload li button')) each.click();
@@ -38,8 +38,7 @@ class Form:
 
     def choose(self, label: str, option: str) -> None:
         """One of a list."""
-        self.field(label).click()
-        self.page.get_by_role("option", name=option).click()
+        take(self.field(label), option)
 
     def says(self, text) -> None:
         """Wait until this stands there to be read."""

@@ -1,9 +1,10 @@
 """Visitors of the page: what they do there, and the tab that one leaves to the next."""
 
+import re
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
-from playwright.sync_api import BrowserContext, Page
+from playwright.sync_api import BrowserContext, Locator, Page
 from playwright.sync_api import Error as BrowserError
 
 SETTLED = """() => {
@@ -131,6 +132,17 @@ class Cloze:
     def overflow(self) -> int:
         """Pixels by which the page is wider than its window."""
         return self.page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
+
+
+def take(box: Locator, option: str | re.Pattern, *, exact: bool = False) -> None:
+    """Choose from a dropdown's own list: another list may still be closing.
+
+    The list has a place below or above the box only where the window leaves one.
+    """
+    box.evaluate("each => each.scrollIntoView({ block: 'center' })")
+    box.click()
+    options = box.page.locator(f"#{box.get_attribute('aria-controls')}")
+    options.get_by_role("option", name=option, exact=exact).click()
 
 
 def rest(page: Page) -> None:

@@ -10,6 +10,7 @@ import torch
 import core_models as cm
 from core_models import hub
 from core_models.prediction.passes import hidden_at
+from core_models.training.settings import ASSETS
 from tests.core.tiny_models import WORDS, new, tiny, tokenizer
 
 TEXTS = ["red fox [MASK] small dog", "old [MASK] [MASK] in the tree and river"]
@@ -122,7 +123,7 @@ def test_vectors_of_texts() -> None:
 
 
 def test_xlnets_text_is_its_last_token() -> None:
-    model = cm.load("xlnet-mini")
+    model = cm.load(ASSETS / "models" / "xlnet-mini")  # by its folder, whatever ran before
     texts = ["The capital of France is Paris.", "Bees make honey."]
     with torch.no_grad():
         expected = torch.stack([model(text).hidden[0, -1] for text in texts])
