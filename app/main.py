@@ -1,9 +1,11 @@
 """Builds the page and starts its server."""
 
+import contextlib
 import gc
+import signal
 import sys
 from functools import partial
-from threading import Thread
+from threading import Event, Thread
 from typing import NamedTuple
 
 import gradio as gr
@@ -16,7 +18,7 @@ from app.runs import shipped as shipped_runs
 from app.runs.reports import Reports
 from app.runs.routes import RunRoutes
 from app.runs.runs import Runs
-from app.serving import api, server
+from app.serving import api, metrics, server, sign_in
 from app.serving.session import Session
 from app.serving.settings import Settings
 from core_models import InputError
@@ -37,6 +39,8 @@ SCRIPTS = (
 SESSIONS = 500
 """Pages that Gradio remembers, an eighth of a megabyte each. By itself it would keep ten thousand,
 closed ones too. A forgotten page loses nothing, as handlers keep nothing for a visitor."""
+STOPPING_SECONDS = 8.0
+"""Most time for saving runs: containers wait ten seconds."""
 QUEUE_SECONDS = 0.02
 """Between two looks at the queue, which holds only what is answered one at a time (views.py)."""
 # Gradio may be there before our scripts are, which it does not wait for: a link would be forgotten.
@@ -105,9 +109,25 @@ def launch(settings: Settings | None = None) -> None:
     # What the libraries made stays; to look at all of it would hold answers up for half a second.
     gc.collect()
     gc.freeze()
+    if settings.lines:
+        metrics.write_lines()
     sys.stdout.write(f"Cloze is open at {address} (stop it with Ctrl+C)\n")
     sys.stdout.flush()
-    page.block_thread()
+    _stay(page, runs)
+
+
+def _stay(page: gr.Blocks, runs: Runs) -> None:
+    """Serve until somebody interrupts; whoever sends SIGTERM ends the runs as well, saved.
+
+    That is what containers and service managers send, which then end every process.
+    """
+    stop = Event()
+    signal.signal(signal.SIGTERM, lambda *_: stop.set())
+    with contextlib.suppress(KeyboardInterrupt):
+        stop.wait()
+    if stop.is_set() and runs.enabled:
+        runs.rest(STOPPING_SECONDS)
+    page.close()
 
 
 def _warm(session: Session, model: str) -> None:
@@ -135,6 +155,8 @@ def start(session: Session, settings: Settings, runs: Runs) -> tuple[gr.Blocks, 
         prevent_thread_lock=True,
         quiet=True,
         show_error=False,
+        auth=settings.register,
+        auth_message=sign_in.MESSAGE if settings.register else None,
         footer_links=[],
         run_history=False,
         enable_monitoring=False,

@@ -116,6 +116,15 @@ def test_documented_commands_exist():
             assert importlib.util.find_spec(module), f"{document.name}: {module}"
 
 
+def test_every_setting_of_the_server_is_documented():
+    rooms = [*(ROOT / "app").rglob("*.py"), *(ROOT / "core_models").rglob("*.py")]
+    read = {
+        name for file in rooms for name in re.findall(r'"(CLOZE_[A-Z_]+)"', file.read_text("utf-8"))
+    }
+    table = re.findall(r"^\| `(CLOZE_\w+)`", (ROOT / "docs/hosting.md").read_text("utf-8"), re.M)
+    assert sorted(table) == sorted(read)
+
+
 def test_python_of_the_documents_runs(tmp_path):
     """Each from its first block to its last, all in one process: it takes seconds to start."""
     code = []

@@ -9,7 +9,7 @@
   const MOON = ['M16.5 12.2A7 7 0 0 1 7.8 3.5a7 7 0 1 0 8.7 8.7Z'];
 
   register('header', (view) => {
-    const mark = element('img', { src: '/cloze/favicon.svg', alt: '', width: 26, height: 26 });
+    const mark = element('img', { src: `${window.ClozeRoot}cloze/favicon.svg`, alt: '', width: 26, height: 26 });
     const button = element('button', { type: 'button', class: 'quiet square', id: 'theme-switch' });
     const draw = () => {
       const name = dark() ? t`Use the light theme` : t`Use the dark theme`;

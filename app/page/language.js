@@ -17,6 +17,8 @@
   const KEY = 'cloze-language';
   const WORDY = 8; // fewest fixed characters of a pattern that messages are compared with
 
+  // Where the page lies: "/", or the path that a proxy shows it under.
+  window.ClozeRoot = new URL('../../../', document.currentScript.src).pathname;
   const known = (name) => (Object.hasOwn(NAMES, name ?? '') ? name : null);
   const stored = () => { try { return localStorage.getItem(KEY); } catch { return null; } };
   const preferred = () => (navigator.languages ?? []).map((tag) => known(tag.slice(0, 2))).find(Boolean);
@@ -27,7 +29,7 @@
   // Gradio writes its own language there when it mounts.
   new MutationObserver(setTag).observe(page, { attributes: true, attributeFilter: ['lang'] });
   // Written into the page, so that it is read before the scripts below it.
-  if (language !== 'en') document.write(`<script src="/cloze/locales/${language}.js"></script>`);
+  if (language !== 'en') document.write(`<script src="${window.ClozeRoot}cloze/locales/${language}.js"></script>`);
 
   const missing = new Set(); // keys without a translation, for the tests
   const catalogue = () => window.ClozeCatalogue ?? {};

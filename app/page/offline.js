@@ -53,7 +53,7 @@
   let asking = false;
   async function ask() {
     try {
-      await fetch('/cloze/favicon.svg', { cache: 'no-store' });
+      await fetch(`${window.ClozeRoot}cloze/favicon.svg`, { cache: 'no-store' });
       location.reload();
     } catch { setTimeout(ask, PAUSE); }
   }
@@ -79,7 +79,7 @@
       if (looks) style(looks);
       // What fails now is fetched, or missed, when the tab is opened.
       try {
-        const { ahead: fetchMore } = await import(`/cloze/app/${name}.js`);
+        const { ahead: fetchMore } = await import(`${window.ClozeRoot}cloze/app/${name}.js`);
         await fetchMore?.();
       } catch { return; }
       await new Promise((done) => { (window.requestIdleCallback ?? setTimeout)(done); });

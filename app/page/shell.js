@@ -81,7 +81,7 @@
   function style(name) {
     if (!styles.has(name)) {
       styles.set(name, new Promise((done) => {
-        document.head.append(element('link', { rel: 'stylesheet', href: `/cloze/app/${name}.css`, onload: done, onerror: done }));
+        document.head.append(element('link', { rel: 'stylesheet', href: `${window.ClozeRoot}cloze/app/${name}.css`, onload: done, onerror: done }));
       }));
     }
     return styles.get(name);
@@ -93,7 +93,7 @@
       if (view.root.offsetParent === null) return;
       seen.disconnect();
       const name = view.root.dataset.module;
-      const [{ mount: draw }] = await Promise.all([import(`/cloze/app/${name}.js`), style(name)]);
+      const [{ mount: draw }] = await Promise.all([import(`${window.ClozeRoot}cloze/app/${name}.js`), style(name)]);
       draw(view);
     });
     seen.observe(view.root);

@@ -33,6 +33,7 @@ from gradio.components import Component
 
 from app.parts.plain import Line
 from app.serving.locales import spoken
+from app.serving.metrics import counted
 from core_models import InputError
 
 Answering = Callable[[Mapping[str, Any]], Any]
@@ -80,23 +81,26 @@ def answer(
         if patient:
             question["request"] = request
         try:
-            if inspect.iscoroutinefunction(answering):
-                return told(None, await answering(question))
-            return told(None, await asyncio.to_thread(answering, question))
+            with counted(answering):
+                if inspect.iscoroutinefunction(answering):
+                    return told(None, await answering(question))
+                return told(None, await asyncio.to_thread(answering, question))
         except InputError as error:
             return told(error)
 
     def on_events(*values: Any) -> Any:
         try:
-            for found in answering(dict(zip(names, values, strict=True))):
-                yield told(None, found)
+            with counted(answering):
+                for found in answering(dict(zip(names, values, strict=True))):
+                    yield told(None, found)
         except InputError as error:
             yield told(error)
 
     async def on_coming_events(*values: Any) -> Any:
         try:
-            async for found in answering(dict(zip(names, values, strict=True))):
-                yield told(None, found)
+            with counted(answering):
+                async for found in answering(dict(zip(names, values, strict=True))):
+                    yield told(None, found)
         except InputError as error:
             yield told(error)
 

@@ -18,7 +18,7 @@ const MODEBAR = texts({
 });
 
 let loading = null;
-const look = () => fetch('/cloze/plotly-look.json').then((answer) => {
+const look = () => fetch(`${window.ClozeRoot}cloze/plotly-look.json`).then((answer) => {
   if (!answer.ok) throw new Error(String(answer.status));
   return answer.json();
 });
@@ -31,7 +31,7 @@ function plotly() {
       done(found);
     };
     if (window.Plotly) ready();
-    else document.head.append(element('script', { src: found.script, onload: ready, onerror: failed }));
+    else document.head.append(element('script', { src: window.ClozeRoot + found.script, onload: ready, onerror: failed }));
   })).catch((error) => { loading = null; throw error; });
   return loading;
 }
@@ -39,7 +39,7 @@ function plotly() {
 /** Fetched when the page is idle and run with the first chart (offline.js). */
 export async function ahead() {
   const { script } = await look();
-  await fetch(script);
+  await fetch(window.ClozeRoot + script);
 }
 
 /** Every colour of the light theme as its twin in the dark. */

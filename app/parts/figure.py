@@ -99,5 +99,5 @@ async def _script(request: Request) -> Response:
 
 
 async def _look(_: Request) -> Response:
-    text = json.dumps({"script": SCRIPT, **templates()})
+    text = json.dumps({"script": SCRIPT.removeprefix("/"), **templates()})
     return Response(text, media_type="application/json", headers={"cache-control": "no-cache"})

@@ -12,6 +12,7 @@ from typing import Any
 import gradio as gr
 
 from app.serving.ask import read_revision
+from app.serving.metrics import counted
 from core_models import InputError
 
 # The scripts may arrive before or after this runs: shell.js takes over the queue.
@@ -130,9 +131,10 @@ async def answered(reply: Reply, question: Mapping[str, Any]) -> Answer:
     """
     head = {"rev": read_revision(question), "error": None}
     try:
-        if inspect.iscoroutinefunction(reply):
-            return head | await reply(question)
-        return head | await asyncio.to_thread(reply, question)
+        with counted(reply):
+            if inspect.iscoroutinefunction(reply):
+                return head | await reply(question)
+            return head | await asyncio.to_thread(reply, question)
     except InputError as error:
         return head | {"error": str(error)}
 

@@ -1,7 +1,7 @@
-"""Whose run it is: a secret that the browser keeps, of which the run folder holds a hash.
+"""Whose run it is: a name where visitors sign in, else a secret that the browser keeps.
 
-No account and no cookie: whoever clears the browser's storage can no longer change the run, and
-the keeper of the server can still stop it by hand.
+The run folder holds a hash of it. Whoever clears the browser's storage can no longer change the
+run, and the keeper of the server can still stop it by hand.
 """
 
 import hashlib
@@ -12,13 +12,23 @@ from typing import Any
 
 from core_models.training import durable
 
-_TOKEN = re.compile(r"[0-9a-f]{32,64}")
+USER = "cloze.user"
+"""Of a request's scope: the name that a visitor has signed in with."""
+_SECRET = re.compile(r"[0-9a-f]{32,64}")
+_NAME = "name "
 _FILE = "owner"
+
+
+def of(user: str | None, secret: Any) -> str | None:
+    """The token of a visitor: their name, which no browser can send, else its secret."""
+    if user is not None:
+        return _NAME + user
+    return secret if isinstance(secret, str) and _SECRET.fullmatch(secret) else None
 
 
 def note(path: Path, token: Any) -> None:
     """Keep the hash of a token in a run folder; nothing for what is no token."""
-    if isinstance(token, str) and _TOKEN.fullmatch(token):
+    if _is(token):
         durable.write_text(path / _FILE, _digest(token))
 
 
@@ -28,9 +38,12 @@ def owns(path: Path, token: Any) -> bool:
         kept = (path / _FILE).read_text(encoding="ascii").strip()
     except (OSError, ValueError):
         return False
-    given = token if isinstance(token, str) and _TOKEN.fullmatch(token) else ""
-    return hmac.compare_digest(kept, _digest(given)) and bool(given)
+    return _is(token) and hmac.compare_digest(kept, _digest(token))
+
+
+def _is(token: Any) -> bool:
+    return isinstance(token, str) and bool(token.startswith(_NAME) or _SECRET.fullmatch(token))
 
 
 def _digest(token: str) -> str:
-    return hashlib.sha256(token.encode("ascii")).hexdigest()
+    return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()

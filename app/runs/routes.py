@@ -17,10 +17,12 @@ from starlette.routing import Route
 
 from app.runs import charts as run_charts
 from app.runs import export as run_export
+from app.runs import owner as run_owner
 from app.runs import races as run_races
 from app.runs import scrub as run_scrub
 from app.runs import tasks as run_tasks
 from app.serving.ask import whole_number
+from app.serving.metrics import counted
 from app.runs.reports import Reports, plain
 from app.runs.runs import Runs
 from app.serving.session import Session
@@ -72,7 +74,7 @@ class RunRoutes:
 
     def _mine(self, run: str, request: Request) -> bool:
         try:
-            return self.runs.may_change(run, request.headers.get(OWNER))
+            return self.runs.may_change(run, _owner(request))
         except InputError:
             return False  # deleted since it was listed
 
@@ -154,7 +156,7 @@ class RunRoutes:
         """Start, continue, stop or delete a run."""
         values = await _object(request)
         run, action = request.path_params["run"], request.path_params["action"]
-        self.runs.check_owner(run, request.headers.get(OWNER))
+        self.runs.check_owner(run, _owner(request))
         if action == "delete":
             if values.get("confirm") != run:
                 raise InputError("To delete a run, its id must be given once more.")
@@ -207,7 +209,8 @@ def _guarded(answer: Answer, refused: int = 200) -> Callable[[Request], Awaitabl
         if request.method == "POST" and request.headers.get(HEADER) != "train":
             return JSONResponse({"error": f"The header {HEADER} is missing."}, 403)
         try:
-            values = await answer(request)
+            with counted(answer):
+                values = await answer(request)
         except InputError as error:
             # With status 200: browsers put every other one into their console as a fault.
             return JSONResponse({"error": str(error)}, refused)
@@ -223,6 +226,11 @@ def _guarded(answer: Answer, refused: int = 200) -> Callable[[Request], Awaitabl
         return JSONResponse(plain(values), headers={"cache-control": "no-store"})
 
     return handle
+
+
+def _owner(request: Request) -> str | None:
+    """Who asks: the name that they have signed in with, else the secret of their browser."""
+    return run_owner.of(request.scope.get(run_owner.USER), request.headers.get(OWNER))
 
 
 async def _object(request: Request) -> dict[str, Any]:

@@ -43,7 +43,8 @@ NOT_YOURS = (
 )
 MOST_RUNS = 200
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
-_ACTIVE = frozenset({"queued", "starting", "running", "stopping"})
+_AT_WORK = frozenset({"starting", "running", "stopping"})
+_ACTIVE = _AT_WORK | {"queued"}
 _CONFIGS = ("config.json", "experiment.json")
 """Of a run and of a race."""
 _PATIENCE = 5.0
@@ -267,6 +268,27 @@ class Runs:
             else:
                 raise InputError(f"This run is not at work: it is {state}.")
 
+    def rest(self, seconds: float) -> None:
+        """Save what trains and put it back into the queue: the next server goes on with it.
+
+        Runs that somebody started in a shell go on.
+
+        Args:
+            seconds: most time for that; what is not saved by then goes on from its last checkpoint.
+        """
+        self.close()
+        with self._exclusive():
+            active = [run for run in self.ids() if self.state(run) in _AT_WORK]
+            ours = [run for run in active if run_process.begun_here(self.folder(run)) is not None]
+            for run in ours:
+                self.folder(run).request_stop()
+            until = time.monotonic() + seconds
+            while time.monotonic() < until and any(self.state(run) in _AT_WORK for run in ours):
+                time.sleep(0.05)
+            for run in ours:
+                if self.state(run) != "finished":
+                    durable.write_text(self.folder(run).path / "queue", repr(time.time()))
+
     def delete(self, run: str) -> None:
         """Remove a run with everything it learned."""
         self._check_enabled()
@@ -320,7 +342,8 @@ class Runs:
             self._stop_late(60.0 * self.limits.minutes)
         if self.queue():
             with self._exclusive():
-                self._fill_slots()
+                if not self._closed.is_set():
+                    self._fill_slots()
 
     def _stop_late(self, seconds: float) -> None:
         """Stop what has trained for longer than is allowed."""
@@ -335,7 +358,7 @@ class Runs:
 
     def _fill_slots(self) -> None:
         waiting = self.queue()
-        busy = sum(self.state(run) in ("starting", "running", "stopping") for run in self.ids())
+        busy = sum(self.state(run) in _AT_WORK for run in self.ids())
         for run in waiting[: max(0, self.slots - busy)]:
             self._children.append(run_process.launch(self.root / run))
             (self.root / run / "queue").unlink()

@@ -1,57 +1,36 @@
-"""What surrounds Gradio: our static files and a guard in front of every request."""
+"""What surrounds Gradio: our static files, and the guard in front of every request."""
 
 import asyncio
 import contextlib
+import html
 import os
 import re
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from anyio import to_thread
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.parts import figure
-from app.runs import routes as run_routes
-from app.runs import texts as run_texts
-from app.serving import locales
+from app.serving import locales, metrics
+from app.serving.guard import Guard, Names
 
 APP = Path(__file__).resolve().parents[1]
 STATIC = APP.parent / "assets" / "static"
 SERVED = (".js", ".css")
 MOUNT = "/cloze"
-MOST_BYTES = 1 << 20
 WORKERS = 40
 """Threads for what blocks. Python's own rule gives two cores six, and six visitors who wait for the
 trial of their settings would hold up every other page."""
 
-POLICY = "; ".join(
-    (
-        "default-src 'self'",
-        # Gradio compiles the scripts of gr.HTML with `new Function`.
-        "script-src 'self' 'unsafe-inline' 'unsafe-eval'",
-        "style-src 'self' 'unsafe-inline'",
-        "img-src 'self' data: blob:",
-        "font-src 'self' data:",
-        "connect-src 'self'",
-        "object-src 'none'",
-        "base-uri 'self'",
-        "form-action 'self'",
-        # Spaces show the page in a frame of these hosts.
-        "frame-ancestors 'self' https://huggingface.co https://*.hf.space",
-    )
-)
-HEADERS = (
-    (b"content-security-policy", POLICY.encode()),
-    (b"x-content-type-options", b"nosniff"),
-    (b"referrer-policy", b"no-referrer"),
-)
 ADVERTISING = re.compile(rb'<meta\s+(?:property|name)="(?:og|twitter):[^>]*>\s*')
 FIRST_FONTS = (
     "fonts/source-serif-4-latin-400-normal.woff2",
@@ -62,54 +41,24 @@ FIRST_FONTS = (
 )
 
 
-class Guard:
-    """Security headers on every answer; no uploads, no large bodies.
-
-    A plain ASGI class: the base class for HTTP middleware would buffer Gradio's event streams.
-    """
-
-    def __init__(self, app: ASGIApp) -> None:
-        self.app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
-        if scope["type"] != "http":
-            await self.app(scope, receive, send)
-            return
-
-        async def guarded(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                message["headers"] = [*message.get("headers", ()), *HEADERS]
-            await send(message)
-
-        refusal = _refusal(scope)
-        await (refusal or self.app)(scope, receive, guarded)
-
-
-def _refusal(scope: Scope) -> JSONResponse | None:
-    if "/upload" in scope["path"]:
-        return JSONResponse({"detail": "This page takes no files."}, 403)
-    if scope["method"] in ("GET", "HEAD", "OPTIONS"):
-        return None
-    length = dict(scope["headers"]).get(b"content-length", b"")
-    if not length.isdigit():
-        return JSONResponse({"detail": "A length is required."}, 411)
-    most = run_texts.MOST_BYTES if scope["path"] == run_routes.TEXTS else MOST_BYTES
-    if int(length) > most:
-        text = f"At most {most:,} bytes go in one request."
-        return JSONResponse({"detail": text, "error": text}, 413)
-    return None
-
-
 class Files(StaticFiles):
     """Static files that browsers keep but ask about each time, so that an update shows at once.
 
-    ``suffixes``: the only files that are served; None = all.
+    ``mount``: where they lie. ``suffixes``: the only files that are served; None = all.
     """
 
-    def __init__(self, directory: Path, suffixes: tuple[str, ...] | None = None) -> None:
+    def __init__(
+        self, directory: Path, mount: str, suffixes: tuple[str, ...] | None = None
+    ) -> None:
         super().__init__(directory=directory)
+        self.mount = mount
         self.suffixes = suffixes
+
+    def get_path(self, scope: Scope) -> str:
+        """See the base class, which takes a proxy's path off that the proxy has taken off."""
+        whole = scope["path"].startswith(scope["root_path"])
+        path = scope["path"].removeprefix(scope["root_path"] if whole else self.mount)
+        return super().get_path({**scope, "path": path, "root_path": ""})
 
     def lookup_path(self, path: str) -> tuple[str, os.stat_result | None]:
         """See the base class."""
@@ -168,6 +117,7 @@ def app_kwargs(
     *,
     routes: Sequence[BaseRoute] = (),
     before: Callable[[], None] = lambda: None,
+    environment: Mapping[str, str] = os.environ,
 ) -> dict[str, Any]:
     """Arguments of the FastAPI app that Gradio makes at launch.
 
@@ -176,11 +126,24 @@ def app_kwargs(
         styles: the same.
         routes: further routes.
         before: called before the page is sent.
+        environment: names of the server (``CLOZE_HOSTS``) and the path that a proxy shows it under
+            (``GRADIO_ROOT_PATH``, a path or a whole address).
     """
-    links = _links(scripts, styles)
+    root = html.escape(urlsplit(environment.get("GRADIO_ROOT_PATH", "")).path.rstrip("/"))
+    links = _links(scripts, styles, root)
+    names = Names.read(environment)
     return {
-        "routes": [*routes, *_catalogues(), *figure.routes(), *_files()],
-        "middleware": [Middleware(Guard), Middleware(Head, links=links, before=before)],
+        "routes": [
+            *routes,
+            *metrics.routes(),
+            *_catalogues(),
+            *figure.routes(),
+            *_files(),
+        ],
+        "middleware": [
+            Middleware(Guard, names=names),
+            Middleware(Head, links=links, before=before),
+        ],
         "lifespan": _staffed,
         "openapi_url": None,
     }
@@ -199,7 +162,8 @@ async def _staffed(_: Any) -> AsyncIterator[None]:
 
 def _files() -> list[Mount]:
     """Fonts and pictures, and the scripts and styles that lie beside the Python that they serve."""
-    return [Mount(f"{MOUNT}/app", Files(APP, SERVED)), Mount(MOUNT, Files(STATIC))]
+    ours = f"{MOUNT}/app"
+    return [Mount(ours, Files(APP, ours, SERVED)), Mount(MOUNT, Files(STATIC, MOUNT))]
 
 
 def _catalogues() -> list[Route]:
@@ -218,20 +182,21 @@ def _served(script: str) -> Callable[[Request], Response]:
     return answer
 
 
-def _links(scripts: tuple[str, ...], styles: tuple[str, ...]) -> str:
+def _links(scripts: tuple[str, ...], styles: tuple[str, ...], root: str) -> str:
     """Links to our files, never to another host. The first three run before the first paint."""
+    mount = root + MOUNT
     first, others = scripts[:3], scripts[3:]
     return "\n".join(
         [
             "<title>Cloze</title>",
             '<meta name="description" content="Hide a word, see what a language model expects.">',
-            f'<link rel="icon" type="image/svg+xml" href="{MOUNT}/favicon.svg">',
-            *(f'<link rel="stylesheet" href="{MOUNT}/app/{name}">' for name in styles),
+            f'<link rel="icon" type="image/svg+xml" href="{mount}/favicon.svg">',
+            *(f'<link rel="stylesheet" href="{mount}/app/{name}">' for name in styles),
             *(
-                f'<link rel="preload" as="font" href="{MOUNT}/{name}" crossorigin>'
+                f'<link rel="preload" as="font" href="{mount}/{name}" crossorigin>'
                 for name in FIRST_FONTS
             ),
-            *(f'<script src="{MOUNT}/app/{name}"></script>' for name in first),
-            *(f'<script defer src="{MOUNT}/app/{name}"></script>' for name in others),
+            *(f'<script src="{mount}/app/{name}"></script>' for name in first),
+            *(f'<script defer src="{mount}/app/{name}"></script>' for name in others),
         ]
     )

@@ -1,7 +1,7 @@
 """What the environment may say about this server."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -9,8 +9,10 @@ from typing import Self
 from app.runs import sources as run_sources
 from app.runs.limits import NO_LIMITS, Limits
 from app.runs.texts import MOST_BYTES
+from app.serving.sign_in import Register
 from core_models import InputError
 
+TRAIN = ("on", "off", "shared")
 RUNS = Path(__file__).resolve().parents[2] / "runs"
 
 
@@ -37,12 +39,17 @@ class Settings:
     limits: Limits = NO_LIMITS
     """CLOZE_TRAIN_STEPS, CLOZE_TRAIN_PARAMETERS, CLOZE_TRAIN_MINUTES and CLOZE_TRAIN_UPLOAD_MB, of
     one run."""
+    register: Register | None = None
+    """CLOZE_AUTH, a file with the names and passwords of those who may see the page; None = all."""
+    lines: bool = False
+    """CLOZE_LOG=json: a line of the output for each answer."""
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> Self:
         """Read the variables; InputError names the one that cannot be used."""
         run_sources.allowed(environment)
         most = MOST_BYTES >> 20
+        auth = environment.get("CLOZE_AUTH", "").strip()
         upload = _number(environment, "CLOZE_TRAIN_UPLOAD_MB", 1, most) or most
         return cls(
             port=_number(environment, "PORT", 0, 65_535),
@@ -51,21 +58,25 @@ class Settings:
             threads=_number(environment, "CLOZE_THREADS", 1, 1_024),
             runs=Path(environment.get("CLOZE_RUNS") or RUNS),
             slots=_number(environment, "CLOZE_TRAIN_SLOTS", 1, 64) or cls.slots,
-            training=_choice(environment, "CLOZE_TRAIN") != "off",
-            shared=_choice(environment, "CLOZE_TRAIN") == "shared",
+            training=_choice(environment, "CLOZE_TRAIN", TRAIN) != "off",
+            shared=_choice(environment, "CLOZE_TRAIN", TRAIN) == "shared",
             limits=Limits(
                 steps=_number(environment, "CLOZE_TRAIN_STEPS", 1, 10**9),
                 parameters=_number(environment, "CLOZE_TRAIN_PARAMETERS", 1, 10**12),
                 minutes=_number(environment, "CLOZE_TRAIN_MINUTES", 1, 10**6),
                 upload=upload << 20,
             ),
+            register=Register.read(Path(auth)) if auth else None,
+            lines=_choice(environment, "CLOZE_LOG", ("off", "json")) == "json",
         )
 
 
-def _choice(environment: Mapping[str, str], name: str) -> str:
-    text = environment.get(name, "").strip().lower() or "on"
-    if text not in ("on", "off", "shared"):
-        raise InputError(f"{name} is {text!r}; it must be on, off or shared.")
+def _choice(environment: Mapping[str, str], name: str, among: Sequence[str]) -> str:
+    """One of several words; the first where nothing is said."""
+    text = environment.get(name, "").strip().lower() or among[0]
+    if text not in among:
+        *first, last = among
+        raise InputError(f"{name} is {text!r}; it must be {', '.join(first)} or {last}.")
     return text
 
 

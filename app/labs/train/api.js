@@ -26,7 +26,7 @@ export const said = (text) => text.split('\n').map((line) => message(line)).join
 async function ask(path, options = {}) {
   let answer;
   try {
-    answer = await fetch(`/train/${path}`, {
+    answer = await fetch(`${window.ClozeRoot}train/${path}`, {
       ...options, headers: { 'x-cloze': 'train', 'x-cloze-owner': own(), ...(options.headers ?? {}) },
     });
   } catch {

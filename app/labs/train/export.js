@@ -14,7 +14,7 @@ export function makeExport() {
     fill(id, offered) {
       root.hidden = !offered;
       if (!offered) return;
-      const path = `/train/runs/${encodeURIComponent(id)}/model.zip`;
+      const path = `${window.ClozeRoot}train/runs/${encodeURIComponent(id)}/model.zip`;
       if (link.getAttribute('href') !== path) link.setAttribute('href', path);
       note.textContent = t`step ${format.count(offered.step)}, ${size(offered.bytes)}`;
     },

@@ -18,6 +18,7 @@ from app.labs.train.words import duration
 from app.parts.controls import answer
 from app.parts.plain import Kept, Line
 from app.runs import form as run_form
+from app.runs import owner as run_owner
 from app.runs import preview as run_preview
 from app.runs.runs import OFF, Runs
 from app.serving.session import Session
@@ -28,9 +29,10 @@ from viz.svg import Wording
 Asked = tuple[dict[str, Any], list[str], str | None]
 """Settings, ids of what was sent, and the run that they were copied from."""
 CHOICES = "found => Cloze.trainChoices(found)"
-SAVE = """shown => import('/cloze/app/parts/download.js').then(({ download }) => download(
-  `${shown.file}.json`, `${JSON.stringify(shown.shell, null, 2)}\\n`, 'application/json'))"""
-COPY = """command => import('/cloze/app/parts/download.js').then(
+SAVE = """shown => import(`${window.ClozeRoot}cloze/app/parts/download.js`).then(
+  ({ download }) => download(
+    `${shown.file}.json`, `${JSON.stringify(shown.shell, null, 2)}\\n`, 'application/json'))"""
+COPY = """command => import(`${window.ClozeRoot}cloze/app/parts/download.js`).then(
   ({ copyText }) => { copyText(command, document.activeElement); })"""
 JSON_ABOUT = "Every setting the trainer knows; those above are part of it."
 
@@ -194,6 +196,7 @@ class Form:
             [started, *self.emptied()],
             self.problem,
             once=True,
+            patient=True,
         )
         use = {**inputs, "json": self.json}
         answer([self.apply.click], self.use, use, self.filled(), self.problem)
@@ -283,7 +286,8 @@ class Form:
         runs = self.service()
         config, ids, source = self.asked(question)
         wish = question["wish"] if isinstance(question["wish"], Mapping) else {}
-        run = runs.create(config, texts=ids, source=source, owner=wish.get("owner"))
+        owner = run_owner.of(question["request"].username, wish.get("owner"))
+        run = runs.create(config, texts=ids, source=source, owner=owner)
         runs.start(run)
         return [{"id": run}, *self.after(config)]
 

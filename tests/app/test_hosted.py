@@ -1,0 +1,171 @@
+"""Around the page: names, other sites, signing in, what an operator sees, a graceful stop."""
+
+import http.client
+import json
+import logging
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from prometheus_client import REGISTRY
+
+from app.runs import owner
+from app.serving import metrics
+from app.serving.guard import Names
+from app.serving.settings import Settings
+from app.serving.sign_in import Register, line_of
+from core_models import InputError
+from tests.app.test_train_tasks import TASK
+from tests.waiting import until
+
+
+def ask(server, path="/health", method="GET", **headers):
+    """Status and text of an answer."""
+    connection = http.client.HTTPConnection(urlsplit(server).netloc, timeout=60)
+    connection.request(method, path, headers={k.replace("_", "-"): v for k, v in headers.items()})
+    answer = connection.getresponse()
+    found = answer.status, answer.read().decode(), dict(answer.getheaders())
+    connection.close()
+    return found
+
+
+@pytest.mark.parametrize(
+    ("environment", "name", "answers"),
+    [
+        ({}, "127.0.0.1", True),
+        ({}, "[::1]", True),
+        ({}, "192.168.7.20", True),
+        ({}, "localhost", True),
+        ({}, "cloze.localhost", True),
+        ({}, "attacker.example", False),
+        ({}, "localhost.attacker.example", False),
+        ({"CLOZE_HOSTS": "cloze.example.org"}, "cloze.example.org", True),
+        ({"CLOZE_HOSTS": "a.example, *.example.org"}, "class.example.org", True),
+        ({"CLOZE_HOSTS": "*.example.org"}, "example.org", False),
+        ({"CLOZE_HOSTS": "*.example.org"}, "badexample.org", False),
+        ({"CLOZE_HOSTS": "*"}, "anything.example", True),
+        ({"SPACE_ID": "ada/cloze"}, "ada-cloze.hf.space", True),
+        ({"SPACE_ID": "ada/cloze", "CLOZE_HOSTS": "b.example"}, "attacker.example", False),
+        ({"SPACE_HOST": "Ada-Cloze.hf.space", "CLOZE_HOSTS": "b"}, "ada-cloze.hf.space", True),
+    ],
+)
+def test_a_server_answers_to_its_names(environment, name, answers):
+    assert Names.read(environment).answer(name) is answers
+
+
+def test_another_name_for_this_machine_is_refused(server):
+    """Another site's name may be made to point here: DNS rebinding."""
+    port = urlsplit(server).port
+    for host in ("attacker.example", f"attacker.example:{port}", "attacker.example.", ""):
+        status, text, _ = ask(server, "/", Host=host)
+        assert (status, "CLOZE_HOSTS" in text) == (421, True), host
+    for host in (f"localhost:{port}", "127.0.0.1", f"[::1]:{port}", "LOCALHOST."):
+        assert ask(server, Host=host)[0] == 200, host
+
+
+def test_a_page_of_another_site_is_told_nothing(server):
+    own = urlsplit(server).netloc
+    assert ask(server, "/train/runs", Origin=server)[0] == 200
+    for origin in ("http://127.0.0.1:1", "https://attacker.example", "null", f"ftp://{own}"):
+        for method, path in (("GET", "/train/runs"), ("GET", "/config"), ("POST", "/train/x")):
+            status, text, _ = ask(server, path, method, Origin=origin, content_length="0")
+            assert (status, "may ask nothing" in text) == (403, True), (origin, path)
+
+
+def test_health_needs_no_model_and_metrics_tell_no_text(server, session):
+    assert ask(server)[:2] == (200, '{"status":"ok"}')
+    before = REGISTRY.get_sample_value(
+        "cloze_answer_seconds_count",
+        {"answer": "runs.routes.RunRoutes.overview", "outcome": "answered"},
+    )
+    assert ask(server, "/train/runs?x=secret-words")[0] == 200
+    status, text, headers = ask(server, "/metrics")
+    assert status == 200
+    assert headers["content-type"].startswith("text/plain")
+    line = 'cloze_answer_seconds_count{answer="runs.routes.RunRoutes.overview",outcome="answered"}'
+    (count,) = (row for row in text.splitlines() if row.startswith(line))
+    assert float(count.rpartition(" ")[2]) == (before or 0) + 1
+    assert "secret-words" not in text
+
+
+def refuse():
+    raise InputError("The text “my secret” has no words.")
+
+
+def fail():
+    raise ValueError("my secret")
+
+
+def test_each_answer_is_a_line_on_request(caplog):
+    with caplog.at_level(logging.INFO, logger="cloze.answers"):
+        with metrics.counted(ask):
+            pass
+        for answering, error in ((refuse, InputError), (fail, ValueError)):
+            with pytest.raises(error), metrics.counted(answering):
+                answering()
+    lines = [json.loads(record.getMessage()) for record in caplog.records]
+    assert [line["outcome"] for line in lines] == ["answered", "refused", "failed"]
+    assert lines[0]["answer"].endswith("test_hosted.ask")
+    assert set(lines[0]) == {"time", "answer", "outcome", "milliseconds"}
+    assert "secret" not in caplog.text
+
+
+@pytest.fixture
+def names(tmp_path):
+    """A file of two names."""
+    path = tmp_path / "names"
+    path.write_text(f"# a class\n\n{line_of('ada', 'one')}\n{line_of('小明', 'zwei:drei')}\n")
+    return path
+
+
+def test_passwords_belong_to_names(names):
+    register = Settings.from_environment({"CLOZE_AUTH": str(names)}).register
+    assert register is not None
+    assert register("ada", "one")
+    assert register("小明", "zwei:drei")
+    assert not register("ada", "zwei:drei")
+    assert not register("bob", "one")
+    assert not register("bob", "")
+    assert "one" not in names.read_text()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "names nobody"),
+        ("ada:secret\n", "line 1 of .* is no name with a salt and a hash"),
+        (f"{line_of('ada', 'x')}\n{line_of('ada', 'y')}", "line 2 of .* names somebody twice"),
+    ],
+)
+def test_a_wrong_file_of_names_stops_the_start(tmp_path, text, message):
+    path = tmp_path / "names"
+    path.write_text(text)
+    with pytest.raises(InputError, match=message):
+        Settings.from_environment({"CLOZE_AUTH": str(path)})
+    with pytest.raises(InputError, match="cannot be read"):
+        Register.read(Path(tmp_path / "none"))
+    with pytest.raises(InputError, match="no colon"):
+        line_of("a:b", "x")
+
+
+def test_a_name_owns_its_runs_and_no_browser_can_claim_it(make_runs):
+    runs = make_runs()
+    run = runs.create(TASK, owner=owner.of("ada", "f" * 32))
+    assert runs.may_change(run, owner.of("ada", None))
+    for user, secret in ((None, "f" * 32), ("bob", "f" * 32), (None, "name ada")):
+        assert not runs.may_change(run, owner.of(user, secret))
+
+
+def test_what_trains_is_saved_and_queued_when_the_server_is_told_to_end(make_runs):
+    runs = make_runs()
+    run = runs.create(TASK)
+    runs.start(run)
+    assert until(lambda: runs.state(run) == "running")
+    runs.rest(60)
+    assert runs.state(run) == "queued"
+    assert runs.folder(run).state() == "stopped"
+    later = make_runs()
+    later._look()
+    assert until(lambda: later.state(run) in ("running", "finished"))
+    later.stop(run)
+    assert until(lambda: later.state(run) in ("stopped", "finished"))
