@@ -96,6 +96,7 @@ def launch(settings: Settings | None = None) -> None:
             enabled=settings.training,
             shared=settings.shared,
             limits=settings.limits,
+            command=settings.command,
         )
         session = Session(threads=settings.threads, library=runs)
         page, address = start(session, settings, runs)

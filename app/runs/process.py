@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -17,13 +18,25 @@ from core_models.training.folder import RunFolder
 
 ROOT = Path(__file__).resolve().parents[2]
 NICE = 10
+PLACE = "{run}"
+"""In a command: what follows ``python -m``."""
 _SECRET = re.compile(r"TOKEN|SECRET|PASSWORD|CREDENTIAL|_KEY", re.IGNORECASE)
 
 
-def launch(path: Path) -> subprocess.Popen[bytes]:
-    """Start the process of a run: its own session, low priority, no pipe to this server."""
+def launch(path: Path, command: str | None = None) -> subprocess.Popen[bytes]:
+    """Start the process of a run: its own session, low priority, no pipe to this server.
+
+    Args:
+        path: the run's folder.
+        command: of a shell, in which ``{run}`` stands for what follows ``python -m``. It lasts as
+            long as the run, and whatever it starts writes into the same folder. None = here.
+    """
     environment = {name: value for name, value in os.environ.items() if not _SECRET.search(name)}
-    child = start(list(_module(path)), environment, path / "output.txt")
+    if command is None:
+        child = start(list(_module(path)), environment, path / "output.txt")
+    else:
+        filled = command.replace(PLACE, shlex.join(_module(path)))
+        child = _spawn(["/bin/sh", "-c", filled], environment, path / "output.txt")
     with contextlib.suppress(OSError, AttributeError):
         os.setpriority(os.PRIO_PROCESS, child.pid, NICE)
     started = {"process": Identity.current(child.pid).to_json(), "time": time.time()}
@@ -40,9 +53,15 @@ def start(
     arguments: list[str], environment: dict[str, str], output: Path
 ) -> subprocess.Popen[bytes]:
     """``python -m ARGUMENTS``, in a session of its own; what it says is added to a file."""
+    return _spawn([sys.executable, "-m", *arguments], environment, output)
+
+
+def _spawn(
+    arguments: list[str], environment: dict[str, str], output: Path
+) -> subprocess.Popen[bytes]:
     with output.open("ab") as file:
         return subprocess.Popen(
-            [sys.executable, "-m", *arguments],
+            arguments,
             cwd=ROOT,
             env=environment,
             stdin=subprocess.DEVNULL,
@@ -53,18 +72,30 @@ def start(
 
 
 def silent_state(folder: RunFolder) -> str | None:
-    """``starting`` or ``crashed`` while the process has not written its status; None after that."""
+    """What is known of a run from the process that a page started, beside its status.
+
+    ``starting`` or ``crashed`` while the run has not written its status; ``running`` where a
+    command lasts whose process is on another machine; else None.
+    """
     started = read_json(folder.path / "launch.json")
-    if not started or folder.status().get("updated", 0.0) >= started.get("time", 0.0):
+    if not started:
         return None
-    return "starting" if Identity.from_json(started.get("process")).alive() else "crashed"
+    lasts = _launched(started).alive()
+    if folder.status().get("updated", 0.0) < started.get("time", 0.0):
+        return "starting" if lasts else "crashed"
+    return "running" if lasts and folder.state() == "crashed" else None
 
 
 def begun_here(folder: RunFolder) -> float | None:
     """When a page started the process that is at work; None where somebody did so in a shell."""
     started = read_json(folder.path / "launch.json")
     at_work = folder.status().get("process")
-    return started.get("time") if not at_work or at_work == started.get("process") else None
+    ours = not at_work or at_work == started.get("process") or _launched(started).alive()
+    return started.get("time") if ours else None
+
+
+def _launched(started: dict[str, Any]) -> Identity:
+    return Identity.from_json(started.get("process"))
 
 
 def sweep(root: Path) -> None:

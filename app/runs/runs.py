@@ -59,6 +59,7 @@ class Runs:
         enabled: False = nothing is made, started or deleted here, only shown.
         shared: True = every page may change every run, not only the one that made it.
         limits: of runs from the page.
+        command: what starts a run in place of this machine's Python (`run_process.launch`).
         seconds: between two looks at the queue.
     """
 
@@ -70,6 +71,7 @@ class Runs:
         enabled: bool = True,
         shared: bool = False,
         limits: Limits = NO_LIMITS,
+        command: str | None = None,
         seconds: float = 1.0,
     ) -> None:
         self.root = root.resolve()
@@ -77,6 +79,7 @@ class Runs:
         self.enabled = enabled
         self.shared = shared
         self.limits = limits
+        self.command = command
         self.inbox = Inbox(self.root)
         self.changes = 0  # made by this server: with each, what was read before may be old
         self._children: list[subprocess.Popen[bytes]] = []
@@ -125,9 +128,9 @@ class Runs:
         if (folder.path / "queue").exists():
             return "queued"
         state = folder.state()
-        if state == "running":
-            return "stopping" if folder.stop_requested() else state
-        return run_process.silent_state(folder) or state
+        if state != "running":
+            state = run_process.silent_state(folder) or state
+        return "stopping" if state == "running" and folder.stop_requested() else state
 
     def queue(self) -> list[str]:
         """Runs that wait, the next one first."""
@@ -360,7 +363,7 @@ class Runs:
         waiting = self.queue()
         busy = sum(self.state(run) in _AT_WORK for run in self.ids())
         for run in waiting[: max(0, self.slots - busy)]:
-            self._children.append(run_process.launch(self.root / run))
+            self._children.append(run_process.launch(self.root / run, self.command))
             (self.root / run / "queue").unlink()
 
 

@@ -8,6 +8,7 @@ from typing import Self
 
 from app.runs import sources as run_sources
 from app.runs.limits import NO_LIMITS, Limits
+from app.runs.process import PLACE
 from app.runs.texts import MOST_BYTES
 from app.serving.sign_in import Register
 from core_models import InputError
@@ -39,6 +40,8 @@ class Settings:
     limits: Limits = NO_LIMITS
     """CLOZE_TRAIN_STEPS, CLOZE_TRAIN_PARAMETERS, CLOZE_TRAIN_MINUTES and CLOZE_TRAIN_UPLOAD_MB, of
     one run."""
+    command: str | None = None
+    """CLOZE_TRAIN_COMMAND, what starts a run, elsewhere for example; None = Python here."""
     register: Register | None = None
     """CLOZE_AUTH, a file with the names and passwords of those who may see the page; None = all."""
     lines: bool = False
@@ -66,9 +69,20 @@ class Settings:
                 minutes=_number(environment, "CLOZE_TRAIN_MINUTES", 1, 10**6),
                 upload=upload << 20,
             ),
+            command=_command(environment),
             register=Register.read(Path(auth)) if auth else None,
             lines=_choice(environment, "CLOZE_LOG", ("off", "json")) == "json",
         )
+
+
+def _command(environment: Mapping[str, str]) -> str | None:
+    text = environment.get("CLOZE_TRAIN_COMMAND", "").strip()
+    if text and PLACE not in text:
+        raise InputError(
+            f"CLOZE_TRAIN_COMMAND is {text!r}; it must have {PLACE} where what follows `python -m` "
+            "is to stand, as in: ssh gpu1 'cd /srv/cloze && .venv/bin/python -m {run}'."
+        )
+    return text or None
 
 
 def _choice(environment: Mapping[str, str], name: str, among: Sequence[str]) -> str:

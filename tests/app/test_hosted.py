@@ -3,6 +3,9 @@
 import http.client
 import json
 import logging
+import os
+import signal
+import sys
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -10,13 +13,17 @@ import pytest
 from prometheus_client import REGISTRY
 
 from app.runs import owner
+from app.runs import process as run_process
 from app.serving import metrics
 from app.serving.guard import Names
 from app.serving.settings import Settings
 from app.serving.sign_in import Register, line_of
 from core_models import InputError
+from tests.app.test_runs import CONFIG
 from tests.app.test_train_tasks import TASK
 from tests.waiting import until
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def ask(server, path="/health", method="GET", **headers):
@@ -169,3 +176,51 @@ def test_what_trains_is_saved_and_queued_when_the_server_is_told_to_end(make_run
     assert until(lambda: later.state(run) in ("running", "finished"))
     later.stop(run)
     assert until(lambda: later.state(run) in ("stopped", "finished"))
+
+
+WRAPPER = """#!/bin/sh
+# Another machine, as far as one can be one here: other variables, another home, another folder.
+cd / && exec env -i HOME=/nowhere PATH=/usr/bin:/bin PYTHONPATH={root} {python} -m "$@"
+"""
+
+
+def test_a_run_may_train_by_a_command(make_runs, tmp_path):
+    wrapper = tmp_path / "else where.sh"
+    wrapper.write_text(WRAPPER.format(root=ROOT, python=sys.executable))
+    wrapper.chmod(0o755)
+    given = Settings.from_environment({"CLOZE_TRAIN_COMMAND": f"'{wrapper}' {{run}}"})
+    runs = make_runs(command=given.command)
+    run = runs.create(CONFIG)
+    runs.start(run)
+    assert until(lambda: runs.state(run) == "running")
+    runs.stop(run)
+    assert until(lambda: runs.state(run) == "stopped"), tmp_path / "runs" / run / "output.txt"
+    with pytest.raises(InputError, match=r"must have \{run\}"):
+        Settings.from_environment({"CLOZE_TRAIN_COMMAND": "ssh gpu1 train"})
+
+
+def test_a_command_that_lasts_speaks_for_a_process_elsewhere(make_runs, monkeypatch):
+    """Its number means nothing here, and the machine has another boot id."""
+    runs = make_runs(command="sleep 600 # {run}")
+    run = runs.create(CONFIG)
+    runs.start(run)
+    folder = runs.folder(run)
+    assert until(lambda: runs.state(run) == "starting")
+    process = {"pid": 1, "started": 2, "boot": "another machine"}
+    folder.write_status({"state": "running", "process": process, "step": 1, "steps": 9})
+    assert folder.state() == "crashed"
+    assert runs.state(run) == "running"
+    assert run_process.begun_here(folder) is not None
+    runs.stop(run)
+    assert runs.state(run) == "stopping"
+    launched = json.loads((folder.path / "launch.json").read_text())["process"]["pid"]
+    os.killpg(launched, signal.SIGKILL)
+    assert until(lambda: runs.state(run) == "crashed")
+
+
+def test_a_command_that_ends_at_once_has_crashed(make_runs):
+    runs = make_runs(command="echo no such machine; exit 1 # {run}")
+    run = runs.create(CONFIG)
+    runs.start(run)
+    assert until(lambda: runs.state(run) == "crashed")
+    assert "no such machine" in (runs.folder(run).path / "output.txt").read_text()

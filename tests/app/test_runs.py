@@ -48,7 +48,7 @@ def service(folder, monkeypatch):
     """Makes services over one folder; their processes are stand-ins."""
     started = []
 
-    def launch(path):
+    def launch(path, command=None):
         child = subprocess.Popen([sys.executable, "-c", STAND_IN, str(path)], cwd=run_process.ROOT)
         values = {"process": Identity.current(child.pid).to_json(), "time": time.time()}
         (path / "launch.json").write_text(json.dumps(values))
@@ -153,7 +153,9 @@ def test_two_starts_at_once_start_one_process(service, monkeypatch):
     runs = service(slots=5)
     launched = []
     real = run_process.launch
-    monkeypatch.setattr(run_process, "launch", lambda path: launched.append(path) or real(path))
+    monkeypatch.setattr(
+        run_process, "launch", lambda path, command: launched.append(path) or real(path)
+    )
     run = runs.create(CONFIG)
     refused = []
 
@@ -191,7 +193,7 @@ def test_a_process_that_ends_before_it_speaks_is_crashed_and_its_last_words_are_
     runs = service()
     run = runs.create(CONFIG)
 
-    def launch(path):
+    def launch(path, command=None):
         (path / "output.txt").write_text("No module named x\n")
         child = subprocess.Popen([sys.executable, "-c", ""])
         values = {"process": Identity.current(child.pid).to_json(), "time": time.time()}
