@@ -36,6 +36,7 @@ from core_models.training.memory import Memory, part_of_memory, whole_memory
 from core_models.training.meter import Meter, add, line, means
 from core_models.training.plan import Plan
 from core_models.training.settings import Settings
+from core_models.training.tracker import Tracker
 from core_models.training.validation import Validation, measure
 
 
@@ -69,13 +70,14 @@ class Trainer:
         stream: Stream,
         validation: Validation | None,
         say: Callable[[str], None],
+        tracker: Tracker,
     ) -> None:
         """Build optimizer and generators at step 0."""
         self.run, self.settings, self.plan = run, settings, plan
         self.accelerator, self.model, self.objective = accelerator, model, objective
         self.validation = validation
         self._extremes = Extremes(objective, model.tokenizer)
-        self.say = say
+        self.say, self._tracker = say, tracker
         self.progress = Progress()
         self.status: dict[str, Any] = {}
         if settings.compile:
@@ -324,6 +326,7 @@ class Trainer:
         if not self.accelerator.is_main_process:
             return
         self.run.append_metrics(record)
+        self._tracker.log(record)
         self.write_status()
         self.say(line(record, self.settings.steps))
 

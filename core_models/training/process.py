@@ -36,6 +36,7 @@ from core_models.training.settings import Settings
 from core_models.training.several import LostError, check_same, check_shares, lost
 from core_models.training.streams import open_stream, open_validation
 from core_models.training.task_schema import is_task
+from core_models.training.tracker import Tracker
 
 Say = Callable[[str], None]
 _PLAIN = (InputError, DivergenceError, LostError)
@@ -120,14 +121,18 @@ def _train(run: RunFolder, say: Say) -> State:
         options, plan, base, vocabulary=words.vocabulary, pad_id=words.pad_id
     )
     model = models.build_model(options, plan, config, words, base)
-    trainer = _trainer(run, options, plan, accelerator, model, base, prepared, say)
+    begun = options.model_dump(mode="json") if saved is None else None
+    tracker = Tracker(options.tracker if is_main() else None, run, begun)
+    trainer = _trainer(run, options, plan, accelerator, model, base, prepared, say, tracker)
     if saved is not None:
         trainer.restore(saved)
     facts = _facts(run, options, plan, prepared, trainer)
     here = checkpoint.environment()
     trainer.write_status(**status, **facts, exact_resume=exact, environment=here)
     trainer.log(f"started at step {trainer.progress.step}")
-    if not trainer.train(stop.requested):
+    with contextlib.closing(tracker):
+        ended = trainer.train(stop.requested)
+    if not ended:
         trainer.log(f"stopped at step {trainer.progress.step}, saved")
         if is_main():
             run.clear_stop()
@@ -156,6 +161,7 @@ def _trainer(
     base: Base | None,
     data: Prepared,
     say: Say,
+    tracker: Tracker,
 ) -> Trainer:
     masker = Masker(plan, model.config, data.tokenizer, data.similar)
     return Trainer(
@@ -168,6 +174,7 @@ def _trainer(
         stream=open_stream(data.training, masker, options, accelerator.device),
         validation=open_validation(data.validation, masker, options),
         say=say,
+        tracker=tracker,
     )
 
 

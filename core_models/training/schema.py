@@ -79,6 +79,7 @@ MaskingKind = Literal[
     "similar_word",
     "ordering",
 ]
+TrackerName = Literal["tensorboard", "trackio", "wandb"]
 FORMATS = {
     "next_sentence": "pairs of segments, half of them neighbours",
     "sentence_order": "two segments, half of them swapped",
@@ -397,6 +398,8 @@ class Settings(Part):
     """Steps between lines in metrics.jsonl."""
     validate_every: Annotated[Count, labelled("Measured every (steps)")] = 500
     """Steps between validations on the held-out documents."""
+    tracker: TrackerName | None = None
+    """Where reports go beside the run's folder."""
     checkpoints: Annotated[CheckpointSettings, labelled("Checkpoints")] = CheckpointSettings()
 
     @model_validator(mode="after")

@@ -30,6 +30,7 @@ from core_models.training.guard import DivergenceError
 from core_models.training.meter import HELD_OUT, Sums, means
 from core_models.training.task_report import finite
 from core_models.training.task_schema import TaskSettings
+from core_models.training.tracker import Tracker
 
 _REPORTS = 100
 _STATE, _PROGRESS = "state.safetensors", "progress.json"
@@ -62,9 +63,11 @@ class TaskTrainer:
         settings: TaskSettings,
         tuning: FineTuning,
         say: Callable[[str], None],
+        tracker: Tracker,
     ) -> None:
         """At step 0."""
         self.run, self.settings, self.tuning, self._say = run, settings, tuning, say
+        self._tracker = tracker
         self.progress = Progress()
         self.status: dict[str, Any] = {}
         epoch = tuning.steps // settings.epochs
@@ -193,6 +196,7 @@ class TaskTrainer:
         self.progress.sums = {}
         self._speed = [0, 0.0]
         self.run.append_metrics(finite(record))
+        self._tracker.log(record)
         self.write_status()
         self._say(_line(record, self.tuning.steps, self.status.get("main", "")))
 

@@ -1,5 +1,6 @@
 """The life of a fine-tuning inside a training process: open, train, measure, export."""
 
+import contextlib
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -21,6 +22,7 @@ from core_models.training.settings import changes, resolve_folder
 from core_models.training.task_data import prepare
 from core_models.training.task_loop import Saved, TaskTrainer
 from core_models.training.task_schema import TaskSettings
+from core_models.training.tracker import Tracker
 
 SCRATCH = "from_scratch"
 
@@ -56,7 +58,9 @@ def fine_tune(
     task, baselines = prepare(run, settings)
     model = on_accelerator(load(resolve_folder(settings.model.checkpoint, run.path)))
     tuning = FineTuning(model, task, task_settings.tuning(settings))
-    trainer = TaskTrainer(run, settings, tuning, say)
+    begun = settings.model_dump(mode="json") if saved is None else None
+    tracker = Tracker(settings.tracker, run, begun)
+    trainer = TaskTrainer(run, settings, tuning, say, tracker)
     if saved is not None:
         trainer.restore(saved)
     facts = _facts(run, settings, tuning, baselines)
@@ -66,7 +70,9 @@ def fine_tune(
     for warning in task.warnings if saved is None else ():
         run.log(f"warning: {warning}")
     run.log(f"started at step {trainer.progress.step}")
-    if not trainer.train(stop.requested):
+    with contextlib.closing(tracker):
+        ended = trainer.train(stop.requested)
+    if not ended:
         return _stopped(run, trainer, stop)
     scratch = None
     if settings.compare_from_scratch:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from core_models.training.schema import PRECISIONS, Count, Part, Rate, labelled
+from core_models.training.schema import PRECISIONS, Count, Part, Rate, TrackerName, labelled
 
 Kind = Literal["classify", "pair", "regress", "tag", "answer"]
 Role = Literal[
@@ -127,6 +127,8 @@ class TaskSettings(Part):
     validate_every: Annotated[Count | None, labelled("Measured every (steps)")] = None
     """Steps between measurements on the development rows, beside those after each epoch; empty =
     half an epoch."""
+    tracker: TrackerName | None = None
+    """Where reports go beside the run's folder."""
     checkpoints: Annotated[TaskCheckpoints, labelled("Checkpoints")] = TaskCheckpoints()
 
 
