@@ -17,7 +17,7 @@ BROWSER_TESTS = $(wildcard tests/app/test_*_browser.py) tests/app/test_accessibi
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help app install test check lint format types imports collect pytest stress bench clean
+.PHONY: help app install test check lint format types imports security audit collect pytest stress bench clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -31,7 +31,7 @@ test: $(TEST_STAMP) ## Lint, types, import rules and the whole test suite, brows
 	@$(MAKE) --no-print-directory -j2 check collect
 	@$(MAKE) --no-print-directory pytest
 
-check: lint types imports ## Everything in `make test` that runs no code: seconds
+check: lint types imports security ## Everything in `make test` that runs no code: seconds
 
 lint: $(TEST_STAMP) ## Ruff: rules and format
 	$(BIN)/ruff check .
@@ -46,6 +46,13 @@ types: $(TEST_STAMP) ## Mypy, strict, on core_models and viz
 
 imports: $(TEST_STAMP) ## The import rules between app, core_models and viz
 	$(BIN)/lint-imports
+
+security: $(TEST_STAMP) ## Bandit: what is unsafe in our code, of medium severity and above
+	$(BIN)/bandit --quiet --recursive --severity-level medium --configfile pyproject.toml app.py app core_models viz
+
+# It asks a public list over the network, so it is no part of `make check`, and nothing else needs its packages.
+audit: $(TEST_STAMP) ## Known weaknesses of the pinned packages (needs the network)
+	$(PIP) install --quiet pip-audit && $(BIN)/pip-audit --no-deps --requirement constraints.txt
 
 # Beside Mypy, which keeps one core busy. What is wrong with a test that cannot be read, pytest says.
 collect: $(TEST_STAMP)
