@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from core_models.errors import InputError
     from core_models.flops import Flops
     from core_models.inference import Optimization, optimization, optimize_for_inference
+    from core_models.inspection import Inspection, inspect
     from core_models.model import Model, ModelInfo, load, models
     from core_models.output import ModelOutput
     from core_models.prediction.embed import embed
@@ -41,6 +42,7 @@ _PLACES = {
     "errors": ("InputError",),
     "flops": ("Flops",),
     "inference": ("Optimization", "optimization", "optimize_for_inference"),
+    "inspection": ("Inspection", "inspect"),
     "model": ("Model", "ModelInfo", "load", "models"),
     "output": ("ModelOutput",),
     "prediction.embed": ("embed",),
@@ -62,6 +64,7 @@ __all__ = [
     "Encoding",
     "Flops",
     "InputError",
+    "Inspection",
     "Model",
     "ModelInfo",
     "ModelOutput",
@@ -73,6 +76,7 @@ __all__ = [
     "embed",
     "families",
     "fill",
+    "inspect",
     "load",
     "models",
     "optimization",

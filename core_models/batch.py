@@ -36,13 +36,14 @@ def _boolean(name: str, mask: Tensor) -> Tensor:
 class Batch:
     """Tensors of one forward pass, batch first in every family.
 
-    Exactly one of ``input_ids`` and ``embeddings`` is given; everything else is optional.
+    ``input_ids`` or ``embeddings`` must be given; everything else is optional.
     """
 
     input_ids: Tensor | None = None
     """Piece ids [B, L], int64."""
     embeddings: Tensor | None = None
-    """Rows of the piece table [B, L, E] in place of ids; positions and segments are still added."""
+    """Rows [B, L, E] in place of the piece table's; positions and segments are still added. The ids
+    beside them, where given, are for what else depends on them (ESM scales by its mask pieces)."""
     attention_mask: Tensor | None = None
     """Bool [B, L], True = real token, or whole numbers 1 and 0; None = all real."""
     segment_ids: Tensor | None = None
@@ -91,7 +92,7 @@ class Batch:
     """The other text of each row [B, L'], encoded apart from the first (bi-encoder)."""
 
     def __post_init__(self) -> None:
-        """Refuse a batch without exactly one source of embeddings; whole numbers 0 and 1 are masks.
+        """Refuse a batch without a source of embeddings; whole numbers 0 and 1 are masks.
 
         Attention would add a mask of numbers to the scores.
 
@@ -99,8 +100,11 @@ class Batch:
             InputError: There is no row, no token in the rows, or a mask of other numbers.
             ValueError: Labels are not one per token or one per row, as their field says.
         """
-        if (self.input_ids is None) == (self.embeddings is None):
-            raise ValueError("a Batch takes either input_ids or embeddings, and not both")
+        if self.input_ids is None and self.embeddings is None:
+            raise ValueError("a Batch needs input_ids or embeddings")
+        lengths = None if self.embeddings is None else self.embeddings.shape[:2]
+        if self.input_ids is not None and lengths not in (None, self.input_ids.shape):
+            raise ValueError("input_ids and embeddings are of different lengths")
         if 0 in self.shape:
             rows, length = self.shape
             raise InputError(

@@ -11,9 +11,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
-from core_models.config_check import check
+from core_models.config_check import check, check_ranges
 from core_models.config_json import from_json, leaves, to_json
 from core_models.config_task import Task
+from core_models.errors import InputError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -242,6 +243,28 @@ class Config:
         assert isinstance(result, cls)
         family(result.family)
         return result
+
+
+@dataclass(frozen=True, kw_only=True)
+class ForeignConfig(Config):
+    """What can be said of another's model in our words.
+
+    Nothing can be built of it or counted by it, and values that its file does not tell are those of
+    BERT (:mod:`core_models.foreign`).
+    """
+
+    def __post_init__(self) -> None:
+        """Check ranges; names may be another's."""
+        check_ranges(self)
+
+
+def check_ours(config: Config) -> None:
+    """InputError where a model of another library would have to be built from its config."""
+    if isinstance(config, ForeignConfig):
+        raise InputError(
+            f"A {config.family} is run by transformers: it cannot be built, counted by part or "
+            "trained here. Choose a model of one of our own families for that."
+        )
 
 
 @dataclass(frozen=True)

@@ -47,9 +47,7 @@ def check(config: "Config") -> None:
     Raises:
         InputError: a value is outside what is allowed, or two values do not fit together.
     """
-    for name, value, low, high in (*_ranges(config), *_ranges_of_parts(config)):
-        if not low <= value <= high:  # NaN is outside, too
-            raise InputError(f"{name} is {value}; allowed is {low} to {high}.")
+    check_ranges(config)
     for name, found, allowed in _names(config):
         if found not in allowed:
             listed = ", ".join("null" if option is None else option for option in allowed)
@@ -71,6 +69,13 @@ def check(config: "Config") -> None:
             "(half of it for sines, half for cosines)."
         )
     _check_direction(config)
+
+
+def check_ranges(config: "Config") -> None:
+    """The part of :func:`check` that is about numbers."""
+    for name, value, low, high in (*_ranges(config), *_ranges_of_parts(config)):
+        if not low <= value <= high:  # NaN is outside, too
+            raise InputError(f"{name} is {value}; allowed is {low} to {high}.")
 
 
 def _ranges(config: "Config") -> Iterator[_Range]:

@@ -32,8 +32,10 @@ class Embeddings(nn.Module):
 
     def forward(self, batch: Batch, sites: Sites | None = None) -> Tensor:
         """Batch of [B, L] -> [B, L, D]."""
-        x = batch.embeddings if batch.input_ids is None else self.pieces(batch.input_ids)
-        assert x is not None
+        x = batch.embeddings
+        if x is None:
+            assert batch.input_ids is not None
+            x = self.pieces(batch.input_ids)
         if sites is not None:
             x = sites.offer("embedding:pieces", x)
         if self.positions is not None:

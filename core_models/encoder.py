@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from core_models.attention import Source
 from core_models.batch import Batch
-from core_models.config import Config
+from core_models.config import Config, check_ours
 from core_models.convolution import ConvolutionLayer
 from core_models.embeddings import Embeddings, too_long
 from core_models.layer import Layer
@@ -38,6 +38,7 @@ class Encoder(nn.Module):
 
     def __init__(self, config: Config) -> None:
         super().__init__()
+        check_ours(config)
         self.config = config
         self.embeddings = Embeddings(config)
         self.table = build_table(config)
@@ -166,7 +167,7 @@ class Encoder(nn.Module):
             InputError: the input is longer than the decoder's table of positions.
         """
         if self.mask_decoder is None or self.config.mask_decoder is None:
-            return output.hidden if targets is None else _rows(output.hidden, targets)
+            return output.hidden if targets is None else rows_at(output.hidden, targets)
         assert output.last_input is not None
         if batch.shape[1] > self.mask_decoder.num_embeddings:
             raise too_long(batch.shape[1], self.mask_decoder.num_embeddings)
@@ -175,7 +176,7 @@ class Encoder(nn.Module):
         prepared, visible = self._prepare(batch)
         positions = torch.arange(batch.shape[1], device=batch.device)[None]
         if targets is not None:
-            queries, positions = _rows(queries, targets), targets
+            queries, positions = rows_at(queries, targets), targets
             prepared = None if prepared is None else prepared.at(targets)
             visible = _visible_at(visible, targets)
         queries = queries + self.mask_decoder(positions)
@@ -193,6 +194,11 @@ class Encoder(nn.Module):
                 sites=None if trace is None else trace.at(step, "mask_decoder"),
             )
         return queries
+
+    def output_weight(self, step: int) -> Tensor:
+        """Weight of a step's output projection [D, H * d]."""
+        block = cast(Layer, self.blocks[self.config.schedule[step]])
+        return block.attention.output.weight
 
     def _prepare(self, batch: Batch) -> tuple[Prepared | None, Tensor | None]:
         """What the score terms share, and what each token may see."""
@@ -259,7 +265,7 @@ def _visible(batch: Batch, visibility: Tensor | None) -> Tensor | None:
     return visible
 
 
-def _rows(x: Tensor, targets: Tensor) -> Tensor:
+def rows_at(x: Tensor, targets: Tensor) -> Tensor:
     """Rows [B, M, D] of [B or 1, L, D] at positions [B, M]."""
     wide = x.expand(targets.shape[0], -1, -1)
     return wide.gather(1, targets[..., None].expand(-1, -1, x.shape[-1]))
@@ -271,7 +277,7 @@ def _visible_at(visible: Tensor | None, targets: Tensor) -> Tensor | None:
         return visible  # the same for every token
     if visible.dim() == 2:
         return visible[targets][:, None]
-    return _rows(visible.squeeze(1), targets)[:, None]
+    return rows_at(visible.squeeze(1), targets)[:, None]
 
 
 def _only(
@@ -291,7 +297,7 @@ def _only(
         return torch.zeros_like(hidden)
     found: Tensor = layer(
         hidden,
-        queries=_rows(hidden, places),
+        queries=rows_at(hidden, places),
         visible=_visible_at(visible, places),
         prepared=None if prepared is None else prepared.at(places),
         memory=memory,
@@ -319,7 +325,8 @@ def initialise(module: nn.Module, std: float, generator: torch.Generator | None 
             nn.init.zeros_(part.bias)
         if isinstance(part, nn.LayerNorm):
             nn.init.ones_(part.weight)
-            nn.init.zeros_(part.bias)
+            if part.bias is not None:
+                nn.init.zeros_(part.bias)
         for name, own in part.named_parameters(recurse=False):
             if name in ("query_start", "segment_vectors", *_BIASES):
                 nn.init.normal_(own, 0.0, std, generator=generator)

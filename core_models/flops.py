@@ -32,7 +32,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from core_models.config import Config, Disentangled, Plain
+from core_models.config import Config, Disentangled, Plain, check_ours
 from core_models.embeddings import Embeddings
 from core_models.errors import InputError
 from core_models.heads import build_head
@@ -93,6 +93,7 @@ def flops(config: Config, length: int) -> Flops:
     Raises:
         InputError: the encoder does not take as many tokens, or less than one was asked for.
     """
+    check_ours(config)
     e = config.embeddings
     longest = None if e.positions is None else e.positions - e.first_position
     if length < 1 or (longest is not None and length > longest):

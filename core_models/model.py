@@ -5,8 +5,9 @@ import os
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import torch
 from torch import Tensor, nn
@@ -18,21 +19,23 @@ from core_models.checkpoints.files import (
     load_checkpoint,
     present_heads,
     read_format,
-    read_headers,
     read_json,
     read_tensors,
     save_checkpoint,
     their_names,
 )
 from core_models.checkpoints.formats import BY_FAMILY
-from core_models.config import Config
+from core_models.config import Config, Embeddings
 from core_models.embeddings import longest_input
 from core_models.encoder import Encoder, initialise
 from core_models.errors import InputError
+from core_models.foreign.config import is_foreign, refuse_code
 from core_models.heads import build_head
 from core_models.heads_start import start, task_config
+from core_models.inspection import inspect
 from core_models.output import ModelOutput, ask
 from core_models.tokenizer import Encoding, Tokenizer
+from core_models.tokenizer.reading import has_tokenizer
 
 SHIPPED = Path(__file__).resolve().parent.parent / "assets" / "models"
 CARD = "cloze.json"
@@ -49,26 +52,15 @@ class Model(nn.Module):
     A head that the checkpoint lacks is absent from ``heads``; nothing is ever filled at random.
     """
 
-    def __init__(self, config: Config, tokenizer: Tokenizer, heads: Iterable[str]) -> None:
+    def __init__(self, config: Config, tokenizer: Tokenizer | None, heads: Iterable[str]) -> None:
         super().__init__()
-        if tokenizer.vocabulary > config.embeddings.vocabulary:
-            raise InputError(
-                f"The tokenizer has {tokenizer.vocabulary} pieces but the model's table only "
-                f"{config.embeddings.vocabulary} rows; they do not belong together."
-            )
-        template, rows = tokenizer.template, config.embeddings.segments
-        slots = (*template.single, *template.pair)
-        highest = max(template.pad_segment, *(slot.segment for slot in slots))
-        if 1 < rows <= highest:
-            raise InputError(
-                f"The tokenizer numbers segments up to {highest} but the model's table has only "
-                f"{rows} rows; they do not belong together."
-            )
+        if tokenizer is not None:
+            check_fit(config.embeddings, tokenizer)
         self.name = ""
         self.spare: dict[str, Tensor] = {}
         """What the files held beside the model, by its name there; :meth:`save` writes it back."""
         self.config = config
-        self.tokenizer = tokenizer
+        self._tokenizer = tokenizer
         self.encoder = Encoder(config)
         self.heads = nn.ModuleDict(
             {name: build_head(name, config, self.encoder.embeddings) for name in heads}
@@ -89,18 +81,43 @@ class Model(nn.Module):
         return model
 
     @classmethod
-    def from_folder(cls, folder: Path) -> Self:
-        """Read a folder in the format of transformers; InputError names whatever does not fit."""
+    def from_folder(cls, folder: Path, *, tokenizer: bool = True) -> "Model":
+        """Read a folder in the format of transformers; InputError names whatever does not fit.
+
+        A type that none of our formats has is opened by :mod:`core_models.foreign`.
+
+        Args:
+            folder: of the model.
+            tokenizer: whether to read the tokenizer, where there is one.
+        """
         values = read_json(folder / CONFIG)
+        if is_foreign(values):
+            model: Model = _foreign().open_folder(folder, tokenizer=tokenizer)
+            return model
+        refuse_code(values, CONFIG)
         form = read_format(values)
         tensors = their_names(form, read_tensors(folder))
         config = form.settle(form.read_config(values), tensors)
-        tokenizer = Tokenizer.from_folder(folder)
+        found = Tokenizer.from_folder(folder) if tokenizer and has_tokenizer(folder) else None
         with torch.device("meta"):
-            model = cls(config, tokenizer, present_heads(form, tensors))
+            model = cls(config, found, present_heads(form, tensors))
         model.spare = load_checkpoint(model, form, config, folder, tensors)
         model.name = folder.name
         return model.eval()
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """What cuts texts into pieces.
+
+        Raises:
+            InputError: the model was opened without one.
+        """
+        if self._tokenizer is None:
+            raise InputError(
+                f"{self.name or 'This model'} was opened without a tokenizer, so it reads no "
+                "texts; give it ids: model(cm.Batch(input_ids=...))."
+            )
+        return self._tokenizer
 
     def forward(self, texts: "Texts | Batch", *, attention: bool = False) -> ModelOutput:
         """What the model says of texts: ``model("The capital of France is [MASK].")``.
@@ -119,7 +136,7 @@ class Model(nn.Module):
             InputError: a text is blank or too long.
         """
         batch = texts if isinstance(texts, Batch) else self.batch(texts)
-        mask_id = self.tokenizer.mask_id
+        mask_id = -1 if self._tokenizer is None else self._tokenizer.mask_id
         return ask(self.encoder, self.heads, batch, mask_id=mask_id, attention=attention)
 
     @property
@@ -198,13 +215,35 @@ class Model(nn.Module):
             generator: of the head's initial values.
         """
         config = task_config(self.config, name, labels, dropout, pooling, every_step)
-        model = type(self)(config, self.tokenizer, [name])
+        model = type(self)(config, self._tokenizer, [name])
         start(model, self, generator)
         return model.train(self.training)
 
     def clone(self) -> Self:
         """A deep copy that shares no tensor, with decoders tied to the copy's own table."""
         return copy.deepcopy(self)
+
+
+def check_fit(tables: Embeddings, tokenizer: Tokenizer) -> None:
+    """InputError where a tokenizer has ids or segments that a model's tables do not hold."""
+    if tokenizer.vocabulary > tables.vocabulary:
+        raise InputError(
+            f"The tokenizer has {tokenizer.vocabulary} pieces but the model's table only "
+            f"{tables.vocabulary} rows; they do not belong together."
+        )
+    template, rows = tokenizer.template, tables.segments
+    slots = (*template.single, *template.pair)
+    highest = max(template.pad_segment, *(slot.segment for slot in slots))
+    if 1 < rows <= highest:
+        raise InputError(
+            f"The tokenizer numbers segments up to {highest} but the model's table has only "
+            f"{rows} rows; they do not belong together."
+        )
+
+
+def _foreign() -> Any:
+    """The adapter, which this module cannot import before itself."""
+    return import_module("core_models.foreign.model")
 
 
 @dataclass(frozen=True)
@@ -241,32 +280,33 @@ def models() -> list[ModelInfo]:
 
 
 def _info(folder: Path) -> ModelInfo:
-    values = read_json(folder / CONFIG)
-    form = read_format(values)
-    tensors = their_names(form, read_headers(folder))
-    config = form.settle(form.read_config(values), tensors)
+    found = inspect(folder)
     card = read_json(folder / CARD) if (folder / CARD).exists() else {}
     return ModelInfo(
         name=folder.name,
-        family=config.family,
+        family=found.family,
         title=str(card.get("title", folder.name)),
         description=str(card.get("description", "")),
-        heads=present_heads(form, tensors),
-        parameters=sum(t.numel() for n, t in tensors.items() if not form.ignores(n)),
+        heads=found.heads,
+        parameters=found.parameters,
         folder=folder,
     )
 
 
 def config_of(folder: Path) -> Config:
     """The config of a model folder, from its headers; InputError where there is none to read."""
-    values = read_json(folder / CONFIG)
-    form = read_format(values)
-    return form.settle(form.read_config(values), their_names(form, read_headers(folder)))
+    found = inspect(folder)
+    if found.config is None:
+        raise InputError(
+            f"{folder.name} is of type {found.family}, which is run by transformers: there are no "
+            f"counts by part, only the {found.parameters:,} numbers of its files."
+        )
+    return found.config
 
 
 def heads_of(folder: Path) -> tuple[str, ...]:
     """Heads that the files of a model folder hold; InputError where there is none to read."""
-    return _info(folder).heads
+    return inspect(folder).heads
 
 
 def named_folder(name: str) -> Path | None:
@@ -277,26 +317,31 @@ def named_folder(name: str) -> Path | None:
     return None
 
 
-def load(name: str | Path) -> Model:
+def load(name: str | Path, *, tokenizer: bool = True) -> Model:
     """A model by shipped name, by folder in transformers format, or by hub id ``owner/model``.
 
     A plain name is looked up among :func:`models`, then as a folder, so that what ``save("mine")``
     wrote is found by ``load("mine")``; a :class:`~pathlib.Path` is always a folder, and a folder
     wins over a hub id of the same spelling.
 
+    Args:
+        name: of the model.
+        tokenizer: whether to read the tokenizer, where there is one. A model without a tokenizer
+            answers batches of ids.
+
     Raises:
         InputError: unknown name, or a folder that does not hold a supported model.
     """
     if isinstance(name, Path):
-        return Model.from_folder(name)
+        return Model.from_folder(name, tokenizer=tokenizer)
     if re.fullmatch(r"[\w.-]+", name) and name not in (".", ".."):
         found = named_folder(name)
         if found is not None:
-            return Model.from_folder(found)
+            return Model.from_folder(found, tokenizer=tokenizer)
     elif name and "\0" not in name and Path(name).is_dir():
-        return Model.from_folder(Path(name))
+        return Model.from_folder(Path(name), tokenizer=tokenizer)
     elif hub.is_hub_id(name):
-        model = Model.from_folder(hub.fetch(name))
+        model = Model.from_folder(hub.fetch(name), tokenizer=tokenizer)
         model.name = name
         return model
     known = ", ".join(info.name for info in models()) or "none is shipped"

@@ -25,10 +25,11 @@ from app.runs.runs import Runs
 from app.serving.session import Session
 from app.serving.settings import Settings
 from core_models import InputError
-from core_models.checkpoints.files import CONFIG, read_format, read_json
+from core_models.checkpoints.files import CONFIG
 from core_models.config import Config
 from core_models.counts import count
 from core_models.families import FAMILIES
+from core_models.inspection import inspect
 from core_models.training import settings
 from core_models.training.models import fresh_generator_config
 from core_models.training.plan import Plan, plan_for
@@ -77,8 +78,8 @@ def _reading(runs: Runs, session: Session, name: str) -> dict[str, Any]:
 
 @lru_cache(maxsize=1_000)
 def _left_to_right(folder: Path, changed: int) -> bool:
-    values = read_json(folder / CONFIG)
-    return read_format(values).read_config(values).attention.direction == "left"
+    config = inspect(folder).config
+    return config is not None and config.attention.direction == "left"
 
 
 def has_gpu() -> bool:

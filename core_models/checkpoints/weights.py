@@ -21,6 +21,9 @@ WEIGHTS = "model.safetensors"
 INDEX = "model.safetensors.index.json"
 PICKLES = ("pytorch_model.bin", "pytorch_model.bin.index.json", "model.pt", "model.ckpt")
 
+_TYPES = {"F64": torch.float64, "F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16}
+"""Types of numbers that a model can hold; others are told apart where weights are read."""
+
 
 def read_json(path: Path, most: int = 1_000_000) -> dict[str, Any]:
     """A JSON object from a file of at most ``most`` bytes."""
@@ -51,7 +54,7 @@ def read_tensors(folder: Path) -> dict[str, Tensor]:
 
 
 def read_headers(folder: Path) -> dict[str, Tensor]:
-    """What :func:`read_tensors` gives, on the meta device: names and shapes, no weights read."""
+    """What :func:`read_tensors` gives, on the meta device: names, shapes and types alone."""
     return _merged(folder, _read_header)
 
 
@@ -141,12 +144,16 @@ def _read_file(path: Path) -> dict[str, Tensor]:
 def _read_header(path: Path) -> dict[str, Tensor]:
     try:
         with safetensors.safe_open(path, framework="pt") as file:
-            shapes = {name: file.get_slice(name).get_shape() for name in file.keys()}  # noqa: SIM118
+            parts = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118
+            found = {name: (part.get_shape(), part.get_dtype()) for name, part in parts.items()}
     except SafetensorError as error:
         raise _broken(path, error) from None
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror or error}.") from None
-    return {name: torch.empty(shape, device="meta") for name, shape in shapes.items()}
+    return {
+        name: torch.empty(shape, dtype=_TYPES.get(kind, torch.uint8), device="meta")
+        for name, (shape, kind) in found.items()
+    }
 
 
 def _broken(path: Path, error: SafetensorError) -> InputError:

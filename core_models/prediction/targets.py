@@ -177,9 +177,11 @@ class TargetFunction:
     def _rows(self, vectors: Tensor) -> Batch:
         """The same input with other vectors, once for each row."""
         rows = vectors.shape[0]
-        segments = self._batch.segment_ids
+        ids, segments = self._batch.input_ids, self._batch.segment_ids
         return Batch(
-            embeddings=vectors, segment_ids=None if segments is None else segments.expand(rows, -1)
+            input_ids=None if ids is None else ids.expand(rows, -1),
+            embeddings=vectors,
+            segment_ids=None if segments is None else segments.expand(rows, -1),
         )
 
     def _pieces(self, batch: Batch) -> Tensor:

@@ -1,6 +1,8 @@
 """What a tokenizer's files may say."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import tokenizers
@@ -10,6 +12,63 @@ from core_models.errors import InputError
 from core_models.tokenizer.files import CONFIG_FILE, FIRST, SECOND, TOKENIZER_FILE, Template
 
 MOST_SEGMENTS = 64
+MOST_BYTES = 100_000_000
+"""Largest file of a vocabulary; the largest released ones have a third of it."""
+MOST_GROWTH = 8
+"""Characters that a normalizer may put in place of one."""
+_NESTED = re.compile(r"\([^()]*[^\\()][+*][^()]*\)[+*{]")
+
+
+def check_files(folder: Path) -> None:
+    """InputError for a file of a vocabulary that is too large to be one."""
+    for path in (*folder.glob("vocab*"), *folder.glob("*.model"), *folder.glob("tokenizer*.json")):
+        size = path.stat().st_size
+        if size > MOST_BYTES:
+            raise InputError(f"{path.name} has {size:,} bytes; allowed is {MOST_BYTES:,}.")
+
+
+def check_rules(parsed: Mapping[str, Any]) -> None:
+    """Refuse rules that could make a text endless or reading it so.
+
+    Args:
+        parsed: the content of tokenizer.json.
+
+    Raises:
+        InputError: replacements that multiply, or a repeated group with a repetition inside.
+    """
+    growth = 1
+    for rule in _rules([parsed.get("normalizer"), parsed.get("pre_tokenizer")]):
+        pattern = rule.get("pattern")
+        if isinstance(pattern, Mapping) and _NESTED.search(str(pattern.get("Regex", ""))):
+            raise InputError(
+                f"{TOKENIZER_FILE}: the pattern {str(pattern['Regex'])[:60]!r} repeats a "
+                "repetition, which can take for ever on a short text; write it without."
+            )
+        if rule.get("type") == "Replace":
+            growth *= max(1, len(str(rule.get("content", ""))))
+        if rule.get("type") == "Prepend":
+            growth *= max(1, len(str(rule.get("prepend", ""))))
+    if growth > MOST_GROWTH:
+        raise InputError(
+            f"{TOKENIZER_FILE}: its replacements make up to {growth} characters of one; allowed is "
+            f"{MOST_GROWTH}."
+        )
+
+
+def _rules(found: Iterable[Any]) -> Iterator[Mapping[str, Any]]:
+    for entry in found:
+        if isinstance(entry, list):
+            yield from _rules(entry)
+        elif isinstance(entry, Mapping):
+            if "type" in entry:
+                yield entry
+            yield from _rules(v for v in entry.values() if isinstance(v, list))
+
+
+def is_byte_level(parsed: Mapping[str, Any]) -> bool:
+    """Whether pieces are written in signs for bytes, as in GPT-2's vocabulary."""
+    parts = _rules([parsed.get("pre_tokenizer"), parsed.get("decoder")])
+    return any(rule["type"] == "ByteLevel" for rule in parts)
 
 
 def vocabulary_of(backend: tokenizers.Tokenizer) -> dict[str, int]:

@@ -68,10 +68,13 @@ def _from_bytes(piece: str) -> str:
     return bytes(_GLYPHS[glyph] for glyph in piece).decode("utf-8", errors="backslashreplace")
 
 
+_UNDERLINED = Marker("\u2581", "", lambda piece: piece.replace("\u2581", " "))
 MARKERS = {
     "wordpiece": Marker("", "##", str),
     "byte_bpe": Marker("\u0120", "", _from_bytes),
-    "unigram": Marker("\u2581", "", lambda piece: piece.replace("\u2581", " ")),
+    "bpe": _UNDERLINED,
+    "unigram": _UNDERLINED,
+    "word_level": Marker("", "", str),
 }
 
 

@@ -9,7 +9,7 @@ import tokenizers
 from tokenizers import decoders, models, pre_tokenizers
 
 from core_models.errors import InputError
-from core_models.tokenizer import sentence_piece
+from core_models.tokenizer import checks, sentence_piece
 from core_models.tokenizer.files import (
     ANGLED,
     CONFIG_FILE,
@@ -37,6 +37,21 @@ def read_json(path: Path) -> dict[str, Any]:
     return value
 
 
+def has_tokenizer(folder: Path) -> bool:
+    """Whether a folder holds a vocabulary of any kind."""
+    names = (TOKENIZER_FILE, VOCABULARY_FILE, CONFIG_FILE, "vocab.json", "*.model")
+    return any(next(folder.glob(name), None) is not None for name in names)
+
+
+def read_settings(folder: Path) -> dict[str, Any]:
+    """What tokenizer_config.json and special_tokens_map.json say."""
+    settings: dict[str, Any] = {}
+    for name in ("special_tokens_map.json", CONFIG_FILE):
+        if (folder / name).is_file():
+            settings |= read_json(folder / name)
+    return settings
+
+
 def read_folder(folder: Path) -> tuple[tokenizers.Tokenizer, dict[str, Any]]:
     """Backend and settings of a folder in transformers format.
 
@@ -48,10 +63,8 @@ def read_folder(folder: Path) -> tuple[tokenizers.Tokenizer, dict[str, Any]]:
     Raises:
         InputError: None of these files is there, or one is damaged.
     """
-    settings: dict[str, Any] = {}
-    for name in ("special_tokens_map.json", CONFIG_FILE):
-        if (folder / name).is_file():
-            settings |= read_json(folder / name)
+    checks.check_files(folder)
+    settings = read_settings(folder)
     if (folder / TOKENIZER_FILE).is_file():
         return read_backend(folder / TOKENIZER_FILE), settings
     if (folder / VOCABULARY_FILE).is_file():

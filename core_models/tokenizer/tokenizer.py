@@ -38,7 +38,12 @@ from core_models.tokenizer.words import (
 )
 from core_models.tokenizer.writing import hash_of, write_folder
 
-_KINDS = {"WordPiece": "wordpiece", "BPE": "byte_bpe", "Unigram": "unigram"}
+_KINDS = {
+    "WordPiece": "wordpiece",
+    "BPE": "byte_bpe",
+    "Unigram": "unigram",
+    "WordLevel": "word_level",
+}
 
 
 class Tokenizer:
@@ -67,8 +72,12 @@ class Tokenizer:
         except KeyError:
             raise InputError(
                 f"Tokenizers of kind {parsed['model'].get('type')!r} are not supported; "
-                f"allowed: {', '.join(_KINDS)}."
+                f"allowed: {', '.join(_KINDS)}. For work with ids leave it out: "
+                "cm.load(folder, tokenizer=False)."
             ) from None
+        if self.kind == "byte_bpe" and not checks.is_byte_level(parsed):
+            self.kind = "bpe"
+        checks.check_rules(parsed)
         self._pieces = [""] * (max(vocabulary.values()) + 1)
         for piece, index in vocabulary.items():
             self._pieces[index] = piece

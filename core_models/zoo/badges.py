@@ -4,15 +4,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from core_models.checkpoints.files import (
-    CONFIG,
-    present_heads,
-    read_format,
-    read_headers,
-    read_json,
-    their_names,
-)
 from core_models.families import FAMILIES
+from core_models.inspection import inspect
 from core_models.model import CARD
 from core_models.objectives import NEEDS
 from core_models.training import folder as run_folder
@@ -50,14 +43,13 @@ def badges(folder: Path) -> tuple[Badge, ...]:
     Raises:
         InputError: the folder holds no supported model.
     """
-    values = read_json(folder / CONFIG)
-    form = read_format(values)
-    tensors = their_names(form, read_headers(folder))
-    config = form.settle(form.read_config(values), tensors)
-    present = present_heads(form, tensors)
+    found_in = inspect(folder)
+    present = found_in.heads
     trained = _named_by_card(folder) | _named_by_run(folder, present)
-    published = next(iter(FAMILIES[config.family].sizes.values())).objectives
-    expected = dict.fromkeys((*config.objectives, *published))
+    expected: dict[str, None] = {}
+    if found_in.config is not None:
+        published = next(iter(FAMILIES[found_in.family].sizes.values())).objectives
+        expected = dict.fromkeys((*found_in.config.objectives, *published))
     found = [_badge(head, "trained" if head in trained else "converted") for head in present]
     return (*found, *(_badge(head, "missing") for head in expected if head not in present))
 

@@ -187,10 +187,9 @@ async def norms(asked: Asked) -> Shown:
         if head is None
         else place_name(layer, head)
     )
-    model = await asyncio.to_thread(asked.lab.session.model, ask.model)
     shown: Shown = {
         "at": (layer, head),
-        "code": code.norms(ask, layer, model.config.schedule[layer], head),
+        "code": code.norms(ask, layer, head),
     }
     if not keep:
         empty = "Every token of this sentence is a special one; there is nothing left to show."
@@ -243,9 +242,8 @@ def _norms(model: cm.Model, ask: Ask, layer: int, head: int | None) -> dict[str,
     look: Look = read(model, ask)
     trace = cm.Trace(["probabilities", "v"], steps=[layer])
     model.encoder(model.collate([look.encoding]), trace)
-    block: Any = model.encoder.blocks[model.config.schedule[layer]]
     weights = trace["probabilities", layer][0].float().cpu().numpy()
-    output = block.attention.output.weight.detach().float().cpu().numpy()
+    output = model.encoder.output_weight(layer).detach().float().cpu().numpy()
     moved = attention_flow.moved_values(trace["v", layer][0].float().cpu().numpy(), output)
     if head is None:
         given = attention_flow.layer_norms(weights, moved)

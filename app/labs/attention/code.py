@@ -89,14 +89,14 @@ def rolled_whole(ask: Ask) -> str:
     )
 
 
-def norms(ask: Ask, layer: int, block: int, head: Place) -> str:
+def norms(ask: Ask, layer: int, head: Place) -> str:
     """Norms of what each key gives."""
     name = "layer_norms" if head is None else "head_norms"
     which = "" if head is None else f"[{head}]"
     return _join(
         f"from core_models.attention_flow import {name}, moved_values",
         *traced(ask, ("probabilities", "v")),
-        f"output = model.encoder.blocks[{block}].attention.output.weight.detach().numpy()",
+        f"output = model.encoder.output_weight({layer}).detach().numpy()",
         f'moved = moved_values(trace["v", {layer}][0].numpy(), output)  # [H, L, D]',
         f'norms = {name}(trace["probabilities", {layer}][0].numpy(), moved){which}  # [L, L]',
     )

@@ -19,6 +19,8 @@ KINDS = {
     "byte_bpe": Wording("Byte-level BPE"),
     "unigram": Wording("Unigram"),
 }
+"""Kinds of which a vocabulary is shipped."""
+NAMES = {**KINDS, "bpe": Wording("BPE"), "word_level": Wording("Whole pieces")}
 EXAMPLES = {
     "A long word": "Unbelievable! They reopened the antislavery museum.",
     "An accent": "The café\u2019s crème brûlée wasn\u2019t re-heated.",
@@ -28,7 +30,13 @@ EXAMPLES = {
 }
 """Lines that vocabularies cut in different ways."""
 PADDING = {True: Wording("left"), False: Wording("right")}
-PREFIX = {"wordpiece": "##", "byte_bpe": "\u0120", "unigram": "\u2581"}
+PREFIX = {
+    "wordpiece": "##",
+    "byte_bpe": "\u0120",
+    "bpe": "\u2581",
+    "unigram": "\u2581",
+    "word_level": "",
+}
 XLNET = Specials(pad="<pad>", unknown="<unk>", cls="<cls>", sep="<sep>", mask="<mask>")
 _TEMPLATES = {
     "enclosing": (Template.enclosing, Specials()),
@@ -196,7 +204,7 @@ def _facts_of(folder: Path) -> dict[str, Any] | None:
         return None
     # A text without its capitals tells; whoever has no Latin letters keeps what it is given.
     small = own.encode("ABCD").ids == own.encode("abcd").ids
-    return facts_of(KINDS[own.kind], small, own.template, own.specials.mask)
+    return facts_of(NAMES[own.kind], small, own.template, own.specials.mask)
 
 
 def facts_of(kind: str, lowercase: bool, template: Template, mask: str) -> dict[str, Any]:
