@@ -63,23 +63,25 @@ def check_kind(values: Mapping[str, Any]) -> str:
                 f"config.json: model_type is {kind!r}, which neither this program (it has "
                 f"{', '.join(FORMATS)}) nor transformers {library.__version__} knows."
             )
-        default = library.CONFIG_MAPPING[kind]
-        if values.get("is_encoder_decoder", getattr(default, "is_encoder_decoder", False)) or (
-            kind in auto.MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES
-        ):
-            reason = "reads with an encoder and writes with a decoder (sequence to sequence)"
-        elif kind in auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES:
-            reason = "is set to read from left to right (is_decoder)"
-            if not values.get("is_decoder"):
-                reason = ""
-        elif kind in auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES:
-            reason = "is a decoder, which reads from left to right"
-        else:
-            reason = "predicts no hidden tokens of a text"
-    if reason:
+        default = getattr(library.CONFIG_MAPPING[kind], "is_encoder_decoder", False)
+        written = kind in auto.MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES
+        masked = kind in auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES
+        leftward = kind in auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
+    if written or values.get("is_encoder_decoder", default):
         raise InputError(
-            f"A model of type {kind} {reason}, so there are no gaps that it fills from both sides. "
-            "Choose an encoder such as BERT, RoBERTa, DistilBERT or ESM."
+            f"A model of type {kind} reads with an encoder and writes with a decoder (sequence to "
+            "sequence), so it fills no gaps of a text. Choose an encoder such as BERT, RoBERTa, "
+            "DistilBERT or ESM."
+        )
+    if values.get("is_decoder") or (leftward and not masked):
+        raise InputError(
+            f"A model of type {kind} is a decoder here: it reads from left to right, so no gap is "
+            "filled from both sides. Choose an encoder such as BERT, RoBERTa, DistilBERT or ESM."
+        )
+    if not masked:
+        raise InputError(
+            f"A model of type {kind} was not made to predict hidden tokens of a text. Choose an "
+            "encoder such as BERT, RoBERTa, DistilBERT or ESM."
         )
     if values.get("quantization_config"):
         raise InputError(

@@ -149,7 +149,10 @@ class ForeignEncoder(Encoder):
             InputError: the class has no such projection, or not after every step's attention.
         """
         if not self._outputs:
-            raise self._unshown("how each head is written into the residual stream")
+            raise InputError(
+                f"A {self.config.family} writes its heads into the residual stream in a way of its "
+                "own, which cannot be shown. Choose another model."
+            )
         return self.get_parameter(self._outputs[step])
 
     def _run(
@@ -176,18 +179,32 @@ class ForeignEncoder(Encoder):
             raise too_long(batch.shape[1], self.most)
         for what in ("visibility", "targets", "memory"):
             if getattr(batch, what) not in (None, ()):
-                raise self._unshown(f"passes with {what} of their own")
+                raise InputError(
+                    f"A {self.config.family} is run by transformers and takes no {what} of a "
+                    "batch. Choose a model of one of our own families for that."
+                )
         if trace is None:
             return
         trace.check(self.config.steps, ())
         for site in sorted(trace.sites | {edit.site for edit in trace.edits}):
             if site not in self.sites:
-                raise self._unshown(_WORDS.get(site.partition(":")[0], f"the site {site}"))
+                raise self._unshown(site)
 
-    def _unshown(self, what: str) -> InputError:
+    def _unshown(self, site: str) -> InputError:
+        family = self.config.family
+        if site in ATTENTION:
+            return InputError(
+                f"A {family} attends in a way of its own, which cannot be shown. Choose another "
+                "model."
+            )
+        if site == "content_score" or site.startswith("term:"):
+            return InputError(
+                f"A {family} is run by transformers, which does not hand out the parts of a score. "
+                "Choose a model of one of our own families for that."
+            )
         return InputError(
-            f"This model is of type {self.config.family}, which is run by transformers: {what} "
-            "cannot be shown. Choose a model of one of our own families for that."
+            f"A {family} is run by transformers, which does not show {site}; there is "
+            f"{', '.join(sorted(self.sites))}."
         )
 
 
@@ -203,16 +220,6 @@ def _has_attention(trace: Trace, steps: range, length: int) -> bool:
     maps = [trace["probabilities", step] for step in steps]
     shape = (1, trace["v", 0].shape[1], length, length)
     return all(m.shape == shape and bool((m.sum(-1) - 1).abs().max() < 1e-3) for m in maps)
-
-
-_WORDS = {
-    "content_score": "the parts of a score",
-    "term": "the parts of a score",
-    "probabilities": "attention, which it computes in a way of its own,",
-    "scores": "attention, which it computes in a way of its own,",
-    "head_output": "what a single head gives",
-}
-"""What people call the sites that labs ask for."""
 
 
 class _Output:

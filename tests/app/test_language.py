@@ -32,7 +32,7 @@ DRAWN = [path for path in sources("app", "viz") if path.name != "svg.py"]
 """Programs that put texts of their own into pictures."""
 ALOUD = [
     *(path for path in sources("app") if path.name not in ("settings.py", "locales.py")),
-    *sources("core_models/prediction", "core_models/tokenizer"),
+    *sources("core_models/prediction", "core_models/tokenizer", "core_models/foreign"),
     *(ROOT / "core_models" / name for name in ("model.py", "hub.py", "embeddings.py")),
 ]
 """Programs whose messages a visitor can meet; those of the start are for the terminal."""
