@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from core_models.batch import Batch
-    from core_models.catalogue import count, diff, families, size, sizes
+    from core_models.catalogue import count, diff, family_names, size, sizes
     from core_models.config import Config, Difference
     from core_models.counts import Count
     from core_models.encoder import Encoder, EncoderOutput
@@ -35,7 +35,7 @@ __version__ = "0.1.0"
 
 _PLACES = {
     "batch": ("Batch",),
-    "catalogue": ("count", "diff", "families", "size", "sizes"),
+    "catalogue": ("count", "diff", "family_names", "size", "sizes"),
     "config": ("Config", "Difference"),
     "counts": ("Count",),
     "encoder": ("Encoder", "EncoderOutput"),
@@ -74,7 +74,7 @@ __all__ = [
     "count",
     "diff",
     "embed",
-    "families",
+    "family_names",
     "fill",
     "inspect",
     "load",
@@ -88,11 +88,6 @@ __all__ = [
     "switch_off_heads",
     "switch_off_term",
 ]
-
-
-# The sub-package `families` would otherwise hide the function of that name once it is imported.
-import_module(f"{__name__}.families")
-del globals()["families"]
 
 
 def __getattr__(name: str) -> Any:

@@ -149,3 +149,7 @@ class Batch:
             elif isinstance(value, Batch):
                 moved[f.name] = value.to(device, non_blocking=non_blocking)
         return replace(self, **moved)
+
+
+# torch.export takes it as it is: what a model reads and gives are trees of tensors.
+torch.export.register_dataclass(Batch)

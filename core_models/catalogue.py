@@ -7,10 +7,10 @@ from core_models.counts import count as count_config
 from core_models.families import FAMILIES, size, sizes
 from core_models.model import Model, config_of, named_folder
 
-__all__ = ["count", "diff", "families", "size", "sizes"]
+__all__ = ["count", "diff", "family_names", "size", "sizes"]
 
 
-def families() -> list[str]:
+def family_names() -> list[str]:
     """Names of the families that can be built."""
     return list(FAMILIES)
 

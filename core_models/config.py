@@ -151,7 +151,7 @@ class Config:
     """One encoder and what it was pretrained with."""
 
     family: str
-    """Family name, as listed by ``core_models.families()``."""
+    """Family name, as listed by ``core_models.family_names()``."""
     embeddings: Embeddings
     width: int
     """Hidden width, D."""

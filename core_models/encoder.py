@@ -33,6 +33,9 @@ class EncoderOutput:
     """Content stream before every step and after the last, each [B, L, D], where asked for."""
 
 
+torch.export.register_dataclass(EncoderOutput)
+
+
 class Encoder(nn.Module):
     """One encoder for every family; :class:`~core_models.config.Config` holds the differences."""
 

@@ -43,6 +43,9 @@ class ModelOutput:
     """Attention of each step [B, H, L, L] where asked for; rows look at columns."""
 
 
+torch.export.register_dataclass(ModelOutput)
+
+
 def ask(
     encoder: Encoder,
     heads: nn.ModuleDict,

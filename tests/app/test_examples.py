@@ -50,7 +50,7 @@ def test_a_model_gets_those_of_its_family(model):
     assert examples_of(model) == EXAMPLES
     assert examples_of(new(tiny("deberta-base"))) == examples.OF_FAMILY["deberta"]
     assert examples_of(new(tiny("roberta-base")))
-    assert set(examples.OF_FAMILY) <= set(cm.families())
+    assert set(examples.OF_FAMILY) <= set(cm.family_names())
     for chosen in LISTS:
         names = [e["name"] for e in chosen]
         assert len(set(names)) == len(names) >= 4

@@ -43,6 +43,18 @@ def test_a_call_answers_by_the_way_of_its_family(name: str) -> None:
                 torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-5)
 
 
+@pytest.mark.parametrize("name", SIZES)
+def test_a_model_can_be_exported(name: str) -> None:
+    """`torch.export` once refused a batch, whatever was in it."""
+    model = model_of(name)
+    batch = model.batch(TEXTS)
+    with torch.no_grad():
+        found = torch.export.export(model, (batch,)).module()(batch)
+        expected = model(batch)
+    torch.testing.assert_close(found.hidden, expected.hidden)
+    torch.testing.assert_close(found.logits, expected.logits)
+
+
 def test_a_causal_head_speaks_of_the_piece_after_each_place() -> None:
     model = cm.Model.new(
         replace(

@@ -3,6 +3,7 @@
 import json
 import os
 import threading
+from importlib import import_module
 from dataclasses import replace
 from pathlib import Path
 
@@ -230,7 +231,10 @@ def test_eight_threads_load_equal_models(tmp_path: Path) -> None:
 def test_public_names_are_all_there() -> None:
     for name in cm.__all__:
         assert getattr(cm, name) is not None
-    assert "bert" in cm.families()
+    assert "bert" in cm.family_names()
+    assert import_module(
+        "core_models.families"
+    ).FAMILIES  # a name of its own, hidden by no function
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         _ = cm.nothing  # type: ignore[attr-defined]
 
