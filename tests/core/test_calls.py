@@ -146,7 +146,7 @@ def test_names_complete_and_stay_functions() -> None:
     import core_models.prediction.fill  # noqa: F401 - what an import of the module leaves behind
 
     assert set(cm.__all__) <= set(dir(cm))
-    assert all(callable(getattr(cm, name)) for name in ("families", "fill", "score", "embed"))
+    assert all(callable(getattr(cm, name)) for name in ("family_names", "fill", "score", "embed"))
 
 
 def test_count_and_diff_take_models_configs_and_the_names_that_load_takes() -> None:

@@ -3,8 +3,8 @@
 import json
 import os
 import threading
-from importlib import import_module
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 
 import pytest
