@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from core_models.encoder import Encoder, EncoderOutput
     from core_models.errors import InputError
     from core_models.flops import Flops
+    from core_models.foreign.proof import Proof, proof
     from core_models.inference import Optimization, optimization, optimize_for_inference
     from core_models.inspection import Inspection, inspect
     from core_models.model import Model, ModelInfo, load, models
@@ -41,6 +42,7 @@ _PLACES = {
     "encoder": ("Encoder", "EncoderOutput"),
     "errors": ("InputError",),
     "flops": ("Flops",),
+    "foreign.proof": ("Proof", "proof"),
     "inference": ("Optimization", "optimization", "optimize_for_inference"),
     "inspection": ("Inspection", "inspect"),
     "model": ("Model", "ModelInfo", "load", "models"),
@@ -69,6 +71,7 @@ __all__ = [
     "ModelInfo",
     "ModelOutput",
     "Optimization",
+    "Proof",
     "Tokenizer",
     "Trace",
     "count",
@@ -82,6 +85,7 @@ __all__ = [
     "optimization",
     "optimize_for_inference",
     "patch",
+    "proof",
     "score",
     "size",
     "sizes",
