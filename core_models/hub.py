@@ -11,7 +11,7 @@ from core_models.errors import InputError
 HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}")
 PATTERNS = ["config.json", "*.safetensors", "*.safetensors.index.json", "vocab*", "merges.txt"]
 PATTERNS += ["tokenizer*.json", "special_tokens_map.json", "spiece.model", "spm.model"]
-_FAILURES: tuple[type[Exception], ...] = (
+FAILURES: tuple[type[Exception], ...] = (
     LocalEntryNotFoundError,
     OSError,
     # HfHubHTTPError, and what its transport raises: httpx's, or httpx2's from huggingface_hub 2 on.
@@ -44,7 +44,7 @@ def fetch(name: str) -> Path:
                 etag_timeout=TIMEOUT,
             )
         )
-    except _FAILURES as error:
+    except FAILURES as error:
         cached = _cached(name)
         if cached is not None:
             return cached

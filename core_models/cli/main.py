@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from types import ModuleType
 
-from core_models.cli import count, diff, evaluate, fill, finetune, models, score, train
+from core_models.cli import count, diff, evaluate, fill, finetune, models, push, score, train
 from core_models.cli.output import Output
 from core_models.errors import InputError
 
@@ -19,6 +19,7 @@ VERBS: dict[str, ModuleType] = {
     "count": count,
     "diff": diff,
     "evaluate": evaluate,
+    "push": push,
 }
 
 BAD_INPUT = 2
