@@ -58,7 +58,7 @@ def run_folder(tmp_path):
     """A finished run, with what must stay at home."""
     new(tiny("bert-base")).save(tmp_path / "model")
     (tmp_path / "status.json").write_text(json.dumps({"state": "finished"}))
-    (tmp_path / "config.json").write_text('{"data": {"texts": ["/home/ada/secret.txt"]}}')
+    (tmp_path / "config.json").write_text('{"data": {"texts": ["texts/secret.txt"]}}')
     (tmp_path / "log.txt").write_text("secret")
     return tmp_path
 
