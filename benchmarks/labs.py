@@ -88,7 +88,7 @@ LABS = (
         )
     ),
     Lab("forge", WORDS, ("electra-mini", "deberta-v3-mini")),
-    Lab("permutation", "move K", ("xlnet-mini",), "#pm-k"),
+    Lab("permutation", "move a slider", ("xlnet-mini",), "input[type=range]"),
     Lab("terms", WORDS, DEBERTA),
     Lab("spans", WORDS, ("spanbert-mini",)),
     Lab("why", f"{WORDS}, all four methods"),

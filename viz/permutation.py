@@ -1,11 +1,14 @@
-"""Which position may see which, as a self-contained SVG."""
+"""Which position may see which, and how probable each piece is under several orders."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from viz.svg import INK, LINE, MONO, PAPER, SOFT, document, text_width, write
+import plotly.graph_objects as go
+
+from viz.figure import colour, finish, plain, series
+from viz.svg import INK, LINE, MONO, PAPER, SOFT, Wording, document, text_width, write
 
 CELL = 22
 MARGIN = 16
@@ -86,3 +89,80 @@ def _matrix(mask: Mask, names: Sequence[str], x: float, y: float) -> list[str]:
                     f'<circle {middle} r="5" fill="none" stroke="{ring}" stroke-width="2"/>'
                 )
     return parts
+
+
+@dataclass(frozen=True, kw_only=True)
+class Target:
+    """A piece that is predicted."""
+
+    position: int
+    piece: str
+    chances: Mapping[str, float]
+    """Its probability by the name of the order."""
+
+
+def chances(
+    targets: Sequence[Target],
+    *,
+    own: Sequence[str],
+    others: Sequence[str],
+    bits: Mapping[str, Mapping[str, float | None]],
+    title: str,
+) -> go.Figure:
+    """Probability of each target under several orders: bars for some, marks for the others.
+
+    Args:
+        targets: In the order of their prediction.
+        own: Names of orders that are drawn as bars, the first one most strongly.
+        others: Names of orders that are drawn as marks.
+        bits: Sums for the last rows of the table, by what they are and by order.
+        title: What is shown.
+
+    Raises:
+        ValueError: There is nothing to draw.
+    """
+    if not targets:
+        raise ValueError("there is nothing to draw")
+    places = list(range(len(targets)))
+    figure = go.Figure()
+    tones = [colour("model"), colour("hidden"), colour("kept")]
+    for name, tone in zip(own, tones, strict=False):
+        figure.add_bar(
+            x=places,
+            y=[100 * target.chances[name] for target in targets],
+            name=name,
+            marker={"color": tone},
+            hovertemplate="%{x}: %{y:.4g} %<extra>%{fullData.name}</extra>",
+        )
+    for number, name in enumerate(others):
+        figure.add_scatter(
+            x=places,
+            y=[100 * target.chances[name] for target in targets],
+            name=name,
+            mode="markers",
+            marker={"color": series(3 + number), "size": 9, "symbol": number},
+            hovertemplate="%{x}: %{y:.4g} %<extra>%{fullData.name}</extra>",
+        )
+    figure.update_xaxes(
+        tickmode="array",
+        tickvals=places,
+        ticktext=[f"{plain(target.piece)}<br>{target.position}" for target in targets],
+        range=[-0.6, max(len(targets), 3) - 0.4],
+        showgrid=False,
+    )
+    figure.update_yaxes(ticksuffix=" %", range=[0, 108], tickvals=[0, 25, 50, 75, 100])
+    names = [*own, *others]
+    rows: list[list[str | int | float | None]] = [
+        [each.piece, each.position, *(each.chances[name] for name in names)] for each in targets
+    ]
+    rows += [[what, None, *(found.get(name) for name in names)] for what, found in bits.items()]
+    return finish(
+        figure,
+        title,
+        alt=Wording("Probability of {0} pieces under {1} orders.", len(targets), len(names)),
+        columns=[Wording("To predict"), Wording("Position"), *names],
+        rows=rows,
+        height=340,
+        revision=f"{len(targets)} {len(names)}",
+        y=Wording("Probability of the piece"),
+    )

@@ -31,11 +31,6 @@
     return node;
   }
 
-  /** A column's narrow heading: read from below, or, in Chinese characters, upright from above. */
-  function heading(text, ...more) {
-    return element('span', { class: /\p{Script=Han}/u.test(text) ? 'upright' : undefined }, element('bdi', { text }), ...more);
-  }
-
   const SVG = 'http://www.w3.org/2000/svg';
   function icon(...paths) {
     const svg = document.createElementNS(SVG, 'svg');
@@ -232,7 +227,7 @@
   const loaded = new Promise((done) => { addEventListener('DOMContentLoaded', done, { once: true }); });
 
   window.Cloze = {
-    loaded, register, mount, style, sentence, change, onChange, onSentence, question, asker, element, heading, icon, field, write,
+    loaded, register, mount, style, sentence, change, onChange, onSentence, question, asker, element, icon, field, write,
     setTheme, dark, format, ahead: [], ...window.ClozeLanguage,
   };
   window.ClozeLabels();

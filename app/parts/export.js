@@ -25,15 +25,6 @@ export function downloadDrawing(name, svg) {
   download(name, spoken(svg), SVG);
 }
 
-/** A file that Python made, `{ name, type, text }`, or as PNG a drawing among them; its name. */
-export async function downloadFile({ name, type, text }, asPicture = false) {
-  const saved = asPicture ? name.replace(/svg$/, 'png') : name;
-  if (asPicture) await downloadPicture(saved, text);
-  else if (type === SVG) downloadDrawing(saved, text);
-  else download(saved, text, type);
-  return saved;
-}
-
 /** A drawing (SVG as text, with width and height or a viewBox) as a PNG file; rejects where the browser cannot draw it. */
 export async function downloadPicture(name, svg) {
   const address = URL.createObjectURL(new Blob([spoken(svg)], { type: SVG }));

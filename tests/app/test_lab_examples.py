@@ -3,7 +3,6 @@
 A test names the one to choose anew.
 """
 
-import re
 from pathlib import Path
 
 import pytest
@@ -12,6 +11,7 @@ import torch
 import core_models as cm
 from app.labs.permutation import answers as permutation
 from app.labs.permutation import chances as permutation_chances
+from app.labs.permutation import lab as permutation_lab
 from app.labs.spans import answers as spans
 from app.labs.why.service import Explainer
 from app.labs.why.tries import TRIES
@@ -94,17 +94,15 @@ def test_a_hidden_span_is_told_by_its_own_states(name):
 
 
 def test_the_last_word_that_sees_all_is_the_first_choice():
-    script = (ROOT / "app" / "labs" / "permutation" / "view.js").read_text("utf-8")
-    text = re.search(r"const ALL_TEXT = '(.*?)'", script)[1]
+    name = "The last word sees all"
     model = cm.load(MODELS / "xlnet-mini")
-    sentence = permutation.cut(model.tokenizer, text)
-    plain, pieces = sentence.plain, sentence.encoding.pieces
-    last = max(n for n in plain if any(map(str.isalnum, pieces[n])))
-    order = tuple([n for n in plain if n > last] + [n for n in plain if n <= last])
+    sentence = permutation.cut(model.tokenizer, permutation_lab.EXAMPLES[name]["text"])
+    order = permutation.ORDERS["last"](sentence)
+    last, pieces = order[-1], sentence.encoding.pieces
     setting = permutation.Setting(
         order=order, seed=1, variant="paper", k=12, leak=False, memory=None
     )
     with torch.inference_mode():
         (row,) = permutation_chances.judge(model, sentence, setting)["rows"]
     assert row["position"] == last
-    assert row["guesses"][0]["text"] == pieces[last].strip("\u2581"), "another ALL_TEXT"
+    assert row["guesses"][0]["text"] == pieces[last].strip("\u2581"), "another sentence"

@@ -8,7 +8,6 @@ from playwright.sync_api import expect
 from tests.app.held import Held
 from tests.app.one_page import mark, renewed
 from tests.app.test_forge_browser import Lab as Forge
-from tests.app.visitors import PAINTED
 
 
 @pytest.fixture
@@ -19,32 +18,6 @@ def labs(module_page):
 
 
 PREDICT = "/gradio_api/run/predict"
-SETTLED = """name => {
-  const { state, rev, asked } = document.querySelector(`.view-${name}`)?.dataset ?? {};
-  return state === 'ready' && rev === asked;
-}"""
-
-
-def asks(*names):
-    """Whether a request is a view's question with these fields."""
-
-    def asks(request):
-        asked = (request.post_data_json or {}).get("event_data") or {}
-        return set(names) <= set(asked)
-
-    return asks
-
-
-def reads(request):
-    """Whether it asks for the pieces of a text."""
-    values = (request.post_data_json or {}).get("data") or []
-    return len(values) == 2 and isinstance(values[0], str)
-
-
-def open_lab(labs, name):
-    labs.page.evaluate("name => Cloze.openTab(name)", name)
-    labs.page.wait_for_function(SETTLED, arg=name.lower())
-    return labs.page
 
 
 def test_words_of_one_sentence_are_not_forged_into_another(labs, detective):
@@ -147,27 +120,23 @@ def test_a_time_is_that_of_the_length_it_stands_below(labs):
     assert page.locator("#budget-costs").get_by_text(" ms").count() == 0
 
 
-def test_what_is_late_said_of_one_order_hides_no_message_about_the_next(labs):
+def test_a_late_answer_to_an_order_does_not_move_the_pieces_back(labs):
     page = labs.page
-    held = Held(page, PREDICT, asks("variant", "leak"))
-
-    def masks(error=None):
-        """Answer as a model with two streams would."""
-        route = held.wait().routes.pop()
-        found = route.fetch()
-        values = found.json()
-        values["data"][0].update({"reader": "two-streams"} if error is None else {"error": error})
-        route.fulfill(response=found, json=values)
-
     page.evaluate("Cloze.openTab('Permutation')")
-    masks()
+    chips = page.get_by_role("list", name="Order of prediction").get_by_role("button")
+    chips.first.wait_for()
+    labs.rest()
+    before = chips.all_inner_texts()
+    names = [text.split()[2] for text in before]
+    held = Held(page, PREDICT)
+    chips.first.focus()
+    page.keyboard.press("ArrowRight")
     held.wait()
-    (late,) = (held.routes.pop(),)
-    labs.write("A cat sat on the mat.")
-    masks("Not this text.")
-    page.get_by_text("Not this text.").wait_for()
-    reply = {"rev": late.request.post_data_json["event_data"]["rev"], "error": "Too late."}
-    late.fulfill(json={"data": [reply], "duration": 0.1, "is_generating": False})
-    page.evaluate(PAINTED)
-    assert page.get_by_text("Not this text.").is_visible()
+    page.keyboard.press("ArrowRight")
+    held.give()
+    held.wait()
+    moved = [*names[1:3], names[0], *names[3:]]
+    assert [text.split()[2] for text in chips.all_inner_texts()] == moved
     held.end()
+    labs.rest()
+    assert [text.split()[2] for text in chips.all_inner_texts()] == moved

@@ -1,41 +1,27 @@
-"""The Permutation tab in Chromium: masks, moved chips, what a model with two streams adds."""
+"""The Permutation lab in Chromium: grids, moved pieces, what a model with two streams adds."""
 
 import csv
+import json
 import os
+from urllib.parse import quote
 from xml.etree import ElementTree
 
 import pytest
 import torch
+from playwright.sync_api import expect
 
 from app.labs.permutation import answers as permutation
+from app.labs.permutation import chances
+from app.serving import locales
 from core_models.orderings import paper
-from tests.app.one_page import lab
+from tests.app.one_lab import OneLab
+from tests.app.one_page import start_over
 from tests.app.test_permutation_tab import NAME, TEXT, tiny
+from tests.app.visitors import take
 
-ROOT = ".view-permutation"
 # Names of tabs are translated before anything asks for them, so Chinese ones may be looked up, too.
 MISSING = "[...ClozeLanguage.missing].filter((key) => /[a-z]/i.test(key))"
-SETTLED = """() => {
-  const view = document.querySelector('.view-permutation').dataset;
-  return view.state === 'ready' && view.rev === view.asked;
-}"""
-
-# All controls as at the start, and no order of the visitor's own.
-START = """() => {
-  const layer = document.querySelector('.view-permutation .pm-pick');
-  if (layer.value !== '0') {
-    layer.value = '0';
-    layer.dispatchEvent(new Event('change'));
-  }
-  for (const on of document.querySelectorAll('#pm-leak, #pm-memory')) {
-    if (on.getAttribute('aria-checked') === 'true') on.click();
-  }
-  const few = document.querySelector('#pm-k');
-  few.value = 3;
-  few.dispatchEvent(new Event('input'));
-  document.querySelector('[data-variant=released]').click();
-  document.querySelector('[data-variant=paper]').click();
-}"""
+LINK = f"#text={quote(TEXT)}&tab=permutation&lab-permutation="
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -54,163 +40,198 @@ def installed(tmp_path_factory, session):
         os.environ["CLOZE_MODELS"] = before
 
 
-class Tab:
-    """The Permutation tab of a page."""
+class Lab(OneLab):
+    """The Permutation lab of a page."""
 
-    def __init__(self, cloze):
-        self.cloze = cloze
-        self.page = cloze.page
-        cloze.write(TEXT)
-        self.page.evaluate("Cloze.openTab('Permutation')")
-        self.page.wait_for_selector(f'{ROOT}[data-state="ready"]')
+    lab, heading = "permutation", "In which order is a sentence predicted?"
 
-    def settle(self):
-        self.page.wait_for_function(SETTLED)
+    def __init__(self, cloze, words=None):
+        super().__init__(cloze, words)
+        self.list = self.panel.get_by_role("list", name=self.named("Order of prediction"))
+        self.list.get_by_role("button").first.wait_for()
+        cloze.rest()
+
+    def chip(self, nth):
+        return self.list.get_by_role("button").nth(nth)
 
     def order(self):
-        chips = self.page.locator(f"{ROOT} .pm-chip")
+        chips = self.list.get_by_role("button")
         return chips.evaluate_all("chips => chips.map(chip => Number(chip.dataset.position))")
 
+    def grid(self, stream):
+        return self.panel.get_by_role("table", name=self.named(stream))
+
     def seen(self, stream):
-        rows = self.page.locator(f"{ROOT} .pm-matrix.{stream}:not(.weights) tbody tr")
+        """Whether the row sees the column, of each row of a grid."""
+        rows = self.grid(stream).locator("tbody").get_by_role("row")
         return rows.evaluate_all(
             "rows => rows.map(row => [...row.querySelectorAll('td')]"
-            ".map(cell => cell.classList.contains('seen')))"
+            ".map(cell => ['seen', 'sees itself'].includes(cell.ariaLabel)))"
         )
 
+    def both(self):
+        return self.seen("Content stream"), self.seen("Query stream")
+
+    def said(self):
+        return self.panel.get_by_role("status").filter(has_text=self.named("position")).last
+
     def wanted(self, session, count):
-        """Both masks of the order that is shown, by the core."""
+        """Both grids of the order that is shown, by the core."""
         model = session.model(NAME)
         special = [n for n, flag in enumerate(model.tokenizer.encode(TEXT).special) if flag]
         seen = paper(torch.tensor([[*special, *self.order()]]), torch.tensor([count]))
         return seen.visibility[0].tolist(), seen.target_visibility[0].tolist()
 
+    def press(self, *keys):
+        for key in keys:
+            self.page.keyboard.press(key)
+        self.cloze.rest()
+
 
 @pytest.fixture
-def tab(module_page):
-    """One page for these tests."""
-    yield from lab(module_page, Tab, TEXT, START)
+def lab(module_page, visit):
+    """One page for these tests; the lab as a link without values opens it."""
+    start_over(module_page, text=TEXT)
+    found = Lab(module_page)
+    if module_page.page.evaluate("Object.keys(Cloze.kept('permutation') ?? {}).length"):
+        found = Lab(visit(link=f"{LINK}{{}}"))
+    yield found
+    assert found.cloze.problems == []
 
 
-def test_arrow_keys_and_dragging_move_a_piece_and_both_masks(tab, session):
-    before = tab.order()
+def test_arrow_keys_and_dragging_move_a_piece_and_both_grids(lab, session):
+    before = lab.order()
     count = permutation.goal(permutation.cut(session.model(NAME).tokenizer, TEXT), 3)
-    assert (tab.seen("content"), tab.seen("query")) == tab.wanted(session, count)
-    chip = tab.page.locator(f"{ROOT} .pm-chip").first
-    chip.focus()
-    tab.page.keyboard.press("End")
-    tab.settle()
-    assert tab.order() == [*before[1:], before[0]]
-    assert (tab.seen("content"), tab.seen("query")) == tab.wanted(session, count)
-    tab.page.keyboard.press("ArrowLeft")  # the piece keeps the focus
-    tab.settle()
-    assert tab.order() == [*before[1:-1], before[0], before[-1]]
-    first, third = (tab.page.locator(f"{ROOT} .pm-chip").nth(n) for n in (0, 2))
-    moved = tab.order()
-    first.scroll_into_view_if_needed()
-    first.hover()
-    tab.page.mouse.down()
-    third.hover()
-    tab.page.mouse.up()
-    tab.settle()
-    assert tab.order() == [*moved[1:3], moved[0], *moved[3:]]
-    assert (tab.seen("content"), tab.seen("query")) == tab.wanted(session, count)
+    assert lab.both() == lab.wanted(session, count)
+    lab.chip(0).focus()
+    lab.press("End")
+    assert lab.order() == [*before[1:], before[0]]
+    assert lab.both() == lab.wanted(session, count)
+    lab.press("ArrowLeft")  # the piece keeps the focus
+    assert lab.order() == [*before[1:-1], before[0], before[-1]]
+    moved = lab.order()
+    lab.chip(0).scroll_into_view_if_needed()
+    lab.chip(0).hover()
+    lab.page.mouse.down()
+    lab.chip(2).hover()
+    lab.page.mouse.up()
+    lab.cloze.rest()
+    assert lab.order() == [*moved[1:3], moved[0], *moved[3:]]
+    assert lab.both() == lab.wanted(session, count)
+    # It belongs to its text.
+    lab.cloze.write("A cat sat on the mat.")
+    lab.cloze.rest()
+    assert "order" not in lab.page.evaluate("Cloze.kept('permutation') ?? {}")
 
 
-def test_rows_read_as_sentences_and_a_leak_is_marked(tab):
-    tab.page.click(f'{ROOT} [data-try="every"]')
-    tab.settle()
-    target = tab.order()[1]
-    tab.page.locator(f'.pm-matrix.query:not(.weights) tr[data-position="{target}"] button').focus()
-    said = tab.page.locator(f"{ROOT} .summary").first
-    assert said.inner_text().startswith(f"To predict position {target}, the query may see only")
-    tab.page.click("#pm-leak")
-    tab.settle()
-    assert "That is wrong" in said.inner_text()
-    assert tab.page.locator(f"{ROOT} .pm-warning").is_visible()
-    assert tab.page.locator(f"{ROOT} td.leak").count() >= len(tab.order())
+def test_rows_read_as_sentences_and_a_leak_is_marked(lab):
+    lab.panel.get_by_role("radio", name="Predict every piece").check()
+    lab.cloze.rest()
+    target = lab.order()[1]
+    row = lab.grid("Query stream").get_by_role("row").nth(2)
+    row.get_by_role("button").focus()
+    said = lab.panel.get_by_text(f"To predict position {target}, the query may see only")
+    said.wait_for()
+    lab.panel.get_by_role("radio", name="Why two streams").check()
+    lab.panel.get_by_text("That is wrong").wait_for()
+    lab.panel.get_by_text("Wrong on purpose").wait_for()
+    lab.cloze.rest()
+    assert lab.order() == sorted(lab.order())
+    targets = lab.grid("Query stream").locator("tbody").get_by_role("row").count()
+    expect(lab.grid("Query stream").get_by_label("sees itself")).to_have_count(targets)
 
 
-def test_chances_and_attention_come_from_the_other_model(tab, session):
-    rows = tab.page.locator(f"{ROOT} .pm-chances tbody tr")
-    assert rows.count() == tab.page.locator(f"{ROOT} .pm-chip.target").count()
-    assert NAME in " ".join(tab.page.locator(f"{ROOT} .pm-note").all_inner_texts())
-    tab.page.get_by_label("Layer", exact=True).select_option("2")
-    tab.settle()
-    assert "layer 3, head 1" in tab.page.locator(f"{ROOT} figcaption").last.inner_text()
-    tab.page.click("#pm-memory")
-    tab.settle()
-    assert tab.page.locator(f"{ROOT} .weights.content thead .remembered").count() > 3
-    with tab.page.expect_download() as download:
-        tab.page.click(f'{ROOT} [data-save="csv"]')
-    with download.value.path().open(encoding="utf-8") as file:
-        assert len(list(csv.DictReader(file))) == rows.count()
-    with tab.page.expect_download() as download:
-        tab.page.click(f'{ROOT} [data-save="svg"]')
+def test_chances_and_attention_come_from_the_other_model(lab):
+    lab.panel.get_by_text(f"so {NAME} answers, with its own pieces").wait_for()
+    lab.unfold("How probable is each piece?")
+    framed = lab.list.get_by_role("button").filter(has_text="to be predicted").count()
+    rows = lab.cloze.numbers("#permutation-chances")
+    assert len(rows) == framed + 2
+    best = lab.panel.get_by_role("region", name="Its best guesses")
+    assert best.get_by_role("row").count() == 1 + framed * chances.GUESSES
+    lab.unfold("Where both streams look")
+    take(lab.panel.get_by_label("Layer", exact=True), "3", exact=True)
+    lab.page.get_by_text("Query stream: layer 3, head 1").first.wait_for()
+    lab.unfold("How it is drawn")
+    lab.panel.get_by_label("A sentence before").fill("France lies in Europe .")
+    lab.panel.get_by_text("With the memory the framed pieces need").wait_for()
+    lab.cloze.rest()
+    looks = lab.cloze.numbers("#permutation-content")
+    assert len(looks[0]) - 1 > len(lab.seen("Content stream")) + 3
+    with lab.page.expect_download() as download:
+        lab.panel.get_by_role("button", name="Save as CSV").first.click()
+    with download.value.path().open(encoding="utf-8-sig") as file:
+        saved = [row for row in csv.DictReader(file) if row["stream"] == "query"]
+    assert [row["sees"].split() for row in saved] == [
+        [str(n) for n, flag in enumerate(row) if flag] for row in lab.seen("Query stream")
+    ]
+    with lab.page.expect_download() as download:
+        lab.panel.get_by_role("button", name="Save as SVG").first.click()
     ElementTree.parse(download.value.path())
 
 
-def test_without_two_streams_masks_work_and_training_is_explained(tab, session, monkeypatch):
+def test_without_two_streams_grids_work_and_training_is_explained(lab, session, monkeypatch):
     infos = [info for info in session.models() if permutation.HEAD not in info.heads]
     monkeypatch.setattr(session, "models", lambda: infos)
-    tab.page.click("#pm-shuffle")
-    tab.settle()
-    lacking = tab.page.locator(f"{ROOT} [data-lacking]")
-    assert lacking.is_visible()
-    assert "xlnet-mini" in lacking.inner_text()
-    assert len(tab.seen("content")) == len(session.model("bert-mini").encode([TEXT])[0])
-    assert not tab.page.locator(f"{ROOT} .pm-chances").is_visible()
+    lab.panel.get_by_role("button", name="Shuffle").click()
+    lab.unfold("How probable is each piece?")
+    lab.panel.get_by_text("core_models.zoo build xlnet-mini").wait_for()
+    lab.cloze.rest()
+    assert len(lab.seen("Content stream")) == len(session.model("bert-mini").encode([TEXT])[0])
+    expect(lab.page.locator("#permutation-chances .figure")).to_be_hidden()
 
 
-def test_bad_text_is_explained_and_the_next_one_works(tab):
-    tab.cloze.write("   ")
-    tab.page.wait_for_selector(f'{ROOT}[data-state="error"]')
-    tab.cloze.write("<img src=x onerror=alert(1)> ${alert(2)} {{value}}")
-    tab.settle()
-    assert tab.page.locator(f"{ROOT} img").count() == 0
+def test_an_emptied_sentence_leaves_no_old_answer(lab):
+    lab.cloze.write("   ")
+    lab.panel.get_by_text("There is no text yet").wait_for()
+    expect(lab.list).to_be_hidden()
+    lab.cloze.write("<img src=x onerror=alert(1)> ${alert(2)} {{value}}")
+    expect(lab.list).to_be_visible()
+    lab.cloze.rest()
+    expect(lab.panel.get_by_text("There is no text yet")).to_be_hidden()
+    assert lab.panel.locator("img").count() == 0
 
 
-def test_a_link_restores_order_and_settings_in_chinese(tab, visit):
-    tab.page.locator(f"{ROOT} .pm-chip").first.focus()
-    tab.page.keyboard.press("End")
-    tab.settle()
-    tab.page.click("#pm-memory")
-    tab.settle()
-    tab.page.get_by_label("Layer", exact=True).select_option("1")
-    tab.settle()
-    with tab.page.expect_download() as download:
-        tab.page.click(f'{ROOT} [data-save="png"]')
+def test_a_link_restores_order_and_settings_in_chinese(lab, visit):
+    lab.chip(0).focus()
+    lab.press("End")
+    lab.unfold("How it is drawn")
+    lab.panel.get_by_label("A sentence before").fill("It is old .")
+    lab.unfold("Where both streams look")
+    take(lab.panel.get_by_label("Layer", exact=True), "2", exact=True)
+    lab.page.get_by_text("Query stream: layer 2, head 1").first.wait_for()
+    lab.unfold("How probable is each piece?")
+    lab.cloze.rest()
+    rows = [row[2:] for row in lab.cloze.numbers("#permutation-chances")]
+    link = lab.page.evaluate("location.hash")
+    other = Lab(visit(link=f"?lang=zh{link}"), locales.catalogue("zh"))
+    other.cloze.rest()
+    assert other.order() == lab.order()
+    other.unfold("How probable is each piece?")
+    assert [row[2:] for row in other.cloze.numbers("#permutation-chances")] == rows
+    for button in other.panel.get_by_role("table").get_by_role("button").all():
+        button.focus()
+        other.panel.get_by_text("位置").first.wait_for()
+    with other.page.expect_download() as download:
+        other.unfold("How it is drawn")
+        other.panel.get_by_role("button", name="保存为PNG").first.click()
     assert download.value.path().read_bytes()[:4] == b"\x89PNG"
-    link = tab.page.evaluate("location.hash")
-    other = visit(link=f"?lang=zh{link}").page
-    other.wait_for_selector(f'{ROOT}[data-state="ready"]')
-    other.wait_for_function("text => Cloze.sentence.text === text", arg=TEXT)
-    other.wait_for_function(SETTLED)
-    shown = f"{ROOT} .pm-chip"
-    places = "chips => chips.map(chip => Number(chip.dataset.position))"
-    assert other.locator(shown).evaluate_all(places) == tab.order()
-    chances = f"{ROOT} .pm-chances td[data-chance]"
-    values = "cells => cells.map(cell => cell.dataset.chance)"
-    assert other.locator(chances).evaluate_all(values) == tab.page.locator(chances).evaluate_all(
-        values
-    )
-    assert other.locator(f"{ROOT} td.forgotten").count() > 0
-    for row in other.locator(".pm-matrix:not(.weights) button").all():
-        row.focus()
-        assert "位置" in other.locator(f"{ROOT} .summary").first.inner_text()
-    assert other.evaluate(MISSING) == []
+    assert other.page.evaluate(MISSING) == []
 
 
-def test_an_order_that_does_not_fit_is_dropped_and_narrow_and_dark_nothing_sticks_out(
-    visit, session
-):
-    link = f'#text={TEXT}&tab=permutation&lab-permutation={{"order":[0,0],"k":99}}'
-    cloze = visit(width=390, dark=True, link=link)
-    cloze.page.wait_for_selector(f'{ROOT}[data-state="ready"]')
-    pieces = [n for n in session.model(NAME).tokenizer.encode(TEXT).special if not n]
-    assert cloze.page.locator(f"{ROOT} .pm-chip").count() == len(pieces)
-    tab = Tab(cloze)
-    tab.cloze.write("word " * 600)
-    tab.settle()
-    assert tab.cloze.overflow() <= 0
-    assert "first 32 pieces" in tab.page.inner_text(f"{ROOT} .pm-live")
+def test_an_old_link_opens_and_narrow_and_dark_nothing_sticks_out(visit, session):
+    state = {"order": [0, 0], "k": 99, "seed": 3, "variant": "released", "leak": True}
+    lab = Lab(visit(width=390, dark=True, link=LINK + quote(json.dumps(state))))
+    plain = [n for n in session.model(NAME).tokenizer.encode(TEXT).special if not n]
+    assert lab.list.get_by_role("button").count() == len(plain)
+    lab.panel.get_by_text("another is drawn").wait_for()
+    lab.unfold("How it is drawn")
+    expect(lab.panel.get_by_role("radio", name="Released code")).to_be_checked()
+    expect(lab.panel.get_by_label("Seed")).to_have_value("3")
+    lab.cloze.write("word " * 600)
+    lab.panel.get_by_text("its first 32 pieces").wait_for()
+    lab.cloze.rest()
+    assert lab.cloze.overflow() <= 0
+    # Every column is in sight.
+    edges = lab.grid("Content stream").get_by_role("columnheader").last.bounding_box()
+    assert edges["x"] + edges["width"] <= 390

@@ -1,8 +1,6 @@
 """The Permutation tab without a browser: masks against the orderings, chances against the model."""
 
 import asyncio
-import csv
-import io
 import math
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +11,9 @@ import torch
 
 import core_models as cm
 from app.labs.permutation import answers as permutation
+from app.labs.permutation import chances
 from app.labs.permutation import lab as tab
+from app.labs.permutation.grid import grid
 from app.serving.session import Session
 from core_models import InputError
 from core_models.orderings import paper, released
@@ -69,20 +69,35 @@ def without(monkeypatch):
     session.close()
 
 
-def question(**values):
-    return {"rev": 3, "text": TEXT, "model": NAME, **values}
+def question(text=TEXT, model=NAME, **values):
+    """What the page asks with."""
+    given = {"order": [], "seed": 1, "variant": "paper", "k": 6, "leak": False, "memory": ""}
+    sentence = {"text": text, "model": model}
+    return {"sentence": sentence, **given, "layer": 0, "head": 0, **values}
 
 
 def ask(session, **values):
-    answer = tab.show(session, question(**values))
-    assert answer["error"] is None
-    return answer
+    """What the grids show, and beside it the setting and the pieces."""
+    asked = tab.read(session, question(**values))
+    before = 0 if asked.before is None else asked.before.plain[-1] + 1
+    shown = grid(asked.sentence, asked.setting, before)
+    special = [token.position for token in asked.sentence.tokens if token.special]
+    return {**shown, "special": special, "asked": asked}
 
 
-def judge(session, **values):
-    answer = asyncio.run(tab.judge(session, question(**values)))
-    assert answer["error"] is None
-    return answer
+def judge(session, layer=0, head=0, **values):
+    asked = tab.read(session, question(**values))
+    work = (asked.model, asked.sentence, asked.setting)
+    with torch.inference_mode():
+        seen = chances.attention(*work, layer, head)
+        return {**chances.judge(*work), "attention": seen}
+
+
+def shown(session, **values):
+    """What the page gets, by what shows it."""
+    names = ("grid", "notes", "layer", "head", "bits", "chances", "guesses", "query", "content")
+    found = asyncio.run(tab.show(session, question(**values)))
+    return dict(zip((*names, "code"), found, strict=True))
 
 
 def bits(rows):
@@ -90,8 +105,7 @@ def bits(rows):
 
 
 def full(answer):
-    special = [p["position"] for p in answer["pieces"] if p["special"]]
-    return torch.tensor([special + answer["order"]])
+    return torch.tensor([answer["special"] + answer["order"]])
 
 
 @pytest.mark.parametrize("k", [1, 2, 6])
@@ -111,7 +125,7 @@ def test_the_released_masks_are_those_of_the_orderings(with_xlnet):
     length = len(answer["pieces"])
     chosen, special = torch.zeros(2, 1, length, dtype=torch.bool)
     chosen[:, answer["targets"]] = True
-    special[:, [p["position"] for p in answer["pieces"] if p["special"]]] = True
+    special[:, answer["special"]] = True
     seen = released(chosen, special, full(answer).argsort(1), reuse=0)
     assert torch.equal(bits(answer["content"]), seen.visibility[0])
     assert torch.equal(bits(answer["query"]), seen.target_visibility[0])
@@ -125,11 +139,28 @@ def test_a_dragged_order_shows_each_query_what_came_before(with_xlnet):
     first, second, last = sorted(order)[:3]
     rest = [n for n in sorted(order) if n not in (first, second, last)]
     answer = ask(with_xlnet, order=[first, second, last, *rest], k=1)
-    special = [p["position"] for p in answer["pieces"] if p["special"]]
     assert bits(answer["query"])[2].nonzero().flatten().tolist() == sorted(
-        [first, second, *special]
+        [first, second, *answer["special"]]
     )
     assert answer["remembered"] == 0
+
+
+def test_orders_by_name_fit_every_text_and_others_only_their_own(with_xlnet):
+    plain = ask(with_xlnet, order=["left"])["order"]
+    assert plain == sorted(plain)
+    assert ask(with_xlnet, order=["right"])["order"] == plain[::-1]
+    named = ask(with_xlnet, order=["last"])
+    pieces = [named["pieces"][n] for n in named["order"]]
+    assert (pieces[0], any(map(str.isalnum, pieces[-1]))) == (".", True)
+    drawn = ask(with_xlnet)["order"]
+    for order in ([0, 0, 1], "012", [True], [[1]], ["first"], [0.5], {"left": 1}):
+        found = ask(with_xlnet, order=order)
+        assert found["order"] == drawn, order
+        assert not found["asked"].setting.fits, order
+        assert "another is drawn" in shown(with_xlnet, order=order)["notes"]
+    own = shown(with_xlnet, order=plain)["grid"]
+    assert (own["order"], own["own"], own["by"]) == (plain, True, [NAME])
+    assert not shown(with_xlnet, order=["left"])["grid"]["own"]
 
 
 def test_seeds_replay_and_differ(with_xlnet):
@@ -159,14 +190,16 @@ def direct(session, order, counts, *, leak=False, memory=()):
 def test_chances_are_those_of_the_model(with_xlnet):
     masks, found = ask(with_xlnet, k=2), judge(with_xlnet, k=2)
     assert [row["position"] for row in found["rows"]] == masks["targets"]
-    special = full(masks)[0, : -len(masks["order"])].tolist()
-    for entry in found["orders"]:
-        order = torch.tensor([[*special, *entry["order"]]])
-        every = direct(with_xlnet, order, len(masks["order"]))
-        wanted = dict(zip(entry["order"], every.tolist(), strict=True))
-        shown = {row["position"]: row["chances"][entry["name"]] for row in found["rows"]}
-        assert shown == pytest.approx({n: wanted[n] for n in masks["targets"]}, rel=1e-4)
-        assert found["whole"][entry["name"]] == pytest.approx(-float(every.log2().sum()), rel=1e-4)
+    asked = masks["asked"]
+    orders = {"own": asked.setting.order}
+    orders |= permutation.other_orders(asked.sentence, asked.setting)
+    assert found["orders"] == list(orders)
+    for name, order in orders.items():
+        every = direct(with_xlnet, torch.tensor([[*masks["special"], *order]]), len(order))
+        wanted = dict(zip(order, every.tolist(), strict=True))
+        said = {row["position"]: row["chances"][name] for row in found["rows"]}
+        assert said == pytest.approx({n: wanted[n] for n in masks["targets"]}, rel=1e-4)
+        assert found["whole"][name] == pytest.approx(-float(every.log2().sum()), rel=1e-4)
     own = direct(with_xlnet, full(masks), len(masks["targets"]))
     assert [row["chances"]["own"] for row in found["rows"]] == pytest.approx(own.tolist(), rel=1e-4)
     assert found["bits"]["own"] == pytest.approx(-float(own.log2().sum()), rel=1e-4)
@@ -192,13 +225,13 @@ def test_a_memory_is_read_by_both_streams(with_xlnet):
         batch = replace(model.batch([MEMORY]), remember=plain, reuse=plain)
         memory = model.encoder(batch).memory
     wanted = direct(with_xlnet, full(masks), len(masks["targets"]), memory=memory)
-    shown = [row["chances"]["own"] for row in found["rows"]]
-    assert shown == pytest.approx(wanted.tolist(), rel=1e-4)
+    said = [row["chances"]["own"] for row in found["rows"]]
+    assert said == pytest.approx(wanted.tolist(), rel=1e-4)
     assert masks["remembered"] == plain
     without = direct(with_xlnet, full(masks), len(masks["targets"]))
     forgotten = [row["forgotten"] for row in found["rows"]]
     assert forgotten == pytest.approx(without.tolist(), rel=1e-4)
-    assert forgotten != pytest.approx(shown, rel=1e-3)
+    assert forgotten != pytest.approx(said, rel=1e-3)
     assert found["bits"]["forgotten"] == pytest.approx(-float(without.log2().sum()), rel=1e-4)
     assert all(row["forgotten"] is None for row in judge(with_xlnet)["rows"])
     seen = found["attention"]
@@ -226,44 +259,39 @@ def test_attention_respects_the_masks_and_is_the_traces(with_xlnet):
     assert not (torch.tensor(seen["query"])[~bits(masks["query"])] > 0).any()
 
 
-def test_without_two_streams_masks_work_and_chances_say_why_not(without):
-    answer = tab.show(without, question(model="bert-mini"))
-    assert answer["error"] is None
-    assert answer["reader"] is None
-    assert answer["vocabulary"] == "bert-mini"
-    assert answer["pieces"][0]["special"]
-    judged = asyncio.run(tab.judge(without, question(model="bert-mini")))
-    assert "No model with two streams is installed" in judged["error"]
-    file = asyncio.run(tab.export(without, question(model="bert-mini", what="csv")))
-    assert file["error"] is None
+def test_without_two_streams_masks_work_and_training_is_explained(without):
+    found = shown(without, model="bert-mini")
+    assert found["grid"]["by"] == ["bert-mini"]
+    assert found["grid"]["pieces"][0] == "[CLS]"
+    assert "core_models.zoo build xlnet-mini" in found["bits"]
+    assert (found["chances"], found["query"]) == (None, None)
+    (svg,) = tab.draw(without, question(model="bert-mini"))
+    ElementTree.fromstring(svg)
 
 
 def test_another_model_answers_for_one_with_one_stream(with_xlnet):
-    answer = tab.show(with_xlnet, question(model="bert-mini"))
-    assert answer["reader"] in {i.name for i in with_xlnet.models() if "permutation" in i.heads}
-    assert answer["vocabulary"] == answer["reader"]
+    found = shown(with_xlnet, model="bert-mini")
+    able = {info.name for info in with_xlnet.models() if "permutation" in info.heads}
+    assert set(found["grid"]["by"]) <= able
+    assert "bert-mini has one stream only" in found["notes"]
 
 
 @pytest.mark.parametrize(
     ("values", "match"),
     [
-        ({"order": [0, 0, 1]}, "each position of the text once"),
-        ({"order": "012"}, "list of positions"),
-        ({"order": [True]}, "whole number"),
         ({"k": 0}, "whole number from 1 to 12"),
         ({"k": 10**9}, "whole number from 1 to 12"),
         ({"seed": -1}, "seed is -1"),
         ({"variant": "own"}, "paper or released"),
         ({"variant": ["paper"]}, "paper or released"),
+        ({"layer": -1}, "layer is -1"),
         ({"memory": " "}, "no text yet"),
         ({"text": ""}, "no text yet"),
     ],
 )
 def test_bad_input_is_explained(with_xlnet, values, match):
-    answer = tab.show(with_xlnet, question(**values))
-    assert match in answer["error"]
-    assert answer["rev"] == 3
-    assert match in asyncio.run(tab.judge(with_xlnet, question(**values)))["error"]
+    with pytest.raises(InputError, match=match):
+        asyncio.run(tab.show(with_xlnet, question(**values)))
 
 
 @pytest.mark.parametrize("text", ["a", "word " * 600, "<mask> <mask>"])
@@ -272,30 +300,31 @@ def test_short_long_and_hidden_texts_work(with_xlnet, text, variant):
     answer = ask(with_xlnet, text=text, variant=variant, k=12)
     assert 1 <= len(answer["targets"]) <= len(answer["order"])
     assert len(answer["pieces"]) <= permutation.MOST_PIECES
-    assert answer["truncated"] is (len(text) > 100)
-    found = judge(with_xlnet, text=text, variant=variant, k=12, layer=999)
-    assert found["attention"]["layer"] == 2
-    assert len(found["rows"]) == len(answer["targets"])
+    found = shown(with_xlnet, text=text, variant=variant, k=12, layer=999)
+    assert ("its first 32 pieces" in found["notes"]) is (len(text) > 100)
+    assert found["layer"].value == 2
+    rows = found["chances"].layout.meta["rows"]
+    assert len(rows) == len(answer["targets"]) + (2 if variant == "paper" else 1)
 
 
-def test_files_hold_what_is_shown(with_xlnet):
-    values = question(k=2, leak=True, text="=1 <b> & Paris")
-    file = asyncio.run(tab.export(with_xlnet, values | {"what": "csv"}))
-    rows = list(csv.DictReader(io.StringIO(file["text"])))
-    found = asyncio.run(tab.judge(with_xlnet, values))["rows"]
-    assert [float(row["probability_own"]) for row in rows] == [r["chances"]["own"] for r in found]
-    assert [float(row["probability_leak"]) for row in rows] == [row["leak"] for row in found]
-    svg = asyncio.run(tab.export(with_xlnet, values | {"what": "svg"}))["text"]
+def test_figures_and_the_drawing_hold_what_is_said(with_xlnet):
+    values = {"k": 2, "leak": True, "text": "=1 <b> & Paris"}
+    said, found = shown(with_xlnet, **values), judge(with_xlnet, **values)
+    rows = said["chances"].layout.meta["rows"]
+    assert [row[2] for row in rows[:-2]] == [r["chances"]["own"] for r in found["rows"]]
+    assert [row[3] for row in rows[:-2]] == [row["leak"] for row in found["rows"]]
+    assert rows[-1][2] == pytest.approx(found["whole"]["own"], abs=0.01)
+    assert "<b>" not in str(said["chances"].layout.xaxis.ticktext)
+    best = [row[3] for row in said["guesses"]["rows"] if row[2] == 1]
+    assert best == [row["guesses"][0]["text"] for row in found["rows"]]
+    (svg,) = tab.draw(with_xlnet, question(**values))
     ElementTree.fromstring(svg)
-    for what in (None, "exe", ["svg"]):
-        with pytest.raises(InputError, match="must be svg or csv"):
-            asyncio.run(tab.export(with_xlnet, values | {"what": what}))
 
 
 @pytest.mark.parametrize("variant", permutation.VARIANTS)
 def test_the_shown_code_recomputes_the_answer(with_xlnet, variant, capsys):
     values = {"variant": variant, "k": 2, "memory": "It is old ."}
-    exec(ask(with_xlnet, **values)["code"], {})
+    exec(shown(with_xlnet, **values)["code"], {})
     last = judge(with_xlnet, **values)["rows"][0]["chances"]["own"]
     printed = capsys.readouterr().out
     assert f"{last:.4e}"[:6] in printed or f"{last:.4f}" in printed

@@ -83,6 +83,7 @@ def open_lab(cloze: Cloze, name: str) -> None:
     page.wait_for_function(OPEN, arg=name)
     page.wait_for_function("name => Cloze.place.tab === name || !Cloze.place.tab", arg=name)
     page.wait_for_function(ANSWERED, arg=name)
+    cloze.rest()
     page.evaluate("document.fonts.ready.then(() => scrollTo(0, 0))")
 
 

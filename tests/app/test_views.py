@@ -4,7 +4,6 @@ import asyncio
 import threading
 from functools import partial
 
-from app.parts.files import FILE_TYPES, file_answer, read_file_kind
 from app.parts.views import answered
 from core_models import InputError
 
@@ -46,12 +45,3 @@ def test_a_refusal_is_a_message():
     for reply in (refuses, refuses_later):
         found = asyncio.run(answered(reply, {"rev": 9}))
         assert found == {"rev": 9, "error": "The number is 3; it must be 4."}
-
-
-def test_files_say_their_name_and_kind():
-    assert [read_file_kind(kind) for kind in FILE_TYPES] == ["svg", "csv"]
-    found = file_answer({"rev": 3}, "cloze-x", "csv", "a,b")
-    assert (found["name"], found["text"], found["rev"]) == ("cloze-x.csv", "a,b", 3)
-    for bad in ("pdf", None, ["svg"], {"svg": 1}, 3):
-        found = asyncio.run(answered(lambda question, bad=bad: read_file_kind(bad), {}))
-        assert "must be svg or csv" in found["error"]

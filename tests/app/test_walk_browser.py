@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from app.page.places import LABS
-from tests.app.one_page import mark, renewed
+from tests.app.one_page import renewed
 
 SENTENCE = "#text=The+capital+of+France+is+Paris.&model=bert-mini&marks=6"
 OPEN = """([name, label]) => Boolean(document.getElementById(`tab-${name}`)?.offsetParent)
@@ -30,31 +30,12 @@ ENGLISH = """name => [...document.querySelectorAll(
 
 
 FRAMES = "new Promise((r) => requestAnimationFrame(() => requestAnimationFrame(() => r())))"
-SHOWN = ("Permutation",)
 
 
 @pytest.fixture
 def cloze(module_page):
     """The same page for the tests of the sentence bar."""
     yield from renewed(module_page)
-
-
-def test_an_emptied_sentence_leaves_no_old_results(cloze):
-    page = cloze.page
-    mark(cloze, 6)
-    for label in SHOWN:
-        page.wait_for_function(OPEN, arg=[label.lower(), label], polling=250)
-        view = page.locator(f".view-{label.lower()}")
-        page.wait_for_selector(f'.view-{label.lower()}[data-state="ready"]')
-        page.fill("#sentence-text textarea", "")
-        problem = view.locator(".problem:visible")
-        problem.wait_for()
-        assert problem.inner_text().startswith("There is no text yet")
-        assert not view.locator(".summary:visible").count()
-        page.fill("#sentence-text textarea", "The capital of France is Paris.")
-        problem.wait_for(state="hidden")
-        page.wait_for_function("() => Cloze.sentence.tokens.length > 8")
-        page.evaluate("Cloze.setHidden([Cloze.sentence.tokens[6]], true)")
 
 
 def test_a_refused_seed_is_forgiven_with_the_next_draw(cloze):

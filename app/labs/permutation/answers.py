@@ -4,7 +4,7 @@ Nothing here needs weights: the masks come from :mod:`core_models.orderings`. Wh
 them is in :mod:`app.labs.permutation.chances`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -42,6 +42,8 @@ class Setting:
 
     order: tuple[int, ...]
     """Plain positions in the order of their prediction; special pieces come before them."""
+    fits: bool = True
+    """Whether the order that was asked for is one of these pieces."""
     seed: int
     """Of the order, where it is drawn, and of the released code's spans."""
     variant: str
@@ -71,33 +73,44 @@ def reader(infos: Sequence[cm.ModelInfo], chosen: cm.Model) -> str | None:
 
 
 def read_setting(question: Mapping[str, Any], sentence: Cut) -> Setting:
-    """The setting in an event of the page; InputError for anything that does not fit."""
-    seed = whole_number(question.get("seed", 1), "seed", 0, MOST_SEED)
-    variant = question.get("variant", "paper")
+    """The setting in the values of the lab; InputError for anything that does not fit.
+
+    An order is [] (drawn by the seed), the name of one of `ORDERS` in a list, or positions. One
+    that does not hold each position of the text once belongs to other pieces: then it is drawn.
+    """
+    seed = whole_number(question["seed"], "seed", 0, MOST_SEED)
+    variant, order, memory = question["variant"], question["order"], question["memory"]
     if variant not in VARIANTS:
         raise InputError(f"The variant is {str(variant)[:40]!r}; it must be paper or released.")
-    order = question.get("order")
-    memory = question.get("memory")
+    given = list(order) if isinstance(order, Sequence) else []
+    if given and isinstance(given[0], str) and given[0] in ORDERS:
+        given = list(ORDERS[given[0]](sentence))
+    own = all(type(n) is int for n in given) and sorted(given) == list(sentence.plain)
     return Setting(
-        order=drawn(sentence, seed) if order is None else _order(order, sentence),
+        order=tuple(given) if own else drawn(sentence, seed),
+        fits=own or not order,
         seed=seed,
         variant=variant,
-        k=whole_number(question.get("k", 6), "K", 1, MOST_K),
-        leak=question.get("leak") is True,
-        memory=None if memory is None else clean_text(memory),
+        k=whole_number(question["k"], "K", 1, MOST_K),
+        leak=question["leak"] is True,
+        memory=clean_text(memory) if memory else None,
     )
 
 
-def _order(value: Any, sentence: Cut) -> tuple[int, ...]:
-    if not isinstance(value, Sequence) or isinstance(value, str):
-        raise InputError("order must be a list of positions.")
-    order = tuple(whole_number(entry, "A position", 0, MOST_PIECES) for entry in value)
-    if sorted(order) != list(sentence.plain):
-        raise InputError(
-            "order must hold each position of the text once, special pieces left out: "
-            f"{', '.join(map(str, sentence.plain))}."
-        )
-    return order
+def last_word_last(sentence: Cut) -> tuple[int, ...]:
+    """The order of the text, but signs behind the last word come before all words."""
+    pieces = sentence.encoding.pieces
+    worded = [n for n in sentence.plain if any(map(str.isalnum, pieces[n]))]
+    last = (worded or sentence.plain)[-1]
+    return tuple(sorted(sentence.plain, key=lambda n: (n <= last, n)))
+
+
+ORDERS: dict[str, Callable[[Cut], tuple[int, ...]]] = {
+    "left": lambda sentence: sentence.plain,
+    "right": lambda sentence: sentence.plain[::-1],
+    "last": last_word_last,
+}
+"""Orders of any text, by the names that links know."""
 
 
 def drawn(sentence: Cut, seed: int) -> tuple[int, ...]:
@@ -166,47 +179,11 @@ def leaking(found: Ordering) -> Ordering:
 def other_orders(sentence: Cut, setting: Setting) -> dict[str, tuple[int, ...]]:
     """Orders to compare with, by name."""
     return {
-        "left": sentence.plain,
-        "right": sentence.plain[::-1],
+        "left": ORDERS["left"](sentence),
+        "right": ORDERS["right"](sentence),
         "next": drawn(sentence, (setting.seed + 1) % MOST_SEED),
         "after": drawn(sentence, (setting.seed + 2) % MOST_SEED),
     }
-
-
-# --- plain values for the page --------------------------------------------------------------------
-
-
-def describe(sentence: Cut, setting: Setting, remembered: int = 0) -> dict[str, Any]:
-    """Order, targets and both masks; a row of a mask is a string of 0 and 1.
-
-    Args:
-        sentence: The pieces.
-        setting: What the visitor chose.
-        remembered: Pieces of the sentence before, which everyone sees.
-    """
-    found = ordering(sentence, setting, setting.order)
-    if setting.leak:
-        found = leaking(found)
-    targets = found.targets[0, : int(found.counts[0])].tolist()
-    content, query = found.visibility[0].tolist(), found.target_visibility[0].tolist()
-    # A blank of its own reads as nothing: then its piece is shown.
-    names = [token.text.strip() or token.piece for token in sentence.tokens]
-    return {
-        "pieces": [
-            {"position": n, "text": names[n], "special": token.special}
-            for n, token in enumerate(sentence.tokens)
-        ],
-        "order": list(setting.order),
-        "targets": targets,
-        "content": [{"position": row, "seen": _bits(seen)} for row, seen in enumerate(content)],
-        "query": [{"position": row, "seen": _bits(query[n])} for n, row in enumerate(targets)],
-        "remembered": remembered,
-        "truncated": sentence.encoding.truncated,
-    }
-
-
-def _bits(seen: Sequence[bool]) -> str:
-    return "".join("1" if flag else "0" for flag in seen)
 
 
 def code_lines(model: str | None, text: str, sentence: Cut, setting: Setting) -> str:

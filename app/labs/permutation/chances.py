@@ -105,7 +105,7 @@ def judge(model: cm.Model, sentence: Cut, setting: Setting) -> dict[str, Any]:
     best = rows.topk(GUESSES, -1)
     display = model.tokenizer.display
     return {
-        "orders": [{"name": name, "order": list(order)} for name, order in orders.items()],
+        "orders": list(orders),
         "rows": [
             {
                 "position": position,
