@@ -1,4 +1,4 @@
-"""Figures from numbers: numpy arrays and strings in; charts, small payloads and CSV text out.
+"""Figures from numbers: numpy arrays and strings in; charts, small payloads out.
 
 Nothing here imports torch, gradio or ``core_models``, so every function also serves a notebook:
 
@@ -22,7 +22,6 @@ from viz.attention import (
 )
 from viz.encoding import block_maximum, from_bytes, quantise, restore, to_base64
 from viz.maps import attention_map
-from viz.table import guard_cell
 from viz.words import favourite, percent, quote, sentences, shares, summary
 
 __all__ = [
@@ -35,7 +34,6 @@ __all__ = [
     "clearest_head",
     "favourite",
     "from_bytes",
-    "guard_cell",
     "head_numbers",
     "head_weights",
     "overview",

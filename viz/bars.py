@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from viz.svg import INK, MONO, PAPER, SOFT, TRACK, document, shorten, text_width, write
+from viz.svg import INK, MONO, SOFT, TRACK, document, shorten, text_width, write
 
 WIDTH = 720
 """Of a picture whose numbers are short."""
@@ -75,28 +74,6 @@ def bars_svg(groups: Sequence[Group], *, title: str, lines: Sequence[str] = ()) 
     numbers = max(text_width(bar.shown) for group in groups for bar in group.bars)
     width = max(WIDTH, round(LABEL + FULL + 12 + numbers + MARGIN))
     return document(width, round(y), title, parts)
-
-
-def stacked_svg(pictures: Sequence[str]) -> str:
-    """Several SVG documents of this package as one, from top to bottom."""
-    sizes = [
-        tuple(int(number) for number in re.findall(r'(?:width|height)="(\d+)"', picture)[:2])
-        for picture in pictures
-    ]
-    width, height = max(w for w, _ in sizes), sum(h for _, h in sizes)
-    inner, y = [], 0
-    for picture, (_, tall) in zip(pictures, sizes, strict=True):
-        inner.append(picture.replace("<svg ", f'<svg y="{y}" ', 1))
-        y += tall
-    return "\n".join(
-        [
-            f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
-            f'viewBox="0 0 {width} {height}" role="img">',
-            f'<rect width="{width}" height="{height}" fill="{PAPER}"/>',
-            *inner,
-            "</svg>",
-        ]
-    )
 
 
 def _line(bar: Bar, y: float) -> list[str]:

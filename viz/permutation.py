@@ -14,7 +14,7 @@ CELL = 22
 MARGIN = 16
 GAP = 44
 HEAD = 30
-SEEN, HIDDEN = "#0f5c63", "#c4500a"
+SEEN = "#0f5c63"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,8 +26,6 @@ class Mask:
     """Position of each row."""
     seen: Sequence[Sequence[bool]]
     """[rows, L], whether the row may see the column."""
-    hidden: int | None = None
-    """Position that is marked, in the colour of what is hidden."""
 
 
 def masks_svg(masks: Sequence[Mask], names: Sequence[str], *, title: str, note: str = "") -> str:
@@ -67,14 +65,12 @@ def masks_svg(masks: Sequence[Mask], names: Sequence[str], *, title: str, note: 
 def _matrix(mask: Mask, names: Sequence[str], x: float, y: float) -> list[str]:
     parts = []
     for n in range(len(names)):
-        ink, bold = (HIDDEN, True) if n == mask.hidden else (SOFT, False)
         centre = x + CELL * (n + 0.5)
-        parts.append(write(centre, y - 6, str(n), anchor="middle", size=11, fill=ink, bold=bold))
+        parts.append(write(centre, y - 6, str(n), anchor="middle", size=11, fill=SOFT))
     for n, (row, seen) in enumerate(zip(mask.rows, mask.seen, strict=True)):
         top = y + CELL * n
         name = f"{row} {names[row]}"
-        ink, bold = (HIDDEN, True) if row == mask.hidden else (INK, False)
-        label = write(x - 8, top + 16, name, anchor="end", family=MONO, fill=ink, bold=bold)
+        label = write(x - 8, top + 16, name, anchor="end", family=MONO, fill=INK)
         parts.append(label)
         for column, flag in enumerate(seen):
             left = x + CELL * column
@@ -150,7 +146,7 @@ def chances(
         range=[-0.6, max(len(targets), 3) - 0.4],
         showgrid=False,
     )
-    figure.update_yaxes(ticksuffix=" %", range=[0, 108], tickvals=[0, 25, 50, 75, 100])
+    figure.update_yaxes(ticksuffix=" %", range=[0, 108], dtick=25)
     names = [*own, *others]
     rows: list[list[str | int | float | None]] = [
         [each.piece, each.position, *(each.chances[name] for name in names)] for each in targets

@@ -68,7 +68,7 @@ def heads(places: Sequence[Place], names: Sequence[str], *, title: str) -> go.Fi
         range=[-0.6, max(len(places), 3) - 0.4],
         showgrid=False,
     )
-    figure.update_yaxes(ticksuffix=" %", range=[0, 108], tickvals=[0, 25, 50, 75, 100])
+    figure.update_yaxes(ticksuffix=" %", range=[0, 108], dtick=25)
     parts = [Wording("Rank"), Wording("Loss in nats"), *([Wording("before")] if changed else [])]
     columns = [Wording("Place"), Wording("Word"), Wording("The model sees")]
     return finish(

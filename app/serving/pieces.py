@@ -74,7 +74,7 @@ def sentence_tokens(encoding: Encoding, tokenizer: Tokenizer) -> tuple[SentenceT
     return tuple(tokens)
 
 
-def blank_note(encoding: Encoding, model: Model) -> str | None:
+def blank_note(encoding: Encoding, model: Model) -> Wording | None:
     """What to know of a blank before a mark, if the model reads other pieces than without it.
 
     Byte-level and unigram vocabularies do: few texts have such blanks, and what stands alone there
@@ -83,9 +83,10 @@ def blank_note(encoding: Encoding, model: Model) -> str | None:
     found = BEFORE_MARK.search(encoding.text)
     if found is None or model.encode([BEFORE_MARK.sub("", encoding.text)])[0].ids == encoding.ids:
         return None
-    return (
-        f"To this model the blank before “{found[1]}” is part of the text, as in few that it has "
-        "read: without it, its answers may be others."
+    return Wording(
+        "To this model the blank before “{0}” is part of the text, as in few that it has read: "
+        "without it, its answers may be others.",
+        found[1],
     )
 
 

@@ -2,17 +2,14 @@
 
 import pytest
 
-from app.labs.mask.lab import SECTIONS
+from app.labs.mask.lab import LOOKS
+from app.serving.locales import catalogue
 from tests.app.test_walk_browser import look
 
 TEXT = "Madrid is the capital of Spain."
 LINK = "#text=Madrid+is+the+capital+of+Spain.&model=bert-mini&marks=1.6&tab=forge"
 LEAVING = ("AbortError", "Connection errored out")
 MISSING = "[...ClozeLanguage.missing]"
-READY = """name => {
-  const view = document.querySelector(`.view-mask-${name}`).dataset;
-  return view.state === 'ready' && view.rev === view.asked;
-}"""
 
 
 def language(cloze) -> tuple[str, str]:
@@ -37,10 +34,9 @@ def test_the_mask_tab_in_chinese_on_a_dark_phone_and_a_desktop(visit):
     page.click("#clear")
     cloze.at(1).click()
     cloze.at(6).click()
-    for name in SECTIONS:
-        page.click(f"#lab-{name} > summary")
-        page.wait_for_function(READY, arg=name)
-    page.get_by_role("button", name="逐层预测").click()
+    for each in LOOKS:
+        page.get_by_role("button", name=catalogue("zh")[each.title]).click()
+        cloze.rest()
     cloze.settle()
     assert "spain" in page.locator(".guess").last.inner_text()
     page.wait_for_selector("#mask-layers .js-plotly-plot")

@@ -1,134 +1,153 @@
 """The sections of the Mask tab in Chromium: closed and silent, opened, tried, chosen, saved."""
 
 import json
-import math
+import os
 from urllib.parse import quote
 
 import pytest
 from playwright.sync_api import expect
 
+from app.labs.mask.lab import LOOKS
+from app.labs.mask.said import WAYS
 from app.serving import draws
+from tests.app.one_lab import OneLab
 from tests.app.one_page import renewed
+from tests.app.test_mask_pictures import small
+from tests.app.visitors import take
 
-READY = """name => {
-  const view = document.querySelector(`.view-mask-${name}`).dataset;
-  return view.state === 'ready' && view.rev === view.asked;
-}"""
-NAMES = ("together", "word", "models")
+TITLES = {look.name: look.title for look in LOOKS}
+CHARTS = {name: f"#mask-{name}" for name in TITLES}
+LEFT = "from-the-left"
+NAMED = """([root, word]) => document.querySelector(`${root} .js-plotly-plot`)
+  ?.layout.meta.rows.some((row) => row[0] === word)"""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def installed(tmp_path_factory, session):
+    """A tiny model that reads from the left, known to the page while this module runs."""
+    folder = tmp_path_factory.mktemp("from-the-left")
+    small("bert-tiny", "causal", "left").save(folder / LEFT)
+    before = os.environ.get("CLOZE_MODELS")
+    os.environ["CLOZE_MODELS"] = os.pathsep.join(filter(None, [before, str(folder)]))
+    session._infos = {}
+    yield
+    session._infos = {}
+    session._loaded.pop(LEFT, None)
+    del os.environ["CLOZE_MODELS"]
+    if before is not None:
+        os.environ["CLOZE_MODELS"] = before
+
+
+class Lab(OneLab):
+    """The Mask lab of a page, with its folds by name."""
+
+    lab, heading = "mask", "What fits the gap?"
+
+    def fold(self, name):
+        title = self.page.get_by_role("button", name=self.named(TITLES[name]))
+        return self.panel.locator(".block").filter(has=title).last
+
+    def opened(self, name):
+        title = self.page.get_by_role("button", name=self.named(TITLES[name]))
+        return title.evaluate("each => each.classList.contains('open')")
+
+    def open(self, name, example=None):
+        """Open a fold, and set an example of it up."""
+        self.unfold(TITLES[name])
+        self.cloze.rest()
+        if example:
+            self.fold(name).get_by_role("radio", name=example, exact=True).check()
+            self.cloze.rest()
+        return self.fold(name)
+
+    def numbers(self, name):
+        return self.cloze.numbers(CHARTS[name])
+
+    def names(self, name, word):
+        """Wait until a chart has a row of this word."""
+        self.page.wait_for_function(NAMED, arg=[CHARTS[name], word])
 
 
 @pytest.fixture
-def cloze(module_page):
-    """The same page for the tests that are not about opening it; its sections are closed."""
-    fold = module_page.page.get_by_role("button", name="Layer by layer")
-    if opened(fold):
-        fold.click()
-    yield from renewed(module_page)
+def lab(module_page):
+    """The same page for the tests that are not about opening it; its folds are closed."""
+    found = Lab(module_page)
+    for name, title in TITLES.items():
+        if found.opened(name):
+            module_page.page.get_by_role("button", name=title).click()
+    for cloze in renewed(module_page):
+        cloze.settle()
+        yield found
 
 
-def lab(cloze, name):
-    return cloze.page.locator(f"#lab-{name}")
+@pytest.fixture
+def cloze(lab):
+    """The page of the lab."""
+    return lab.cloze
 
 
-def ready(cloze, name):
-    cloze.page.wait_for_function(READY, arg=name)
+def open_all(lab):
+    for look in LOOKS:
+        fold = lab.open(look.name, next(iter(look.tries)))
+        assert lab.numbers(look.name)
+        assert lab.cloze.overflow() <= 0
+        assert fold.locator(".problem:visible").count() == 0
+        chart = lab.page.locator(CHARTS[look.name])
+        chart.get_by_text("The numbers").click()
+        with lab.page.expect_download() as download:
+            chart.get_by_role("button", name="Save as CSV").click()
+        assert "," in download.value.path().read_text("utf-8-sig")
 
 
-def open_lab(cloze, name, nth=0):
-    """Open a section from the keyboard and set its example up."""
-    lab(cloze, name).locator("summary").first.focus()
-    cloze.page.keyboard.press("Enter")
-    lab(cloze, name).locator(".lab-try").nth(nth).click()
-    cloze.page.wait_for_function("Cloze.sentence.marks.size > 0")
-    cloze.settle()
-    ready(cloze, name)
+def test_each_fold_opens_tries_and_fits(lab):
+    open_all(lab)
 
 
-def unfold(cloze, title):
-    fold = cloze.page.get_by_role("button", name=title)
-    if not opened(fold):
-        fold.click()
-
-
-def opened(fold) -> bool:
-    return fold.evaluate("each => each.classList.contains('open')")
-
-
-def saved(cloze, name, button):
-    with cloze.page.expect_download() as download:
-        lab(cloze, name).locator(button).click()
-    return download.value.path().read_text(encoding="utf-8")
-
-
-def open_all(cloze):
-    for name in NAMES:
-        open_lab(cloze, name)
-        assert lab(cloze, name).locator(".lab-output").inner_text().strip()
-        assert cloze.overflow() <= 0
-        assert lab(cloze, name).locator(".problem").is_hidden()
-        assert "," in saved(cloze, name, ".save-csv")
-        assert saved(cloze, name, ".save-svg").startswith("<svg")
-    with cloze.page.expect_download() as download:
-        lab(cloze, "models").locator(".save-png").click()
-    assert download.value.path().read_bytes().startswith(b"\x89PNG")
-    unfold(cloze, "Layer by layer")
-    cloze.page.get_by_role("radio", name="Snow", exact=True).check()
-    expect(cloze.page.get_by_text("the mountains are covered with [?]")).to_be_visible(
-        timeout=30_000
-    )
-    cloze.settle()
-    assert cloze.overflow() <= 0
-
-
-def test_each_section_opens_tries_and_fits(cloze):
-    open_all(cloze)
-
-
-def test_each_section_opens_tries_and_fits_on_a_dark_phone(visit):
-    open_all(visit(390, dark=True))
+def test_each_fold_opens_tries_and_fits_on_a_dark_phone(visit):
+    open_all(Lab(visit(390, dark=True)))
 
 
 def test_nothing_is_asked_while_closed(visit):
     cloze = visit()
+    cloze.rest()
     events = []
     cloze.hear("request", lambda request: events.append(request.url))
     cloze.at(6).click()
     cloze.settle()
+    cloze.rest()
     assert sum("/gradio_api/run/" in url for url in events) == 1
     assert not [url for url in events if "/queue/" in url], "answers need no queue"
-    assert not [url for url in events if "mask-sections" in url]
-    for name in NAMES:
-        assert cloze.page.locator(f".view-mask-{name}").get_attribute("data-asked") is None
 
 
-def test_together_follows_the_sentence(cloze, model):
-    open_lab(cloze, "together")
-    rows = lab(cloze, "together").locator("tbody tr")
-    assert rows.count() == 5
-    assert "bangkok" in lab(cloze, "together").locator(".summary[role=status]").inner_text()
-    cloze.at(2).click()
-    cloze.settle()
-    ready(cloze, "together")
-    assert rows.first.locator(".lab-word").count() == 3
+def test_together_follows_the_sentence(lab, model):
+    lab.open("together", "A capital and its country")
+    lab.page.get_by_text("Filled independently the gaps read “sweden … bangkok”").wait_for()
+    ways = list(map(str, WAYS.values()))
+    assert [row[0] for row in lab.numbers("together")] == ways
+    filled = [row[1] for row in lab.numbers("together")]
+    assert filled[-1] == "france … paris"
+    lab.cloze.at(2).click()
+    lab.page.wait_for_function(
+        """() => document.querySelector('#mask-together .js-plotly-plot')
+          .layout.meta.rows.at(-1)[1].split('…').length === 3"""
+    )
 
 
-def test_words_and_gaps_are_chosen(cloze):
-    open_lab(cloze, "word")
-    lab(cloze, "word").locator(".lab-words").fill("lake, chrysanthemums")
-    lab(cloze, "word").locator("tr[data-word='lake']").wait_for()
-    assert lab(cloze, "word").locator("tbody tr").count() == 3
-    pieces = lab(cloze, "word").locator("tr[data-word='chrysanthemums'] .lab-piece")
-    assert pieces.count() > 3
-    cloze.at(2).click()
-    ready(cloze, "word")
-    choose = lab(cloze, "word").locator("select")
-    choose.select_option("2")
-    lab(cloze, "word").locator("tr.own[data-word='language']").wait_for()
+def test_words_and_gaps_are_chosen(lab):
+    fold = lab.open("word", "Bulgarian")
+    fold.get_by_role("textbox", name="Words").fill("lake, chrysanthemums")
+    lab.names("word", "chrysanthemums")
+    rows = lab.numbers("word")
+    assert {row[0] for row in rows} == {"Bulgarian", "lake", "chrysanthemums"}
+    assert len([row for row in rows if row[0] == "chrysanthemums"]) > 3
+    lab.cloze.at(2).click()
+    lab.cloze.rest()
+    take(fold.get_by_label("Gap", exact=True), "language (2)", exact=True)
+    lab.names("word", "language")
 
 
-def test_the_chart_and_its_table_hold_the_same_lines(cloze, model):
-    unfold(cloze, "Layer by layer")
-    cloze.page.get_by_role("radio", name="Paris", exact=True).check()
+def test_the_chart_and_its_table_hold_the_same_lines(lab, cloze, model):
+    lab.open("layers", "Paris")
     expect(cloze.page.get_by_text("The capital of France is [?]")).to_be_visible()
     cloze.settle()
     *rows, best = cloze.numbers("#mask-layers")
@@ -160,39 +179,50 @@ def test_a_link_opens_the_layers_with_its_words_and_its_gap(visit, at):
     cloze.page.wait_for_function("Cloze.kept('mask-layers')?.open === undefined")
 
 
-def test_a_model_can_be_left_out_and_taken_again(cloze, session):
-    open_lab(cloze, "models")
-    section = lab(cloze, "models")
-    card = section.locator("[data-model='bert-mini']")
-    shares = card.locator(".share").all_inner_texts()
-    rows = cloze.rows(1)
-    assert shares[:5] == [share for _, share in rows]
-    assert all(math.isfinite(float(share.split()[0])) for share in shares if "×" not in share)
-    section.locator("[data-name='bert-mini']").click()
-    card.wait_for(state="detached")
-    section.locator("[data-name='bert-mini']").click()
-    card.wait_for()
+def test_models_stand_side_by_side_and_are_chosen(lab, session):
+    fold = lab.open("models", "The end tells")
+    for name in ("bert-mini", LEFT):
+        lab.page.get_by_role("group", name=f"{name}: its answers for the gap.").wait_for()
+    fold.get_by_text("The same gap, but not the same question").wait_for()
+    rows = lab.cloze.numbers("#mask-model-0")
+    shown = [share.split()[0] for _, share in lab.cloze.rows(1)]
+    said = [100 * row[1] for row in rows[:5]]
+    assert said == pytest.approx(list(map(float, shown)), rel=0.06)
+    chosen = fold.get_by_label("Models, up to 4")
+    fold.locator(".token", has_text="bert-mini").get_by_role("button").click()
+    lab.cloze.rest()
+    lab.page.wait_for_function("Cloze.kept('mask-models').models?.length === 1")
+    expect(lab.page.locator("#mask-model-1 .figure")).to_be_hidden()
+    take(chosen, "bert-mini", exact=True)
+    lab.cloze.rest()
+    assert lab.cloze.numbers("#mask-model-1")[0] == rows[0]
+    assert lab.cloze.numbers("#mask-models")[-1][0] == "Pseudo-perplexity"
 
 
-def test_an_error_is_said_and_passes(cloze):
-    open_lab(cloze, "together")
-    cloze.write("[MASK] " * 20)
-    problem = lab(cloze, "together").locator(".problem")
-    problem.wait_for()
-    assert "at most 16" in problem.inner_text()
-    cloze.write("The [MASK] is [MASK].")
-    ready(cloze, "together")
-    assert problem.is_hidden()
-    cloze.write("The lake is cold.")
-    lab(cloze, "together").locator(".lab-empty").wait_for()
+def test_who_looks_at_whom_is_drawn(lab):
+    lab.open("models", "The end tells")
+    seen = [row[1:] for row in lab.cloze.numbers("#mask-sight-0")]
+    assert seen == [["1"] * 7] * 7
+    lab.panel.get_by_text("The prediction is read at the gap, which looks at “is”").wait_for()
 
 
-def test_the_code_is_there_to_copy(cloze):
-    open_lab(cloze, "together")
-    section = lab(cloze, "together")
-    section.locator(".lab-foot summary").click()
-    code = section.locator(".lab-foot .code").inner_text()
-    assert "fill_jointly(model, text, masks=[4, 6]" in code
+def test_an_error_is_said_and_passes(lab):
+    fold = lab.open("together", "A capital and its country")
+    lab.cloze.write("[MASK] " * 20)
+    fold.get_by_text("at most 16").wait_for()
+    expect(lab.page.locator("#mask-together .figure")).to_be_hidden()
+    lab.cloze.write("The [MASK] is [MASK].")
+    expect(fold.get_by_text("at most 16")).to_be_hidden()
+    assert len(lab.numbers("together")) == 4
+    lab.cloze.write("The lake is cold.")
+    fold.get_by_text("There is no gap to fill").wait_for()
+
+
+def test_the_code_is_there_to_copy(lab):
+    fold = lab.open("together", "A capital and its country")
+    fold.get_by_text("The code that recomputes this").click()
+    code = fold.get_by_role("region", name="The code that recomputes this")
+    expect(code).to_contain_text("fill_jointly(model, text, masks=[4, 6]")
 
 
 def test_the_predictions_are_saved_as_a_picture(cloze):
@@ -210,28 +240,32 @@ def test_the_predictions_are_saved_as_a_picture(cloze):
     cloze.settle()
 
 
-def test_who_looks_at_whom_is_drawn(cloze):
-    open_lab(cloze, "models")
-    grid = lab(cloze, "models").locator("[data-model='bert-mini'] .lab-sight")
-    assert grid.locator(".seen").count() == 49
-    assert grid.locator(".read").count() == 1
-    assert "“capital”" in grid.get_attribute("aria-label")
+def test_a_link_restores_the_folds(lab, visit):
+    fold = lab.open("word", "Bulgarian")
+    fold.get_by_role("textbox", name="Words").fill("lake, desert")
+    lab.cloze.at(2).click()
+    lab.cloze.rest()
+    take(fold.get_by_label("Gap", exact=True), "language (2)", exact=True)
+    lab.names("word", "language")
+    rows = lab.numbers("word")
+    assert {row[0] for row in rows} == {"language", "lake", "desert"}
+    other = Lab(visit(link=lab.page.evaluate("location.hash")))
+    other.cloze.rest()
+    assert other.numbers("word") == rows
+    there = other.fold("word")
+    assert there.get_by_role("textbox", name="Words").input_value() == "lake, desert"
+    assert there.get_by_label("Gap", exact=True).input_value() == "language (2)"
+    assert not other.opened("layers")
 
 
-def test_a_link_restores_the_sections(cloze, visit):
-    open_lab(cloze, "word")
-    lab(cloze, "word").locator(".lab-words").fill("lake, desert")
-    lab(cloze, "word").locator("tr[data-word='lake']").wait_for()
-    cloze.at(2).click()
-    ready(cloze, "word")
-    lab(cloze, "word").locator("select").select_option("2")
-    lab(cloze, "word").locator("tr.own[data-word='language']").wait_for()
-    link = cloze.page.evaluate("location.hash")
-    other = visit(link=link)
-    lab(other, "word").locator("tr.own[data-word='language']").wait_for()
-    assert other.page.input_value("#lab-word .lab-words") == "lake, desert"
-    assert other.page.input_value("#lab-word select") == "2"
-    assert not opened(other.page.get_by_role("button", name="Layer by layer"))
+def test_an_old_link_opens_several_models(visit):
+    state = quote(json.dumps({"open": True, "at": 6, "models": ["bert-mini", "no-such"]}))
+    link = f"#text=The+capital+of+France+is+Paris.&marks=4.6&lab-mask-models={state}"
+    lab = Lab(visit(link=link))
+    lab.cloze.rest()
+    assert lab.fold("models").get_by_label("Gap", exact=True).input_value() == "Paris (6)"
+    assert lab.cloze.numbers("#mask-model-0")[0][0].startswith("1 ")
+    expect(lab.page.locator("#mask-model-1 .figure")).to_be_hidden()
 
 
 STRANGE = (
@@ -253,7 +287,9 @@ def test_a_strange_link_leaves_the_page_usable(visit, state):
     cloze.settle()
     assert cloze.page.input_value("#draw-kind") == "uniform"
     if "true" in state:
-        ready(cloze, "models")
+        lab = Lab(cloze)
+        cloze.rest()
+        assert lab.opened("word")
     cloze.at(6).click()
     cloze.settle()
     assert cloze.marked() == [1, 6]

@@ -10,7 +10,7 @@ import torch
 import core_models as cm
 from app.labs.mask import lab as mask
 from app.labs.mask import models as mask_models
-from app.labs.mask import sections as mask_sections
+from app.labs.mask import said
 from app.labs.mask.sight import MOST_WORDS, sight
 from app.serving.session import Session
 from core_models.prediction import fill
@@ -134,32 +134,26 @@ def test_the_picture_of_the_predictions_has_their_probabilities(shown):
     assert asyncio.run(mask.picture(shown, ask(99)))["error"]
 
 
-def test_the_sections_have_pictures(shown):
-    for section in (mask_sections.together, mask_sections.word):
-        answer = asyncio.run(mask_sections.answer(section, shown, ask(1, 4)))
-        assert max(bars(answer["svg"])) == pytest.approx(FULL)
-
-
 def test_models_begin_with_one_that_reads_another_way(shown):
-    answer = asyncio.run(mask_sections.answer(mask_models.models, shown, ask(1)))
+    answer = asyncio.run(mask_models.models(shown, ask(1)))
     assert [entry["name"] for entry in answer["models"]] == ["tiny-masked", "tiny-causal"]
     assert [entry["kind"] for entry in answer["models"]] == ["masked", "causal"]
-    assert answer["causal"]
-    assert answer["svg"].count(">Who looks at whom<") == 4  # heading and title of each
-    assert asyncio.run(mask_sections.answer(mask_models.models, shown, ask()))["svg"] is None
+    assert answer["said"] == said.ONE_SIDED
+    assert said.LACKING not in answer["notes"]
+    bare = asyncio.run(mask_models.models(shown, ask()))
+    assert [said.of_model(entry)[::2] for entry in bare["models"]] == [[None, None]] * 2
 
 
-def test_the_picture_of_several_models_marks_the_hidden_word(shown):
+def test_who_looks_at_whom_marks_the_hidden_word_and_the_row_that_is_read(shown):
     model = shown.model("tiny-masked")
     capital, spain = (positions(model, TEXT, word) for word in ("capital", "Spain"))
-    found = asyncio.run(
-        mask_sections.answer(mask_models.models, shown, ask(*capital, *spain, at=capital[0]))
-    )
-    loud = [
-        text.text
-        for text in ElementTree.fromstring(found["svg"]).iter(f"{SVG}text")
-        if text.get("fill") == "#c4500a"
-    ]
-    assert loud == ["3", "3 capital"] * 2
-    assert ">In place of “capital”<" in found["svg"]
-    assert ">Also hidden: Spain<" in found["svg"]
+    question = ask(*capital, *spain, at=capital[0])
+    found = asyncio.run(mask_models.models(shown, question))["models"]
+    grids = [said.of_model(entry)[2] for entry in found]
+    for grid, read in zip(grids, (3, 2), strict=True):
+        assert [text for text in grid.layout.yaxis.ticktext if "<b>" in text] == ["<b>capital</b>"]
+        assert [shape.y0 for shape in grid.layout.shapes] == [read - 0.5]
+    seen = [[bool(cell) for cell in row[1:]] for row in grids[1].layout.meta["rows"]]
+    assert seen == found[1]["sight"]["seen"]
+    assert "which looks at “Madrid”, “is”, “the”." in said.knows(found[1]["sight"])
+    assert grids[1].layout.meta["alt"] == said.knows(found[1]["sight"])

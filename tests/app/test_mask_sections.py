@@ -1,8 +1,6 @@
 """The sections of the Mask tab without a browser: what they show is what core_models computes."""
 
 import asyncio
-import csv
-import io
 import math
 from dataclasses import replace
 from pathlib import Path
@@ -12,11 +10,13 @@ import torch
 
 import core_models as cm
 from app.labs.mask import models as mask_models
+from app.labs.mask import said
 from app.labs.mask import sections as mask_sections
 from app.labs.mask.scene import in_other_pieces, per_word, scene, words_of
 from app.page import sentence
 from app.serving.ask import Ask, Mark
 from app.serving.session import Session
+from core_models import InputError
 from core_models.data import documents
 from core_models.prediction import fill, lens, score
 from core_models.tokenizer import Tokenizer
@@ -58,10 +58,8 @@ def others(tmp_path_factory):
 
 def ask(session, section, *hidden, model=MODEL, text=TEXT, **extra):
     marks = [{"position": position, "case": "mask"} for position in hidden]
-    question = {"rev": 7, "text": text, "model": model, "marks": marks, **extra}
-    answer = asyncio.run(mask_sections.answer(section, session, question))
-    assert answer["rev"] == 7
-    return answer
+    question = {"text": text, "model": model, "marks": marks, **extra}
+    return asyncio.run(section(session, question))
 
 
 def run(code: str) -> None:
@@ -69,8 +67,9 @@ def run(code: str) -> None:
     exec(compile(code, "code", "exec"), {"print": lambda *_: None})
 
 
-def table(answer) -> list[dict[str, str]]:
-    return list(csv.DictReader(io.StringIO(answer["csv"])))
+def rows(answer) -> list[list]:
+    """Of the table beside the chart."""
+    return answer["shown"][-1].layout.meta["rows"]
 
 
 def test_together_shows_where_independence_fails(others):
@@ -86,8 +85,12 @@ def test_together_shows_where_independence_fails(others):
     assert sure["total"] == pytest.approx(sum(c["log_probability"] for c in sure["choices"]))
     assert len(answer["ways"][3]) == mask_sections.WIDTH
     assert [c["piece"] for c in answer["own"]["choices"]] == ["france", "paris"]
-    rows = table(answer)
-    assert {row["way"] for row in rows} == {*mask_sections.WAYS, "given"}
+    shown = rows(answer)
+    assert [row[0] for row in shown] == [said.WAYS[way] for way in (*mask_sections.WAYS, "given")]
+    assert [row[4] for row in shown[:4]] == [way[0]["apart"] for way in answer["ways"]]
+    assert [row[5] for row in shown[:4]] == [way[0]["chained"] for way in answer["ways"]]
+    assert "“sweden … bangkok”" in answer["said"]
+    assert "The beam also kept" in answer["notes"][0]
     run(answer["code"])
 
 
@@ -99,6 +102,12 @@ def test_words_of_any_length(others):
         watched[0].probability, rel=1e-3
     )
     assert len(answer["words"][2]["steps"]) == len(answer["words"][2]["pieces"]) > 3
+    for entry in answer["words"]:
+        mine = [row for row in rows(answer) if row[0] == entry["word"]]
+        assert [row[1] for row in mine] == list(entry["pieces"])
+        assert sum(row[3] for row in mine) == pytest.approx(entry["log_probability"])
+        assert mine[0][5] == pytest.approx(entry["log_probability"])
+    assert "“chrysanthemums” is" in answer["said"]
     run(answer["code"])
 
 
@@ -134,7 +143,14 @@ def test_models_answer_through_their_own_heads(others):
         assert sum(found[name]["words"]) == pytest.approx(own.total, rel=1e-4)
         mean = own.total / len(answer["words"])
         assert found[name]["perplexity"] == pytest.approx(math.exp(-mean), rel=1e-3)
-    assert {row["model"] for row in table(answer)} == set(names[:3])
+    chart = said.each_word(answer["models"], answer["words"])
+    assert chart.layout.meta["columns"] == ["Word", *names[:3]]
+    for number, name in enumerate(names[:3], start=1):
+        logs = [math.log(row[number]) for row in chart.layout.meta["rows"][:-1]]
+        assert logs == pytest.approx(found[name]["words"])
+    shown = [said.of_model(found[name]) for name in names]
+    assert [bars and len(bars.layout.meta["rows"]) for bars, *_ in shown] == [6, 6, 6, None]
+    assert "fills no gaps" in shown[3][1]
 
 
 def test_a_model_stands_at_first_beside_its_twin_that_reads_otherwise(others):
@@ -148,7 +164,6 @@ def test_a_model_stands_at_first_beside_its_twin_that_reads_otherwise(others):
 
 def test_models_without_a_gap_still_score_the_sentence(others):
     answer = ask(others, mask_models.models)
-    assert answer["error"] is None
     assert answer["at"] is None
     assert len(answer["models"]) == 2
     assert answer["models"][0]["gap"] is None
@@ -194,7 +209,7 @@ def test_a_word_without_a_piece_has_neither_rank_nor_probability(others):
     found = ask(others, mask_sections.together, 4, 6, text=text)
     assert found["own"] is None
     assert len(found["notes"]) == 1
-    assert "given" not in found["csv"]
+    assert "Your words" not in [row[0] for row in rows(found)]
     (entry,) = ask(others, mask_models.models, 4, text=text, models=[MODEL])["models"]
     assert entry["own"] is None
     assert "neither a rank" in entry["note"]
@@ -205,26 +220,33 @@ def test_a_word_without_a_piece_has_neither_rank_nor_probability(others):
     assert ask(others, mask_sections.together, 6, text=text)["own"] is not None
 
 
-@pytest.mark.parametrize(
-    "section", [mask_sections.together, mask_sections.word, mask_sections.layers]
-)
+EVERY = (mask_sections.together, mask_sections.word, mask_sections.layers, mask_models.models)
+
+
+@pytest.mark.parametrize("section", EVERY[:3])
 def test_nothing_hidden_is_said_plainly(others, section):
-    answer = ask(others, section)
-    assert answer["error"]
-    assert "hid" in answer["error"].lower()
+    with pytest.raises(InputError, match="hid"):
+        ask(others, section)
 
 
-def test_bad_questions_are_refused(others):
-    every = (mask_sections.together, mask_sections.word, mask_sections.layers, mask_models.models)
-    for section in every:
-        assert ask(others, section, 99)["error"]
-        assert ask(others, section, 1, model="no-such")["error"]
-        assert ask(others, section, 1, text=" ")["error"]
-    assert ask(others, mask_sections.together, *range(1, 20), text="a " * 30)["error"]
-    assert ask(others, mask_models.models, 1, models=[MODEL] * 9)["error"]
-    assert ask(others, mask_models.models, 1, models="x")["error"]
-    assert ask(others, mask_sections.layers, 1, rivals="london")["error"]
-    assert ask(others, mask_sections.word, 1, at={"a": 1})["error"] is None
+@pytest.mark.parametrize("section", EVERY)
+def test_bad_questions_are_refused(others, section):
+    for values in ({"model": "no-such"}, {"text": " "}):
+        with pytest.raises(InputError):
+            ask(others, section, 1, **values)
+    with pytest.raises(InputError):
+        ask(others, section, 99)
+
+
+def test_what_is_too_much_or_strange_is_refused(others):
+    with pytest.raises(InputError, match="too many to fill"):
+        ask(others, mask_sections.together, *range(1, 20), text="a " * 30)
+    for models in ([MODEL] * 9, "x"):
+        with pytest.raises(InputError, match="at most 4"):
+            ask(others, mask_models.models, 1, models=models)
+    with pytest.raises(InputError):
+        ask(others, mask_sections.layers, 1, rivals="london")
+    assert ask(others, mask_sections.word, 1, at={"a": 1})["at"] == 1
 
 
 @pytest.mark.parametrize(
@@ -252,7 +274,7 @@ def test_a_blank_before_a_mark_is_told_where_it_is_read(others, text, mark):
 
 def test_a_long_text_is_not_scored_word_by_word(others):
     answer = ask(others, mask_models.models, 1, text="The lake is cold. " * 30, models=[MODEL])
-    assert answer["error"] is None
+    assert said.LONG in answer["notes"]
     assert answer["models"][0]["words"] is None
     assert answer["models"][0]["fillings"]
 

@@ -10,6 +10,8 @@ from xml.etree import ElementTree
 
 import pytest
 
+from app.labs.mask.lab import LOOKS
+from app.serving.locales import catalogue
 from tests.app.one_page import start_over
 from tests.app.test_walk_browser import OPEN
 
@@ -18,10 +20,6 @@ TEXT = "The sum goes from here to there ."
 HIDDEN = 2
 CHINESE = re.compile(r"[\u4e00-\u9fff]")
 ENGLISH = re.compile(r"[A-Za-z]{3,} [a-z]{2,} [a-z]{2,}")
-ANSWERED = """name => {
-  const view = document.querySelector(`.view-${name}`)?.dataset ?? {};
-  return view.state === 'ready' && (!view.asked || view.rev === view.asked);
-}"""
 
 
 @pytest.fixture
@@ -89,13 +87,15 @@ def test_the_mask_tab(open_tab):
     page.wait_for_selector("#save-svg")
     check(saved(page, "#save-svg", "mask"))
     for name, wanted in (
-        ("together", ("一起填", "从左到右")),
+        ("together", ("填空的几种方式", "从左到右")),
         ("word", ("这个空位里的词",)),
-        ("models", ("谁看谁",)),
+        ("models", ("已知其他词时",)),
     ):
-        page.click(f"#lab-{name} > summary")
-        page.wait_for_function(ANSWERED, arg=f"mask-{name}")
-        check(saved(page, f"#lab-{name} .save-svg", f"mask-{name}"), *wanted)
+        title = next(look.title for look in LOOKS if look.name == name)
+        page.get_by_role("button", name=catalogue("zh")[title]).click()
+        button = f"#mask-{name} [data-title='保存为SVG']"
+        page.wait_for_selector(f"#mask-{name} [data-state=ready] .js-plotly-plot")
+        check(saved(page, button, f"mask-{name}"), *wanted, kept=())
     assert page.evaluate("[...ClozeLanguage.missing]") == []
 
 

@@ -1,11 +1,10 @@
-"""Bars as SVG: lengths, texts that anybody may have typed, several pictures in one."""
+"""Bars as SVG: lengths, texts that anybody may have typed."""
 
 import xml.etree.ElementTree as ElementTree
 
 import pytest
 
-from viz.bars import FULL, Bar, Group, bars_svg, stacked_svg
-from viz.permutation import Mask, masks_svg
+from viz.bars import FULL, Bar, Group, bars_svg
 
 SPACE = "{http://www.w3.org/2000/svg}"
 EVIL = '<script>alert("1")</script>&\x00'
@@ -43,14 +42,3 @@ def test_what_cannot_be_drawn_is_refused():
         bars_svg([Group(title="", bars=[])], title="")
     with pytest.raises(ValueError, match=r"1\.5"):
         bars_svg([Group(title="", bars=[Bar(label="a", share=1.5, shown="")])], title="")
-
-
-def test_pictures_are_stacked():
-    bars = bars_svg([Group(title="a", bars=[Bar(label="a", share=1, shown="1")])], title="a")
-    mask = Mask(title="m", rows=[0], seen=[[True]])
-    other = masks_svg([mask], ["a word"], title="m")
-    whole, parts = read(stacked_svg([bars, other])), [read(bars), read(other)]
-    inner = whole.findall(f"{SPACE}svg")
-    assert [part.get("y") for part in inner] == ["0", parts[0].get("height")]
-    assert int(whole.get("height", "")) == sum(int(part.get("height", "")) for part in parts)
-    assert whole.get("width") == parts[0].get("width")

@@ -1,13 +1,10 @@
-"""Bars, boxes and rows as files."""
+"""Bars and boxes as files."""
 
-import csv
-import io
 from xml.etree import ElementTree
 
 import pytest
 
 from viz.budget import bars, narrow_tables, short_number
-from viz.records import records_csv
 from viz.svg import text_width
 from viz.tokenizers import WIDTH, Line, Piece, pieces_svg
 
@@ -80,11 +77,3 @@ def test_east_asian_characters_are_wider():
     assert text_width("北京") > text_width("ab")
     with pytest.raises(ValueError, match="nothing"):
         pieces_svg([], title="Cuts")
-
-
-def test_rows_as_csv_are_read_back_and_run_nothing():
-    text = records_csv(["name", "n"], [["=1+1", 3], ['a "b", c', None], [" @x", 0.5]])
-    rows = list(csv.reader(io.StringIO(text)))
-    assert rows == [["name", "n"], ["'=1+1", "3"], ['a "b", c', ""], ["' @x", "0.5"]]
-    with pytest.raises(ValueError, match="2 cells"):
-        records_csv(["name"], [["a", 1]])

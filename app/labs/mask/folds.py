@@ -15,8 +15,9 @@ from core_models import InputError
 from viz.svg import Wording
 
 Section = Callable[[Session, Mapping[str, Any]], Awaitable[dict[str, Any]]]
-"""From a question (``text``, ``model``, ``marks``, ``at``, ``rivals``) to ``gaps`` and ``at`` of
-the chooser, ``said``, ``shown`` (a value for each part that shows it), ``notes`` and ``code``."""
+"""From a question (``text``, ``model``, ``marks``, ``at``, ``rivals``, ``models``) to ``gaps`` and
+``at`` of the chooser, ``said``, ``shown`` (a value for each part that shows it), ``notes``,
+``code``, and where models can be chosen ``choices`` and the ``models`` that have answered."""
 MOST_NOTES = 8
 MIXED = Wording("Here every marked word is hidden, also those that were replaced or kept above.")
 OPENS = "(open) => ({ __type__: 'update', open })"
@@ -36,6 +37,8 @@ class Look(NamedTuple):
     """Lays out what shows the answer."""
     words: str = ""
     """The label of the words that a visitor adds; "" where none are."""
+    models: int = 0
+    """How many models can be chosen; 0: that of the sentence block answers."""
 
 
 class Fold(NamedTuple):
@@ -48,6 +51,8 @@ class Fold(NamedTuple):
     tries: gr.Radio
     chosen: dict[str, Component]
     """What can be chosen, by its name in links."""
+    readers: gr.Dropdown | None
+    """Shows which models answer, as long as nobody has chosen any."""
     shown: list[Component]
 
 
@@ -70,14 +75,26 @@ def build(look: Look) -> Fold:
                     scale=2,
                     min_width=240,
                 )
+            readers = None
+            if look.models:
+                chosen["models"] = Kept([])
+                readers = OpenDropdown(
+                    [],
+                    value=[],
+                    label=f"Models, up to {look.models}",
+                    multiselect=True,
+                    max_choices=look.models,
+                    scale=3,
+                    min_width=300,
+                )
             chosen["at"] = OpenDropdown(
                 [("", "")], value="", label="Gap", visible="hidden", scale=1, min_width=160
             )
         problem, said = Line(problem=True), Line()
         shown = look.shows()
         notes = [Line() for _ in range(MOST_NOTES)]
-        shown = [chosen["at"], said, *shown, *notes, Code()]
-    return Fold(is_open, box, sentence, problem, tries, chosen, shown)
+        shown = [chosen["at"], said, *shown, *notes, Code(), *([readers] if readers else [])]
+    return Fold(is_open, box, sentence, problem, tries, chosen, readers, shown)
 
 
 def wire(fold: Fold, look: Look, session: Session) -> None:
@@ -85,31 +102,47 @@ def wire(fold: Fold, look: Look, session: Session) -> None:
     fold.box.expand(None, None, fold.open, js="() => true")
     fold.box.collapse(None, None, fold.open, js="() => false")
     fold.open.change(None, fold.open, fold.box, js=OPENS)  # type: ignore[attr-defined]
-    offer(fold.tries, look.tries, fold.sentence, fold.chosen)
+    sets = {name: part for name, part in fold.chosen.items() if name != "models"}
+    tries = {name: {"at": "", **each} for name, each in look.tries.items()}
+    offer(fold.tries, tries, fold.sentence, sets)
     triggers = [part.change for part in (fold.sentence, *fold.chosen.values())]  # type: ignore[attr-defined]
     asked = {"sentence": fold.sentence, **fold.chosen}
-    count = len(fold.shown) - MOST_NOTES - 3
-    answer(triggers, partial(show, look.section, session, count), asked, fold.shown, fold.problem)
+    if fold.readers is not None:
+        fold.readers.input(None, fold.readers, fold.chosen["models"], js="names => [names]")
+        asked["readers"] = fold.readers
+    # A column has no value that could be taken away.
+    empty = [gr.skip() if isinstance(part, gr.Column) else None for part in fold.shown]
+    answer(triggers, partial(show, look.section, session, empty), asked, fold.shown, fold.problem)
     remember(f"mask-{look.name}", {"open": fold.open, **fold.chosen})
 
 
 async def show(
-    section: Section, session: Session, count: int, question: Mapping[str, Any]
+    section: Section, session: Session, empty: Sequence[Any], question: Mapping[str, Any]
 ) -> list[Any]:
-    """What a fold shows of a question; where there is no answer, only the reason."""
+    """What a fold shows of a question; where there is no answer, only the reason.
+
+    Args:
+        section: Answers.
+        session: The page's service.
+        empty: The values of an answer that is none.
+        question: What the fold asks.
+    """
     sentence, at = question["sentence"], question["at"]
     if not isinstance(sentence, Mapping):  # not open yet
-        return [gr.skip()] * (count + MOST_NOTES + 3)
+        return [gr.skip()] * len(empty)
     place = re.fullmatch(r"#(\d{1,4})", at, re.ASCII) if isinstance(at, str) else None
-    asked = {"at": int(place[1]) if place else None, "rivals": split(question.get("words"))}
+    asked: dict[str, Any] = {"at": int(place[1]) if place else None}
+    asked |= {"rivals": split(question.get("words")), "models": question.get("models")}
+    readers = "readers" in question
     try:
         found = await section(session, {**sentence, **asked})
     except InputError as error:
-        empty = [None] * (count + MOST_NOTES + 2)
-        return [gr.Dropdown(visible="hidden"), *empty, str(error)]
+        kept = [gr.skip()] * readers
+        shown = empty[1 : len(empty) - readers]
+        return [gr.Dropdown(visible="hidden"), *shown, *kept, str(error)]
     mixed = any(mark.get("case") != "mask" for mark in sentence["marks"])
     notes = [*found["notes"], *([MIXED] if mixed else [])][:MOST_NOTES]
-    return [
+    answered = [
         gap_choices(found["gaps"], found["at"], at),
         found["said"],
         *found["shown"],
@@ -117,6 +150,11 @@ async def show(
         *[None] * (MOST_NOTES - len(notes)),
         found["code"],
     ]
+    if not readers:
+        return answered
+    names = [entry["name"] for entry in found["models"]]
+    value = {} if question["readers"] == names else {"value": names}
+    return [*answered, gr.update(choices=found["choices"], **value)]
 
 
 def gap_choices(gaps: Sequence[Mapping[str, Any]], at: int | None, value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The Mask tab's section of several models on one gap, each through its own head and vocabulary."""
+"""The Mask lab's fold of several models on one gap, each through its own head and vocabulary."""
 
 import asyncio
 import math
@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 import core_models as cm
-from app.labs.mask.pictures import models_svg
+from app.labs.mask import said
 from app.labs.mask.scene import (
     Gap,
     Scene,
@@ -25,7 +25,7 @@ from core_models import InputError
 from core_models.prediction import Filling, score
 from core_models.prediction.gaps import GIVEN, Gaps
 from core_models.prediction.passes import KINDS, head_name
-from viz.records import records_csv
+from viz.svg import Wording
 
 WIDTH = 5
 MOST_MODELS = 4
@@ -51,15 +51,19 @@ async def models(session: Session, question: Mapping[str, Any]) -> dict[str, Any
         for name in names
     ]
     shown = [scene.ask.text[start:end] for start, end in words]
+    kinds = {entry.get("kind") for entry in found} - {None}
+    notes = [
+        None if any("causal" in info.heads for info in session.models()) else said.LACKING,
+        None if gap else Wording("Hide a word to see each model's answer for it."),
+        said.LONG if any(not e["error"] and not e["words"] for e in found) else None,
+    ]
     return {
         **(scene.chooser(gap) if gap else {"gaps": [], "at": None}),
-        "choices": [{"name": name, "title": title} for title, name in choices],
-        "most": MOST_MODELS,
-        "causal": any("causal" in info.heads for info in session.models()),
+        "choices": [(title.partition(" · ")[0], name) for title, name in choices],
         "models": found,
         "words": shown,
-        "csv": _models_csv(found, shown),
-        "svg": models_svg(found, scene, gap),
+        "said": said.ONE_SIDED if "causal" in kinds and len(kinds) > 1 else "",
+        "notes": [note for note in notes if note],
         "code": _models_code(scene, found),
     }
 
@@ -70,7 +74,7 @@ def _chosen(session: Session, wanted: Any, current: str) -> list[str]:
     Rather one of the same family: the causal twin beside the BERT that it is the twin of.
     """
     known = [name for _, name in session.choices()]
-    if wanted is None:
+    if not wanted:
         family = {info.name: info.family for info in session.models()}
         kinds = {
             info.name: next((kind for head, kind in KINDS.items() if head in info.heads), None)
@@ -148,16 +152,6 @@ def _word_scores(model: cm.Model, text: str) -> dict[str, Any]:
     known = [value for value in values if value is not None]
     mean = math.fsum(known) / len(known) if known else None
     return {"words": values, "perplexity": None if mean is None else math.exp(min(-mean, 700.0))}
-
-
-def _models_csv(found: Sequence[Mapping[str, Any]], words: Sequence[str]) -> str:
-    rows: list[tuple[str, str, int, str, float | None]] = []
-    for entry in found:
-        for number, filling in enumerate(entry.get("fillings") or (), start=1):
-            rows.append((entry["name"], "gap", number, filling["word"], filling["total"]))
-        for number, value in enumerate(entry.get("words") or (), start=1):
-            rows.append((entry["name"], "word", number, words[number - 1], value))
-    return records_csv(("model", "part", "number", "text", "log_probability"), rows)
 
 
 def _models_code(scene: Scene, found: Sequence[Mapping[str, Any]]) -> str:

@@ -163,7 +163,7 @@ def in_other_pieces(scene: Scene, chosen: Gap, model: cm.Model) -> tuple[str, li
             if not encoding.special[position] and first < end and after > start
         )
     if not mine:
-        raise InputError("The gap lies beyond what this model reads of the text.")
+        raise InputError(f"The gap lies beyond what {model.name} reads of the text.")
     # One piece may reach over two gaps; it belongs to the one that is looked at.
     return text, mine, [position for position in others if position not in mine]
 

@@ -1,27 +1,26 @@
-"""Answers of the Mask tab's sections: gaps together, words of several pieces, layer by layer.
+"""Answers of the Mask lab's folds: gaps together, words of several pieces, layer by layer.
 
-Each answer is plain values for the page, with the table (``csv``) and the lines that recompute it
-(``code``). The work is done on the model thread, one piece at a time.
+Each answer has what is said and shown (:data:`app.labs.mask.folds.Section`), the numbers behind it,
+and the lines that recompute it. The work is done on the model thread, one piece at a time.
 """
 
 import textwrap
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from app.labs.mask.pictures import together_svg, word_svg
+from app.labs.mask import said
 from app.labs.mask.scene import Scene, check_fills, no_piece, read
-from app.serving.ask import clean_words, read_revision
+from app.serving.ask import clean_words
 from app.serving.session import Session
 from core_models import InputError
 from core_models.prediction import (
-    Filling,
     lens,
     score_words,
 )
 from core_models.prediction.gaps import GIVEN, WAYS, Gaps
+from viz.figure import plain
 from viz.layers import Line, ranks
-from viz.records import records_csv
 from viz.svg import Wording
 
 WIDTH = 5
@@ -30,18 +29,6 @@ MOST_WORK = 1536
 """Most gaps times pieces of a text whose gaps are filled together."""
 MOST_RIVALS = 6
 MOST_WORDS = 12
-
-Section = Callable[[Session, Mapping[str, Any]], Awaitable[dict[str, Any]]]
-
-
-async def answer(section: Section, session: Session, question: Mapping[str, Any]) -> dict[str, Any]:
-    """A section's answer, or the reason why there is none, with the revision of its question."""
-    revision = read_revision(question)
-    try:
-        return {"rev": revision, "error": None, **await section(session, question)}
-    except InputError as error:
-        return {"rev": revision, "error": str(error)}
-
 
 # --- several gaps together -----------------------------------------------------------------
 
@@ -64,15 +51,16 @@ async def together(session: Session, question: Mapping[str, Any]) -> dict[str, A
         pass
     ways = [found[way] for way in WAYS]
     (own,) = found.get(GIVEN, [None])
-    fillings = [*(filling for found in ways for filling in found), *([own] if own else [])]
+    fillings = [*(found[0] for found in ways), *([own] if own else [])]
     call = f"model, text, masks={scene.hidden}, way=way, width={WIDTH}"
     return {
-        "gaps": [gap.to_json() for gap in scene.gaps],
+        "gaps": [],
         "ways": [[filling.to_json() for filling in found] for found in ways],
         "own": own.to_json() if own else None,
-        "notes": [no_piece(word) for word in dict.fromkeys(unknown)],
-        "csv": _together_csv(fillings),
-        "svg": together_svg(fillings, scene.ask.text),
+        "at": None,
+        "said": said.together(ways),
+        "shown": [said.fillings(fillings, scene.ask.text)],
+        "notes": [*said.kept(ways[-1], own), *map(no_piece, dict.fromkeys(unknown))],
         "code": scene.code(
             ["from core_models.prediction import fill_jointly, score_filling"],
             [
@@ -88,26 +76,6 @@ async def together(session: Session, question: Mapping[str, Any]) -> dict[str, A
 
 def _own_ids(scene: Scene) -> dict[int, int]:
     return {position: scene.encoding.ids[position] for position in scene.hidden}
-
-
-def _together_csv(fillings: Sequence[Filling]) -> str:
-    header = ("way", "filling", "turn", "position", "piece", "log_probability", "whole_in_order")
-    rows = [
-        (
-            filling.way,
-            number,
-            turn,
-            choice.position,
-            choice.piece,
-            choice.log_probability,
-            filling.total,
-            filling.apart,
-            filling.chained,
-        )
-        for number, filling in enumerate(fillings, start=1)
-        for turn, choice in enumerate(filling.choices, start=1)
-    ]
-    return records_csv((*header, "whole_apart", "whole_left_to_right"), rows)
 
 
 # --- a word of several pieces --------------------------------------------------------------
@@ -126,19 +94,15 @@ async def word(session: Session, question: Mapping[str, Any]) -> dict[str, Any]:
         score_words, scene.model, scene.ask.text, words, gap=gap.positions, hidden=hidden
     )
     found = await session.compute(find)
-    rows = [
-        (entry.word, turn, piece, step, entry.log_probability)
-        for entry in found
-        for turn, (piece, step) in enumerate(zip(entry.pieces, entry.steps, strict=False), start=1)
-    ]
-    header = ("word", "turn", "piece", "log_probability", "whole")
+    told, chart = said.spelled(found, own[0] if own else None, scene.ask.text)
     call = f"model, text, {list(words)!r}, gap={list(gap.positions)}, hidden={hidden}"
     return {
         **scene.chooser(gap),
         "own": own[0] if own else None,
         "words": [entry.to_json() for entry in found],
-        "csv": records_csv(header, rows),
-        "svg": word_svg(found, own[0] if own else None, scene.ask.text),
+        "said": told,
+        "shown": [chart],
+        "notes": [entry.note for entry in found if entry.note],
         "code": scene.code(
             ["from core_models.prediction import score_words"],
             [f"for word in score_words({call}):", "    print(word)"],
@@ -169,7 +133,7 @@ async def layers(session: Session, question: Mapping[str, Any]) -> dict[str, Any
         [_layer_wording(name) for name in names],
         [row.prediction.candidates[0].display for row in result.layers],
         vocabulary=scene.model.tokenizer.vocabulary,
-        title=Wording("{0}: {1}", scene.ask.model, _with_gaps(scene, position)),
+        title=Wording("{0}: {1}", scene.ask.model, plain(_with_gaps(scene, position))),
     )
     watched = [entry.note for entry in result.layers[-1].prediction.watched if entry.note]
     return {
