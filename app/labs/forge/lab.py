@@ -110,13 +110,13 @@ def build(shared: Shared) -> Controls:
     with gr.Row(elem_classes=["choices"]):
         Heading("Who wrote this word?")
         tries = {name: gr.Button(name, size="sm", scale=0, min_width=104) for name in TRIES}
-        again = gr.Button("Roll again", variant="primary", scale=0, min_width=140)
     problem, sentence, last = Line(problem=True), SentenceInput(), Kept({})
     with gr.Row():
         with gr.Column(scale=3, min_width=320):
             row = Verdicts(elem_id="forge-verdicts", main=True)
             said, who = Line(elem_id="forge-said"), Line()
             with gr.Row(elem_classes=["choices"]):
+                again = gr.Button("Roll again", variant="primary", scale=0, min_width=140)
                 temperature = gr.Slider(
                     0.1, 3.0, value=1.0, step=0.1, label="Temperature", buttons=[], min_width=220
                 )
