@@ -67,8 +67,8 @@ def test_every_cell_of_a_grid_is_seen_or_not():
     seen = [[True, False], [True, True]]
     figure = gaps.sight(["<b>", "c"], seen, gap=1, read=0, said="s")
     looks, blind = figure.data
-    assert looks.z == ((1, None), (1, 1))
-    assert blind.z == ((None, 1), (None, None))
+    assert [list(row) for row in looks.z] == [[1, None], [1, 1]]
+    assert [list(row) for row in blind.z] == [[None, 1], [None, None]]
     assert figure.layout.yaxis.ticktext == ("&lt;b&gt;", "<b>c</b>")
     assert [shape.y0 for shape in figure.layout.shapes] == [-0.5]
     assert not gaps.sight(["a"], [[True]], gap=0, read=None, said="s").layout.shapes
