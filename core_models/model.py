@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import torch
 from torch import Tensor, nn
@@ -92,8 +92,9 @@ class Model(nn.Module):
         """
         values = read_json(folder / CONFIG)
         if is_foreign(values):
-            model: Model = _foreign().open_folder(folder, tokenizer=tokenizer)
-            return model
+            adapter = import_module("core_models.foreign.model")  # it stands on this module
+            other: Model = adapter.open_folder(folder, tokenizer=tokenizer)
+            return other
         refuse_code(values, CONFIG)
         form = read_format(values)
         tensors = their_names(form, read_tensors(folder))
@@ -239,11 +240,6 @@ def check_fit(tables: Embeddings, tokenizer: Tokenizer) -> None:
             f"The tokenizer numbers segments up to {highest} but the model's table has only "
             f"{rows} rows; they do not belong together."
         )
-
-
-def _foreign() -> Any:
-    """The adapter, which this module cannot import before itself."""
-    return import_module("core_models.foreign.model")
 
 
 @dataclass(frozen=True)
