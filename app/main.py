@@ -19,6 +19,8 @@ from app.runs.reports import Reports
 from app.runs.routes import RunRoutes
 from app.runs.runs import Runs
 from app.serving import api, metrics, server, sign_in
+from app.serving.opened import suggestions
+from app.serving.opened.library import Opened
 from app.serving.session import Session
 from app.serving.settings import Settings
 from core_models import InputError
@@ -35,6 +37,7 @@ SCRIPTS = (
     "page/model-card.js",
     "parts/controls.js",
     "page/tools.js",
+    "page/open-model.js",
 )
 SESSIONS = 500
 """Pages that Gradio remembers, an eighth of a megabyte each. By itself it would keep ten thousand,
@@ -58,10 +61,13 @@ class Page(NamedTuple):
     shared: sentence.Shared
 
     def renew(self, session: Session) -> None:
-        """Offer the models that runs have saved since; called before the page is sent."""
-        choices = session.choices()
-        if choices != self.shared.model.choices:
-            self.shared.model.choices = choices
+        """Offer the models that came since, of runs and of others; before the page is sent."""
+        lists = [(self.shared.model, session.choices())]
+        if self.shared.opening and session.opened:
+            lists.append((self.shared.opening.named, suggestions.choices(session.opened)))
+        if any(choices != part.choices for part, choices in lists):
+            for part, choices in lists:
+                part.choices = choices
             self.blocks.config = self.blocks.get_config_file()
 
 
@@ -90,6 +96,7 @@ def launch(settings: Settings | None = None) -> None:
     try:
         settings = settings or Settings.from_environment()
         shipped_runs.install(settings.runs)
+        opened = Opened(settings.opening)
         runs = Runs(
             settings.runs,
             slots=settings.slots,
@@ -97,8 +104,9 @@ def launch(settings: Settings | None = None) -> None:
             shared=settings.shared,
             limits=settings.limits,
             command=settings.command,
+            others=opened.model_path,
         )
-        session = Session(threads=settings.threads, library=runs)
+        session = Session(threads=settings.threads, library=runs, opened=opened)
         page, address = start(session, settings, runs)
     except InputError as error:
         raise SystemExit(str(error)) from None

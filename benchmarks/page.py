@@ -3,6 +3,7 @@
 Starts ``app.py`` on a free port and drives Chromium. Run with ``python -m benchmarks.page``
 (``CHROMIUM=/path/to/browser`` where it is not found by itself). With ``--during-run`` a run of the
 classroom recipe trains meanwhile, started as the page starts one, and a second page watches it.
+``--model`` takes a folder, or a published size (``bert-base-uncased``) with random weights.
 """
 
 import argparse
@@ -23,6 +24,9 @@ from urllib.error import URLError
 from urllib.parse import urlsplit
 from urllib.request import urlopen
 
+import torch
+
+import core_models as cm
 from app.runs.runs import Runs
 from benchmarks.measure import Report, Table, environment, percentile, run_main
 from core_models.training.folder import RunFolder
@@ -70,7 +74,8 @@ def measure(arguments: argparse.Namespace) -> Report:
 
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="cloze-page-")))
-        address = stack.enter_context(server(folder))
+        model = model_folder(arguments.model, folder) if arguments.model else None
+        address = stack.enter_context(server(folder, model))
         playwright = stack.enter_context(sync_playwright())
         browser = playwright.chromium.launch(
             executable_path=chromium(), args=["--no-sandbox", "--disable-background-networking"]
@@ -100,7 +105,8 @@ def measure(arguments: argparse.Namespace) -> Report:
         ("first load, requests", f"{requests:.0f}"),
         ("requests to other hosts", f"{foreign:.0f}"),
     ]
-    title, command = "The page with bert-mini", "python -m benchmarks.page"
+    title = f"The page with {arguments.model or 'bert-mini'}"
+    command = "python -m benchmarks.page" + (f" --model {arguments.model}" * bool(arguments.model))
     during = ""
     if speed is not None:
         title, command = f"{title}, while a run trains", f"{command} --during-run"
@@ -204,9 +210,26 @@ def tokens_per_second(run: Path) -> list[float]:
     return [record["tokens_per_second"] for record in RunFolder(run).metrics()]
 
 
+def model_folder(name: str, beside: Path) -> Path:
+    """A folder as it is; of a published size one with random weights, pieces of bert-mini."""
+    if Path(name).is_dir():
+        return Path(name).resolve()
+    made = cm.Model.new(
+        cm.size(name),
+        cm.load("bert-mini").tokenizer,
+        generator=torch.Generator().manual_seed(1),
+    )
+    made.save(beside / "models" / name)
+    return beside / "models" / name
+
+
 @contextmanager
-def server(runs: Path) -> Iterator[str]:
-    """The page on a free port of this machine, over a folder of runs; gives its address."""
+def server(runs: Path, model: Path | None = None) -> Iterator[str]:
+    """The page on a free port of this machine, over a folder of runs; gives its address.
+
+    ``model``: the folder of the model that it opens with; None = as the page does by itself.
+    """
+    chosen = {"CLOZE_MODELS": str(model.parent), "CLOZE_MODEL": model.name} if model else {}
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -214,7 +237,7 @@ def server(runs: Path) -> Iterator[str]:
     process = subprocess.Popen(
         [sys.executable, "app.py"],
         cwd=ROOT,
-        env=os.environ | {"PORT": str(port), "CLOZE_RUNS": str(runs)},
+        env=os.environ | {"PORT": str(port), "CLOZE_RUNS": str(runs)} | chosen,
         stdout=subprocess.DEVNULL,
     )
     try:
@@ -251,6 +274,7 @@ def build_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.page", description=__doc__)
     parser.add_argument("--clicks", type=int, default=40)
     parser.add_argument("--loads", type=int, default=5)
+    parser.add_argument("--model", help="a folder, or a published size with random weights")
     parser.add_argument("--during-run", action="store_true", help="while a run trains")
     return parser
 

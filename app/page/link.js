@@ -150,8 +150,22 @@
     if (/^run\/./.test(opened.model ?? '')) {
       window.Cloze.wanted = opened.model;
       window.Cloze.findModel?.(opened.model);
-    } else window.Cloze.missing();
+    } else {
+      // Of the hub or a folder: the visitor is asked before anything is fetched (open-model.js).
+      if (/^(hub|folder)\/./.test(opened.model ?? '')) {
+        offered = { ...opened };
+        window.Cloze.askModel?.(opened.model);
+      }
+      window.Cloze.missing();
+    }
     return [opened.text, model];
+  };
+  let offered = null; // what a link holds whose model is not open here
+  window.Cloze.offered = () => offered?.model ?? null;
+  // A model has been opened: the link that named it goes on where it had to wait.
+  window.Cloze.arrived = (name) => {
+    if (offered?.model === name && sentence.text === offered.text) opened = offered;
+    offered = null;
   };
   // The model of the link is nowhere: open with another one, and say so.
   window.Cloze.missing = () => {

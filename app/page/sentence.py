@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 
 import gradio as gr
 
+from app.page import open_model
+from app.parts.controls import OpenDropdown
 from app.parts.views import listen, view
 from app.serving.ask import clean_name, clean_rate, read_revision, whole_number
 from app.serving.draws import LAWS, Draw
@@ -30,6 +32,8 @@ class Shared(NamedTuple):
     chips: gr.HTML
     """Value: see :func:`describe`; drawn by chips.js, which feeds ``Cloze.sentence``."""
     tools: gr.HTML
+    opening: open_model.Controls | None
+    """Where a visitor opens a model; None where nobody may."""
 
 
 def build(session: Session, settings: Settings) -> Shared:
@@ -53,7 +57,7 @@ def build(session: Session, settings: Settings) -> Shared:
                 placeholder="Type a sentence",
                 html_attributes=gr.InputHTMLAttributes(spellcheck=False, autocorrect="off"),
             )
-            model = gr.Dropdown(
+            model = OpenDropdown(
                 models,
                 value=chosen,
                 label="Model",
@@ -63,6 +67,8 @@ def build(session: Session, settings: Settings) -> Shared:
                 min_width=170,
                 filterable=False,
             )
+            if session.opened and session.opened.policy.opens:
+                view("opener")
             view("answering")
         chips = view("chips", read(session, DEFAULT, chosen), elem_id="cloze-chips")
         tools = view("tools", events=["draw", "choose"])
@@ -77,8 +83,9 @@ def build(session: Session, settings: Settings) -> Shared:
         )
         view("examples", {"examples": list(EXAMPLES), "openings": openings})
         view("model-card")
+        opening = open_model.build(session)
         view("notes")
-    return Shared(text, model, chips, tools)
+    return Shared(text, model, chips, tools, opening)
 
 
 def wire(shared: Shared, session: Session) -> None:
@@ -102,6 +109,8 @@ def wire(shared: Shared, session: Session) -> None:
     # In the page alone: an answer of the server could come after that to a later choice.
     shared.tools.choose(None, None, shared.model, js="() => Cloze.chosenModel")
     listen(shared.tools, {"draw": partial(draw, session)})
+    if shared.opening:
+        open_model.wire(shared.opening, shared.model, session)
 
 
 def read(session: Session, text: str, model: str | None) -> dict[str, Any]:

@@ -154,18 +154,18 @@
 
   const FOLDS = [['examples', t`Examples`], ['draw', t`Options`], ['model', t`Model`]];
 
-  /** A button that opens a part of the block below the chips, and closes the one that was open. */
-  function fold(name, text) {
+  /** Open a part of the block below the chips, and close the one that was open; none for ''. */
+  function openFold(name) {
     const block = document.getElementById('sentence');
-    return element('button', {
-      type: 'button', class: 'quiet fold-button', id: `fold-${name}`, 'aria-expanded': 'false', text,
-      onclick: ({ currentTarget }) => {
-        const open = block.dataset.open === name ? '' : name;
-        block.dataset.open = open;
-        for (const each of currentTarget.parentElement.querySelectorAll('[aria-expanded]')) each.setAttribute('aria-expanded', String(each.id === `fold-${open}`));
-      },
-    });
+    block.dataset.open = name;
+    for (const each of block.querySelectorAll('.fold-button')) each.setAttribute('aria-expanded', String(each.id === `fold-${name}`));
   }
+
+  const fold = (name, text) => element('button', {
+    type: 'button', class: 'quiet fold-button', id: `fold-${name}`, 'aria-expanded': 'false', text,
+    onclick: () => openFold(document.getElementById('sentence').dataset.open === name ? '' : name),
+  });
+  register('opener', (view) => { view.root.replaceChildren(fold('open', t`Open a model`)); });
 
   register('tools', (view) => {
     const choice = keptChoice();
@@ -289,5 +289,5 @@
     onChange(drawState);
     drawState();
   });
-  Object.assign(window.Cloze, { chooseModel: (name) => chooseModel(name) });
+  Object.assign(window.Cloze, { chooseModel: (name) => chooseModel(name), openFold });
 })();

@@ -10,6 +10,8 @@ from core_models import InputError
 from core_models.training.folder import RunFolder
 from core_models.training.race_folder import RaceFolder
 
+_SNAPSHOT = re.compile(r"/models--([\w.-]+?)--([\w.-]+)/snapshots/[0-9a-f]{40}$")
+
 
 def model_path(folder: RunFolder, part: str) -> Path:
     """The model folder of a run.
@@ -44,7 +46,10 @@ def model_path(folder: RunFolder, part: str) -> Path:
 
 
 def name_of(text: str, root: Path) -> str:
-    """``run/<id>`` and so on for the path of a model below the runs folder; else as it stands."""
+    """``run/<id>`` and so on for the path of a model below the runs folder, ``hub/...`` for one in
+    the hub's cache; else as it stands."""
+    if found := _SNAPSHOT.search(text):
+        return f"hub/{found[1]}/{found[2]}"
     path = Path(text)
     if not path.is_absolute() or not path.is_relative_to(root):
         return text

@@ -15,7 +15,7 @@ import shutil
 import subprocess
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +59,7 @@ class Runs:
         enabled: False = nothing is made, started or deleted here, only shown.
         shared: True = every page may change every run, not only the one that made it.
         limits: of runs from the page.
+        others: the folder of a model that a visitor opened, ``hub/...`` or ``folder/...``.
         command: what starts a run in place of this machine's Python (`run_process.launch`).
         seconds: between two looks at the queue.
     """
@@ -71,6 +72,7 @@ class Runs:
         enabled: bool = True,
         shared: bool = False,
         limits: Limits = NO_LIMITS,
+        others: Callable[[str], Path] | None = None,
         command: str | None = None,
         seconds: float = 1.0,
     ) -> None:
@@ -79,6 +81,7 @@ class Runs:
         self.enabled = enabled
         self.shared = shared
         self.limits = limits
+        self.others = others
         self.command = command
         self.inbox = Inbox(self.root)
         self.changes = 0  # made by this server: with each, what was read before may be old
@@ -208,10 +211,13 @@ class Runs:
         return values
 
     def _resolve(self, name: str, allowed: set[str]) -> str:
-        """``run/<id>`` as a folder, which is then allowed; other names as they are."""
-        if not name.startswith("run/"):
+        """A model by its name in the picker as a folder, which is then allowed; others as is."""
+        if name.startswith("run/"):
+            path = str(self.model_path(name))
+        elif self.others is not None and name.startswith(("hub/", "folder/")):
+            path = str(self.others(name))
+        else:
             return name
-        path = str(self.model_path(name))
         allowed.add(path)
         return path
 

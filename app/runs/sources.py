@@ -28,6 +28,8 @@ from core_models import InputError
 VARIABLE = "CLOZE_TRAIN_SOURCES"
 DATASETS = "datasets"
 _LOCAL = ("", "127.0.0.1", "localhost", "::1")
+_OTHERS = ("SPACE_ID", "CLOZE_HOSTS", "GRADIO_ROOT_PATH", "CLOZE_AUTH")
+"""Variables of a server that others come to, through a proxy for example."""
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,95}(?:/[A-Za-z0-9][\w.-]{0,95})?")
 _WORD = re.compile(r"[\w.-]{1,96}")
 _MOST_ROWS = 200_000
@@ -42,7 +44,7 @@ def allowed(environment: Mapping[str, str] = os.environ) -> tuple[bool, tuple[Pa
     Raises:
         InputError: the variable names something else.
     """
-    local = _local(environment)
+    local = is_local(environment)
     given = environment.get(VARIABLE, "").strip()
     if environment.get("CLOZE_TRAIN", "").strip().lower() == "off" or given.lower() == "off":
         return False, ()
@@ -63,10 +65,11 @@ def allowed(environment: Mapping[str, str] = os.environ) -> tuple[bool, tuple[Pa
     return DATASETS in parts, tuple(folders) if local else ()
 
 
-def _local(environment: Mapping[str, str]) -> bool:
+def is_local(environment: Mapping[str, str]) -> bool:
     """Whether only this machine reaches the server, as far as its settings tell."""
     host = environment.get("CLOZE_HOST") or environment.get("GRADIO_SERVER_NAME") or ""
-    return host.strip().lower() in _LOCAL and not environment.get("SPACE_ID")
+    others = any(environment.get(name) for name in _OTHERS)
+    return host.strip().lower() in _LOCAL and not others
 
 
 def fetch(inbox: Inbox, wanted: Mapping[str, Any]) -> Text:

@@ -2,12 +2,18 @@
 
 RUN_PREFIX = "run/"
 """Before the name of a training run: its model is not among the installed ones."""
+HUB_PREFIX = "hub/"
+"""Before the hub id of a model that a visitor opened."""
+FOLDER_PREFIX = "folder/"
+"""Before the mark of a folder that a visitor opened."""
 GENERATOR = "-generator"
 """A discriminator NAME belongs to the generator NAME-generator."""
 
 
 def loadable(name: str) -> str:
     """What ``cm.load`` takes for a name of the model picker: a run's model lies in its folder."""
-    if not name.startswith(RUN_PREFIX):
-        return name
-    return f"runs/{name.removeprefix(RUN_PREFIX)}/model"
+    if name.startswith(RUN_PREFIX):
+        return f"runs/{name.removeprefix(RUN_PREFIX)}/model"
+    return (
+        "path/of/your/folder" if name.startswith(FOLDER_PREFIX) else name.removeprefix(HUB_PREFIX)
+    )

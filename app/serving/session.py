@@ -6,10 +6,8 @@ visitor and handlers stay stateless.
 """
 
 import asyncio
-from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import CancelledError, Future
-from dataclasses import dataclass, replace
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -17,9 +15,7 @@ from threading import Lock
 from typing import Any, Protocol
 from weakref import WeakKeyDictionary
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 
 import core_models as cm
 from app.serving import draws, model_titles
@@ -29,8 +25,11 @@ from app.serving.cache import Cache
 from app.serving.cores import Cores
 from app.serving.draws import Draw
 from app.serving.model_card import card
-from app.serving.names import GENERATOR, RUN_PREFIX
-from app.serving.pieces import Sentence, SentenceToken, blank_note, check_marks, sentence_tokens
+from app.serving.names import FOLDER_PREFIX, GENERATOR, HUB_PREFIX, RUN_PREFIX
+from app.serving.opened.library import Job, Opened
+from app.serving.passes import AttentionResult, attention, cost_of, fill
+from app.serving.pieces import Sentence, blank_note, sentence_tokens
+from app.serving.shelf import Shelf, memory, one
 from core_models import InputError, prediction
 from core_models.model import heads_of
 
@@ -39,19 +38,8 @@ MOST_RUN_MODELS = 12
 """Models of runs in memory at a time; they are small, but a run may have a dozen snapshots."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class AttentionResult:
-    """Where each piece of a sentence looks."""
-
-    tokens: tuple[SentenceToken, ...]
-    seen: tuple[str, ...]
-    """The pieces that the model saw, marks applied, as people read them."""
-    probabilities: NDArray[np.float32]
-    """[layers, heads, L, L]; each row sums to 1."""
-
-
 class Library(Protocol):
-    """Where models of training runs are found (:class:`app.runs.runs.Runs`)."""
+    """Where models beside the installed ones are found (:class:`app.runs.runs.Runs`)."""
 
     def models(self) -> list[tuple[str, str]]:
         """Names and titles."""
@@ -67,6 +55,7 @@ class Session:
         threads: most cores for the model thread (see ``cores``); None leaves torch's own
             choice. Set once per process, as torch keeps one number for all models.
         library: models of training runs, whose names begin with ``run/``; None = there are none.
+        opened: models that visitors open, ``hub/...`` and ``folder/...``; None = nobody may.
     """
 
     def __init__(
@@ -75,16 +64,19 @@ class Session:
         threads: int | None = None,
         cache_bytes: int = CACHE_BYTES,
         library: Library | None = None,
+        opened: Opened | None = None,
     ) -> None:
         if threads is not None:
             torch.set_num_threads(threads)
         self.cores = Cores()
         self.library = library
+        self.opened = opened
         self._infos: dict[str, cm.ModelInfo] = {}
         self._loaded: dict[str, cm.Model] = {}
         self._cards: dict[Path, dict[str, Any]] = {}
-        self._run_heads: dict[Path, tuple[str, ...]] = {}
-        self._of_runs: OrderedDict[Path, cm.Model] = OrderedDict()
+        self._heads: dict[Path, tuple[str, ...]] = {}
+        self._of_runs = Shelf(self._load, MOST_RUN_MODELS, one)
+        self._of_others = Shelf(self._load, opened.policy.memory if opened else 0, memory)
         self._numbers: WeakKeyDictionary[cm.Model, int] = WeakKeyDictionary()
         self._counter = count()
         self._loading = Lock()
@@ -111,7 +103,7 @@ class Session:
         Folders and hub ids are refused: visitors choose from the list, never from the disk.
         """
         if (place := self._place(name)) is not None:
-            return self._model_of_run(place)
+            return self._model_at(name, place)
         with self._loading:
             if name not in self._infos:
                 self._infos = {info.name: info for info in cm.models()}
@@ -125,18 +117,31 @@ class Session:
     def choices(self) -> list[tuple[str, str]]:
         """Title and name of every model for the picker; those of runs come last."""
         shipped = [(model_titles.title_of(info), info.name) for info in self.models()]
-        runs = self.library.models() if self.library else []
-        return [*shipped, *((self._run_title(name, title), name) for name, title in runs)]
+        libraries = [each for each in (self.opened, self.library) if each]
+        others = [pair for library in libraries for pair in library.models()]
+        return [*shipped, *((self._title(name, title), name) for name, title in others)]
 
-    def _run_title(self, name: str, title: str) -> str:
-        """The title of a run's model and the heads that it has."""
+    def open(self, text: object, visitor: str) -> Job:
+        """Begin to open a hub id or a folder (:meth:`Opened.begin`); it is loaded once."""
+        if self.opened is None:
+            raise InputError("This page was built without opening models.")
+        return self.opened.begin(text, visitor, self._renew)
+
+    def _renew(self, place: Path) -> None:
+        """Load the model of a folder that may have been written anew."""
+        self._cards.pop(place, None)
+        self._heads.pop(place, None)
+        self._of_others.renew(place)
+
+    def _title(self, name: str, title: str) -> str:
+        """The title of a model and the heads that it has."""
         try:
             place = self._place(name)
-            if place is not None and place not in self._run_heads:
-                self._run_heads[place] = heads_of(place)
+            if place is not None and place not in self._heads:
+                self._heads[place] = heads_of(place)
         except (InputError, OSError):
             return title  # it was replaced or deleted a moment ago
-        return title if place is None else model_titles.with_heads(title, self._run_heads[place])
+        return title if place is None else model_titles.with_heads(title, self._heads[place])
 
     def card(self, name: str) -> dict[str, Any]:
         """What the page says about a model (``model_card``), read once for each folder."""
@@ -148,6 +153,15 @@ class Session:
             beside = {"generator": name + GENERATOR if name + GENERATOR in self._infos else None}
             self._cards[folder] = card(model, folder, info.description if info else "") | beside
         return self._cards[folder]
+
+    def folder(self, name: str) -> Path:
+        """Where a model of the picker lies; InputError for a name that is not there."""
+        if (place := self._place(name)) is not None:
+            return place
+        found = {info.name: info.folder for info in self.models()}
+        if name not in found:
+            raise InputError(f"There is no model “{name[:60]}” here.")
+        return found[name]
 
     def number(self, model: cm.Model) -> int:
         """A number of its own for each loaded model; the newest one of a run changes its."""
@@ -164,28 +178,27 @@ class Session:
         if not self.has_generator(name):
             raise InputError(f"No generator lies beside {name[:60]}.")
         if (place := self._place(name)) is not None:
-            return self._model_of_run(place.with_name("generator"))
+            return self._of_runs.get(place.with_name("generator"))
         return self.model(name + GENERATOR)
 
     def _place(self, name: str) -> Path | None:
-        """The folder of a run's model now; None for a name of another kind."""
-        if self.library is None or not name.startswith(RUN_PREFIX):
-            return None
-        return self.library.model_path(name)
+        """The folder of a model of a run or of somebody else now; None for an installed one."""
+        if self.library is not None and name.startswith(RUN_PREFIX):
+            return self.library.model_path(name)
+        if self.opened is not None and name.startswith((HUB_PREFIX, FOLDER_PREFIX)):
+            return self.opened.model_path(name)
+        return None
 
-    def _model_of_run(self, place: Path) -> cm.Model:
-        with self._loading:
-            if place not in self._of_runs:
-                try:
-                    self._of_runs[place] = self._load(place)
-                except OSError:
-                    raise InputError(
-                        "This checkpoint has just been replaced by a newer one. Try again."
-                    ) from None
-            self._of_runs.move_to_end(place)
-            while len(self._of_runs) > MOST_RUN_MODELS:
-                self._of_runs.popitem(last=False)
-            return self._of_runs[place]
+    def _model_at(self, name: str, place: Path) -> cm.Model:
+        """The model of a run or of somebody else in its folder."""
+        if not name.startswith(RUN_PREFIX):
+            return self._of_others.get(place)
+        try:
+            return self._of_runs.get(place)
+        except OSError:
+            raise InputError(
+                "This checkpoint has just been replaced by a newer one. Try again."
+            ) from None
 
     def _load(self, place: str | Path) -> cm.Model:
         model = cm.load(place)
@@ -273,7 +286,7 @@ class Session:
         """Remember a good answer; runs on the model thread when a future is done."""
         if not future.cancelled() and future.exception() is None:
             found = future.result()
-            self._cache.put(key, found, _cost(found) if cost is None else cost)
+            self._cache.put(key, found, cost_of(found) if cost is None else cost)
         self._running.pop(key, None)
 
     def _run(self, key: Any, asks: list[Any]) -> Sequence[Any]:
@@ -283,11 +296,13 @@ class Session:
         if kind == "work":
             with torch.inference_mode():
                 return [work() for work in asks]
-        model = self._model_of_run(place) if isinstance(place, Path) else self.model(place)
+        # All asks of a batch are for one place, whatever the name by which it was found.
+        name = asks[0].model
+        model = self._model_at(name, place) if isinstance(place, Path) else self.model(name)
         with torch.inference_mode():
             if kind == "fill":
-                return _fill(model, asks)
-            return [_attention(model, ask) for ask in asks]
+                return fill(model, asks)
+            return [attention(model, ask) for ask in asks]
 
     def sentence(self, text: str, model: str) -> Sentence:
         """A text in the pieces of a model, in the calling thread."""
@@ -301,48 +316,3 @@ class Session:
     def _draw(self, text: str, model: str, seed: int, rate: float, kind: str) -> Draw:
         sentence = self.sentence(text, model)
         return draws.draw(self.model(model), sentence, seed=seed, rate=rate, kind=kind)
-
-
-def _fill(model: cm.Model, asks: list[Ask]) -> Sequence[prediction.FillResult | InputError]:
-    requests = [
-        prediction.FillRequest(
-            text=ask.text,
-            masks=tuple(mark.position for mark in ask.marks if mark.case == "mask"),
-            replaced={m.position: m.piece for m in ask.marks if m.piece is not None},
-            kept=tuple(mark.position for mark in ask.marks if mark.case == "kept"),
-            top_k=ask.top_k,
-            watch=ask.words,
-        )
-        for ask in asks
-    ]
-    return prediction.fill_many(model, requests)
-
-
-def _attention(model: cm.Model, ask: Ask) -> AttentionResult | InputError:
-    """One sentence at a time: the maps of a batch would hold padding."""
-    try:
-        encoding = model.encode([ask.text])[0]
-        check_marks(ask.marks, encoding, model.tokenizer)
-    except InputError as error:
-        return error
-    ids = list(encoding.ids)
-    for mark in ask.marks:
-        if mark.case == "mask":
-            ids[mark.position] = model.tokenizer.mask_id
-        elif mark.piece is not None:
-            ids[mark.position] = mark.piece
-    trace = cm.Trace(sites=["probabilities"])
-    model.encoder(model.collate([replace(encoding, ids=ids)]), trace)
-    maps = trace.stack("probabilities")[:, 0]  # [layers, H, L, L]
-    return AttentionResult(
-        tokens=sentence_tokens(encoding, model.tokenizer),
-        seen=tuple(model.tokenizer.display(index) for index in ids),
-        probabilities=maps.float().cpu().numpy(),
-    )
-
-
-def _cost(answer: Any) -> int:
-    """Rough bytes of a result."""
-    if isinstance(answer, AttentionResult):
-        return answer.probabilities.nbytes + 1_000 * len(answer.tokens)
-    return 1_000 * len(answer.tokens) + 4_000 * len(answer.predictions)

@@ -2,16 +2,18 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from app.runs import sources as run_sources
 from app.runs.limits import NO_LIMITS, Limits
 from app.runs.process import PLACE
 from app.runs.texts import MOST_BYTES
+from app.serving.opened.policy import PARAMETERS, Policy
 from app.serving.sign_in import Register
 from core_models import InputError
+from core_models.hub import is_hub_id
 
 TRAIN = ("on", "off", "shared")
 RUNS = Path(__file__).resolve().parents[2] / "runs"
@@ -46,6 +48,8 @@ class Settings:
     """CLOZE_AUTH, a file with the names and passwords of those who may see the page; None = all."""
     lines: bool = False
     """CLOZE_LOG=json: a line of the output for each answer."""
+    opening: Policy = field(default_factory=Policy)
+    """CLOZE_OPEN, the hub ids in CLOZE_MODELS, CLOZE_MODEL_PARAMETERS and CLOZE_MODEL_MEMORY."""
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> Self:
@@ -72,6 +76,7 @@ class Settings:
             command=_command(environment),
             register=Register.read(Path(auth)) if auth else None,
             lines=_choice(environment, "CLOZE_LOG", ("off", "json")) == "json",
+            opening=_opening(environment),
         )
 
 
@@ -85,7 +90,23 @@ def _command(environment: Mapping[str, str]) -> str | None:
     return text or None
 
 
-def _choice(environment: Mapping[str, str], name: str, among: Sequence[str]) -> str:
+def _opening(environment: Mapping[str, str]) -> Policy:
+    """Who may open models; a server that others reach opens those of its list only."""
+    local = run_sources.is_local(environment)
+    modes = ("any", "list", "off") if local else ("list", "any", "off")
+    # The variable names folders of models, too (core_models.model.folders).
+    named = environment.get("CLOZE_MODELS", "").split(os.pathsep)
+    parameters = _number(environment, "CLOZE_MODEL_PARAMETERS", 1, 10**12)
+    return Policy(
+        mode=_choice(environment, "CLOZE_OPEN", modes),
+        ids=tuple(name for name in named if is_hub_id(name) and not Path(name).is_dir()),
+        parameters=parameters or PARAMETERS,
+        memory=(_number(environment, "CLOZE_MODEL_MEMORY", 1, 10**9) or 0) << 20,
+        token=environment.get("HF_TOKEN") or None,
+    )
+
+
+def _choice(environment: Mapping[str, str], name: str, among: Sequence[str]) -> Any:
     """One of several words; the first where nothing is said."""
     text = environment.get(name, "").strip().lower() or among[0]
     if text not in among:

@@ -100,7 +100,7 @@ def _asked(call: Any) -> Any:
     """A call to the hub; what goes wrong there is an InputError without its text."""
     from huggingface_hub.errors import HfHubHTTPError, LocalTokenNotFoundError
 
-    from core_models.hub import FAILURES
+    from core_models.hub_files import FAILURES
 
     try:
         return call()

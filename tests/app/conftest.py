@@ -23,6 +23,8 @@ from app.main import start
 from app.runs import process as run_process
 from app.runs.runs import Runs
 from app.serving import server as server_parts
+from app.serving.opened.library import Opened
+from app.serving.opened.policy import Policy
 from app.serving.session import Session
 from app.serving.settings import Settings
 from tests.app.attention_lab import open_lab
@@ -118,7 +120,7 @@ def session(runs):
     if MODEL not in [info.name for info in cm.models()]:
         pytest.fail(f"No model {MODEL} in assets/models; name another folder with CLOZE_MODELS.")
     threads = torch.get_num_threads()
-    session = Session(threads=min(2, threads), library=runs)
+    session = Session(threads=min(2, threads), library=runs, opened=Opened(Policy()))
     yield session
     session.close()
     torch.set_num_threads(threads)

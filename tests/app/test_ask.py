@@ -15,6 +15,7 @@ from app.serving.ask import (
     read_revision,
     whole_number,
 )
+from app.serving.opened.policy import Policy
 from app.serving.settings import Settings
 from core_models import InputError
 
@@ -80,7 +81,7 @@ def test_settings_come_from_the_environment():
         "CLOZE_THREADS": "2",
     }
     assert Settings.from_environment(environment) == Settings(
-        port=8000, host="0.0.0.0", model="m", threads=2
+        port=8000, host="0.0.0.0", model="m", threads=2, opening=Policy(mode="list")
     )
 
 

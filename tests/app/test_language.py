@@ -30,10 +30,14 @@ PYDANTIC = "{0} = {1}: Input should be"
 SCRIPTS = sorted(APP.rglob("*.js"))
 DRAWN = [path for path in sources("app", "viz") if path.name != "svg.py"]
 """Programs that put texts of their own into pictures."""
+TERMINAL = ("settings.py", "locales.py", "sign_in.py")
 ALOUD = [
-    *(path for path in sources("app") if path.name not in ("settings.py", "locales.py")),
+    *(path for path in sources("app") if path.name not in TERMINAL),
     *sources("core_models/prediction", "core_models/tokenizer", "core_models/foreign"),
-    *(ROOT / "core_models" / name for name in ("model.py", "hub.py", "embeddings.py")),
+    *(
+        ROOT / "core_models" / name
+        for name in ("model.py", "hub.py", "hub_files.py", "embeddings.py")
+    ),
 ]
 """Programs whose messages a visitor can meet; those of the start are for the terminal."""
 FILES = locales.files(LANGUAGE)

@@ -4,7 +4,7 @@ Parameters are counted by :func:`core_models.counts.count` from the module built
 device; times are measured by :mod:`app.labs.budget.timing`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
@@ -65,15 +65,20 @@ def values(config: Config) -> dict[str, Any]:
     }
 
 
-def read_names(value: Any) -> tuple[str, ...]:
-    """Names of published sizes, each once; InputError for more than the page shows."""
+def read_names(value: Any, known: Collection[str] = ()) -> tuple[str, ...]:
+    """Names of published sizes and of ``known`` models, each once.
+
+    Raises:
+        InputError: there is no such size, or there are more than the page shows.
+    """
     if not isinstance(value, Sequence) or isinstance(value, str):
         raise InputError("sizes must be a list of names.")
     names = tuple(dict.fromkeys(str(name)[:100] for name in value))
     if len(names) > MOST_SIZES:
         raise InputError(f"{len(names)} sizes are chosen; at most {MOST_SIZES} are shown at once.")
     for name in names:
-        cm.size(name)
+        if name not in known:
+            cm.size(name)
     return names
 
 
@@ -238,18 +243,26 @@ def read_times(value: Any) -> dict[str, float]:
     }
 
 
-def code_lines(names: Sequence[str], own: tuple[str, Config] | None, length: int) -> str:
+def code_lines(
+    names: Sequence[str],
+    own: tuple[str, Config] | None,
+    length: int,
+    known: Mapping[str, str] | None = None,
+) -> str:
     """Python that computes the numbers of the page again.
 
     Args:
         names: published sizes.
         own: the visitor's own size and the name of the one that it starts from.
         length: tokens of the sequence.
+        known: models by their names here, and what ``cm.load`` takes.
     """
     lines = ["import core_models as cm", "from core_models.counts import count"]
     if own is not None:
         lines.insert(0, "from dataclasses import replace\n")
     lines += ["", f"configs = {{name: cm.size(name) for name in {list(names)!r}}}"]
+    for name, loaded in (known or {}).items():
+        lines.append(f"configs[{name!r}] = cm.load({loaded!r}).config")
     if own is not None:
         base, c = own
         lines += [

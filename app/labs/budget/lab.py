@@ -11,10 +11,12 @@ from gradio.components import Component
 
 import core_models as cm
 from app.labs.budget import answers, published, timing
+from app.labs.budget.known import exact, known_models, label, with_chosen
 from app.page.sentence import Shared
-from app.parts.controls import answer, remember
+from app.parts.controls import Answering, answer, remember
 from app.parts.figure import Figure
-from app.parts.plain import Code, Heading, Line, Table, table
+from app.parts.plain import Code, Heading, Line, SentenceInput, Table, sentences, table
+from app.serving.names import loadable
 from app.serving.session import Session
 from core_models import Config, InputError
 from viz.budget import bars, narrow_tables, short_number
@@ -64,6 +66,9 @@ class Controls(NamedTuple):
 
     preset: gr.Radio
     sizes: gr.Dropdown
+    chosen: SentenceInput
+    """The model of the sentence block."""
+    this: gr.Button
     length: gr.Number
     shares: gr.Checkbox
     problem: Line
@@ -94,6 +99,8 @@ def build(shared: Shared) -> Controls:
             scale=4,
             min_width=300,
         )
+        this = gr.Button("This model", elem_id="budget-this", size="sm", scale=0, min_width=110)
+    chosen = SentenceInput(("model",))
     problem = Line(problem=True, elem_id="budget-problem")
     chart = Figure(elem_id="budget-bars", main=True)
     with gr.Row(elem_classes=["choices"]):
@@ -114,7 +121,20 @@ def build(shared: Shared) -> Controls:
     printed.expand(published_figures, None, claims, queue=False, api_visibility="private")
     code = Code(elem_id="budget-code")
     return Controls(
-        preset, sizes, length, shares, problem, said, chart, costs, measure, narrow, own, code
+        preset,
+        sizes,
+        chosen,
+        this,
+        length,
+        shares,
+        problem,
+        said,
+        chart,
+        costs,
+        measure,
+        narrow,
+        own,
+        code,
     )
 
 
@@ -155,14 +175,27 @@ def wire(controls: Controls, shared: Shared, session: Session) -> None:
     asked = {**kept, "costs": c.costs}
     outputs = [c.said, c.chart, c.costs, c.narrow, c.code]
     parts = [c.sizes, c.length, c.shares, *(part for n, part in c.own.items() if n != "own.base")]
-    answer([part.input for part in parts], show, asked, outputs, c.problem, first=True)
+
+    def knowing(answering: Answering) -> Answering:
+        return lambda question: answering({**question, "known": known_models(session, question)})
+
+    answer([part.input for part in parts], knowing(show), asked, outputs, c.problem, first=True)
     chosen = {**asked, "preset": c.preset}
     answer([c.preset.input], choose, chosen, [c.sizes, c.own["own"], *outputs], c.problem)
+    wanted = {**asked, "chosen": c.chosen}
+
+    def on_this(question: Mapping[str, Any]) -> list[Any]:
+        sizes = with_chosen(question)
+        asked = {**question, "sizes": sizes}
+        return [sizes, *show({**asked, "known": known_models(session, asked)})]
+
+    answer([c.this.click], on_this, wanted, [c.sizes, *outputs], c.problem)
     values = [c.own[f"own.{name}"] for name in (*LABELS, "sharing", "groups")]
-    answer([c.own["own.base"].input], start, asked, [c.own["own"], *values, *outputs], c.problem)
-    measured = answer([c.measure.click], measure, asked, [c.costs], c.problem, alone=True)
+    started = [c.own["own"], *values, *outputs]
+    answer([c.own["own.base"].input], knowing(start), asked, started, c.problem)
+    measured = answer([c.measure.click], knowing(measure), asked, [c.costs], c.problem, alone=True)
     # Whatever was chosen meanwhile: times of another length or size are dropped.
-    answer([measured.then], show, asked, outputs, c.problem)
+    answer([measured.then], knowing(show), asked, outputs, c.problem)
     remember("budget", kept)
 
 
@@ -171,8 +204,9 @@ def wire(controls: Controls, shared: Shared, session: Session) -> None:
 
 def chosen_configs(question: Mapping[str, Any]) -> dict[str, Config]:
     """The configs that are shown, by name: published ones first, then the visitor's own."""
-    names = answers.read_names(question["sizes"] or ())
-    configs = {name: cm.size(name) for name in names}
+    known = question.get("known", {})
+    names = answers.read_names(question["sizes"] or (), known)
+    configs = {name: known[name].config if name in known else cm.size(name) for name in names}
     if own := own_values(question):
         configs[answers.OWN] = answers.read_own(own)
     return configs
@@ -188,6 +222,7 @@ def own_values(question: Mapping[str, Any]) -> dict[str, Any] | None:
 def show(question: Mapping[str, Any]) -> list[Any]:
     """The sentence, the bars, the costs, the narrow tables and the code of what is chosen."""
     length = answers.read_length(question["length"])
+    known = question.get("known", {})
     configs = chosen_configs(question)
     rows = [answers.describe(name, config, length) for name, config in configs.items()]
     if not rows:
@@ -203,22 +238,18 @@ def show(question: Mapping[str, Any]) -> list[Any]:
     )
     spent = {name: time["fastest"] for name, time in times.items() if time.get("fastest")}
     code = answers.code_lines(
-        [name for name in configs if name != answers.OWN],
+        [name for name in configs if name != answers.OWN and name not in known],
         None if own is None else (own["base"], configs[answers.OWN]),
         length,
+        {name: loadable(label(name)) for name in known},
     )
     return [
-        answers.compare(rows, answers.read_times(spent)),
+        sentences(*exact(known), answers.compare(rows, answers.read_times(spent))),
         chart,
         costs(rows, length, times, own),
         narrow(rows),
         code,
     ]
-
-
-def label(name: str) -> str:
-    """A published size is called as it is, the visitor's own one in the page's language."""
-    return Wording("own size") if name == answers.OWN else name
 
 
 def choose(question: Mapping[str, Any]) -> list[Any]:

@@ -1,0 +1,69 @@
+"""Models in memory by their folders, within a bound. No Gradio in it."""
+
+from collections import OrderedDict
+from collections.abc import Callable
+from pathlib import Path
+from threading import Lock
+
+import core_models as cm
+
+
+class Shelf:
+    """Loads a model when it is asked for; the longest unused ones make room for it.
+
+    Args:
+        load: loads the model of a folder; one at a time, and nobody who asks for a model that is
+            here waits for it.
+        most: together the models here weigh no more; one alone may.
+        weigh: what the model of a folder weighs, before it is loaded.
+    """
+
+    def __init__(
+        self, load: Callable[[Path], cm.Model], most: int, weigh: Callable[[Path], int]
+    ) -> None:
+        self.most = most
+        self._load, self._weigh = load, weigh
+        self._models: OrderedDict[Path, tuple[cm.Model, int]] = OrderedDict()
+        self._lock, self._loading = Lock(), Lock()
+
+    def get(self, place: Path) -> cm.Model:
+        """The model of a folder; InputError for a folder that holds none."""
+        if (model := self._here(place)) is not None:
+            return model
+        with self._loading:
+            if (model := self._here(place)) is not None:
+                return model
+            weight = self._weigh(place)
+            with self._lock:
+                while self._models and weight + self._weight() > self.most:
+                    self._models.popitem(last=False)
+            model = self._load(place)
+            with self._lock:
+                self._models[place] = (model, weight)
+        return model
+
+    def renew(self, place: Path) -> cm.Model:
+        """The model of a folder that may have been written anew."""
+        with self._lock:
+            self._models.pop(place, None)
+        return self.get(place)
+
+    def _here(self, place: Path) -> cm.Model | None:
+        with self._lock:
+            if place not in self._models:
+                return None
+            self._models.move_to_end(place)
+            return self._models[place][0]
+
+    def _weight(self) -> int:
+        return sum(weight for _, weight in self._models.values())
+
+
+def one(_: Path) -> int:
+    """Every model weighs the same."""
+    return 1
+
+
+def memory(place: Path) -> int:
+    """Bytes that the model of a folder takes: weights are float32 once they are loaded."""
+    return 4 * cm.inspect(place).parameters

@@ -1,0 +1,165 @@
+"""One file of a repository of the Hugging Face hub into the hub's own cache."""
+
+import errno
+import hashlib
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from huggingface_hub import constants, get_hf_file_metadata, hf_hub_download, hf_hub_url
+from huggingface_hub.errors import (
+    GatedRepoError,
+    HfHubHTTPError,
+    LocalEntryNotFoundError,
+    RepositoryNotFoundError,
+)
+from huggingface_hub.file_download import repo_folder_name
+from huggingface_hub.utils import (  # type: ignore[attr-defined]
+    build_hf_headers,
+    get_session,
+    hf_raise_for_status,
+    silent_tqdm,
+)
+
+from core_models.errors import InputError
+
+Token = str | bool
+"""A token of the hub, or False to send none."""
+TRIES = 5
+"""How often a file is asked for that does not come at all."""
+TIMEOUT = 10.0
+"""Seconds to wait for the hub before saying that it cannot be reached."""
+FAILURES: tuple[type[Exception], ...] = (
+    LocalEntryNotFoundError,
+    OSError,
+    # HfHubHTTPError, and what its transport raises: httpx's, or httpx2's from huggingface_hub 2 on.
+    *(
+        kind
+        for kind in HfHubHTTPError.__mro__
+        if issubclass(kind, Exception) and kind is not Exception
+    ),
+)
+"""What stands between the hub and a model."""
+
+
+@dataclass(frozen=True)
+class File:
+    """A file of a repository, as the hub lists it."""
+
+    name: str
+    size: int
+    sha256: str | None = None
+    """Of a large file's content."""
+
+
+def fetch_file(
+    name: str, commit: str, file: File, token: Token, report: Callable[[int], None]
+) -> None:
+    """One file into the cache, telling its bytes. Large ones go on where an attempt stopped."""
+    if (storage(name) / "snapshots" / commit / file.name).exists():
+        return
+    where = endpoint()
+    if file.sha256:
+        url = hf_hub_url(name, file.name, revision=commit, endpoint=where)
+        found = get_hf_file_metadata(url, token=token, timeout=TIMEOUT, endpoint=where)
+        if found.etag != file.sha256 or found.size not in (None, file.size):
+            raise InputError(
+                f"{file.name} of {name!r} is not the file that the hub has listed; look once more."
+            )
+        part = part_of(name, file)
+        blob = part.with_suffix("")
+        part.parent.mkdir(parents=True, exist_ok=True)
+        if not blob.exists():
+            with part.open("ab") as out:
+                _stream(url, out, file, token, report)
+            with part.open("rb") as content:
+                same = hashlib.file_digest(content, "sha256").hexdigest() == file.sha256
+            if not same:
+                part.unlink()
+                raise InputError(f"{file.name} of {name!r} came damaged; fetch it again.")
+            part.replace(blob)
+    hf_hub_download(
+        name,
+        file.name,
+        revision=commit,
+        token=token,
+        endpoint=where,
+        etag_timeout=TIMEOUT,
+        tqdm_class=silent_tqdm,
+    )
+
+
+def _stream(
+    url: str, out: BinaryIO, file: File, token: Token, report: Callable[[int], None]
+) -> None:
+    """What is missing of a file, written as it comes: huggingface_hub drops what was cut."""
+    tries = 0
+    while (here := out.tell()) < file.size:
+        headers = build_hf_headers(token=token) | {"accept-encoding": "identity"}
+        if here:
+            headers["range"] = f"bytes={here}-"
+        tries += 1
+        report(here)  # who has cancelled does not wait for what does not come
+        try:
+            with get_session().stream("GET", url, headers=headers, timeout=TIMEOUT) as response:
+                hf_raise_for_status(response)
+                if here and response.status_code != 206:  # the whole file comes
+                    out.seek(0)
+                    out.truncate()
+                for piece in response.iter_raw():
+                    tries = 0
+                    out.write(piece)
+                    if out.tell() > file.size:
+                        raise InputError(
+                            f"{file.name} is larger than the {file.size:,} bytes that the hub has "
+                            "listed; it is not fetched further."
+                        )
+                    report(out.tell())
+        except FAILURES as error:
+            if tries >= TRIES or isinstance(error, HfHubHTTPError):
+                raise
+            time.sleep(1)
+
+
+def part_of(name: str, file: File) -> Path:
+    """Where a large file grows until it is whole."""
+    return storage(name) / "blobs" / f"{file.sha256}.incomplete"
+
+
+def storage(name: str) -> Path:
+    """The folder of a repository in the hub's cache."""
+    return Path(constants.HF_HUB_CACHE) / repo_folder_name(repo_id=name, repo_type="model")
+
+
+def endpoint() -> str | None:
+    """The address of the hub; None = the public one."""
+    return os.environ.get("HF_ENDPOINT") or None
+
+
+def failed(name: str, error: Exception) -> InputError:
+    """What went wrong between the hub and a model, without addresses and without a token."""
+    if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+        return InputError(f"The disk is full: {name!r} has no place in {constants.HF_HUB_CACHE}.")
+    status = getattr(getattr(error, "response", None), "status_code", None)
+    if isinstance(error, GatedRepoError) or status == 403:
+        return InputError(
+            f"The model {name!r} is gated: accept its terms on the hub, and start Cloze with a "
+            "token of that account in HF_TOKEN."
+        )
+    if isinstance(error, RepositoryNotFoundError) or status in (401, 404):
+        return InputError(
+            f"The hub has no model {name!r}, or does not show it to everybody. Look at how it is "
+            "spelt: owner/model, as in google-bert/bert-base-uncased."
+        )
+    if status is not None:
+        return InputError(
+            f"The model {name!r} could not be fetched from the hub, which answered {status}. Try "
+            "again in a while."
+        )
+    return InputError(
+        f"The model {name!r} could not be fetched from the hub ({type(error).__name__}); without "
+        "network use a shipped model or a folder."
+    )

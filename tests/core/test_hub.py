@@ -1,0 +1,165 @@
+"""Models from the hub: what is fetched, what is refused, and how a cut is mended."""
+
+import json
+import shutil
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from huggingface_hub import constants
+
+import core_models as cm
+from core_models import hub, hub_files
+from tests.core.tiny_models import new, tiny
+from tests.stand_in_hub import Hub, stand_in
+
+NAME = "somebody/small-bert"
+WEIGHTS = ".safetensors"
+
+
+@pytest.fixture
+def there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
+    """A hub, and an empty cache; what breaks off is tried again at once."""
+    monkeypatch.setattr(hub_files.time, "sleep", lambda seconds: None)
+    with stand_in(monkeypatch, tmp_path / "cache") as found:
+        yield found
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    new(tiny("bert-mini")).save(tmp_path / "bert")
+    return tmp_path / "bert"
+
+
+def test_a_listing_tells_sizes_before_anything_is_fetched(there: Hub, folder: Path) -> None:
+    there.add(NAME, folder, claimed={"pytorch_model.bin": 9, "onnx/model.safetensors": 9})
+    found = hub.look(NAME)
+    sizes = {path.name: path.stat().st_size for path in folder.iterdir()}
+    assert {file.name: file.size for file in found.files} == sizes
+    assert found.files[0].name == "config.json"
+    assert found.files[-1].name == "model.safetensors"
+    assert found.size == found.missing == sum(sizes.values())
+    assert found.parameters == sum(p.numel() for p in cm.load(folder).parameters())
+    assert not any("/resolve/" in path for _, path, _ in there.asked)
+
+
+def test_a_model_is_fetched_loaded_and_then_here(there: Hub, folder: Path) -> None:
+    there.add(NAME, folder)
+    told: list[int] = []
+    found = hub.fetch(NAME, report=told.append)
+    assert told == sorted(told)
+    assert told[-1] == hub.look(NAME).size
+    assert hub.look(NAME).missing == 0
+    assert cm.load(NAME).name == NAME
+    assert hub.local(NAME) == found
+    assert hub.fetched() == [NAME]
+    there.repositories.clear()
+    assert hub.fetch(NAME) == found  # without the hub
+
+
+def test_what_breaks_off_goes_on_where_it_stopped(there: Hub, folder: Path) -> None:
+    there.add(NAME, folder, cuts=1)
+    half = (folder / "model.safetensors").stat().st_size // 2
+    assert cm.load(hub.fetch(NAME)).config.family == "bert"
+    assert there.fetched(WEIGHTS) == [None, f"bytes={half}-"]
+
+
+def test_what_was_cancelled_goes_on_in_a_later_call(there: Hub, folder: Path) -> None:
+    class EnoughError(Exception):
+        pass
+
+    def report(received: int) -> None:
+        if received > listing.size - weights:
+            raise EnoughError
+
+    there.add(NAME, folder, held=threading.Event())
+    listing = hub.look(NAME)
+    weights = (folder / "model.safetensors").stat().st_size
+    with pytest.raises(EnoughError):
+        hub.fetch(NAME, listing=listing, report=report)
+    assert hub.local(NAME) is None
+    assert listing.missing == weights - weights // 2
+    there.repositories[NAME].held = None
+    assert cm.load(hub.fetch(NAME)).config.family == "bert"
+    assert there.fetched(WEIGHTS) == [None, f"bytes={weights // 2}-"]
+
+
+def test_a_damaged_file_is_fetched_once_more(there: Hub, folder: Path) -> None:
+    there.add(NAME, folder)
+    (file,) = [file for file in hub.look(NAME).files if file.name.endswith(WEIGHTS)]
+    part = Path(constants.HF_HUB_CACHE) / f"models--somebody--small-bert/blobs/{file.sha256}"
+    part.parent.mkdir(parents=True)
+    part.with_suffix(".incomplete").write_bytes(bytes(100))
+    with pytest.raises(cm.InputError, match=r"model\.safetensors of .* came damaged"):
+        hub.fetch(NAME)
+    assert cm.load(hub.fetch(NAME)).config.family == "bert"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        ({"status": 404, "error": "RepoNotFound"}, "The hub has no model"),
+        ({"status": 401}, "The hub has no model"),
+        ({"status": 401, "error": "GatedRepo"}, "is gated: accept its terms"),
+        ({"status": 403}, "is gated"),
+        ({"status": 500}, "which answered 500"),
+        ({"claimed": {"tokenizer.json": 1 << 30}}, "tokenizer.json .* 1,073,741,824 bytes"),
+        ({"claimed": {"model.safetensors": 100}}, "larger than the 100 bytes|not the file"),
+    ],
+)
+def test_refusals_are_sentences(there: Hub, folder: Path, wrong: dict, told: str) -> None:
+    there.add(NAME, folder, **wrong)
+    with pytest.raises(cm.InputError, match=told) as caught:
+        hub.fetch(NAME)
+    assert there.address not in str(caught.value)
+
+
+def test_without_a_network_it_is_said(there: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
+    with pytest.raises(cm.InputError, match=r"could not be fetched from the hub .*a shipped model"):
+        hub.fetch(NAME)
+
+
+def test_pickles_alone_are_refused_with_the_way_out(there: Hub, folder: Path) -> None:
+    (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
+    there.add(NAME, folder)
+    with pytest.raises(cm.InputError, match=r"pytorch_model\.bin alone, .*safetensors/convert"):
+        hub.fetch(NAME)
+    assert not there.fetched("pytorch_model.bin")
+
+
+def test_the_hubs_own_conversion_stands_in_for_pickles(
+    there: Hub, folder: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(folder, tmp_path / "pull")
+    (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
+    there.add(NAME, folder, conversion=tmp_path / "pull")
+    assert cm.load(NAME).config.family == "bert"
+
+
+def test_code_of_a_repository_is_refused_before_its_weights_come(there: Hub, folder: Path) -> None:
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | {"auto_map": {"AutoModel": "m.M"}}))
+    there.add(NAME, folder)
+    with pytest.raises(cm.InputError, match="names code of its own"):
+        hub.fetch(NAME)
+    assert not there.fetched(WEIGHTS)
+
+
+def test_names_with_paths_in_them_are_left_where_they_are(there: Hub, folder: Path) -> None:
+    there.add(NAME, folder, claimed={"../../evil.safetensors": 5, "vocab/../../x": 5})
+    assert all("/" not in file.name for file in hub.look(NAME).files)
+    assert cm.load(hub.fetch(NAME)).config.family == "bert"
+
+
+def test_a_token_goes_to_the_hub_alone(there: Hub, folder: Path) -> None:
+    there.add(NAME, folder, status=401, error="GatedRepo", token="hf_secret")
+    with pytest.raises(cm.InputError, match="gated"):
+        cm.load(NAME)
+    assert there.tokens == set()
+    assert hub.fetch(NAME, token="hf_secret").name
+    assert there.tokens == {"hf_secret"}
+    with pytest.raises(cm.InputError) as caught:
+        hub.fetch("somebody/else", token="hf_secret")
+    assert "hf_secret" not in str(caught.value)
