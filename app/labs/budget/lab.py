@@ -11,7 +11,7 @@ from gradio.components import Component
 
 import core_models as cm
 from app.labs.budget import answers, published, timing
-from app.labs.budget.known import exact, known_models, label, with_chosen
+from app.labs.budget.known import MODEL, exact, known_models, label, with_chosen
 from app.page.sentence import Shared
 from app.parts.controls import Answering, answer, remember
 from app.parts.figure import Figure
@@ -236,7 +236,12 @@ def show(question: Mapping[str, Any]) -> list[Any]:
         shares=question["shares"] is True,
         total=Wording("With pretraining heads"),
     )
-    spent = {name: time["fastest"] for name, time in times.items() if time.get("fastest")}
+    told = [{**row, "name": row["name"].removeprefix(MODEL)} for row in rows]
+    spent = {
+        name.removeprefix(MODEL): time["fastest"]
+        for name, time in times.items()
+        if time.get("fastest")
+    }
     code = answers.code_lines(
         [name for name in configs if name != answers.OWN and name not in known],
         None if own is None else (own["base"], configs[answers.OWN]),
@@ -244,7 +249,7 @@ def show(question: Mapping[str, Any]) -> list[Any]:
         {name: loadable(label(name)) for name in known},
     )
     return [
-        sentences(*exact(known), answers.compare(rows, answers.read_times(spent))),
+        sentences(*exact(known), answers.compare(told, answers.read_times(spent))),
         chart,
         costs(rows, length, times, own),
         narrow(rows),
