@@ -202,7 +202,7 @@ def watch(browser: Any, address: str, run: str) -> None:
     """Open a page that polls the run, as its owner's does."""
     page = browser.new_page(viewport={"width": 1280, "height": 900})
     page.goto(f"{address}/#run={run}")
-    page.wait_for_selector(".train-run[data-state=running] .js-plotly-plot", timeout=ANSWER_MS)
+    page.wait_for_selector("#train-run [data-picture] .js-plotly-plot", timeout=ANSWER_MS)
 
 
 def tokens_per_second(run: Path) -> list[float]:

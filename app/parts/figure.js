@@ -115,7 +115,7 @@ export function makeFigure({ name = 'figure', onPick = null } = {}) {
   let drawn = null;
   const theme = () => (dark() ? 'dark' : 'light');
   const unseen = () => {
-    root.dataset.state = root.offsetParent === null ? 'unseen' : 'waiting';
+    root.dataset.state = plot.clientWidth ? 'waiting' : 'unseen';
     return root.dataset.state === 'unseen';
   };
   async function draw() {

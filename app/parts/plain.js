@@ -14,6 +14,8 @@ const shown = (value) => {
   if (Number.isInteger(value)) return value.toLocaleString('en');
   return Math.abs(value) < 1e-4 && value !== 0 ? value.toExponential(2) : String(Number(value.toPrecision(4)));
 };
+/** Texts that came from Python, one on each line. */
+const messages = (text) => String(text).split('\n').map(message).join('\n');
 const plain = (value) => (Array.isArray(value) ? value[0] : value);
 
 /** A value with the words of the page's language: `words` are pairs of a path and the text told as its key and values. */
@@ -27,9 +29,9 @@ export function spoken({ words = [], ...value }) {
 }
 
 /** Rows under their headings; the first cell of a row names it. */
-export function tableOf({ caption, columns, rows, messages = [], left_out: more = 0 }) {
+export function tableOf({ caption, columns, rows, messages: found = [], left_out: more = 0 }) {
   const line = (row) => element('tr', {}, ...row.map((value, n) => {
-    const text = element('bdi', { text: messages.includes(n) ? message(value) : shown(value) });
+    const text = element('bdi', { text: found.includes(n) ? messages(value) : shown(value) });
     return n ? element('td', { class: typeof plain(value) === 'number' ? 'number' : undefined, 'data-label': columns[n] }, text)
       : element('th', { scope: 'row' }, text);
   }));
@@ -53,7 +55,7 @@ function mountLine(view, kind) {
   const line = element('p', { class: kind, role: 'status' });
   const show = () => {
     const { text = '', told } = view.value ?? {};
-    line.textContent = told ? phrase(told) : message(text) ?? '';
+    line.textContent = told ? phrase(told) : messages(text ?? '');
     line.hidden = !line.textContent;
   };
   view.root.replaceChildren(line);
@@ -64,7 +66,8 @@ function mountLine(view, kind) {
 
 function mountTable(view) {
   const box = element('div', { class: 'table-scroll', tabindex: '0', role: 'region' });
-  const save = csvButton(view.root.dataset.files, () => spoken(view.value));
+  const { files } = view.root.dataset; // of a table that is no text
+  const save = files ? csvButton(files, () => spoken(view.value)) : '';
   const show = () => {
     const found = view.value?.columns ? spoken(view.value) : null;
     view.root.hidden = !found;
@@ -111,7 +114,14 @@ function mountFiles(view) {
 }
 
 function mountHeading(view) {
-  view.root.replaceChildren(element('h2', { text: message(view.value.text) }));
+  const heading = element('h2');
+  const show = () => {
+    const { text = '', told } = view.value ?? {};
+    heading.textContent = told ? phrase(told) : message(text);
+  };
+  view.root.replaceChildren(heading);
+  view.onValue(show);
+  show();
 }
 
 // Gradio tells of a value only when it is another one.

@@ -91,10 +91,15 @@ class SentenceOutput(Part):
 
 
 class Heading(Part):
-    """What a lab asks, in a line."""
+    """What a lab asks, or what is shown, in a line; its value is as that of a line."""
 
     def __init__(self, value: str | None = None, **more: Any) -> None:
         super().__init__(value, **{**mounted("heading", module=MODULE), **more})
+
+    def postprocess(self, value: Any) -> Any:
+        """A wording also goes as its key and its values."""
+        found = super().postprocess(value)
+        return {**found, "told": told(value)} if isinstance(value, Wording) else found
 
 
 class Table(Part):
@@ -102,6 +107,10 @@ class Table(Part):
 
     Its value is what :func:`table` gives. A cell may be a number, a text, None, or a pair of the
     number, as which it is kept, and the text that is shown.
+
+    Args:
+        value: The first table.
+        elem_id: Id in the page, and the name of the file that it is saved as; None = it is not.
     """
 
     def __init__(

@@ -81,7 +81,9 @@ class Part(gr.HTML):
     """
 
     def __init__(self, value: Any = None, *, elem_id: str | None = None, **more: Any) -> None:
-        super().__init__(value, elem_id=elem_id, **more)
+        # With classes of its own it is still one of our parts.
+        classes = dict.fromkeys(["cloze-view", *(more.pop("elem_classes", None) or [])])
+        super().__init__(value, elem_id=elem_id, elem_classes=[*classes], **more)
 
     def postprocess(self, value: Any) -> Any:
         """A text goes as an object: Gradio would write a string into the part itself."""

@@ -91,11 +91,6 @@ def name_of(key: str) -> str:
     return NAMES.get(key) or words[:1].upper() + words[1:]
 
 
-def names() -> dict[str, Any]:
-    """The names of all figures, for the page's own words."""
-    return {key: told(name) for key, name in NAMES.items()}
-
-
 def chart(
     reports: Reports, run: str, others: Sequence[str], what: str | None, by: str
 ) -> dict[str, Any]:
@@ -153,9 +148,7 @@ def _kept(values: str) -> dict[str, Any]:
     }
 
 
-def _points(
-    records: Sequence[Mapping[str, Any]], key: str, by: str
-) -> list[tuple[float, float]]:
+def _points(records: Sequence[Mapping[str, Any]], key: str, by: str) -> list[tuple[float, float]]:
     return [
         (record[by], value)
         for record in records
@@ -291,9 +284,7 @@ def _of_one(run: Mapping[str, Any], key: str) -> list[tuple[str, float]]:
     ]
 
 
-def _race(
-    found: Mapping[str, Any], title: str, what: str | None, by: str
-) -> dict[str, Any]:
+def _race(found: Mapping[str, Any], title: str, what: str | None, by: str) -> dict[str, Any]:
     """Every entrant of a race by one figure, or each by its own goal."""
     records = [record for each in found["series"].values() for record in each]
     measured = [k for k in _keys(records, ()) if k.endswith(("_loss", "_accuracy")) or k == "loss"]

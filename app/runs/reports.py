@@ -5,6 +5,8 @@ run cost little more than one.
 """
 
 import contextlib
+import csv
+import io
 import shutil
 import time
 from collections import OrderedDict
@@ -191,6 +193,16 @@ class Reports:
         if not found:
             raise InputError("This run has not been validated yet.")
         return found
+
+    def as_csv(self, run: str) -> str:
+        """All reports of a run, one a line, under the names of their figures."""
+        records = self._records(run).records
+        columns = list(dict.fromkeys(name for record in records for name in record))
+        text = io.StringIO()
+        writer = csv.writer(text)
+        writer.writerow(columns)
+        writer.writerows([record.get(name, "") for name in columns] for record in records)
+        return text.getvalue()
 
     def settings(self, run: str) -> dict[str, Any]:
         """Every setting of a run, those it left out with their defaults: to compare runs by."""

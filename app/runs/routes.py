@@ -15,16 +15,18 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from app.parts.files import FILE_TYPES
 from app.runs import charts as run_charts
 from app.runs import export as run_export
 from app.runs import owner as run_owner
-from app.runs import races as run_races
 from app.runs import scrub as run_scrub
 from app.runs import tasks as run_tasks
 from app.serving.ask import whole_number
 from app.serving.metrics import counted
 from app.runs.reports import Reports, plain
 from app.runs.runs import Runs
+from app.runs.shown import Shown
+from app.runs.tried import tried
 from app.serving.session import Session
 from core_models import InputError
 
@@ -51,6 +53,7 @@ class RunRoutes:
         self.runs = runs
         self.reports = reports
         self.session = session
+        self.shown = Shown(reports)
         self._packing = asyncio.Lock()
 
     async def overview(self, request: Request) -> Any:
@@ -61,6 +64,10 @@ class RunRoutes:
             "enabled": self.runs.enabled,
             "slots": self.runs.slots,
         }
+
+    async def show(self, request: Request) -> Any:
+        """What is new for a page that shows runs (:class:`app.runs.shown.Shown`)."""
+        return await asyncio.to_thread(self.shown.answer, await _object(request), _owner(request))
 
     async def live(self, request: Request) -> Any:
         """One run, with its reports from ``offset`` on."""
@@ -78,50 +85,29 @@ class RunRoutes:
         except InputError:
             return False  # deleted since it was listed
 
-    async def race(self, request: Request) -> Any:
-        """The table and the curves of a race."""
-        return await asyncio.to_thread(run_races.live, self.runs, request.path_params["run"])
-
-    async def chart(self, request: Request) -> Any:
-        """The curves of a run or a race; ``with`` names runs to compare with."""
-        query = request.query_params
-        others = [each for each in query.get("with", "").split(",") if each]
-        return await asyncio.to_thread(
-            run_charts.chart,
-            self.reports,
-            request.path_params["run"],
-            others,
-            query.get("what"),
-            query.get("by", "step"),
-        )
-
-    async def names(self, request: Request) -> Any:
-        """What the figures of reports are called."""
-        return run_charts.names()
-
     async def followed(self, request: Request) -> Any:
         """The chart of a word over snapshots, from what the page was told of it."""
         return await asyncio.to_thread(run_charts.followed, await _object(request))
 
-    async def result(self, request: Request) -> Any:
-        """What a finished fine-tuning was measured at."""
-        return await asyncio.to_thread(run_tasks.result, self.runs, request.path_params["run"])
-
-    async def examples(self, request: Request) -> Any:
-        """Held-out examples of a pretraining run or of one in a race, hardest and easiest."""
-        entrant = request.query_params.get("entrant")
-        return await asyncio.to_thread(self.reports.examples, request.path_params["run"], entrant)
-
     async def try_out(self, request: Request) -> Any:
         """What a fine-tuned model says about a text."""
         values = await _object(request)
-        return await run_tasks.try_out(self.session, self.runs, request.path_params["run"], values)
+        run = request.path_params["run"]
+        found = await run_tasks.try_out(self.session, self.runs, run, values)
+        return {"parts": tried(found)}
 
     async def config(self, request: Request) -> Any:
         """The config of a run, as the form may send it again; ``full``: with its defaults."""
         full = request.query_params.get("full", "0") != "0"
         read = self.reports.settings if full else self.runs.as_form
         return await asyncio.to_thread(read, request.path_params["run"])
+
+    async def rows(self, request: Request) -> Response:
+        """All reports of a run as a table."""
+        run = request.path_params["run"]
+        text = await asyncio.to_thread(self.reports.as_csv, run)
+        named = {"content-disposition": f'attachment; filename="{run}.csv"'}
+        return Response(text, media_type=FILE_TYPES["csv"], headers=named)
 
     async def model(self, request: Request) -> Response:
         """The model of a run as a zip that transformers opens, or that of a snapshot."""
@@ -181,16 +167,13 @@ class RunRoutes:
         get, post = ["GET"], ["POST"]
         return [
             Route(f"{PREFIX}/runs", _guarded(self.overview), methods=get),
+            Route(f"{PREFIX}/shown", _guarded(self.show), methods=post),
+            Route(f"{run}/reports.csv", _guarded(self.rows, refused=404), methods=get),
             Route(run, _guarded(self.live), methods=get),
             Route(f"{run}/config", _guarded(self.config), methods=get),
             Route(TEXTS, _guarded(self.send_text), methods=post),
             Route(f"{run}/model.zip", _guarded(self.model, refused=404), methods=get),
-            Route(f"{run}/race", _guarded(self.race), methods=get),
-            Route(f"{run}/chart", _guarded(self.chart), methods=get),
-            Route(f"{PREFIX}/names", _guarded(self.names), methods=get),
             Route(f"{PREFIX}/followed", _guarded(self.followed), methods=post),
-            Route(f"{run}/result", _guarded(self.result), methods=get),
-            Route(f"{run}/examples", _guarded(self.examples), methods=get),
             Route(f"{run}/try", _guarded(self.try_out), methods=post),
             Route(f"{run}/guess", _guarded(self.guess), methods=post),
             Route(run + "/{action}", _guarded(self.act), methods=post),

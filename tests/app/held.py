@@ -6,7 +6,9 @@ from time import monotonic
 
 from app.runs.runs import Runs
 from app.runs.texts import SHIPPED
+from core_models.training.race_folder import RaceFolder
 from tests.app.test_train_browser import CONFIG
+from tests.app.test_train_tasks import RACE
 from tests.app.visitors import PAINTED, PATIENCE
 
 BUSY = {"error": "Not now."}
@@ -60,6 +62,35 @@ def refuse_once(page, pattern, **kind):
 
 def shown(page, selector) -> int:
     return page.locator(f"{selector}:visible").count()
+
+
+ROW = {
+    "state": "finished",
+    "family": "bert",
+    "size": "bert-mini",
+    "objectives": {"masked_token": 1.0},
+    "parameters": 142_480,
+    "generator_parameters": 0,
+    "tokens": 3_360,
+    "step": 30,
+    "steps": 30,
+    "held_out": {"masked_token_loss": 3.4, "replaced_token_loss": 0.5},
+    "probes": {"sentiment": {"value": 0.6}, "nli": {"value": 0.5}},
+    "words": {"accuracy": 0.3},
+    "minimal_pairs": {"accuracy": 0.5},
+    "flops_per_step": 1.0,
+}
+"""Of the table of a race."""
+
+
+def finished_race(runs: Runs, name: str, rows: list[dict], **status) -> RaceFolder:
+    """A race that is only files: its table is these rows, and no entrant has reported yet."""
+    race = runs.folder(runs.create(RACE | {"name": name}))
+    table = [ROW | row for row in rows]
+    race.write_status({"state": "finished", "table": table, "probe_baselines": {}} | status)
+    for row in table:
+        race.run(row["name"]).path.mkdir()
+    return race
 
 
 def finished_runs(runs: Runs) -> Iterator[Callable[[str], str]]:

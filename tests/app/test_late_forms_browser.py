@@ -7,10 +7,11 @@ import pytest
 from playwright.sync_api import expect
 
 from app.runs import preview as run_preview
+from app.runs import sources as run_sources
 from core_models import InputError
 from tests.app.held import Held, finished_runs
 from tests.app.test_train_again_browser import PAIRED
-from tests.app.train_tab import KINDS, Form, copy_run, open_form, open_run, shared
+from tests.app.train_tab import KINDS, Form, Run, copy_run, open_form, open_run, shared
 
 ESTIMATE = {"seconds": 5.0, "tokens_per_second": 1.0, "entrants": []}
 
@@ -98,21 +99,51 @@ def test_a_run_does_not_start_without_the_text_that_is_being_sent(cloze, tmp_pat
     form.send(tmp_path / "late.txt")
     sent.wait()
     form.start.click()
-    form.refuses("A file is still being sent.")
+    form.refuses("A text is still on its way.")
     sent.end()
     form.button("Remove late.txt").wait_for()
-    form.root.get_by_text("A file is still being sent.").first.wait_for(state="hidden")
+    form.root.get_by_text("A text is still on its way.").first.wait_for(state="hidden")
+
+
+def test_a_run_does_not_start_without_the_text_that_is_being_read(cloze, monkeypatch):
+    form = open_form(cloze)
+    form.fold("Texts of your own")
+    form.fold("Read from elsewhere")
+    asked, go = Event(), Event()
+
+    def slowly(inbox, wanted):
+        asked.set()
+        go.wait(30)
+        if wanted["dataset"] == "none/such":
+            raise InputError("Not now.")
+        return inbox.save("found.txt", b"A cat sat.\nIt ran away.\n" * 40)
+
+    monkeypatch.setattr(run_sources, "fetch", slowly)
+    read = form.button("Read the data set")
+    for name in ("none/such", "owner/name"):
+        asked.clear()
+        go.clear()
+        form.field("Name of a data set").fill(name)
+        read.click()
+        assert asked.wait(30)
+        expect(read).to_be_disabled()
+        form.start.click()
+        form.refuses("A text is still on its way.")
+        go.set()
+        expect(read).to_be_enabled()
+        form.root.get_by_text("A text is still on its way.").first.wait_for(state="hidden")
+    form.button("Remove found.txt").wait_for()
 
 
 def test_settings_of_a_run_come_into_its_form_or_not_at_all(cloze, make, runs, monkeypatch):
-    page = cloze.page
+    page, shown = cloze.page, Run(cloze)
     task = runs.create(PAIRED)
     first, second = make("First"), make("Second")
     open_form(cloze)
     open_run(cloze, task)
     with monkeypatch.context() as patch:
         patch.setattr(runs, "as_form", refuse)
-        page.click("#train-again")
+        shown.button("New run from this one").click()
         page.locator("#train-forms").get_by_text("Not now.").wait_for()
     assert page.get_by_text("These are the settings").locator("visible=true").count() == 0
     # Of two runs the one that was asked for last, whichever answers first.
@@ -127,10 +158,10 @@ def test_settings_of_a_run_come_into_its_form_or_not_at_all(cloze, make, runs, m
 
     monkeypatch.setattr(runs, "as_form", slowly)
     open_run(cloze, first)
-    page.click("#train-again")
+    shown.button("New run from this one").click()
     assert asked.wait(30)
     open_run(cloze, second)
-    page.click("#train-again")
+    shown.button("New run from this one").click()
     go.set()
     form = Form(cloze, "pretraining")
     form.says(f"These are the settings of {second}.")
@@ -171,7 +202,7 @@ def test_a_form_is_as_it_was_left(cloze, make):
     form.field("Seed").fill("")
     open_form(cloze, "race").field("Steps of each").fill("12")
     open_run(cloze, run)
-    cloze.page.click("#train-new")
+    cloze.page.get_by_role("button", name="New run", exact=True).click()
     open_form(cloze)
     assert form.field("Steps").input_value() == "321"
     assert form.field("Seed").input_value() == ""

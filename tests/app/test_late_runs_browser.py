@@ -1,13 +1,11 @@
 """The Train tab's runs where answers come late, twice, in another order or once not at all."""
 
-import re
-
 import pytest
 
-from tests.app.held import BUSY, Held, finished_runs, shown
+from app.runs.reports import Reports
+from tests.app.held import BUSY, Held, finished_race, finished_runs
 from tests.app.test_train_held_out_browser import MASKED
-from tests.app.test_train_page_browser import ROW, answer, change
-from tests.app.train_tab import legend, look_again, open_run, shared
+from tests.app.train_tab import Run, card, legend, look_again, open_run, shared
 from tests.app.visitors import rest
 
 TASK = {"kind": "classify", "set": "mood", "main": "accuracy", "baselines": [], "labels": []}
@@ -25,116 +23,125 @@ def cloze(module_page):
 
 
 @pytest.fixture
-def races(make, cloze):
+def live(monkeypatch):
+    """``live(run, **more)``: what the server finds of a run beside what is there."""
+    changed, real = {}, Reports.live
+    monkeypatch.setattr(
+        Reports, "live", lambda self, run, *given: real(self, run, *given) | changed.get(run, {})
+    )
+    return lambda run, **more: changed.update({run: more})
+
+
+def wants(run):
+    """Whether a question is about a run."""
+    return lambda request: f'"run":"{run}"' in (request.post_data or "")
+
+
+@pytest.fixture
+def races(runs):
     """Two races, of which the second has not reported yet; the names of both."""
-    page = cloze.page
-    first, second = make("Early"), make("Late")
-
-    def race(run):
-        if run["id"] in (first, second):
-            run.update({"kind": "race", "model": {"race": 2}})
-
-    change(page, r"/train/runs$", lambda values: [race(run) for run in values["runs"]])
-    change(page, rf"/train/runs/({first}|{second})(\?|$)", lambda values: race(values["summary"]))
+    rows = [{"name": "one"}, {"name": "two"}]
+    first, second = (finished_race(runs, name, rows) for name in ("Early", "Late"))
     report = {"step": 20, "tokens": 20, "seconds": 1.0, "masked_token_loss": 6.0}
-    report["validation_masked_token_loss"] = 5.0
-    rows = [ROW | {"name": name} for name in ("one", "two")]
-    found = {"rows": rows, "baselines": {}, "models": [], "probe_baselines": {}}
-    series = {"one": [report], "two": [report]}
-    answer(page, rf"/train/runs/{first}/race", found | {"series": series})
-    answer(page, rf"/train/runs/{second}/race", found | {"series": {}})
-    answer(page, r"/examples\?", MASKED)
-    return first, second
+    for name in ("one", "two"):
+        entrant = first.run(name)
+        entrant.append_metrics(report | {"validation_masked_token_loss": 5.0})
+        entrant.write_validation(MASKED)
+    yield first.path.name, second.path.name
+    for race in (first, second):
+        runs.delete(race.path.name)
 
 
-def test_a_race_shows_nothing_of_another_race_or_entrant(cloze, races):
+def test_a_race_shows_nothing_of_another_race_or_entrant(cloze, races, runs):
     first, second = races
-    page = open_run(cloze, first)
-    cloze.numbers(".train-race .train-curves")
-    page.wait_for_selector(".train-race .train-passage")
-    # Examples of the entrant before would stand under the name of the one chosen now.
-    held = Held(page, r"/examples\?entrant=two")
-    page.select_option("#train-race-whose", "two")
+    page, shown = open_run(cloze, first), Run(cloze)
+    cloze.numbers("#train-run [data-picture]")
+    shown.fold("Held-out examples")
+    shown.says("After step 40, of 30 examples")
+    # Of two entrants the one that was chosen last, whichever is answered first.
+    runs.folder(first).run("two").write_validation(MASKED | {"step": 70})
+    held = Held(page, "/train/shown$", lambda it: '"entrant":"two"' in (it.post_data or ""))
+    shown.choose("Model of the race", "two")
     held.wait()
-    assert not shown(page, ".train-race .train-passage")
-    with page.expect_response(re.compile(r"/examples\?entrant=two")):
-        held.end()
-    page.wait_for_selector(".train-race .train-passage")
+    shown.choose("Model of the race", "one")
+    held.end()
     rest(page)
-    # Back before the other race has answered: the examples are still those of the first.
-    held = Held(page, rf"/train/runs/{second}(\?|$)")
-    page.click(f".train-card[data-run='{second}']")
+    assert shown.shown("After step 40")
+    shown.choose("Model of the race", "two")
+    shown.says("After step 70, of 30 examples")
+    # Back before the other race has answered: what stands there is of the first.
+    held = Held(page, "/train/shown$", wants(second))
+    card(page, second).click()
     held.wait()
-    page.click(f".train-card[data-run='{first}']")
-    page.wait_for_selector(f".train-race[data-run='{first}']:not(.pending)")
-    page.wait_for_selector(".train-race .train-passage")
+    card(page, first).click()
+    shown.shows("Early")
+    shown.says("After step 40, of 30 examples")
     held.end()
     open_run(cloze, second)
-    page.get_by_text("The curves start with the first reports.").wait_for()
-    assert not shown(page, ".train-race .train-curves")
+    shown.shows("Late")
+    assert not shown.root.locator("[data-picture]").is_visible()
+    assert not shown.shown("After step 40")
 
 
 def test_a_run_that_is_gone_elsewhere_ends_the_comparison_and_is_told(cloze, make, runs):
     first, second = make("First"), make("Second")
-    page = open_run(cloze, first)
-    page.get_by_role("checkbox", name="Compare Second").check()
+    page, shown = open_run(cloze, first), Run(cloze)
+    shown.compare("Second")
     assert legend(page, 2)[0].startswith("First")
     runs.delete(second)
     look_again(page)
-    page.wait_for_selector(f".train-card[data-run='{second}']", state="detached")
-    page.wait_for_selector(".train > .problem", state="hidden")
+    card(page, second).wait_for(state="detached")
+    assert not shown.problem.is_visible()
     page.locator(".legendtext", has_text="Second").wait_for(state="detached")
+    # What stands in the form that is shown instead is as it was.
     runs.delete(first)
     look_again(page)
     told = page.get_by_text(f"There is no run “{first}” here any more.")
     told.wait_for()
-    with page.expect_response(re.compile("/train/runs$")):
+    with page.expect_response("**/train/shown"):
         look_again(page)
     rest(page)
     assert told.is_visible()
-    page.click("#train-new")
-    assert not told.is_visible()
+    page.get_by_role("button", name="New run", exact=True).click()
+    told.wait_for(state="hidden")
 
 
-def test_what_one_run_was_asked_is_not_answered_by_another(cloze, make):
-    page = cloze.page
+def test_what_one_run_was_asked_is_not_answered_by_another(cloze, make, live):
+    page, shown = cloze.page, Run(cloze)
     first, second = make("First"), make("Second")
-
-    def live(values):
-        values.update({"task": TASK, "model": f"run/{values['summary']['id']}"})
-
-    change(page, rf"/train/runs/({first}|{second})\?", live)
+    for run in (first, second):
+        live(run, task=TASK, model=f"run/{run}")
     open_run(cloze, first)
     held = Held(page, "/try$")
-    page.click("#train-try-ask")
+    shown.ask("zero")
     held.wait()
     open_run(cloze, second)
-    assert page.is_enabled("#train-try-ask")
     held.give(BUSY)
-    assert not shown(page, ".train-try .problem")
+    assert not shown.shown("Not now.")
     # Two answers of one run, the first of them last.
     for text in ("one", "two"):
-        page.fill("#train-try-text", text)
-        page.press("#train-try-text", "Enter")
+        shown.ask(text)
     held.wait(2)
-    found = {"kind": "classify", "scale": None}
     for text, which in (("two", 1), ("one", 0)):
-        held.give(found | {"label": text, "probabilities": {text: 1.0}}, which)
-    assert page.locator(".train-answer li").get_attribute("data-name") == "two"
-    page.press("#train-try-text", "Enter")
+        shares = {"label": text, "confidences": [{"label": text, "confidence": 1.0}]}
+        held.give({"parts": {"shares": {"visible": True, "value": shares}}}, which)
+    shown.says("two")
+    rest(page)
+    assert shown.root.get_by_text("one", exact=True).count() == 0
+    shown.ask("three")
     held.wait().give(BUSY)
-    page.wait_for_selector(".train-try .problem:visible")
+    shown.says("Not now.")
     open_run(cloze, first)
-    assert not shown(page, ".train-try .problem")
+    assert not shown.shown("Not now.")
     held.end()
     # A model that cannot be opened is told of where it was to be opened.
     held = Held(page, "/gradio_api/queue/join", lambda it: f"run/{first}" in (it.post_data or ""))
-    page.click("#train-open-attention")
+    shown.button("See its attention").click()
     held.wait()
     open_run(cloze, second)
     held.end()
     rest(page)
-    assert not shown(page, ".train-head .problem[role=alert]")
+    assert not shown.problem.is_visible()
 
 
 GUESS = {
@@ -152,18 +159,17 @@ GUESS = {
 }
 
 
-def test_a_snapshot_is_asked_for_what_is_wanted_now(cloze, make):
-    page = cloze.page
+def test_a_snapshot_is_asked_for_what_is_wanted_now(cloze, make, live):
+    page, shown = cloze.page, Run(cloze)
     first, second = make("First"), make("Second")
-    change(
-        page,
-        rf"/train/runs/({first}|{second})\?",
-        lambda values: values.update({"snapshots": [1, 2]}),
-    )
+    for run in (first, second):
+        live(run, snapshots=[1, 2])
     held = Held(page, "/guess$")
     open_run(cloze, first)
+    shown.fold("The same sentence at every snapshot")
     held.wait()
-    page.fill("#train-sentence", "A new [MASK] .")
+    sentence = shown.root.get_by_label("Sentence with [MASK]")
+    sentence.fill("A new [MASK] .")
     page.wait_for_function("underWay.timers.size === 0")  # no more typing is waited for
     held.give(BUSY)
     for _ in range(2):
@@ -171,9 +177,9 @@ def test_a_snapshot_is_asked_for_what_is_wanted_now(cloze, make):
         assert held.routes[0].request.post_data_json["text"] == "A new [MASK] ."
         held.give(GUESS)
     page.wait_for_selector(".train-gaps li")
-    assert not shown(page, ".train-scrub .problem")
+    assert not shown.shown("Not now.")
     # The same for a run: the question of the one before fails late.
-    page.fill("#train-sentence", "Another [MASK] .")
+    sentence.fill("Another [MASK] .")
     held.wait()
     open_run(cloze, second)
     held.give(BUSY)
@@ -181,27 +187,5 @@ def test_a_snapshot_is_asked_for_what_is_wanted_now(cloze, make):
     assert second in held.routes[0].request.url
     held.give(GUESS)
     held.wait().give(GUESS)
-    assert not shown(page, ".train-scrub .problem")
+    assert not shown.shown("Not now.")
     held.end()
-
-
-RESULT = {"main": "f1", "best_epoch": 1, "confusion": [], "labels": {}, "worst": [], "best": []}
-RESULTS = """() => {
-  window.shownResult = import('/cloze/app/labs/train/result.js').then(({ makeResult }) => {
-    const result = makeResult();
-    const task = { kind: 'classify', labels: [], baselines: [], dev: { rows: 3 } };
-    const live = { evaluated: true, summary: { updated: 1 }, task };
-    const both = [result.fill('late-one', live), result.fill('late-two', live)];
-    return Promise.all(both).then(() => result.root.hidden);
-  });
-}"""
-
-
-def test_a_result_that_fails_late_hides_no_other(cloze):
-    page = cloze.page
-    held = Held(page, "/runs/late-(one|two)/result")
-    page.evaluate(RESULTS)
-    held.wait(2)
-    held.give(BUSY)
-    held.give(RESULT | {"metrics": {"f1": 0.5}})
-    assert page.evaluate("window.shownResult") is False

@@ -9,10 +9,10 @@ from playwright.sync_api import expect
 from core_models.training import settings, task_settings
 from core_models.training.process import new_run
 from core_models.training.race import new_race
+from tests.app.held import finished_race
 from tests.app.test_train_forms_browser import DOCUMENTS, TINY
 from tests.app.test_train_task_browser import APART, ROWS
-from tests.app.test_train_tasks import RACE
-from tests.app.train_tab import copy_run, open_form, open_run, shared
+from tests.app.train_tab import Run, copy_run, open_form, open_run, shared
 
 PAIRED = {
     "name": "Apart",
@@ -131,10 +131,7 @@ def test_settings_of_a_race_name_what_was_sent(cloze, tmp_path):
 
 
 def test_a_race_says_why_one_of_its_runs_failed(cloze, runs):
-    run = runs.create(RACE)
-    row = {"name": "masked", "family": "bert", "size": "bert-mini", "objectives": {}, "step": 0}
-    row |= {"steps": 10, "parameters": 1, "generator_parameters": 0, "flops_per_step": 1.0}
-    table = [row | {"state": "failed", "reason": "The disk is full of it."}]
-    runs.folder(run).write_status({"state": "finished", "table": table})
-    page = open_run(cloze, run)
-    page.locator(".train-failures", has_text="masked: The disk is full of it.").wait_for()
+    row = {"name": "masked", "state": "failed", "reason": "The disk is full of it."}
+    race = finished_race(runs, "Failed", [row])
+    open_run(cloze, race.path.name)
+    Run(cloze).says("masked: The disk is full of it.")

@@ -7,7 +7,7 @@ import pytest
 from app.runs import owner as run_owner
 from app.runs import process as run_process
 from app.runs.texts import SHIPPED
-from tests.app.train_tab import copy_run, legend, look_again, open_form, open_run, shared
+from tests.app.train_tab import Run, copy_run, legend, open_form, open_run, shared
 
 START = run_process.start
 SUBJECTS = ("cat", "dog", "bird", "fish", "child", "teacher", "doctor", "farmer")
@@ -39,34 +39,6 @@ CONFIG = {
 }
 
 
-class Train:
-    """The Train tab of a page."""
-
-    def __init__(self, cloze):
-        self.page = cloze.page
-        self.page.set_default_timeout(60_000)
-
-    def open(self):
-        self.page.wait_for_function("!!Cloze.openTab")
-        self.page.evaluate("Cloze.openTab('Train')")
-        self.page.wait_for_selector(".view-train[data-state=ready]")
-        return self
-
-    def state(self, *states):
-        names = ", ".join(f".train-run[data-state={state}]" for state in states)
-        self.page.wait_for_selector(names)
-
-    @property
-    def step(self):
-        return int(self.page.get_attribute(".train-run", "data-step"))
-
-    def beyond(self, step):
-        self.page.wait_for_function(
-            "step => Number(document.querySelector('.train-run')?.dataset.step) > step", arg=step
-        )
-        self.page.wait_for_selector(".train-curves [data-picture] .js-plotly-plot")
-
-
 @pytest.fixture
 def cloze(module_page):
     """One page for the tests that do not open it themselves."""
@@ -75,8 +47,7 @@ def cloze(module_page):
 
 def test_a_run_from_the_form_to_the_mask_tab(visit, runs, session, monkeypatch):
     cloze = visit()
-    train = Train(cloze)
-    page = train.page
+    shown, page = Run(cloze), cloze.page
     form = open_form(cloze)
     form.use(CONFIG)
     form.refuses("There is nothing to read")
@@ -86,43 +57,45 @@ def test_a_run_from_the_form_to_the_mask_tab(visit, runs, session, monkeypatch):
     with monkeypatch.context() as real:
         real.setattr(run_process, "start", START)  # as for visitors, and not forked
         form.start.click()
-        train.state("running")
-    train.beyond(10)
-    run = page.get_attribute(".train-run", "data-run")
+        shown.state("training")
+    shown.beyond(10)
+    run = shown.id
     assert runs.config(run)["data"]["texts"] == ["texts/pasted.txt"]
 
     # Another browser finds the run by its link; a reload finds it, too, and it has gone on.
-    step = train.step
-    other = Train(visit(width=390, dark=True, link=f"#run={run}"))
+    step = shown.step
+    visitor = visit(width=390, dark=True, link=f"#run={run}")
+    other = Run(visitor)
     other.beyond(step)
-    assert other.page.evaluate("document.documentElement.scrollWidth - window.innerWidth") <= 0
+    assert visitor.overflow() <= 0
     page.reload()
-    train.beyond(step)
+    shown.beyond(step)
     assert f"run={run}" in page.url
 
-    page.click("#train-stop")
-    train.state("stopped")
+    shown.button("Stop").click()
+    shown.state("stopped")
     other.state("stopped")
     stopped = runs.folder(run).status()["step"]
     # The page may learn of the state before the last report.
-    page.wait_for_selector(f'.train-run[data-step="{stopped}"]')
+    shown.says(f"step {stopped:,} of")
 
-    page.click("#train-continue")
-    train.beyond(stopped)
-    page.click("#train-stop")
-    train.state("stopped")
+    shown.button("Continue").click()
+    shown.beyond(stopped)
+    shown.button("Stop").click()
+    shown.state("stopped")
 
     # Snapshots answer with the model's own probabilities.
-    page.fill("#train-sentence", "The cat sees the [MASK] .")
+    shown.fold("The same sentence at every snapshot")
+    shown.root.get_by_label("Sentence with [MASK]").fill("The cat sees the [MASK] .")
     page.wait_for_function(
         "() => document.querySelector('.train-scrub').dataset.answered"
         " === document.querySelector('.train-scrub').dataset.step"
     )
-    page.locator("#train-slider").focus()
+    shown.slider.focus()
     page.keyboard.press("Home")
     page.wait_for_selector(".train-scrub[data-answered='1']")
 
-    page.click("#train-open")
+    shown.button("Fill gaps with it").click()
     page.wait_for_selector("#sentence-model input")
     page.wait_for_function("name => Cloze.sentence.model === name", arg=f"run/{run}")
     page.fill("#sentence-text textarea", "The dog hears the bird .")
@@ -169,8 +142,9 @@ def finished(runs):
 
 def test_the_chart_its_table_and_its_files_hold_the_reports(finished, runs, cloze):
     page = open_run(cloze, finished)
-    Train(cloze).state("finished")
-    rows = cloze.numbers(".train-curves")
+    shown = Run(cloze)
+    shown.state("finished")
+    rows = cloze.numbers("#train-run [data-picture]")
     assert legend(page, 4) == [
         "training text",
         "held-out text",
@@ -182,16 +156,17 @@ def test_the_chart_its_table_and_its_files_hold_the_reports(finished, runs, cloz
         [record["step"], record["masked_token_loss"]] for record in reports
     ]
     assert len([row for row in rows if row[0] == "held-out text"]) == 6
-    said = page.inner_text(".train-readout")
-    assert said == "Step 300: 6 in training. Step 300: 6.1 on held-out text."
+    shown.says("Step 300: 6 in training. Step 300: 6.1 on held-out text.")
     with page.expect_download() as file:
-        page.click("#train-csv")
+        shown.root.get_by_role("link", name="All reports as CSV").click()
     table = list(csv.DictReader(file.value.path().read_text().splitlines()))
     assert [float(row["masked_token_loss"]) for row in table] == pytest.approx(
         [record["masked_token_loss"] for record in runs.folder(finished).metrics()]
     )
-    page.select_option("#train-figure", "masked_token_accuracy")
-    page.locator(".train-readout", has_text="30.0 % in training").wait_for()
+    shown.choose("Show", "Masked-token accuracy")
+    shown.says("30.0 % in training")
+    shown.choose("By", "tokens")
+    page.locator("#train-run .xtitle", has_text="Tokens").first.wait_for(state="attached")
 
 
 def test_the_form_shows_the_first_batch_and_refuses_what_is_no_text(cloze, tmp_path):
@@ -222,29 +197,21 @@ def test_runs_are_compared_copied_and_deleted_after_asking_twice(finished, runs,
     other = runs.create(runs.as_form(finished) | {"name": "Other", "seed": 7}, source=finished)
     runs.folder(other).append_metrics({"step": 10, "loss": 5.0, "masked_token_loss": 5.0})
     page = open_run(cloze, finished)
+    shown = Run(cloze)
     page.wait_for_function("localStorage.getItem('cloze-owner')")
     for run in (finished, other):
         run_owner.note(runs.root / run, page.evaluate("localStorage.getItem('cloze-owner')"))
-    # Settings that cannot be read now are no settings that differ: they are asked for again.
-    page.route("**/config?full=1", lambda route: route.fulfill(json={"error": "Not now."}))
-    with page.expect_response("**/config?full=1"):
-        page.get_by_role("checkbox", name="Compare Other").check()
+    shown.compare("Other")
     page.locator(".legendtext", has_text="Other").first.wait_for(state="attached")
-    assert page.locator(".train-diff").count() == 0
-    page.unroute("**/config?full=1")
-    look_again(page)
-    row = page.locator(".train-diff tr", has_text="seed")
-    row.wait_for()
-    assert row.locator("td").all_inner_texts() == ["1", "7"]
+    assert shown.rows("How the settings differ") == [["seed", "1", "7"]]
     form = copy_run(cloze, finished)
     assert form.field("Steps").input_value() == "100000"
-    page.locator(f'.train-card[data-run="{other}"]').click()
-    page.wait_for_selector(f'.train-run[data-run="{other}"]')
-    page.click("#train-delete")
+    open_run(cloze, other)
+    shown.shows("Other")
+    shown.button("Delete").click()
     assert other in runs.ids()
-    page.click("#train-keep")
-    page.click("#train-delete")
-    page.click("#train-delete-sure")
+    shown.button("Keep it").click()
+    shown.delete()
     form.start.wait_for()
     assert other not in runs.ids()
 

@@ -5,14 +5,14 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from app.labs.train.fields import fields
 from app.labs.train.pretraining import Pretraining
+from app.parts.fields import fields
 from app.runs import preview as run_preview
 from core_models.tokenizer import Tokenizer
 from core_models.training import estimate
 from core_models.training.schema import Settings
 from tests.app.test_train_task_browser import ROWS
-from tests.app.train_tab import copy_run, open_form, shared
+from tests.app.train_tab import Run, copy_run, open_form, shared
 from tests.core.tiny_models import small_bert
 
 TABLE = "id,title,story\n" + "".join(
@@ -81,9 +81,9 @@ def test_texts_are_shown_as_parsed_and_go_with_a_copy(cloze, runs, tmp_path):
     form.field("Show the ids").check()
     assert number.inner_text().isdigit()
     form.start.click()
-    page = cloze.page
-    page.wait_for_selector(".train-run[data-state=finished]")
-    run = page.get_attribute(".train-run", "data-run")
+    shown = Run(cloze)
+    shown.state("finished")
+    run = shown.id
     names = ["texts/rows-title.txt", "texts/ok-text.txt", "texts/doc.txt"]
     assert runs.config(run)["data"]["texts"] == names
     # A new run from this one names what it will read, and lets it be dropped.
@@ -93,11 +93,9 @@ def test_texts_are_shown_as_parsed_and_go_with_a_copy(cloze, runs, tmp_path):
     form.field("ok-text.txt").uncheck()
     expect(reads.get_by_role("row")).to_have_count(3)
     form.start.click()
-    page.wait_for_function(
-        "run => document.querySelector('.train-run')?.dataset.run !== run", arg=run
-    )
-    page.wait_for_selector(".train-run[data-state=finished]")
-    again = page.get_attribute(".train-run", "data-run")
+    cloze.page.wait_for_function("run => ![run, null].includes(Cloze.place.run)", arg=run)
+    shown.state("finished")
+    again = shown.id
     assert runs.config(again)["data"]["texts"] == [names[0], names[2]]
 
 

@@ -1,13 +1,14 @@
 """The Train tab in Chromium: held-out examples, tabs that a run opens, address, Chinese."""
 
 import json
+import re
 from urllib.parse import unquote
 
 import pytest
 
 from app.runs.texts import SHIPPED
-from tests.app.test_train_browser import CONFIG, Train
-from tests.app.train_tab import Form, legend, look_again, open_run, shared
+from tests.app.test_train_browser import CONFIG
+from tests.app.train_tab import Form, Run, legend, look_again, open_run, shared
 from tests.core.tiny_models import new, tiny
 
 DATA = CONFIG["data"] | {"texts": list(SHIPPED)[:1]}
@@ -98,35 +99,38 @@ def test_held_out_examples_show_what_was_hidden_and_what_was_said(make, cloze):
     folder = make("Examples")
     folder.write_validation(MASKED)
     page = open_run(cloze, folder.path.name)
-    page.wait_for_selector(".train-held-out:not([hidden])")
-    assert "After step 40, of 30 examples" in page.inner_text(".train-held-out")
+    shown = Run(cloze)
+    shown.fold("Held-out examples")
+    shown.says("After step 40, of 30 examples")
     passage = page.locator(".train-extremes").first.locator(".train-passage")
     words = passage.evaluate("p => p.textContent")
     assert words == "the cat<b>dog</b> sleep✓s."  # under "cat" what was said, under "ep" a tick
-    first = passage.locator(".train-asked").first
+    first = shown.examples.get_by_role("img").first
     assert first.get_attribute("data-wrong") == "yes"
     assert "25.0\xa0%" in first.get_attribute("title")
     assert "right is “cat”; loss 2.50" in first.get_attribute("title")
-    assert "Loss 4.25 nats for each of 2 tokens" in page.inner_text(".train-extremes li")
-    page.click(".train-held-out details summary")
+    shown.says("Loss 4.25 nats for each of 2 tokens")
+    shown.examples.get_by_text("The easiest").click()
     # The next validation replaces it, and what was open stays open.
     folder.write_validation(MASKED | {"step": 60})
     look_again(page)
-    page.wait_for_selector('.train-held-out[data-step="60"]')
-    assert page.evaluate("document.querySelector('.train-held-out details').open")
+    shown.says("After step 60, of 30 examples")
+    shown.says("Loss 0.50 nats")
 
 
 def test_the_address_keeps_the_form_and_the_runs_compared(make, cloze, visit, server):
     first, second = make("First").path.name, make("Second").path.name
     page = open_run(cloze, first)
-    page.get_by_role("checkbox", name="Compare Second").check()
+    Run(cloze).compare("Second")
     legend(page, 2)
+    page.wait_for_function("location.hash.includes('lab-train')")
     link = page.url[page.url.index("#") :]
     assert json.loads(unquote(link).split("lab-train=")[1].split("&")[0]) == {"with": [second]}
     other = visit(link=link)
-    again = Train(other).page
+    again = other.page
+    again.set_default_timeout(60_000)
     legend(again, 2)
-    again.click("#train-new")
+    again.get_by_role("button", name="New run", exact=True).click()
     again.get_by_role("radio", name="Race", exact=True).check()
     race = Form(other, "race")
     race.says("3 models, ")
@@ -149,12 +153,14 @@ def test_a_discriminator_opens_in_the_forge_tab(make, cloze):
     name = f"run/{folder.path.name}"
     cloze.page.set_viewport_size({"width": 390, "height": 800})
     page = open_run(cloze, folder.path.name)
-    page.wait_for_selector(".train-held-out:not([hidden])")
-    fakes = page.locator(".train-asked").all_inner_texts()
-    assert [text.split("\n") for text in fakes] == [["house", "✗ cat"], [".", "✗ the original"]]
-    assert page.evaluate("document.documentElement.scrollWidth - window.innerWidth") <= 0
-    assert page.inner_text("#train-open") == "Open in the Forge tab"
-    page.click("#train-open")
+    shown = Run(cloze)
+    shown.fold("Held-out examples")
+    fakes = shown.examples.get_by_role("img")
+    fakes.first.wait_for()
+    texts = [text.split("\n") for text in fakes.all_inner_texts()]
+    assert texts == [["house", "✗ cat"], [".", "✗ the original"]]
+    assert cloze.overflow() <= 0
+    shown.button("Let it find replaced words").click()
     page.wait_for_function("name => Cloze.sentence.model === name", arg=name)
     page.get_by_role("heading", name="Who wrote this word?").wait_for()
     page.wait_for_function("document.querySelector('#tab-forge')?.offsetParent !== null")
@@ -166,12 +172,15 @@ def test_the_tab_speaks_chinese(visit, make):
     cloze = visit(link=f"?lang=zh#run={folder.path.name}")
     page = cloze.page
     page.set_default_timeout(60_000)
-    page.wait_for_selector(".train-held-out:not([hidden])")
-    assert page.inner_text(".train-head .train-state") == "已完成"
-    assert "训练" in page.inner_text(".train-readout")
-    for details in page.locator(".view-train details").all():
-        details.evaluate("each => { each.open = true; }")
-    page.click("#train-new")
+    shown = Run(cloze)
+    shown.state("已完成")
+    shown.says(re.compile("^第40步：.*训练"))
+    shown.root.evaluate(
+        "run => run.querySelectorAll('.label-wrap:not(.open)').forEach((b) => b.click())"
+    )
+    cloze.rest()
+    assert shown.root.evaluate(ENGLISH) == []
+    page.get_by_role("button", name="新建训练任务", exact=True).click()
     for kind, title in (("pretraining", "预训练"), ("task", "微调"), ("race", "竞赛")):
         page.get_by_role("radio", name=title, exact=True).check()
         form = Form(cloze, kind)

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from app.labs.train.fields import Field, fields
 from app.labs.train.pretraining import Pretraining
 from app.labs.train.racing import Racing
+from app.parts.fields import Field, fields
 from app.runs import form as run_form
 from app.runs import races as run_races
 from app.runs import tasks as run_tasks

@@ -7,7 +7,7 @@ import pytest
 
 import core_models.model as shipped
 from tests.app.test_train_task_browser import APART
-from tests.app.train_tab import look_again, open_form, shared
+from tests.app.train_tab import card, look_again, open_form, shared
 
 CAUSAL = "causal-mini"
 WHOLE = Path(shipped.__file__).resolve().parents[1] / "assets" / "models"
@@ -71,14 +71,11 @@ def test_runs_of_one_name_are_told_apart_in_the_list(cloze, runs):
     page = cloze.page
     look_again(page)
     for run in made:
-        card = page.locator(f".train-card[data-run='{run}']")
-        card.wait_for()
-        assert card.locator(".train-name").inner_text() == "Ours, all alike"
-        assert card.locator(".train-twin").inner_text() == f"· {run.rpartition('-')[2]}"
+        card(page, run).get_by_text(f"Ours, all alike · {run.rpartition('-')[2]}").wait_for()
     runs.delete(made[0])
     look_again(page)
-    page.wait_for_selector(f".train-card[data-run='{made[0]}']", state="detached")
-    assert page.locator(f".train-card[data-run='{made[1]}'] .train-twin").inner_text() == ""
+    card(page, made[0]).wait_for(state="detached")
+    assert card(page, made[1]).inner_text().startswith("Ours, all alike\n")
 
 
 def test_numbers_and_their_signs_stay_on_one_line(cloze):

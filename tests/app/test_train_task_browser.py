@@ -11,7 +11,7 @@ import torch
 import core_models as cm
 from core_models.tasks.objectives import OBJECTIVES
 from core_models.tokenizer import Tokenizer
-from tests.app.train_tab import legend, open_form, shared
+from tests.app.train_tab import Run, legend, open_form, shared
 from tests.core.tiny_models import small_bert
 
 NOUNS = ("film", "meal", "room", "song", "walk", "book", "trip", "play", "soup", "game")
@@ -79,46 +79,42 @@ def test_a_table_of_ones_own_becomes_a_model_that_is_tried(cloze, visit, runs, t
     form.button("Show the first batch").click()
     form.says("to be answered with")
     form.start.click()
-    page.wait_for_selector(".train-run[data-state=finished]")
+    shown = Run(cloze)
+    shown.state("finished")
 
-    run = page.get_attribute(".train-run", "data-run")
+    run = shown.id
     found = json.loads((runs.root / run / "evaluation.json").read_text())
-    page.wait_for_selector(".train-result .train-bars")
-    shown = {
-        row.get_attribute("data-name"): row.locator("b").inner_text()
-        for row in page.locator(".train-result .train-bars li").all()
-    }
-    assert shown["model"] == f"{found['metrics']['accuracy'] * 100:.1f}\xa0%"
-    assert shown["majority"] == "50.0\xa0%"
-    assert {"bag_of_words", "from_scratch"} <= set(shown)
+    shown.says("What it reached")
+    figures = dict(cloze.numbers("#cloze-reached"))
+    assert figures["this model"] == pytest.approx(found["metrics"]["accuracy"])
+    assert figures["always the commonest label"] == 0.5
+    assert {"bag of words", "same model without pretraining"} <= set(figures)
     assert found["metrics"]["accuracy"] > 0.5
-    cells = page.locator(".train-confusion tbody td").all_inner_texts()
-    assert [int(cell) for cell in cells] == [n for row in found["confusion"] for n in row]
+    confused = [row[1:] for row in cloze.numbers("#cloze-confusion")]
+    assert confused == found["confusion"]
     assert any(text.startswith("always the commonest label: 50") for text in legend(page, 3))
 
-    page.fill("#train-try-text", "The song was superb .")
-    page.click("#train-try-ask")
-    page.wait_for_selector(".train-answer li")
-    shares = page.locator(".train-answer li b").all_inner_texts()
-    assert math.isclose(sum(float(s.split()[0]) for s in shares), 100, abs_tol=0.3)
+    shown.ask("The song was superb .")
+    shares = shown.root.get_by_text(re.compile(r"^\d+%$"))
+    shares.nth(1).wait_for()
+    assert math.isclose(sum(int(s.rstrip("%")) for s in shares.all_inner_texts()), 100, abs_tol=1)
 
     # Another browser sees the same, and may not stop or delete it.
-    other = visit(width=390, dark=True, link=f"#run={run}").page
-    other.set_default_timeout(60_000)
-    other.wait_for_selector(".train-result .train-bars")
-    assert "started from another browser" in other.inner_text(".train-facts")
-    assert not other.is_visible("#train-delete")
-    refused = other.evaluate(
+    visitor = visit(width=390, dark=True, link=f"#run={run}")
+    other = Run(visitor)
+    other.says("What it reached")
+    assert "started from another browser" in other.facts.inner_text()
+    assert not other.button("Delete").is_visible()
+    refused = visitor.page.evaluate(
         """async (run) => (await (await fetch(`/train/runs/${run}/delete`, {
           method: 'POST', body: JSON.stringify({ confirm: run }),
           headers: { 'x-cloze': 'train', 'x-cloze-owner': 'f'.repeat(32) } })).json()).error""",
         run,
     )
     assert "this browser" in refused
-    assert other.evaluate("document.documentElement.scrollWidth - window.innerWidth") <= 0
+    assert visitor.overflow() <= 0
     assert run in runs.ids()
-    page.click("#train-delete")
-    page.click("#train-delete-sure")
+    shown.delete()
     form.start.wait_for()
     assert run not in runs.ids()
 
@@ -126,7 +122,6 @@ def test_a_table_of_ones_own_becomes_a_model_that_is_tried(cloze, visit, runs, t
 @pytest.mark.parametrize("apart", [False, True])
 def test_a_similarity_is_tried_with_two_sentences(cloze, runs, tiny, apart):
     form = open_form(cloze, "task")
-    page = cloze.page
     form.choose("Labelled set", "Similarity of two sentences")
     form.choose("Checkpoint", re.compile(f"^{title(runs, tiny)}"))
     form.field("Epochs").fill("1")
@@ -134,14 +129,13 @@ def test_a_similarity_is_tried_with_two_sentences(cloze, runs, tiny, apart):
     form.field(APART).set_checked(apart)
     cloze.rest()
     form.start.click()
-    page.wait_for_selector(".train-run[data-state=finished]")
-    run = page.get_attribute(".train-run", "data-run")
+    shown = Run(cloze)
+    shown.state("finished")
+    run = shown.id
     assert runs.folder(run).status()["task"]["paired"] is True
-    page.wait_for_selector(".train-result .train-bars")
-    page.fill("#train-try-text", "The song was superb .")
-    page.fill("#train-try-pair", "The song was lovely .")
-    page.click("#train-try-ask")
-    page.wait_for_selector(".train-answer .train-sum")
+    shown.says("What it reached")
+    shown.ask("The song was superb .", "The song was lovely .")
+    said = shown.says("on a scale from 0 to 5").inner_text()
     model = cm.load(runs.folder(run).model_path)
     (head,) = [model.heads[name] for name in model.heads if name in OBJECTIVES]
     texts = ["The song was superb .", "The song was lovely ."]
@@ -152,10 +146,9 @@ def test_a_similarity_is_tried_with_two_sentences(cloze, runs, tiny, apart):
             share = float(torch.cosine_similarity(*means, dim=0))
         else:
             share = float(head(model.encoder(model.batch([tuple(texts)])).hidden))
-    assert page.inner_text(".train-answer .train-sum") == f"{5 * share:.2f} on a scale from 0 to 5"
-    page.fill("#train-try-pair", "")
-    page.click("#train-try-ask")
-    page.locator(".train-try .problem", has_text="write the second one").wait_for()
+    assert said == f"{5 * share:.2f} on a scale from 0 to 5"
+    shown.ask("The song was superb .", "")
+    shown.says("write the second one")
 
 
 def held_out_losses(race) -> dict[str, float]:
@@ -193,39 +186,40 @@ def test_a_race_of_two_ends_with_one_chart_and_a_table(cloze, visit, runs):
     form.paste(SENTENCES)
     form.says("2 models, 12 steps each")
     form.start.click()
-    page.wait_for_selector(".train-race[data-state=finished]")
-    run = page.get_attribute(".train-race", "data-run")
-    page.wait_for_selector('.train-results tr[data-entrant="causal"][data-state="finished"]')
+    shown = Run(cloze)
+    shown.state("finished")
+    run = shown.id
     assert runs.config(run)["data"]["texts"] == ["texts/pasted.txt"]
     rows = runs.folder(run).table()
-    for row in rows:
-        text = page.inner_text(f'.train-results tr[data-entrant="{row["name"]}"]')
-        assert f"{row['probes']['sentiment']['value'] * 100:.1f}\xa0%" in text
-    assert "majority 50.0\xa0%" in page.inner_text(".train-yard")
+    cells = shown.rows("What each model reached")
+    assert [each[0] for each in cells[:2]] == ["masked", "causal"]
+    for row, each in zip(rows, cells, strict=False):
+        assert f"{row['probes']['sentiment']['value'] * 100:.1f}\xa0%" in each
+    assert cells[2][0] == "without any model: majority"
+    assert "50.0\xa0%" in cells[2]
     names = [name for name in legend(page, 2) if "held out" not in name]
     assert [name.partition(" (")[0] for name in names if name.startswith(("masked", "causal"))] == [
         "masked",
         "causal",
     ]
     with page.expect_download() as file:
-        page.click("#train-race-csv")
+        shown.button("Save as CSV").last.click()
     table = list(csv.DictReader(file.value.path().read_text().splitlines()))
-    assert [row["name"] for row in table] == ["masked", "causal"]
-    saved = [float(row["probes.sentiment.value"]) for row in table]
+    assert [row["Model"] for row in table][:2] == ["masked", "causal"]
+    saved = [float(row["probe: sentiment"]) for row in table][:2]
     assert saved == [row["probes"]["sentiment"]["value"] for row in rows]
-    page.select_option("#train-race-axis", "flops")
-    page.locator(".train-race .xtitle", has_text="Operations").first.wait_for(state="attached")
+    shown.choose("By", "operations")
+    page.locator("#train-run .xtitle", has_text="Operations").first.wait_for(state="attached")
+    shown.fold("Held-out examples")
     for name, loss in held_out_losses(runs.folder(run)).items():
-        page.select_option("#train-race-whose", name)
-        examples = page.locator(".train-race .train-held-out")
-        examples.get_by_text(f"Loss {loss:.2f} nats").first.wait_for()
-        left_to_right = examples.get_by_text("predicted from those to its left").count()
+        shown.choose("Model of the race", name)
+        shown.examples.get_by_text(f"Loss {loss:.2f} nats").first.wait_for()
+        left_to_right = shown.examples.get_by_text("predicted from those to its left").count()
         assert left_to_right == (name == "causal")
     # A link finds the race again, and its models can be opened.
-    again = visit(link=f"#run={run}").page
-    again.set_default_timeout(60_000)
-    again.locator(".train-results button", has_text="Open").first.click()
-    again.wait_for_function("name => Cloze.sentence.model === name", arg=f"run/{run}/masked")
+    visitor = visit(link=f"#run={run}")
+    Run(visitor).button("Fill gaps with it").click()
+    visitor.page.wait_for_function("name => Cloze.sentence.model === name", arg=f"run/{run}/masked")
 
 
 @pytest.mark.slow
@@ -237,8 +231,7 @@ def test_bert_mini_learns_sentiment_better_than_the_majority(visit, runs):
     form.field("Epochs").fill("1")
     form.says("42 steps")
     form.start.click()
-    page.wait_for_selector(".train-run[data-state=finished]")
-    page.wait_for_selector(".train-result .train-bars")
-    run = page.get_attribute(".train-run", "data-run")
-    found = json.loads((runs.root / run / "evaluation.json").read_text())
+    shown = Run(cloze)
+    shown.state("finished")
+    found = json.loads((runs.root / shown.id / "evaluation.json").read_text())
     assert found["metrics"]["accuracy"] >= 0.6  # half of the rows are positive

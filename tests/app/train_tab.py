@@ -4,6 +4,8 @@ import json
 import re
 from collections.abc import Iterator
 
+from playwright.sync_api import expect
+
 from tests.app.visitors import Cloze, take
 
 EMPTY = """form => {
@@ -73,6 +75,99 @@ class Form:
         self.field(label).blur()
 
 
+class Run:
+    """The run that is shown, by the names of what stands there."""
+
+    def __init__(self, cloze: Cloze):
+        self.cloze, self.page = cloze, cloze.page
+        self.page.set_default_timeout(60_000)
+        self.root = self.page.locator("#train-run")
+        self.facts = self.root.locator(".facts").get_by_role("status")
+        self.problem = self.page.locator("#train-list").locator(".problem")
+        self.examples = self.root.locator(".view-passages")
+        self.slider = self.root.get_by_role("slider", name="Snapshot")
+
+    def open(self) -> "Run":
+        """The lab, with whatever it shows."""
+        _open(self.cloze)
+        return self
+
+    @property
+    def id(self) -> str:
+        return self.page.evaluate("Cloze.place.run")
+
+    def shows(self, name: str) -> None:
+        """Wait until this run is shown, with its own report."""
+        self.root.get_by_role("heading", name=name, exact=True).wait_for()
+        self.page.wait_for_selector("#train-lab[data-shows=run]")
+
+    def state(self, *states: str) -> None:
+        """Wait until it is in one of these states."""
+        self.page.wait_for_selector("#train-lab[data-shows=run]")
+        expect(self.facts).to_have_text(re.compile(f"^({'|'.join(states)})"), timeout=60_000)
+
+    @property
+    def step(self) -> int:
+        found = re.search(r"step ([\d,]+) of", self.facts.inner_text())
+        return int(found[1].replace(",", "")) if found else 0
+
+    def beyond(self, step: int) -> None:
+        """Wait until it has gone on, and its curve is drawn."""
+        self.page.wait_for_function(
+            """step => Number(/step ([\\d,]+) of/.exec(
+              document.querySelector('#train-run .facts')?.textContent)?.[1].replace(/,/g, ''))
+              > step""",
+            arg=step,
+        )
+        self.root.locator("[data-picture] .js-plotly-plot").wait_for()
+
+    def button(self, name):
+        return self.root.get_by_role("button", name=name, exact=True)
+
+    def fold(self, name: str) -> None:
+        """Open what is folded."""
+        button = self.root.get_by_role("button", name=name).first
+        if "open" not in button.get_attribute("class").split():
+            button.click()
+
+    def choose(self, label: str, option) -> None:
+        """One of a list."""
+        take(self.root.get_by_label(label, exact=True), option)
+
+    def compare(self, name: str) -> None:
+        """Draw another run beside it."""
+        self.choose("Compare with", name)
+        self.page.keyboard.press("Escape")
+
+    def says(self, text):
+        """Wait until this stands there to be read."""
+        found = self.root.get_by_text(text).locator("visible=true").first
+        found.wait_for()
+        return found
+
+    def shown(self, text) -> bool:
+        return self.root.get_by_text(text).locator("visible=true").count() > 0
+
+    def rows(self, table) -> list[list[str]]:
+        """The cells of a table, as soon as it is there."""
+        region = self.root.get_by_role("region", name=table)
+        region.wait_for()
+        rows = region.locator("tbody").get_by_role("row").all()
+        return [row.locator("th, td").all_inner_texts() for row in rows]
+
+    def delete(self) -> None:
+        """Delete it, and be sure."""
+        self.button("Delete").click()
+        self.button("Delete it for good").click()
+
+    def ask(self, text: str, pair: str | None = None) -> None:
+        """Try a fine-tuned model."""
+        self.root.get_by_role("textbox", name=re.compile("^A (sentence|text)")).fill(text)
+        if pair is not None:
+            self.root.get_by_role("textbox", name=re.compile("^A (second|question)")).fill(pair)
+        self.button("Ask the model").click()
+
+
 def shared(cloze: Cloze) -> Iterator[Cloze]:
     """What a fixture yields: a window as a new visitor has it, and at the end no run in it.
 
@@ -83,22 +178,28 @@ def shared(cloze: Cloze) -> Iterator[Cloze]:
     cloze.page.set_default_timeout(60_000)
     yield cloze
     cloze.page.unroute_all(behavior="ignoreErrors")
-    cloze.page.evaluate("document.querySelector('#train-new')?.click()")
+    cloze.page.evaluate("Cloze.runs?.fresh()")
     assert cloze.problems == []
 
 
 def _open(cloze: Cloze):
     page = cloze.page
     page.evaluate("Cloze.openTab('Train')")
-    page.wait_for_selector(".view-train[data-state=ready]")
+    page.wait_for_selector("#train-lab[data-shows]")
     return page
+
+
+def card(page, run: str):
+    """A run in the list."""
+    box = page.locator(f"input[value='{run}']")
+    return page.locator("#train-runs").locator("label", has=box)
 
 
 def open_form(cloze: Cloze, kind: str = "pretraining") -> Form:
     """The form for a new run without the texts of an earlier test; its settings are there."""
     page = _open(cloze)
-    if page.get_attribute("#train-new", "aria-current") != "true":
-        page.click("#train-new")
+    if not page.locator("#train-lab[data-shows=form]").count():
+        page.get_by_role("button", name="New run", exact=True).click()
     page.get_by_role("radio", name=KINDS[kind], exact=True).check()
     form = Form(cloze, kind)
     form.start.wait_for()
@@ -112,11 +213,12 @@ def open_form(cloze: Cloze, kind: str = "pretraining") -> Form:
 
 
 def open_run(cloze: Cloze, run: str):
-    """A run, by a click on its card."""
+    """A run, chosen from the list."""
     page = _open(cloze)
     look_again(page)
-    page.click(f".train-card[data-run='{run}']")
-    page.wait_for_selector(f":is(.train-run, .train-race)[data-run='{run}']:not(.pending)")
+    card(page, run).click()
+    page.wait_for_function("run => Cloze.place.run === run", arg=run)
+    page.wait_for_selector("#train-lab[data-shows=run]")
     return page
 
 
@@ -127,14 +229,14 @@ def look_again(page) -> None:
 
 def legend(page, least: int = 1) -> list[str]:
     """What the lines of the chart are called, as soon as there are so many."""
-    texts = page.locator(".train-curves [data-picture] .legendtext")
+    texts = page.locator("#train-run [data-picture] .legendtext")
     texts.nth(least - 1).wait_for(state="attached")
     return texts.all_text_contents()
 
 
 def copy_run(cloze: Cloze, run: str, kind: str = "pretraining") -> Form:
     """The form with the settings of the run that is shown."""
-    cloze.page.click("#train-again")
+    cloze.page.get_by_role("button", name=re.compile("from this one$")).click()
     form = Form(cloze, kind)
     form.says(f"These are the settings of {run}.")
     cloze.rest()

@@ -1,10 +1,8 @@
 // Training: the held-out examples that the newest validation found hardest and easiest.
-import { fold } from '../../parts/layout.js';
-import { get } from './api.js';
 
 const { element, format, t, texts } = window.Cloze;
 const TEXT = texts({
-  title: 'Held-out examples', worst: 'The hardest', best: 'The easiest',
+  worst: 'The hardest', best: 'The easiest',
   masked_token: 'Marked words were hidden. Below each stands what the model said instead, or a tick where it was right.',
   permutation: 'Marked words were predicted in a random order, each from those before it. Below each stands what the model said instead, or a tick where it was right.',
   causal: 'Every word is predicted from those to its left. Marked are the hardest; below each stands what the model said instead, or a tick where it was right.',
@@ -59,42 +57,16 @@ const list = (title, examples, kind) => [element('h4', { text: title }), element
   element('p', { class: 'train-note', text: each.questions === 1 ? t`Loss ${each.loss.toFixed(2)} nats, one token asked.`
     : t`Loss ${each.loss.toFixed(2)} nats for each of ${format.count(each.questions)} tokens asked.` }))))];
 
-/** choice: an element beside the title by which people say whose examples they want to see. */
-export function makeExtremes(choice = null) {
-  const body = element('div', { class: 'train-held-out' });
-  const root = fold(TEXT.title, choice ?? '', body);
-  root.classList.add('train-held-out');
-  root.hidden = true;
-  let shown = null; // run and time of the validation that is drawn
-
-  function draw(found) {
-    body.replaceChildren(element('p', { class: 'train-note', text: t`After step ${format.count(found.step)}, of ${format.count(found.examples)} examples.` }),
-      element('p', { class: 'train-note', text: TEXT[found.kind] ?? '' }),
-      ...list(TEXT.worst, found.worst, found.kind),
-      element('details', {}, element('summary', { text: TEXT.best }), ...list(TEXT.best, found.best, found.kind).slice(1)));
-    body.hidden = false;
-    root.dataset.step = found.step;
-    root.hidden = !choice && !found.worst.length;
+export function mountPassages(view) {
+  view.root.classList.add('train-held-out');
+  const best = element('details', {}, element('summary', { text: TEXT.best }));
+  function draw() {
+    const found = view.value;
+    if (!found?.worst) { view.root.replaceChildren(); return; }
+    best.replaceChildren(best.firstChild, ...list('', found.best, found.kind).slice(1)); // what was open stays open
+    view.root.replaceChildren(element('p', { class: 'train-note', text: t`After step ${format.count(found.step)}, of ${format.count(found.examples)} examples.` }),
+      element('p', { class: 'train-note', text: TEXT[found.kind] ?? '' }), ...list(TEXT.worst, found.worst, found.kind), best);
   }
-
-  return {
-    root,
-    /** path: where the server has them; validated: changes with every validation, null before the first. */
-    async fill(path, validated) {
-      const key = validated ? `${path}|${validated}` : null;
-      if (key === shown) return;
-      const other = !shown?.startsWith(`${path}|`);
-      if (!key || (other && !choice)) root.hidden = true;
-      if (other) body.hidden = true; // what it holds is of another run or entrant
-      shown = key;
-      if (!key) return;
-      try {
-        const found = await get(path);
-        if (shown !== key) return;
-        const open = body.querySelector('details')?.open;
-        draw(found);
-        if (open) body.querySelector('details').open = true;
-      } catch { if (shown === key) shown = null; }
-    },
-  };
+  view.onValue(draw);
+  draw();
 }

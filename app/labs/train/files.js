@@ -2,13 +2,14 @@
 import { sendLabelled, sendText } from './api.js';
 
 const { element, t, texts } = window.Cloze;
-const TEXT = texts({ sending: 'Sending the file …', remove: 'Remove', there: 'What was sent', without: 'Go on without it' });
+const TEXT = texts({ sending: 'On its way …', remove: 'Remove', there: 'What was sent', without: 'Go on without it' });
 const TABLES = '.csv,.tsv,.jsonl,.parquet';
 
 export function mountUpload(view) {
   const { label, labelled, several } = view.value;
   let sent = view.value.sent ?? []; // drawn anew, it holds what it held
   let sending = 0;
+  let reading = false; // the server reads a text from elsewhere
   let turn = 0; // of the last file: where one takes the place of another, one that comes late takes none
   const file = element('input', { type: 'file', accept: labelled ? TABLES : `.txt,${TABLES},text/plain` });
   const status = element('p', { class: 'note', role: 'status' });
@@ -16,12 +17,12 @@ export function mountUpload(view) {
   const list = element('ul', { class: 'files', 'aria-label': TEXT.there });
 
   function tell() {
-    status.textContent = sending ? TEXT.sending : '';
+    status.textContent = sending || reading ? TEXT.sending : '';
     list.replaceChildren(...sent.map((each) => element('li', {}, element('bdi', { text: each.name }), element('button', {
       type: 'button', class: 'quiet', text: TEXT.remove, 'aria-label': t`Remove ${each.name}`,
       onclick: () => { sent = sent.filter((other) => other !== each); tell(); },
     }))));
-    view.value = { label, labelled, several, sent, sending, refused: problem.hidden ? null : problem.textContent };
+    view.value = { label, labelled, several, sent, sending: sending + reading, refused: problem.hidden ? null : problem.textContent };
   }
   const without = element('button', { type: 'button', class: 'quiet', text: TEXT.without, hidden: true, onclick: () => { refuse(null); tell(); } });
   const refuse = (text) => { [problem.hidden, problem.textContent, without.hidden] = [!text, text ?? '', !text || several]; };
@@ -49,7 +50,13 @@ export function mountUpload(view) {
   });
 
   view.onValue(() => {
-    const { add: more, clear, drop } = view.value ?? {};
+    const { add: more, clear, drop, reads } = view.value ?? {};
+    if (typeof reads === 'boolean') { // the server reads a text from elsewhere, or has read it
+      reading = reads;
+      if (reads) refuse(null);
+      tell();
+      return;
+    }
     if (!more && !clear && !drop) return;
     if (clear) { turn += 1; sent = []; }
     if (drop) sent = sent.filter(({ pasted }) => !pasted);

@@ -12,15 +12,16 @@ from typing import Any, ClassVar
 import gradio as gr
 from gradio.components import Component
 
-from app.labs.train import command, fields
 from app.labs.train.parts import Batch, Told
-from app.labs.train.words import duration
+from app.parts import fields
 from app.parts.controls import answer
 from app.parts.plain import Kept, Line
+from app.runs import command
 from app.runs import form as run_form
 from app.runs import owner as run_owner
 from app.runs import preview as run_preview
 from app.runs.runs import OFF, Runs
+from app.runs.words import duration
 from app.serving.session import Session
 from core_models import InputError
 from core_models.training.schema import Part

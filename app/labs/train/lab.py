@@ -1,9 +1,8 @@
 """The Train lab: start training runs, watch them, and open what they learned in the other labs.
 
-Forms are Gradio's components, made from the schemas of the settings. Runs are drawn by view.js,
-which reads and changes them through the routes of :mod:`app.runs.routes`: it polls, so that a page
-goes on by itself when the server is back. The two meet in two values: the page's ``wish`` (a form,
-a run to copy, a model to fine-tune) and the run that was ``started``.
+Forms are Gradio's components, made from the schemas of the settings; so are the list of runs and
+the run that is shown (:mod:`app.labs.train.runs`). The two meet in two values: the page's ``wish``
+(a form, a run to copy, a model to fine-tune) and the run that was ``started``.
 """
 
 from collections.abc import Mapping
@@ -15,6 +14,7 @@ from app.labs.train.form import Form
 from app.labs.train.parts import Told
 from app.labs.train.pretraining import Pretraining
 from app.labs.train.racing import Racing
+from app.labs.train.runs import Panel
 from app.labs.train.tuning import Tuning
 from app.page.sentence import Shared
 from app.parts.controls import answer
@@ -39,9 +39,7 @@ SHOW = """kind => Cloze.trainKind(kind)"""
 class Controls(NamedTuple):
     """What the lab consists of."""
 
-    main: gr.HTML
-    shown: gr.HTML
-    """Where one run is drawn."""
+    panel: Panel
     kind: gr.Radio
     columns: list[gr.Column]
     forms: dict[str, Form]
@@ -55,10 +53,9 @@ class Controls(NamedTuple):
 def build(shared: Shared) -> Controls:
     """The list of runs, and beside it a run or a form."""
     with gr.Row(elem_id="train-lab"):
-        with gr.Column(elem_id="train-list", min_width=0):
-            main = view("train", events=["open"], module="labs/train/view")
+        panel = Panel()
         with gr.Column(elem_id="train-main", min_width=0):
-            shown = view("train-shown")
+            panel.lay_out()
             with gr.Column(elem_id="train-forms"):
                 kind = gr.Radio(
                     [(title, name) for name, (title, _) in FORMS.items()],
@@ -75,12 +72,13 @@ def build(shared: Shared) -> Controls:
                     ) as column:
                         forms[name] = form()
                     columns.append(column)
-    return Controls(main, shown, kind, columns, forms, wish, started, offers, off, problem)
+    return Controls(panel, kind, columns, forms, wish, started, offers, off, problem)
 
 
 def wire(controls: Controls, shared: Shared, session: Session) -> None:
     """Forms answer for themselves; a wish of the list fills one."""
-    _wire(controls.main, shared, session)
+    _wire(controls.panel.watch, shared, session)
+    controls.panel.wire()
     c = controls
     turns = run_preview.Turns()
     for form in c.forms.values():

@@ -10,10 +10,11 @@ MOST_SENT = 20
 
 
 class Told(Part):
-    """A value that the list of runs and the forms tell each other; view.js has the other end.
+    """A value that the list of runs and the forms tell each other; watch.js has the other end.
 
     ``wish`` is the page's: ``owner`` (the secret of the browser), ``kind`` of the form, and a run
-    to ``copy`` or a model to ``tune``. ``started`` is Python's: ``id`` of the run.
+    to ``copy`` or a model to ``tune``. ``started`` is Python's: ``id`` of the run. ``tick`` is the
+    page's, too: there is something new to show of a run.
     """
 
     def __init__(self, name: str = "wish", value: Any = None, **more: Any) -> None:
@@ -44,7 +45,7 @@ class Upload(Part):
         **more: Any,
     ) -> None:
         first = {"label": label, "labelled": labelled, "several": several, "sent": []}
-        parts = mounted("upload", module="labs/train/forms")
+        parts = mounted("upload", module="labs/train/view")
         super().__init__(value or first, **{**parts, **more})
 
 
@@ -58,7 +59,29 @@ class Batch(Part):
     """
 
     def __init__(self, value: Any = None, **more: Any) -> None:
-        super().__init__(value, **{**mounted("batch", module="labs/train/forms"), **more})
+        super().__init__(value, **{**mounted("batch", module="labs/train/view"), **more})
+
+
+class Scrub(Part):
+    """One sentence through the snapshots of a run: a slider, what the model says, where it looks.
+
+    Its value is an object: the id of the ``run``, its ``stops`` (steps that can be asked for),
+    whether the model ``detects`` replaced pieces, and whether the run has ``finished``; None shows
+    nothing.
+    """
+
+    def __init__(self, value: Any = None, **more: Any) -> None:
+        super().__init__(value, **{**mounted("scrub", module="labs/train/view"), **more})
+
+
+class Passages(Part):
+    """Held-out examples with what was asked in them, and what the model said instead.
+
+    Its value is what a run keeps as ``validation.json``; None shows nothing.
+    """
+
+    def __init__(self, value: Any = None, **more: Any) -> None:
+        super().__init__(value, **{**mounted("passages", module="labs/train/view"), **more})
 
 
 def sent(value: Any) -> list[Mapping[str, Any]]:
@@ -70,7 +93,7 @@ def sent(value: Any) -> list[Mapping[str, Any]]:
     if not isinstance(value, Mapping):
         return []
     if value.get("sending"):
-        raise InputError("A file is still being sent. Ask again as soon as it is there.")
+        raise InputError("A text is still on its way. Ask again as soon as it is there.")
     found = value.get("sent")
     listed: Sequence[Any] = found if isinstance(found, list) else []
     if len(listed) > MOST_SENT:

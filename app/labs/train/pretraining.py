@@ -6,15 +6,15 @@ from typing import Any
 import gradio as gr
 from gradio.components import Component
 
-from app.labs.train import fields
 from app.labs.train.form import kept
 from app.labs.train.parts import Told
 from app.labs.train.reading import ReadingForm, counted
-from app.labs.train.words import duration, many, ours, sentences, taught
+from app.parts import fields
 from app.parts.controls import OpenDropdown, answer
 from app.parts.plain import Kept, Line
 from app.runs import form as run_form
 from app.runs import preview as run_preview
+from app.runs.words import duration, many, ours, sentences, taught
 from app.serving.session import Session
 from core_models.families import FAMILIES
 from core_models.training.schema import Settings

@@ -6,15 +6,15 @@ from typing import Any, ClassVar
 import gradio as gr
 from gradio.components import Component
 
-from app.labs.train import fields
 from app.labs.train.form import key, matching, translated
 from app.labs.train.parts import Told
 from app.labs.train.reading import ReadingForm, counted
-from app.labs.train.words import duration, many, operations
+from app.parts import fields
 from app.parts.controls import OpenCheckboxGroup, OpenDropdown, answer
 from app.parts.plain import Table, table
 from app.runs import preview as run_preview
 from app.runs import races as run_races
+from app.runs.words import duration, many, operations
 from app.serving.session import Session
 from core_models import InputError
 from core_models.training.race_schema import Race

@@ -9,12 +9,12 @@ from gradio.components import Component
 
 from app.labs.train.form import Asked, Form
 from app.labs.train.parts import Told, Upload, sent
-from app.labs.train.words import size
 from app.parts.controls import OpenCheckboxGroup, OpenDropdown, answer
 from app.parts.plain import Kept, Table, table
 from app.runs import preview as run_preview
 from app.runs import sources as run_sources
 from app.runs import texts as run_texts
+from app.runs.words import size
 from app.serving.session import Session
 from core_models import InputError
 from viz.svg import Wording
@@ -25,6 +25,7 @@ ELSEWHERE = (
     "sent, is fetched over the network and kept."
 )
 MOST_PASTED = 400_000
+READS = "() => [{{ reads: {0} }}, {{ __type__: 'update', interactive: {1} }}]"
 TEXTS = "data.texts"
 OFFERED = [(title, pattern) for pattern, title in run_texts.SHIPPED.items()]
 OWN = f"{run_texts.BESIDE}/"
@@ -95,7 +96,11 @@ class ReadingForm(Form):
             (self.by_name, named),
             (self.by_folder, {"folder": self.folder}),
         ):
-            answer([button.click], self.fetch, of, [self.upload], self.problem, once=True)
+            # What is read is waited for as what is sent: a run would start without it.
+            parts = [self.upload, button]
+            button.click(None, None, parts, js=READS.format("true", "false"))
+            read = answer([button.click], self.fetch, of, [self.upload], self.problem, once=True)
+            read.then(None, None, parts, js=READS.format("false", "true"))
         look = {"looked": self.looked, "column": self.column, **self.own}
         answer(
             [self.upload.change, self.looked.input, self.column.input],

@@ -1,18 +1,17 @@
 // Training: one sentence through the snapshots of a run. The slider drags what the model would say.
 import { post } from './api.js';
 import { makeFigure } from '../../parts/figure.js';
-import { fold } from '../../parts/layout.js';
 import { makeMap } from './scrub-map.js';
-import { ACTIVE, sentences } from './words.js';
+import { sentences } from './words.js';
 
 const { element, sentence, format, message, onChange, t, texts } = window.Cloze;
 const TEXT = texts({
-  title: 'The same sentence at every snapshot', text: 'Sentence with [MASK]', word: 'Word to follow',
+  text: 'Sentence with [MASK]', word: 'Word to follow',
   hint: 'A snapshot is kept at steps 1, 2, 4, 8 and so on. Drag to see the model learn.',
-  gap: 'Write [MASK] where the model should guess.', open: 'Open this snapshot in the Mask tab', openAttention: 'Open this snapshot in the Attention tab', slider: 'Snapshot',
+  gap: 'Write [MASK] where the model should guess.', open: 'Fill gaps with this snapshot', openAttention: 'See the attention of this snapshot', slider: 'Snapshot',
   verdicts: 'Sentence to judge', detectHint: 'A snapshot is kept at steps 1, 2, 4, 8 and so on. The darker a piece, the surer the model is that somebody else put it there.',
   one: 'The word to follow must be one piece of this vocabulary.',
-  lastHint: 'The last stop is the newest model.', openLast: 'Open this model in the Mask tab', openLastAttention: 'Open this model in the Attention tab',
+  lastHint: 'The last stop is the newest model.', openLast: 'Fill gaps with this model', openLastAttention: 'See the attention of this model',
 });
 const MASK = '[MASK]';
 
@@ -33,7 +32,7 @@ function fromPage() {
   return { text: letters.join(''), word: ordered.at(-1)?.text ?? '' };
 }
 
-export function makeScrub(openModel) {
+export function mountScrub(view) {
   const slider = element('input', { type: 'range', min: '0', step: '1', id: 'train-slider', 'aria-label': TEXT.slider });
   const at = element('output', { for: 'train-slider' });
   const text = element('input', { type: 'text', id: 'train-sentence', maxlength: '2000', autocomplete: 'off' });
@@ -49,12 +48,11 @@ export function makeScrub(openModel) {
   const label = (name, input) => element('label', { class: 'train-field' }, element('span', { text: name }), input);
   const hint = element('p', { class: 'train-note', text: TEXT.hint });
   const textName = element('span', { text: TEXT.text });
-  const root = fold(TEXT.title, hint,
+  const root = element('div', { class: 'train-scrub', hidden: true }, hint,
     element('div', { class: 'train-row' }, element('label', { class: 'train-field' }, textName, text), label(TEXT.word, word)),
     element('div', { class: 'train-slide' }, slider, at), problem, element('div', { class: 'train-look' }, gaps, map.root), wordNote, curve.root, open);
-  root.classList.add('train-scrub');
-  root.hidden = true;
-  root.addEventListener('toggle', () => { drawCurve(); work(); });
+  const unseen = () => root.offsetParent === null; // folded
+  new ResizeObserver(() => { if (!unseen()) { drawCurve(); work(); } }).observe(view.root);
   let run = null;
   let stops = []; // {ask: step or "last", at: step, id}
   let answers = new Map(); // by key: predictions or verdicts
@@ -167,7 +165,7 @@ export function makeScrub(openModel) {
 
   // The snapshot under the slider first, then the others, the nearest first.
   async function work() {
-    if (busy || !stops.length || root.hidden || !root.open) return;
+    if (busy || !stops.length || unseen()) return;
     busy = true;
     problem.hidden = true;
     try {
@@ -198,7 +196,7 @@ export function makeScrub(openModel) {
   slider.addEventListener('input', () => { drawGaps(); drawCurve(); work(); });
   open.addEventListener('click', () => {
     const stop = here();
-    openModel(isLast(stop) ? `run/${run}` : `run/${run}/step-${stop.ask}`, detects ? 'Attention' : 'Mask');
+    window.Cloze.runs.open({ model: isLast(stop) ? `run/${run}` : `run/${run}/step-${stop.ask}` }, detects ? 'attention' : 'mask');
   });
 
   /** The sentence of the page, as soon as it is there. */
@@ -214,41 +212,34 @@ export function makeScrub(openModel) {
     if (text.value) work();
   });
 
-  /** Snapshots, and behind them the newest model where it is one of a later step. */
-  function stopsOf({ snapshots, summary, model, export: exported }) {
-    const found = snapshots.map((step) => ({ ask: step, at: step, id: String(step) }));
-    const newest = exported?.step ?? (ACTIVE.has(summary.state) ? 0 : summary.step);
-    if (model && newest > (snapshots.at(-1) ?? 0)) found.push({ ask: 'last', at: newest, id: `last-${newest}` });
-    return found;
+  function fill() {
+    const found = view.value;
+    root.hidden = !found?.stops;
+    if (root.hidden) return;
+    const wasLast = Number(slider.value) === stops.length - 1;
+    if (found.run !== run) {
+      [run, answers, maps, stops, chosen] = [found.run, new Map(), new Map(), [], typed];
+      if (found.detects !== detects) [text.value, edited] = ['', false];
+      detects = found.detects;
+      textName.textContent = detects ? TEXT.verdicts : TEXT.text;
+      gaps.replaceChildren();
+      map.reset();
+      for (const name of ['answered', 'looked']) delete root.dataset[name];
+      prefill();
+    }
+    finished = found.finished;
+    const now = found.stops;
+    hint.textContent = sentences(detects ? TEXT.detectHint : TEXT.hint, now.some(isLast) ? TEXT.lastHint : null);
+    if (now.map((stop) => stop.id).join() === stops.map((stop) => stop.id).join()) { if (lost) work(); return; }
+    const first = !stops.length;
+    stops = now;
+    slider.max = String(stops.length - 1);
+    if (first || wasLast) slider.value = slider.max;
+    drawGaps();
+    drawCurve();
+    work();
   }
-
-  return {
-    root,
-    fill(id, live) {
-      root.hidden = !live.snapshots.length;
-      if (root.hidden) return;
-      const wasLast = Number(slider.value) === stops.length - 1;
-      if (id !== run) {
-        [run, answers, maps, stops, chosen] = [id, new Map(), new Map(), [], typed];
-        if (live.detects !== detects) [text.value, edited] = ['', false];
-        detects = live.detects;
-        textName.textContent = detects ? TEXT.verdicts : TEXT.text;
-        gaps.replaceChildren();
-        map.reset();
-        for (const name of ['answered', 'looked']) delete root.dataset[name];
-        prefill();
-      }
-      finished = live.summary.state === 'finished';
-      const now = stopsOf(live);
-      hint.textContent = sentences(detects ? TEXT.detectHint : TEXT.hint, now.some(isLast) ? TEXT.lastHint : null);
-      if (now.map((stop) => stop.id).join() === stops.map((stop) => stop.id).join()) { if (lost) work(); return; }
-      const first = !stops.length;
-      stops = now;
-      slider.max = String(stops.length - 1);
-      if (first || wasLast) slider.value = slider.max;
-      drawGaps();
-      drawCurve();
-      work();
-    },
-  };
+  view.root.replaceChildren(root);
+  view.onValue(fill);
+  fill();
 }

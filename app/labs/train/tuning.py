@@ -6,15 +6,16 @@ from typing import Any
 import gradio as gr
 from gradio.components import Component
 
-from app.labs.train import fields, labelled
 from app.labs.train.form import Asked, Form, kept, translated
 from app.labs.train.parts import Told, Upload, sent
-from app.labs.train.words import many, sentences
+from app.parts import fields
 from app.parts.controls import OpenDropdown, answer
 from app.parts.plain import Kept, Line, Table
 from app.runs import form as run_form
+from app.runs import labelled
 from app.runs import preview as run_preview
 from app.runs import tasks as run_tasks
+from app.runs.words import many, sentences
 from app.serving.ask import clean_name
 from app.serving.session import Session
 from core_models import InputError

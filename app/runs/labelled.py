@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from app.labs.train.words import sentences
+from app.runs.words import sentences
 from app.parts.plain import table
 from app.runs import tasks as run_tasks
 from viz.svg import Wording

@@ -24,18 +24,19 @@ _DIGITS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 def sentences(parts: Iterable[str]) -> str:
     """Texts one after the other; Chinese has no blanks between them."""
-    return _joined("{0} {1}", [part for part in parts if part])
+    return joined("{0} {1}", [part for part in parts if part])
 
 
 def listed(parts: Iterable[str]) -> str:
     """Texts with the comma of the language between them."""
-    return _joined("{0}, {1}", list(parts))
+    return joined("{0}, {1}", list(parts))
 
 
-def _joined(key: str, parts: list[str]) -> str:
+def joined(key: str, parts: list[str]) -> str:
+    """Texts one after the other, two by two as the key says."""
     if len(parts) < 2:
         return parts[0] if parts else ""
-    return Wording(key, parts[0], _joined(key, parts[1:]))
+    return Wording(key, parts[0], joined(key, parts[1:]))
 
 
 def many(number: float) -> str:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from app.labs.train.words import listed, ours, sentences
+from app.runs.words import listed, ours, sentences
 from app.runs.names import BESIDE
 
 RUN = "run/"

@@ -1,0 +1,208 @@
+// Training: asks the server what to show of runs, again and again, and hands it to Gradio's components (app/labs/train/runs.py).
+import { own, post } from './api.js';
+
+const { asker, keep, kept, message, modelTitle, openTab, phrase, place, register, setPlace, t } = window.Cloze;
+const KINDS = ['pretraining', 'task', 'race'];
+const AS_IT_IS = { __type__: 'update' };
+const MOST_COMPARED = 8;
+const PERIOD = 1500; // milliseconds between two questions while a run is at work
+const PATIENT = 5000; // and while none is
+const LONGEST = 10_000; // while the server is silent
+
+// --- values for Gradio's components -------------------------------------------------------------
+
+const views = {};
+let onStarted = () => {};
+for (const name of ['wish', 'tick']) register(`train-${name}`, (view) => { views[name] = view; });
+register('train-started', (view) => { view.onValue(() => { if (view.value?.id) onStarted(view.value.id); }); });
+
+let waiting = {}; // properties by the name of their component, until Gradio takes them
+let ticks = 0;
+function give(parts) {
+  for (const [name, more] of Object.entries(parts)) waiting[name] = { ...waiting[name], ...more };
+  ticks += 1;
+  views.tick.value = { ticks };
+}
+const line = (text) => ({ value: text ? { text, told: ['{0}', text] } : { text: '' } });
+
+/** Texts of Python, told as their key and values, in the page's language. */
+function spoken(value) {
+  if (Array.isArray(value)) return value.map(spoken);
+  if (value?.constructor !== Object || value.words) return value;
+  const keys = Object.keys(value);
+  if (keys.length === 1 && keys[0] === 'told') return phrase(value.told);
+  return Object.fromEntries(keys.map((key) => [key, spoken(value[key])]));
+}
+window.Cloze.takeShown = (names) => {
+  const found = waiting;
+  waiting = {};
+  const rooted = ({ link, ...more }) => (link ? { ...more, link: window.ClozeRoot + link } : more);
+  return names.map((name) => (found[name] ? { ...AS_IT_IS, ...rooted(spoken(found[name])) } : AS_IT_IS));
+};
+
+/** Choices that Python gives while the page is open, in the page's language: titles of models, and all others. */
+const ONE_WAY = ' – reads from left to right';
+const called = (title) => {
+  if (title.endsWith(ONE_WAY)) return t`${called(title.slice(0, -ONE_WAY.length))} – reads from left to right`;
+  return modelTitle(title) === title ? message(title) : modelTitle(title);
+};
+window.Cloze.trainChoices = ({ choices }) => ({ ...AS_IT_IS, choices: choices.map(([title, name]) => [called(title), name]) });
+
+/** Take the run out of the address. The address follows the sentence, and does not while that has none: without a server, say. */
+function forgetRun() {
+  const values = new URLSearchParams(location.hash.slice(1));
+  if (!values.has('run')) return;
+  values.delete('run');
+  history.replaceState(null, '', `${location.pathname}${location.search}${values.size ? `#${values}` : ''}`);
+}
+
+export function mountWatch(view) {
+  const before = kept('train') ?? {}; // as a stranger may have written it
+  const overlaid = Array.isArray(before.with) ? before.with.filter((id) => typeof id === 'string') : [];
+  const wish = { run: place.run ?? null, with: overlaid.slice(0, MOST_COMPARED), what: null, by: null, entrant: null };
+  const lab = document.getElementById('train-lab');
+  const form = document.getElementById('train-forms');
+  let kind = KINDS.includes(before.form) ? before.form : KINDS[0]; // of the form
+  let decided = Boolean(wish.run || before.form); // a link says what is shown; else the newest curve, or the form where there is none
+  let seen = {}; // marks of what the page has
+  let names = {};
+  let turn = 0; // of what was asked of one run: what is answered later, to another, is not shown
+  let doomed = null; // the run that is to be deleted, if the answer is yes
+  let told = null; // a message that stays until another run is shown
+  const tell = (text) => give({ problem: line(text) });
+  const remember = () => keep('train', {
+    ...(kind === KINDS[0] ? {} : { form: kind }), ...(wish.run && wish.with.length ? { with: wish.with } : {}),
+  });
+
+  function show(id) {
+    if (id !== wish.run) Object.assign(wish, { what: null, by: null, entrant: null, with: wish.with.filter((other) => other !== id) });
+    [wish.run, seen, told, doomed] = [id, { list: seen.list }, null, null];
+    turn += 1;
+    setPlace({ run: id });
+    if (!id) forgetRun();
+    lab.dataset.shows = id ? 'waiting' : 'form'; // nothing of another run stands there until its own report is there
+    give({ list: { value: id }, sure: { visible: false }, problem: line(null), ...(id ? { title: line(names[id] ?? id) } : {}) });
+    remember();
+    look();
+  }
+
+  // --- asking: one question at a time, only while the lab is seen -------------------------------
+
+  let timer = 0;
+  let flying = null; // what can be called off
+  let failed = 0;
+  const shown = () => view.root.offsetParent !== null && !document.hidden;
+
+  function take(found) {
+    ({ seen, names } = found);
+    give(found.parts);
+    if (wish.run && !found.run) {
+      const gone = t`There is no run “${wish.run}” here any more.`;
+      show(null);
+      told = gone;
+    } else if (!decided) {
+      decided = true;
+      show(found.first);
+    } else {
+      if (found.run) lab.dataset.shows = 'run';
+      if (found.run && found.others.length < wish.with.length) { wish.with = found.others; remember(); }
+    }
+    tell(told);
+  }
+
+  async function look() {
+    clearTimeout(timer);
+    flying?.abort();
+    flying = null;
+    if (!view.root.isConnected || !shown()) return; // the observers below wake it up
+    const mine = new AbortController();
+    flying = mine;
+    let wait = PATIENT;
+    try {
+      const found = await post('shown', { ...wish, seen }, mine.signal);
+      if (flying !== mine) return;
+      failed = 0;
+      flying = null;
+      if (found.busy) wait = PERIOD;
+      take(found);
+      if (flying) return; // another run is asked for already
+    } catch (error) {
+      if (flying !== mine) return;
+      flying = null;
+      failed += 1;
+      if (!decided) { decided = true; lab.dataset.shows = 'form'; }
+      wait = Math.min(LONGEST, PERIOD * failed);
+      tell(error.message);
+    }
+    timer = setTimeout(look, wait);
+  }
+  document.addEventListener('visibilitychange', () => { if (shown()) look(); });
+  let was = true;
+  new ResizeObserver(() => {
+    const now = shown();
+    if (now && !was) look();
+    was = now;
+  }).observe(view.root);
+
+  // --- what visitors do -------------------------------------------------------------------------
+
+  /** Of what was asked of a run nothing is shown beside another one. */
+  async function ask(path, values, then) {
+    turn += 1;
+    const mine = turn;
+    try {
+      const found = await post(`runs/${wish.run}/${path}`, values);
+      if (mine === turn) then(found, null);
+    } catch (error) { if (mine === turn) then(null, error.message); }
+  }
+  let wishes = 0;
+  /** Ask for a form: as it is, with the settings of a run, or for a model to go on from. */
+  function fill(more = {}) {
+    wishes += 1;
+    views.wish.value = { owner: own(), wishes, ...more };
+  }
+  // Gradio owns the model picker, so choosing a model there is an event.
+  let revision = 0;
+  let opening = null;
+  const send = asker(view, 'open');
+  view.onValue(() => {
+    if (!revision || view.value?.rev !== revision) return;
+    if (!view.value.error) openTab(opening.tab);
+    else if (opening.run === wish.run) told = message(view.value.error);
+    tell(told);
+  });
+  window.Cloze.runs = {
+    choose: (id) => { if (id === wish.run) look(); else show(id); },
+    fresh() { decided = true; show(null); fill(); form.querySelector('input')?.focus(); },
+    ask(more) { Object.assign(wish, more); remember(); look(); },
+    act: (action, values = {}) => ask(action, values, (_, error) => { told = error; look(); }),
+    doubt() {
+      doomed = wish.run;
+      give({ sure: { visible: true }, asked: line(t`Delete “${names[doomed] ?? doomed}” for good? Everything it has learned goes with it.`) });
+    },
+    keep() { doomed = null; give({ sure: { visible: false } }); },
+    sure() {
+      give({ sure: { visible: false } });
+      if (doomed !== wish.run) return; // what was asked of one run is not done to another
+      ask('delete', { confirm: doomed }, (_, error) => { if (error) { told = error; look(); } else show(null); });
+    },
+    again() { const copy = wish.run; show(null); fill({ copy }); },
+    tune({ model }) { show(null); fill({ tune: model }); },
+    open({ model, detects }, tab = detects ? 'forge' : 'mask') { // a discriminator has no head that fills gaps
+      opening = { tab, run: wish.run };
+      revision += 1;
+      send({ rev: revision, name: model });
+    },
+    tryOut: (text, pair) => ask('try', { text, pair }, (found, error) => give(found ? found.parts : { refused: line(error) })),
+  };
+  window.Cloze.trainKind = (chosen) => {
+    kind = chosen;
+    remember();
+    form.dataset.kind = chosen; // a form that was drawn stays, with all that is in it
+    return KINDS.map((each) => (each === chosen ? { ...AS_IT_IS, visible: true } : AS_IT_IS));
+  };
+  onStarted = show;
+  fill(kind === KINDS[0] ? {} : { kind }); // of a link; later a late answer would undo a choice
+  if (decided) show(wish.run);
+  else look();
+}

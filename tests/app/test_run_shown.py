@@ -1,0 +1,122 @@
+"""What the page shows of runs: sections that are new, of the run that is asked for."""
+
+import pytest
+
+from app.runs.reports import Reports
+from app.runs.sections import Wish
+from app.runs.shown import Shown
+from app.runs.tried import tried
+from tests.app.held import finished_race, finished_runs
+from tests.app.test_train_held_out_browser import MASKED
+
+
+@pytest.fixture
+def make(runs):
+    yield from finished_runs(runs)
+
+
+@pytest.fixture
+def ask(runs):
+    """``ask(wish)``: what a browser that made no run gets."""
+    shown = Shown(Reports(runs))
+    return lambda wish, owner=None: shown.answer(wish, owner)
+
+
+def test_a_page_gets_only_what_it_has_not(ask, make, runs):
+    run = make("Once")
+    first = ask({"run": run})
+    assert first["parts"]["title"]["value"]["text"] == "Once"
+    assert first["parts"]["facts"]["value"]["text"].startswith("finished · ")
+    again = ask({"run": run, "seen": first["seen"]})
+    assert again["parts"] == {}
+    report = {"step": 60, "tokens": 60, "seconds": 2.0, "loss": 5.5, "masked_token_loss": 5.5}
+    runs.folder(run).append_metrics(report)
+    parts = ask({"run": run, "seen": first["seen"]})["parts"]
+    assert parts["said"]["value"]["text"]
+    assert "chart" in parts
+    assert "config" not in parts
+    # Another run has other values of the same components.
+    other = make("Twice")
+    assert ask({"run": other, "seen": first["seen"]})["parts"]["title"]["value"]["text"] == "Twice"
+
+
+def test_a_run_that_is_gone_is_none(ask, make, runs):
+    run, other = make("Gone"), make("There")
+    assert ask({"run": run, "with": [other, "none", 3]})["others"] == [other]
+    runs.delete(run)
+    found = ask({"run": run})
+    assert (found["run"], found["kind"]) == (None, None)
+    assert set(found["parts"]) == {"list", "none", "new"}
+
+
+def test_a_wish_may_be_anything(ask, make):
+    run = make("Any")
+    for wish in ({}, {"run": 3}, {"run": run, "with": 7}, {"run": run, "by": "x", "what": []}):
+        assert "list" in ask(wish | {"seen": 5})["parts"]
+    assert Wish.read({"run": "", "with": ["a", "a", None], "by": None}) == Wish(
+        run=None, others=("a",)
+    )
+
+
+def test_buttons_are_of_who_may_press_them(ask, make, runs, monkeypatch):
+    run = make("Mine")
+    assert ask({"run": run})["parts"]["delete"]["visible"] is False
+    monkeypatch.setattr(runs, "may_change", lambda run, token: token == "me")
+    parts = ask({"run": run}, "me")["parts"]
+    assert (parts["delete"]["visible"], parts["stop"]["visible"]) == (True, False)
+    assert parts["resume"]["visible"] is False  # it has finished
+    monkeypatch.setattr(runs, "enabled", False)
+    parts = ask({"run": run}, "me")["parts"]
+    assert not any(parts[name]["visible"] for name in ("delete", "again", "tune"))
+
+
+def test_a_race_shows_whose_model_is_chosen(ask, runs):
+    race = finished_race(runs, "Shown", [{"name": "one"}, {"name": "two", "state": "measuring"}])
+    race.run("two").write_validation(MASKED)
+    found = ask({"run": race.path.name, "entrant": "two"})["parts"]
+    assert found["whose"]["value"] == "two"
+    assert found["examples"]["value"]["step"] == MASKED["step"]
+    rows = found["table"]["value"]["rows"]
+    assert [row[:2] for row in rows] == [["one", "finished"], ["two", "measuring"]]
+    assert rows[0][4] == [0.6, "60.0\xa0%"]
+    # One that is not there gives way to the first.
+    assert ask({"run": race.path.name, "entrant": "?"})["parts"]["whose"]["value"] == "one"
+    runs.delete(race.path.name)
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_tags_are_named_in_the_text(known):
+    entity = {"start": 0, "end": 4, "type": "PER", "probability": 0.9}
+    found = {
+        "kind": "tag",
+        "text": "Anna saw",
+        "entities": [entity],
+        "entities_known": known,
+        "words": [[0, 4], [5, 8]],
+        "tags": ["B-PER", "O"],
+    }
+    marked = [(each["token"], each["class_or_confidence"]) for each in _marked(found)]
+    if known:
+        assert marked == [("Anna", "PER"), (" saw", None)]
+    else:
+        assert marked == [("Anna", "B-PER"), (" ", None), ("saw", "O")]
+    none = tried(found | {"entities": [], "entities_known": True})
+    assert none["found"]["value"]["text"] == "It finds no name here."
+    assert none["marked"]["visible"] is False
+
+
+def _marked(found):
+    return tried(found)["marked"]["value"]
+
+
+def test_an_answer_is_marked_where_it_stands_and_none_is_told():
+    answer = {"text": "May", "start": 3, "end": 6, "probability": 0.75}
+    found = {"kind": "answer", "text": "In May.", "answers": [answer], "answer": "May"}
+    curve = {"places": [[0, 2], [3, 6]], "starts": [0.1, 0.9], "ends": [0.2, 0.8]}
+    parts = tried(found | {"curve": curve})
+    assert [each["token"] for each in parts["marked"]["value"]] == ["In ", "May", "."]
+    assert parts["shares"]["value"]["confidences"] == [{"label": "May", "confidence": 0.75}]
+    assert len(parts["where"]["value"]["data"]) == 2
+    none = tried(found | {"answer": "", "curve": None})
+    assert none["found"]["value"]["text"] == "It says that the text does not answer this (25.0 %)."
+    assert none["where"] == {"value": None}
