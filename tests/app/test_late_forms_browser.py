@@ -113,7 +113,7 @@ def test_a_run_does_not_start_without_the_text_that_is_being_read(cloze, monkeyp
 
     def slowly(inbox, wanted):
         asked.set()
-        go.wait(30)
+        go.wait(300)
         if wanted["dataset"] == "none/such":
             raise InputError("Not now.")
         return inbox.save("found.txt", b"A cat sat.\nIt ran away.\n" * 40)
@@ -125,7 +125,7 @@ def test_a_run_does_not_start_without_the_text_that_is_being_read(cloze, monkeyp
         go.clear()
         form.field("Name of a data set").fill(name)
         read.click()
-        assert asked.wait(30)
+        assert asked.wait(120)
         expect(read).to_be_disabled()
         form.start.click()
         form.refuses("A text is still on its way.")
