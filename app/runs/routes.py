@@ -15,7 +15,6 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from app.parts.files import FILE_TYPES
 from app.runs import charts as run_charts
 from app.runs import export as run_export
 from app.runs import owner as run_owner
@@ -107,7 +106,7 @@ class RunRoutes:
         run = request.path_params["run"]
         text = await asyncio.to_thread(self.reports.as_csv, run)
         named = {"content-disposition": f'attachment; filename="{run}.csv"'}
-        return Response(text, media_type=FILE_TYPES["csv"], headers=named)
+        return Response(text, media_type="text/csv; charset=utf-8", headers=named)
 
     async def model(self, request: Request) -> Response:
         """The model of a run as a zip that transformers opens, or that of a snapshot."""
