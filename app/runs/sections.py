@@ -169,7 +169,6 @@ def chart(
         "csv": {"link": f"train/runs/{run['id']}/reports.csv", "visible": not race},
         "chart": {"value": found["figure"]},
         "said": {"value": {"text": " " if told else "", "told": told}},
-        "trains": {"visible": bool(found["small"])},
         "small": {"value": found["small"]},
     }
 

@@ -33,6 +33,10 @@ FORMS: dict[str, tuple[str, type[Form]]] = {
     "task": ("Fine-tune", Tuning),
     "race": ("Race", Racing),
 }
+ABOUT = (
+    "A run is a process of its own: close the page, come back, open it on another computer; it "
+    "goes on, and this page finds it again."
+)
 SHOW = """kind => Cloze.trainKind(kind)"""
 
 
@@ -57,6 +61,7 @@ def build(shared: Shared) -> Controls:
         with gr.Column(elem_id="train-main", min_width=0):
             panel.lay_out()
             with gr.Column(elem_id="train-forms"):
+                Line(ABOUT)
                 kind = gr.Radio(
                     [(title, name) for name, (title, _) in FORMS.items()],
                     value="pretraining",

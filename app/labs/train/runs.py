@@ -18,10 +18,6 @@ from app.parts.figure import Figure
 from app.parts.plain import Heading, Kept, Line, Table
 from app.parts.views import view
 
-ABOUT = (
-    "A run is a process of its own: close the page, come back, open it on another computer; it "
-    "goes on, and this page finds it again."
-)
 RACE = (
     "Losses of different objectives cannot be compared with each other; the probes can. Dots are "
     "held-out text."
@@ -47,8 +43,6 @@ class Panel:
                 "list", OpenRadio([], label="Training runs", elem_id="train-runs")
             )
             self._add("none", Line())
-            with gr.Accordion("What this shows", open=False):
-                Line(ABOUT)
 
     def _add(self, name: str, part: Shown) -> Shown:
         self.named[name] = part
@@ -77,10 +71,9 @@ class Panel:
                 add("failures", Line(elem_classes=["wrong"]))
             self._result()
             self._try()
-            with add("trains", gr.Accordion("How it trains", open=False)):
-                add("small", Figure(elem_id="cloze-run-figures"))
-            with add("doctor", gr.Accordion("What the curve says", open=False)):
+            with add("doctor", gr.Accordion("How it trains", open=False)):
                 add("findings", Table())
+                add("small", Figure(elem_id="cloze-run-figures"))
             with add("snapshots", gr.Accordion("The same sentence at every snapshot", open=False)):
                 add("scrub", Scrub())
             with add("held_out", gr.Accordion("Held-out examples", open=False)):
