@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import gradio as gr
 
-from app.page import open_model
+from app.page import open_model, proof
 from app.parts.controls import OpenDropdown
 from app.parts.views import listen, view
 from app.serving.ask import clean_name, clean_rate, read_revision, whole_number
@@ -34,6 +34,7 @@ class Shared(NamedTuple):
     tools: gr.HTML
     opening: open_model.Controls | None
     """Where a visitor opens a model; None where nobody may."""
+    proved: proof.Controls
 
 
 def build(session: Session, settings: Settings) -> Shared:
@@ -83,9 +84,10 @@ def build(session: Session, settings: Settings) -> Shared:
         )
         view("examples", {"examples": list(EXAMPLES), "openings": openings})
         view("model-card")
+        proved = proof.build()
         opening = open_model.build(session)
         view("notes")
-    return Shared(text, model, chips, tools, opening)
+    return Shared(text, model, chips, tools, opening, proved)
 
 
 def wire(shared: Shared, session: Session) -> None:
@@ -109,6 +111,7 @@ def wire(shared: Shared, session: Session) -> None:
     # In the page alone: an answer of the server could come after that to a later choice.
     shared.tools.choose(None, None, shared.model, js="() => Cloze.chosenModel")
     listen(shared.tools, {"draw": partial(draw, session)})
+    proof.wire(shared.proved, shared.text, shared.model, session)
     if shared.opening:
         open_model.wire(shared.opening, shared.model, session)
 

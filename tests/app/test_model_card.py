@@ -1,11 +1,17 @@
 """What the page says about a model."""
 
 import json
+import re
 import shutil
 
+import pytest
+from playwright.sync_api import expect
+
 import core_models as cm
+from app.page.proof import compare
 from app.page.sentence import read
 from app.serving.model_card import card
+from core_models import InputError
 
 
 def test_the_shipped_model(session, model):
@@ -65,3 +71,19 @@ def test_the_page_names_heads_and_opens_the_rest(cloze):
     )
     assert facts["Layers × width"] == "4 × 256"
     assert facts["Parameters"] == f"{sum(p.numel() for p in cm.load('bert-mini').parameters()):,}"
+
+
+def test_the_same_sentence_through_transformers(cloze, session):
+    """In float32 the two agree to the last digits; another sentence takes the answer away."""
+    cloze.unfold("Model")
+    button = cloze.page.get_by_role("button", name="The same sentence through transformers")
+    button.click()
+    said = cloze.page.get_by_text("bert-mini as BertForPreTraining of transformers")
+    expect(said).to_be_visible()
+    found = re.findall(r": (0|\d\.\de-\d\d)\.", said.inner_text())
+    assert len(found) == 3
+    assert max(map(float, found)) < 1e-4
+    cloze.write("Bees make honey.")
+    expect(said).to_be_hidden()
+    with pytest.raises(InputError, match="There is no text yet"):
+        compare(session, {"text": " ", "model": "bert-mini"})
