@@ -18,7 +18,7 @@ from weakref import WeakKeyDictionary
 import torch
 
 import core_models as cm
-from app.serving import draws, model_titles
+from app.serving import draws, gpu, model_titles
 from app.serving.ask import MOST_SEED, Ask, clean_rate, clean_text, whole_number
 from app.serving.batcher import Batcher
 from app.serving.cache import Cache
@@ -299,6 +299,8 @@ class Session:
         # All asks of a batch are for one place, whatever the name by which it was found.
         name = asks[0].model
         model = self._model_at(name, place) if isinstance(place, Path) else self.model(name)
+        if gpu.ON_GPU is not None and gpu.large(model):
+            return gpu.ON_GPU(kind, str(self.folder(name)), asks)
         with torch.inference_mode():
             if kind == "fill":
                 return fill(model, asks)

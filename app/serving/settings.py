@@ -10,6 +10,7 @@ from app.runs import sources as run_sources
 from app.runs.limits import NO_LIMITS, Limits
 from app.runs.process import PLACE
 from app.runs.texts import MOST_BYTES
+from app.serving.gpu import lent
 from app.serving.opened.policy import PARAMETERS, Policy
 from app.serving.sign_in import Register
 from core_models import InputError
@@ -65,7 +66,7 @@ class Settings:
             threads=_number(environment, "CLOZE_THREADS", 1, 1_024),
             runs=Path(environment.get("CLOZE_RUNS") or RUNS),
             slots=_number(environment, "CLOZE_TRAIN_SLOTS", 1, 64) or cls.slots,
-            training=_choice(environment, "CLOZE_TRAIN", TRAIN) != "off",
+            training=_choice(environment, "CLOZE_TRAIN", TRAIN) != "off" and not lent(environment),
             shared=_choice(environment, "CLOZE_TRAIN", TRAIN) == "shared",
             limits=Limits(
                 steps=_number(environment, "CLOZE_TRAIN_STEPS", 1, 10**9),

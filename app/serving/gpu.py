@@ -1,0 +1,69 @@
+"""Large models on a GPU that is lent for seconds: ZeroGPU Spaces. Elsewhere nothing changes.
+
+On such a Space (``SPACES_ZERO_GPU``) the package `spaces` is there, and the Space starts only if a
+function is decorated with its ``GPU``. Whatever that function is called with goes to a process of
+its own that has the GPU, and what it gives comes back: so it takes the folder of a model, opens it
+there once, and answers with plain values.
+"""
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import torch
+
+import core_models as cm
+from app.serving.ask import Ask
+from app.serving.passes import attention, fill
+from core_models.training.host import on_accelerator
+
+LARGE = 40_000_000
+"""Parameters from which a model is answered on the GPU: a smaller one is quicker here."""
+SECONDS = 15
+"""Most time of a call, which the visitor's or the Space's quota is asked for."""
+
+Answers = Callable[[str, str, Sequence[Ask]], Sequence[Any]]
+
+
+def answers(kind: str, folder: str, asks: Sequence[Ask]) -> Sequence[Any]:
+    """Answers of one model, where the GPU is.
+
+    Args:
+        kind: ``fill`` or ``attention``.
+        folder: of the model, in the format of transformers.
+        asks: what is asked of it.
+    """
+    model = _opened(folder)
+    with torch.inference_mode():
+        if kind == "fill":
+            return fill(model, list(asks))
+        return [attention(model, ask) for ask in asks]
+
+
+@cache
+def _opened(folder: str) -> cm.Model:
+    return on_accelerator(cm.load(Path(folder)))
+
+
+def lent(environment: Mapping[str, str] = os.environ) -> bool:
+    """Whether this is a Space that is lent a GPU."""
+    return environment.get("SPACES_ZERO_GPU", "").strip().lower() in ("1", "true", "yes", "on")
+
+
+def decorated() -> Answers | None:
+    """:func:`answers`, to be called here and run where the GPU is; None where none is lent."""
+    if not lent():
+        return None
+    found: Answers = import_module("spaces").GPU(duration=SECONDS)(answers)
+    return found
+
+
+ON_GPU = decorated()
+
+
+def large(model: cm.Model) -> bool:
+    """Whether a model is answered on the GPU where one is lent."""
+    return sum(p.numel() for p in model.parameters()) >= LARGE
