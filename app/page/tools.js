@@ -187,7 +187,7 @@
         element('b', { text: name }), element('span', { 'data-case': kind, text: meaning }))));
     view.root.replaceChildren(
       element('div', { class: 'tools' }, roll, clear, ...FOLDS.map(([name, text]) => fold(name, text))),
-      element('div', { class: 'fold draw-fold', 'data-fold': 'draw' }, rates, kinds, whole, pieces, count), legend, lengths);
+      element('div', { class: 'draw-fold', 'data-fold': 'draw' }, rates, kinds, whole, pieces, count), legend, lengths);
     chooseModel = (name) => { window.Cloze.chosenModel = name; view.send('choose'); };
 
     let drawn = null; // the seed of the last draw

@@ -66,9 +66,7 @@ def make_visitor(browser, address):
     def visitor(size: tuple[int, int], link: str = "?lang=en"):
         if (size, link) not in opened:
             profile = browser.new_context()
-            opened[size, link] = new_page(
-                profile, address, size, dark=False, link=link, unfolded=False
-            )
+            opened[size, link] = new_page(profile, address, size, dark=False, link=link)
         yield opened[size, link]
 
     yield visitor

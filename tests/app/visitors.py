@@ -11,13 +11,6 @@ SETTLED = """() => {
   const view = document.querySelector('.view-predictions').dataset;
   return view.state === 'empty' || (view.state === 'ready' && view.rev === view.asked);
 }"""
-# What a lab does is read unfolded; what is folded at first, test_places_browser says.
-UNFOLD = """new MutationObserver(() => {
-  for (const fold of document.querySelectorAll('.fold:not([data-unfolded])')) {
-    fold.dataset.unfolded = 'yes';
-    fold.open = true;
-  }
-}).observe(document, { childList: true, subtree: true });"""
 # What of the page is under way: requests, and timers that end soon. Streams stay open, and clocks
 # that begin again when they end (as those of runs) never rest: they are not counted.
 COUNT = """(() => {
@@ -159,7 +152,6 @@ def new_page(
     *,
     dark: bool,
     link: str,
-    unfolded: bool = True,
 ) -> Cloze:
     """The page as one sees it who has never been there.
 
@@ -168,8 +160,6 @@ def new_page(
     """
     cloze = Cloze(_tab(profile), [])
     cloze.page.add_init_script(COUNT)
-    if unfolded:
-        cloze.page.add_init_script(UNFOLD)
     devtools = profile.new_cdp_session(cloze.page)
     kinds = "cookies,indexeddb,local_storage,service_workers"
     devtools.send("Storage.clearDataForOrigin", {"origin": server, "storageTypes": kinds})
