@@ -63,7 +63,7 @@
     event.preventDefault();
     lose();
     const panel = [...document.querySelectorAll('#tabs [role="tabpanel"]')].find((each) => each.offsetParent !== null);
-    if (panel && !panel.querySelector('.offline') && ![...panel.querySelectorAll('.view')].some((view) => view.childElementCount)) {
+    if (panel && !panel.querySelector('.offline') && [...panel.querySelectorAll('.view[data-module]')].some((view) => !view.childElementCount)) {
       panel.append(element('div', { class: 'view' }, element('p', { class: 'offline problem', role: 'status', text: LOADING })));
     }
     if (!asking) ask();

@@ -202,6 +202,7 @@ def _tab(profile: BrowserContext) -> Page:
 def leave(cloze: Cloze, profile: BrowserContext) -> None:
     """Close a visitor's pages, and the profile if it is their own; one tab stays for the next."""
     own = cloze.page.context
+    own.set_offline(False)
     for page in own.pages:
         if page is not cloze.page or own is not profile or not _clear(cloze):
             page.close()
