@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from core_models.cli.arguments import add_json
 from core_models.cli.output import Output, whole
 from core_models.errors import InputError
 
@@ -19,7 +20,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run", metavar="RUN", help="a run folder, or a model folder")
     parser.add_argument("repository", metavar="OWNER/NAME", help="where to on the hub")
     parser.add_argument("--public", action="store_true", help="make a new repository public")
-    parser.add_argument("--yes", action="store_true", help="do not ask")
+    parser.add_argument("--yes", action="store_true", help="do not ask; with --json, send at all")
+    add_json(parser)
 
 
 def run(arguments: argparse.Namespace, output: Output) -> int:
@@ -41,21 +43,30 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
     user = _asked(api.whoami)["name"]
     there = _asked(lambda: api.repo_exists(name))
     sizes = {n: len(c) if isinstance(c, bytes) else c.stat().st_size for n, c in contents.items()}
-    output.line(f"{about.family}, {whole(about.parameters)} parameters, from {folder}:")
-    output.table([[n, whole(size)] for n, size in sorted(sizes.items())], right=(1,))
-    state = "public" if arguments.public else "private"
-    where = "which is there: files of these names are replaced" if there else f"new, {state}"
-    output.line(f"{whole(sum(sizes.values()))} bytes go to {api.endpoint}/{name} ({where})")
-    output.line(f"as {user}.")
-    if not arguments.yes and not _agreed(output):
-        output.line("Nothing was sent.")
-        return 1
-    if not there:
-        _asked(lambda: api.create_repo(name, private=not arguments.public, exist_ok=True))
-    operations = [CommitOperationAdd(path, content) for path, content in contents.items()]
-    _asked(lambda: api.create_commit(name, operations, commit_message="Send a model of Cloze"))
-    output.line(f"Sent: {api.endpoint}/{name}")
-    return 0
+    found = {
+        "repository": f"{api.endpoint}/{name}",
+        "new": not there,
+        "user": user,
+        "files": dict(sorted(sizes.items())),
+    }
+    if not arguments.json:
+        output.line(f"{about.family}, {whole(about.parameters)} parameters, from {folder}:")
+        output.table([[n, whole(size)] for n, size in sorted(sizes.items())], right=(1,))
+        state = "public" if arguments.public else "private"
+        where = "which is there: files of these names are replaced" if there else f"new, {state}"
+        output.line(f"{whole(sum(sizes.values()))} bytes go to {api.endpoint}/{name} ({where})")
+        output.line(f"as {user}.")
+    agreed = arguments.yes or (not arguments.json and _agreed(output))
+    if agreed:
+        if not there:
+            _asked(lambda: api.create_repo(name, private=not arguments.public, exist_ok=True))
+        operations = [CommitOperationAdd(path, content) for path, content in contents.items()]
+        _asked(lambda: api.create_commit(name, operations, commit_message="Send a model of Cloze"))
+    if arguments.json:
+        output.json({**found, "sent": bool(agreed)})
+    else:
+        output.line(f"Sent: {api.endpoint}/{name}" if agreed else "Nothing was sent.")
+    return 0 if agreed else 1
 
 
 def model_folder(place: Path) -> Path:

@@ -14,7 +14,7 @@ NAMES = ["bert-mini", "albert-mini", "electra-mini", "xlnet-mini", "deberta-mini
 
 @pytest.mark.parametrize("name", NAMES)
 def test_families_of_ours(name):
-    model = cm.load(name)
+    model = cm.load(SHIPPED / name)
     found = cm.proof(model, SHIPPED / name, ["The capital of France is [MASK].", "It is small."])
     assert found.hidden < 1e-4
     assert set(found.predictions) == set(model.heads)
