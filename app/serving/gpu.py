@@ -8,7 +8,7 @@ there once, and answers with plain values.
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -43,7 +43,7 @@ def answers(kind: str, folder: str, asks: Sequence[Ask]) -> Sequence[Any]:
         return [attention(model, ask) for ask in asks]
 
 
-@cache
+@lru_cache(maxsize=2)
 def _opened(folder: str) -> cm.Model:
     return on_accelerator(cm.load(Path(folder)))
 

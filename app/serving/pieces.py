@@ -74,6 +74,18 @@ def sentence_tokens(encoding: Encoding, tokenizer: Tokenizer) -> tuple[SentenceT
     return tuple(tokens)
 
 
+def cut_note(truncated: bool, pieces: int) -> Wording | None:
+    """What to know of a text that a lab shows no more than the first pieces of."""
+    text = "The text is long: this tab uses its first {0} pieces."
+    return Wording(text, pieces) if truncated else None
+
+
+def unread_note(title: str, words: Sequence[str]) -> Wording | None:
+    """What to know where a model has no piece for something of the text."""
+    text = "{0} has no piece for {1} and reads [UNK] instead."
+    return Wording(text, title, ", ".join(words[:6])) if words else None
+
+
 def blank_note(encoding: Encoding, model: Model) -> Wording | None:
     """What to know of a blank before a mark, if the model reads other pieces than without it.
 

@@ -201,7 +201,7 @@ def test_a_run_may_train_by_a_command(make_runs, tmp_path):
 
 def test_a_command_that_lasts_speaks_for_a_process_elsewhere(make_runs, monkeypatch):
     """Its number means nothing here, and the machine has another boot id."""
-    runs = make_runs(command="sleep 600 # {run}")
+    runs = make_runs(command="tail -f /dev/null # {run}")
     run = runs.create(CONFIG)
     runs.start(run)
     folder = runs.folder(run)

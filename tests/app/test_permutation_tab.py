@@ -276,6 +276,11 @@ def test_another_model_answers_for_one_with_one_stream(with_xlnet):
     assert "bert-mini has one stream only" in found["notes"]
 
 
+def test_what_the_model_has_no_piece_for_is_told(with_xlnet):
+    assert "xlnet-tiny has no piece for 龘" in shown(with_xlnet, text="The 龘 is red.")["notes"]
+    assert "has no piece" not in shown(with_xlnet)["notes"]
+
+
 @pytest.mark.parametrize(
     ("values", "match"),
     [

@@ -15,7 +15,20 @@ EMPTY = """form => {
 KINDS = {"pretraining": "Pretrain", "task": "Fine-tune", "race": "Race"}
 
 
-class Form:
+class Parts:
+    """What is found by its name below ``root``."""
+
+    def button(self, name):
+        return self.root.get_by_role("button", name=name, exact=True)
+
+    def fold(self, name: str) -> None:
+        """Open what is folded."""
+        button = self.root.get_by_role("button", name=name).first
+        if "open" not in button.get_attribute("class").split():
+            button.click()
+
+
+class Form(Parts):
     """One of the three forms, by the names of what is in it."""
 
     def __init__(self, cloze: Cloze, kind: str):
@@ -28,15 +41,6 @@ class Form:
     def field(self, label: str):
         # The help of a field, where it has one, stands behind its name.
         return self.root.get_by_label(re.compile(rf"^\s*{re.escape(label)}\s*($|[A-Z])"))
-
-    def button(self, name):
-        return self.root.get_by_role("button", name=name, exact=True)
-
-    def fold(self, name: str) -> None:
-        """Open what is folded."""
-        button = self.root.get_by_role("button", name=name).first
-        if "open" not in button.get_attribute("class").split():
-            button.click()
 
     def choose(self, label: str, option: str) -> None:
         """One of a list."""
@@ -75,7 +79,7 @@ class Form:
         self.field(label).blur()
 
 
-class Run:
+class Run(Parts):
     """The run that is shown, by the names of what stands there."""
 
     def __init__(self, cloze: Cloze):
@@ -120,15 +124,6 @@ class Run:
             arg=step,
         )
         self.root.locator("[data-picture] .js-plotly-plot").wait_for()
-
-    def button(self, name):
-        return self.root.get_by_role("button", name=name, exact=True)
-
-    def fold(self, name: str) -> None:
-        """Open what is folded."""
-        button = self.root.get_by_role("button", name=name).first
-        if "open" not in button.get_attribute("class").split():
-            button.click()
 
     def choose(self, label: str, option) -> None:
         """One of a list."""

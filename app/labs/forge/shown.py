@@ -6,6 +6,7 @@ from typing import Any
 
 from app.labs.forge.answers import THRESHOLD, joined
 from app.parts.plain import table
+from app.serving.pieces import cut_note, unread_note
 from viz.forge import MOST_GAPS, Choice, Gap, losses
 from viz.svg import Wording
 
@@ -93,11 +94,9 @@ def who(game: Game, above: Sequence[str]) -> str:
     if generator is None:
         said = Wording("{0} judges. Its generator is not installed, so only you can forge.", title)
     plain = [token for token in game["tokens"] if not token["special"]]
-    long = Wording("The text is long: this tab uses its first {0} pieces.", len(plain))
     blind = unread(game)
-    names = ", ".join(blind[:6])
-    mute = Wording("{0} has no piece for {1} and reads [UNK] instead.", title, names)
-    return joined(said, long if game["truncated"] else "", "" if blind == above else mute)
+    mute = None if blind == above else unread_note(title, blind)
+    return joined(said, cut_note(game["truncated"], len(plain)), mute)
 
 
 def unread(game: Game) -> list[str]:

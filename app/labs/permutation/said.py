@@ -8,6 +8,7 @@ import plotly.graph_objects as go
 
 from app.labs.permutation.chances import OWN
 from app.parts.plain import sentences, table
+from app.serving.pieces import cut_note, unread_note
 from viz import maps
 from viz.permutation import Target, chances
 from viz.svg import Wording
@@ -43,13 +44,13 @@ LACKING = Wording(
 
 def notes(asked: "Asked") -> str:
     """What to know of the order and of who answers."""
-    found: list[str] = []
+    tokens = asked.sentence.tokens
+    found: list[str | None] = [cut_note(asked.sentence.encoding.truncated, len(tokens))]
     if asked.reader not in (None, asked.bar):
         text = "{0} has one stream only, so {1} answers, with its own pieces."
         found.append(Wording(text, asked.bar, asked.reader))
-    if asked.sentence.encoding.truncated:
-        text = "The text is long: this tab uses its first {0} pieces."
-        found.append(Wording(text, len(asked.sentence.tokens)))
+    unread = dict.fromkeys(token.text for token in tokens if token.unknown)
+    found.append(unread_note(asked.reader or asked.bar, [*unread]))
     if not asked.setting.fits:
         found.append(
             Wording("The order that was kept is not one of these pieces: another is drawn.")

@@ -9,6 +9,7 @@ from app.labs.spans import answers as spans
 from app.labs.spans.answers import NEEDED
 from app.parts.plain import sentences
 from app.serving.ask import clean_marks, clean_name, clean_text
+from app.serving.pieces import cut_note
 from app.serving.session import Session
 from viz.svg import Wording
 from viz.words import percent
@@ -97,10 +98,7 @@ def say_notes(asked: Asked) -> str:
     if asked.reader not in (None, asked.bar):
         text = "{0} does not have both heads, so {1} answers, with its own pieces."
         said.append(Wording(text, asked.bar, asked.reader))
-    if asked.sentence.encoding.truncated:
-        text = "The text is long: this tab uses its first {0} pieces."
-        said.append(Wording(text, len(asked.sentence.tokens)))
-    return sentences(*said)
+    return sentences(*said, cut_note(asked.sentence.encoding.truncated, len(asked.sentence.tokens)))
 
 
 def say_heads(told: spans.Told) -> str:
