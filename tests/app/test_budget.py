@@ -8,6 +8,7 @@ import core_models as cm
 from app.labs.budget import answers as budget
 from app.labs.budget import lab as tab
 from app.labs.budget import published as budget_claims
+from app.labs.budget import tables
 from app.labs.budget import timing as budget_time
 from core_models import InputError
 from core_models.counts import count
@@ -225,11 +226,11 @@ def test_a_claim_said_to_agree_does():
 
 
 def test_the_table_of_claims_says_how_far_off_they_are():
-    rows = {row[0]: row for row in tab.published_figures()["rows"]}
+    rows = {row[0]: row for row in tables.published_figures()["rows"]}
     row = rows["Multilingual BERT has 110 million, too"]
     assert row[2:5] == [[110, "110"], [pytest.approx(177.85344), "177.9"], "38 % lower"]
-    assert tab.difference(0.01) == "equal"
-    assert tab.difference(3.14) == "3.1 % higher"
+    assert tables.difference(0.01) == "equal"
+    assert tables.difference(3.14) == "3.1 % higher"
 
 
 # --- times ----------------------------------------------------------------------------------------

@@ -10,16 +10,17 @@ import gradio as gr
 from gradio.components import Component
 
 import core_models as cm
-from app.labs.budget import answers, published, timing
+from app.labs.budget import answers, timing
 from app.labs.budget.known import MODEL, exact, known_models, label, with_chosen
+from app.labs.budget.tables import costs, published_figures
 from app.page.sentence import Shared
 from app.parts.controls import Answering, answer, remember
 from app.parts.figure import Figure
-from app.parts.plain import Code, Heading, Line, SentenceInput, Table, sentences, table
+from app.parts.plain import Code, Heading, Line, SentenceInput, Table, sentences
 from app.serving.names import loadable
 from app.serving.session import Session
 from core_models import Config, InputError
-from viz.budget import bars, narrow_tables, short_number
+from viz.budget import bars, narrow_tables
 from viz.svg import Wording
 
 PRESETS = {
@@ -286,50 +287,6 @@ def known_times(question: Mapping[str, Any], length: int) -> dict[str, dict[str,
     return {str(n)[:100]: dict(t) for n, t in found.items() if isinstance(t, Mapping)}
 
 
-def costs(
-    rows: list[dict[str, Any]],
-    length: int,
-    times: Mapping[str, Mapping[str, Any]],
-    own: Mapping[str, Any] | None = None,
-) -> dict[str, Any]:
-    """Parameters, bytes, operations and times side by side."""
-    return table(
-        Wording("With pretraining heads; operations and time for a sequence of {0} tokens", length),
-        [
-            Wording("Model"),
-            Wording("Parameters"),
-            "float32",
-            "bfloat16",
-            Wording("Operations per token"),
-            Wording("Time of one pass"),
-        ],
-        [
-            [
-                label(row["name"]),
-                [row["pretraining"], short_number(row["pretraining"])],
-                [row["bytes_float32"], answers.mebibytes(row["bytes_float32"])],
-                [row["bytes_bfloat16"], answers.mebibytes(row["bytes_bfloat16"])],
-                [row["per_token"], short_number(row["per_token"])],
-                time_cell(times.get(row["name"], {})),
-            ]
-            for row in rows
-        ],
-        times={name: dict(time) for name, time in times.items()},
-        length=length,
-        own=own,
-    )
-
-
-def time_cell(time: Mapping[str, Any]) -> Any:
-    """A measured time, why there is none, or nothing."""
-    if time.get("error"):
-        return str(time["error"])
-    fastest = time.get("fastest")
-    if not isinstance(fastest, int | float):
-        return None
-    return [fastest, f"{fastest:.3g} ms"]
-
-
 def measure(question: Mapping[str, Any]) -> Iterator[list[Any]]:
     """One forward pass of every size, timed here, one after the other."""
     length = answers.read_length(question["length"])
@@ -357,38 +314,3 @@ def narrow(rows: list[dict[str, Any]]) -> Any:
         narrow=found["narrow"],
         break_even=found["break_even"],
     )
-
-
-def published_figures() -> dict[str, Any]:
-    """Published figures beside exact ones."""
-    return table(
-        Wording("Figures in millions of parameters unless another unit is said"),
-        [
-            Wording("What is said"),
-            Wording("Source"),
-            Wording("Printed"),
-            Wording("Counted"),
-            Wording("Printed is"),
-            Wording("Why"),
-        ],
-        [
-            [
-                claim["claim"],
-                claim["source"],
-                [claim["printed"], f"{claim['printed']:,} {claim['sign']}".strip()],
-                [claim["exact"], f"{claim['exact']:,.1f} {claim['sign']}".strip()],
-                difference(claim["difference"]),
-                claim["reason"],
-            ]
-            for claim in published.table()
-        ],
-        messages=[0, 1, 5],
-    )
-
-
-def difference(percent: float) -> str:
-    """How far a printed figure lies from the exact one."""
-    if abs(percent) < 0.05:
-        return Wording("equal")
-    shown = f"{abs(percent):.{1 if abs(percent) < 10 else 0}f}"
-    return Wording("{0} % higher", shown) if percent > 0 else Wording("{0} % lower", shown)
