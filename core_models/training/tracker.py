@@ -8,6 +8,7 @@ stays offline unless ``WANDB_MODE`` says otherwise.
 import os
 from collections.abc import Mapping
 from typing import Any
+from uuid import uuid4
 
 from core_models.errors import InputError
 from core_models.training.folder import RunFolder
@@ -55,7 +56,8 @@ def _opened(name: TrackerName, run: RunFolder) -> Any:
     os.environ.setdefault("WANDB_MODE", "offline")
     kind = LOGGER_TYPE_TO_CLASS[name]
     if name == "tensorboard":
-        found = kind("tensorboard", run.path)
+        # Its files are named by the second: a run that goes on within it would empty the first.
+        found = kind("tensorboard", run.path, filename_suffix=f".{uuid4().hex[:8]}")
     else:
         # The name is that of the run, so that a run that goes on goes on there.
         resumed = {"id": run.path.name} if name == "wandb" else {}
