@@ -24,8 +24,8 @@ from core_models.zoo.measure import Questions
 from core_models.zoo.recipe import Zoo
 
 RESULTS = "evaluation.json"
-_SECOND = "-second"
-"""Ends the folder's name of a second run."""
+_LATER = ("-second", "-third", "-fourth")
+"""End the folders' names of the runs after the first."""
 
 Say = Callable[[str], None]
 
@@ -35,7 +35,7 @@ def train(
 ) -> RunFolder:
     """Train one model unless it is trained; a run that was interrupted goes on.
 
-    Where the recipe asks for a second run, it follows and is what is given back.
+    The later runs that the recipe asks for follow; the last one is given back.
 
     Args:
         zoo: The recipe under the budget (:meth:`Zoo.at`).
@@ -55,20 +55,18 @@ def train(
         settings["data"] |= _read(texts.train, texts.held_out)
         _create(run, settings, zoo.tokens(name, budget))
     _finish(run, name, say)
-    second = zoo.models[name].then
-    if second is None:
-        return run
-    first, run = run, RunFolder(work / "runs" / f"{name}{_SECOND}")
-    if not run.config_path.exists():
-        settings = zoo.second_settings(name, budget, second)
-        train, held_out = texts.train, texts.held_out
-        if second.text is not None:
-            train = text.of(zoo.texts, second.text, work / "texts", data).train
-            held_out = texts.open
-        settings["data"] |= _read(train, held_out)
-        settings["model"]["checkpoint"] = str(first.model_path.resolve())
-        _create(run, settings, second.tokens)
-    _finish(run, name, say)
+    for ending, later in zip(_LATER, zoo.models[name].then, strict=False):
+        before, run = run, RunFolder(work / "runs" / f"{name}{ending}")
+        if not run.config_path.exists():
+            settings = zoo.later_settings(name, budget, later)
+            train, held_out = texts.train, texts.held_out
+            if later.text is not None:
+                train = text.of(zoo.texts, later.text, work / "texts", data).train
+                held_out = texts.open
+            settings["data"] |= _read(train, held_out)
+            settings["model"]["checkpoint"] = str(before.model_path.resolve())
+            _create(run, settings, later.tokens)
+        _finish(run, name, say)
     return run
 
 
@@ -134,24 +132,38 @@ def evaluate(
     results = {"model": questions.figures(_rounded(run.model_path), generator)}
     if generator is not None:
         results["generator"] = questions.figures(generator)
-    evaluation = json.loads((run.path / RESULTS).read_text(encoding="utf-8"))
-    if run.path.name.endswith(_SECOND):
-        first = RunFolder(run.path.with_name(run.path.name.removesuffix(_SECOND)))
-        before = json.loads((first.path / RESULTS).read_text(encoding="utf-8"))
-        evaluation |= {key: before[key] + evaluation[key] for key in ("tokens", "steps", "seconds")}
-        if _texts(first) != _texts(run):
-            read = ("documents", "tokens")
-            evaluation["data"] |= {
-                key: before["data"][key] + evaluation["data"][key] for key in read
-            }
+    evaluation = _with_those_before(run)
     found = {"run": evaluation, "environment": run.status().get("environment", {}), **results}
     path.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
     return found
 
 
-def _texts(run: RunFolder) -> list[str]:
-    found: list[str] = read_json(run.config_path)["data"]["texts"]
-    return found
+def _with_those_before(run: RunFolder) -> dict[str, Any]:
+    """What came out of a run, with the reading of all runs that led to it; no text counts twice."""
+    evaluation = read_json(run.path / RESULTS)
+    read = [read_json(run.config_path)["data"]["texts"]]
+    for before in _before(run):
+        results = read_json(before.path / RESULTS)
+        evaluation |= {
+            key: results[key] + evaluation[key] for key in ("tokens", "steps", "seconds")
+        }
+        texts = read_json(before.config_path)["data"]["texts"]
+        if texts not in read:
+            read.append(texts)
+            evaluation["data"] |= {
+                key: results["data"][key] + evaluation["data"][key]
+                for key in ("documents", "tokens")
+            }
+    return evaluation
+
+
+def _before(run: RunFolder) -> list[RunFolder]:
+    """The runs that led to one, the first one first."""
+    for at, ending in enumerate(_LATER):
+        if run.path.name.endswith(ending):
+            first = run.path.name.removesuffix(ending)
+            return [RunFolder(run.path.with_name(first + each)) for each in ("", *_LATER[:at])]
+    return []
 
 
 def _rounded(folder: Path) -> Model:

@@ -67,8 +67,8 @@ class Budget(Part):
     """Other text recipes that this budget reads in place of the models' own."""
 
 
-class Second(Part):
-    """A second run, which goes on with the model of the first one, and with its generator."""
+class Later(Part):
+    """A later run, which goes on with the model of the one before, and with its generator."""
 
     tokens: Annotated[int, Field(ge=1)]
     """Real tokens to read in it."""
@@ -90,7 +90,8 @@ class Special(Part):
     """In place of the budget's."""
     settings: dict[str, Any] = {}
     """Merged last."""
-    then: Second | None = None
+    then: Annotated[list[Later], Field(max_length=3)] = []
+    """Later runs, one after the other."""
 
 
 class ModelRecipe(Part):
@@ -108,7 +109,8 @@ class ModelRecipe(Part):
     """What sets it apart from the rest of the set; its card says so."""
     budgets: dict[str, Special] = {}
     """What a budget changes for this model alone."""
-    then: Second | None = None
+    then: Annotated[list[Later], Field(max_length=3)] = []
+    """Later runs, one after the other."""
 
     def at(self, name: str, budget: Budget) -> "ModelRecipe":
         """The recipe under one budget, whose name is ``name``."""
@@ -151,8 +153,8 @@ class Zoo(Part):
             merged = merge(merged, part)
         return merged | {"name": name, "description": self.models[name].title}
 
-    def second_settings(self, name: str, budget: str, second: Second) -> dict[str, Any]:
-        """Settings of a model's second run, without checkpoint, texts and steps."""
+    def later_settings(self, name: str, budget: str, later: Later) -> dict[str, Any]:
+        """Settings of a model's later run, without checkpoint, texts and steps."""
         settings = self.run_settings(name, budget)
         model, generator = settings.pop("model"), settings.pop("generator", None)
         settings.pop("tokenizer", None)
@@ -160,17 +162,17 @@ class Zoo(Part):
         if generator is not None:
             kept = ("weight", "temperature")
             settings["generator"] = {key: generator[key] for key in kept if key in generator}
-        return merge(settings, second.settings)
+        return merge(settings, later.settings)
 
     def is_chinese(self, name: str) -> bool:
         """Whether a model reads Chinese: texts are named after their language."""
         return self.models[name].text.startswith("chinese")
 
     def texts_of(self, name: str) -> list[str]:
-        """Names of the texts that a model reads, one after the other."""
+        """Names of the texts that a model reads, in the order in which it meets them."""
         model = self.models[name]
-        more = [model.then.text] if model.then is not None and model.then.text else []
-        return [model.text, *more]
+        later = [each.text for each in model.then if each.text is not None]
+        return list(dict.fromkeys([model.text, *later]))
 
     def tokens(self, name: str, budget: str) -> int:
         """Real tokens that a model reads."""

@@ -95,9 +95,8 @@ def test_a_budget_may_change_text_tokens_and_start_of_a_model() -> None:
     assert cpu.tokens("bert-mini", "cpu") == 14_000_000
     assert cpu.run_settings("roberta-mini", "cpu")["model"]["encoder_from"] == "bert-mini"
     assert cpu.tokens("deberta-v3-mini", "cpu") == 3_000_000
-    second = cpu.models["electra-mini"].then
-    assert second is not None
-    later = cpu.second_settings("electra-mini", "cpu", second)
+    (second,) = cpu.models["electra-mini"].then
+    later = cpu.later_settings("electra-mini", "cpu", second)
     assert later["model"] == {"dropout": 0.0}
     assert later["generator"] == {"temperature": 2.0}
     given = {"texts": ["a.txt"]}
@@ -111,7 +110,7 @@ def test_a_budget_may_change_text_tokens_and_start_of_a_model() -> None:
     gpu = ZOO.at("gpu")
     assert "encoder_from" not in gpu.run_settings("electra-mini", "gpu")["model"]
     assert gpu.models["electra-mini"].note == ""
-    assert gpu.models["electra-mini"].then is None
+    assert gpu.models["electra-mini"].then == []
     for name in ZOO.models:
         settings = cpu.run_settings(name, "cpu")
         parse(settings | {"data": settings["data"] | {"texts": ["a.txt"]}, "steps": 10_000})
@@ -265,13 +264,13 @@ def test_every_model_is_trained_evaluated_and_exported(
     assert f"| {name} | {small.models[name].title} |" in page
 
 
-def test_a_second_run_goes_on_with_both_models_of_the_first(
+def test_later_runs_go_on_with_both_models_of_the_one_before(
     small: recipe.Zoo, data: Path, tmp_path: Path, same_process: None
 ) -> None:
     name = "electra-mini"
     settings = {"generator": {"temperature": 2.0}, "optimizer": {"learning_rate": 1e-6}}
-    second = recipe.Second(tokens=3_000, settings=settings)
-    model = small.models[name].model_copy(update={"then": second})
+    second = recipe.Later(tokens=3_000, settings=settings)
+    model = small.models[name].model_copy(update={"then": [second, second]})
     zoo = small.model_copy(update={"models": small.models | {name: model}})
     lines: list[str] = []
 
@@ -280,7 +279,8 @@ def test_a_second_run_goes_on_with_both_models_of_the_first(
 
     run = trained()
     first = RunFolder(tmp_path / "runs" / name)
-    assert run.path != first.path
+    all_runs = [first, RunFolder(first.path.with_name(f"{name}-second")), run]
+    assert len({each.path for each in all_runs}) == 3
     found = parse(json.loads(run.config_path.read_text(encoding="utf-8")))
     assert found.generator.temperature == 2.0
     assert found.masking == parse(json.loads(first.config_path.read_text(encoding="utf-8"))).masking
@@ -291,8 +291,9 @@ def test_a_second_run_goes_on_with_both_models_of_the_first(
     assert any(not torch.equal(began[key], ended[key]) for key in began)
     held_out = tmp_path / "texts" / model.text / text.HELD_OUT
     results = build.evaluate(run, held_out, words=20, pairs=read_pairs()[::60])
-    assert results["run"]["tokens"] == run.status()["tokens"] + first.status()["tokens"]
-    assert results["run"]["steps"] == run.status()["steps"] + first.status()["steps"]
+    for read in ("tokens", "steps"):
+        assert results["run"][read] == sum(each.status()[read] for each in all_runs)
+    assert results["run"]["data"]["tokens"] == read_json(run.path / build.RESULTS)["data"]["tokens"]
     build.export(zoo, name, run, results, tmp_path / "models")
     assert cm.load(tmp_path / "models" / name).heads.keys() == cm.load(run.model_path).heads.keys()
     assert trained().metrics() == run.metrics()
@@ -302,12 +303,11 @@ def test_a_second_run_may_read_another_text(
     small: recipe.Zoo, data: Path, tmp_path: Path, same_process: None
 ) -> None:
     name = "albert-mini"
-    then = ZOO.at("cpu").models[name].then
-    assert then is not None
+    (then,) = ZOO.at("cpu").models[name].then
     assert then.text == "english_more"
     settings = {"objectives": then.settings["objectives"], "data": then.settings["data"]}
-    second = recipe.Second(tokens=3_000, text=then.text, settings=settings)
-    model = small.models[name].model_copy(update={"then": second})
+    second = recipe.Later(tokens=3_000, text=then.text, settings=settings)
+    model = small.models[name].model_copy(update={"then": [second]})
     own = small.texts["english"].repeated
     open_text = ZOO.texts["english"].sampled[-1:]
     texts = {
