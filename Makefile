@@ -11,13 +11,16 @@ ARGS ?=
 # Browser tests wait a third of their time: on two cores three processes take a tenth less time than two.
 WORKERS ?= 3
 RUNS ?= 10
+SHARE ?= 1
+SEED ?= 1
+GATES ?=
 BROWSER_TESTS = $(wildcard tests/app/test_*_browser.py) tests/app/test_accessibility.py tests/app/test_page.py
 # Tests start hundreds of processes, and each process of the suite reads all tests: what is compiled once is kept, also
 # where the environment asks Python to keep nothing.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help app install test check lint format types imports security audit collect pytest stress bench clean
+.PHONY: help app install test check lint format types imports security audit collect pytest stress soak bench clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -69,6 +72,9 @@ stress: $(TEST_STAMP) ## The browser tests ten times beside four processes that 
 	for run in $$(seq $(RUNS)); do \
 	  echo "Run $$run of $(RUNS)"; $(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile $(BROWSER_TESTS) || exit 1; \
 	done
+
+soak: $(TEST_STAMP) ## The gates at full size (hours); SHARE=0.1 a tenth of it, SEED= other cases, GATES="-k files" some of them
+	CHROMIUM="$$(.ci/chromium)" && export CHROMIUM && $(BIN)/python -m pytest -q -m gate --timeout 0 --soak $(SHARE) --seed $(SEED) $(GATES)
 
 bench: $(TEST_STAMP) ## Measure, and write the figures into docs/benchmarks.md (about ten minutes, quiet machine)
 	CHROMIUM="$$(.ci/chromium)" && export CHROMIUM && $(BIN)/python -m benchmarks.report

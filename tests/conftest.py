@@ -4,10 +4,13 @@ import gc
 import os
 import shutil
 import signal
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from tests.gate import Gate, table
 
 # Before any library is imported: no reports to other hosts, no hub look-ups unless asked for.
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
@@ -24,12 +27,20 @@ ROOM = 2 * 2**30
 if MEMORY.is_dir() and os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > ROOM:
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
 
+_GATE = pytest.StashKey[Gate]()
+
 LONG = ("_browser.py", "accessibility.py", "test_zoo.py", "test_project.py", "/training/")
 """Parts of the names of files that take long: begun last, one of them would end alone."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add ``--backwards`` and ``--late``."""
+    """Add ``--backwards`` and ``--late``, and what the gates take (``tests/gate.py``)."""
+    gates = parser.getgroup("gates")
+    gates.addoption(
+        "--soak", type=float, metavar="SHARE", help="the gates at full size, or at a share of it"
+    )
+    gates.addoption("--seed", type=int, default=1, help="draws other cases of the gates")
+    gates.addoption("--case", type=int, metavar="NUMBER", help="one case of a gate alone")
     parser.addoption(
         "--backwards",
         action="store_true",
@@ -51,6 +62,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items.reverse()
     items.sort(key=lambda item: not any(part in item.path.as_posix() for part in LONG))
     for item in items:
+        if "gate" in getattr(item, "fixturenames", ()):
+            item.add_marker("gate")
         if item.get_closest_marker("network") and os.environ.get("CLOZE_NETWORK") != "1":
             item.add_marker(pytest.mark.skip(reason="needs the network: set CLOZE_NETWORK=1"))
         if item.get_closest_marker("gpu") and not _has_gpu():
@@ -62,6 +75,37 @@ def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(10_000, 10, 10)
+
+
+@pytest.fixture
+def gate(request: pytest.FixtureRequest) -> Gate:
+    """How many cases there are, and where their choices come from."""
+    option = request.config.getoption
+    gate = Gate(request.node.name, option("--soak"), option("--seed"), option("--case"))
+    request.node.stash[_GATE] = gate
+    return gate
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Say how the failed case of a gate is run again."""
+    report = yield
+    gate = item.stash.get(_GATE, None)
+    if report.when == "call" and gate is not None:
+        report.user_properties += [("asked", gate.asked), ("run", gate.done)]
+        if report.failed:
+            report.sections.append(("To run this case again", gate.replay(item.nodeid)))
+    return report
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    """Tell what the gates of a soak ran."""
+    if config.getoption("--soak") is not None:
+        stats = terminalreporter.stats
+        for line in table([*stats.get("passed", ()), *stats.get("failed", ())]):
+            terminalreporter.write_line(line)
 
 
 def _has_gpu() -> bool:

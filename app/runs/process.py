@@ -130,6 +130,6 @@ def read_json(path: Path) -> dict[str, Any]:
     """A JSON object, or {} for a file that is not there or not one."""
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
     return values if isinstance(values, dict) else {}

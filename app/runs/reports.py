@@ -15,7 +15,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from app.runs import doctor
+from app.runs import damage, doctor
 from app.runs import config as run_config
 from app.runs import export as run_export
 from app.runs import models as run_models
@@ -78,10 +78,13 @@ class Reports:
         for run in self.runs.ids():
             try:
                 found.append(self.summary(run, waiting, waits))
+            except damage.DamagedError as error:
+                found.append(damage.in_short(run, str(error)))
             except (InputError, FileNotFoundError):
                 continue  # deleted since it was listed
         return found
 
+    @damage.guarded
     def summary(
         self,
         run: str,
@@ -132,6 +135,7 @@ class Reports:
             else None,
         }
 
+    @damage.guarded
     def live(self, run: str, offset: int = 0, generation: int = 0) -> dict[str, Any]:
         """Everything about a run that changes, with the reports from number ``offset`` on.
 
@@ -194,6 +198,7 @@ class Reports:
             raise InputError("This run has not been validated yet.")
         return found
 
+    @damage.guarded
     def as_csv(self, run: str) -> str:
         """All reports of a run, one a line, under the names of their figures."""
         records = self._records(run).records
@@ -204,6 +209,7 @@ class Reports:
         writer.writerows([record.get(name, "") for name in columns] for record in records)
         return text.getvalue()
 
+    @damage.guarded
     def settings(self, run: str) -> dict[str, Any]:
         """Every setting of a run, those it left out with their defaults: to compare runs by."""
         values = run_config.with_defaults(self.runs.config(run))

@@ -10,7 +10,7 @@ from typing import Any
 from zlib import crc32
 
 from app.runs import races as run_races
-from app.runs import reached, sections
+from app.runs import damage, reached, sections
 from app.runs.reports import Reports, plain
 from app.runs.sections import Parts, Wish
 from app.runs.told import ACTIVE, entry, line, named, names
@@ -55,10 +55,11 @@ class Shown:
         ]
         wish = Wish(**{**vars(wish), "run": run["id"] if run else None, "others": tuple(others)})
         shown: dict[str, Section] = {"list": (None, lambda: self._list(listed, wish, owner))}
-        if run:
-            shown |= self._sections(run, listed, wish, owner)
         seen = values.get("seen")
-        marks, parts = _new(shown, seen if isinstance(seen, Mapping) else {})
+        with damage.readable(wish.run or ""):
+            if run:
+                shown |= self._sections(run, listed, wish, owner)
+            marks, parts = _new(shown, seen if isinstance(seen, Mapping) else {})
         begun = [each["id"] for each in listed if each["last"].get("loss") is not None]
         return {
             "parts": parts,
@@ -76,7 +77,7 @@ class Shown:
         mine = {run["id"]: self.may_change(run["id"], owner) for run in listed}
         several = not all(mine.values())  # where all are one's own, nothing is to be told apart
         choices = [
-            [named(entry(run, called[run["id"]], mine=several and mine[run["id"]])), run["id"]]
+            [named(_entry(run, called[run["id"]], mine=several and mine[run["id"]])), run["id"]]
             for run in listed
         ]
         return {
@@ -136,6 +137,15 @@ class Shown:
             ),
             "try": ((name, bool(live["model"])), lambda: try_parts(live)),
         }
+
+
+def _entry(run: dict[str, Any], name: str, *, mine: bool) -> str:
+    """A run in the list; of one whose figures are no figures, that it failed."""
+    try:
+        with damage.readable(run["id"]):
+            return entry(run, name, mine=mine)
+    except damage.DamagedError as error:
+        return entry(damage.in_short(run["id"], str(error)), name, mine=mine)
 
 
 def _new(shown: Mapping[str, Section], before: Mapping[str, Any]) -> tuple[dict[str, int], Parts]:

@@ -59,17 +59,20 @@ class TokenStore:
         missing = [name for name in _KEYS if name not in self.metadata]
         if missing:
             raise _damaged(folder, f"metadata.json lacks {', '.join(missing)}")
-        if split not in self.metadata["examples"]:
-            known = ", ".join(self.metadata["examples"])
+        examples = self.metadata["examples"]
+        if not isinstance(examples, dict):
+            raise _damaged(folder, f"metadata.json counts examples as {examples!r}")
+        if split not in examples:
+            known = ", ".join(examples)
             raise InputError(f"No split {split!r} in {folder.name}; it has {known}.")
         try:
             self.corpus = Corpus(*(_array(folder, name) for name in _ARRAYS))
             self.places = _load(folder, split)
             """All examples of the split."""
             self.layout = Layout.from_json(self.metadata["layout"])
-        except (OSError, ValueError, EOFError, LookupError, TypeError) as error:
+            self._check_sizes()
+        except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
             raise _damaged(folder, str(error)) from error
-        self._check_sizes()
 
     def _check_sizes(self) -> None:
         """Refuse arrays that are not those the store was written with."""
@@ -91,7 +94,7 @@ class TokenStore:
             expected[f"the end of {name}"] = (last, len(places.runs))
         for name, (found, wanted) in expected.items():
             if found != wanted:
-                raise _damaged(self.folder, f"{name} holds {found} instead of {wanted}")
+                raise ValueError(f"{name} holds {found} instead of {wanted}")
 
     @classmethod
     def build(
@@ -265,7 +268,7 @@ def _load(folder: Path, split: str) -> Places:
 def _array(folder: Path, name: str) -> NDArray[Any]:
     try:
         found: NDArray[Any] = np.load(folder / f"{name}.npy", mmap_mode="r")
-    except (ValueError, EOFError) as error:
+    except Exception as error:  # numpy reads the header as Python, which fails in many ways
         raise ValueError(f"{name}.npy is cut off or no array ({error})") from error
     return found
 

@@ -1,5 +1,6 @@
 """What a tokenizer's files may say."""
 
+import contextlib
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -89,6 +90,24 @@ def vocabulary_of(backend: tokenizers.Tokenizer) -> dict[str, int]:
             f"to {MOST_PIECES - 1}, and less than the rows of the model's table."
         )
     return vocabulary
+
+
+@contextlib.contextmanager
+def readable(
+    what: str = "The tokenizer fails at this text; one of its files is damaged",
+) -> Iterator[None]:
+    """InputError for whatever the library raises at a file, or at a text because of a file.
+
+    It raises bare Exception, and where it panics, Python sees a BaseException.
+    """
+    try:
+        yield
+    except InputError:
+        raise
+    except BaseException as error:
+        if isinstance(error, KeyboardInterrupt | SystemExit | GeneratorExit):
+            raise
+        raise InputError(f"{what}: {error}") from error
 
 
 def check_template(template: Template, vocabulary: Mapping[str, int]) -> None:

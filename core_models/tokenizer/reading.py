@@ -78,12 +78,8 @@ def read_folder(folder: Path) -> tuple[tokenizers.Tokenizer, dict[str, Any]]:
         )
         return backend, settings
     if (folder / "vocab.json").is_file() and (folder / "merges.txt").is_file():
-        try:
+        with checks.readable("vocab.json with merges.txt is not a readable tokenizer"):
             model = models.BPE.from_file(str(folder / "vocab.json"), str(folder / "merges.txt"))
-        except Exception as error:  # the library raises bare Exception
-            raise InputError(
-                f"vocab.json with merges.txt is not a readable tokenizer: {error}"
-            ) from error
         return byte_level(model, settings), settings
     for name in sentence_piece.NAMES:
         if (folder / name).is_file():
@@ -133,7 +129,5 @@ def read_backend(path: Path) -> tokenizers.Tokenizer:
     Raises:
         InputError: The file is damaged or of an unknown format.
     """
-    try:
+    with checks.readable(f"{path.name} is not a readable tokenizer"):
         return tokenizers.Tokenizer.from_file(str(path))
-    except Exception as error:  # the library raises bare Exception
-        raise InputError(f"{path.name} is not a readable tokenizer: {error}") from error

@@ -19,7 +19,7 @@ from tokenizers import AddedToken, Regex, decoders, models, normalizers, pre_tok
 
 from core_models.config_check import MOST_PIECES
 from core_models.errors import InputError
-from core_models.tokenizer import files
+from core_models.tokenizer import checks, files
 
 NAMES = ("spm.model", "spiece.model")
 _MOST_BYTES = 64 * 2**20
@@ -141,17 +141,9 @@ def _normalizer(
 
 def _table(table: bytes) -> normalizers.Precompiled:
     """Which characters are written as others, as SentencePiece has laid it out."""
-    try:
+    with checks.readable("The table of characters in this tokenizer is not readable"):
         made = normalizers.Precompiled(table)
         made.normalize_str("Aa\u00e9 \uff21\u6f22")
-    except BaseException as error:
-        # The library raises bare Exception, and where a table points beyond itself it panics, which
-        # Python sees as a BaseException.
-        if isinstance(error, KeyboardInterrupt | SystemExit):
-            raise
-        raise InputError(
-            f"The table of characters in this tokenizer is not readable: {error}"
-        ) from None
     return made
 
 
@@ -177,6 +169,8 @@ def _check(proto: Any, path: Path) -> None:
         problem = "it holds no pieces or does not say how they were learnt; it may be cut short"
     elif proto.trainer_spec.model_type != _UNIGRAM:
         problem = "it holds no unigram model, the only one that this family uses"
+    elif not all(isinstance(piece, str) for piece in pieces):
+        problem = "a piece is no valid text"
     elif len(pieces) > MOST_PIECES:
         problem = f"it has {len(pieces):,} pieces; allowed are {MOST_PIECES:,}"
     elif len(set(pieces)) < len(pieces) or "" in pieces:

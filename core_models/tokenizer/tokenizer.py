@@ -212,7 +212,8 @@ class Tokenizer:
         parts = {}
         for name, part in texts.items():
             spelled, origins = spell_masks(part, own)
-            found = self._backend.encode(spelled, add_special_tokens=False)
+            with checks.readable():
+                found = self._backend.encode(spelled, add_special_tokens=False)
             if not found.ids:
                 raise InputError(
                     "The text holds only characters that cannot be shown; write a word."
@@ -248,7 +249,8 @@ class Tokenizer:
             Per text its ids [n] and, for each piece, whether it starts a word [n].
         """
         result = []
-        encoded = self._blind.encode_batch(list(texts), add_special_tokens=False)
+        with checks.readable():
+            encoded = self._blind.encode_batch(list(texts), add_special_tokens=False)
         for text, found in zip(texts, encoded, strict=True):
             ids = np.asarray(found.ids, dtype=np.int32)
             starts = self._starts(PlainPart(found.ids, found.word_ids, found.offsets), text)
@@ -271,7 +273,8 @@ class Tokenizer:
     def pieces_of(self, word: str) -> list[int]:
         """Ids of a word as it stands inside a sentence, without special pieces."""
         blank = " " if self.kind == "byte_bpe" else ""
-        found = self._backend.encode(blank + word.strip(), add_special_tokens=False)
+        with checks.readable():
+            found = self._backend.encode(blank + word.strip(), add_special_tokens=False)
         return list(found.ids)
 
     def _assemble(

@@ -259,7 +259,7 @@ def read_json(path: Path) -> dict[str, Any]:
     """An object as it stands in a file; empty when there is none."""
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
-    except (FileNotFoundError, NotADirectoryError, ValueError):
+    except (FileNotFoundError, NotADirectoryError, ValueError, RecursionError):
         return {}
     return values if isinstance(values, dict) else {}
 
@@ -275,7 +275,7 @@ def _records(content: bytes) -> Iterator[dict[str, Any]]:
     for line in content.splitlines():
         try:
             record = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             continue
         if isinstance(record, dict) and isinstance(record.get("step"), int):
             yield record

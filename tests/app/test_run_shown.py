@@ -6,6 +6,7 @@ from app.runs.reports import Reports
 from app.runs.sections import Wish
 from app.runs.shown import Shown
 from app.runs.tried import tried
+from core_models import InputError
 from tests.app.held import finished_race, finished_runs
 from tests.app.test_train_held_out_browser import MASKED
 
@@ -38,6 +39,27 @@ def test_a_page_gets_only_what_it_has_not(ask, make, runs):
     # Another run has other values of the same components.
     other = make("Twice")
     assert ask({"run": other, "seen": first["seen"]})["parts"]["title"]["value"]["text"] == "Twice"
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("status.json", '{"state": "stopped", "step": [], "steps": 9, "data": 0.5}'),
+        ("status.json", "[" * 5000),
+        ("metrics.jsonl", '{"step": 3, "loss": {}}\n' * 3),
+        ("config.json", '{"model": 7, "entrants": 7}'),
+    ],
+)
+def test_a_damaged_run_is_told_and_harms_no_other(ask, make, runs, name, content):
+    whole, run = make("Whole"), make("Damaged")
+    (runs.folder(run).path / name).write_text(content)
+    listed = [each for _, each in ask({})["parts"]["list"]["choices"]]
+    assert {whole, run} <= {*listed}
+    assert ask({"run": whole})["parts"]["title"]["value"]["text"] == "Whole"
+    try:
+        ask({"run": run})
+    except InputError as error:
+        assert "are damaged" in str(error)  # noqa: PT017 (some damage does not matter)
 
 
 def test_a_run_that_is_gone_is_none(ask, make, runs):

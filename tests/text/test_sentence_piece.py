@@ -253,3 +253,11 @@ def test_a_released_folder_has_nothing_else(models, tmp_path):
     found = cm.load(tmp_path)
     text = "The [MASK] cost 1,200 crowns."
     assert fill(found, text).predictions == fill(model, text).predictions
+
+
+def test_a_piece_that_is_no_text_is_refused(models, tmp_path):
+    assert "\u2581the".encode() in models["deberta"]
+    spoilt = models["deberta"].replace("\u2581the".encode(), b"\xff\xffethe", 1)
+    (tmp_path / "spm.model").write_bytes(spoilt)
+    with pytest.raises(InputError, match="a piece is no valid text"):
+        Tokenizer.from_folder(tmp_path)

@@ -84,6 +84,26 @@ def test_metadata_without_a_value_is_refused(whole: TokenStore, tmp_path: Path) 
         TokenStore.open(copy)
 
 
+@pytest.mark.parametrize(
+    ("name", "old", "new"),
+    [
+        ("tokens.npy", b"'descr'", b"'des\0r'"),  # numpy reads the header as Python
+        ("examples-train.npy", b"}", b"("),
+        ("metadata.json", b'"examples": {', b'"examples": 0.5, "others": {'),
+        ("metadata.json", b'"sentences": ', b'"sentences": "a", "others": '),
+    ],
+)
+def test_what_only_random_changes_found(
+    name: str, old: bytes, new: bytes, whole: TokenStore, tmp_path: Path
+) -> None:
+    copy = Path(shutil.copytree(whole.folder, tmp_path / "copy"))
+    raw = (copy / name).read_bytes()
+    assert old in raw
+    (copy / name).write_bytes(raw.replace(old, new, 1))
+    with pytest.raises(InputError, match="copy is damaged"):
+        TokenStore.open(copy)
+
+
 def test_batches_of_no_or_unknown_examples_are_refused(whole: TokenStore) -> None:
     with pytest.raises(InputError, match="one example at least"):
         whole.batch([])

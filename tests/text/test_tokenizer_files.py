@@ -146,6 +146,18 @@ def test_a_template_names_pieces_of_the_vocabulary(tokenizer: Tokenizer, tmp_pat
         Tokenizer.from_folder(tmp_path)
 
 
+def test_a_vocabulary_that_fails_at_a_text_says_so(sentences: list[str], tmp_path: Path) -> None:
+    Tokenizer.train(sentences[:300], vocabulary=300, kind="unigram").save(tmp_path)
+    values = json.loads((tmp_path / "tokenizer.json").read_text())
+    values["model"]["unk_id"] = None
+    (tmp_path / "tokenizer.json").write_text(json.dumps(values))
+    opened = Tokenizer.from_folder(tmp_path)
+    with pytest.raises(InputError, match="fails at this text"):
+        opened.encode("\u6211")
+    with pytest.raises(InputError, match="fails at this text"):
+        opened.encode_plain(["\u6211"])
+
+
 @pytest.mark.parametrize(
     ("files", "match"),
     [
