@@ -101,9 +101,9 @@
 
   function adopt(answer) {
     if (!answer) return;
-    const { text, model, tokens, error, notes, card = null, advice = null } = answer;
-    if (error) change({ text, model, tokens: [], marks: new Map(), error, notes: [], advice });
-    else change({ text, model, tokens, marks: carryMarks(answer), error: null, notes, card, advice });
+    const { text, model, tokens, error, notes, card = null, advice = null, script = null } = answer;
+    if (error) change({ text, model, tokens: [], marks: new Map(), error, notes: [], advice, script });
+    else change({ text, model, tokens, marks: carryMarks(answer), error: null, notes, card, advice, script });
   }
 
   // --- drawing ----------------------------------------------------------------------------

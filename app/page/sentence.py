@@ -121,7 +121,12 @@ def read(session: Session, text: str, model: str | None) -> dict[str, Any]:
     try:
         found = session.sentence(text, clean_name(model))
         card = session.card(found.model)
-        return {**describe(found), "card": card, "advice": advise(session, text, card["language"])}
+        return {
+            **describe(found),
+            "card": card,
+            "advice": advise(session, text, card["language"]),
+            "script": script_of(text),
+        }
     except InputError as error:
         return {"text": str(text)[:200], "model": model, "tokens": [], "error": str(error)}
 

@@ -100,7 +100,7 @@
   // marks: Map position -> {position, case: 'mask' | 'random' | 'kept', piece, shown}
   const sentence = {
     text: '', model: '', tokens: [], marks: new Map(), error: null, notes: [],
-    whole: false, pieces: false, drawn: false, card: null, advice: null, change: 0,
+    whole: false, pieces: false, drawn: false, card: null, advice: null, script: null, change: 0,
   };
 
   function change(patch) {

@@ -62,6 +62,8 @@ def theme() -> gr.themes.Base:
         block_label_text_size="13px",
         block_title_text_size="13px",
         block_title_text_weight="400",
+        button_small_text_size="14px",
+        button_small_text_weight="400",
         layout_gap="20px",
         form_gap_width="0px",
     )

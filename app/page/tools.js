@@ -13,8 +13,11 @@
 
   // --- examples ---------------------------------------------------------------------------
 
+  let defaults = []; // for models that read English
+
   register('examples', (view) => {
     let drawn = '';
+    defaults = view.value.examples;
     const draw = () => {
       const examples = sentence.card?.examples ?? view.value.examples;
       if (drawn === JSON.stringify(examples)) return;
@@ -36,12 +39,25 @@
   let chooseModel = () => {};
   const LANGUAGE = texts({ en: 'English', zh: 'Chinese' });
 
-  function advise({ model, language, example }) {
+  const answering = new Map(); // lab -> the models that answered there, and the language of each
+  const openLab = () => window.Cloze.place?.tab ?? 'mask';
+
+  /** Who answers in the open lab for the chosen model, and does not read what is asked. */
+  function stranger() {
+    const [name, language] = Object.entries(answering.get(openLab()) ?? {})
+      .find(([each, reads]) => each !== sentence.model && sentence.script && reads !== sentence.script) ?? [];
+    return name && { name, language };
+  }
+
+  function advise({ name = sentence.model, model, language, example }) {
     const button = (text, onclick) => element('button', { type: 'button', class: 'quiet outlined', text, onclick });
     return element('div', { class: 'advice' },
-      element('p', { text: t`${sentence.model} does not read this sentence: it learnt ${LANGUAGE[language] ?? language}.` }),
+      element('p', { text: t`${name} does not read this sentence: it learnt ${LANGUAGE[language] ?? language}.` }),
       model ? button(t`Read it with ${model}`, () => chooseModel(model)) : null,
-      button(t`Take a sentence that it reads`, () => window.Cloze.chooseExample(example)));
+      button(t`Take a sentence that it reads`, () => {
+        if (name !== sentence.model) chooseModel(name);
+        window.Cloze.chooseExample(example);
+      }));
   }
 
   register('notes', (view) => {
@@ -50,29 +66,33 @@
     const draw = () => {
       // Where somebody else is advised to read it, the pieces without a name go without saying.
       const said = [...(sentence.advice ? [] : sentence.notes), ...(refused ? [refused] : [])];
-      notes.replaceChildren(...(sentence.advice ? [advise(sentence.advice)] : []), ...said.map((text) => element('p', { text: message(text) })));
+      const other = sentence.advice ? undefined : stranger();
+      const advice = sentence.advice ?? (other?.language === 'en' ? { ...other, example: defaults[0] } : null);
+      notes.replaceChildren(...(advice ? [advise(advice)] : []), ...said.map((text) => element('p', { text: message(text) })));
       notes.hidden = !notes.childElementCount;
     };
     onChange(draw);
+    document.addEventListener('cloze:by', draw);
+    document.addEventListener('cloze:tab', draw);
     draw();
   });
 
+  document.addEventListener('cloze:by', ({ detail: { root, by } }) => {
+    answering.set(root.closest('[role="tabpanel"]')?.id.replace('tab-', ''), by);
+  });
+
   register('answering', (view) => {
-    const told = new Map(); // lab -> names of the models that answered there
     const line = element('p', { class: 'answering', role: 'status' });
     view.root.replaceChildren(line);
     const draw = () => {
-      const by = told.get(window.Cloze.place?.tab ?? 'mask') ?? [];
+      const by = Object.keys(answering.get(openLab()) ?? {});
       const names = listed(by.filter((name) => name !== sentence.model));
       const both = by.includes(sentence.model) ? t`${names} answers here, too` : t`${names} answers here`;
       const text = names ? both : '';
       if (line.textContent !== text) line.textContent = text;
       line.hidden = !text;
     };
-    document.addEventListener('cloze:by', ({ detail: { root, by } }) => {
-      told.set(root.closest('[role="tabpanel"]')?.id.replace('tab-', ''), [...new Set(by)]);
-      draw();
-    });
+    document.addEventListener('cloze:by', draw);
     document.addEventListener('cloze:tab', draw);
     onChange(draw);
     draw();

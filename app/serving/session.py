@@ -154,6 +154,10 @@ class Session:
             self._cards[folder] = card(model, folder, info.description if info else "") | beside
         return self._cards[folder]
 
+    def languages(self, *names: str) -> dict[str, str]:
+        """Which language each of some models reads, so that the page can say who answers."""
+        return {name: self.card(name)["language"] for name in names}
+
     def folder(self, name: str) -> Path:
         """Where a model of the picker lies; InputError for a name that is not there."""
         if (place := self._place(name)) is not None:

@@ -282,7 +282,7 @@ def test_what_is_shown_of_a_round(session):
     last, _, _, row, chart = answers[:5]
     game = ask(session, marks=hide(2), fakes=[[6, "honey"]])
     assert [token["chance"] for token in row["tokens"]] == game["after"]
-    assert row["by"] == ["sleuth"]
+    assert row["by"] == {"sleuth": "en"}
     assert chart.layout.meta["rows"][0][0] == 2
     own, cleared, notes = answers[11:14]
     assert [token["kind"] for token in own["tokens"]].index("mine") == 6

@@ -159,7 +159,7 @@ def test_orders_by_name_fit_every_text_and_others_only_their_own(with_xlnet):
         assert not found["asked"].setting.fits, order
         assert "another is drawn" in shown(with_xlnet, order=order)["notes"]
     own = shown(with_xlnet, order=plain)["grid"]
-    assert (own["order"], own["own"], own["by"]) == (plain, True, [NAME])
+    assert (own["order"], own["own"], own["by"]) == (plain, True, {NAME: "en"})
     assert not shown(with_xlnet, order=["left"])["grid"]["own"]
 
 
@@ -261,7 +261,7 @@ def test_attention_respects_the_masks_and_is_the_traces(with_xlnet):
 
 def test_without_two_streams_masks_work_and_training_is_explained(without):
     found = shown(without, model="bert-mini")
-    assert found["grid"]["by"] == ["bert-mini"]
+    assert found["grid"]["by"] == {"bert-mini": "en"}
     assert found["grid"]["pieces"][0] == "[CLS]"
     assert "core_models.zoo build xlnet-mini" in found["bits"]
     assert (found["chances"], found["query"]) == (None, None)

@@ -174,7 +174,7 @@ def test_a_span_at_the_edge_has_no_boundary_answer(session):
 def test_hidden_words_of_another_vocabulary_are_found_by_their_letters(session):
     marks = hide(session, "France", model="bert-mini")
     answer = ask(session, model="bert-mini", marks=marks)
-    assert answer["picture"]["by"] == [NAME]
+    assert answer["picture"]["by"] == {NAME: "en"}
     assert "bert-mini does not have both heads" in answer["notes"]
     hidden = [column["text"] for column in answer["picture"]["columns"] if "place" in column]
     assert "".join(hidden) == "France"
@@ -293,7 +293,7 @@ def test_short_long_and_hidden_texts_work(session, text):
 
 def test_a_reader_can_be_chosen_and_strange_ones_are_ignored(session):
     for reader in (NAME, "../etc", 4, None, ["x"]):
-        assert ask(session, reader=reader)["picture"]["by"] == [NAME]
+        assert ask(session, reader=reader)["picture"]["by"] == {NAME: "en"}
 
 
 def test_the_code_shown_recomputes_the_losses(session):

@@ -9,6 +9,7 @@ from pathlib import Path
 from urllib.parse import quote_plus
 
 import pytest
+from playwright.sync_api import expect
 
 from app.serving.locales import catalogue
 from benchmarks.page import server
@@ -92,3 +93,23 @@ def test_every_lab_with_the_model_it_is_made_for(profile, address, language, wid
             wrong[f"{label} {model}"] = found
     leave(cloze, profile)
     assert wrong == {}
+
+
+@pytest.mark.slow
+def test_who_answers_in_a_lab_and_does_not_read_the_sentence_is_said(profile, address):
+    """A Chinese sentence before a detective that learnt English: one press away is its own."""
+    link = f"?lang=zh#text={quote_plus('法国的首都是巴黎。')}&model=bert-mini-chinese&tab=forge"
+    cloze = new_page(profile, address, (1280, 900), dark=False, link=link)
+    page, words = cloze.page, catalogue("zh")
+    said = words["{0} does not read this sentence: it learnt {1}."].format(
+        "deberta-v3-mini", words["English"]
+    )
+    advice = page.get_by_role("status").filter(has_text=said)
+    expect(advice).to_be_visible()
+    advice.get_by_role("button", name=words["Take a sentence that it reads"]).click()
+    page.wait_for_function("text => Cloze.sentence.text === text", arg=SENTENCE)
+    page.wait_for_function("() => Cloze.sentence.model === 'deberta-v3-mini'")
+    expect(advice).to_have_count(0)
+    page.wait_for_function(ANSWERED, arg="forge")
+    assert cloze.problems == []
+    leave(cloze, profile)

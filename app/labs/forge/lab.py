@@ -234,7 +234,7 @@ async def show(session: Session, question: Mapping[str, Any]) -> list[Any]:
         Wording("The forged sentence"),
         threshold=THRESHOLD,
         text=text,
-        by=[judge.name],
+        by=session.languages(judge.name),
     )
     own = verdicts(
         shown.own_tokens(game),

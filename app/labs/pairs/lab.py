@@ -189,7 +189,7 @@ async def show(session: Session, question: Mapping[str, Any]) -> list[Any]:
             "first": asked.pair[0],
             "second": asked.pair[1],
             "was": question["second"],
-            "by": [each for each in answering.values() if each],
+            "by": {each: language for each in answering.values() if each},
         },
         words.EXPECTED.get(asked.kind),
         verdict_figure(heads, asked.pair),

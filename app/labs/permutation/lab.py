@@ -235,7 +235,7 @@ async def show(session: Session, question: Mapping[str, Any]) -> list[Any]:
     asked = await asyncio.to_thread(read, session, question)
     count = 0 if asked.before is None else asked.before.plain[-1] + 1
     name = asked.reader or asked.bar
-    own = {"own": asked.own, "text": asked.text, "by": [name]}
+    own = {"own": asked.own, "text": asked.text, "by": session.languages(name)}
     drawn = grid(asked.sentence, asked.setting, count, **own)
     code = permutation.code_lines(
         loadable(asked.reader) if asked.reader else None, asked.text, asked.sentence, asked.setting

@@ -176,11 +176,14 @@ async def show(session: Session, question: Mapping[str, Any]) -> list[Any]:
     if asked.reader is not None:
         work = (asked.model, asked.sentence, asked.hidden, asked.setting)
         told = await session.compute(lambda: spans.look(*work))
-    return await asyncio.to_thread(shown, asked, told, question)
+    by = session.languages(asked.reader or asked.bar)
+    return await asyncio.to_thread(shown, asked, told, question, by)
 
 
-def shown(asked: Asked, told: spans.Told | None, question: Mapping[str, Any]) -> list[Any]:
-    """What the page gets of a span."""
+def shown(
+    asked: Asked, told: spans.Told | None, question: Mapping[str, Any], by: Mapping[str, str]
+) -> list[Any]:
+    """What the page gets of a span; ``by``: who answers, and the language that it reads."""
     sentence, setting, span = asked.sentence, asked.setting, asked.hidden[asked.run]
     places = spans.places(told, sentence, span) if told else []
     name = asked.reader or asked.bar
@@ -193,7 +196,7 @@ def shown(asked: Asked, told: spans.Told | None, question: Mapping[str, Any]) ->
         gr.Radio(choices=asked.readers, visible=len(asked.readers) > 1 or "hidden"),
         runs(asked, question["run"]),
         *words(asked),
-        picture(sentence, span, told, by=[name]),
+        picture(sentence, span, told, by=by),
         say_notes(asked),
         say_heads(told) if told else LACKING,
         heads(places, HEADS, title=Wording("{0}: probability of the hidden words", name))

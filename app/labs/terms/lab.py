@@ -231,7 +231,7 @@ async def show(session: Session, question: Mapping[str, Any]) -> list[Any]:
     titles = [Wording("Before"), Wording("After")] if off else [Wording("Now")]
     return [
         *fitted(looked, question),
-        maps(found, by=[looked.reader]),
+        maps(found, by=session.languages(looked.reader)),
         say.notes(looked),
         gr.Dropdown(choices=queries(found), value=row),
         scene.row_table(found, row),
