@@ -94,7 +94,7 @@ def joint_table(pairs: dict[str, tuple[str, str]]) -> str:
 
 def overview() -> str:
     """The generated part of the overview."""
-    columns = ("family", "paper", "stands for it", "base parameters", "score terms", "objectives")
+    columns = ("family", "paper", "stands for it", "base parameters", "positions", "objectives")
     rows = []
     for family in FAMILIES.values():
         name = base_of(family)
@@ -107,11 +107,19 @@ def overview() -> str:
                 f"arXiv {paper.group()}",
                 f"`{name}`",
                 f"{count(config).base:,}",
-                show("", config.attention.terms.kind),
+                _positions(config),
                 show("objectives", list(config.objectives)),
             )
         )
     return table(columns, rows, "lllrll")
+
+
+def _positions(config: Config) -> str:
+    """How attention knows where a token stands."""
+    kind = config.attention.terms.kind
+    if config.attention.rotary is not None:
+        return "turned queries and keys"
+    return "table at the input" if kind == "plain" else f"score terms: {show('', kind)}"
 
 
 def show(path: str, value: Any) -> str:

@@ -128,6 +128,14 @@ _XLNET = {
     "summary_last_dropout": 0.0,
 }
 _PERMUTATION = {"permutation": "logits"}
+_MODERN = {
+    "hidden_size": 32,
+    "num_hidden_layers": 4,
+    "num_attention_heads": 4,
+    "intermediate_size": 48,
+    "local_attention": 6,
+    "pad_token_id": 0,
+}
 
 _START_AND_END = {"span": ("start_logits", "end_logits")}
 _BODIES: dict[str, tuple[str, str, dict[str, Any]]] = {
@@ -141,6 +149,7 @@ _BODIES: dict[str, tuple[str, str, dict[str, Any]]] = {
     "deberta_v2": ("DebertaV2", "QuestionAnswering", _BUCKETS | _CONVOLUTION),
     "deberta_v3": ("DebertaV2", "QuestionAnswering", _V3),
     "xlnet": ("XLNet", "QuestionAnsweringSimple", _XLNET),
+    "modernbert": ("ModernBert", "QuestionAnswering", _MODERN),
 }
 """What fine-tuned models are made of: stem of the class names, class for answers, values."""
 
@@ -246,6 +255,25 @@ CASES = (
     ),
     Case("deberta_v3", "256 buckets", "DebertaV2ForMaskedLM", _MASKED, _V3, 300),
     Case("xlnet", "3 steps", "XLNetLMHeadModel", _PERMUTATION, _XLNET, 150),
+    Case("modernbert", "window of 3", "ModernBertForMaskedLM", _MASKED, _MODERN, 150),
+    Case(
+        "modernbert",
+        "window of 64",
+        "ModernBertForMaskedLM",
+        _MASKED,
+        _MODERN | {"local_attention": 128},
+        600,
+    ),
+    Case(
+        "modernbert",
+        "biases, swiglu, layers of one kind",
+        "ModernBertForMaskedLM",
+        _MASKED,
+        _MODERN
+        | {"attention_bias": True, "mlp_bias": True, "norm_bias": True, "classifier_bias": True}
+        | {"hidden_activation": "silu", "global_attn_every_n_layers": 1},
+        150,
+    ),
     *(case for family in _BODIES for case in _fine_tuned(family)),
 )
 """Every family and every head that transformers has."""

@@ -22,8 +22,8 @@ import core_models as cm
 from benchmarks.measure import Report, Table, environment, interleaved, median_ratio, run_main
 from core_models.checkpoints.files import save_checkpoint
 from core_models.checkpoints.formats import BY_FAMILY
-from core_models.encoder import initialise
 from core_models.flops import flops
+from core_models.initialise import initialise
 from core_models.objectives import MaskedToken, NextSentence, Weighted
 from core_models.objectives.base import positions
 

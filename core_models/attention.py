@@ -11,15 +11,19 @@ DeBERTa row is zero in the original code as here.)
 
 import functools
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Self
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from core_models.config import Attention as AttentionConfig
+from core_models.rotary import Rotation
 from core_models.terms import Prepared, Terms, build_terms
 from core_models.trace import Sites
+from core_models.visibility import visible_at
+from core_models.windows import Windows, band
 
 
 def attend(
@@ -71,11 +75,42 @@ def attend(
 
 
 @dataclass(frozen=True)
+class Shared:
+    """What all steps of one kind share in a forward pass, made once."""
+
+    visible: Tensor | None = None
+    """Bool, broadcastable to [B, H, Q, K]; None = all, or what ``windows`` say."""
+    prepared: Prepared | None = None
+    """What the score terms need."""
+    rotation: Rotation | None = None
+    """How queries and keys are turned."""
+    windows: Windows | None = None
+    """Local attention that is computed in blocks."""
+
+    def at(self, places: Tensor) -> Self:
+        """The same for queries at the given positions [B, M] only."""
+        visible = visible_at(self.visible, places)
+        if self.windows is not None:
+            near = band(self.windows.window, places, self.windows.length)[:, None]
+            visible = near if visible is None else visible & near
+        return replace(
+            self,
+            visible=visible,
+            prepared=None if self.prepared is None else self.prepared.at(places),
+            rotation=None if self.rotation is None else self.rotation.at(places),
+            windows=None,
+        )
+
+
+_NOTHING = Shared()
+
+
+@dataclass(frozen=True)
 class Source:
     """What several passes over the same hidden states share in one block."""
 
     k: Tensor
-    """Keys [B, H, K, d]."""
+    """Keys [B, H, K, d], turned where positions are rotary."""
     v: Tensor
     """Values [B, H, K, d]."""
     relative: Tensor | None
@@ -97,20 +132,25 @@ class Attention(nn.Module):
         self.terms: Terms = build_terms(width, config)
 
     def source(
-        self, hidden: Tensor, prepared: Prepared | None = None, memory: Tensor | None = None
+        self,
+        hidden: Tensor,
+        shared: Shared = _NOTHING,
+        memory: Tensor | None = None,
+        sites: Sites | None = None,
     ) -> Source:
         """What every pass over ``hidden`` [B, L, D] starts from; arguments as in ``forward``."""
         before = hidden if memory is None else torch.cat([memory, hidden], 1)
         k, v = self._split(self.key(before)), self._split(self.value(before))
-        return Source(k, v, self.terms.project(prepared, self.query, self.key))
+        if shared.rotation is not None:
+            k = shared.rotation.of_keys(k if sites is None else sites.offer("k_unturned", k))
+        return Source(k, v, self.terms.project(shared.prepared, self.query, self.key))
 
     def forward(
         self,
         hidden: Tensor,
+        shared: Shared = _NOTHING,
         *,
         queries: Tensor | None = None,
-        visible: Tensor | None = None,
-        prepared: Prepared | None = None,
         memory: Tensor | None = None,
         source: Source | None = None,
         sites: Sites | None = None,
@@ -119,9 +159,8 @@ class Attention(nn.Module):
 
         Args:
             hidden: keys and values come from here, and the queries too unless given [B, L, D].
+            shared: what was made once for this forward pass, for these queries.
             queries: other inputs for the queries [B, Q, D] (query stream, mask decoder).
-            visible: bool, broadcastable to [B, H, Q, K].
-            prepared: what the score terms prepared once for this forward pass.
             memory: earlier inputs of this step that come before ``hidden`` as keys [B, M, D].
             source: :meth:`source` of ``hidden`` and ``memory``, where it is there already.
             sites: where the trace listens.
@@ -130,19 +169,24 @@ class Attention(nn.Module):
             [B, Q, D], before residual and norm.
         """
         q = self._split(self.query(hidden if queries is None else queries))
-        source = source or self.source(hidden, prepared, memory)
+        if shared.rotation is not None:
+            q = shared.rotation.of_queries(q if sites is None else sites.offer("q_unturned", q))
+        source = source or self.source(hidden, shared, memory, sites)
         k, v = source.k, source.v
         if sites is not None:
             q, k, v = sites.offer("q", q), sites.offer("k", k), sites.offer("v", v)
         dropout = self.dropout if self.training else 0.0
         scale = self.terms.scale
         if sites is not None and sites.wants_scores(self.terms.names):
-            q, terms = self.terms(q, k, prepared, source.relative)
+            q, terms = self.terms(q, k, shared.prepared, source.relative)
+            visible = shared.visible
             context = attend(
                 q, k, v, scale=scale, terms=terms, visible=visible, dropout=dropout, sites=sites
             )
+        elif shared.windows is not None:
+            context = shared.windows.attend(q, k, v, scale, dropout)
         else:
-            q, bias = self.terms.bias(q, k, prepared, source.relative, visible)
+            q, bias = self.terms.bias(q, k, shared.prepared, source.relative, shared.visible)
             context = F.scaled_dot_product_attention(
                 q, k, v, attn_mask=bias, dropout_p=dropout, scale=scale
             )

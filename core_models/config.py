@@ -7,7 +7,7 @@ their own; the rest are numbers. Families spell their difference from BERT with
 "how does it differ" table from the very values that build the model.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
@@ -77,7 +77,32 @@ class TransformerXL:
     """Whether the relative segment term exists."""
 
 
+def _repeated(kinds: Sequence[str]) -> tuple[str, ...]:
+    """The shortest list that gives ``kinds`` when it begins anew at its end."""
+    return next(
+        tuple(kinds[:size])
+        for size in range(1, len(kinds) + 1)
+        if all(kind == kinds[n % size] for n, kind in enumerate(kinds))
+    )
+
+
 Terms = Plain | Disentangled | TransformerXL
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rotary:
+    """Queries and keys turned by angles that grow with the position (arXiv 2104.09864).
+
+    So a score depends on the distance of two tokens. No table of positions is learned.
+    """
+
+    theta: float = 10_000.0
+    """Base of the wavelengths in global layers: the slowest pair of values turns once in nearly
+    ``2 pi theta`` tokens."""
+    local_theta: float = 10_000.0
+    """The same in local layers."""
+    positions: int = 8_192
+    """Most tokens that the model was trained on; longer inputs are computed all the same."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,11 +123,19 @@ class Attention:
     """``both``, or ``left``: plain attention to each token and those before it (causal)."""
     terms: Terms = field(default_factory=Plain)
     """Named summands of the score beside the content score."""
+    rotary: Rotary | None = None
+    """How queries and keys are turned before they meet, or None."""
+    window: int | None = None
+    """How many tokens on each side local layers see; None = there are no local layers."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class FeedForward:
-    """The position-wise two-layer network."""
+    """The position-wise two-layer network, ``down(activation(up(x)))``.
+
+    Gated it is ``down(activation(up(x)) * gate(x))``: GeGLU with gelu, SwiGLU with silu (arXiv
+    2002.05202).
+    """
 
     width: int
     """Inner width, F."""
@@ -110,6 +143,9 @@ class FeedForward:
     """``gelu`` (erf form), ``gelu_tanh``, ``relu``, ``silu`` or ``tanh``."""
     inner_dropout: bool = False
     """Whether dropout is also applied between the two layers (XLNet)."""
+    gated: bool = False
+    """Whether a third layer's output is multiplied in."""
+    bias: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -159,16 +195,28 @@ class Config:
     feed_forward: FeedForward
     schedule: tuple[int, ...]
     """Block index of each step: BERT is (0, 1, ..., n-1), ALBERT is (0,) * n."""
+    layer_kinds: tuple[str, ...] = ("global",)
+    """Kind of each step, ``global`` or ``local``; begins anew where there are more steps."""
+    norm_place: str = "after"
+    """``after`` each sum (post-norm), or ``before`` each branch (pre-norm), with a last norm after
+    the last step; where the embeddings are normed already, the first attention has none then."""
+    norm_kind: str = "layer"
+    """``layer``, or ``rms``: without mean and bias (arXiv 1910.07467)."""
+    norm_bias: bool = True
     norm_epsilon: float = 1e-12
     dropout: float = 0.1
     """Dropout on embeddings and on both residual branches, in 0..1."""
     initial_std: float = 0.02
     """Standard deviation of the normal initialisation."""
+    initial_by_depth: bool = False
+    """Whether layers that end a branch start smaller, by sqrt(2 * steps) (GPT-2)."""
     objectives: tuple[str, ...] = ("masked_token", "next_sentence")
     """Pretraining objectives; each names the head that it trains."""
     masking: Masking = field(default_factory=Masking)
     head_activation: str | None = None
     """Activation of the masked-token head; None = as in the feed-forward network."""
+    head_bias: bool = True
+    """Whether the dense layer of the masked-token head has a bias."""
     replaced_token_style: str = "token"
     """What the replaced-token head looks at: ``token``, or ``token_and_first`` (DeBERTa v3)."""
     convolution: Convolution | None = None
@@ -183,8 +231,14 @@ class Config:
     """What the model was fine-tuned for; None = it was not."""
 
     def __post_init__(self) -> None:
-        """Check ranges and the agreements between parts."""
+        """Check ranges and the agreements between parts; one model has one config.
+
+        So kinds are the shortest list that gives them, and no window stays that no layer has.
+        """
         check(self)
+        object.__setattr__(self, "layer_kinds", _repeated(self.kinds))
+        if "local" not in self.layer_kinds and self.attention.window is not None:
+            object.__setattr__(self, "attention", replace(self.attention, window=None))
 
     @property
     def steps(self) -> int:
@@ -195,6 +249,11 @@ class Config:
     def blocks(self) -> int:
         """Number of distinct blocks (sets of layer weights)."""
         return max(self.schedule) + 1
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """Kind of every step."""
+        return tuple(self.layer_kinds[n % len(self.layer_kinds)] for n in range(self.steps))
 
     @property
     def left_to_right(self) -> bool:

@@ -10,6 +10,9 @@ if TYPE_CHECKING:
 
 ACTIVATIONS = ("gelu", "gelu_tanh", "relu", "silu", "tanh")
 DIRECTIONS = ("both", "left")
+KINDS = ("global", "local")
+NORM_PLACES = ("after", "before")
+NORM_KINDS = ("layer", "rms")
 MASKINGS = (
     "none",
     "uniform",
@@ -69,6 +72,7 @@ def check(config: "Config") -> None:
             "(half of it for sines, half for cosines)."
         )
     _check_direction(config)
+    _check_layers(config)
 
 
 def check_ranges(config: "Config") -> None:
@@ -97,6 +101,7 @@ def _ranges(config: "Config") -> Iterator[_Range]:
     yield "norm_epsilon", config.norm_epsilon, 0, 1
     yield "dropout", config.dropout, 0, 1
     yield "initial_std", config.initial_std, 0, 10
+    yield "the number of layer_kinds", len(config.layer_kinds), 1, 512
 
 
 def _ranges_of_parts(config: "Config") -> Iterator[_Range]:
@@ -109,6 +114,13 @@ def _ranges_of_parts(config: "Config") -> Iterator[_Range]:
     if terms.kind == "transformer_xl":
         clamp = cast("TransformerXL", terms).clamp
         yield "attention.terms.clamp", 0 if clamp is None else clamp, 0, MOST_POSITIONS
+    window, rotary = config.attention.window, config.attention.rotary
+    if window is not None:
+        yield "attention.window", window, 1, MOST_POSITIONS
+    if rotary is not None:
+        yield "attention.rotary.theta", rotary.theta, 1, 1e12
+        yield "attention.rotary.local_theta", rotary.local_theta, 1, 1e12
+        yield "attention.rotary.positions", rotary.positions, 1, MOST_POSITIONS
     if decoder is not None:
         yield "mask_decoder.steps", decoder.steps, 1, 64
         yield "mask_decoder.positions", decoder.positions, 1, MOST_POSITIONS
@@ -130,6 +142,10 @@ def _names(config: "Config") -> Iterator[tuple[str, Any, Sequence[str | None]]]:
     for name in config.objectives:
         yield "objectives", name, OBJECTIVES
     yield "attention.direction", config.attention.direction, DIRECTIONS
+    yield "norm_place", config.norm_place, NORM_PLACES
+    yield "norm_kind", config.norm_kind, NORM_KINDS
+    for name in config.layer_kinds:
+        yield "layer_kinds", name, KINDS
     if terms.kind == "transformer_xl":
         direction = cast("TransformerXL", terms).direction
         yield "attention.terms.direction", direction, DIRECTIONS
@@ -152,3 +168,33 @@ def _check_direction(config: "Config") -> None:
             "A model that reads from left to right has neither convolution nor mask_decoder: "
             "both look to the right."
         )
+
+
+def _check_layers(config: "Config") -> None:
+    attention = config.attention
+    if "local" in config.layer_kinds and attention.window is None:
+        raise InputError("layer_kinds has local layers; attention.window must say what they see.")
+    if attention.rotary is not None and attention.head_width % 2:
+        raise InputError(
+            f"attention.head_width is {attention.head_width}; rotary positions turn pairs of "
+            "values, so it must be even."
+        )
+    if config.norm_kind == "rms" and config.norm_bias:
+        raise InputError("norm_kind rms has no bias; norm_bias must be false.")
+    modern = {
+        "attention.rotary": attention.rotary is not None,
+        "layer_kinds local": "local" in config.layer_kinds,
+        "norm_place before": config.norm_place == "before",
+    }
+    parts = {
+        f"attention.terms {attention.terms.kind}": attention.terms.kind != "plain",
+        "convolution": config.convolution is not None,
+        "mask_decoder": config.mask_decoder is not None,
+        "query_stream": config.query_stream,
+    }
+    for name, wanted in modern.items():
+        for other, there in parts.items():
+            if wanted and there:
+                raise InputError(
+                    f"{name} does not go together with {other}; leave out one of them."
+                )

@@ -30,10 +30,13 @@ class Task:
     dropout_before: bool = False
     """Whether dropout also precedes that dense layer (RoBERTa, ELECTRA)."""
     pooling: str = "token"
-    """How ``similarity`` makes a text's vector: of that ``token``, or the ``mean`` of all real
-    ones."""
+    """How a text's vector is made: of that ``token``, or the ``mean`` of all real ones
+    (``similarity``, and texts ``as_masked_token``)."""
     every_step: bool = False
     """Whether ``tag`` reads a learned mix of the states before and after every step."""
+    as_masked_token: bool = False
+    """Whether answers are read as masked tokens are, through a dense layer, its activation and a
+    norm: of texts, tags and spans alike (ModernBERT)."""
 
     def __post_init__(self) -> None:
         """Check names and what belongs to which head."""
@@ -51,8 +54,13 @@ class Task:
             raise InputError(f"The head {self.head} has no dropout; task.dropout must be null.")
         if self.every_step and self.head != "tag":
             raise InputError(f"task.every_step belongs to tag; the head is {self.head}.")
-        if self.pooling != "token" and self.head != "similarity":
+        pools = self.head == "similarity" or (
+            self.as_masked_token and self.head in ("classify", "regress")
+        )
+        if self.pooling != "token" and not pools:
             raise InputError(f"task.pooling belongs to similarity; the head is {self.head}.")
+        if self.as_masked_token and (self.head == "similarity" or self.every_step):
+            raise InputError(f"task.as_masked_token has no meaning for {self.head} here.")
         self._check_labels()
 
     def _check_labels(self) -> None:

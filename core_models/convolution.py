@@ -4,6 +4,7 @@ from torch import Tensor, nn
 
 from core_models.config import Config, Convolution
 from core_models.layer import FUNCTIONS
+from core_models.norms import build_norm
 
 
 class ConvolutionLayer(nn.Module):
@@ -13,7 +14,7 @@ class ConvolutionLayer(nn.Module):
         super().__init__()
         padding = (parts.kernel - 1) // 2
         self.conv = nn.Conv1d(config.width, config.width, parts.kernel, padding=padding)
-        self.norm = nn.LayerNorm(config.width, eps=config.norm_epsilon)
+        self.norm = build_norm(config, config.width)
         self.activation = FUNCTIONS[parts.activation]
         self.dropout = nn.Dropout(config.dropout)
 

@@ -26,6 +26,7 @@ class Count:
     attention: int
     feed_forward: int
     norms: int
+    """Of every block, and the one after the last step where norms come before."""
     pooler: int
     heads: dict[str, int] = field(default_factory=dict)
     """Each pretraining head without pooler and without the tied table."""
@@ -183,7 +184,8 @@ def count(config: Config) -> Count:
             _size(b.get_submodule(norm))
             for b in blocks
             for norm in ("attention_norm", "feed_forward_norm")
-        ),
+        )
+        + _size(encoder.final_norm),
         pooler=pooler,
         heads={name: n - poolers.get(name, 0) - tied.get(name, 0) for name, n in sizes.items()},
         one_block=_size(blocks[0]),

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from core_models.batch import Batch
 from core_models.config import Config
 from core_models.errors import InputError
+from core_models.norms import build_norm
 from core_models.trace import Sites
 
 
@@ -22,9 +23,7 @@ class Embeddings(nn.Module):
         self.pieces = nn.Embedding(parts.vocabulary, parts.width, padding_idx=parts.pad_id)
         self.positions = _table(parts.positions, parts.width, parts.first_position - 1)
         self.segments = _table(parts.segments or None, parts.width, -1)
-        self.norm = (
-            nn.LayerNorm(parts.width, eps=config.norm_epsilon) if parts.normed else nn.Identity()
-        )
+        self.norm = build_norm(config, parts.width) if parts.normed else nn.Identity()
         self.dropout = nn.Dropout(config.dropout)
         self.projection = (
             nn.Linear(parts.width, config.width) if parts.width != config.width else nn.Identity()
@@ -82,12 +81,15 @@ class Embeddings(nn.Module):
 
 
 def longest_input(config: Config) -> int | None:
-    """Most tokens that the model's tables of positions hold; None = it has none.
+    """Most tokens that the model's tables of positions hold, or its turns are trained for.
 
-    The encoder of DeBERTa takes any length; its mask decoder has a table of absolute positions.
+    None = neither. The encoder of DeBERTa takes any length; its mask decoder has a table of
+    absolute positions.
     """
-    parts, decoder = config.embeddings, config.mask_decoder
+    parts, decoder, rotary = config.embeddings, config.mask_decoder, config.attention.rotary
     rooms = [] if parts.positions is None else [parts.positions - parts.first_position]
+    if rotary is not None:
+        rooms.append(rotary.positions)
     if decoder is not None:
         rooms.append(decoder.positions)
     return min(rooms, default=None)

@@ -1,20 +1,23 @@
 """The encoder: embeddings, then blocks run by a schedule."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import cast
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
-from core_models.attention import Source
+from core_models.attention import Shared, Source
 from core_models.batch import Batch
 from core_models.config import Config, check_ours
 from core_models.convolution import ConvolutionLayer
 from core_models.embeddings import Embeddings, too_long
 from core_models.layer import Layer
-from core_models.terms import Prepared, build_table
+from core_models.norms import build_norm
+from core_models.rotary import Rotation
+from core_models.terms import build_table
 from core_models.trace import Trace
+from core_models.visibility import content_visibility, rows_at, target_visibility
+from core_models.windows import Windows, band, block_length
 
 
 @dataclass(frozen=True)
@@ -30,7 +33,7 @@ class EncoderOutput:
     last_input: Tensor | None = None
     """Content stream before the last step [B, L, D], from which a mask decoder starts."""
     states: tuple[Tensor, ...] = ()
-    """Content stream before every step and after the last, each [B, L, D], where asked for."""
+    """Content stream before every step and ``hidden``, each [B, L, D], where asked for."""
 
 
 torch.export.register_dataclass(EncoderOutput)
@@ -45,7 +48,9 @@ class Encoder(nn.Module):
         self.config = config
         self.embeddings = Embeddings(config)
         self.table = build_table(config)
-        self.blocks = nn.ModuleList(Layer(config) for _ in range(config.blocks))
+        self.blocks = nn.ModuleList(Layer(config, block) for block in range(config.blocks))
+        before = config.norm_place == "before"
+        self.final_norm = build_norm(config, config.width) if before else nn.Identity()
         self.convolution = (
             ConvolutionLayer(config, config.convolution) if config.convolution else None
         )
@@ -90,10 +95,10 @@ class Encoder(nn.Module):
         first = hidden = last_input = self.embeddings(
             batch, None if trace is None else trace.at(None)
         )
-        prepared, visible = self._prepare(batch)
+        kinds = self.config.kinds
+        shared = self._share(batch, whole=trace is not None)
         query = self._start_query(batch)
-        if query is not None:
-            prepared_query, visible_query = self._prepare_query(batch, prepared)
+        shared_query = None if query is None else self._share_query(batch, shared["global"])
         memory: list[Tensor] = []
         states: list[Tensor] = []
         for step, block in enumerate(self.config.schedule):
@@ -106,14 +111,14 @@ class Encoder(nn.Module):
             if every_step:
                 states.append(hidden)
             source = None
+            own = shared[kinds[step]]
             if query is not None:
                 if trace is None:  # an edit of one stream must not reach the other
-                    source = layer.attention.source(hidden, prepared, old)
+                    source = layer.attention.source(hidden, own, old)
                 query = layer(
                     hidden,
+                    shared_query,
                     queries=query,
-                    visible=visible_query,
-                    prepared=prepared_query,
                     memory=old,
                     source=source,
                     sites=None if trace is None else trace.at(step, "query"),
@@ -121,12 +126,11 @@ class Encoder(nn.Module):
             last_input = hidden
             convolution = self.convolution if step == 0 else None
             if places is not None and step == self.config.steps - 1 and convolution is None:
-                hidden = _only(places, layer, hidden, visible, prepared, old, source)
+                hidden = _only(places, layer, hidden, own, old, source)
                 break
             hidden = layer(
                 hidden,
-                visible=visible,
-                prepared=prepared,
+                own,
                 memory=old,
                 source=source,
                 sites=None if trace is None else trace.at(step),
@@ -134,6 +138,7 @@ class Encoder(nn.Module):
             if convolution is not None:
                 hidden = convolution(first, hidden, batch.attention_mask)
         streams = {}
+        hidden = self.final_norm(hidden)
         if self.config.output_dropout:
             hidden = self.dropout(hidden)
         if query is not None:
@@ -176,23 +181,22 @@ class Encoder(nn.Module):
             raise too_long(batch.shape[1], self.mask_decoder.num_embeddings)
         start = output.last_input
         queries: Tensor = start
-        prepared, visible = self._prepare(batch)
+        shared = self._share(batch)["global"]
         positions = torch.arange(batch.shape[1], device=batch.device)[None]
         if targets is not None:
             queries, positions = rows_at(queries, targets), targets
-            prepared = None if prepared is None else prepared.at(targets)
-            visible = _visible_at(visible, targets)
+            shared = shared.at(targets)
         queries = queries + self.mask_decoder(positions)
         layer = cast(Layer, self.blocks[self.config.schedule[-1]])
         source = None
+        prepared = shared.prepared
         if trace is None and not (prepared and prepared.dropout):  # dropped out at every step
-            source = layer.attention.source(start, prepared)
+            source = layer.attention.source(start, shared)
         for step in range(self.config.mask_decoder.steps):
             queries = layer(
                 start,
+                shared,
                 queries=queries,
-                visible=visible,
-                prepared=prepared,
                 source=source,
                 sites=None if trace is None else trace.at(step, "mask_decoder"),
             )
@@ -203,35 +207,43 @@ class Encoder(nn.Module):
         block = cast(Layer, self.blocks[self.config.schedule[step]])
         return block.attention.output.weight
 
-    def _prepare(self, batch: Batch) -> tuple[Prepared | None, Tensor | None]:
-        """What the score terms share, and what each token may see."""
+    def _share(self, batch: Batch, *, whole: bool = False) -> dict[str, Shared]:
+        """What the steps of each kind share; ``whole`` = every score is to be seen."""
         remembered = batch.memory[0].shape[1] if batch.memory else 0
-        prepared = None if self.table is None else self.table(batch, remembered)
-        visible = content_visibility(batch)
-        earlier = self._earlier(batch)
-        if earlier is not None:
-            visible = earlier if visible is None else visible & earlier
-        return prepared, visible
+        every = Shared(
+            visible=content_visibility(batch, leftward=self.config.left_to_right),
+            prepared=None if self.table is None else self.table(batch, remembered),
+        )
+        parts, length, device = self.config.attention, batch.shape[1], batch.device
+        local = every
+        if "local" in self.config.layer_kinds:
+            assert parts.window is not None
+            simple = batch.visibility is None and not self.config.left_to_right and not whole
+            long = length > block_length(parts.window) + 2 * parts.window
+            if simple and long:
+                windows = Windows.of(parts.window, length, batch.attention_mask, device)
+                local = replace(every, windows=windows)
+            elif length > parts.window + 1:
+                near = band(parts.window, torch.arange(length, device=device), length)[None, None]
+                seen = near if every.visible is None else every.visible & near
+                local = replace(every, visible=seen)
+        found = {"global": every, "local": local}
+        if parts.rotary is None:
+            return found
+        bases = {"global": parts.rotary.theta, "local": parts.rotary.local_theta}
+        return {
+            kind: replace(
+                shared, rotation=Rotation.of(length, parts.head_width, bases[kind], device)
+            )
+            for kind, shared in found.items()
+        }
 
-    def _prepare_query(
-        self, batch: Batch, prepared: Prepared | None
-    ) -> tuple[Prepared | None, Tensor | None]:
+    def _share_query(self, batch: Batch, shared: Shared) -> Shared:
         """The same for the query stream."""
         assert batch.targets is not None
-        visible = target_visibility(batch)
-        earlier = self._earlier(batch)
-        if earlier is not None:
-            earlier = earlier[batch.targets][:, None]  # [B, 1, M, K]
-            visible = earlier if visible is None else visible & earlier
-        return None if prepared is None else prepared.at(batch.targets), visible
-
-    def _earlier(self, batch: Batch) -> Tensor | None:
-        """Bool [L, K], the tokens up to each one, where a model reads from left to right only."""
-        if not self.config.left_to_right:
-            return None
-        length = batch.shape[1]
-        earlier = torch.ones(length, length, dtype=torch.bool, device=batch.device).tril()
-        return F.pad(earlier, (batch.memory[0].shape[1] if batch.memory else 0, 0), value=True)
+        visible = target_visibility(batch, leftward=self.config.left_to_right)
+        prepared = None if shared.prepared is None else shared.prepared.at(batch.targets)
+        return Shared(visible=visible, prepared=prepared)
 
     def _start_query(self, batch: Batch) -> Tensor | None:
         """The first state of the query stream: the same vector at every target [B, M, D]."""
@@ -243,52 +255,11 @@ class Encoder(nn.Module):
         return start
 
 
-def content_visibility(batch: Batch) -> Tensor | None:
-    """Which keys each token may see, broadcastable to [B, H, L, K]; None = all."""
-    return _visible(batch, batch.visibility)
-
-
-def target_visibility(batch: Batch) -> Tensor | None:
-    """Which keys each query of the query stream may see, broadcastable to [B, H, M, K]."""
-    return _visible(batch, batch.target_visibility)
-
-
-def _visible(batch: Batch, visibility: Tensor | None) -> Tensor | None:
-    mask = batch.attention_mask
-    if visibility is None and mask is None:
-        return None
-    if visibility is None:
-        assert mask is not None
-        visible = mask[:, None, None, :]
-    else:
-        visible = visibility[:, None]
-        visible = visible if mask is None else visible & mask[:, None, None, :]
-    if batch.memory:
-        visible = F.pad(visible, (batch.memory[0].shape[1], 0), value=True)
-    return visible
-
-
-def rows_at(x: Tensor, targets: Tensor) -> Tensor:
-    """Rows [B, M, D] of [B or 1, L, D] at positions [B, M]."""
-    wide = x.expand(targets.shape[0], -1, -1)
-    return wide.gather(1, targets[..., None].expand(-1, -1, x.shape[-1]))
-
-
-def _visible_at(visible: Tensor | None, targets: Tensor) -> Tensor | None:
-    """What the tokens at positions [B, M] may see, broadcastable to [B, H, M, K]."""
-    if visible is None or (visible.dim() == 4 and visible.shape[2] == 1):
-        return visible  # the same for every token
-    if visible.dim() == 2:
-        return visible[targets][:, None]
-    return rows_at(visible.squeeze(1), targets)[:, None]
-
-
 def _only(
     places: Tensor,
     layer: Layer,
     hidden: Tensor,
-    visible: Tensor | None,
-    prepared: Prepared | None,
+    shared: Shared,
     memory: Tensor | None,
     source: Source | None,
 ) -> Tensor:
@@ -298,14 +269,8 @@ def _only(
     """
     if places.shape[1] == 0:
         return torch.zeros_like(hidden)
-    found: Tensor = layer(
-        hidden,
-        queries=rows_at(hidden, places),
-        visible=_visible_at(visible, places),
-        prepared=None if prepared is None else prepared.at(places),
-        memory=memory,
-        source=source,
-    )
+    queries, own = rows_at(hidden, places), shared.at(places)
+    found: Tensor = layer(hidden, own, queries=queries, memory=memory, source=source)
     index = places[..., None].expand(-1, -1, hidden.shape[2])
     return found.new_zeros(hidden.shape).scatter(1, index, found)
 
@@ -313,31 +278,3 @@ def _only(
 def _remember(old: Tensor | None, hidden: Tensor, batch: Batch) -> Tensor:
     new = (hidden if batch.reuse is None else hidden[:, : batch.reuse]).detach()
     return (new if old is None else torch.cat([old, new], 1))[:, -batch.remember :]
-
-
-def initialise(module: nn.Module, std: float, generator: torch.Generator | None = None) -> None:
-    """Published initialisation: weights from a normal of ``std``, biases 0, norms 1 and 0.
-
-    Padding rows of embedding tables are zero. The original TensorFlow code truncates the normal
-    at two standard deviations; this follows the PyTorch releases, which do not.
-    """
-    for part in module.modules():
-        if isinstance(part, nn.Linear | nn.Embedding | nn.Conv1d):
-            nn.init.normal_(part.weight, 0.0, std, generator=generator)
-        if isinstance(part, nn.Linear | nn.Conv1d) and part.bias is not None:
-            nn.init.zeros_(part.bias)
-        if isinstance(part, nn.LayerNorm):
-            nn.init.ones_(part.weight)
-            if part.bias is not None:
-                nn.init.zeros_(part.bias)
-        for name, own in part.named_parameters(recurse=False):
-            if name in ("query_start", "segment_vectors", *_BIASES):
-                nn.init.normal_(own, 0.0, std, generator=generator)
-    for part in module.modules():
-        if isinstance(part, nn.Embedding) and part.padding_idx is not None:
-            with torch.no_grad():
-                part.weight[part.padding_idx].zero_()
-
-
-_BIASES = ("content_bias", "position_bias", "segment_bias")
-"""XLNet draws its attention biases like weights (released code)."""

@@ -6,8 +6,9 @@ L tokens, D width, E width of the tables, I = H d the heads' width together, F i
 vocabulary, and per step of the schedule
 
     projections    8 L D I                 queries, keys, values, output
-    attention      4 L^2 I                 scores and weighted values
-    feed-forward   4 L D F
+    attention      4 L^2 I                 scores and weighted values; where layers are local
+                                           4 P I, P pairs of tokens within a window
+    feed-forward   4 L D F                 6 L D F where it is gated
 
 and where a family has them
 
@@ -100,6 +101,9 @@ def flops(config: Config, length: int) -> Flops:
         most = "" if longest is None else f" to {longest}"
         raise InputError(f"length is {length}; allowed is 1{most}.")
     step = _step(config, length)
+    pairs = sum(_pairs(config, kind, length) for kind in config.kinds)
+    whole = {name: config.steps * n for name, n in step.items()}
+    whole["attention"] = 4 * pairs * _inner(config)
     keys_and_values = 4 * length * config.width * _inner(config)
     decoder = 0
     if config.mask_decoder:
@@ -113,7 +117,7 @@ def flops(config: Config, length: int) -> Flops:
         convolution=2 * length * kernel * config.width**2,
         mask_decoder=decoder,
         heads=_heads(config, length),
-        **{name: config.steps * n for name, n in step.items()},
+        **whole,
     )
 
 
@@ -121,8 +125,16 @@ def _inner(config: Config) -> int:
     return config.attention.heads * config.attention.head_width
 
 
+def _pairs(config: Config, kind: str, length: int) -> int:
+    """Pairs of a query and a key that it sees in a step of a kind."""
+    window = config.attention.window
+    if kind == "global" or window is None or window >= length:
+        return length**2
+    return length * (2 * window + 1) - window * (window + 1)
+
+
 def _step(config: Config, length: int) -> dict[str, int]:
-    """One step's share of each part."""
+    """One global step's share of each part."""
     width, inner, terms = config.width, _inner(config), config.attention.terms
     products, segments = 0, 0
     rows = 2 * length - 1
@@ -136,7 +148,10 @@ def _step(config: Config, length: int) -> dict[str, int]:
     return {
         "attention_projections": 8 * length * width * inner,
         "attention": 4 * length**2 * inner,
-        "feed_forward": 4 * length * width * config.feed_forward.width,
+        "feed_forward": (6 if config.feed_forward.gated else 4)
+        * length
+        * width
+        * config.feed_forward.width,
         "relative": products * 2 * length * (2 * length - 1) * inner + segments,
         "relative_rows": products * 2 * rows * width * inner,
     }

@@ -15,6 +15,7 @@ from core_models.errors import InputError
 from core_models.heads_relative import PermutationHead, TokenAndFirstHead
 from core_models.heads_task import build_task_head
 from core_models.layer import FUNCTIONS
+from core_models.norms import build_norm
 
 
 class Pooler(nn.Module):
@@ -38,9 +39,9 @@ class MaskedTokenHead(nn.Module):
     def __init__(self, config: Config, embeddings: Embeddings) -> None:
         super().__init__()
         width = config.embeddings.width
-        self.dense = nn.Linear(config.width, width)
+        self.dense = nn.Linear(config.width, width, bias=config.head_bias)
         self.activation = FUNCTIONS[config.head_activation or config.feed_forward.activation]
-        self.norm = nn.LayerNorm(width, eps=config.norm_epsilon)
+        self.norm = build_norm(config, width)
         self.decoder = nn.Linear(width, config.embeddings.vocabulary)
         self.tie(embeddings)
 
@@ -69,7 +70,7 @@ class SpanBoundaryHead(MaskedTokenHead):
         super().__init__(config, embeddings)
         self.place = nn.Embedding(self.places, self.place_width)
         self.boundary_dense = nn.Linear(2 * config.width + self.place_width, config.width)
-        self.boundary_norm = nn.LayerNorm(config.width, eps=config.norm_epsilon)
+        self.boundary_norm = build_norm(config, config.width)
 
     def boundaries(self, hidden: Tensor, spans: Tensor) -> Tensor:
         """What the head starts from, for each token of each span.

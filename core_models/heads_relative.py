@@ -5,6 +5,7 @@ from torch import Tensor, nn
 from core_models.config import Config
 from core_models.embeddings import Embeddings
 from core_models.layer import FUNCTIONS
+from core_models.norms import build_norm
 
 
 class PermutationHead(nn.Module):
@@ -38,7 +39,7 @@ class TokenAndFirstHead(nn.Module):
 
     def __init__(self, config: Config) -> None:
         super().__init__()
-        self.norm = nn.LayerNorm(config.width, eps=config.norm_epsilon)
+        self.norm = build_norm(config, config.width)
         self.dense = nn.Linear(config.width, config.width)
         self.activation = FUNCTIONS[config.feed_forward.activation]
         self.classifier = nn.Linear(config.width, 1)

@@ -9,7 +9,8 @@ from torch import Tensor, nn
 
 from core_models.checkpoints.formats import BY_FAMILY
 from core_models.config import Config
-from core_models.encoder import Encoder, initialise
+from core_models.encoder import Encoder
+from core_models.initialise import initialise
 
 
 class Parts(Protocol):
@@ -33,6 +34,9 @@ def task_config(
     task = BY_FAMILY[config.family].tasks.task(
         name, tuple(labels), dropout=dropout, pooling=pooling, every_step=every_step
     )
+    if task.as_masked_token:
+        activation = config.head_activation or config.feed_forward.activation
+        task = replace(task, activation=activation)
     return replace(config, task=task, mask_decoder=None)
 
 
@@ -52,11 +56,11 @@ def start(model: Parts, pretrained: Parts, generator: torch.Generator | None) ->
 
 
 def _dense(model: Parts) -> dict[str, Tensor]:
-    """Tensors of the heads' dense layers over [CLS], by their name in the family's files."""
+    """Tensors of the heads' dense layers and their norms, by their name in the family's files."""
     form = BY_FAMILY[model.config.family].at(model.config)
     tensors: dict[str, Tensor] = {}
     for name, parameter in model.heads.named_parameters(prefix="heads"):
         theirs = form.to_theirs(name)
-        if theirs is not None and name.rsplit(".", 2)[-2] == "dense":
+        if theirs is not None and name.rsplit(".", 2)[-2] in ("dense", "norm"):
             tensors[theirs[0]] = parameter
     return tensors

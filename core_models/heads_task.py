@@ -2,7 +2,7 @@
 
 Families differ in three values of the head over a whole text: which token stands for it, the
 activation of the dense layer, and whether dropout also precedes that layer. Tags and answers are
-read from every token by one linear layer in all families.
+read from every token by one linear layer; ModernBERT reads all three as it reads masked tokens.
 """
 
 from collections.abc import Sequence
@@ -17,6 +17,7 @@ from core_models.config_task import Task
 from core_models.encoder import Encoder, EncoderOutput
 from core_models.errors import InputError
 from core_models.layer import FUNCTIONS
+from core_models.norms import build_norm
 from core_models.trace import Trace
 
 
@@ -62,26 +63,58 @@ class TaskHead(nn.Module):
         return None
 
 
-class TextHead(TaskHead):
+class ReadingHead(TaskHead):
+    """A head that may begin with a dense layer, its activation and a norm."""
+
+    def __init__(self, config: Config, *, always: bool = False) -> None:
+        super().__init__(config)
+        alike = self.task.as_masked_token
+        self.reads = always or alike
+        """Whether it begins so."""
+        if self.reads:
+            self.dense = nn.Linear(config.width, config.width, bias=config.head_bias or not alike)
+            self.activation = FUNCTIONS[self.task.activation]
+            self.norm = build_norm(config, config.width) if alike else nn.Identity()
+
+    def read(self, x: Tensor) -> Tensor:
+        """[..., D] -> [..., D]."""
+        if not self.reads:
+            return x
+        read: Tensor = self.norm(self.activation(self.dense(x)))
+        return read
+
+
+class TextHead(ReadingHead):
     """Scores of a whole text or pair: dense layer and activation over [CLS], then linear."""
 
     def __init__(self, config: Config, outputs: int) -> None:
-        super().__init__(config)
-        self.dense = nn.Linear(config.width, config.width)
-        self.activation = FUNCTIONS[self.task.activation]
+        super().__init__(config, always=True)
         self.classifier = nn.Linear(config.width, outputs)
 
-    def places(self, batch: Batch) -> Tensor:
-        """The token that stands for the text [B, 1]."""
-        return _place(batch, self.task)
+    def places(self, batch: Batch) -> Tensor | None:
+        """The token that stands for the text [B, 1], unless all are pooled."""
+        return _place(batch, self.task) if self.task.pooling == "token" else None
 
-    def scores(self, hidden: Tensor) -> Tensor:
-        """[B, L, D] -> [B, outputs]."""
-        x = _whole(hidden, self.task)
+    def scores(self, hidden: Tensor, mask: Tensor | None) -> Tensor:
+        """[B, L, D] and the real tokens [B, L], None = all -> [B, outputs]."""
+        x = _text(hidden, mask, self.task)
         if self.task.dropout_before:
             x = self.dropout(x)
-        scores: Tensor = self.classifier(self.dropout(self.activation(self.dense(x))))
+        scores: Tensor = self.classifier(self.dropout(self.read(x)))
         return scores
+
+    def answer(
+        self,
+        encoder: Encoder,
+        batch: Batch,
+        trace: Trace | None = None,
+        output: EncoderOutput | None = None,
+    ) -> Tensor:
+        """As :meth:`TaskHead.answer`."""
+        if output is None:
+            output = encoder(batch, trace, places=self.places(batch) if trace is None else None)
+        answer: Tensor = self(output.hidden, batch.attention_mask)
+        return answer
 
 
 class ClassifyHead(TextHead):
@@ -90,9 +123,9 @@ class ClassifyHead(TextHead):
     def __init__(self, config: Config) -> None:
         super().__init__(config, 0 if config.task is None else len(config.task.labels))
 
-    def forward(self, hidden: Tensor) -> Tensor:
-        """[B, L, D] -> logits [B, labels]."""
-        return self.scores(hidden)
+    def forward(self, hidden: Tensor, mask: Tensor | None = None) -> Tensor:
+        """[B, L, D] and the real tokens [B, L], None = all -> logits [B, labels]."""
+        return self.scores(hidden, mask)
 
 
 class RegressHead(TextHead):
@@ -101,12 +134,12 @@ class RegressHead(TextHead):
     def __init__(self, config: Config) -> None:
         super().__init__(config, 1)
 
-    def forward(self, hidden: Tensor) -> Tensor:
-        """[B, L, D] -> [B]."""
-        return self.scores(hidden).squeeze(-1)
+    def forward(self, hidden: Tensor, mask: Tensor | None = None) -> Tensor:
+        """[B, L, D] and the real tokens [B, L], None = all -> [B]."""
+        return self.scores(hidden, mask).squeeze(-1)
 
 
-class TagHead(TaskHead):
+class TagHead(ReadingHead):
     """Which of the task's labels each token has."""
 
     def __init__(self, config: Config) -> None:
@@ -115,7 +148,7 @@ class TagHead(TaskHead):
 
     def forward(self, hidden: Tensor) -> Tensor:
         """[B, L, D] -> logits [B, L, labels]."""
-        logits: Tensor = self.classifier(self.dropout(hidden))
+        logits: Tensor = self.classifier(self.dropout(self.read(hidden)))
         return logits
 
 
@@ -155,7 +188,7 @@ class MixedTagHead(TaskHead):
         return self.forward(output.states)
 
 
-class SpanHead(TaskHead):
+class SpanHead(ReadingHead):
     """Where an answer starts and ends (arXiv 1810.04805, section 4.2).
 
     Every token is scored; an answer at the position of [CLS] means that there is none
@@ -168,7 +201,7 @@ class SpanHead(TaskHead):
 
     def forward(self, hidden: Tensor) -> Tensor:
         """[B, L, D] -> [B, L, 2]: scores as first and as last token of the answer."""
-        scores: Tensor = self.classifier(hidden)
+        scores: Tensor = self.classifier(self.read(hidden))
         return scores
 
 
@@ -180,12 +213,7 @@ class SimilarityHead(TaskHead):
 
     def forward(self, hidden: Tensor, mask: Tensor | None = None) -> Tensor:
         """[B, L, D] and the real tokens, bool [B, L], None = all -> vectors [B, D]."""
-        if self.task.pooling == "token":
-            return _whole(hidden, self.task)
-        if mask is None:
-            return hidden.mean(1)
-        kept = hidden.masked_fill(~mask[..., None], 0.0)
-        return kept.sum(1) / mask.sum(1, keepdim=True).clamp(min=1)
+        return _text(hidden, mask, self.task)
 
     def places(self, batch: Batch) -> Tensor | None:
         """The token that stands for the text [B, 1], unless all are pooled."""
@@ -213,9 +241,14 @@ class SimilarityHead(TaskHead):
         return self.cosine(vectors, self.forward(other.hidden, batch.second.attention_mask))
 
 
-def _whole(hidden: Tensor, task: Task) -> Tensor:
-    """The state of the token that stands for the text: [B, L, D] -> [B, D]."""
-    return hidden[:, 0 if task.token == "first" else -1]
+def _text(hidden: Tensor, mask: Tensor | None, task: Task) -> Tensor:
+    """The text's vector [B, D] of [B, L, D]: a token's, or the mean of the real ones [B, L]."""
+    if task.pooling == "token":
+        return hidden[:, 0 if task.token == "first" else -1]
+    if mask is None:
+        return hidden.mean(1)
+    kept = hidden.masked_fill(~mask[..., None], 0.0)
+    return kept.sum(1) / mask.sum(1, keepdim=True).clamp(min=1)
 
 
 def _place(batch: Batch, task: Task) -> Tensor:

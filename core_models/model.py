@@ -27,11 +27,12 @@ from core_models.checkpoints.files import (
 from core_models.checkpoints.formats import BY_FAMILY
 from core_models.config import Config, Embeddings
 from core_models.embeddings import longest_input
-from core_models.encoder import Encoder, initialise
+from core_models.encoder import Encoder
 from core_models.errors import InputError
 from core_models.foreign.config import is_foreign, refuse_code
 from core_models.heads import build_head
 from core_models.heads_start import start, task_config
+from core_models.initialise import initialise
 from core_models.inspection import inspect
 from core_models.output import ModelOutput, ask
 from core_models.tokenizer import Encoding, Tokenizer

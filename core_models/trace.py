@@ -29,6 +29,10 @@ STEP_SITES = (
 )
 """Sites of one step; score terms add ``term:<name>``."""
 
+ROTARY_SITES = ("q_unturned", "k_unturned")
+"""Sites of one step where positions are rotary: queries and keys [B, H, L, d] before their turn;
+``q`` and ``k``, which meet in the scores, are those after it."""
+
 MEMORY_SITE = "memory"
 """Site of one step where the batch carries a memory; both streams read the same."""
 
@@ -169,7 +173,7 @@ class Trace:
         self.edits = tuple(edits)
         self.gradients = gradients
         self.records: dict[tuple[str, int | None, str], Tensor] = {}
-        known_sites = (*STEP_SITES, MEMORY_SITE, *INPUT_SITES)
+        known_sites = (*STEP_SITES, *ROTARY_SITES, MEMORY_SITE, *INPUT_SITES)
         for site in self.sites | {edit.site for edit in self.edits}:
             if site not in known_sites and not site.startswith("term:"):
                 known = ", ".join((*known_sites, "term:<name>"))

@@ -37,7 +37,7 @@ from core_models.training.schema import Part
 from core_models.training.shape import build_config
 from core_models.training.task_schema import TaskSettings
 
-_BASES = {"bert": "bert-base-uncased", "chinese-bert": "chinese-bert-wwm"}
+_BASES = {"bert": "bert-base-uncased", "modernbert": "ettin-encoder-17m"}
 """Published size of a family that fresh models are cut from, where it is not its first one."""
 _TITLES = {
     "gpu-five-minutes": "Five minutes on a GPU",

@@ -118,14 +118,16 @@ class Fields:
             raise InputError(f"config.json: {key} is {value!r}; expected true or false.")
         return value
 
+    def choice(self, key: str, known: Mapping[str, str]) -> str:
+        """Ours for one of their names; where it is absent, for the first of them."""
+        value = self.values.get(key, next(iter(known)))
+        if not isinstance(value, str) or value not in known:
+            raise InputError(f"config.json: {key} is {value!r}; supported are {', '.join(known)}.")
+        return known[value]
+
     def activation(self, key: str) -> str:
         """One of our activation names."""
-        value = self.values.get(key, "gelu")
-        if not isinstance(value, str) or value not in ACTIVATIONS:
-            raise InputError(
-                f"config.json: {key} is {value!r}; supported are {', '.join(ACTIVATIONS)}."
-            )
-        return ACTIVATIONS[value]
+        return self.choice(key, ACTIVATIONS)
 
     def fixed(self, key: str, expected: Any) -> None:
         """Refuse a field that is present with another value than the one supported."""

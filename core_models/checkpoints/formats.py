@@ -7,6 +7,7 @@ from core_models.checkpoints import (
     deberta,
     deberta_v2,
     electra,
+    modernbert,
     roberta,
     xlnet,
 )
@@ -23,6 +24,7 @@ _ALL = (
     xlnet.FORMAT,
     deberta.FORMAT,
     deberta_v2.V2,
+    modernbert.FORMAT,
 )
 
 FORMATS: dict[str, Format] = {form.model_type: with_own_fields(form) for form in _ALL}
@@ -38,5 +40,6 @@ BY_FAMILY: dict[str, Format] = {
     "deberta": FORMATS["deberta"],
     "deberta_v2": FORMATS["deberta-v2"],
     "deberta_v3": with_own_fields(deberta_v2.V3),
+    "modernbert": FORMATS["modernbert"],
 }
 """The format that a family is saved in."""

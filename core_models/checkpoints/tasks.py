@@ -23,6 +23,8 @@ TASK_FIELD = "cloze_task"
 POOLED = Task(head="regress")
 """BERT's style: dense layer and tanh over the first token, then dropout."""
 
+POOLINGS = {"cls": "token", "mean": "mean"}
+"""Their ways to make a text's vector to ours."""
 _TEXT = ("classify", "regress")
 _PROBLEMS = {"single_label_classification": "classify", "regression": "regress"}
 _MIX = "cloze_tag."
@@ -49,6 +51,12 @@ class TaskFiles:
     fixed: Mapping[str, Any] = field(default_factory=dict)
     """Fields of which one value is supported, which is also their default."""
     answering: str = "ForQuestionAnswering"
+    norm: str | None = None
+    """Their pattern of the norm after the dense layer, where answers are read as masked tokens."""
+    answers: str = "qa_outputs.*"
+    """Their pattern of the layer that finds answers in a text."""
+    pooling_field: str | None = None
+    """Field that says how a text's vector is made, where there is one."""
 
     def architecture(self, task: Task) -> str | None:
         """The class that opens the head; None where transformers has none."""
@@ -60,14 +68,15 @@ class TaskFiles:
 
     def names(self, task: Task) -> dict[str, str]:
         """Their pattern -> ours inside the head."""
+        read = {} if self.norm is None else {self.dense: "dense.*", self.norm: "norm.*"}
         if task.head in _TEXT:
-            return {self.dense: "dense.*", self.classifier: "classifier.*"}
+            return {self.dense: "dense.*"} | read | {self.classifier: "classifier.*"}
         if task.head == "span":
-            return {"qa_outputs.*": "classifier.*"}
+            return read | {self.answers: "classifier.*"}
         if task.head == "similarity":
             return {}
         if not task.every_step:
-            return {"classifier.*": "classifier.*"}
+            return read | {"classifier.*": "classifier.*"}
         return {f"{_MIX}{name}": name for name in ("classifier.*", "weights", "scale")}
 
     def task(self, head: str, labels: tuple[str, ...] = (), **values: Any) -> Task:
@@ -80,6 +89,10 @@ class TaskFiles:
             values = {"activation": style.activation, "dropout_before": style.dropout_before} | (
                 values
             )
+        elif head in ("tag", "span") and style.as_masked_token and not values.get("every_step"):
+            values = {"activation": style.activation} | values
+        if head != "similarity" and not values.get("every_step"):
+            values["as_masked_token"] = style.as_masked_token
         if head in (*_TEXT, "similarity"):
             values["token"] = style.token
         return Task(head=head, labels=labels, **values)
@@ -96,11 +109,14 @@ class TaskFiles:
             return self._read_text(values)
         if written == self.stem + "ForTokenClassification":
             key, default = self.tag_dropout
-            return self.task("tag", _labels(values), dropout=_rate(values, key, default))
+            rate = _rate(values, key, default)
+            style = self._read_style(values) if self.style.as_masked_token else {}
+            return self.task("tag", _labels(values), dropout=rate, **style)
         if written == self.stem + self.answering:
             if len(_labels(values)) != 2:
                 raise InputError("config.json: id2label must have two entries for answers.")
-            return self.task("span")
+            style = self._read_style(values) if self.style.as_masked_token else {}
+            return self.task("span", **style)
         if written in (self.stem + "ForMultipleChoice", self.stem + "ForQuestionAnswering"):
             raise InputError(
                 f"config.json: architectures is {written}, whose head is not supported; fine-tuned "
@@ -126,11 +142,16 @@ class TaskFiles:
         fields = Fields({**self.fixed, **values})
         for key, value in self.fixed.items():
             fields.fixed(key, value)
-        style: dict[str, Any] = {}
-        if self.activation_field is not None and self.activation_field in values:
-            style["activation"] = fields.activation(self.activation_field)
+        style = self._read_style(values)
+        if self.pooling_field is not None:
+            style["pooling"] = fields.choice(self.pooling_field, POOLINGS)
         rate = _rate(values, *self.text_dropout)
         return self.task(head, labels if head == "classify" else (), dropout=rate, **style)
+
+    def _read_style(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        if self.activation_field is None or self.activation_field not in values:
+            return {}
+        return {"activation": Fields(values).activation(self.activation_field)}
 
     def write(self, task: Task, config: Config) -> dict[str, Any]:
         """Fields of config.json, as far as transformers has any for the task."""
@@ -147,9 +168,12 @@ class TaskFiles:
         if task.head in _TEXT:
             values["problem_type"] = next(p for p, h in _PROBLEMS.items() if h == task.head)
             values |= self.fixed
-            if self.activation_field is not None:
-                theirs = {ours: name for name, ours in reversed(ACTIVATIONS.items())}
-                values[self.activation_field] = theirs[task.activation]
+            if self.pooling_field is not None:
+                values[self.pooling_field] = {v: k for k, v in POOLINGS.items()}[task.pooling]
+        read = task.head in _TEXT or task.as_masked_token
+        if read and self.activation_field is not None:
+            theirs = {ours: name for name, ours in reversed(ACTIVATIONS.items())}
+            values[self.activation_field] = theirs[task.activation]
         return values
 
     def kept(self, task: Task, values: Mapping[str, Any]) -> dict[str, Any]:

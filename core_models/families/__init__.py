@@ -12,6 +12,7 @@ from core_models.families import (
     deberta_v2,
     deberta_v3,
     electra,
+    modernbert,
     roberta,
     spanbert,
     xlnet,
@@ -29,6 +30,7 @@ _ALL = (
     deberta.FAMILY,
     deberta_v2.FAMILY,
     deberta_v3.FAMILY,
+    modernbert.FAMILY,
 )
 
 FAMILIES: dict[str, Family] = {family.name: family for family in _ALL}

@@ -11,10 +11,11 @@ from torch import Tensor, nn
 from core_models.batch import Batch
 from core_models.config import Config
 from core_models.embeddings import too_long
-from core_models.encoder import Encoder, EncoderOutput, rows_at
+from core_models.encoder import Encoder, EncoderOutput
 from core_models.errors import InputError
 from core_models.foreign.watch import ATTENTION, RESIDUAL, Pass, watch_layer, watch_table
 from core_models.trace import Trace
+from core_models.visibility import rows_at
 
 
 class Tables(nn.Module):
@@ -64,6 +65,7 @@ class ForeignEncoder(Encoder):
         self.blocks = layers
         self.embeddings = Tables(base, layers, config.width)  # type: ignore[assignment]
         self.table = self.convolution = self.mask_decoder = self.query_start = None
+        self.final_norm = nn.Identity()
         self.sites = frozenset[str](RESIDUAL)
         """Sites of a step that a trace may ask for."""
         self.most = most

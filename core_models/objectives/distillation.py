@@ -159,7 +159,11 @@ def shallower(model: "Model", steps: int) -> "Model":
     blocks = [config.schedule[step] for step in kept]
     old = list(dict.fromkeys(blocks))
     student = type(model)(
-        replace(config, schedule=tuple(old.index(block) for block in blocks)),
+        replace(
+            config,
+            schedule=tuple(old.index(block) for block in blocks),
+            layer_kinds=tuple(config.kinds[step] for step in kept),
+        ),
         model.tokenizer,
         model.heads.keys(),
     )

@@ -59,8 +59,7 @@ def lens(
     with torch.inference_mode():
         final = hidden_at(model, [question.seen], [(0, position)], trace)
         rows = _rows(trace, kind, position)
-        rows[-1] = (*rows[-1][:2], final[0])
-        states = torch.stack([state for _, _, state in rows])
+        states = torch.stack([_read(model, row) for row in rows[:-1]] + [final[0]])
         logs = head(states).float().log_softmax(-1)
         found = read_rows(model.tokenizer, [(question, position)] * len(rows), logs)
     note = "mask_decoder" if model.config.mask_decoder else {"order": "query"}.get(kind, kind)
@@ -73,6 +72,13 @@ def lens(
         ],
         note=NOTES.get(note),
     )
+
+
+def _read(model: Model, row: tuple[str, int, Tensor]) -> Tensor:
+    """What the head is given of a state [D]: behind the last norm, where norms come before."""
+    stream, _, state = row
+    normed: Tensor = model.encoder.final_norm(state) if stream == "content" else state
+    return normed
 
 
 def _rows(trace: Trace, kind: str, position: int) -> list[tuple[str, int, Tensor]]:

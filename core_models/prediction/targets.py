@@ -26,9 +26,9 @@ import torch
 from torch import Tensor, nn
 
 from core_models.batch import Batch
-from core_models.encoder import initialise
 from core_models.errors import InputError
 from core_models.heads_task import TaskHead
+from core_models.initialise import initialise
 from core_models.model import Model
 from core_models.prediction.judge import PAIR_HEADS
 from core_models.prediction.passes import KINDS as WAYS

@@ -11,8 +11,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from core_models.encoder import initialise
 from core_models.errors import InputError
+from core_models.initialise import initialise
 from core_models.model import Model
 from core_models.tasks import objectives, rates
 from core_models.tasks.baselines import Baseline, baselines

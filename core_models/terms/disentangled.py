@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from core_models.batch import Batch
 from core_models.config import Attention, Config, Disentangled
+from core_models.norms import build_norm
 from core_models.terms.cache import Cache, casting, keeping
 from core_models.terms.distances import (
     Prepared,
@@ -62,9 +63,7 @@ class DisentangledTable(nn.Module):
         # Within this distance each has a row of its own, in order.
         self.exact = terms.buckets // 2 if terms.buckets else terms.span - 1
         self.relative = nn.Embedding(2 * self.centre, config.width)
-        self.norm = (
-            nn.LayerNorm(config.width, eps=config.norm_epsilon) if terms.normed else nn.Identity()
-        )
+        self.norm = build_norm(config, config.width) if terms.normed else nn.Identity()
         self.dropout = config.dropout
         self.cache = Cache()
         self.reach = 0

@@ -61,11 +61,17 @@ def _schedule(config: Config, layers: int | None) -> tuple[int, ...]:
     return tuple(step * blocks // layers for step in range(layers))
 
 
+_UNTOLD = 512
+"""Tokens that a model with rotary positions takes at least, as one without any table does."""
+
+
 def _reaching(config: Config, positions: int | None, max_length: int) -> Config:
     """Tables of positions for the longest input; relative ones hold no more than can occur."""
-    parts, terms = config.embeddings, config.attention.terms
+    parts, terms, rotary = config.embeddings, config.attention.terms, config.attention.rotary
     if positions is not None and parts.positions is not None:
         parts = replace(parts, positions=positions + parts.first_position)
+    if rotary is not None:
+        rotary = replace(rotary, positions=positions or max(max_length, _UNTOLD))
     decoder = config.mask_decoder
     if isinstance(terms, Disentangled):
         reach = min(terms.span, positions or max_length)
@@ -76,6 +82,6 @@ def _reaching(config: Config, positions: int | None, max_length: int) -> Config:
     return replace(
         config,
         embeddings=parts,
-        attention=replace(config.attention, terms=terms),
+        attention=replace(config.attention, terms=terms, rotary=rotary),
         mask_decoder=decoder,
     )

@@ -22,7 +22,7 @@ from tests.core.foreign_models import saved
 
 TEXT = "the red fox sees a small dog"
 MARKS = [{"position": 3, "case": "mask"}]
-NAMES = ("distilbert", "mpnet", "esm", "modernbert")
+NAMES = ("distilbert", "mpnet", "esm")
 
 
 @pytest.fixture(scope="module")

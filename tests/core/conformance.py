@@ -33,6 +33,7 @@ SIZES = {
     "deberta v2": "deberta-v2-xlarge",
     "deberta v3": "deberta-v3-base",
     "deberta v3, generator": "deberta-v3-base-generator",
+    "modernbert": "modernbert-base",
 }
 """The published size that each case is a narrow copy of."""
 
@@ -79,6 +80,7 @@ def narrow(case: str) -> Config:
             heads=4,
             head_width=8,
             terms=terms,
+            window=config.attention.window and 2,  # long inputs: attention is computed in blocks
             direction="left" if left else "both",
         ),
         feed_forward=replace(config.feed_forward, width=48),

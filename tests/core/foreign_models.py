@@ -21,14 +21,6 @@ _OWN: dict[str, dict[str, Any]] = {
     "distilbert": {"dim": 16, "n_layers": 3, "n_heads": 4, "hidden_dim": 24},
     "mpnet": {},
     "esm": {"mask_token_id": 4, "position_embedding_type": "rotary", "token_dropout": True},
-    "modernbert": {
-        "bos_token_id": 2,
-        "eos_token_id": 3,
-        "cls_token_id": 2,
-        "sep_token_id": 3,
-        "global_attn_every_n_layers": 2,
-        "local_attention": 6,
-    },
     "roformer": {"embedding_size": 8},
     "convbert": {"embedding_size": 8},
     "mobilebert": {
@@ -50,7 +42,6 @@ WHOLE = (
     "distilbert",
     "mpnet",
     "esm",
-    "modernbert",
     "roformer",
     "convbert",
     "mobilebert",

@@ -15,6 +15,7 @@ from transformers import (
     AutoModelForPreTraining,
 )
 
+from core_models.attention import Shared
 from core_models.checkpoints.albert import layers_of, schedule_of
 from core_models.checkpoints.formats import FORMATS
 from core_models.errors import InputError
@@ -119,8 +120,8 @@ def test_gradient_of_a_shared_block_is_the_sum_over_its_uses(tmp_path: Path) -> 
         ]
         hidden = model.encoder.embeddings(batch).detach()
         for weights in copies:
-            arguments = {"visible": batch.attention_mask[:, None, None, :]}
-            hidden = torch.func.functional_call(block, weights, (hidden,), arguments)
+            shared = Shared(visible=batch.attention_mask[:, None, None, :])
+            hidden = torch.func.functional_call(block, weights, (hidden, shared))
         hidden.square().mean().backward()
         for name in total:
             total[name] += copies[used][name].grad

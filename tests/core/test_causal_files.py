@@ -13,9 +13,9 @@ from safetensors.torch import load_file, save_file
 from core_models.checkpoints.files import save_checkpoint
 from core_models.checkpoints.formats import BY_FAMILY
 from core_models.config import Masking
-from core_models.encoder import initialise
 from core_models.errors import InputError
 from core_models.families import size
+from core_models.initialise import initialise
 from tests.core import parity
 from tests.core.parity import VOCABULARY, Bare
 

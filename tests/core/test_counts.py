@@ -61,6 +61,15 @@ FIGURES: dict[str, tuple[int, int | None, int, int, int, int]] = {
     "electra-small-paper-generator": (4580928, 4620026, 4620026, 3972864, 49984, 599808),
     "electra-base-generator": (33511168, 33740602, 33740602, 23837184, NARROW, 9477120),
     "electra-large-generator": (50999552, 51295290, 51295290, 31782912, NARROW, 18954240),
+    # no biases; the first block has one norm, the last norm is counted with the blocks
+    "modernbert-base": (149014272, 149655232, 149655232, 38683392, 5014272, 110330880),
+    "modernbert-large": (394781696, 395881664, 395881664, 51577856, 12256256, 343203840),
+    "ettin-encoder-17m": (16797440, 16913600, 16913600, 12894464, 557312, 3902976),
+    "ettin-encoder-32m": (31883136, 32081344, 32081344, 19341696, 1253760, 12541440),
+    "ettin-encoder-68m": (68144640, 68457664, 68457664, 25788928, 2228736, 42355712),
+    "ettin-encoder-1b": (1028050688, 1031314112, 1031314112, 90261248, 33490688, 937789440),
+    "mmbert-small": (140493696, 140897536, 140897536, 98304384, 1917312, 42189312),
+    "mmbert-base": (306939648, 307786240, 307786240, 196608768, 5014272, 110330880),
 }
 
 MINIS = {
@@ -79,10 +88,12 @@ SAME = {
     "albert-xlarge-v1": "albert-xlarge",
     "bert-large-uncased-whole-word-masking": "bert-large-uncased",
     "bert-large-cased-whole-word-masking": "bert-large-cased",
+    "ettin-encoder-150m": "modernbert-base",
+    "ettin-encoder-400m": "modernbert-large",
 }
 """Sizes that differ in values without parameters."""
 
-OWN = ("bert", "roberta", "albert", "spanbert", "electra", "macbert")
+OWN = ("bert", "roberta", "albert", "spanbert", "electra", "macbert", "modernbert")
 """Families whose sizes this file must name."""
 
 

@@ -29,6 +29,7 @@ NAMES = [
     "deberta-base",
     "deberta-v2-xlarge",
     "deberta-v3-base",
+    "modernbert-base",
 ]
 
 
@@ -43,6 +44,7 @@ def tiny(name: str) -> Config:
         embeddings=replace(
             config.embeddings,
             vocabulary=31,
+            pad_id=min(config.embeddings.pad_id, 5),
             width=12 if config.embeddings.width != config.width else 20,
         ),
         attention=replace(config.attention, heads=3, head_width=8, terms=terms),
@@ -138,3 +140,12 @@ def test_lengths_that_do_not_fit() -> None:
     with pytest.raises(InputError, match="length is 0"):
         count(size("xlnet-base")).flops(0)
     assert count(size("xlnet-base")).flops(2000).encoder > 0
+
+
+@pytest.mark.parametrize("length", [1, 2, 3, 5, 6, 40])
+def test_local_layers_cost_the_pairs_within_their_window(length: int) -> None:
+    config = size("modernbert-base")
+    config = replace(config, attention=replace(config.attention, window=2), schedule=(0, 1, 2, 3))
+    places = torch.arange(length)
+    pairs = int(((places[:, None] - places[None]).abs() <= 2).sum())
+    assert flops(config, length).attention == 4 * 768 * (2 * length**2 + 2 * pairs)

@@ -8,9 +8,10 @@ from core_models.attention import attend
 from core_models.batch import Batch
 from core_models.config import Attention, Config, Embeddings, FeedForward, diff
 from core_models.counts import count
-from core_models.encoder import Encoder, initialise
+from core_models.encoder import Encoder
 from core_models.errors import InputError
 from core_models.families import size, sizes
+from core_models.initialise import initialise
 from core_models.trace import Edit, Trace, switch_off_heads
 
 

@@ -12,8 +12,9 @@ from torch._dynamo.testing import CompileCounter
 
 from core_models.batch import Batch
 from core_models.config import Config
-from core_models.encoder import Encoder, initialise
+from core_models.encoder import Encoder
 from core_models.families import size
+from core_models.initialise import initialise
 from tests.core.test_relative_cache import KINDS
 
 NAMES = [
@@ -27,6 +28,7 @@ NAMES = [
     "deberta-base",
     "deberta-v2-xlarge",
     "deberta-v3-base",
+    "modernbert-base",
 ]
 
 
@@ -36,7 +38,12 @@ def tiny(name: str) -> Config:
     return replace(
         config,
         width=16,
-        embeddings=replace(config.embeddings, vocabulary=40, width=16 if own_width else 8),
+        embeddings=replace(
+            config.embeddings,
+            vocabulary=40,
+            width=16 if own_width else 8,
+            pad_id=min(config.embeddings.pad_id, 5),
+        ),
         attention=replace(config.attention, heads=4, head_width=4),
         feed_forward=replace(config.feed_forward, width=20),
         schedule=(0, 0) if config.blocks == 1 else (0,),

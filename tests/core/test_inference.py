@@ -9,15 +9,16 @@ from torch import Tensor, nn
 
 from core_models.batch import Batch
 from core_models.config import Config
-from core_models.encoder import Encoder, initialise
+from core_models.encoder import Encoder
 from core_models.errors import InputError
 from core_models.families import size
 from core_models.heads import build_head
 from core_models.inference import PackedLinear, optimization, optimize_for_inference
+from core_models.initialise import initialise
 from core_models.trace import STEP_SITES, Edit, Trace, switch_off_heads
 
 NAMES = ["bert-base-uncased", "albert-base", "electra-small-discriminator", "xlnet-base"]
-NAMES += ["deberta-base", "deberta-v3-base", "deberta-v2-xlarge"]
+NAMES += ["deberta-base", "deberta-v3-base", "deberta-v2-xlarge", "modernbert-base"]
 ERRORS = {torch.float32: 1e-5, torch.bfloat16: 0.05}
 """Largest difference of normed hidden states, whose spread is 1."""
 
@@ -52,7 +53,7 @@ def tiny(name: str) -> Config:
     return replace(
         config,
         width=32,
-        embeddings=replace(config.embeddings, vocabulary=60, width=narrow),
+        embeddings=replace(config.embeddings, vocabulary=60, width=narrow, pad_id=0),
         attention=replace(config.attention, heads=4, head_width=8),
         feed_forward=replace(config.feed_forward, width=48),
         schedule=(0, 0) if name == "albert-base" else (0, 1),

@@ -20,6 +20,7 @@ SIZES = {
     "albert": "albert-base",
     "electra": "electra-small-generator",
     "xlnet": "xlnet-base",
+    "modernbert": "modernbert-base",
 }
 COPIES = [
     ("bert", "cls.predictions.decoder.weight", "bert.embeddings.word_embeddings.weight"),
@@ -30,6 +31,7 @@ COPIES = [
     ("albert", "predictions.decoder.bias", "predictions.bias"),
     ("electra", "generator_lm_head.weight", "electra.embeddings.word_embeddings.weight"),
     ("xlnet", "lm_loss.weight", "transformer.word_embedding.weight"),
+    ("modernbert", "decoder.weight", "model.embeddings.tok_embeddings.weight"),
 ]
 """Kind, a name that older files hold, and the tensor that it repeats."""
 RENAMED = ("xlm-roberta", "camembert")

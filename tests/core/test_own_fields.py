@@ -14,10 +14,10 @@ import core_models as cm
 from core_models.checkpoints.files import read_format, read_json, save_checkpoint
 from core_models.checkpoints.formats import BY_FAMILY
 from core_models.checkpoints.own_fields import complete
-from core_models.config import Config, FeedForward, Masking
-from core_models.encoder import initialise
+from core_models.config import Config, Masking
 from core_models.errors import InputError
 from core_models.families import FAMILIES, size
+from core_models.initialise import initialise
 from tests.core import parity
 from tests.core.parity import Bare
 from tests.core.tiny_models import new
@@ -31,13 +31,11 @@ def tiny(config: Config) -> Config:
     return replace(
         config,
         width=32,
-        embeddings=replace(parts, width=32 if same else 12, vocabulary=97),
-        attention=replace(config.attention, heads=2, head_width=16),
-        feed_forward=FeedForward(
-            width=48,
-            activation=config.feed_forward.activation,
-            inner_dropout=config.feed_forward.inner_dropout,
+        embeddings=replace(
+            parts, width=32 if same else 12, vocabulary=97, pad_id=min(parts.pad_id, 5)
         ),
+        attention=replace(config.attention, heads=2, head_width=16),
+        feed_forward=replace(config.feed_forward, width=48),
         schedule=(0, 0) if config.blocks == 1 else (0, 1),
     )
 

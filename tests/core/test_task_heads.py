@@ -48,6 +48,7 @@ FAMILIES: dict[str, tuple[str, dict[str, Any]]] = {
     "deberta": ("Deberta", BODY | RELATIVE),
     "deberta-v2": ("DebertaV2", BODY | RELATIVE | {"position_buckets": 4, "share_att_key": True}),
     "xlnet": ("XLNet", XLNET),
+    "modernbert": ("ModernBert", BODY | {"pad_token_id": 0, "local_attention": 6}),
 }
 CLASSES = {
     "classify": "ForSequenceClassification",
@@ -188,6 +189,7 @@ PLACES: dict[str, Callable[[Any, Tensor], Tensor]] = {
     "deberta": lambda m, x: m.classifier(m.dropout(m.pooler(x))),
     "deberta-v2": lambda m, x: m.classifier(m.dropout(m.pooler(x))),
     "xlnet": lambda m, x: m.logits_proj(m.sequence_summary(x)),
+    "modernbert": lambda m, x: m.classifier(m.drop(m.head(x[:, 0]))),
 }
 """What each class does after the encoder."""
 
@@ -231,7 +233,7 @@ def test_every_class_of_transformers_is_read_or_known_to_be_left_out() -> None:
     known = {name for name in dir(tf) if pattern.fullmatch(name)}
     assert covered <= known
     # a row of several filled-in texts; one text of it is a regress head's input
-    choices = {"Bert", "Roberta", "Albert", "Electra", "DebertaV2", "XLNet"}
+    choices = {"Bert", "Roberta", "Albert", "Electra", "DebertaV2", "XLNet", "ModernBert"}
     left_out = {f"{stem}ForMultipleChoice" for stem in choices}
     left_out.add("XLNetForQuestionAnswering")  # a beam over starts, each with its own ends
     assert known - covered == left_out

@@ -14,6 +14,7 @@ from core_models.config import Disentangled, TransformerXL
 from core_models.trace import (
     INPUT_SITES,
     MEMORY_SITE,
+    ROTARY_SITES,
     STEP_SITES,
     Edit,
     Trace,
@@ -61,6 +62,8 @@ def sites_of(model: cm.Model) -> set[str]:
         sites |= {"term:c2p", "term:p2c"}
     if isinstance(terms, TransformerXL):
         sites |= {"term:position", "term:segment", MEMORY_SITE}
+    if config.attention.rotary is not None:
+        sites |= {*ROTARY_SITES}
     if config.embeddings.positions is not None:
         sites.add("embedding:positions")
     if config.embeddings.segments:
@@ -83,7 +86,8 @@ def fits(shape: torch.Size, text: str, sizes: dict[str, int]) -> bool:
 
 
 def test_the_document_lists_every_site_once() -> None:
-    assert set(documented()) == {*STEP_SITES, *INPUT_SITES, MEMORY_SITE, "term:<name>"}
+    listed = {*STEP_SITES, *ROTARY_SITES, *INPUT_SITES, MEMORY_SITE, "term:<name>"}
+    assert set(documented()) == listed
 
 
 @cases

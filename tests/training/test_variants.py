@@ -27,6 +27,37 @@ def test_similar_words_are_found_in_the_runs_own_text(make_run: MakeRun, toy: To
     assert run.status()["masking"]["kind"] == "similar_word"
 
 
+def test_a_mini_of_the_modern_line_is_trained_saved_and_goes_on(
+    make_run: MakeRun, toy: Toy
+) -> None:
+    """Ettin's shape, made narrower; the second run begins with the first one's weights."""
+    overrides = {"layers": 4, "width": 32, "heads": 4, "inner": 48}
+    modern: dict[str, Any] = {
+        "model": {"size": "ettin-encoder-17m", "overrides": overrides},
+        "tokenizer": {"vocabulary": 300},
+        "data": {"texts": ["text.txt"], "held_out": 0.1, "max_length": 24},
+        "masking": {"last_rate": 0.15},
+    }
+    run = make_run(steps=12, **modern)
+    assert train(run.config_path, quiet) == "finished"
+    first, last = run.metrics()[0], run.metrics()[-1]
+    assert last["masked_token_loss"] < first["masked_token_loss"]
+    assert run.status()["masking"] | {"rate": 0.3, "last_rate": 0.15} == run.status()["masking"]
+    made = cm.load(run.model_path)
+    assert type(made) is cm.Model
+    assert made.config.family == "modernbert"
+    assert made.config.kinds == ("global", "local", "local", "global")
+    assert made.config.attention.rotary is not None
+    assert made.longest == made.config.attention.rotary.positions == 512
+    assert made.tokenizer.kind == "byte_bpe"
+    assert cm.fill(made, "the [MASK] sees a cat").predictions[0].candidates
+    rest = {"model": {"checkpoint": "../run/model"}, "tokenizer": {}}
+    again = make_run("again", steps=6, **modern | rest)
+    forget_accelerator()
+    assert train(again.config_path, quiet) == "finished"
+    assert cm.load(again.model_path).config == made.config
+
+
 def test_tables_and_paragraphs_are_read(make_run: MakeRun, toy: Toy) -> None:
     data = toy()["data"] | {"texts": ["cells.csv"], "column": "story", "held_out": 0.2}
     run = make_run(steps=6, data=data)

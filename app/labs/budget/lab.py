@@ -43,6 +43,12 @@ PRESETS = {
         "deberta-base",
         "deberta-v3-base",
     ],
+    "From 2018 to 2024": [
+        "bert-base-uncased",
+        "roberta-base",
+        "deberta-v3-base",
+        "modernbert-base",
+    ],
 }
 FIRST = PRESETS["Four ways to be base"]
 LENGTH = 64

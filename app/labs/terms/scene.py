@@ -54,6 +54,14 @@ FAMILIES = (
             "the query."
         ),
     ),
+    (
+        "ModernBERT",
+        PRODUCT,
+        Wording(
+            "Relative, without a table or a term: queries and keys are turned by their positions "
+            "before they meet."
+        ),
+    ),
 )
 
 

@@ -39,6 +39,7 @@ SUGGESTIONS = (
     Suggestion("hfl/chinese-macbert-base", "MacBERT", "chinese-macbert-base", 102.9),
     Suggestion("microsoft/deberta-base", "DeBERTa", "deberta-base", 139.2),
     Suggestion("microsoft/deberta-v3-small", "DeBERTa v3", "deberta-v3-small", 141.9),
+    Suggestion("answerdotai/ModernBERT-base", "ModernBERT", "modernbert-base", 149.7),
 )
 
 

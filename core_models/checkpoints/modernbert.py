@@ -1,0 +1,262 @@
+"""ModernBERT's files: ModernBertModel, ModernBertForMaskedLM and the fine-tuned classes.
+
+Ettin and mmBERT are of the same class. Queries, keys and values are one tensor there, and so are
+the two inner layers of the feed-forward network. Rates of dropout are zero in every released file;
+where they are not, ours drop what a branch gives and theirs what is inside it.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from core_models.checkpoints.fields import ACTIVATIONS, Fields, names, unwritable
+from core_models.checkpoints.table import Format, Ignored, Packed, Row
+from core_models.checkpoints.tasks import TaskFiles
+from core_models.config import Attention, Config, Embeddings, FeedForward, Rotary
+from core_models.config_task import Task
+from core_models.errors import InputError
+from core_models.families.modernbert import MODERNBERT_BASE
+
+_KINDS = {"full_attention": "global", "sliding_attention": "local"}
+"""Their kinds of layers to ours."""
+_THETAS = {"full_attention": "global_rope_theta", "sliding_attention": "local_rope_theta"}
+"""The field of transformers 4 for each kind."""
+_DEFAULT_THETA = {"full_attention": 160_000.0, "sliding_attention": 10_000.0}
+
+
+class _Stacked:
+    """[n R, ...], n layers one after the other, to n parts of R rows each."""
+
+    def __init__(self, parts: int) -> None:
+        self.parts = parts
+
+    def split(self, theirs: Tensor, config: Config) -> Sequence[Tensor]:
+        if theirs.dim() == 0 or theirs.shape[0] % self.parts:
+            raise InputError(
+                f"A tensor of {self.parts} layers has shape {list(theirs.shape)}; its first size "
+                f"must be a multiple of {self.parts}."
+            )
+        return theirs.chunk(self.parts)
+
+    def join(self, parts: Sequence[Tensor], config: Config) -> Tensor:
+        return torch.cat(list(parts))
+
+
+def read_config(values: Mapping[str, Any]) -> Config:
+    """ModernBertConfig's fields; absent ones take ModernBertConfig's defaults."""
+    fields = Fields(values)
+    base = MODERNBERT_BASE
+    width = fields.integer("hidden_size", 1, 16_384, base.width)
+    heads = fields.integer("num_attention_heads", 1, 256, base.attention.heads)
+    if width % heads:
+        raise InputError(
+            f"config.json: hidden_size {width} is not a multiple of num_attention_heads {heads}."
+        )
+    vocabulary = fields.integer("vocab_size", 1, 2_000_000, base.embeddings.vocabulary)
+    for key, only in (("tie_word_embeddings", True), ("decoder_bias", True)):
+        fields.fixed(key, only)
+    layers = fields.integer("num_hidden_layers", 1, 512, base.steps)
+    kinds = _read_kinds(fields, layers)
+    bias = fields.boolean("attention_bias", False)
+    activation = fields.activation("hidden_activation")
+    head_activation = fields.activation("classifier_activation")
+    return replace(
+        base,
+        width=width,
+        embeddings=Embeddings(
+            vocabulary=vocabulary,
+            width=width,
+            positions=None,
+            segments=0,
+            pad_id=fields.integer("pad_token_id", 0, vocabulary - 1, base.embeddings.pad_id),
+        ),
+        attention=Attention(
+            heads=heads,
+            head_width=width // heads,
+            query_bias=bias,
+            key_bias=bias,
+            value_bias=bias,
+            output_bias=bias,
+            dropout=fields.number("attention_dropout", 0, 1, 0.0),
+            rotary=_read_rotary(fields),
+            window=_read_window(fields) if "local" in kinds else None,
+        ),
+        feed_forward=FeedForward(
+            width=fields.integer("intermediate_size", 1, 65_536, base.feed_forward.width),
+            activation=activation,
+            gated=True,
+            bias=fields.boolean("mlp_bias", False),
+        ),
+        schedule=tuple(range(layers)),
+        layer_kinds=kinds,
+        norm_bias=fields.boolean("norm_bias", False),
+        norm_epsilon=fields.number("norm_eps", 0, 1, 1e-5),
+        dropout=_read_dropout(fields),
+        initial_std=fields.number("initializer_range", 0, 10, 0.02),
+        head_activation=None if head_activation == activation else head_activation,
+        head_bias=fields.boolean("classifier_bias", False),
+    )
+
+
+def _read_dropout(fields: Fields) -> float:
+    rate, inner = (fields.number(key, 0, 1, 0.0) for key in ("embedding_dropout", "mlp_dropout"))
+    if rate != inner:
+        raise InputError(
+            f"config.json: embedding_dropout is {rate} and mlp_dropout {inner}; only equal ones "
+            "are supported."
+        )
+    return rate
+
+
+def _read_window(fields: Fields) -> int:
+    """Tokens on each side, half of theirs."""
+    return fields.integer("local_attention", 2, 2_000_000, 128) // 2
+
+
+def _read_kinds(fields: Fields, layers: int) -> tuple[str, ...]:
+    """Kind of every layer."""
+    written = fields.values.get("layer_types")
+    if written is None:
+        every = fields.integer("global_attn_every_n_layers", 1, 512, 3)
+        written = ["sliding_attention" if n % every else "full_attention" for n in range(layers)]
+    if not isinstance(written, list) or len(written) != layers:
+        raise InputError(
+            f"config.json: layer_types must be a list of {layers} names (num_hidden_layers)."
+        )
+    for name in written:
+        if name not in _KINDS:
+            raise InputError(
+                f"config.json: layer_types has {name!r}; supported are {', '.join(_KINDS)}."
+            )
+    return tuple(_KINDS[name] for name in written)
+
+
+def _read_rotary(fields: Fields) -> Rotary:
+    """How fast each kind of layers turns, in the fields of transformers 5 or of 4."""
+    if fields.values.get("rope_scaling") is not None:
+        raise InputError(
+            "config.json: rope_scaling is set; only unscaled rotary positions are read."
+        )
+    written = fields.values.get("rope_parameters") or {}
+    if not isinstance(written, Mapping) or not set(written) <= set(_KINDS):
+        raise InputError(
+            f"config.json: rope_parameters must be an object with {' and '.join(_KINDS)}, not "
+            f"{written!r}."
+        )
+    thetas = {}
+    for kind, older in _THETAS.items():
+        own = written.get(kind) or {}
+        if not isinstance(own, Mapping) or own.get("rope_type", "default") != "default":
+            raise InputError(
+                f"config.json: rope_parameters.{kind} is {own!r}; only rope_type default is "
+                "supported."
+            )
+        default = fields.number(older, 1, 1e12, _DEFAULT_THETA[kind])
+        thetas[kind] = Fields(own).number("rope_theta", 1, 1e12, default)
+    return Rotary(
+        theta=thetas["full_attention"],
+        local_theta=thetas["sliding_attention"],
+        positions=fields.integer("max_position_embeddings", 1, 1_000_000, 8_192),
+    )
+
+
+def write_config(config: Config) -> dict[str, Any]:
+    """The inverse of :func:`read_config`; values that it has no field for are found out later."""
+    attention, rotary = config.attention, config.attention.rotary
+    if rotary is None:
+        raise unwritable("attention.rotary", None, config.family, "an object")
+    theirs = {ours: name for name, ours in reversed(ACTIVATIONS.items())}
+    kinds = {ours: name for name, ours in _KINDS.items()}
+    values = {
+        "vocab_size": config.embeddings.vocabulary,
+        "hidden_size": config.width,
+        "num_hidden_layers": config.steps,
+        "num_attention_heads": attention.heads,
+        "intermediate_size": config.feed_forward.width,
+        "hidden_activation": theirs[config.feed_forward.activation],
+        "embedding_dropout": config.dropout,
+        "mlp_dropout": config.dropout,
+        "attention_dropout": attention.dropout,
+        "max_position_embeddings": rotary.positions,
+        "initializer_range": config.initial_std,
+        "norm_eps": config.norm_epsilon,
+        "norm_bias": config.norm_bias,
+        "attention_bias": attention.query_bias,
+        "mlp_bias": config.feed_forward.bias,
+        "classifier_bias": config.head_bias,
+        "classifier_activation": theirs[config.head_activation or config.feed_forward.activation],
+        "decoder_bias": True,
+        "layer_types": [kinds[kind] for kind in config.kinds],
+        "rope_parameters": {
+            "full_attention": {"rope_type": "default", "rope_theta": rotary.theta},
+            "sliding_attention": {"rope_type": "default", "rope_theta": rotary.local_theta},
+        },
+        "pad_token_id": config.embeddings.pad_id,
+        "tie_word_embeddings": True,
+    }
+    return values | ({} if attention.window is None else {"local_attention": 2 * attention.window})
+
+
+_THEIRS, _OURS = "model.layers.{n}.", "encoder.blocks.{n}."
+_QKV, _INNER = _THEIRS + "attn.Wqkv.*", _THEIRS + "mlp.Wi.*"
+_QKV_PARTS, _INNER_PARTS = ("query", "key", "value"), ("up", "gate")
+
+FORMAT = Format(
+    model_type="modernbert",
+    architectures={("masked_token",): "ModernBertForMaskedLM", (): "ModernBertModel"},
+    rows=(
+        Row("model.embeddings.tok_embeddings.weight", "encoder.embeddings.pieces.weight"),
+        Row("model.embeddings.norm.*", "encoder.embeddings.norm.*"),
+        *(Row(f"{_QKV}:{part}", f"{_OURS}attention.{part}.*") for part in _QKV_PARTS),
+        Row(_THEIRS + "attn.Wo.*", _OURS + "attention.output.*"),
+        Row(_THEIRS + "attn_norm.*", _OURS + "attention_norm.*"),
+        *(Row(f"{_INNER}:{part}", f"{_OURS}feed_forward.{part}.*") for part in _INNER_PARTS),
+        Row(_THEIRS + "mlp.Wo.*", _OURS + "feed_forward.down.*"),
+        Row(_THEIRS + "mlp_norm.*", _OURS + "feed_forward_norm.*"),
+        Row("model.final_norm.*", "encoder.final_norm.*"),
+        Row("head.dense.*", "heads.masked_token.dense.*"),
+        Row("head.norm.*", "heads.masked_token.norm.*"),
+        Row("decoder.bias", "heads.masked_token.decoder.bias"),
+    ),
+    packed=(
+        Packed(_QKV, tuple(f"{_QKV}:{part}" for part in _QKV_PARTS), _Stacked(3)),
+        Packed(_INNER, tuple(f"{_INNER}:{part}" for part in _INNER_PARTS), _Stacked(2)),
+    ),
+    ignored=(
+        Ignored(
+            "decoder.weight",
+            "tied with the piece table",
+            same_as="model.embeddings.tok_embeddings.weight",
+        ),
+    ),
+    read_config=read_config,
+    write_config=write_config,
+    tasks=TaskFiles(
+        stem="ModernBert",
+        dense="head.dense.*",
+        norm="head.norm.*",
+        classifier="classifier.*",
+        answers="classifier.*",
+        style=Task(head="regress", activation="gelu", as_masked_token=True),
+        text_dropout=("classifier_dropout", 0.0),
+        tag_dropout=("classifier_dropout", 0.0),
+        activation_field="classifier_activation",
+        pooling_field="classifier_pooling",
+    ),
+    fields=names(
+        """
+        attention_bias attention_dropout classifier_activation classifier_bias classifier_dropout
+        classifier_pooling cls_token_id decoder_bias deterministic_flash_attn embedding_dropout
+        global_attn_every_n_layers global_rope_theta hidden_act hidden_activation hidden_size
+        initializer_cutoff_factor initializer_range intermediate_size layer_norm_eps layer_types
+        local_attention local_rope_theta max_position_embeddings mlp_bias mlp_dropout norm_bias
+        norm_eps num_attention_heads num_hidden_layers position_embedding_type reference_compile
+        repad_logits_with_grad rope_parameters rope_scaling sep_token_id sparse_pred_ignore_index
+        sparse_prediction
+        """
+    ),
+    prefix="model.",
+)
