@@ -58,16 +58,19 @@ function dressed(payload, found, theme) {
 }
 
 const NARROW = 520; // pixels of width, below which a legend above the chart would cover its title
+const LEAST = 100; // pixels of width; below it a lab is being laid out, and Plotly would keep the margins that it cuts for it
 const ROW = 21; // pixels of a legend's row
 /** On a phone the legend stands below the chart, which is as much higher. */
 function narrowed({ data, layout }, width) {
   const named = data.filter(({ name, showlegend }) => name && showlegend !== false).length;
   const below = layout.legend?.yref === 'container'; // it stands there already
   if (width >= NARROW || named < 2 || below || layout.showlegend === false) return { data, layout };
-  const room = ROW * Math.ceil(named / 2) + 8;
+  const column = layout.legend?.orientation === 'v';
+  const room = ROW * (column ? named : Math.ceil(named / 2)) + 8;
   const { t, b = 8, ...sides } = layout.margin ?? {};
   const margin = { ...sides, t: Math.min(t, 44), b: Math.max(b, 48) + room };
-  const legend = { ...layout.legend, xref: 'container', yref: 'container', x: 0, y: 0, yanchor: 'bottom' };
+  // Across: a column of a container would push the chart aside by its width.
+  const legend = { ...layout.legend, orientation: 'h', xref: 'container', yref: 'container', x: 0, y: 0, yanchor: 'bottom' };
   return { data, layout: { ...layout, margin, legend, height: (layout.height ?? 360) + room } };
 }
 
@@ -115,7 +118,7 @@ export function makeFigure({ name = 'figure', onPick = null } = {}) {
   let drawn = null;
   const theme = () => (dark() ? 'dark' : 'light');
   const unseen = () => {
-    root.dataset.state = plot.clientWidth ? 'waiting' : 'unseen';
+    root.dataset.state = plot.clientWidth > LEAST ? 'waiting' : 'unseen';
     return root.dataset.state === 'unseen';
   };
   async function draw() {
@@ -148,7 +151,7 @@ export function makeFigure({ name = 'figure', onPick = null } = {}) {
   // Seen, with what came or changed while it was hidden, or as wide as it was not before.
   let width = 0;
   new ResizeObserver(() => {
-    if (!plot.clientWidth) return;
+    if (plot.clientWidth <= LEAST) return;
     if (drawn !== payload || drawnTheme !== theme()) draw();
     else if (plot.clientWidth < NARROW !== width < NARROW) draw();
     else if (plot.clientWidth !== width) window.Plotly.Plots.resize(plot);

@@ -23,7 +23,8 @@ def install(root: Path) -> None:
         root.mkdir(parents=True, exist_ok=True)
         note = root / _SEEN
         seen = note.read_text(encoding="utf-8").split() if note.exists() else []
-        for source in sorted(path for path in SHIPPED.iterdir() if path.is_dir()):
+        # The first by name is made last: the page begins with the newest.
+        for source in sorted((p for p in SHIPPED.iterdir() if p.is_dir()), reverse=True):
             if source.name in seen:
                 continue
             if not (root / source.name).exists():

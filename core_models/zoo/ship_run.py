@@ -1,4 +1,4 @@
-"""Shipping a finished run: its curves and snapshots, so that a fresh page has one to look at."""
+"""Shipping finished runs: their curves and models, so that a fresh page has some to look at."""
 
 import json
 import shutil
@@ -10,7 +10,7 @@ from typing import Any
 from core_models.checkpoints.half import write_half
 from core_models.errors import InputError
 from core_models.training import durable
-from core_models.training.folder import RunFolder
+from core_models.training.folder import RunFolder, read_json
 from core_models.training.settings import ASSETS
 from core_models.zoo.ship import check_files, size
 
@@ -35,15 +35,15 @@ def ship_run(run: RunFolder, target: Path, say: Say) -> None:
         say: Takes lines for people.
 
     Raises:
-        InputError: the run has not finished, has no snapshots, names files of this machine, or is
-            too large beside the shipped models.
+        InputError: the run has not finished, is a pretraining without snapshots, names files of
+            this machine, or is too large beside the other shipped runs.
     """
     if run.state() != "finished":
         raise InputError(f"{run.path} is {run.state()}; only a finished run is shipped.")
     snapshots = run.checkpoints("snapshots")
-    if not snapshots:
+    if not snapshots and "task" not in read_json(run.config_path):
         raise InputError(f"{run.path} has no snapshots; train it with checkpoints.snapshots.")
-    kept = [each for each in snapshots if each.step >= _FEW or each is snapshots[0]]
+    kept = [each for n, each in enumerate(snapshots) if each.step >= _FEW or not n]
     with tempfile.TemporaryDirectory() as place:
         made = Path(place) / run.path.name
         made.mkdir()

@@ -18,6 +18,7 @@ MARKS = """() => (document.querySelector('#meaning-paths .js-plotly-plot')?.data
   .filter(({ mode }) => mode === 'markers+text').map(({ x, y }) => [x[0], y[0]])"""
 AXES = """() => { const { xaxis, yaxis } = document.querySelector('#meaning-paths .js-plotly-plot')
   .layout; return [xaxis.range, yaxis.range]; }"""
+SIZE = """() => document.querySelector('#meaning-paths .js-plotly-plot')._fullLayout._size"""
 CELLS = """() => document.querySelector('#meaning-alike .js-plotly-plot')?.data[0].z"""
 IDLE = """() => { const plot = document.querySelector('#meaning-near .js-plotly-plot');
   return plot && !document.querySelector('#meaning-near [data-state=waiting]'); }"""
@@ -201,3 +202,8 @@ def test_a_strange_link_opens_the_first_example_narrow_and_dark(visit):
     lab.page.get_by_role("radio", name="cold").check()
     lab.says("After layer 4")
     assert cloze.overflow() <= 0
+    # The sentences stand below the paths and leave them the phone's width.
+    lab.marks(4)
+    size = cloze.page.evaluate(SIZE)
+    assert size["w"] > 300
+    assert size["l"] < 40

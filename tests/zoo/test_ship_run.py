@@ -13,7 +13,9 @@ from core_models.checkpoints.files import read_tensors
 from core_models.errors import InputError
 from core_models.prediction import fill
 from core_models.training import durable
-from core_models.training.folder import RunFolder
+from core_models.training.folder import RunFolder, read_json
+from core_models.training.settings import resolve_folder
+from core_models.training.task_settings import parse as parse_task
 from core_models.zoo.__main__ import main
 from core_models.zoo.ship_run import ship_run
 from tests.core.tiny_models import new, tiny
@@ -88,6 +90,30 @@ def test_a_new_runs_folder_begins_with_the_shipped_ones(
     assert Runs(root, enabled=False).ids() == [], "what its keeper deleted does not come back"
 
 
+def test_a_fine_tuning_is_shipped_without_snapshots(run: RunFolder, tmp_path: Path) -> None:
+    for snapshot in run.checkpoints("snapshots"):
+        durable.remove_folder(snapshot.path)
+    run.config_path.write_text(json.dumps({"task": {"set": "ner"}}))
+    ship_run(run, tmp_path / "shipped", print)
+    assert cm.load(RunFolder(tmp_path / "shipped" / "short").model_path).heads
+
+
+def test_the_shipped_fine_tuning_goes_on_from_the_shipped_run_and_gains_by_it(
+    tmp_path: Path,
+) -> None:
+    shipped_runs.install(tmp_path)
+    runs = Runs(tmp_path, enabled=False)
+    assert runs.ids() == ["classroom", "names"], "the page begins with the pretraining"
+    run = RunFolder(tmp_path / "names")
+    status, config = run.status(), parse_task(read_json(run.config_path))
+    base = Path(resolve_folder(config.model.checkpoint, run.path)).resolve()
+    assert base == (tmp_path / "classroom" / "model").resolve()
+    assert durable.verify(run.model_path) is None
+    reached = read_json(run.path / "evaluation.json")["metrics"][status["main"]]
+    assert reached > 2 * max(status["baselines"].values())
+    assert "tag" in cm.load(run.model_path).heads
+
+
 def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="cannot be written"):
@@ -95,8 +121,7 @@ def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
 
 
 def test_the_shipped_run_learns_from_snapshot_to_snapshot() -> None:
-    (path,) = shipped_runs.SHIPPED.iterdir()
-    run = RunFolder(path)
+    run = RunFolder(shipped_runs.SHIPPED / "classroom")
     assert run.state() == "finished"
     snapshots = run.checkpoints("snapshots")
     assert len(snapshots) >= 8
