@@ -1,7 +1,7 @@
 // The fold that opens a model of the hub or a folder: how far it has come, and its way into the list (open_model.py).
 (() => {
   'use strict';
-  const { element, register, modelTitle, openFold, t } = window.Cloze;
+  const { change, element, register, modelTitle, openFold, sentence, t } = window.Cloze;
   const HIDDEN = { __type__: 'update', visible: false };
   const millions = (bytes) => (bytes / 1e6).toLocaleString('en', { minimumFractionDigits: 1, maximumFractionDigits: 1 });
   const list = () => window.gradio_config.components.find(({ props }) => props?.elem_id === 'sentence-model').props;
@@ -28,15 +28,25 @@
     if (window.Cloze.offered?.()) window.Cloze.askModel(window.Cloze.offered());
   });
 
-  /** A model has come: the list with it, and it is chosen. */
+  /** A model has come: the list with it, and it is chosen; nothing is named any more, so that it can be named again. */
   function openedModel(found) {
-    if (!found?.name) return { __type__: 'update' };
+    if (!found?.name) return [{ __type__: 'update' }, { __type__: 'update' }];
     const props = list();
     const choices = [...props.choices.filter(([, name]) => name !== found.name), [modelTitle(found.title), found.name]];
     props.choices = choices;
     window.Cloze.arrived(found.name);
     openFold('');
-    return { __type__: 'update', choices, value: found.name };
+    if (sentence.model === found.name) change({ marks: new Map(sentence.marks) }); // what could not be answered is asked again
+    return [{ __type__: 'update', choices, value: found.name }, null];
   }
-  Object.assign(window.Cloze, { openedModel, hiddenPart: HIDDEN });
+  /** A model beside its published parent: the names of both. One that is not here is looked at first, and its size told. */
+  function besideParent({ name, beside }) {
+    const parent = `hub/${name}`;
+    if (!list().choices.some(([, known]) => known === parent)) {
+      window.Cloze.askModel(parent);
+      document.getElementById('open-model').scrollIntoView({ block: 'center' });
+    }
+    return [beside, parent];
+  }
+  Object.assign(window.Cloze, { openedModel, besideParent, hiddenPart: HIDDEN });
 })();

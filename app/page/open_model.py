@@ -5,6 +5,7 @@ above the button that fetches it. Then it is in the list like any other.
 """
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Mapping
 from typing import Any, NamedTuple
 
@@ -94,7 +95,7 @@ def wire(controls: Controls, model: gr.Dropdown, session: Session) -> None:
     )
     c.stop.click(on_stop, None, None, queue=False, **common)
     # In the page alone, as the titles are told in its language.
-    c.opened.change(None, c.opened, model, js="(found) => Cloze.openedModel(found)")
+    c.opened.change(None, c.opened, [model, c.named], js="(found) => Cloze.openedModel(found)")
 
 
 # --- answers: plain values in, plain values out ---------------------------------------------------
@@ -142,7 +143,9 @@ async def follow(session: Session, text: Any, visitor: str) -> AsyncIterator[lis
         return
     titles = {name: title for title, name in await asyncio.to_thread(session.choices)}
     name = job.offer.name
-    yield [None, hidden, hidden, {"name": name, "title": titles.get(name, name)}, ""]
+    # With the time, so that a model that is opened again, after a restart say, is news.
+    found = {"name": name, "title": titles.get(name, name), "time": time.time()}
+    yield [None, hidden, hidden, found, ""]
 
 
 def progress(job: Job) -> dict[str, Any]:

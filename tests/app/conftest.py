@@ -33,6 +33,8 @@ from tests.app.late import late
 from tests.app.visitors import PATIENCE, Cloze, leave, new_page
 from tests.app.waits import look_often
 from tests.app.why_questions import open_session
+from tests.core.tiny_models import new, tiny
+from tests.stand_in_hub import stand_in
 
 START = run_process.start
 MODEL = "bert-mini"
@@ -284,3 +286,31 @@ def detective(session, monkeypatch, tmp_path):
 @pytest.fixture(scope="session")
 def static_folder():
     return Path(__file__).resolve().parents[2] / "app"
+
+
+@pytest.fixture(name="there")
+def hub_here(tmp_path, monkeypatch):
+    """A hub on this machine, and an empty cache."""
+    with stand_in(monkeypatch, tmp_path / "cache") as hub:
+        yield hub
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A small random BERT."""
+    new(tiny("bert-mini")).save(tmp_path / "bert")
+    return tmp_path / "bert"
+
+
+@pytest.fixture(name="open_with")
+def sessions():
+    """A session for a policy; ``open_with(mode="list", ids=...)``."""
+    made = []
+
+    def make(**policy) -> Session:
+        made.append(Session(opened=Opened(Policy(**policy))))
+        return made[-1]
+
+    yield make
+    for session in made:
+        session.close()

@@ -9,24 +9,18 @@ from pathlib import Path
 import pytest
 
 import core_models as cm
-from app.labs.budget.known import known_models, with_chosen
-from app.labs.budget.lab import show
-from app.runs.form import check
-from app.runs.runs import Runs
 from app.serving.ask import Ask, Mark
 from app.serving.opened import library
 from app.serving.opened.library import Opened
 from app.serving.opened.policy import Policy, machine_memory
 from app.serving.opened.suggestions import SUGGESTIONS, choices
-from app.serving.session import Session
 from app.serving.settings import Settings
 from core_models import InputError
+from tests.app.opening import NAME, opened
 from tests.app.test_session import together
 from tests.core.foreign_models import saved
 from tests.core.tiny_models import new, tiny
-from tests.stand_in_hub import stand_in
 
-NAME = "somebody/small-bert"
 TEXT = "red fox sees small dog"
 FAMILIES = (
     "bert-base-uncased",
@@ -41,41 +35,6 @@ FAMILIES = (
     "deberta-v2-xlarge",
     "deberta-v3-small",
 )
-
-
-@pytest.fixture(name="there")
-def hub_here(tmp_path, monkeypatch):
-    with stand_in(monkeypatch, tmp_path / "cache") as hub:
-        yield hub
-
-
-@pytest.fixture
-def folder(tmp_path):
-    new(tiny("bert-mini")).save(tmp_path / "bert")
-    return tmp_path / "bert"
-
-
-@pytest.fixture(name="open_with")
-def sessions():
-    """A session for a policy; ``open_with(mode="list", ids=...)``."""
-    made = []
-
-    def make(**policy) -> Session:
-        made.append(Session(opened=Opened(Policy(**policy))))
-        return made[-1]
-
-    yield make
-    for session in made:
-        session.close()
-
-
-def opened(session: Session, text: str, visitor: str = "me") -> str:
-    """Open a model and wait for it; its name."""
-    job = session.open(text, visitor)
-    assert job.done.wait(60)
-    if job.problem:
-        raise InputError(job.problem)
-    return job.offer.name
 
 
 def test_the_environment_says_who_may():
@@ -338,47 +297,3 @@ def test_other_models_answer_while_one_is_loaded(folder, open_with, monkeypatch)
     go.set()
     assert job.done.wait(60)
     assert job.problem is None
-
-
-def test_a_run_begins_with_an_opened_model(there, folder, open_with, tmp_path):
-    there.add(NAME, folder)
-    session = open_with()
-    name = opened(session, NAME)
-    runs = Runs(tmp_path / "runs", seconds=60, others=session.opened.model_path)
-    try:
-        config = {
-            "model": {"checkpoint": name},
-            "data": {"texts": ["primer/english-*.txt"]},
-            "steps": 2,
-        }
-        found = check(runs, session, config, [], None)
-        assert found["family"] == "bert"
-        run = runs.create(config)
-        path = Path(runs.config(run)["model"]["checkpoint"])
-        assert path == session.opened.model_path(name)
-        assert runs.as_form(run)["model"]["checkpoint"] == name
-        for wrong in ("hub/somebody/else", str(folder)):
-            with pytest.raises(InputError):
-                runs.create({**config, "model": {"checkpoint": wrong}})
-    finally:
-        runs.close()
-
-
-def test_the_budget_counts_an_opened_model_in_its_files(there, folder, open_with):
-    there.add(NAME, folder)
-    session = open_with()
-    name = opened(session, NAME)
-    exact = f"{sum(p.numel() for p in cm.load(folder).parameters()):,}"
-    question = {"sizes": ["bert-base-uncased"], "chosen": {"model": name}, "length": 8}
-    question |= {"own": False, "shares": False, "costs": None}
-    sizes = with_chosen(question)
-    assert sizes == ["bert-base-uncased", name]
-    asked = {**question, "sizes": sizes}
-    said, *_, code = show({**asked, "known": known_models(session, asked)})
-    assert f"{name} has {exact} parameters in its files." in said
-    assert f"cm.load('{NAME}').config" in code
-    shipped = with_chosen({**question, "chosen": {"model": "bert-mini"}})
-    assert shipped[-1] == "model/bert-mini"
-    for wrong in ("hub/somebody/else", "model/../x", "run/none"):
-        with pytest.raises(InputError):
-            known_models(session, {"sizes": [wrong]})

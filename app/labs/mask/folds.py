@@ -20,6 +20,7 @@ Section = Callable[[Session, Mapping[str, Any]], Awaitable[dict[str, Any]]]
 ``code``, and where models can be chosen ``choices`` and the ``models`` that have answered."""
 MOST_NOTES = 8
 MIXED = Wording("Here every marked word is hidden, also those that were replaced or kept above.")
+BESIDE = "(parent) => [Cloze.besideParent(parent)]"
 OPENS = "(open) => ({ __type__: 'update', open })"
 
 
@@ -53,6 +54,9 @@ class Fold(NamedTuple):
     """What can be chosen, by its name in links."""
     readers: gr.Dropdown | None
     """Shows which models answer, as long as nobody has chosen any."""
+    parent: Kept
+    """The published parent of the sentence's model, beside which it can be set."""
+    beside: gr.Button
     shown: list[Component]
 
 
@@ -87,14 +91,19 @@ def build(look: Look) -> Fold:
                     scale=3,
                     min_width=300,
                 )
+            parent = Kept()
+            beside = gr.Button(
+                "Beside its published parent", visible=False, size="sm", scale=0, min_width=220
+            )
             chosen["at"] = OpenDropdown(
                 [("", "")], value="", label="Gap", visible="hidden", scale=1, min_width=160
             )
         problem, said = Line(problem=True), Line()
         shown = look.shows()
         notes = [Line() for _ in range(MOST_NOTES)]
-        shown = [chosen["at"], said, *shown, *notes, Code(), *([readers] if readers else [])]
-    return Fold(is_open, box, sentence, problem, tries, chosen, readers, shown)
+        shown = [chosen["at"], said, *shown, *notes, Code()]
+        shown += [readers, parent, beside] if readers else []
+    return Fold(is_open, box, sentence, problem, tries, chosen, readers, parent, beside, shown)
 
 
 def wire(fold: Fold, look: Look, session: Session) -> None:
@@ -110,6 +119,7 @@ def wire(fold: Fold, look: Look, session: Session) -> None:
     if fold.readers is not None:
         fold.readers.input(None, fold.readers, fold.chosen["models"], js="names => [names]")
         asked["readers"] = fold.readers
+        fold.beside.click(None, fold.parent, fold.chosen["models"], js=BESIDE)
     # A column has no value that could be taken away.
     empty = [gr.skip() if isinstance(part, gr.Column) else None for part in fold.shown]
     answer(triggers, partial(show, look.section, session, empty), asked, fold.shown, fold.problem)
@@ -137,8 +147,8 @@ async def show(
     try:
         found = await section(session, {**sentence, **asked})
     except InputError as error:
-        kept = [gr.skip()] * readers
-        shown = empty[1 : len(empty) - readers]
+        kept = [gr.skip()] * (3 if readers else 0)
+        shown = empty[1 : len(empty) - len(kept)]
         return [gr.Dropdown(visible="hidden"), *shown, *kept, str(error)]
     mixed = any(mark.get("case") != "mask" for mark in sentence["marks"])
     notes = [*found["notes"], *([MIXED] if mixed else [])][:MOST_NOTES]
@@ -154,7 +164,9 @@ async def show(
         return answered
     names = [entry["name"] for entry in found["models"]]
     value = {} if question["readers"] == names else {"value": names}
-    return [*answered, gr.update(choices=found["choices"], **value)]
+    parent = found["parent"]
+    offered = gr.update(visible=parent is not None)
+    return [*answered, gr.update(choices=found["choices"], **value), parent, offered]
 
 
 def gap_choices(gaps: Sequence[Mapping[str, Any]], at: int | None, value: Any) -> Any:

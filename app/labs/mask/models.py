@@ -19,6 +19,9 @@ from app.labs.mask.scene import (
     words_of,
 )
 from app.labs.mask.sight import sight
+from app.parts.plain import sentences
+from app.serving.names import HUB_PREFIX, loadable
+from app.serving.opened.suggestions import Suggestion, parent_of
 from app.serving.pieces import blank_note
 from app.serving.session import Session
 from core_models import InputError
@@ -52,6 +55,9 @@ async def models(session: Session, question: Mapping[str, Any]) -> dict[str, Any
     ]
     shown = [scene.ask.text[start:end] for start, end in words]
     kinds = {entry.get("kind") for entry in found} - {None}
+    parent = await asyncio.to_thread(_parent, session, scene.ask.model)
+    if parent and HUB_PREFIX + parent.name in names:
+        parent = None
     notes = [
         None if any("causal" in info.heads for info in session.models()) else said.LACKING,
         None if gap else Wording("Hide a word to see each model's answer for it."),
@@ -61,8 +67,12 @@ async def models(session: Session, question: Mapping[str, Any]) -> dict[str, Any
         **(scene.chooser(gap) if gap else {"gaps": [], "at": None}),
         "choices": [(title.partition(" · ")[0], name) for title, name in choices],
         "models": found,
+        "parent": parent and {"name": parent.name, "beside": scene.ask.model},
         "words": shown,
-        "said": said.ONE_SIDED if "causal" in kinds and len(kinds) > 1 else "",
+        "said": sentences(
+            said.ONE_SIDED if "causal" in kinds and len(kinds) > 1 else None,
+            said.parent(parent) if parent else None,
+        ),
         "notes": [note for note in notes if note],
         "code": _models_code(scene, found),
     }
@@ -93,6 +103,17 @@ def _chosen(session: Session, wanted: Any, current: str) -> list[str]:
     if not isinstance(wanted, list) or len(wanted) > MOST_MODELS:
         raise InputError(f"Choose at most {MOST_MODELS} models.")
     return [name for name in dict.fromkeys(map(str, wanted)) if name in known]
+
+
+def _parent(session: Session, name: str) -> Suggestion | None:
+    """The published parent of an installed model; None = it has none, or none may be opened."""
+    info = next((info for info in session.models() if info.name == name), None)
+    if info is None or session.opened is None:
+        return None
+    found = parent_of(info.family, info.heads, session.card(name)["language"])
+    if found is None or not session.opened.policy.allows(found.name):
+        return None
+    return found
 
 
 async def _of_model(session: Session, name: str, scene: Scene, gap: Gap | None) -> dict[str, Any]:
@@ -159,7 +180,7 @@ def _models_code(scene: Scene, found: Sequence[Mapping[str, Any]]) -> str:
     for entry in found:
         if entry["error"]:
             continue
-        lines += ["", f"model = cm.load({entry['name']!r})"]
+        lines += ["", f"model = cm.load({loadable(entry['name'])!r})"]
         if gap := entry["gap"]:
             lines += [
                 f"for filling in fill_jointly(model, {gap['text']!r}, masks={gap['positions']},",

@@ -8,6 +8,7 @@ from typing import Any
 import plotly.graph_objects as go
 
 from app.parts.plain import sentences
+from app.serving.opened.suggestions import Suggestion
 from core_models.prediction import Filling, WordScore
 from viz import gaps
 from viz.figure import plain
@@ -43,6 +44,16 @@ LONG = Wording(
     "The words of this text are not scored: it has more than 64 pieces, and each would be a copy "
     "of the text."
 )
+
+
+def parent(found: Suggestion) -> str:
+    """The published checkpoint of a model's kind, with its size."""
+    return Wording(
+        "Published of this kind: {0}, {1} million parameters, {2} MB.",
+        found.name,
+        f"{found.millions:g}",
+        f"{found.megabytes:,}",
+    )
 
 
 def words_of(filling: Filling) -> str:

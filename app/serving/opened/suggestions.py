@@ -1,9 +1,12 @@
 """Published checkpoints to begin with: one or two of every family."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
+import core_models as cm
 from app.serving.opened.library import Opened
 from core_models import hub
+from core_models.prediction.passes import KINDS
 
 
 class Suggestion(NamedTuple):
@@ -16,6 +19,7 @@ class Suggestion(NamedTuple):
     """Published size in the catalogue (:func:`core_models.count` counts it)."""
     millions: float
     """Parameters with the pretraining heads; the exact number is told by the hub."""
+    language: str = "en"
 
     @property
     def megabytes(self) -> int:
@@ -25,10 +29,10 @@ class Suggestion(NamedTuple):
 
 SUGGESTIONS = (
     Suggestion("google-bert/bert-base-uncased", "BERT", "bert-base-uncased", 110.1),
-    Suggestion("google-bert/bert-base-chinese", "BERT", "bert-base-chinese", 102.9),
+    Suggestion("google-bert/bert-base-chinese", "BERT", "bert-base-chinese", 102.9, "zh"),
     Suggestion("FacebookAI/roberta-base", "RoBERTa", "roberta-base", 124.7),
     Suggestion("FacebookAI/xlm-roberta-base", "XLM-R", "xlm-roberta-base", 278.3),
-    Suggestion("almanach/camembert-base", "CamemBERT", "camembert-base", 110.7),
+    Suggestion("almanach/camembert-base", "CamemBERT", "camembert-base", 110.7, "fr"),
     Suggestion("albert/albert-base-v2", "ALBERT", "albert-base", 11.8),
     Suggestion("SpanBERT/spanbert-base-cased", "SpanBERT", "spanbert-base-cased", 110.3),
     Suggestion("xlnet/xlnet-base-cased", "XLNet", "xlnet-base-cased", 116.8),
@@ -36,7 +40,7 @@ SUGGESTIONS = (
         "google/electra-small-discriminator", "ELECTRA", "electra-small-discriminator", 13.5
     ),
     Suggestion("google/electra-small-generator", "ELECTRA", "electra-small-generator", 13.5),
-    Suggestion("hfl/chinese-macbert-base", "MacBERT", "chinese-macbert-base", 102.9),
+    Suggestion("hfl/chinese-macbert-base", "MacBERT", "chinese-macbert-base", 102.9, "zh"),
     Suggestion("microsoft/deberta-base", "DeBERTa", "deberta-base", 139.2),
     Suggestion("microsoft/deberta-v3-small", "DeBERTa v3", "deberta-v3-small", 141.9),
     Suggestion("answerdotai/ModernBERT-base", "ModernBERT", "modernbert-base", 149.7),
@@ -53,6 +57,26 @@ def choices(opened: Opened) -> list[tuple[str, str]]:
         (_title(name, known.get(name), name in here), name)
         for name in dict.fromkeys([*here, *listed, *others])
     ]
+
+
+def parent_of(family: str, heads: Sequence[str], language: str) -> Suggestion | None:
+    """The published checkpoint that fills gaps as a model of this kind does; None = none is known.
+
+    Args:
+        family: Of the model.
+        heads: That it has.
+        language: That it reads.
+    """
+    return next(
+        (
+            each
+            for each in SUGGESTIONS
+            if cm.size(each.size).family == family
+            and each.language == language
+            and set(heads) & set(KINDS) & set(cm.size(each.size).objectives)
+        ),
+        None,
+    )
 
 
 def _title(name: str, known: Suggestion | None, here: bool) -> str:
