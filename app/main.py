@@ -104,7 +104,7 @@ def launch(settings: Settings | None = None) -> None:
             shared=settings.shared,
             limits=settings.limits,
             command=settings.command,
-            others=opened.model_path,
+            others=opened,
         )
         session = Session(threads=settings.threads, library=runs, opened=opened)
         page, address = start(session, settings, runs)

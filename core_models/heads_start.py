@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from core_models.checkpoints.formats import BY_FAMILY
-from core_models.config import Config
+from core_models.config import Config, check_ours
 from core_models.encoder import Encoder
 from core_models.initialise import initialise
 
@@ -30,7 +30,12 @@ def task_config(
     pooling: str,
     every_step: bool,
 ) -> Config:
-    """The config with a task in its family's style, and without what only masked tokens need."""
+    """The config with a task in its family's style, and without what only masked tokens need.
+
+    Raises:
+        InputError: the model is run by transformers.
+    """
+    check_ours(config)
     task = BY_FAMILY[config.family].tasks.task(
         name, tuple(labels), dropout=dropout, pooling=pooling, every_step=every_step
     )

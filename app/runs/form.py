@@ -68,11 +68,9 @@ def _reading(runs: Runs, session: Session, name: str) -> dict[str, Any]:
     """What a model reads and in which direction, for the choice of one that suits a set."""
     found: dict[str, Any] = {"language": None, "left_to_right": False}
     with contextlib.suppress(InputError, OSError):  # a run that was deleted since it was listed
-        folders = [info.folder for info in session.models() if info.name == name]
-        folder = runs.model_path(name) if name.startswith("run/") else next(iter(folders), None)
-        if folder is not None:
-            found["language"] = run_models.language(folder)
-            found["left_to_right"] = _left_to_right(folder, (folder / CONFIG).stat().st_mtime_ns)
+        folder = runs.model_path(name) if name.startswith("run/") else session.folder(name)
+        found["language"] = run_models.language(folder)
+        found["left_to_right"] = _left_to_right(folder, (folder / CONFIG).stat().st_mtime_ns)
     return found
 
 

@@ -15,7 +15,7 @@ import shutil
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,7 @@ from app.runs.limits import NO_LIMITS, Limits
 from app.runs.names import BESIDE, beside, new_id
 from app.runs.texts import SHIPPED, Inbox, leaves, note_repeated
 from app.runs.watch import keep_looking
+from app.serving.opened.library import Opened
 from core_models import InputError
 from core_models.training import durable
 from core_models.training.folder import RunFolder
@@ -59,7 +60,7 @@ class Runs:
         enabled: False = nothing is made, started or deleted here, only shown.
         shared: True = every page may change every run, not only the one that made it.
         limits: of runs from the page.
-        others: the folder of a model that a visitor opened, ``hub/...`` or ``folder/...``.
+        others: models that visitors opened, ``hub/...`` or ``folder/...``.
         command: what starts a run in place of this machine's Python (`run_process.launch`).
         seconds: between two looks at the queue.
     """
@@ -72,7 +73,7 @@ class Runs:
         enabled: bool = True,
         shared: bool = False,
         limits: Limits = NO_LIMITS,
-        others: Callable[[str], Path] | None = None,
+        others: Opened | None = None,
         command: str | None = None,
         seconds: float = 1.0,
     ) -> None:
@@ -207,15 +208,20 @@ class Runs:
     def as_form(self, run: str) -> dict[str, Any]:
         """The config of a run as the page may send it again: models by name, not by path."""
         values = self.config(run)
-        run_config.replace_strings(values, lambda name: run_models.name_of(name, self.root))
+        run_config.replace_strings(values, self._named)
         return values
+
+    def _named(self, text: str) -> str:
+        """What a model whose path this is has for a name in the picker; else the text."""
+        opened = self.others.name_of(text) if self.others else None
+        return opened or run_models.name_of(text, self.root)
 
     def _resolve(self, name: str, allowed: set[str]) -> str:
         """A model by its name in the picker as a folder, which is then allowed; others as is."""
         if name.startswith("run/"):
             path = str(self.model_path(name))
         elif self.others is not None and name.startswith(("hub/", "folder/")):
-            path = str(self.others(name))
+            path = str(self.others.model_path(name))
         else:
             return name
         allowed.add(path)

@@ -1,11 +1,14 @@
 """How large and how slow a run will be, from a few steps on made-up text."""
 
 import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from core_models.config import Config
 from core_models.data.layout import TokenBatch
@@ -38,6 +41,9 @@ class Estimate:
     seconds: float
     """For all steps."""
     device: str
+    memory: int
+    """Bytes of weights, gradients, the optimizer's states and what an update keeps for its backward
+    pass; the program itself, and what lives for a moment, come on top."""
 
 
 def estimate(settings: Settings, beside: Path | None = None, *, seconds: float = 2.0) -> Estimate:
@@ -70,7 +76,7 @@ def estimate(settings: Settings, beside: Path | None = None, *, seconds: float =
             found = torch.accelerator.current_accelerator(check_available=True)
             device = found or torch.device("cpu")
             module = Pretraining(model.encoder, objective).to(device)
-            whole = _time(module, settings, plan, config, words, seconds)
+            whole, memory = _try(module, settings, plan, config, words, seconds)
     finally:
         torch.set_num_threads(threads)
     return Estimate(
@@ -84,6 +90,38 @@ def estimate(settings: Settings, beside: Path | None = None, *, seconds: float =
         steps=settings.steps,
         seconds=whole * settings.steps,
         device=str(device),
+        memory=memory,
+    )
+
+
+@contextmanager
+def kept_for_backward(module: nn.Module) -> Iterator[dict[int, int]]:
+    """Bytes that passes inside the block keep for their backward passes, by where they lie.
+
+    Weights are left out; what is kept of the same storage counts once.
+    """
+    own = {p.untyped_storage().data_ptr() for p in module.parameters()}
+    sizes: dict[int, int] = {}
+
+    def keep(tensor: Tensor) -> Tensor:
+        storage = tensor.untyped_storage()
+        if storage.data_ptr() not in own:
+            sizes[storage.data_ptr()] = storage.nbytes()
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
+        yield sizes
+
+
+def held_by(module: nn.Module, optimizers: Iterable[torch.optim.Optimizer]) -> int:
+    """Bytes of weights, their gradients and the optimizers' states, after an update."""
+    weights = sum(p.nbytes * (2 if p.requires_grad else 1) for p in module.parameters())
+    states = (each.state.values() for each in optimizers)
+    return weights + sum(
+        value.nbytes
+        for state in chain.from_iterable(states)
+        for value in state.values()
+        if isinstance(value, Tensor)
     )
 
 
@@ -94,15 +132,15 @@ def _words(settings: Settings, beside: Path) -> Tokenizer:
     return Tokenizer.train(["stand-in"], vocabulary=100, kind="wordpiece")
 
 
-def _time(
+def _try(
     module: Pretraining,
     settings: Settings,
     plan: Plan,
     config: Config,
     words: Tokenizer,
     seconds: float,
-) -> float:
-    """Seconds of one update with the whole batch."""
+) -> tuple[float, int]:
+    """Seconds and bytes of one update with the whole batch."""
     names = optimizer.parameters(module)
     optimizers = optimizer.build(module, names, settings)
     device = next(module.parameters()).device
@@ -120,12 +158,13 @@ def _time(
         began = time.perf_counter()
         if plan.memory:
             batch = replace(batch, memory=memory, remember=plan.memory)
-        with torch.autocast(device.type, torch.bfloat16, enabled=chosen == "bf16"):
+        cast = torch.autocast(device.type, torch.bfloat16, enabled=chosen == "bf16")
+        with cast, kept_for_backward(module) as kept:
             losses: Losses = module(batch)
         losses.total.backward()
         memory = losses.memory
         _wait(device)
-        middle = time.perf_counter()
+        halfway = time.perf_counter()
         torch.nn.utils.clip_grad_norm_(names.values(), 1.0)
         for each in optimizers:
             each.step()
@@ -134,10 +173,14 @@ def _time(
         if ends == float("inf"):  # the first round also finds its kernels
             ends = time.perf_counter() + seconds
             continue
-        passes.append(middle - began)
-        updates.append(time.perf_counter() - middle)
+        passes.append(halfway - began)
+        updates.append(time.perf_counter() - halfway)
     whole = settings.batch_size / rows
-    return sorted(passes)[len(passes) // 2] * whole + sorted(updates)[len(updates) // 2]
+    middle = len(passes) // 2
+    return (
+        sorted(passes)[middle] * whole + sorted(updates)[middle],
+        held_by(module, optimizers) + round(sum(kept.values()) * whole),
+    )
 
 
 def _wait(device: torch.device) -> None:

@@ -13,7 +13,7 @@ from core_models.tasks.finetune import FineTuning
 from core_models.tasks.heads import check_direction, choices, head_for
 from core_models.tasks.sets import TaskSet
 from core_models.tokenizer import Tokenizer
-from core_models.training.estimate import Estimate
+from core_models.training.estimate import Estimate, kept_for_backward
 from core_models.training.host import on_accelerator
 from core_models.training.settings import resolve_folder
 from core_models.training.task_schema import TaskSettings
@@ -38,7 +38,10 @@ def estimate(settings: TaskSettings, beside: Path, *, seconds: float = 2.0) -> E
         if settings.threads is not None:
             torch.set_num_threads(settings.threads)
         made = _open(settings, beside)
-        made.step()
+        with kept_for_backward(made.model) as kept:
+            made.step()
+        # AdamW has two numbers for each, beside the gradient.
+        memory = 4 * sum(p.nbytes for p in made.model.parameters()) + sum(kept.values())
         began = time.perf_counter()
         tokens = updates = 0
         while not updates or (
@@ -59,6 +62,7 @@ def estimate(settings: TaskSettings, beside: Path, *, seconds: float = 2.0) -> E
         steps=made.steps,
         seconds=each * made.steps * (2 if settings.compare_from_scratch else 1),
         device=str(made.model.encoder.embeddings.pieces.weight.device),
+        memory=memory,
     )
 
 

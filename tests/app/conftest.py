@@ -94,7 +94,7 @@ def real_processes(monkeypatch):
 @pytest.fixture(scope="session")
 def runs(tmp_path_factory):
     """The runs folder of the page, empty at first."""
-    runs = Runs(tmp_path_factory.mktemp("runs"), seconds=0.1)
+    runs = Runs(tmp_path_factory.mktemp("runs"), seconds=0.1, others=Opened(Policy()))
     yield runs
     runs.close()
     for run in runs.ids():
@@ -122,7 +122,7 @@ def session(runs):
     if MODEL not in [info.name for info in cm.models()]:
         pytest.fail(f"No model {MODEL} in assets/models; name another folder with CLOZE_MODELS.")
     threads = torch.get_num_threads()
-    session = Session(threads=min(2, threads), library=runs, opened=Opened(Policy()))
+    session = Session(threads=min(2, threads), library=runs, opened=runs.others)
     yield session
     session.close()
     torch.set_num_threads(threads)

@@ -9,12 +9,14 @@ import core_models as cm
 from app.labs.budget.known import known_models, with_chosen
 from app.labs.budget.lab import show
 from app.labs.mask import models as mask_models
-from app.runs.form import check
+from app.runs.form import check, readers, weigh
 from app.runs.runs import Runs
 from app.serving.opened.suggestions import parent_of
 from core_models import InputError
 from tests.app.opening import NAME, opened
+from tests.core.foreign_models import saved
 
+PRIMER = {"data": {"texts": ["primer/english-*.txt"]}, "steps": 2}
 PARENT = "google-bert/bert-base-uncased"
 
 
@@ -62,16 +64,16 @@ def test_no_parent_is_offered_where_it_may_not_be_opened(open_with):
     assert side_by_side(open_with(mode="list", ids=(PARENT,)))["parent"]
 
 
-def test_a_run_begins_with_an_opened_model(there, folder, open_with, tmp_path):
+@pytest.mark.parametrize("of_the_hub", [True, False])
+def test_a_run_begins_with_an_opened_model(there, folder, open_with, tmp_path, of_the_hub):
     there.add(NAME, folder)
     session = open_with()
-    name = opened(session, NAME)
-    runs = Runs(tmp_path / "runs", seconds=60, others=session.opened.model_path)
+    name = opened(session, NAME if of_the_hub else str(folder))
+    runs = Runs(tmp_path / "runs", seconds=60, others=session.opened)
     try:
         config = {
             "model": {"checkpoint": name},
-            "data": {"texts": ["primer/english-*.txt"]},
-            "steps": 2,
+            **PRIMER,
         }
         found = check(runs, session, config, [], None)
         assert found["family"] == "bert"
@@ -79,9 +81,24 @@ def test_a_run_begins_with_an_opened_model(there, folder, open_with, tmp_path):
         path = Path(runs.config(run)["model"]["checkpoint"])
         assert path == session.opened.model_path(name)
         assert runs.as_form(run)["model"]["checkpoint"] == name
-        for wrong in ("hub/somebody/else", str(folder)):
+        (reader,) = [each for each in readers(runs, session) if each["name"] == name]
+        assert (reader["language"], reader["left_to_right"]) == ("en", False)
+        for wrong in ("hub/somebody/else", "folder/0123456789ab", str(tmp_path)):
             with pytest.raises(InputError):
                 runs.create({**config, "model": {"checkpoint": wrong}})
+    finally:
+        runs.close()
+
+
+def test_a_model_that_transformers_runs_is_not_trained_further(tmp_path, open_with):
+    saved("distilbert", tmp_path / "model")
+    session = open_with()
+    name = opened(session, str(tmp_path / "model"))
+    runs = Runs(tmp_path / "runs", seconds=60, others=session.opened)
+    try:
+        for more in ({"task": {"set": "sentiment"}}, PRIMER):
+            with pytest.raises(InputError, match="distilbert"):
+                weigh(runs, session, {"model": {"checkpoint": name}, **more}, [], None)
     finally:
         runs.close()
 

@@ -138,11 +138,13 @@ class Form:
         """The lines ``said`` and ``about``, and then what is in ``tells``; None = refused."""
         raise NotImplementedError
 
-    def time_of(self, measured: Mapping[str, Any]) -> str:
+    def time_of(self, measured: Mapping[str, Any]) -> Wording:
         """What a try has shown."""
         return Wording(
-            "At most about {0} on this machine as busy as it is now, at {1} tokens per second.",
+            "At most about {0} and {1} MB of memory on this machine as busy as it is now, at {2} "
+            "tokens per second.",
             duration(measured["seconds"]),
+            f"{measured['memory'] / 1e6:,.0f}",
             f"{measured['tokens_per_second']:,.0f}",
         )
 

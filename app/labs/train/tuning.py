@@ -335,10 +335,12 @@ class Tuning(Form):
         models = run_form.readers(self.service(), self.session)
         return next((each for each in models if each["name"] == name), {"name": str(name)[:80]})
 
-    def time_of(self, measured: Mapping[str, Any]) -> str:
-        """One number."""
-        time = super().time_of(measured)
-        return Wording("About {0} on this machine as busy as it is now.", time.values[0])
+    def time_of(self, measured: Mapping[str, Any]) -> Wording:
+        """Without a speed, as rows differ in length."""
+        time, memory, _ = super().time_of(measured).values
+        return Wording(
+            "About {0} and {1} MB of memory on this machine as busy as it is now.", time, memory
+        )
 
     def filled(self) -> list[Component]:
         """With the set, the model and what sets there are."""

@@ -90,6 +90,10 @@ class Opened:
             )
         return found[1]
 
+    def name_of(self, path: str) -> str | None:
+        """The name of the folder with this path; None for one that was not opened."""
+        return next((name for name, (_, at) in self._found.items() if str(at) == path), None)
+
     # --- looking ----------------------------------------------------------------------------
 
     def look(self, text: object) -> Offer:
