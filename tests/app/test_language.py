@@ -33,11 +33,13 @@ DRAWN = [path for path in sources("app", "viz") if path.name != "svg.py"]
 TERMINAL = ("settings.py", "locales.py", "sign_in.py")
 ALOUD = [
     *(path for path in sources("app") if path.name not in TERMINAL),
-    *sources("core_models/prediction", "core_models/tokenizer", "core_models/foreign"),
+    *sources("core_models/prediction", "core_models/tokenizer"),
+    *sources("core_models/foreign", "core_models/checkpoints"),
     *(
         ROOT / "core_models" / name
-        for name in ("model.py", "hub.py", "hub_files.py", "embeddings.py")
+        for name in ("model.py", "hub.py", "hub_files.py", "embeddings.py", "inspection.py")
     ),
+    *(ROOT / "core_models" / name for name in ("config_check.py", "config_task.py")),
 ]
 """Programs whose messages a visitor can meet; those of the start are for the terminal."""
 FILES = locales.files(LANGUAGE)
