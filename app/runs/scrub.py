@@ -45,7 +45,7 @@ async def guess(session: Session, runs: Runs, run: str, values: Mapping[str, Any
     model = await asyncio.to_thread(session.model, ask.model)
     found: dict[str, Any] = {"step": step, "predictions": []}
     if "replaced_token" in model.heads:
-        judged = await session.compute(lambda: prediction.detect(model, ask.text))
+        judged = await session.compute(lambda: prediction.detect(model, ask.text), model)
         found["verdicts"] = [
             {"text": verdict.display, "probability": verdict.probability}
             for verdict in judged.verdicts

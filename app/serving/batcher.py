@@ -2,6 +2,8 @@
 
 While a batch is computed, further requests queue up; the next batch takes as many of them as are
 alike. A class of thirty that clicks at once is answered in a few forward passes instead of thirty.
+What is heavy goes one by one, and only when nothing light waits: so a light item waits for one
+heavy pass at most.
 """
 
 from collections import deque
@@ -21,6 +23,7 @@ class _Job:
     key: Hashable
     item: Any
     size: int
+    heavy: bool
     future: Future[Any]
 
 
@@ -45,18 +48,21 @@ class Batcher:
         self._thread = Thread(target=self._work, name="cloze-models", daemon=True)
         self._thread.start()
 
-    def submit(self, key: Hashable, item: Any, size: int = 1) -> Future[Any]:
+    def submit(
+        self, key: Hashable, item: Any, size: int = 1, *, heavy: bool = False
+    ) -> Future[Any]:
         """Queue an item.
 
         Args:
             key: Items that share it may go into one batch.
             item: What ``run`` takes.
             size: Its length (tokens), so that batches stay within budget.
+            heavy: It takes long, so whatever is not goes first.
 
         Raises:
             InputError: too many wait.
         """
-        job = _Job(key, item, size, Future())
+        job = _Job(key, item, size, heavy, Future())
         with self._changed:
             if self._closed:
                 raise RuntimeError("The batcher is closed.")
@@ -88,14 +94,18 @@ class Batcher:
                 self._finish(live)
 
     def _take(self) -> list[_Job]:
-        """The oldest job and the waiting ones like it, within the bounds; the others stay."""
-        batch = [self._jobs.popleft()]
+        """The oldest light job and those like it, within the bounds, or else a heavy one."""
+        first = next((job for job in self._jobs if not job.heavy), self._jobs[0])
+        self._jobs.remove(first)
+        batch = [first]
+        if first.heavy:
+            return batch
         largest = batch[0].size
         rest: deque[_Job] = deque()
         for job in self._jobs:
             size = max(largest, job.size)
             fits = len(batch) < self.most and size * (len(batch) + 1) <= self.budget
-            if job.key == batch[0].key and fits:
+            if job.key == first.key and fits and not job.heavy:
                 batch.append(job)
                 largest = size
             else:

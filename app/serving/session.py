@@ -27,6 +27,7 @@ from app.serving.draws import Draw
 from app.serving.model_card import card
 from app.serving.names import FOLDER_PREFIX, GENERATOR, HUB_PREFIX, RUN_PREFIX
 from app.serving.opened.library import Job, Opened
+from app.serving.packing import packed
 from app.serving.passes import AttentionResult, attention, cost_of, fill
 from app.serving.pieces import Sentence, blank_note, sentence_tokens
 from app.serving.shelf import Shelf, memory, one
@@ -76,7 +77,10 @@ class Session:
         self._cards: dict[Path, dict[str, Any]] = {}
         self._heads: dict[Path, tuple[str, ...]] = {}
         self._of_runs = Shelf(self._load, MOST_RUN_MODELS, one)
-        self._of_others = Shelf(self._load, opened.policy.memory if opened else 0, memory)
+        most = opened.policy.memory if opened else 0
+        self._of_others = Shelf(self._load_packed, most, memory)
+        self._packed: WeakKeyDictionary[cm.Model, cm.Model] = WeakKeyDictionary()
+        """What answers for a large model where no gradient is asked."""
         self._numbers: WeakKeyDictionary[cm.Model, int] = WeakKeyDictionary()
         self._counter = count()
         self._loading = Lock()
@@ -111,7 +115,7 @@ class Session:
                 known = ", ".join(self._infos) or "none is installed"
                 raise InputError(f"There is no model “{name[:60]}” here. Known models: {known}.")
             if name not in self._loaded:
-                self._loaded[name] = self._load(name)
+                self._loaded[name] = self._load_packed(name)
             return self._loaded[name]
 
     def choices(self) -> list[tuple[str, str]]:
@@ -209,6 +213,13 @@ class Session:
         self.cores.watch(model)
         return model
 
+    def _load_packed(self, place: str | Path) -> cm.Model:
+        """The same, and a packed copy of a large one; of runs there are too many in memory."""
+        model = self._load(place)
+        if gpu.ON_GPU is None and gpu.large(model) and (copy := packed(model)) is not model:
+            self._packed[model] = copy
+        return model
+
     def warm(self, name: str) -> None:
         """Load a model and run it once, so that the first visitor does not wait for that."""
         try:
@@ -243,24 +254,34 @@ class Session:
         result: AttentionResult = await self._answer("attention", ask)
         return result
 
-    async def compute(self, work: Callable[[], Any]) -> Any:
-        """Run work of a tab's own on the model thread, without gradients; not remembered."""
-        # A key of its own, so that others wait for this piece of work at most.
-        return await asyncio.wrap_future(self._batcher.submit(("work", work), work))
+    async def compute(self, work: Callable[[], Any], of: cm.Model | None = None) -> Any:
+        """Run work of a tab's own on the model thread, without gradients; not remembered.
 
-    async def compute_once(self, key: Hashable, work: Callable[[], Any], cost: int) -> Any:
+        Args:
+            work: What is to be computed.
+            of: The model that it takes; other models go before a large one.
+        """
+        # A key of its own, so that others wait for this piece of work at most.
+        heavy = of is not None and gpu.large(of)
+        return await asyncio.wrap_future(self._batcher.submit(("work", work), work, heavy=heavy))
+
+    async def compute_once(
+        self, key: Hashable, work: Callable[[], Any], cost: int, of: cm.Model | None = None
+    ) -> Any:
         """The same for what is asked again and again, remembered under ``key`` (see `number`).
 
         Args:
             key: All that the result depends on.
             work: What is to be computed.
             cost: Rough bytes of the result.
+            of: As for :meth:`compute`.
         """
         if (known := self._cache.get(key)) is not None:
             return known
         # As in `_answer`: a class that asks at once shares one piece of work.
         if (future := self._running.get(key)) is None:
-            future = self._running[key] = self._batcher.submit(("work", work), work)
+            heavy = of is not None and gpu.large(of)
+            future = self._running[key] = self._batcher.submit(("work", work), work, heavy=heavy)
             future.add_done_callback(partial(self._keep, key, cost))
         return await asyncio.shield(asyncio.wrap_future(future))
 
@@ -281,7 +302,9 @@ class Session:
         # No await between looking and entering, so that equal questions share one future.
         if (future := self._running.get(key)) is None:
             size = min(loaded.longest, len(ask.text))
-            future = self._running[key] = self._batcher.submit((kind, place), ask, size)
+            future = self._running[key] = self._batcher.submit(
+                (kind, place), ask, size, heavy=gpu.large(loaded)
+            )
             future.add_done_callback(partial(self._keep, key, None))
         # One visitor who leaves must not cancel what others wait for.
         return await asyncio.shield(asyncio.wrap_future(future))
@@ -305,6 +328,7 @@ class Session:
         model = self._model_at(name, place) if isinstance(place, Path) else self.model(name)
         if gpu.ON_GPU is not None and gpu.large(model):
             return gpu.ON_GPU(kind, str(self.folder(name)), asks)
+        model = self._packed.get(model, model)
         with torch.inference_mode():
             if kind == "fill":
                 return fill(model, asks)

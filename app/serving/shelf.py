@@ -6,6 +6,7 @@ from pathlib import Path
 from threading import Lock
 
 import core_models as cm
+from app.serving.gpu import LARGE
 
 
 class Shelf:
@@ -65,5 +66,6 @@ def one(_: Path) -> int:
 
 
 def memory(place: Path) -> int:
-    """Bytes that the model of a folder takes: weights are float32 once they are loaded."""
-    return 4 * cm.inspect(place).parameters
+    """Bytes that the model of a folder takes: float32, and as much again for a packed copy."""
+    parameters = cm.inspect(place).parameters
+    return 4 * parameters * (2 if parameters >= LARGE else 1)

@@ -57,6 +57,18 @@ def test_batches_keep_to_their_most_and_to_their_budget(batcher, recorder):
     assert [items for key, items in recorder.batches if key == "b"] == [[0], [1], [2]]
 
 
+def test_what_is_light_waits_for_one_heavy_pass_at_most(batcher, recorder):
+    first = batcher.submit("large", 0, heavy=True)
+    heavy = [batcher.submit("large", n, heavy=True) for n in (1, 2)]
+    light = [batcher.submit(key, n) for n, key in enumerate("aab")]
+    recorder.free.set()
+    for future in (first, *heavy, *light):
+        future.result(5)
+    keys = [key for key, _ in recorder.batches]
+    assert sorted(keys[:3]) in (["a", "b", "large"], ["a", "a", "b"])
+    assert [items for key, items in recorder.batches if key == "large"] == [[0], [1], [2]]
+
+
 def test_an_error_reaches_its_own_request_only(batcher, recorder):
     good, bad = batcher.submit("a", 1), batcher.submit("a", -1)
     recorder.free.set()

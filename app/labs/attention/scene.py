@@ -216,7 +216,7 @@ class Lab:
         if (known := self._cache.get(key)) is not None:
             return known
         if (task := self._running.get(key)) is None:
-            task = asyncio.ensure_future(self._compute(key, lambda: work(model)))
+            task = asyncio.ensure_future(self._compute(key, lambda: work(model), model))
             self._running[key] = task
         # One visitor who leaves must not cancel what others wait for.
         return await asyncio.shield(task)
@@ -231,9 +231,9 @@ class Lab:
         model = await asyncio.to_thread(self.session.model, ask.model)
         return model, (kind, ask, values, id(model) if ask.model.startswith(RUN_PREFIX) else None)
 
-    async def _compute(self, key: Hashable, work: Callable[[], Any]) -> Any:
+    async def _compute(self, key: Hashable, work: Callable[[], Any], model: cm.Model) -> Any:
         try:
-            answer = await self.session.compute(work)
+            answer = await self.session.compute(work, model)
         finally:
             self._running.pop(key, None)
         self._cache.put(key, answer, _cost(answer))

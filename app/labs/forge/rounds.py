@@ -103,7 +103,9 @@ async def play(session: Session, question: Mapping[str, Any]) -> dict[str, Any]:
     whole = game.text
     if generator is not None:
         game = replace(game, text=readable(whole, discriminator, generator))
-    result = await session.compute(lambda: forge.play(discriminator, generator, game))
+    result = await session.compute(
+        lambda: forge.play(discriminator, generator, game), discriminator
+    )
     result["truncated"] |= game.text != whole
     twin = None
     if generator is not None:

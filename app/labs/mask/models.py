@@ -123,11 +123,16 @@ async def _of_model(session: Session, name: str, scene: Scene, gap: Gap | None) 
         check_fills(model)
         kind = KINDS[head_name(model)]
         filled = (
-            await session.compute(partial(_fill_gap, model, scene, gap)) if gap else {"gap": None}
+            await session.compute(partial(_fill_gap, model, scene, gap), model)
+            if gap
+            else {"gap": None}
         )
         text = scene.ask.text
         scored = await session.compute_once(
-            ("words", text, session.number(model)), partial(_word_scores, model, text), WORDS_BYTES
+            ("words", text, session.number(model)),
+            partial(_word_scores, model, text),
+            WORDS_BYTES,
+            model,
         )
     except InputError as error:
         return {"error": str(error)}

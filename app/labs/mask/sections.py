@@ -44,10 +44,12 @@ async def together(session: Session, question: Mapping[str, Any]) -> dict[str, A
         )
     unknown = scene.unknown(scene.hidden)
     written = any(gap.written for gap in scene.gaps) or bool(unknown)
-    gaps = await session.compute(partial(Gaps, scene.model, scene.ask.text, scene.hidden))
+    gaps = await session.compute(
+        partial(Gaps, scene.model, scene.ask.text, scene.hidden), scene.model
+    )
     rounds = gaps.rounds(width=WIDTH, given=None if written else _own_ids(scene))
     # One pass at a time, so that other visitors are answered between them.
-    while (found := await session.compute(partial(next, rounds))) is None:
+    while (found := await session.compute(partial(next, rounds), scene.model)) is None:
         pass
     ways = [found[way] for way in WAYS]
     (own,) = found.get(GIVEN, [None])
@@ -93,7 +95,7 @@ async def word(session: Session, question: Mapping[str, Any]) -> dict[str, Any]:
     find = partial(
         score_words, scene.model, scene.ask.text, words, gap=gap.positions, hidden=hidden
     )
-    found = await session.compute(find)
+    found = await session.compute(find, scene.model)
     told, chart = said.spelled(found, own[0] if own else None, scene.ask.text)
     call = f"model, text, {list(words)!r}, gap={list(gap.positions)}, hidden={hidden}"
     return {
@@ -121,9 +123,9 @@ async def layers(session: Session, question: Mapping[str, Any]) -> dict[str, Any
     asked = clean_words(question.get("rivals", ()))[:MOST_RIVALS]
     masks = [p for p in scene.hidden if p != position]
     look = partial(lens, scene.model, scene.ask.text, position, masks=masks)
-    last = (await session.compute(partial(look, top_k=2))).layers[-1].prediction
+    last = (await session.compute(partial(look, top_k=2), scene.model)).layers[-1].prediction
     best = [candidate.piece for candidate in last.candidates]
-    result = await session.compute(partial(look, watch=[*asked, *best], top_k=3))
+    result = await session.compute(partial(look, watch=[*asked, *best], top_k=3), scene.model)
     unknown = scene.unknown([position])
     lines = _lines([row.prediction for row in result.layers], len(asked), own=not unknown)
     names = [_layer_name(row.stream, row.number) for row in result.layers]

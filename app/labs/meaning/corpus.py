@@ -164,7 +164,7 @@ class Corpus:
             chosen = set(numbers[first : first + CHUNK])
             chunk = [each for each in drawn if each.sentence in chosen]
             vectors, found = await self.session.compute(
-                lambda chunk=chunk: meaning.occurrence_vectors(model, sentences, chunk)
+                lambda chunk=chunk: meaning.occurrence_vectors(model, sentences, chunk), model
             )
             parts.append(vectors.half())
             kept += [chunk[n] for n in found]

@@ -218,7 +218,7 @@ async def show(session: Session, corpus: Corpus, question: Mapping[str, Any]) ->
         word, text = example, EXAMPLES[example].text
     words = meaning.read_words(word, text)
     if (found := corpus.compared.get((model, words))) is None:
-        found = await session.compute(lambda: meaning.compare(corpus, model, words))
+        found = await session.compute(lambda: meaning.compare(corpus, model, words), model)
         corpus.compared.put((model, words), found, 1)
     layer = meaning.read_layer(question["layer"], found.last - 1)
     way = question["way"]
@@ -289,7 +289,9 @@ async def show_near(session: Session, corpus: Corpus, question: Mapping[str, Any
         progress = min(100, 100 * building.done // building.of)
         said = Wording("This model reads the words of the Primer, once: {0} % are done.", progress)
         return [gr.skip(), gr.skip(), said, gr.Timer(active=True)]
-    found = await session.compute(lambda: meaning.neighbours(corpus, index, model, words, question))
+    found = await session.compute(
+        lambda: meaning.neighbours(corpus, index, model, words, question), model
+    )
     radio = {"choices": [(str(number + 1), number) for number in found["numbers"]]}
     if question["which"] not in found["numbers"]:
         radio["value"] = found["which"]

@@ -166,7 +166,7 @@ async def show(session: Session, question: Mapping[str, Any]) -> list[Any]:
     model, answering, readers, others = await _readers(session, name)
     language = language_of(model.tokenizer)
     asked = pairs.read_pair({**question, "text": sentence.get("text")}, language)
-    found = await session.compute(lambda: pairs.look(model, readers, asked.pair, asked.base))
+    found = await session.compute(lambda: pairs.look(model, readers, asked.pair, asked.base), model)
     trust = {}
     for head in readers:
         known = await asyncio.to_thread(session.card, answering[head])
@@ -251,7 +251,9 @@ async def measure(session: Session, question: Mapping[str, Any]) -> AsyncIterato
     for number in range(pairs.MEASURED):
         found = pairs.example(number, language_of(model.tokenizer))
         # One example at a time, so that other visitors are answered in between.
-        given = await session.compute(lambda found=found: pairs.scores(model, readers, found))
+        given = await session.compute(
+            lambda found=found: pairs.scores(model, readers, found), model
+        )
         for judge, kinds in given.items():
             said.setdefault(judge, []).append(kinds)
     counts = {

@@ -251,7 +251,7 @@ async def show(session: Session, question: Mapping[str, Any]) -> list[Any]:
     ]
     work = (asked.model, asked.sentence, asked.setting)
     judged, seen = await session.compute(
-        lambda: (chances.judge(*work), chances.attention(*work, *at))
+        lambda: (chances.judge(*work), chances.attention(*work, *at)), asked.model
     )
     return [
         *head,

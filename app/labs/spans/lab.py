@@ -175,7 +175,7 @@ async def show(session: Session, question: Mapping[str, Any]) -> list[Any]:
     told = None
     if asked.reader is not None:
         work = (asked.model, asked.sentence, asked.hidden, asked.setting)
-        told = await session.compute(lambda: spans.look(*work))
+        told = await session.compute(lambda: spans.look(*work), asked.model)
     by = session.languages(asked.reader or asked.bar)
     return await asyncio.to_thread(shown, asked, told, question, by)
 

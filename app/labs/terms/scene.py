@@ -106,7 +106,7 @@ async def look(session: Session, question: Mapping[str, Any]) -> Looked:
             if mark.position < len(tokens) and not tokens[mark.position].special
         ]
     setting = terms.read_setting({**question, "text": text}, spans)
-    found = await session.compute(lambda: terms.examine(model, setting))
+    found = await session.compute(lambda: terms.examine(model, setting), model)
     return Looked(bar, name, offered, bool(marks), found, setting)
 
 

@@ -58,7 +58,7 @@ class Explainer:
         model = await asyncio.to_thread(self.session.model, wanted.model)
         key = (self.session.number(model), wanted)
         if (found := self._plans.get(key)) is None:
-            found = await self.session.compute(lambda: why_scene.plan(model, wanted))
+            found = await self.session.compute(lambda: why_scene.plan(model, wanted), model)
             self._plans.put(key, found, 1)
         return model, *found
 
