@@ -3,7 +3,8 @@
 Starts ``app.py`` on a free port and drives Chromium. Run with ``python -m benchmarks.page``
 (``CHROMIUM=/path/to/browser`` where it is not found by itself). With ``--during-run`` a run of the
 classroom recipe trains meanwhile, started as the page starts one, and a second page watches it.
-``--model`` takes a folder, or a published size (``bert-base-uncased``) with random weights.
+``--model`` takes a folder, or a published size (``bert-base-uncased``) with random weights, and
+reads a sentence of 32 pieces.
 """
 
 import argparse
@@ -21,7 +22,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.error import URLError
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 from urllib.request import urlopen
 
 import torch
@@ -36,6 +37,11 @@ START_SECONDS = 120
 ENDLESS = 10**6
 """Steps of the run that trains meanwhile; it is stopped, not finished."""
 ANSWER_MS = 20_000
+LONG = (
+    "In the town on the river the people go to the market in the morning and the children go "
+    "to school with their books , and in the evening ."
+)
+"""32 pieces with the special ones."""
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 # Times are taken inside the page. "Painted" is the task after the next animation frame: by then
@@ -86,7 +92,7 @@ def measure(arguments: argparse.Namespace) -> Report:
             run = stack.enter_context(training(folder))
             watch(browser, address, run)
         loads = [load(browser, address) for _ in range(arguments.loads)]
-        clicks = click(browser, address, arguments.clicks)
+        clicks = click(browser, address, arguments.clicks, LONG if model else "")
         if arguments.during_run:
             speed = statistics.median(tokens_per_second(folder / run))
         name = f"Chromium {browser.version}"
@@ -114,8 +120,9 @@ def measure(arguments: argparse.Namespace) -> Report:
             f" A run of classroom.json trains meanwhile ({speed:,.0f} tokens/s, all but one of the "
             "cores, low priority), and a second page watches it."
         )
+    pieces = " in a sentence of 32 pieces" * bool(model)
     note = (
-        f"{len(clicks)} clicks, each with a set of hidden words that was not asked before; "
+        f"{len(clicks)} clicks{pieces}, each with a set of hidden words that was not asked before; "
         f"medians of {len(loads)} loads. Server and browser share the machine." + during
     )
     figure: dict[str, float | int | str] = {
@@ -156,10 +163,14 @@ def load(browser: Any, address: str) -> dict[str, float]:
     return found
 
 
-def click(browser: Any, address: str, number: int) -> list[float]:
-    """Milliseconds from each click to the painted answer."""
+def click(browser: Any, address: str, number: int, text: str = "") -> list[float]:
+    """Milliseconds from each click to the painted answer, in a text or the page's own."""
     page = browser.new_page(viewport={"width": 1280, "height": 900})
-    page.goto(address)
+    page.goto(f"{address}/#{urlencode({'text': text})}" if text else address)
+    if text:
+        page.wait_for_function(
+            "text => window.Cloze?.sentence?.text === text", arg=text, timeout=ANSWER_MS
+        )
     page.wait_for_selector(".view-chips .chip[aria-pressed]", timeout=ANSWER_MS)
     page.wait_for_selector(".view-predictions[data-state]", state="attached", timeout=ANSWER_MS)
     page.evaluate(f"() => {{ {WATCH_CLICKS} }}")

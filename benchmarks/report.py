@@ -16,6 +16,7 @@ BENCHMARKS: dict[str, tuple[str, list[str]]] = {
     "forward": ("forward", []),
     "page": ("page", []),
     "page-during-run": ("page", ["--during-run"]),
+    "page-base": ("page", ["--model", "bert-base-uncased"]),
     "labs": ("labs", []),
     "overview": ("overview", []),
     "training": ("training", ["--bf16"]),
