@@ -34,6 +34,7 @@ FAMILIES = (
     "deberta-base",
     "deberta-v2-xlarge",
     "deberta-v3-small",
+    "modernbert-base",
 )
 
 
@@ -262,6 +263,48 @@ def test_damaged_files_are_sentences(there, folder, open_with):
     for name in ("vocab.txt", "vocab.json", "spm.model"):
         (folder / name).unlink(missing_ok=True)
     refused("No tokenizer")
+
+
+REFUSED = {
+    "pickle": "can run code and is refused",
+    "code": "names code of its own",
+    "quantized": "quantized weights are not read",
+    "shape": "config.json asks for",
+    "architecture": "lacks .* tensors|which a roberta model does not have",
+    "python tokenizer": "No tokenizer|cannot read the tokenizer",
+    "far id": "allowed is 0 to",
+}
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_what_is_refused_is_a_sentence_of_the_job(there, folder, open_with, what):
+    file = folder / "config.json"
+    config = json.loads(file.read_text("utf-8"))
+    changes = {
+        "code": {"auto_map": {"AutoModel": "own.Model"}},
+        "quantized": {"quantization_config": {"bits": 4}, "model_type": "distilbert"},
+        "shape": {"intermediate_size": config["intermediate_size"] * 2},
+        "architecture": {"model_type": "roberta", "cloze_family": "roberta"},
+    }
+    file.write_text(json.dumps(config | changes.get(what, {})), "utf-8")
+    tokenizer = folder / "tokenizer.json"
+    if what == "pickle":
+        (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
+    if what == "python tokenizer":
+        for path in (tokenizer, folder / "vocab.txt"):
+            path.unlink(missing_ok=True)
+        (folder / "tokenizer_config.json").write_text('{"tokenizer_class": "OwnTokenizer"}')
+    if what == "far id":
+        parsed = json.loads(tokenizer.read_text("utf-8"))
+        parsed["model"]["vocab"]["far"] = 10**9
+        tokenizer.write_text(json.dumps(parsed), "utf-8")
+    there.add(NAME, folder)
+    session = open_with()
+    with pytest.raises(InputError, match=REFUSED[what]) as caught:
+        opened(session, NAME)
+    assert str(folder) not in str(caught.value)
+    assert "models--" not in str(caught.value)
+    assert session.opened.models() == []
 
 
 def test_a_token_opens_gated_models_and_is_never_told(there, folder, open_with, caplog):

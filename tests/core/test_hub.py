@@ -1,5 +1,6 @@
 """Models from the hub: what is fetched, what is refused, and how a cut is mended."""
 
+import errno
 import json
 import shutil
 import threading
@@ -119,6 +120,19 @@ def test_without_a_network_it_is_said(there: Hub, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
     with pytest.raises(cm.InputError, match=r"could not be fetched from the hub .*a shipped model"):
         hub.fetch(NAME)
+
+
+def test_a_disk_that_is_full_is_a_sentence(
+    there: Hub, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    there.add(NAME, folder)
+    monkeypatch.setattr(hub_files, "_stream", full)
+    with pytest.raises(cm.InputError, match=f"The disk is full: '{NAME}' has no place"):
+        hub.fetch(NAME)
+    assert hub.local(NAME) is None
 
 
 def test_pickles_alone_are_refused_with_the_way_out(there: Hub, folder: Path) -> None:
