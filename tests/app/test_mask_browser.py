@@ -268,7 +268,7 @@ def test_an_old_link_opens_several_models(visit):
     link = f"#text=The+capital+of+France+is+Paris.&marks=4.6&lab-mask-models={state}"
     lab = Lab(visit(link=link))
     lab.cloze.rest()
-    assert lab.fold("models").get_by_label("Gap", exact=True).input_value() == "Paris (6)"
+    expect(lab.fold("models").get_by_label("Gap", exact=True)).to_have_value("Paris (6)")
     assert lab.cloze.numbers("#mask-model-0")[0][0].startswith("1 ")
     expect(lab.page.locator("#mask-model-1 .figure")).to_be_hidden()
 
