@@ -3,10 +3,11 @@
 import asyncio
 import contextlib
 import html
+import logging
 import os
 import re
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -31,6 +32,9 @@ WORKERS = 40
 """Threads for what blocks. Python's own rule gives two cores six, and six visitors who wait for the
 trial of their settings would hold up every other page."""
 
+_LOG = logging.getLogger("cloze.server")
+NO_WORD = re.compile(rb'"error": ?null')
+WORD = b'"error":"The server could not make anything of this. Its log says why."'
 ADVERTISING = re.compile(rb'<meta\s+(?:property|name)="(?:og|twitter):[^>]*>\s*')
 FIRST_FONTS = (
     "fonts/source-serif-4-latin-400-normal.woff2",
@@ -111,6 +115,48 @@ class Head:
         return {**start, "headers": headers}, {"type": "http.response.body", "body": page}
 
 
+class Failures:
+    """Puts a sentence where Gradio says ``"error": null``.
+
+    So it answers whatever is no message for visitors: a fault of ours, or values that are not of
+    the kind that a component sends. The console has the traceback.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        started: list[Message] = []
+
+        async def told(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                started[:] = [message]
+                if message["status"] != 500:
+                    await send(message)
+                return
+            start, body = started[0], message.get("body", b"")
+            if start["status"] == 500 or b'"success":false' in body:
+                body = NO_WORD.sub(WORD, body)
+            if start["status"] == 500:
+                kept = [pair for pair in start["headers"] if pair[0] != b"content-length"]
+                await send({**start, "headers": kept})
+                start["status"] = 0  # of a longer body the start is sent once
+            await send({**message, "body": body})
+
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        try:
+            await self.app(scope, receive, told)
+        except Exception:
+            if started:
+                raise
+            _LOG.exception("%s %s", scope["method"], scope["path"])
+            answer = Response(b"{%b}" % WORD, 500, media_type="application/json")
+            await answer(scope, receive, send)
+
+
 def app_kwargs(
     scripts: tuple[str, ...],
     styles: tuple[str, ...],
@@ -143,16 +189,32 @@ def app_kwargs(
         "middleware": [
             Middleware(Guard, names=names),
             Middleware(Head, links=links, before=before),
+            Middleware(Failures),
         ],
         "lifespan": _staffed,
         "openapi_url": None,
     }
 
 
+class _Workers(ThreadPoolExecutor):
+    """Threads for asyncio, which loses a StopIteration: whoever waits for it waits for ever."""
+
+    def submit(self, work: Callable[..., Any], /, *args: Any, **options: Any) -> Future[Any]:
+        """See the base class."""
+
+        def done() -> Any:
+            try:
+                return work(*args, **options)
+            except StopIteration as error:
+                raise LookupError("nothing of this kind is there") from error
+
+        return super().submit(done)
+
+
 @contextlib.asynccontextmanager
 async def _staffed(_: Any) -> AsyncIterator[None]:
     """Threads enough for a class, while the server runs."""
-    workers = ThreadPoolExecutor(WORKERS, thread_name_prefix="cloze-work")
+    workers = _Workers(WORKERS, thread_name_prefix="cloze-work")
     asyncio.get_running_loop().set_default_executor(workers)
     try:
         yield

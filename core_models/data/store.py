@@ -146,7 +146,9 @@ class TokenStore:
             (aside / "metadata.json").write_text(json.dumps(metadata, indent=2) + "\n")
             try:
                 aside.rename(target)
-            except OSError:  # another process was faster
+            except OSError:
+                if not target.exists():
+                    raise  # a disk that fails, and not another process that was faster
                 cls.check(target, tokenizer, settings)
         finally:
             shutil.rmtree(aside, ignore_errors=True)

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from app import main
+from app.serving import server
 from app.serving.settings import Settings
 from core_models import InputError
 from tests.waiting import soon
@@ -46,6 +47,17 @@ def test_a_class_that_asks_the_same_at_once_shares_the_work(session):
 
     assert asyncio.run(lesson()) == [{"answer": 1}] * 30
     assert made == ["cloze-models"]
+
+
+def test_no_error_of_a_thread_is_waited_for_for_ever():
+    """asyncio cannot hand a StopIteration on."""
+
+    async def ask():
+        async with server._staffed(None):
+            await asyncio.wait_for(asyncio.to_thread(next, iter(())), 20)
+
+    with pytest.raises(LookupError):
+        asyncio.run(ask())
 
 
 def test_work_that_fails_is_not_remembered(session):

@@ -8,6 +8,7 @@ import random
 import signal
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
@@ -32,13 +33,14 @@ class Seen:
     """Whether a checkpoint was half-written."""
 
 
-def start(config: Path) -> int:
-    """Fork a child that trains; its process number."""
+def start(config: Path, first: Callable[[], None] = lambda: None) -> int:
+    """Fork a child that trains, after it has done something else; its process number."""
     child = os.fork()
     if child:
         return child
     status = 1
     try:
+        first()
         train(config, quiet)
         status = 0
     except BaseException as error:
@@ -71,7 +73,9 @@ def await_checkpoint(run: RunFolder) -> None:
     until(lambda: run.checkpoints()[-1:] != before)
 
 
-def kill_until_finished(reference: RunFolder, run: RunFolder, kills: int) -> Seen:
+def kill_until_finished(
+    reference: RunFolder, run: RunFolder, kills: int, moments: random.Random | None = None
+) -> Seen:
     """Train the reference in one go, and the other run under so many SIGKILLs and to its end."""
     task = is_task(read_values(reference.config_path))
     import_module("torch._dynamo")  # once, not in every child: optimizers import it when made
@@ -79,7 +83,7 @@ def kill_until_finished(reference: RunFolder, run: RunFolder, kills: int) -> See
         import_module("core_models.training.task_process")
     whole = finish(reference.config_path)
     total = reference.status()["steps"]
-    moments = random.Random(7)
+    moments = moments or random.Random(7)
     seen = Seen()
     for number in range(kills):
         child = start(run.config_path)

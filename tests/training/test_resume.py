@@ -13,6 +13,7 @@ from core_models.errors import InputError
 from core_models.training import checkpoint
 from core_models.training.folder import RunFolder
 from core_models.training.process import train
+from tests.gate import Gate
 from tests.training.conftest import quiet
 from tests.training.harness import kill_until_finished
 
@@ -74,17 +75,20 @@ KILLED: dict[str, tuple[dict[str, Any], int]] = {
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.parametrize("kind", KILLED)
 def test_killed_at_random_moments_a_run_resumes_bit_identically(
-    make_run: MakeRun, kind: str
+    gate: Gate, make_run: MakeRun, kind: str
 ) -> None:
+    """In a soak some 500 kills in all: 17 runs with 20 of them, twice 27 with three."""
     options, kills = KILLED[kind]
-    reference, killed = make_run("reference", **options), make_run("killed", **options)
-    seen = kill_until_finished(reference, killed, kills)
-    assert set(seen.states) <= {"new", "crashed", "finished"}, seen
-    assert seen.states.count("crashed") > kills / 2, seen
-    if kills >= 20:
-        assert any(seen.torn), seen  # some fell into the writing of a checkpoint
-    assert killed.state() == "finished"
-    assert_same(killed, reference)
+    for draw in gate.cases(1, 17 if kills >= 20 else 27):
+        names = f"reference-{gate.case}", f"killed-{gate.case}"
+        reference, killed = (make_run(name, **options) for name in names)
+        seen = kill_until_finished(reference, killed, kills, draw)
+        assert set(seen.states) <= {"new", "crashed", "finished"}, seen
+        assert seen.states.count("crashed") > kills / 2, seen
+        if kills >= 20:
+            assert any(seen.torn), seen  # some fell into the writing of a checkpoint
+        assert killed.state() == "finished"
+        assert_same(killed, reference)
 
 
 @pytest.mark.parametrize("kind", ["adamw", "muon"])
