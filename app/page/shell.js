@@ -142,22 +142,26 @@
   function asker(view, event, onSilence = () => {}) {
     let flying = 0;
     let waiting = null;
+    let sent = null;
     let timer = 0;
     const next = () => {
       if (flying || !waiting) return;
-      const data = waiting;
+      sent = waiting;
       waiting = null;
-      flying = data.rev;
+      flying = sent.rev;
       timer = setTimeout(() => { flying = 0; if (!waiting) onSilence(); next(); }, PATIENCE);
-      view.send(event, data);
+      view.send(event, sent);
     };
     view.onValue(() => {
       if (!flying || view.value?.rev !== flying) return;
       clearTimeout(timer);
       flying = 0;
+      // Too many wait: ask again, not all pages at one moment, unless something newer is asked.
+      const { again } = view.value;
+      if (again && !waiting) timer = setTimeout(() => { waiting ??= sent; next(); }, again * (750 + 500 * Math.random()));
       next();
     });
-    return (data) => { waiting = data; next(); };
+    return (data) => { clearTimeout(flying ? 0 : timer); waiting = data; next(); };
   }
 
   // --- native widgets ---------------------------------------------------------------------

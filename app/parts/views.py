@@ -138,7 +138,12 @@ async def answered(reply: Reply, question: Mapping[str, Any]) -> Answer:
                 return head | await reply(question)
             return head | await asyncio.to_thread(reply, question)
     except InputError as error:
-        return head | {"error": str(error)}
+        return head | refused(error)
+
+
+def refused(error: InputError) -> Answer:
+    """A message, and where the server is too busy, the seconds after which to ask again."""
+    return {"error": str(error), "again": getattr(error, "again", None)}
 
 
 def _connect(

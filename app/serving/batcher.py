@@ -18,6 +18,13 @@ from core_models import InputError
 Run = Callable[[Hashable, list[Any]], Sequence[Any]]
 
 
+class BusyError(InputError):
+    """Too many wait. The page asks again by itself (``asker`` in shell.js)."""
+
+    again = 2
+    """Seconds after which to ask again."""
+
+
 @dataclass(frozen=True)
 class _Job:
     key: Hashable
@@ -60,15 +67,16 @@ class Batcher:
             heavy: It takes long, so whatever is not goes first.
 
         Raises:
-            InputError: too many wait.
+            BusyError: too many wait.
         """
         job = _Job(key, item, size, heavy, Future())
         with self._changed:
             if self._closed:
                 raise RuntimeError("The batcher is closed.")
             if len(self._jobs) >= self.waiting:
-                raise InputError(
-                    f"{self.waiting} other questions wait for an answer. Try again in a moment."
+                raise BusyError(
+                    f"{self.waiting} other questions wait for an answer. Try again in "
+                    f"{BusyError.again} seconds."
                 )
             self._jobs.append(job)
             self._changed.notify()

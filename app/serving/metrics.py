@@ -7,13 +7,14 @@ is a line of the server's output, too.
 import json
 import logging
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
-from prometheus_client import CONTENT_TYPE_LATEST, Histogram, generate_latest
+from prometheus_client import CONTENT_TYPE_LATEST, Gauge, Histogram, generate_latest
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
@@ -26,6 +27,8 @@ SECONDS = Histogram(
     ("answer", "outcome"),
     buckets=(0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.3, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0),
 )
+THREADS = Gauge("cloze_threads", "Threads of the server.")
+THREADS.set_function(threading.active_count)
 _LOG = logging.getLogger("cloze.answers")
 
 

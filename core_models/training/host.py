@@ -14,6 +14,8 @@ _WORLD = ("WORLD_SIZE", "PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE
 _RANK = ("RANK", "PMI_RANK", "OMPI_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK")
 """What torchrun and the MPIs call the number of processes, and that of this one."""
 
+_SHARDED = ("FSDP", "DEEPSPEED", "MEGATRON_LM")
+
 
 def processes() -> int:
     """How many processes were started together; InputError where a launcher started too few."""
@@ -27,6 +29,12 @@ def processes() -> int:
             "--multi_gpu, in place of --cpu where that stands (without a GPU the processes then "
             "use CPUs), or take python -m torch.distributed.run; see docs/training.md."
         )
+    for name in _SHARDED:
+        if os.environ.get(f"ACCELERATE_USE_{name}", "").lower() in ("1", "true"):
+            raise InputError(
+                f"accelerate is set up for {name}, which shards a model over processes; here each "
+                "holds all of it. Choose multi-GPU without it in accelerate config."
+            )
     return asked_for()
 
 

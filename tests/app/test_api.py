@@ -108,6 +108,19 @@ def test_the_page_names_no_other_host(server):
     assert page.count('<link rel="stylesheet" href="/cloze/') >= 1
 
 
+def test_a_page_goes_packed_and_the_same_to_all(server):
+    plain = httpx.get(server, headers={"accept-encoding": "identity"})
+    for _ in range(3):
+        packed = httpx.get(server, headers={"accept-encoding": "gzip"})
+        assert packed.text == plain.text
+        assert packed.headers["content-encoding"] == "gzip"
+        assert int(packed.headers["content-length"]) < len(plain.content) / 8
+        assert len(packed.headers.get_list("content-security-policy")) == 1
+    port = server.rpartition(":")[2]
+    other = httpx.get(server, headers={"host": f"localhost:{port}"})
+    assert f'"root":"http://localhost:{port}"' in other.text
+
+
 def test_every_linked_file_is_there(server):
     page = httpx.get(server).text
     links = re.findall(r'(?:src|href)="(/cloze/[^"]+)"', page)

@@ -1,4 +1,4 @@
-"""Two processes under torchrun that need not import PyTorch, for test_processes.py.
+"""Several processes under torchrun that need not import PyTorch, for test_processes.py.
 
 Starting two processes costs more than the runs, and most of that is the import. So what torchrun
 starts is this file as a program: it hands its environment and its output to the tests' process,
@@ -16,14 +16,13 @@ import traceback
 from collections.abc import Callable
 from pathlib import Path
 
-PROCESSES = 2
 ROOT = Path(__file__).parents[2]
 PATIENCE = 200
 
 
-def launch(work: Callable[[], None]) -> subprocess.CompletedProcess[str]:
-    """Do some work in two processes under torchrun."""
-    command = [sys.executable, "-m", "torch.distributed.run", f"--nproc_per_node={PROCESSES}"]
+def launch(work: Callable[[], None], processes: int) -> subprocess.CompletedProcess[str]:
+    """Do some work in several processes under torchrun."""
+    command = [sys.executable, "-m", "torch.distributed.run", f"--nproc_per_node={processes}"]
     children = []
     # A folder of its own: the address of a socket may have some hundred characters.
     with tempfile.TemporaryDirectory() as folder, socket.socket(socket.AF_UNIX) as listener:
@@ -39,7 +38,7 @@ def launch(work: Callable[[], None]) -> subprocess.CompletedProcess[str]:
             text=True,
         )
         try:
-            for _ in range(PROCESSES):
+            for _ in range(processes):
                 line, _ = listener.accept()
                 with line:
                     children.append(_fork(line, work))

@@ -47,8 +47,9 @@ def pairs_and_memory(toy: Toy) -> list[dict[str, Any]]:
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.usefixtures("in_process")
-def test_two_processes_give_the_losses_of_one(
-    tmp_path: Path, toy: Toy, make_task: Callable[..., RunFolder]
+@pytest.mark.parametrize("processes", [2, 4])
+def test_several_processes_give_the_losses_of_one(
+    tmp_path: Path, toy: Toy, make_task: Callable[..., RunFolder], processes: int
 ) -> None:
     """Started by torchrun; Accelerate's launcher starts those of test_several_processes.py.
 
@@ -57,7 +58,7 @@ def test_two_processes_give_the_losses_of_one(
     (tmp_path / "text.txt").write_text(text(40))
     alone, together = ([], [])
     for number, values in enumerate(pairs_and_memory(toy)):
-        for name, runs in (("one", alone), ("two", together)):
+        for name, runs in (("one", alone), ("several", together)):
             run = RunFolder(tmp_path / f"{number}-{name}")
             run.path.mkdir()
             run.config_path.write_text(json.dumps(values))
@@ -66,10 +67,10 @@ def test_two_processes_give_the_losses_of_one(
         forget_accelerator()
         train(run.config_path, quiet)
     task = make_task("task")
-    done = launch(lambda: work([run.config_path for run in (*together, task)]))
+    done = launch(lambda: work([run.config_path for run in (*together, task)]), processes)
     assert done.returncode == 0, done.stderr
     for mine, theirs in zip(alone, together, strict=True):
-        assert_equal_losses(mine, theirs)
+        assert_equal_losses(mine, theirs, processes)
     assert "Fine-tuning runs in one process" in done.stderr
     assert task.status()["state"] == "failed"
 
@@ -91,6 +92,18 @@ def test_a_launcher_that_starts_too_few_is_refused_with_what_to_type(
             train(run.config_path, quiet)
         assert run.state() == "failed"
         assert "--multi_gpu" in run.status()["reason"]
+
+
+@pytest.mark.usefixtures("in_process")
+@pytest.mark.parametrize("kind", ["FSDP", "DEEPSPEED"])
+def test_sharding_is_refused(
+    make_run: Callable[..., RunFolder], monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    monkeypatch.setenv(f"ACCELERATE_USE_{kind}", "true")
+    run = make_run("sharded", steps=2)
+    with pytest.raises(InputError, match=f"set up for {kind}, which shards"):
+        train(run.config_path, quiet)
+    assert run.state() == "failed"
 
 
 @pytest.mark.parametrize(
@@ -116,9 +129,9 @@ def test_processes_are_counted_under_every_launcher(
     assert host.is_main() is main
 
 
-def assert_equal_losses(alone: RunFolder, together: RunFolder) -> None:
-    for run, processes in ((alone, 1), (together, 2)):
-        assert json.loads((run.path / "status.json").read_text())["processes"] == processes
+def assert_equal_losses(alone: RunFolder, together: RunFolder, processes: int) -> None:
+    for run, count in ((alone, 1), (together, processes)):
+        assert json.loads((run.path / "status.json").read_text())["processes"] == count
     assert len(alone.metrics()) == len(together.metrics())
     for mine, theirs in zip(alone.metrics(), together.metrics(), strict=True):
         assert mine["step"] == theirs["step"]
