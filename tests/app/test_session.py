@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -78,6 +79,55 @@ def test_many_at_once_get_each_their_own_answer(session):
         assert mine.candidates[0].probability == pytest.approx(
             theirs.candidates[0].probability, rel=1e-4
         )
+
+
+def test_mixed_answers_to_32_threads(gate, models, monkeypatch):
+    """Each is what the question gets alone; together with others it may differ by rounding."""
+    monkeypatch.setenv("CLOZE_MODELS", str(models))
+    asked, draw = Session(cache_bytes=1), gate.random()
+    words = TEXT.split() * 3
+
+    def ask():
+        text = " ".join(draw.sample(words, draw.randint(3, len(words))))
+        places = sorted(draw.sample(range(1, 4), draw.randint(1, 3)))
+        marks = tuple(Mark(position=place) for place in places)
+        return Ask(text=text, model=draw.choice(("tiny", "other")), marks=marks, top_k=5)
+
+    asks = [(draw.choice(("fill", "fill", "attention", "mask")), ask()) for _ in range(40)]
+
+    async def answer(kind, ask):
+        if kind == "mask":
+            return await asked.random_mask(ask.text, ask.model, seed=len(ask.text))
+        return await getattr(asked, kind)(ask)
+
+    alone = [asyncio.run(answer(*each)) for each in asks]
+    chosen = [draw.randrange(len(asks)) for _ in range(gate.size(320, 6_400))]
+
+    def work(part):
+        async def all_of_them():
+            return await asyncio.gather(*(answer(*asks[each]) for each in part))
+
+        return asyncio.run(all_of_them())
+
+    parts = [chosen[start::32] for start in range(32)]
+    with ThreadPoolExecutor(32) as threads:
+        for part, found in zip(parts, threads.map(work, parts), strict=True):
+            for each, mine in zip(part, found, strict=True):
+                same(mine, alone[each])
+    asked.close()
+
+
+def same(mine, theirs):
+    if hasattr(mine, "predictions"):
+        assert (mine.text, len(mine.predictions)) == (theirs.text, len(theirs.predictions))
+        for one, other in zip(mine.predictions, theirs.predictions, strict=True):
+            assert one.position == other.position
+            found = [c.probability for c in one.candidates]
+            assert found == pytest.approx([c.probability for c in other.candidates], rel=1e-4)
+    elif hasattr(mine, "probabilities"):
+        assert np.allclose(mine.probabilities, theirs.probabilities, atol=1e-5)
+    else:
+        assert mine == theirs
 
 
 def test_equal_questions_run_the_model_once(session, monkeypatch):
