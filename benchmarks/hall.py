@@ -95,11 +95,11 @@ class Visitor:
             if told is None:
                 asked.seconds.append(time.perf_counter() - began)
                 return
-            if not found.get("again"):
+            if "questions wait" not in told:
                 asked.errors.append(told)
                 return
             asked.refusals.append(time.perf_counter() - sent)
-            await asyncio.sleep(found["again"] * self.draw.uniform(0.75, 1.25))
+            await asyncio.sleep(self.draw.uniform(1.5, 2.5))
 
     def sentence(self) -> str:
         """One that nobody else has asked about."""
