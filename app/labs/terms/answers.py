@@ -162,6 +162,7 @@ def examine(model: cm.Model, setting: Setting) -> dict[str, Any]:
     decoding = asked.stream == "mask_decoder" and decoder is not None
     return {
         "names": list(now.view.names),
+        "turned": model.config.attention.rotary is not None,
         "layers": decoder.steps if decoding and decoder else model.config.steps,
         "heads": model.config.attention.heads,
         "layer": asked.layer,

@@ -24,18 +24,27 @@ def signed(number: float | str) -> str:
     return str(number).replace("-", "\N{MINUS SIGN}")
 
 
+def _one_product(looked: Looked) -> Wording:
+    """Why a single map tells no content from position."""
+    if looked.found["turned"]:
+        return Wording(
+            "{0} has one product q·k. Each query and key was turned by its position before, so the "
+            "product depends on both contents and on their distance, and no map can tell one from "
+            "the other.",
+            looked.reader,
+        )
+    return Wording(
+        "{0} has one product q·k. Absolute positions are in the input, added to the pieces before "
+        "the first layer, so no map can tell what comes from content and what from position.",
+        looked.reader,
+    )
+
+
 def notes(looked: Looked) -> str:
     """What to know of who is taken apart, and of a long text."""
     found, said = looked.found, list[str]()
     if len(found["names"]) == 1:
-        said.append(
-            Wording(
-                "{0} has one product q·k. Absolute positions are in the input, added to the pieces "
-                "before the first layer, so no map can tell what comes from content and what from "
-                "position.",
-                looked.reader,
-            )
-        )
+        said.append(_one_product(looked))
         if not looked.offered:
             said.append(NONE)
     if looked.reader != looked.bar:
