@@ -37,6 +37,7 @@ FAMILIES = {
     "deberta": "deberta-base",
     "deberta_v2": "deberta-v2-xlarge",
     "deberta_v3": "deberta-v3-base",
+    "modernbert": "modernbert-base",
 }
 """The published size whose values each family is measured with, at the shapes below."""
 SHAPES = {"mini": (6, 256), "base": (12, 768)}
@@ -84,6 +85,7 @@ def shaped(family: str, size: str) -> cm.Config:
         embeddings=replace(
             config.embeddings,
             vocabulary=VOCABULARY,
+            pad_id=min(config.embeddings.pad_id, VOCABULARY - 1),
             width=width if own_width else config.embeddings.width,
         ),
         attention=replace(config.attention, heads=width // 64, head_width=64),
@@ -177,16 +179,18 @@ def _family(
         packed["packed_bfloat16"] = cm.optimize_for_inference(pair.ours, torch.bfloat16)
     figures = []
     for length in arguments.lengths:
-        ids = _ids(1, length)
-        difference = _difference(pair, ids)
+        ids = drawn_ids(1, length)
+        apart = difference(pair, ids)
         runs = _forward(pair, bert, packed, ids)
         with torch.inference_mode():
             times = interleaved(runs, seconds=arguments.seconds)
-        figures.append(_figure(times, packed) | {"pass": "forward", "difference": difference})
+        figures.append(_figure(times, packed) | {"pass": "forward", "difference": apart})
         figures[-1] |= {"rows": 1, "length": length}
     if arguments.training and size == next(iter(SHAPES)):
         rows, length = TRAINING
-        times = interleaved(_training(pair, bert, _ids(rows, length)), seconds=arguments.seconds)
+        times = interleaved(
+            _training(pair, bert, drawn_ids(rows, length)), seconds=arguments.seconds
+        )
         figures.append(_figure(times, ()) | {"pass": "training", "rows": rows, "length": length})
     return [{"family": family, "size": size, **figure} for figure in figures]
 
@@ -209,23 +213,25 @@ def _figure(times: Mapping[str, list[float]], packed: Mapping[str, object] | tup
     }
 
 
-def _ids(rows: int, length: int) -> Tensor:
+def drawn_ids(rows: int, length: int) -> Tensor:
+    """Pieces [rows, length], by their length."""
     generator = torch.Generator().manual_seed(length)
     return torch.randint(10, VOCABULARY, (rows, length), generator=generator)
 
 
-def _difference(pair: Pair, ids: Tensor) -> float:
+def difference(pair: Pair, ids: Tensor) -> float:
     """Largest difference of hidden states; RuntimeError where the models are not the same."""
     with torch.inference_mode():
         hidden = pair.ours(cm.Batch(input_ids=ids)).hidden
-        others = [_call(model, ids) for model in pair.theirs.values()]
-    difference = max(float((hidden - other).abs().max()) for other in others)
-    if difference > TOLERANCE:
-        raise RuntimeError(f"hidden states differ by {difference:g}: not the same model")
-    return difference
+        others = [call(model, ids) for model in pair.theirs.values()]
+    largest = max(float((hidden - other).abs().max()) for other in others)
+    if largest > TOLERANCE:
+        raise RuntimeError(f"hidden states differ by {largest:g}: not the same model")
+    return largest
 
 
-def _call(model: Any, ids: Tensor) -> Tensor:
+def call(model: Any, ids: Tensor) -> Tensor:
+    """What their encoder makes of pieces [B, L]."""
     memories = {"use_mems": False} if model.config.model_type == "xlnet" else {}
     hidden: Tensor = model(input_ids=ids, **memories).last_hidden_state
     return hidden
@@ -238,7 +244,7 @@ def _forward(
     ours = {"ours": pair.ours, "bert": bert, **packed}
     return {
         **{name: lambda e=e: e(batch).hidden for name, e in ours.items()},
-        **{f"theirs {name}": lambda m=m: _call(m, ids) for name, m in pair.theirs.items()},
+        **{f"theirs {name}": lambda m=m: call(m, ids) for name, m in pair.theirs.items()},
     }
 
 
@@ -256,7 +262,7 @@ def _training(pair: Pair, bert: cm.Encoder, ids: Tensor) -> Contestants:
 
     return {
         **{name: step(e, lambda e=e: e(batch).hidden) for name, e in encoders.items()},
-        **{f"theirs {name}": step(m, lambda m=m: _call(m, ids)) for name, m in theirs.items()},
+        **{f"theirs {name}": step(m, lambda m=m: call(m, ids)) for name, m in theirs.items()},
     }
 
 

@@ -49,7 +49,11 @@ class Report:
 
 
 def interleaved(
-    contestants: Mapping[str, Callable[[], object]], *, seconds: float, fewest: int = 10
+    contestants: Mapping[str, Callable[[], object]],
+    *,
+    seconds: float,
+    fewest: int = 10,
+    warm: int = 3,
 ) -> dict[str, list[float]]:
     """Time contestants in turn, so that a change of the machine's mood meets all of them.
 
@@ -59,12 +63,13 @@ def interleaved(
         contestants: what to run, by name.
         seconds: how long to measure; at least ``fewest`` rounds are run whatever this says.
         fewest: smallest number of rounds.
+        warm: runs of each before the first round.
 
     Returns:
         Seconds of each run, by name.
     """
     for run in contestants.values():
-        for _ in range(3):
+        for _ in range(warm):
             run()
     times: dict[str, list[float]] = {name: [] for name in contestants}
     order = list(contestants)

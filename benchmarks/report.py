@@ -14,6 +14,7 @@ from benchmarks.measure import Report
 
 BENCHMARKS: dict[str, tuple[str, list[str]]] = {
     "forward": ("forward", []),
+    "long": ("long", ["--threads", "1", "--seconds", "1"]),
     "page": ("page", []),
     "page-during-run": ("page", ["--during-run"]),
     "page-base": ("page", ["--model", "bert-base-uncased"]),

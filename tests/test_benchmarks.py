@@ -5,7 +5,7 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 import core_models as cm
-from benchmarks import forward, report, training
+from benchmarks import forward, long, report, training
 from benchmarks.measure import interleaved, median_ratio, percentile
 from core_models.flops import flops
 
@@ -30,7 +30,7 @@ def test_forward_refuses_other_weights():
     with torch.no_grad():
         pair.ours.blocks[3].feed_forward.up.weight.mul_(1.5)
     with pytest.raises(RuntimeError, match="not the same model"):
-        forward._difference(pair, forward._ids(1, 9))
+        forward.difference(pair, forward.drawn_ids(1, 9))
 
 
 def test_training_measures_the_same_model_twice(monkeypatch):
@@ -97,3 +97,11 @@ def test_the_document_has_a_place_for_each_report(name):
 def test_a_document_without_the_place_is_an_error():
     with pytest.raises(ValueError, match="markers"):
         report.insert("no markers", "page", report.Report("", [], []), "2026-01-01")
+
+
+def test_long_inputs_are_measured_on_the_same_model():
+    arguments = ["--lengths", "40", "300", "--seconds", "0", "--threads", "1"]
+    found = long.measure(long.build_parser().parse_args(arguments))
+    assert [figure["length"] for figure in found.figures] == [40, 300]
+    assert all(figure["difference"] < forward.TOLERANCE for figure in found.figures)
+    assert "| 300 |" in found.to_markdown()
