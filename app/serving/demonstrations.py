@@ -73,12 +73,17 @@ _ROWS: dict[str, list[tuple[str, str, Statement]]] = {
         (
             "A capital and its country",
             BERT,
-            Together(DEFAULT, ("france", "paris"), ("sweden", "bangkok"), ("sweden", "stockholm")),
+            Together(DEFAULT, ("france", "paris"), ("cuba", "hanoi"), ("cuba", "havana")),
         ),
         (
             "Two words",
             BERT,
-            Together(BUENOS_AIRES, ("buenos", "aires"), ("buenos", "capital"), ("buenos", "aires")),
+            Together(
+                "New York is a large city in the United States.",
+                ("united", "states"),
+                ("north", "city"),
+                ("north", "america"),
+            ),
         ),
         (
             "Bulgarian",
@@ -93,9 +98,11 @@ _ROWS: dict[str, list[tuple[str, str, Statement]]] = {
         ),
         ("Paris", BERT, Overtakes(DEFAULT, "paris", ("london",))),
         (
-            "Snow",
+            "Flowers",
             BERT,
-            Overtakes("In winter the mountains are covered with snow.", "snow", ("ice", "sand")),
+            Overtakes(
+                "In summer the fields are covered with flowers.", "flowers", ("snow", "trees")
+            ),
         ),
         ("The end tells", BERT, Surer("Paris is the capital of France.", "paris", CAUSAL)),
         ("Nothing follows", BERT, Ends(DEFAULT[:-1], "paris")),
@@ -105,7 +112,7 @@ _ROWS: dict[str, list[tuple[str, str, Statement]]] = {
         ("What fills the gap?", BERT, LooksAt(DEFAULT, "paris", "france")),
         ("Why does the gap look there?", BERT, LooksAt(DEFAULT, "paris", "france")),
         ("Which heads does it need?", BERT, NeedsHead(DEFAULT, "paris", 0.6)),
-        ("The whole last layer", BERT, NeedsHead(DEFAULT, "paris", 0.5, whole_layer=True)),
+        ("The whole last layer", BERT, NeedsHead(DEFAULT, FRANCE, 0.5, whole_layer=True)),
         ("Special tokens", BERT, GivesLess(DEFAULT)),
     ],
     "why": [
@@ -180,6 +187,7 @@ _ROWS: dict[str, list[tuple[str, str, Statement]]] = {
             Smaller("bert-base-uncased", "bert-base-multilingual-cased", 1.5, 1.1),
         ),
         ("Relative positions", "", Smaller("bert-base-uncased", "deberta-base", 1.2)),
+        ("From 2018 to 2024", "", Smaller("bert-base-uncased", "modernbert-base", 1.3)),
     ],
     "tokenizers": [
         (

@@ -161,7 +161,7 @@ PAIRS = {
             "The sun went down behind the hills.",
             "Then it grew dark, and the stars came out.",
             "It had been a hot day in the village.",
-            "A nurse takes your blood at the clinic.",
+            "Your doctor may order a blood test.",
         ),
         Texts(
             "The rain stopped in the afternoon.",

@@ -37,7 +37,9 @@ def write_half(source: Path, target: Path) -> None:
             shutil.copyfile(path, target / path.name)
     if not whole:
         return
-    halves = {n: t.half() if t.is_floating_point() else t for n, t in tensors.items()}
+    # In the order of names: files are read in any order, and equal weights are to be equal files.
+    ordered = sorted(tensors.items())
+    halves = {n: t.half() if t.is_floating_point() else t for n, t in ordered}
     for name, tensor in halves.items():
         if not bool(tensor.isfinite().all()):
             raise InputError(f"{source}: the tensor {name!r} holds numbers beyond float16.")

@@ -20,7 +20,7 @@ _EXAMPLES = 2000
 
 
 class Validation:
-    """Batches of one split, from its first example on."""
+    """Batches of one split."""
 
     def __init__(
         self, examples: Examples, *, batch_size: int, segments: Recurrent | None = None
@@ -35,13 +35,15 @@ class Validation:
         self._examples, self._batch_size, self._segments = examples, batch_size, segments
 
     def __iter__(self) -> Iterator[Drawn]:
-        """At most 2000 examples, every time the same."""
+        """At most 2000 examples from all of the split (singles stand first), always the same."""
         generator = torch.Generator().manual_seed(_SEED)
         if self._segments is not None:
             yield from self._continued(generator)
             return
         lengths = torch.as_tensor(self._examples.lengths)
-        for indices in torch.arange(min(len(self._examples), _EXAMPLES)).split(self._batch_size):
+        most = min(len(self._examples), _EXAMPLES)
+        chosen = torch.arange(most) * len(self._examples) // max(1, most)
+        for indices in chosen.split(self._batch_size):
             batch = self._examples.masked(indices, generator)
             yield Drawn(batch, int(lengths[indices].sum()))
 

@@ -141,9 +141,10 @@ def evaluate(
 def _with_those_before(run: RunFolder) -> dict[str, Any]:
     """What came out of a run, with the reading of all runs that led to it; no text counts twice."""
     evaluation = read_json(run.path / RESULTS)
-    read = [read_json(run.config_path)["data"]["texts"]]
+    read: list[list[str]] = []
     for before in _before(run):
         results = read_json(before.path / RESULTS)
+        read = read or [read_json(run.config_path)["data"]["texts"]]
         evaluation |= {
             key: results[key] + evaluation[key] for key in ("tokens", "steps", "seconds")
         }

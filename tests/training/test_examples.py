@@ -19,6 +19,7 @@ from core_models.training import settings
 from core_models.training.examples import Examples, Masker, rows
 from core_models.training.feed import Feed, Shuffled
 from core_models.training.plan import Plan, plan_for
+from core_models.training.validation import Validation
 from tests.training.conftest import text
 
 SIZES = {"ordering": "xlnet-base", "span": "spanbert-base", "with_replacement": "electra-base"}
@@ -211,6 +212,25 @@ def test_held_out_text_is_measured_with_the_last_share(
         for plan in (falling, constant)
     ]
     assert torch.equal(batches[0].labels, batches[1].labels)  # type: ignore[arg-type]
+
+
+def test_validation_looks_at_all_of_a_split_that_is_larger_than_it_may_measure(
+    store: tuple[TokenStore, Tokenizer], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Singles stand before pairs: the first examples alone would never ask the pairs' head."""
+    plan, config = plan_of("uniform", dynamic=True, rate=0.2)
+    examples = Examples(store[0], Masker(plan, config, store[1]), seed=3)
+    for most in (4, 10**6):
+        monkeypatch.setattr("core_models.training.validation._EXAMPLES", most)
+        measured = [drawn.batch for drawn in Validation(examples, batch_size=3)]
+        few = min(most, len(examples))
+        chosen = torch.arange(few) * len(examples) // few
+        assert sum(len(batch.input_ids) for batch in measured) == few
+        assert chosen[-1] >= len(examples) - len(examples) // few - 1
+        generator = torch.Generator().manual_seed(20181011)
+        wanted = [examples.masked(part, generator) for part in chosen.split(3)]
+        for one, other in zip(measured, wanted, strict=True):
+            assert torch.equal(one.input_ids, other.input_ids)  # type: ignore[arg-type]
 
 
 def test_a_share_that_changes_needs_a_fresh_draw_each_time() -> None:

@@ -195,6 +195,16 @@ def test_what_half_precision_changes(size: str, tmp_path: Path) -> None:
     assert rounding(tmp_path / "half", questions)[0] == 0
 
 
+def test_equal_weights_are_equal_files(tmp_path: Path) -> None:
+    """Scores belong to the bytes of a model, and so does what git keeps for ever."""
+    folder = make(tmp_path, size="bert-mini")
+    marks = set()
+    for number in range(6):
+        ship.export(folder, tmp_path / f"half-{number}")
+        marks.add(fingerprint(tmp_path / f"half-{number}"))
+    assert len(marks) == 1
+
+
 def test_a_run_is_evaluated_as_it_is_exported(tmp_path: Path) -> None:
     """With rounded weights, so that the figures are those of the files."""
     run = build.RunFolder(tmp_path / "run")

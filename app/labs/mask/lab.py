@@ -25,9 +25,9 @@ from core_models import InputError
 SCRIPTS = ("labs/mask/guess.js", "labs/mask/predictions.js")
 """The lab that the page opens with is drawn at once."""
 CAPITAL = "The capital of France is Paris."
-BUENOS_AIRES = "People who visit Argentina often begin in the capital, Buenos Aires."
+STATES = "New York is a large city in the United States."
 BULGARIA = "The language of Bulgaria is Bulgarian."
-WINTER = "In winter the mountains are covered with snow."
+SUMMER = "In summer the fields are covered with flowers."
 SIGHT = """\
 The grids show who looks at whom, measured in this pass: the word of a row looks at the words of \
 the filled columns, in some head of some layer. The outlined row is the one that the prediction is \
@@ -104,7 +104,7 @@ LOOKS = (
         "second know the first.",
         {
             "A capital and its country": {"text": CAPITAL, "hide": ["france", "paris"]},
-            "Two words": {"text": BUENOS_AIRES, "hide": ["buenos", "aires"]},
+            "Two words": {"text": STATES, "hide": ["united", "states"]},
         },
         mask_sections.together,
         partial(_figure, "together", CHAINED),
@@ -132,7 +132,7 @@ LOOKS = (
         "answer and its rivals upwards.",
         {
             "Paris": {"text": CAPITAL, "hide": ["paris"], "words": "london, cat"},
-            "Snow": {"text": WINTER, "hide": ["snow"], "words": "ice, sand"},
+            "Flowers": {"text": SUMMER, "hide": ["flowers"], "words": "snow, trees"},
         },
         mask_sections.layers,
         partial(_figure, "layers", CHART),

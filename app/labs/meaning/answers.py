@@ -57,10 +57,10 @@ The boat is light and fast.""",
     ),
     "match": Example(
         "aabb",
-        """The team won the match in the last minute.
-Our team lost the match.
-A match burns for a few seconds.
-The match burned his finger.""",
+        """The children watched the football match.
+Our team won the football match.
+He lit the candle with a match.
+She struck a match and lit the lamp.""",
     ),
     "cold": Example(
         "aabc",
