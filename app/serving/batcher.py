@@ -19,7 +19,7 @@ Run = Callable[[Hashable, list[Any]], Sequence[Any]]
 
 
 class BusyError(InputError):
-    """Too many wait. Views ask again by themselves (``asker`` in shell.js)."""
+    """Too many wait. The page asks again by itself (``asker`` in shell.js)."""
 
     again = 2
     """Seconds after which to ask again."""
@@ -75,7 +75,8 @@ class Batcher:
                 raise RuntimeError("The batcher is closed.")
             if len(self._jobs) >= self.waiting:
                 raise BusyError(
-                    f"{self.waiting} other questions wait for an answer. Try again in a moment."
+                    f"{self.waiting} other questions wait for an answer. Try again in "
+                    f"{BusyError.again} seconds."
                 )
             self._jobs.append(job)
             self._changed.notify()

@@ -1,6 +1,7 @@
 """Whatever is typed: a clear message or the text itself, no markup, and a page that lives on."""
 
 import pytest
+from playwright.sync_api import expect
 
 from tests.app.one_page import SENTENCE, mark
 
@@ -152,3 +153,15 @@ def test_gaps_written_in_the_text(cloze):
     assert cloze.page.locator(".guess").count() == 2
     cloze.at(2).click()
     assert cloze.marked() == []
+
+
+def test_too_many_questions(cloze, session, monkeypatch):
+    """The refusal says when to try again, and the page does."""
+    cloze.write("A class asks about another sentence.")
+    monkeypatch.setattr(session._batcher, "waiting", 0)
+    cloze.chip("sentence").click()
+    refusal = cloze.page.get_by_text("other questions wait for an answer. Try again in 2 seconds.")
+    refusal.first.wait_for()
+    monkeypatch.setattr(session._batcher, "waiting", 256)
+    expect(refusal.first).to_be_hidden()
+    assert cloze.page.locator(".view-predictions").get_attribute("data-state") == "ready"

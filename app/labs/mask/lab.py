@@ -17,7 +17,7 @@ from app.labs.mask.scene import check_fills, scene
 from app.page.sentence import Shared
 from app.parts.figure import Figure
 from app.parts.plain import Line
-from app.parts.views import listen, payload, view
+from app.parts.views import listen, payload, refused, view
 from app.serving.ask import read_ask, read_revision
 from app.serving.session import Session
 from core_models import InputError
@@ -197,7 +197,7 @@ async def predict(session: Session, question: Mapping[str, Any]) -> dict[str, An
         check_fills(model)
         result = await session.fill(ask)
     except InputError as error:
-        return {"rev": revision, "error": str(error), "predictions": []}
+        return {"rev": revision, "predictions": [], **refused(error)}
     tokenizer = model.tokenizer
     predictions = [prediction.to_json() for prediction in result.predictions]
     return {
