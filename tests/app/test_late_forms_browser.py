@@ -13,7 +13,7 @@ from tests.app.held import Held, finished_runs
 from tests.app.test_train_again_browser import PAIRED
 from tests.app.train_tab import KINDS, Form, Run, copy_run, open_form, open_run, shared
 
-ESTIMATE = {"seconds": 5.0, "tokens_per_second": 1.0, "entrants": []}
+ESTIMATE = {"seconds": 5.0, "tokens_per_second": 1.0, "memory": 1.0e8, "entrants": []}
 
 
 @pytest.fixture
