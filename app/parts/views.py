@@ -143,7 +143,8 @@ async def answered(reply: Reply, question: Mapping[str, Any]) -> Answer:
 
 def refused(error: InputError) -> Answer:
     """A message, and where the server is too busy, the seconds after which to ask again."""
-    return {"error": str(error), "again": getattr(error, "again", None)}
+    again = getattr(error, "again", None)
+    return {"error": str(error)} | ({"again": again} if again else {})
 
 
 def _connect(
