@@ -93,7 +93,7 @@ class TextHead(ReadingHead):
 
     def places(self, batch: Batch) -> Tensor | None:
         """The token that stands for the text [B, 1], unless all are pooled."""
-        return _place(batch, self.task) if self.task.pooling == "token" else None
+        return _place(batch, self.task)
 
     def scores(self, hidden: Tensor, mask: Tensor | None) -> Tensor:
         """[B, L, D] and the real tokens [B, L], None = all -> [B, outputs]."""
@@ -217,7 +217,7 @@ class SimilarityHead(TaskHead):
 
     def places(self, batch: Batch) -> Tensor | None:
         """The token that stands for the text [B, 1], unless all are pooled."""
-        return _place(batch, self.task) if self.task.pooling == "token" else None
+        return _place(batch, self.task)
 
     @staticmethod
     def cosine(first: Tensor, second: Tensor) -> Tensor:
@@ -251,8 +251,10 @@ def _text(hidden: Tensor, mask: Tensor | None, task: Task) -> Tensor:
     return kept.sum(1) / mask.sum(1, keepdim=True).clamp(min=1)
 
 
-def _place(batch: Batch, task: Task) -> Tensor:
-    """The position of that token [B, 1]."""
+def _place(batch: Batch, task: Task) -> Tensor | None:
+    """The position of that token [B, 1]; None where all are pooled."""
+    if task.pooling != "token":
+        return None
     rows, length = batch.shape
     place = 0 if task.token == "first" else length - 1
     return torch.full((rows, 1), place, device=batch.device)

@@ -105,7 +105,8 @@ def test_a_status_without_a_process_is_not_running(run: RunFolder, status: str) 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
 def test_a_killed_child_is_a_crash_even_before_its_parent_has_noticed(run: RunFolder) -> None:
-    with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"]) as child:
+    waits = [sys.executable, "-c", "input()"]
+    with subprocess.Popen(waits, stdin=subprocess.PIPE) as child:
         run.write_status({"state": "running", "process": Identity.current(child.pid).to_json()})
         assert run.state() == "running"
         os.kill(child.pid, signal.SIGKILL)
