@@ -10,7 +10,7 @@ import numpy as np
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from viz.figure import apart, colour, diverging, finish
+from viz.figure import Chart, apart, colour, diverging, finish
 from viz.maps import Values, hover, label
 from viz.svg import Wording
 from viz.words import percent, quote
@@ -128,7 +128,7 @@ def chances(found: Sequence[Chance], *, some_off: bool) -> go.Figure:
     sides = [(Wording("all heads"), [each.before for each in found], "model")]
     if some_off:
         sides.append((Wording("some off"), [each.after for each in found], "hidden"))
-    figure = go.Figure()
+    figure = Chart()
     for name, shares, tone in sides:
         figure.add_bar(
             x=[100 * share for share in shares],

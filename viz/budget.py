@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 import plotly.graph_objects as go
 
-from viz.figure import colour, finish, plain
+from viz.figure import Chart, colour, finish, plain
 from viz.svg import Wording
 
 COLOURS = {
@@ -57,7 +57,7 @@ def bars(
             raise ValueError(f"{size} has parts without a name: {', '.join(sorted(unknown))}")
     totals = {size: sum(parts.values()) for size, parts in sizes.items()}
     labels = [size if isinstance(size, Wording) else plain(size) for size in sizes]
-    figure = go.Figure()
+    figure = Chart()
     for part, name in names.items():
         counts = [parts.get(part, 0) for parts in sizes.values()]
         if not any(counts):
@@ -132,7 +132,7 @@ def narrow_tables(
         break_even: Width E below which narrow tables save parameters.
     """
     most = 1.12 * width
-    figure = go.Figure()
+    figure = Chart()
     figure.add_scatter(
         x=[0, most], y=[full, full], mode="lines", name="V × H", line={"color": colour("hidden")}
     )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
-from viz.figure import colour, finish
+from viz.figure import Chart, colour, finish
 from viz.svg import Wording
 
 SMALL = 0.001
@@ -71,7 +71,7 @@ def measured(numbers: Sequence[Measured], *, statement: str) -> go.Figure:
         1.0 if length or number.unit == "%" else None
         for length, number in zip(lengths, numbers, strict=True)
     ]
-    figure = go.Figure()
+    figure = Chart()
     for widths, name in ((track, "line"), (lengths, "model")):
         figure.add_bar(
             x=widths,

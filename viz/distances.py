@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import plotly.graph_objects as go
 
-from viz.figure import colour, finish
+from viz.figure import Chart, colour, finish
 from viz.svg import Wording
 
 TONES = {
@@ -39,7 +39,7 @@ def worth(
         title: What is shown.
     """
     given = curves or {}
-    figure = go.Figure()
+    figure = Chart()
     for place, (term, name) in enumerate(names.items()):
         tone = colour(TONES[term])
         if term in given:
@@ -120,7 +120,7 @@ def table_rows(
         exact: First and last distance with a row of its own: shaded.
         title: Whose table it is.
     """
-    figure = go.Figure()
+    figure = Chart()
     figure.add_scatter(
         x=[-count / 2, count / 2],
         y=[0, count],

@@ -11,10 +11,13 @@ Texts of ours are :class:`viz.svg.Wording`, which a page may show in its own lan
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import plotly.graph_objects as go
+import plotly.io as pio
 
 from viz.svg import Wording, told
 
@@ -150,6 +153,35 @@ def template(colours: Mapping[str, str] = LIGHT) -> go.layout.Template:
     )
 
 
+@cache
+def _look() -> dict[str, Any]:
+    found: dict[str, Any] = template().to_plotly_json()
+    return found
+
+
+NO_LOOK = "none"
+"""Plotly's name for its empty template."""
+
+
+class Chart(go.Figure):  # type: ignore[misc]
+    """A figure that takes on the look of all charts when it is shown or saved.
+
+    Not sooner: Plotly checks a template at every assignment, which takes longer than all else that
+    is done for a figure, and the page has the look already (:func:`payload`). A template that
+    somebody sets stays.
+    """
+
+    def __init__(self, *traces: Any) -> None:
+        super().__init__(list(traces), {"template": NO_LOOK})
+
+    def to_dict(self) -> dict[str, Any]:
+        """The figure as plain values, with its look."""
+        whole: dict[str, Any] = super().to_dict()
+        if self.layout.template == pio.templates[NO_LOOK]:
+            whole["layout"]["template"] = copy.deepcopy(_look())
+        return whole
+
+
 PRINT = {**LIGHT, "paper": "#ffffff"}
 
 
@@ -205,8 +237,9 @@ def finish(
     if any(len(row) != len(columns) for row in rows):
         raise ValueError(f"Every row of the table needs {len(columns)} cells.")
     named = [trace for trace in figure.data if trace.name and trace.showlegend is not False]
-    figure.update_layout(
-        template=template(),
+    drawn = figure.layout.to_plotly_json()
+    axes = {"x": x, "y": y}
+    figure.update_layout(  # in one go: each update looks at the whole figure
         margin={"t": 72 if len(named) > 1 else 48},
         title={"text": title},
         height=height,
@@ -217,11 +250,13 @@ def finish(
             "rows": [list(row) for row in rows[:MOST_TABLE_ROWS]],
             "left_out": max(0, len(rows) - MOST_TABLE_ROWS),
         },
+        **{
+            axis: {"title": {"text": text}}
+            for kind, text in axes.items()
+            if text is not None
+            for axis in {f"{kind}axis"} | {key for key in drawn if key.startswith(f"{kind}axis")}
+        },
     )
-    if x is not None:
-        figure.update_xaxes(title={"text": x})
-    if y is not None:
-        figure.update_yaxes(title={"text": y})
     return figure
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
-from viz.figure import apart, colour, finish, plain
+from viz.figure import Chart, apart, colour, finish, plain
 from viz.svg import Wording
 
 MOST_GAPS = 12
@@ -62,7 +62,7 @@ def generated(gaps: Sequence[Gap]) -> go.Figure:
     for gap in shown:
         before = Wording("gap") if gap.text is None else f"<b>{plain(gap.text)}</b>"
         rows += [Wording("{0} → [MASK] → {1}", before, f"<b>{plain(gap.drawn)}</b>"), *gap.choices]
-    figure = go.Figure()
+    figure = Chart()
     for kind, (name, tone) in KINDS.items():
         listed = [
             (n, row)
@@ -140,7 +140,7 @@ def losses(
         discriminator: Its loss at every token.
     """
     labels = apart([plain(token) for token in tokens])
-    figure = go.Figure()
+    figure = Chart()
     for name, tone, found in (
         (Wording("Generator"), "random", generator),
         (Wording("Discriminator"), "model", list(enumerate(discriminator))),

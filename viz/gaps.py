@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
-from viz.figure import apart, colour, finish, plain, series
+from viz.figure import Chart, apart, colour, finish, plain, series
 from viz.svg import Wording
 
 LEAST = math.log(1e-5)
@@ -54,7 +54,7 @@ def fillings(found: Sequence[Filled], *, title: str) -> go.Figure:
     """
     if not found:
         raise ValueError("there is nothing to draw")
-    figure = go.Figure()
+    figure = Chart()
     kinds = {"apart": Wording("As separate gaps"), "chained": Wording("As a whole")}
     for (kind, name), tone in zip(kinds.items(), ("kept", "model"), strict=True):
         logs = [getattr(each, kind) for each in found]
@@ -102,7 +102,7 @@ def spelled(found: Sequence[Spelled], *, title: str) -> go.Figure:
     """
     if not found:
         raise ValueError("there is nothing to draw")
-    figure = go.Figure()
+    figure = Chart()
     for n in range(max(len(each.pieces) for each in found)):
         steps = [each.steps[n] if n < len(each.steps) else None for each in found]
         shown = [
@@ -164,7 +164,7 @@ def answers(found: Sequence[Answer], *, title: str) -> go.Figure:
     """
     if not found:
         raise ValueError("there is nothing to draw")
-    figure = go.Figure()
+    figure = Chart()
     tones = [colour("hidden" if each.own else "model") for each in found]
     shares = [100 * math.exp(min(each.log, 0.0)) for each in found]
     _bars(figure, shares, [chance(each.log) for each in found], tones, None)
@@ -198,7 +198,7 @@ def each_word(
     """
     if not words or not models:
         raise ValueError("there is nothing to draw")
-    figure = go.Figure()
+    figure = Chart()
     places = list(range(len(words)))
     for number, (name, logs) in enumerate(models.items()):
         figure.add_scatter(
@@ -259,7 +259,7 @@ def sight(
         True: Wording("“{0}” looks at “{1}”", "%{y}", "%{x}"),
         False: Wording("“{0}” does not look at “{1}”", "%{y}", "%{x}"),
     }
-    figure = go.Figure()
+    figure = Chart()
     for value, says in looks.items():
         figure.add_heatmap(
             x=places,

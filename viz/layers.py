@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
-from viz.figure import colour, finish, plain
+from viz.figure import Chart, colour, finish, plain
 from viz.svg import Wording
 
 TONES = {"own": "hidden", "best": "model", "rival": "random", "second": "kept"}
@@ -54,7 +54,7 @@ def ranks(
     Raises:
         ValueError: A line has not a rank for each layer.
     """
-    figure = go.Figure()
+    figure = Chart()
     for index, line in enumerate(lines):
         if len(line.ranks) != len(layers):
             raise ValueError(f"{line.word!r} needs a rank for each of {len(layers)} layers")

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from viz.attention import strongest
 from viz.encoding import Weights, block_maximum, check_weights
-from viz.figure import LIGHT, apart, diverging, finish, plain
+from viz.figure import LIGHT, Chart, apart, diverging, finish, plain
 from viz.svg import Wording, shorten
 
 Values = NDArray[np.floating]
@@ -121,7 +121,7 @@ def draw(found: Map, *, note: str = "") -> go.Figure:
         hoverongaps=False,
         **_printed(found, drawn),
     )
-    figure = go.Figure(heatmap)
+    figure = Chart(heatmap)
     figure.update_xaxes(type="category", showgrid=False, side="top", tickangle=-90)
     figure.update_yaxes(type="category", showgrid=False, autorange="reversed")
     height = 90 + 8 * min(MOST_LETTERS, max(map(len, columns), default=0))

@@ -9,7 +9,7 @@ from textwrap import wrap
 
 import plotly.graph_objects as go
 
-from viz.figure import colour, finish, heat, plain, series
+from viz.figure import Chart, colour, finish, heat, plain, series
 from viz.svg import Wording, shorten
 
 Point = tuple[float, float]
@@ -67,7 +67,7 @@ def paths(
     if any(not 0 <= layer < len(path.points) for path in found):
         raise ValueError(f"there is no layer {layer}")
     names = [layer_name(number) for number in range(len(found[0].points))]
-    figure = go.Figure()
+    figure = Chart()
     for path in found:
         _path(figure, path, layer, names)
     # Fixed, so that nothing but the marks moves from layer to layer.
@@ -167,7 +167,7 @@ def alike(
     drawn = (centred if way == "centred" else raw)[layer]
     labels = [str(number) for number in numbers]
     size = range(len(numbers))
-    figure = go.Figure(
+    figure = Chart(
         go.Heatmap(
             z=[[None if row == column else drawn[row][column] for column in size] for row in size],
             x=labels,
@@ -224,7 +224,7 @@ def likeness(tables: Sequence[Square], random: Sequence[float], *, layer: int) -
     names = [layer_name(at) for at in places]
     pairs = list(combinations(range(len(tables[0])), 2))
     mine = [sum(tables[at][a][b] for a, b in pairs) / len(pairs) for at in places]
-    figure = go.Figure()
+    figure = Chart()
     figure.add_scatter(
         x=[at for _ in pairs for at in (*places, None)],
         y=[value for a, b in pairs for value in (*(tables[at][a][b] for at in places), None)],
@@ -275,7 +275,7 @@ def neighbours(found: Sequence[Neighbour]) -> go.Figure:
         raise ValueError("there is nothing to draw")
     ranks = list(range(1, len(found) + 1))
     least = min(0.0, *(each.cosine for each in found))
-    figure = go.Figure()
+    figure = Chart()
     for same, name, tone in (
         (False, Wording("other words"), "heat_1"),
         (True, Wording("the same word"), "heat_2"),

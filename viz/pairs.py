@@ -8,7 +8,7 @@ from textwrap import wrap
 
 import plotly.graph_objects as go
 
-from viz.figure import colour, finish, heat, plain, series
+from viz.figure import Chart, colour, finish, heat, plain, series
 from viz.svg import Wording
 from viz.words import percent
 
@@ -37,7 +37,7 @@ def verdicts(said: Sequence[Verdict], *, texts: tuple[str, str]) -> go.Figure:
     """
     if not said or any(not 0 <= each.chance <= 1 for each in said):
         raise ValueError("there must be a head, and its chance lies within 0 to 1")
-    figure = go.Figure()
+    figure = Chart()
     places = list(range(len(said)))
     for index, tone in ((0, "model"), (1, "hidden")):
         chances = [each.chance if index == 0 else 1 - each.chance for each in said]
@@ -130,7 +130,7 @@ def square(cells: Sequence[Cell], *, title: str) -> go.Figure:
     orders = (Wording("first → second"), Wording("second → first"))
     learnt = {True: Wording("in its training"), False: Wording("never in its training")}
     pairs = [cells[:2], cells[2:]]
-    figure = go.Figure(
+    figure = Chart(
         go.Heatmap(
             z=[[cell.chance for cell in row] for row in pairs],
             zmin=0,
@@ -184,7 +184,7 @@ def alike(cosines: Mapping[str, tuple[float, float]], *, this: str, other: str) 
         this: What the pair is called.
         other: What the other is called.
     """
-    figure = go.Figure()
+    figure = Chart()
     for index, name in enumerate((this, other)):
         figure.add_bar(
             x=[pair[index] for pair in cosines.values()],
@@ -238,7 +238,7 @@ def scores(
     Raises:
         ValueError: A judge has not a count for each case.
     """
-    figure = go.Figure()
+    figure = Chart()
     rights = any(count.right for counts in judges.values() for count in counts)
     for index, (name, counts) in enumerate(judges.items()):
         if len(counts) != len(cases):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
-from viz.figure import colour, finish, plain, series
+from viz.figure import Chart, colour, finish, plain, series
 from viz.svg import INK, LINE, MONO, PAPER, SOFT, Wording, document, text_width, write
 
 CELL = 22
@@ -120,7 +120,7 @@ def chances(
     if not targets:
         raise ValueError("there is nothing to draw")
     places = list(range(len(targets)))
-    figure = go.Figure()
+    figure = Chart()
     tones = [colour("model"), colour("hidden"), colour("kept")]
     for name, tone in zip(own, tones, strict=False):
         figure.add_bar(

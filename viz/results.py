@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import plotly.graph_objects as go
 
-from viz.figure import apart, colour, finish, heat, plain
+from viz.figure import Chart, apart, colour, finish, heat, plain
 from viz.svg import Wording
 
 MOST_LETTERS = 40
@@ -22,7 +22,7 @@ def reached(rows: Sequence[tuple[str, float]], *, name: str, share: bool) -> go.
     """
     factor = 100 if share else 1
     shown = [f"{100 * value:.1f} %" if share else f"{value:.3f}" for _, value in rows]
-    figure = go.Figure()
+    figure = Chart()
     figure.add_bar(
         x=[factor * value for _, value in rows],
         y=[who for who, _ in rows],
@@ -58,7 +58,7 @@ def confusion(labels: Sequence[str], counts: Sequence[Sequence[int]]) -> go.Figu
     """
     names = apart([plain(label[:MOST_LETTERS]) for label in labels])
     shares = [[count / (sum(row) or 1) for count in row] for row in counts]
-    figure = go.Figure()
+    figure = Chart()
     figure.add_heatmap(
         z=[[100 * share for share in row] for row in shares],
         x=names,
@@ -99,7 +99,7 @@ def answers(pieces: Sequence[str], starts: Sequence[float], ends: Sequence[float
         ends: That it ends there.
     """
     names = apart([plain(piece) for piece in pieces])
-    figure = go.Figure()
+    figure = Chart()
     for name, values, tone in (
         (Wording("begins"), starts, "model"),
         (Wording("ends"), ends, "hidden"),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
-from viz.figure import colour, finish, plain, series
+from viz.figure import Chart, colour, finish, plain, series
 from viz.svg import Wording
 from viz.words import percent
 
@@ -53,7 +53,7 @@ def heads(places: Sequence[Place], names: Sequence[str], *, title: str) -> go.Fi
     if not places:
         raise ValueError("there is nothing to draw")
     changed = any(each and each.masked is not None for place in places for each in place.given)
-    figure = go.Figure()
+    figure = Chart()
     for head, name in enumerate(names):
         tone = colour(("hidden", "model")[head])
         if changed:
@@ -137,7 +137,7 @@ def lengths(
     """
     count = max(map(len, shares.values()))
     labels = [*map(str, range(1, count)), last]
-    figure = go.Figure()
+    figure = Chart()
     for index, (name, values) in enumerate(shares.items()):
         figure.add_bar(
             x=labels[: len(values)],

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
-from viz.figure import apart, finish, plain
+from viz.figure import Chart, apart, finish, plain
 from viz.figure import colour as tone
 from viz.svg import LINE, MONO, SOFT, Wording, caption, document, shorten, text_width, write
 
@@ -154,7 +154,7 @@ def chances(found: Sequence[Chance], names: Sequence[str], *, title: str) -> go.
         raise ValueError("there is nothing to draw")
     drawn = found[:MOST_BARS]
     labels = apart([f"<b>{plain(e.text)}</b>" if e.own else plain(e.text) for e in drawn])
-    figure = go.Figure()
+    figure = Chart()
     for number, name in enumerate(names):
         figure.add_bar(
             x=[100 * each.chances[number] for each in drawn],

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import plotly.graph_objects as go
 
-from viz.figure import colour, finish, plain, series
+from viz.figure import Chart, colour, finish, plain, series
 from viz.svg import Wording, shorten
 
 CASES = {"M": "hidden", "R": "random", "K": "kept"}
@@ -55,7 +55,7 @@ def masks(
     """
     if not visits or any(len(visit.marks) != len(pieces) for visit in visits):
         raise ValueError("every epoch needs one mark per piece, and there must be an epoch")
-    figure = go.Figure()
+    figure = Chart()
     first = {visit.draw: n for n, visit in reversed(list(enumerate(visits)))}
     again = [first[visit.draw] != n for n, visit in enumerate(visits)]
     for repeated in (False, True):
@@ -197,7 +197,7 @@ def growth(contexts: Mapping[str, Sequence[float]]) -> go.Figure:
         contexts: After each epoch, by the name of the masking.
     """
     epochs = len(next(iter(contexts.values())))
-    figure = go.Figure()
+    figure = Chart()
     for index, (name, values) in enumerate(contexts.items()):
         figure.add_scatter(
             x=list(range(1, epochs + 1)),
@@ -258,7 +258,7 @@ def cuts(inputs: Sequence[Input], *, length: int, title: str) -> go.Figure:
         length: Most pieces of one.
         title: The format.
     """
-    figure = go.Figure()
+    figure = Chart()
     placed = [
         (number, sum(run.pieces for run in each.runs[:at]), run)
         for number, each in enumerate(inputs, 1)

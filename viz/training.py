@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from viz.figure import colour, finish, plain, series
+from viz.figure import Chart, colour, finish, plain, series
 from viz.svg import Wording
 
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash")
@@ -70,7 +70,7 @@ def curves(
         title: What is shown.
         kinds: What a line and what dots stand for, where there is one run.
     """
-    figure = go.Figure()
+    figure = Chart()
     scale, unit = (
         _time([x for curve in found for x, _ in curve.points]) if by == "seconds" else (1, "")
     )
@@ -201,7 +201,7 @@ def calibration(bins: Sequence[tuple[float, float, int]], *, error: float) -> go
         error: Mean distance of the two, 0 to 1.
     """
     low = min(0.5, *(chance for chance, _, _ in bins))
-    figure = go.Figure()
+    figure = Chart()
     figure.add_scatter(
         x=[100 * low, 100],
         y=[100 * low, 100],
@@ -243,7 +243,7 @@ def followed(points: Sequence[tuple[int, float]], *, title: str) -> go.Figure:
         points: Steps, and the probability there.
         title: Whose probability, and where.
     """
-    figure = go.Figure()
+    figure = Chart()
     figure.add_scatter(
         x=[f"{step:,}" for step, _ in points],
         y=[100 * chance for _, chance in points],

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
-from viz.figure import apart, colour, finish, plain, series
+from viz.figure import Chart, apart, colour, finish, plain, series
 from viz.svg import Wording
 
 
@@ -48,7 +48,7 @@ def attributions(
         if len(values) != len(tokens) or not all(map(math.isfinite, values)):
             raise ValueError(f"{name} needs a finite number for each of {len(tokens)} tokens")
     labels = apart([plain(token.read) for token in tokens])
-    figure = go.Figure()
+    figure = Chart()
     for index, (name, values) in enumerate(methods.items()):
         most = max(map(abs, values)) or 1.0
         figure.add_bar(

@@ -84,7 +84,11 @@ def wire(controls: Controls, model: gr.Dropdown, session: Session) -> None:
     c.progress.ask(None, None, c.named, js="() => Cloze.askedModel")
     c.named.change(None, None, [c.go, c.said], js="() => [Cloze.hiddenPart, null]")
     answer([c.named.change], on_look, asked, [c.said, c.offer, c.go], c.problem)
-    common: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
+    common: dict[str, Any] = {
+        "show_progress": "hidden",
+        "show_progress_on": [],
+        "api_visibility": "private",
+    }
     c.go.click(
         on_go,
         c.offer,

@@ -103,6 +103,7 @@ def wire(shared: Shared, session: Session) -> None:
         [shared.text, shared.model],
         shared.chips,
         show_progress="hidden",
+        show_progress_on=[],
         trigger_mode="always_last",
         concurrency_limit=None,
         queue=False,

@@ -108,6 +108,7 @@ def answer(
         "inputs": list(inputs.values()),
         "outputs": [*outputs, problem],
         "show_progress": "hidden",
+        "show_progress_on": [],
         "trigger_mode": "once" if alone or once else "always_last",
         "concurrency_limit": 1 if alone else None,
         "queue": alone,

@@ -162,6 +162,7 @@ def _connect(
         None,
         component if into is None else into,
         show_progress="hidden",
+        show_progress_on=[],
         trigger_mode="multiple",
         concurrency_limit=1 if alone else None,
         # Answered in the response itself. The queue costs two requests and up to 40 ms, and what

@@ -6,12 +6,12 @@ import plotly.graph_objects as go
 import pytest
 from plotly.io.json import to_json_plotly
 
-from viz.figure import DARK, LIGHT, finish, payload, plain, series, templates, twins
+from viz.figure import DARK, LIGHT, Chart, finish, payload, plain, series, templates, twins
 from viz.svg import Wording
 
 
 def bars() -> go.Figure:
-    figure = go.Figure(go.Bar(x=[plain("<b>a</b>")], y=[1], name=Wording("Layer {0}", 3)))
+    figure = Chart(go.Bar(x=[plain("<b>a</b>")], y=[1], name=Wording("Layer {0}", 3)))
     return finish(
         figure,
         Wording("Parameters by part"),
@@ -45,15 +45,25 @@ def test_a_notebook_shows_the_english_text():
     shown = json.loads(bars().to_json())
     assert shown["layout"]["title"]["text"] == "Parameters by part"
     assert shown["data"][0]["name"] == "Layer 3"
+    assert shown["layout"]["template"]["layout"]["paper_bgcolor"] == LIGHT["paper"]
+
+
+def test_a_template_of_a_reader_of_the_notebook_stays():
+    figure = bars()
+    figure.update_layout(template="plotly_dark")
+    assert (
+        json.loads(figure.to_json())["layout"]["template"]["layout"]["paper_bgcolor"]
+        != LIGHT["paper"]
+    )
 
 
 def test_a_table_with_a_missing_cell_is_refused():
     with pytest.raises(ValueError, match="2 cells"):
-        finish(go.Figure(), "t", alt="", columns=["a", "b"], rows=[["x"]])
+        finish(Chart(), "t", alt="", columns=["a", "b"], rows=[["x"]])
 
 
 def test_long_tables_say_how_many_rows_are_left_out():
-    figure = finish(go.Figure(), "t", alt="", columns=["a"], rows=[[n] for n in range(2503)])
+    figure = finish(Chart(), "t", alt="", columns=["a"], rows=[[n] for n in range(2503)])
     assert len(figure.layout.meta["rows"]) == 2500
     assert figure.layout.meta["left_out"] == 3
 

@@ -175,6 +175,7 @@ def wire(controls: Controls, shared: Shared, session: Session) -> None:
         None,
         shared.model,
         show_progress="hidden",
+        show_progress_on=[],
         trigger_mode="multiple",
         queue=False,
         api_visibility="private",

@@ -104,6 +104,7 @@ def wire(controls: Controls, shared: Shared, session: Session) -> None:
         c.frames,
         queue=False,
         show_progress="hidden",
+        show_progress_on=[],
         api_visibility="private",
     )
     remember("tokenizers", {"off": c.off})

@@ -148,6 +148,7 @@ def _wire(main: gr.HTML, shared: Shared, session: Session) -> None:
         None,
         [main, shared.model],
         show_progress="hidden",
+        show_progress_on=[],
         trigger_mode="multiple",
         concurrency_limit=None,
         api_visibility="private",
