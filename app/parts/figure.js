@@ -83,6 +83,9 @@ function makeTwin(name) {
   return { root, show(found) { meta = found; root.hidden = !found; fill(); } };
 }
 
+const LATEST = 1000; // milliseconds that a chart out of view waits for an idle moment
+const idle = window.requestIdleCallback ?? setTimeout; // Safari has none
+
 const drawers = new Set();
 new MutationObserver(() => { for (const draw of drawers) draw(); }).observe(document.body, { attributes: true, attributeFilter: ['class'] });
 
@@ -117,20 +120,28 @@ export function makeFigure({ name = 'figure', onPick = null } = {}) {
   let drawing = null; // the payload that waits for Plotly
   let drawn = null;
   const theme = () => (dark() ? 'dark' : 'light');
+  // Sizes and places as observers told them: to ask the page would lay it out anew for each chart.
+  let width = 0;
+  let drawnWidth = 0;
+  let near = false; // whether some of it is in the window
   const unseen = () => {
-    root.dataset.state = plot.clientWidth > LEAST ? 'waiting' : 'unseen';
+    root.dataset.state = width > LEAST ? 'waiting' : 'unseen';
     return root.dataset.state === 'unseen';
   };
   async function draw() {
     if (!payload || payload === drawing || unseen()) return;
     const mine = payload;
     drawing = mine;
-    try { found = await plotly(); } catch { root.dataset.state = 'failed'; plot.after(problem); return; } finally { if (drawing === mine) drawing = null; }
+    try {
+      found = await plotly();
+      if (drawn && !near) await new Promise((done) => idle(done, { timeout: LATEST })); // what is in view goes first
+    } catch { root.dataset.state = 'failed'; plot.after(problem); return; } finally { if (drawing === mine) drawing = null; }
     if (mine !== payload || unseen()) return;
     problem.remove();
     drawn = mine;
     drawnTheme = theme();
-    const { data, layout } = narrowed(dressed(payload, found, drawnTheme), plot.clientWidth);
+    drawnWidth = width;
+    const { data, layout } = narrowed(dressed(payload, found, drawnTheme), width);
     // A finger scrolls the page; it does not draw a zoom box.
     if (matchMedia('(pointer: coarse)').matches) layout.dragmode = false;
     const first = !plot.classList.contains('js-plotly-plot');
@@ -149,14 +160,14 @@ export function makeFigure({ name = 'figure', onPick = null } = {}) {
     if (drawnTheme && drawnTheme !== theme()) draw();
   };
   // Seen, with what came or changed while it was hidden, or as wide as it was not before.
-  let width = 0;
-  new ResizeObserver(() => {
-    if (plot.clientWidth <= LEAST) return;
+  new ResizeObserver((sizes) => {
+    width = sizes.at(-1).contentRect.width;
+    if (width <= LEAST) return;
     if (drawn !== payload || drawnTheme !== theme()) draw();
-    else if (plot.clientWidth < NARROW !== width < NARROW) draw();
-    else if (plot.clientWidth !== width) window.Plotly.Plots.resize(plot);
-    width = plot.clientWidth;
+    else if (width < NARROW !== drawnWidth < NARROW) draw();
+    else if (width !== drawnWidth) { drawnWidth = width; window.Plotly.Plots.resize(plot); }
   }).observe(plot);
+  new IntersectionObserver((places) => { near = places.at(-1).isIntersecting; }).observe(plot);
 
   return {
     root,
