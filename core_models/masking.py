@@ -95,7 +95,7 @@ def sample_draws(rows: int, length: int, generator: Generators) -> Tensor:
     if isinstance(generator, torch.Generator):
         at = generator.device
         return torch.rand(rows, length, generator=generator, device=at).cpu()
-    _check_count(generator, rows)
+    check_count(generator, rows)
     return torch.stack([torch.rand(length, generator=g) for g in generator])
 
 
@@ -272,7 +272,7 @@ def _fractional(
         at = generator.device
         drawn = torch.rand(count, generator=generator, device=at).cpu().double()
     else:
-        _check_count(generator, count)
+        check_count(generator, count)
         drawn = torch.cat([torch.rand(1, generator=g, dtype=torch.float64) for g in generator])
     sizes = torch.tensor([length]) if lengths is None else lengths.reshape(-1).cpu()
     counts = (sizes.double() * rate + drawn).long()
@@ -319,7 +319,7 @@ def draw(
         pieces = torch.randint(vocabulary, shape, generator=generator, device=at)
         return order, case, pieces.to(device)
     rows, length = shape
-    _check_count(generator, rows)
+    check_count(generator, rows)
     # Three numbers per position, position by position: padding a row further does not change the
     # draws of its real pieces. Double precision, because piece = floor(number * V).
     drawn = torch.stack(
@@ -343,6 +343,6 @@ def draw_from(
     return order, case, random_ids.to(device)[numbers]
 
 
-def _check_count(generators: Sequence[torch.Generator], rows: int) -> None:
+def check_count(generators: Sequence[torch.Generator], rows: int) -> None:
     if len(generators) != rows:
         raise ValueError(f"{len(generators)} generators for {rows} rows: give one, or one per row")

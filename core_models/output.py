@@ -64,13 +64,14 @@ def ask(
         mask_id: the mask piece.
         attention: whether to hand out the attention of every step; takes the slower path.
 
-    A causal head is asked alike: what follows a mask piece does not see it, as it was never read.
+    A model that reads from left to right is asked alike: what follows a mask piece does not see it,
+    as it was never read.
     """
     ids = batch.input_ids
     if ids is not None and batch.targets is None:
         if "permutation" in heads:
             batch = every_place(batch, mask_id)
-        elif "causal" in heads and mask_id in ids:
+        elif "causal" in heads and encoder.config.left_to_right and mask_id in ids:
             batch = replace(batch, visibility=every_place(batch, mask_id).visibility)
     trace = Trace(["probabilities"]) if attention else None
     task = encoder.config.task

@@ -125,7 +125,8 @@ class Format:
 
     def at(self, config: Config) -> "Format":
         """The table for one config, complete in both directions."""
-        form = self if config.attention.direction == "both" else self.leftward()
+        leftward = config.attention.direction == "left" or config.objectives == ("causal",)
+        form = self.leftward() if leftward else self
         if config.task is not None:
             form = form.for_task(config.task)
         if form.more_rows is None:
@@ -139,7 +140,7 @@ class Format:
         return replace(self, rows=(*self.rows, *self.older), ignored=ignored, older=())
 
     def leftward(self) -> "Format":
-        """The table of a model that reads from left to right: its head continues texts."""
+        """The table of a model whose head tells each piece from the position before its own."""
         if self.causal is None:
             raise InputError(
                 f"Files of type {self.model_type} hold no model that reads from left to right."

@@ -14,6 +14,7 @@ from core_models.boundaries import boundary_fields
 from core_models.data.corpus import Corpus
 from core_models.errors import InputError
 from core_models.masking import Masked
+from core_models.masking_diffusion import Diffused
 from core_models.masking_electra import Drawn
 from core_models.orderings import Ordering
 from core_models.span_masking import SpanMasked
@@ -85,7 +86,7 @@ class TokenBatch:
         """The encoder's input for a masking of this batch.
 
         Args:
-            masked: Its maskings with replacement give weights of the labels.
+            masked: Maskings with replacement and of diffusion give weights of the labels.
             boundaries: Pieces used per span by the span-boundary objective (15 in SpanBERT), for
                 a `SpanMasked`; None = no boundaries.
             draws: See `masking.sample_draws`, for objectives with a generator.
@@ -100,7 +101,7 @@ class TokenBatch:
             reversed=self.reversed,
             reuse=self.reuse,
             labels=masked.labels,
-            label_weights=masked.times.float() if isinstance(masked, Drawn) else None,
+            label_weights=_weights(masked),
             boundaries=places,
             boundary_labels=pieces,
             pair_labels=self.pair_labels,
@@ -298,3 +299,10 @@ def spread(
     steps = np.arange(int(ends[-1]) if len(ends) else 0)
     shift = ends - counts
     return steps + np.repeat(starts - shift, counts), steps + np.repeat(goals - shift, counts)
+
+
+def _weights(masked: Masked) -> Tensor | None:
+    """How much each label counts, where they do not count alike."""
+    if isinstance(masked, Diffused):
+        return masked.weights
+    return masked.times.float() if isinstance(masked, Drawn) else None

@@ -4,6 +4,8 @@ from core_models.objectives.base import IGNORED, Losses, Objective
 from core_models.objectives.build import NEEDS, Needs, Options, build
 from core_models.objectives.causal import Causal
 from core_models.objectives.distillation import Distillation, shallower
+from core_models.objectives.masked_diffusion import MaskedDiffusion
+from core_models.objectives.masked_next_token import MaskedNextToken, read_leftward
 from core_models.objectives.masked_token import MaskedToken
 from core_models.objectives.pair import NextSentence, SentenceOrder
 from core_models.objectives.permutation import Permutation
@@ -19,6 +21,8 @@ __all__ = [
     "Corrupted",
     "Distillation",
     "Losses",
+    "MaskedDiffusion",
+    "MaskedNextToken",
     "MaskedToken",
     "Needs",
     "NextSentence",
@@ -31,5 +35,6 @@ __all__ = [
     "Weighted",
     "build",
     "corrupt",
+    "read_leftward",
     "shallower",
 ]

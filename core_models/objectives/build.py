@@ -10,6 +10,8 @@ from core_models.model import Model
 from core_models.objectives.base import Objective
 from core_models.objectives.causal import Causal
 from core_models.objectives.distillation import Distillation
+from core_models.objectives.masked_diffusion import MaskedDiffusion
+from core_models.objectives.masked_next_token import MaskedNextToken
 from core_models.objectives.masked_token import MaskedToken
 from core_models.objectives.pair import NextSentence, SentenceOrder
 from core_models.objectives.permutation import Permutation
@@ -30,6 +32,8 @@ class Options:
     replaced_token_weight: float = 50.0
     """Weight of the discriminator's loss beside the generator's (arXiv 2003.10555; the released
     code of DeBERTa v3 has 10)."""
+    leftward: float = 1 / 16
+    """Share of the rows that masked_next_token reads from left to right."""
     teacher: Model | None = None
     """What a distilled model imitates; not trained."""
     distillation_temperature: float = 2.0
@@ -51,6 +55,8 @@ class Needs:
 
 NEEDS: dict[str, Needs] = {
     "masked_token": Needs(head="masked_token", fields=("labels",)),
+    "masked_diffusion": Needs(head="masked_token", fields=("labels", "label_weights")),
+    "masked_next_token": Needs(head="causal", fields=("labels", "visibility")),
     "next_sentence": Needs(head="next_sentence", fields=("pair_labels",)),
     "sentence_order": Needs(head="sentence_order", fields=("pair_labels",)),
     "span_boundary": Needs(head="span_boundary", fields=("boundaries", "boundary_labels")),
@@ -106,6 +112,8 @@ def _distillation(model: Model, head: nn.Module, options: Options) -> Objective:
 
 _BUILDERS: dict[str, Callable[[Model, nn.Module, Options], Objective]] = {
     "masked_token": lambda model, head, _: MaskedToken(head),
+    "masked_diffusion": lambda model, head, _: MaskedDiffusion(head),
+    "masked_next_token": lambda model, head, options: MaskedNextToken(head, options.leftward),
     "next_sentence": lambda model, head, _: NextSentence(head),
     "sentence_order": lambda model, head, _: SentenceOrder(head),
     "span_boundary": lambda model, head, _: SpanBoundary(head),

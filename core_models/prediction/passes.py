@@ -6,7 +6,8 @@ kind      head              what predicts a hidden piece
 masked    masked_token      its own position, where the model sees [MASK]
 order     permutation       the query stream: it knows the position and every piece that is not
                             hidden, as if the hidden ones came last in the order of prediction
-causal    causal            the position before it, which saw only the pieces to the left
+causal    causal            the position before it; in a model that reads from left to right it saw
+                            only the pieces to the left, else all that are not hidden
 ========  ================  =================================================================
 """
 
@@ -84,7 +85,8 @@ def hidden_at(
     if kind == "order":
         return _queries(model, batch, rows, columns, trace)
     if kind == "causal":
-        batch = replace(batch, visibility=_shown(model, batch)[0])
+        if model.config.left_to_right:
+            batch = replace(batch, visibility=_shown(model, batch)[0])
         columns = columns - 1
     if trace is not None:
         hidden = model.encoder.decode(batch, model.encoder(batch, trace), trace)

@@ -11,7 +11,6 @@ from core_models.errors import InputError
 from core_models.model import Model
 from core_models.prediction.passes import (
     HEAD_ROWS,
-    KINDS,
     head_name,
     head_of,
     hidden_at,
@@ -48,8 +47,8 @@ def score(model: Model, texts: Sequence[str], *, batch_size: int = 64) -> list[S
                 encodings[text] = model.encode([text])[0]
         except InputError as error:
             raise InputError(f"Text {number}: {error}") from None
-    kind = KINDS[head_name(model)]
-    copies = _copies(encodings, model.tokenizer.mask_id, apart=kind != "causal")
+    leftward = head_name(model) == "causal" and model.config.left_to_right
+    copies = _copies(encodings, model.tokenizer.mask_id, apart=not leftward)
     found: dict[str, list[tuple[int, float]]] = {text: [] for text in encodings}
     for start in range(0, len(copies), batch_size):
         chunk = copies[start : start + batch_size]
@@ -60,7 +59,7 @@ def score(model: Model, texts: Sequence[str], *, batch_size: int = 64) -> list[S
             values = _values(head, hidden, [originals[row][p] for row, p in places])
         for (row, position), value in zip(places, values, strict=True):
             found[chunk[row].text].append((position, value))
-    kind_of_score = "log-likelihood" if kind == "causal" else "pseudo-log-likelihood"
+    kind_of_score = "log-likelihood" if leftward else "pseudo-log-likelihood"
     scores = {t: _score(model.tokenizer, e, found[t], kind_of_score) for t, e in encodings.items()}
     return [scores[text] for text in texts]
 

@@ -14,13 +14,15 @@ from core_models.config import Config
 from core_models.data.layout import TokenBatch
 from core_models.data.store import TokenStore
 from core_models.heads import SpanBoundaryHead
+from core_models.masking_diffusion import diffused
 from core_models.masking_electra import with_replacement
 from core_models.masking_similar import Similar, similar_words
+from core_models.objectives import read_leftward
 from core_models.orderings import Ordering
 from core_models.tokenizer import Tokenizer
 from core_models.training.plan import Plan
 
-ON_DEVICE = frozenset({"uniform"})
+ON_DEVICE = frozenset({"uniform", "diffusion"})
 """Maskings without a loop over rows: these are drawn where the model is."""
 
 
@@ -75,6 +77,8 @@ class Masker:
                 draws = masking.sample_draws(rows, length, sources).to(raw.input_ids.device)
             places = SpanBoundaryHead.places if "span_boundary" in objectives else None
             batch = raw.masked(hidden, boundaries=places, draws=draws)
+        if "masked_next_token" in objectives:
+            batch = read_leftward(batch, self.plan.masking.leftward, sources)
         return replace(batch, segment_ids=None) if self._one_segment else batch
 
     def _untouched(self, raw: TokenBatch) -> masking.Masked:
@@ -88,6 +92,10 @@ class Masker:
 
     def _hidden(self, raw: TokenBatch, sources: masking.Generators, rate: float) -> masking.Masked:
         options = self.plan.masking
+        if options.kind == "diffusion":
+            return diffused(
+                raw.input_ids, raw.maskable, generator=sources, mask_id=self._mask_id
+            )
         common: dict[str, Any] = {
             "generator": sources,
             "vocabulary": self._vocabulary,

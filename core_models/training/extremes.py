@@ -18,6 +18,7 @@ from core_models.batch import Batch
 from core_models.objectives import (
     Causal,
     Distillation,
+    MaskedNextToken,
     MaskedToken,
     Objective,
     Permutation,
@@ -143,6 +144,19 @@ class _Imitated(_Masked):
         return super().answers(batch)
 
 
+class _Shifted(Listener):
+    """Hidden pieces are told from the position before, as all pieces of some rows are."""
+
+    kind = "masked_token"
+
+    def answers(self, batch: Batch) -> Answers:
+        assert batch.labels is not None
+        assert batch.input_ids is not None
+        asked = (batch.labels[:, 1:] != IGNORED) & real_tokens(batch)[:, :-1]
+        rows, places = asked.nonzero(as_tuple=True)
+        return self._pieces(batch, rows, places + 1, batch.labels[:, 1:][asked], batch.input_ids)
+
+
 class _Ordered(Listener):
     kind = "permutation"
 
@@ -202,6 +216,8 @@ def _listener(objective: Objective) -> Listener | None:
         return _Replaced(objective)
     if isinstance(objective, Distillation):
         return _Imitated({"head": objective.filling.head})
+    if isinstance(objective, MaskedNextToken):
+        return _Shifted({"head": objective.head})
     if isinstance(objective, MaskedToken):
         return _Masked({"head": objective.head})
     if isinstance(objective, Permutation):

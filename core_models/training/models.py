@@ -125,6 +125,7 @@ def build_objective(
     options = Options(
         sharing=plan.sharing,
         temperature=settings.generator.temperature,
+        leftward=plan.masking.leftward or 0.0,
         replaced_token_weight=settings.generator.weight,
     )
     if "replaced_token" in plan.objectives:

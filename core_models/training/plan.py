@@ -10,6 +10,8 @@ from core_models.training.schema import MaskingKind, Settings
 
 _KINDS = {"permutation": "ordering", "similar": "similar_word", "none": "uniform"}
 """Names of a config's maskings that differ in the settings."""
+_OWN = {"span_boundary": "span", "masked_diffusion": "diffusion"}
+"""Maskings that objectives are published with."""
 _LONGEST = {"ngram": 3, "windowed_ngram": 3, "span": 10, "ordering": 5, "similar_word": 4}
 _FORMATS = {
     "next_sentence": "next_sentence",
@@ -23,9 +25,16 @@ _ALONE = {
     "causal": "it reads text from left to right",
     "replaced_token": "its generator learns masked tokens itself",
     "distillation": "it has a masked-token part of its own",
+    "masked_diffusion": "it hides another share of each example",
+    "masked_next_token": "it reads a part of each batch from left to right",
 }
 _PAIRS = ("next_sentence", "sentence_order")
+_WITH_PAIRS = ("replaced_token", "distillation", "masked_diffusion")
+_MEAN_SHARE = 0.5
+"""What diffusion hides on average."""
 _FIRST_SHARE = 0.85
+_LEFTWARD = 1 / 16
+"""The share that GPT-BERT reads from left to right (arXiv 2410.24159)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +49,8 @@ class MaskingPlan:
     dynamic: bool
     counting: str
     ordering: str
+    leftward: float | None
+    """Share of the examples that are read from left to right; None = none is."""
 
     def rate_at(self, step: int, steps: int) -> float:
         """Share that is predicted in the update that follows ``step`` finished ones of ``steps``.
@@ -83,7 +94,15 @@ class Plan:
         return any(name in self.objectives for name in _MASKED)
 
 
-_MASKED = ("masked_token", "span_boundary", "permutation", "replaced_token", "distillation")
+_MASKED = (
+    "masked_token",
+    "masked_diffusion",
+    "masked_next_token",
+    "span_boundary",
+    "permutation",
+    "replaced_token",
+    "distillation",
+)
 
 
 def plan_for(settings: Settings, config: Config) -> Plan:
@@ -132,14 +151,16 @@ def _masking(settings: Settings, config: Config, names: dict[str, float]) -> Mas
         raise InputError(f"The masking {own.kind!r} of {config.family} cannot be used in training.")
     if published == "ordering" and "permutation" not in names:
         published = "uniform"
-    kind = str(options.kind or ("span" if "span_boundary" in names else published))
+    kind = str(options.kind or next((_OWN[name] for name in names if name in _OWN), published))
     same = kind == _KINDS.get(own.kind, own.kind)
     split = own.split if options.split is None else tuple(options.split)
     if options.split is None and not same:
         split = (_FIRST_SHARE, 0.0, 1 - _FIRST_SHARE) if kind == "with_replacement" else split
         split = (0.8, 0.1, 0.1) if own.kind == "permutation" else split
+        split = (1.0, 0.0, 0.0) if kind == "diffusion" else split
     longest = own.longest if same else _LONGEST.get(kind, 1)
-    rate = own.rate if options.rate is None else options.rate
+    rate = _MEAN_SHARE if kind == "diffusion" else own.rate
+    rate = rate if options.rate is None else options.rate
     return MaskingPlan(
         kind=kind,
         rate=rate,
@@ -149,6 +170,7 @@ def _masking(settings: Settings, config: Config, names: dict[str, float]) -> Mas
         dynamic=own.dynamic if options.dynamic is None else options.dynamic,
         counting=options.counting,
         ordering=options.ordering,
+        leftward=(options.leftward or _LEFTWARD) if "masked_next_token" in names else None,
     )
 
 
@@ -169,7 +191,7 @@ def _check(settings: Settings, config: Config, plan: Plan) -> None:
 def _check_objectives(settings: Settings, config: Config, plan: Plan) -> None:
     names = plan.objectives
     for name, reason in _ALONE.items():
-        friends = _PAIRS if name in ("replaced_token", "distillation") else ()
+        friends = _PAIRS if name in _WITH_PAIRS else ()
         others = [other for other in names if other != name and other not in friends]
         if name in names and others:
             raise InputError(
@@ -196,6 +218,11 @@ def _check_objectives(settings: Settings, config: Config, plan: Plan) -> None:
             f"objectives: the model reads from left to right, so it can be trained with causal "
             f"only, not with {next(iter(names))}."
         )
+    if "masked_next_token" in names and config.mask_decoder is not None:
+        raise InputError(
+            f"objectives: masked_next_token answers from the position before; {config.family} "
+            "answers in a mask decoder."
+        )
     if "distillation" in names and settings.distillation is None:
         raise InputError("objectives: distillation needs distillation.teacher, a model to learn of")
     if settings.distillation is not None and "distillation" not in names:
@@ -216,6 +243,19 @@ def _check_masking(settings: Settings, plan: Plan) -> None:
             f"masking.kind: permutation and ordering belong together; objectives are "
             f"{', '.join(names)} and masking.kind is {masking.kind}."
         )
+    if ("masked_diffusion" in names) != (masking.kind == "diffusion"):
+        raise InputError(
+            f"masking.kind: masked_diffusion and diffusion belong together; objectives are "
+            f"{', '.join(names)} and masking.kind is {masking.kind}."
+        )
+    if masking.kind == "diffusion" and (
+        {masking.rate, masking.last_rate} != {_MEAN_SHARE} or masking.split != (1.0, 0.0, 0.0)
+    ):
+        raise InputError(
+            "masking: diffusion hides a share between 0 and 1 that is drawn for each example, all "
+            "of it behind the mask piece; leave masking.rate, last_rate and split out."
+        )
+    _check_next(settings, plan)
     if masking.kind == "with_replacement" and masking.split[1] > 0:
         raise InputError(
             f"masking.split: with_replacement puts in no random pieces; the second share must be "
@@ -233,6 +273,20 @@ def _check_masking(settings: Settings, plan: Plan) -> None:
         )
     if not plan.masks and "kind" in settings.masking.model_fields_set:
         raise InputError(f"masking: {', '.join(names)} hides no tokens; leave the part out")
+
+
+def _check_next(settings: Settings, plan: Plan) -> None:
+    if "masked_next_token" not in plan.objectives:
+        if settings.masking.leftward is not None:
+            raise InputError(
+                "masking.leftward: only the objective masked_next_token reads a part of each batch "
+                "from left to right; leave it out."
+            )
+    elif plan.masking.kind == "with_replacement":
+        raise InputError(
+            "objectives: masked_next_token counts each hidden piece once; masking.kind cannot be "
+            "with_replacement."
+        )
 
 
 def _check_data(settings: Settings, config: Config, plan: Plan) -> None:

@@ -52,6 +52,8 @@ Inner = Annotated[int, Field(ge=8, le=16_384)]
 
 ObjectiveName = Literal[
     "masked_token",
+    "masked_diffusion",
+    "masked_next_token",
     "next_sentence",
     "sentence_order",
     "span_boundary",
@@ -78,6 +80,7 @@ MaskingKind = Literal[
     "with_replacement",
     "similar_word",
     "ordering",
+    "diffusion",
 ]
 TrackerName = Literal["tensorboard", "trackio", "wandb"]
 FORMATS = {
@@ -98,6 +101,7 @@ MASKINGS = {
     "with_replacement": "single pieces, drawn with replacement",
     "similar_word": "words, replaced by similar ones",
     "ordering": "an order of prediction",
+    "diffusion": "another share of each example",
 }
 PRECISIONS = {"auto": "the faster one here"}
 DECAYS = {"linear": "down to zero", "stable": "constant, then down", "none": "constant"}
@@ -244,7 +248,8 @@ class MaskingSettings(Part):
 
     kind: Annotated[MaskingKind | None, labelled("Chosen are", names=MASKINGS)] = None
     """Single pieces, whole words, n-grams (ALBERT; windowed: DeBERTa), spans (SpanBERT), draws
-    with replacement (ELECTRA), similar words (MacBERT) or an order of prediction (XLNet)."""
+    with replacement (ELECTRA), similar words (MacBERT), an order of prediction (XLNet) or another
+    share of each example (masked diffusion)."""
     rate: Annotated[Annotated[float, Field(gt=0.0, lt=1.0)] | None, labelled("Share predicted")] = (
         None
     )
@@ -266,6 +271,10 @@ class MaskingSettings(Part):
     (RoBERTa's code; uniform and whole_word only)."""
     ordering: Literal["released", "paper"] = "released"
     """ordering only: spans in an order drawn inside blocks, or one permutation of the whole."""
+
+    leftward: Annotated[float, Field(gt=0.0, lt=1.0)] | None = None
+    """masked_next_token only: share of the examples that are read from left to right, every piece
+    told from those before it; null = 1/16 (GPT-BERT)."""
 
     @model_validator(mode="after")
     def _split_sums_to_one(self) -> Self:

@@ -19,6 +19,8 @@ SIZES = {
     "span_boundary": "spanbert-base",
     "permutation": "xlnet-base",
     "replaced_token": "electra-small",
+    "masked_diffusion": "bert-mini",
+    "masked_next_token": "bert-mini",
     "causal": "bert-mini",
     "distillation": "bert-mini",
 }
