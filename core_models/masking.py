@@ -344,5 +344,6 @@ def draw_from(
 
 
 def check_count(generators: Sequence[torch.Generator], rows: int) -> None:
+    """ValueError unless there is one generator for each row."""
     if len(generators) != rows:
         raise ValueError(f"{len(generators)} generators for {rows} rows: give one, or one per row")

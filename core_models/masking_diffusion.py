@@ -20,9 +20,7 @@ class Diffused(Masked):
     ids. t is the share of its row."""
 
 
-def diffused(
-    ids: Tensor, maskable: Tensor, *, generator: Generators, mask_id: int
-) -> Diffused:
+def diffused(ids: Tensor, maskable: Tensor, *, generator: Generators, mask_id: int) -> Diffused:
     """Hide a share t ~ U(0, 1) of each row, all of it behind [MASK] (LLaDA, section 2.2).
 
     Each piece is hidden with probability t whatever becomes of the others, so a row may lose none
@@ -57,9 +55,7 @@ def diffused(
     )
 
 
-def _draw(
-    shape: torch.Size, generator: Generators, device: torch.device
-) -> tuple[Tensor, Tensor]:
+def _draw(shape: torch.Size, generator: Generators, device: torch.device) -> tuple[Tensor, Tensor]:
     """A number for each row [B] and one for each piece [B, L], in [0, 1)."""
     rows, length = shape
     if isinstance(generator, torch.Generator):

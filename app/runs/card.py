@@ -12,6 +12,7 @@ from typing import Any
 
 from app.runs import config as run_config
 from app.runs.card_open import opening, scores
+from app.runs.doctor_case import OVER_PIECES
 from app.runs.runs import Runs
 from core_models import InputError
 from core_models.training.folder import RunFolder, read_json
@@ -29,6 +30,8 @@ _STARTS = (
 )
 _PURPOSES = {
     "masked_token": "fill hidden pieces of a text",
+    "masked_diffusion": "fill hidden pieces of a text, however many",
+    "masked_next_token": "fill hidden pieces of a text, and predict the next piece",
     "next_sentence": "tell whether the second text followed the first",
     "sentence_order": "tell whether two neighbouring texts are in their order",
     "span_boundary": "fill hidden spans from the two pieces beside them",
@@ -215,8 +218,7 @@ class Card:
             known = self.status.get("baselines") or {}
             found = {text: known.get(name) for name, text in titles.items()}
             said = "What a loss over pieces would be (nats) of a model:"
-            over_pieces = ("masked_token_loss", "permutation_loss", "causal_loss")
-            found = found if set(over_pieces) & set(names) else {}
+            found = found if set(OVER_PIECES) & set(names) else {}
         rows = [(k, v) for k, v in found.items() if isinstance(v, int | float)]
         if not rows:
             return []

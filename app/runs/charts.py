@@ -11,6 +11,7 @@ from typing import Any
 from app.parts.figure import drawn
 from app.runs import config as run_config
 from app.runs import races as run_races
+from app.runs.doctor_case import OVER_PIECES
 from app.runs.reports import Reports, plain
 from core_models import InputError
 from viz import training
@@ -21,6 +22,10 @@ NAMES = {
     "loss": Wording("Total loss"),
     "masked_token_loss": Wording("Masked-token loss"),
     "masked_token_accuracy": Wording("Masked-token accuracy"),
+    "masked_diffusion_loss": Wording("Masked-diffusion loss"),
+    "masked_diffusion_accuracy": Wording("Masked-diffusion accuracy"),
+    "masked_next_token_loss": Wording("Masked-next-token loss"),
+    "masked_next_token_accuracy": Wording("Masked-next-token accuracy"),
     "next_sentence_loss": Wording("Next-sentence loss"),
     "next_sentence_accuracy": Wording("Next-sentence accuracy"),
     "sentence_order_loss": Wording("Sentence-order loss"),
@@ -77,8 +82,8 @@ KINDS = {
     "task": (Wording("rows it learns from"), Wording("rows to measure on")),
 }
 """What lines and dots stand for."""
-PRETRAINING = ("masked_token_loss", "permutation_loss", "replaced_token_loss", "loss")
-GOALS = ("permutation", "causal", "replaced_token", "masked_token")
+PRETRAINING = (*OVER_PIECES, "replaced_token_loss", "loss")
+GOALS = ("permutation", "causal", "replaced_token", "masked_diffusion", "masked_token")
 ASIDE = ("step", "seconds", "tokens", "epoch")
 ALWAYS = ("learning_rate", "gradient_norm", "tokens_per_second")
 MOST_RUNS = 9
@@ -275,7 +280,7 @@ def _of_one(run: Mapping[str, Any], key: str) -> list[tuple[str, float]]:
             for each in listed
             if isinstance(value := each["metrics"].get(key), int | float)
         ]
-    if key not in ("masked_token_loss", "permutation_loss", "causal_loss"):
+    if key not in OVER_PIECES:
         return []
     return [
         (KNOWN.get(kind, kind), value)

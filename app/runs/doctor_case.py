@@ -8,8 +8,10 @@ from typing import Any, Literal
 Level = Literal["problem", "hint", "good"]
 Record = Mapping[str, Any]
 
-OVER_PIECES = ("masked_token", "permutation", "causal")
+_PIECES = ("masked_token", "masked_diffusion", "masked_next_token", "permutation", "causal")
 """Objectives that ask for a piece of the vocabulary."""
+OVER_PIECES = tuple(f"{name}_loss" for name in _PIECES)
+"""Their losses, which the entropy of the pieces' frequencies can be compared with."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,7 +65,7 @@ class Case:
     def pieces(self) -> str | None:
         """The objective whose loss is one over pieces, comparable with the frequencies' entropy."""
         losses = self.status.get("losses") or {}
-        for name in OVER_PIECES:
+        for name in _PIECES:
             if name in losses or any(f"{name}_loss" in record for record in self.records):
                 return name
         return None

@@ -8,6 +8,8 @@ from viz.svg import Wording
 
 OBJECTIVES = {
     "masked_token": Wording("masked tokens"),
+    "masked_diffusion": Wording("masked diffusion"),
+    "masked_next_token": Wording("masked next token"),
     "next_sentence": Wording("next sentence"),
     "sentence_order": Wording("sentence order"),
     "span_boundary": Wording("span boundary"),
@@ -18,7 +20,7 @@ OBJECTIVES = {
 }
 ours = Wording
 """Of a text that stands in a table elsewhere; the catalogue has it from there."""
-_GUESSED = ("masked_token", "span_boundary", "distillation")
+_GUESSED = ("masked_token", "masked_next_token", "span_boundary", "distillation")
 _DIGITS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -120,10 +122,23 @@ def hidden(found: Mapping[str, Any]) -> list[str]:
             else Wording("What is filled is drawn once for each example."),
             most,
         ]
+    if "masked_diffusion" in objectives:
+        return [
+            Wording(
+                "Of each example another share is hidden, from nothing to all of it; the fewer are "
+                "hidden, the more each counts."
+            )
+        ]
     if not any(name in objectives for name in _GUESSED):
         return [Wording("Nothing is hidden.")]
     teacher = Wording("What has to be said there is what the teacher says.")
     told = teacher if "distillation" in objectives else ""
+    if masking["leftward"]:
+        told = Wording(
+            "Each is told from the place before it; {0} of the examples hide nothing and are read "
+            "from left to right.",
+            f"{100 * masking['leftward']:.3g}\N{NO-BREAK SPACE}%",
+        )
     if masking["kind"] == "similar_word":
         similar = (
             Wording(

@@ -21,7 +21,7 @@ from torch import Tensor, nn
 
 from core_models.checkpoints.formats import BY_FAMILY, FORMATS
 from core_models.checkpoints.names import present_heads, spelling, their_names, twice
-from core_models.checkpoints.own_fields import complete
+from core_models.checkpoints.own_fields import OBJECTIVES, complete
 from core_models.checkpoints.table import FAMILY_FIELD, Format, Transform
 from core_models.checkpoints.weights import (
     INDEX,
@@ -83,12 +83,12 @@ def _family_format(model_type: str, values: Mapping[str, Any]) -> Format:
 
 
 def _special(form: Format, values: Mapping[str, Any]) -> Format:
-    """The format as a decoder's, or with a task's head, where config.json says so."""
+    """The format of a causal head, or with a task's head, where config.json says so."""
     classes = values.get("architectures")
     masked = isinstance(classes, list) and any(str(c).endswith("ForMaskedLM") for c in classes)
     if form.older and masked and values.get("legacy") is not False:
         form = form.with_older()
-    if values.get("is_decoder") is True:
+    if values.get("is_decoder") is True or values.get(OBJECTIVES) == ["causal"]:
         form = form.leftward()
     task = form.tasks.read(values)
     return form if task is None else form.for_task(task)

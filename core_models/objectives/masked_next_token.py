@@ -106,6 +106,7 @@ def read_leftward(batch: Batch, share: float, generator: Generators) -> Batch:
     ids, real = original_ids(batch), real_tokens(batch)
     asked = real & functional.pad(real[:, :-1], (1, 0), value=False)
     assert batch.labels is not None
+    assert batch.input_ids is not None
     earlier = torch.ones(length, length, dtype=torch.bool, device=batch.device).tril()
     column = chosen[:, None]
     return replace(

@@ -77,8 +77,8 @@ class Masker:
                 draws = masking.sample_draws(rows, length, sources).to(raw.input_ids.device)
             places = SpanBoundaryHead.places if "span_boundary" in objectives else None
             batch = raw.masked(hidden, boundaries=places, draws=draws)
-        if "masked_next_token" in objectives:
-            batch = read_leftward(batch, self.plan.masking.leftward, sources)
+        if (leftward := self.plan.masking.leftward) is not None:
+            batch = read_leftward(batch, leftward, sources)
         return replace(batch, segment_ids=None) if self._one_segment else batch
 
     def _untouched(self, raw: TokenBatch) -> masking.Masked:
@@ -93,9 +93,7 @@ class Masker:
     def _hidden(self, raw: TokenBatch, sources: masking.Generators, rate: float) -> masking.Masked:
         options = self.plan.masking
         if options.kind == "diffusion":
-            return diffused(
-                raw.input_ids, raw.maskable, generator=sources, mask_id=self._mask_id
-            )
+            return diffused(raw.input_ids, raw.maskable, generator=sources, mask_id=self._mask_id)
         common: dict[str, Any] = {
             "generator": sources,
             "vocabulary": self._vocabulary,

@@ -151,7 +151,8 @@ def _masking(settings: Settings, config: Config, names: dict[str, float]) -> Mas
         raise InputError(f"The masking {own.kind!r} of {config.family} cannot be used in training.")
     if published == "ordering" and "permutation" not in names:
         published = "uniform"
-    kind = str(options.kind or next((_OWN[name] for name in names if name in _OWN), published))
+    own_kind = next((_OWN[name] for name in names if name in _OWN), published)
+    kind = str(options.kind or own_kind)
     same = kind == _KINDS.get(own.kind, own.kind)
     split = own.split if options.split is None else tuple(options.split)
     if options.split is None and not same:

@@ -158,7 +158,9 @@ def test_two_objectives_with_one_loss_are_refused() -> None:
 
 def test_what_is_missing_is_named() -> None:
     model = new(tiny("electra-small"))
-    with pytest.raises(InputError, match=r"No objective 'replaced'.*masked_token, next_sentence"):
+    with pytest.raises(
+        InputError, match=r"No objective 'replaced'.*masked_token, masked_diffusion"
+    ):
         build("replaced", model)
     with pytest.raises(InputError, match="head 'masked_token'; the model has replaced_token"):
         build("masked_token", model)

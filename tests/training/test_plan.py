@@ -62,6 +62,15 @@ def test_what_is_given_wins() -> None:
     assert masking.split == (0.8, 0.1, 0.1)
 
 
+def test_diffusion_hides_shares_of_its_own_and_gpt_berts_sixteenth_is_read_leftward() -> None:
+    found = plan("roberta-base", objectives={"masked_diffusion": 1})
+    assert (found.masking.kind, found.masking.split) == ("diffusion", (1.0, 0.0, 0.0))
+    assert (found.masking.rate, found.masking.leftward) == (0.5, None)
+    paired = plan("bert-mini", objectives={"masked_diffusion": 1, "next_sentence": 0.5})
+    assert paired.format == "next_sentence"
+    assert plan("bert-mini", objectives={"masked_next_token": 1}).masking.leftward == 1 / 16
+
+
 def test_xlnets_memory_and_v3s_sharing() -> None:
     found = plan("xlnet-base", data={"max_length": 64})
     assert (found.reuse, found.memory, found.both_directions) == (32, 48, True)
@@ -108,6 +117,24 @@ def test_xlnets_memory_and_v3s_sharing() -> None:
             "bert-mini",
             {"objectives": {"causal": 1}, "masking": {"kind": "uniform"}},
             "hides no tokens",
+        ),
+        ("bert-mini", {"masking": {"kind": "diffusion"}}, "masked_diffusion and diffusion belong"),
+        (
+            "bert-mini",
+            {"objectives": {"masked_diffusion": 1}, "masking": {"rate": 0.3}},
+            "a share between 0 and 1",
+        ),
+        (
+            "bert-mini",
+            {"objectives": {"masked_diffusion": 1, "masked_token": 1}},
+            "it hides another share of each example",
+        ),
+        ("bert-mini", {"masking": {"leftward": 0.5}}, "only the objective masked_next_token"),
+        ("deberta-base", {"objectives": {"masked_next_token": 1}}, "answers in a mask decoder"),
+        (
+            "bert-mini",
+            {"objectives": {"masked_next_token": 1}, "masking": {"kind": "with_replacement"}},
+            "counts each hidden piece once",
         ),
         ("bert-mini", {"data": {"memory": 8}}, "belong to format recurrent, not next_sentence"),
         ("xlnet-base", {"data": {"singles": 0.5}}, "never single"),

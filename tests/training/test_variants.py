@@ -9,7 +9,7 @@ import torch
 
 import core_models as cm
 from core_models.errors import InputError
-from core_models.training.folder import RunFolder
+from core_models.training.folder import RunFolder, read_json
 from core_models.training.process import train
 from tests.training.conftest import forget_accelerator, quiet
 
@@ -25,6 +25,26 @@ def test_similar_words_are_found_in_the_runs_own_text(make_run: MakeRun, toy: To
     assert train(run.config_path, quiet) == "finished"
     assert (run.data_path / "similar.safetensors").exists()
     assert run.status()["masking"]["kind"] == "similar_word"
+
+
+@pytest.mark.parametrize("name", ["masked_diffusion", "masked_next_token"])
+def test_other_ways_to_hide_learn_and_are_asked_afterwards(
+    name: str, make_run: MakeRun, toy: Toy
+) -> None:
+    data = toy()["data"] | {"format": "full_sentences"}
+    masking = {"leftward": 0.25} if name == "masked_next_token" else {}
+    run = make_run(steps=60, objectives={name: 1.0}, data=data, masking=masking)
+    assert train(run.config_path, quiet) == "finished"
+    records = run.metrics()
+    assert records[-1][f"{name}_loss"] < records[0][f"{name}_loss"] - 0.5
+    assert records[-1][f"validation_{name}_loss"] < records[0][f"{name}_loss"]
+    assert 0 <= records[-1][f"{name}_accuracy"] <= 1
+    if name == "masked_next_token":
+        assert run.status()["losses"] == {name: 0.75, "causal": 0.25}
+        assert records[-1]["causal_loss"] < records[0]["causal_loss"]
+    assert read_json(run.path / "validation.json")["worst"]
+    made = cm.load(run.model_path)
+    assert cm.fill(made, "the [MASK] sees a cat").predictions[0].candidates
 
 
 def test_a_mini_of_the_modern_line_is_trained_saved_and_goes_on(
