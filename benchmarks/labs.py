@@ -154,7 +154,7 @@ def use(browser: Any, address: str, lab: Lab, model: str, number: int) -> list[f
     page.wait_for_function(
         "tab => document.getElementById(`tab-${tab}`)?.offsetParent", arg=lab.tab, timeout=ANSWER_MS
     )
-    page.wait_for_timeout(4000)  # modules, styles and the first answer
+    page.wait_for_timeout(9000)  # modules, styles, the first answer, and what is fetched ahead
     page.evaluate(WATCH, STILL_MS)
     chips = page.locator(".view-chips .chip[aria-pressed]:visible")
     words = min(5, chips.count())

@@ -74,7 +74,7 @@
 
   // A module that has been fetched needs no server any more; nothing is drawn before its tab is seen.
   async function fetchAhead() {
-    for (const [name, looks] of ahead()) {
+    for (const [name, looks] of new Map(ahead())) { // many parts share a module
       if (away) return;
       if (looks) style(looks);
       // What fails now is fetched, or missed, when the tab is opened.

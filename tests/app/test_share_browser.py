@@ -213,6 +213,21 @@ def test_what_is_typed_while_the_server_is_away_is_read_when_it_is_back(visit):
     cloze.problems[:] = [each for each in cloze.problems if "ERR_INTERNET" not in each]
 
 
+AHEAD = """() => {
+  const names = performance.getEntriesByType('resource').map(({ name }) => name);
+  const asked = (what) => names.filter((name) => name.includes(what)).length;
+  const modules = gradio_config.components
+    .map(({ props }) => /data-module="([^"]+)"/.exec(props?.html_template ?? '')?.[1]);
+  return modules.every((name) => !name || asked(`cloze/app/${name}.js`))
+    && [asked('cloze/plotly-look'), asked('cloze/plotly-')];
+}"""
+
+
+def test_what_tabs_need_is_fetched_ahead_and_once(visit):
+    found = visit(link="#tab=mask").page.wait_for_function(AHEAD)
+    assert found.json_value() == [1, 2]  # the look, and it and the script
+
+
 LATE = """
 let cloze;
 Object.defineProperty(window, 'Cloze', { configurable: true, get: () => cloze, set: (made) => {
