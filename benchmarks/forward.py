@@ -88,7 +88,7 @@ def shaped(family: str, size: str) -> cm.Config:
             pad_id=min(config.embeddings.pad_id, VOCABULARY - 1),
             width=width if own_width else config.embeddings.width,
         ),
-        attention=replace(config.attention, heads=width // 64, head_width=64),
+        attention=config.attention.with_heads(width // 64, 64),
         feed_forward=replace(config.feed_forward, width=4 * width),
         schedule=(0,) * layers if config.blocks == 1 else tuple(range(layers)),
     )

@@ -128,6 +128,17 @@ _XLNET = {
     "summary_last_dropout": 0.0,
 }
 _PERMUTATION = {"permutation": "logits"}
+_DISTIL = {
+    "dim": 32,
+    "n_layers": 3,
+    "n_heads": 4,
+    "hidden_dim": 48,
+    "max_position_embeddings": 40,
+    "dropout": 0.0,
+    "attention_dropout": 0.0,
+    "qa_dropout": 0.0,
+    "seq_classif_dropout": 0.0,
+}
 _MODERN = {
     "hidden_size": 32,
     "num_hidden_layers": 4,
@@ -137,8 +148,18 @@ _MODERN = {
     "pad_token_id": 0,
 }
 
+_EUROPEAN = {
+    "classifier_pooling": "bos",
+    "hidden_size": 24,
+    "num_hidden_layers": 3,
+    "num_attention_heads": 6,
+    "intermediate_size": 40,
+    "pad_token_id": 0,
+    "rope_parameters": {"rope_type": "default", "rope_theta": 250_000.0},
+}
+
 _START_AND_END = {"span": ("start_logits", "end_logits")}
-_BODIES: dict[str, tuple[str, str, dict[str, Any]]] = {
+_BODIES: dict[str, tuple[str, str | None, dict[str, Any]]] = {
     "bert": ("Bert", "QuestionAnswering", _SHAPE),
     "roberta": ("Roberta", "QuestionAnswering", _ROBERTA),
     "albert": ("Albert", "QuestionAnswering", _ALBERT),
@@ -149,15 +170,18 @@ _BODIES: dict[str, tuple[str, str, dict[str, Any]]] = {
     "deberta_v2": ("DebertaV2", "QuestionAnswering", _BUCKETS | _CONVOLUTION),
     "deberta_v3": ("DebertaV2", "QuestionAnswering", _V3),
     "xlnet": ("XLNet", "QuestionAnsweringSimple", _XLNET),
+    "distilbert": ("DistilBert", "QuestionAnswering", _DISTIL),
     "modernbert": ("ModernBert", "QuestionAnswering", _MODERN),
+    "eurobert": ("EuroBert", None, _EUROPEAN),
 }
-"""What fine-tuned models are made of: stem of the class names, class for answers, values."""
+"""What fine-tuned models are made of: stem of the class names, class for answers (None = there is
+none), values."""
 
 
 def _fine_tuned(family: str) -> tuple[Case, ...]:
     stem, answering, values = _BODIES[family]
     body = {name: value for name, value in values.items() if name != "architectures"}
-    return (
+    found = (
         Case(
             family,
             "fine-tuned",
@@ -179,8 +203,10 @@ def _fine_tuned(family: str) -> tuple[Case, ...]:
             {"tag": "logits"},
             body | {"num_labels": 5},
         ),
-        Case(family, "fine-tuned", f"{stem}For{answering}", _START_AND_END, body),
     )
+    if answering is None:
+        return found
+    return (*found, Case(family, "fine-tuned", f"{stem}For{answering}", _START_AND_END, body))
 
 
 CASES = (
@@ -203,6 +229,7 @@ CASES = (
         {"causal": "logits"},
         _ROBERTA | {"is_decoder": True},
     ),
+    Case("distilbert", "3 steps", "DistilBertForMaskedLM", _MASKED, _DISTIL),
     Case("albert", "one shared block", "AlbertForPreTraining", _SOP, _ALBERT),
     Case("albert", "two groups of two", "AlbertForPreTraining", _SOP, _ALBERT | _GROUPS),
     Case("albert", "wide tables", "AlbertForPreTraining", _SOP, _ALBERT | {"embedding_size": 40}),
@@ -272,6 +299,15 @@ CASES = (
         _MODERN
         | {"attention_bias": True, "mlp_bias": True, "norm_bias": True, "classifier_bias": True}
         | {"hidden_activation": "silu", "global_attn_every_n_layers": 1},
+        150,
+    ),
+    Case("eurobert", "a key for each query", "EuroBertForMaskedLM", _MASKED, _EUROPEAN, 150),
+    Case(
+        "eurobert",
+        "groups of three",
+        "EuroBertForMaskedLM",
+        _MASKED,
+        _EUROPEAN | {"num_key_value_heads": 2},
         150,
     ),
     *(case for family in _BODIES for case in _fine_tuned(family)),

@@ -58,7 +58,7 @@ def randomised(model: Any, *, seed: int = 5, scale: float = 1.0) -> Any:
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for part in model.modules():
-            norm = "LayerNorm" in type(part).__name__  # DeBERTa has a class of its own
+            norm = "Norm" in type(part).__name__  # some have classes of their own
             for name, p in part.named_parameters(recurse=False):
                 mean, std = (1.0, 0.3) if norm and name == "weight" else (0.0, 0.17)
                 drawn = torch.randn(p.shape, generator=generator) * std + mean

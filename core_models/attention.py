@@ -118,16 +118,18 @@ class Source:
 
 
 class Attention(nn.Module):
-    """Multi-head attention whose queries may come from elsewhere."""
+    """Multi-head attention whose queries may come from elsewhere; groups may share keys."""
 
     def __init__(self, width: int, config: AttentionConfig) -> None:
         super().__init__()
         inner = config.heads * config.head_width
+        keys = inner // config.group
         self.heads = config.heads
+        self.group = config.group
         self.dropout = config.dropout
         self.query = nn.Linear(width, inner, bias=config.query_bias)
-        self.key = nn.Linear(width, inner, bias=config.key_bias)
-        self.value = nn.Linear(width, inner, bias=config.value_bias)
+        self.key = nn.Linear(width, keys, bias=config.key_bias)
+        self.value = nn.Linear(width, keys, bias=config.value_bias)
         self.output = nn.Linear(inner, width, bias=config.output_bias)
         self.terms: Terms = build_terms(width, config)
 
@@ -140,7 +142,7 @@ class Attention(nn.Module):
     ) -> Source:
         """What every pass over ``hidden`` [B, L, D] starts from; arguments as in ``forward``."""
         before = hidden if memory is None else torch.cat([memory, hidden], 1)
-        k, v = self._split(self.key(before)), self._split(self.value(before))
+        k, v = self._shared(self.key(before)), self._shared(self.value(before))
         if shared.rotation is not None:
             k = shared.rotation.of_keys(k if sites is None else sites.offer("k_unturned", k))
         return Source(k, v, self.terms.project(shared.prepared, self.query, self.key))
@@ -195,6 +197,12 @@ class Attention(nn.Module):
         output: Tensor = self.output(context.transpose(1, 2).flatten(2))  # [B, Q, H * d] -> D
         return output if sites is None else sites.offer("attention_output", output)
 
-    def _split(self, x: Tensor) -> Tensor:
+    def _shared(self, x: Tensor) -> Tensor:
+        # [B, L, G * d] -> [B, H, L, d]: a head of keys or values stands once for each that reads it
+        heads = self._split(x, self.heads // self.group)
+        return heads if self.group == 1 else heads.repeat_interleave(self.group, 1)
+
+    def _split(self, x: Tensor, heads: int | None = None) -> Tensor:
         # [B, L, H * d] -> [B, H, L, d]; the width is given, as there may be no targets to tell it.
-        return x.view(*x.shape[:2], self.heads, x.shape[2] // self.heads).transpose(1, 2)
+        heads = heads or self.heads
+        return x.view(*x.shape[:2], heads, x.shape[2] // heads).transpose(1, 2)

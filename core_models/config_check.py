@@ -34,6 +34,7 @@ OBJECTIVES = (
     "permutation",
 )
 """Pretraining objectives by the head that each trains (the keys of ``heads.HEADS``)."""
+MASKED_TOKEN_STYLES = ("tied", "linear")
 REPLACED_TOKEN_STYLES = ("token", "token_and_first")
 MOST_PIECES = 2_000_000
 """Most rows of a piece table."""
@@ -95,6 +96,8 @@ def _ranges(config: "Config") -> Iterator[_Range]:
     yield "width", config.width, 1, 16_384
     yield "attention.heads", a.heads, 1, 256
     yield "attention.head_width", a.head_width, 1, 4_096
+    if a.key_heads is not None:
+        yield "attention.key_heads", a.key_heads, 1, a.heads
     yield "attention.dropout", a.dropout, 0, 1
     yield "feed_forward.width", f.width, 1, 65_536
     yield "schedule", len(config.schedule), 1, 512
@@ -138,6 +141,7 @@ def _names(config: "Config") -> Iterator[tuple[str, Any, Sequence[str | None]]]:
     yield "feed_forward.activation", config.feed_forward.activation, ACTIVATIONS
     if config.convolution is not None:
         yield "convolution.activation", config.convolution.activation, ACTIVATIONS
+    yield "masked_token_style", config.masked_token_style, MASKED_TOKEN_STYLES
     yield "replaced_token_style", config.replaced_token_style, REPLACED_TOKEN_STYLES
     for name in config.objectives:
         yield "objectives", name, OBJECTIVES
@@ -174,6 +178,11 @@ def _check_layers(config: "Config") -> None:
     attention = config.attention
     if "local" in config.layer_kinds and attention.window is None:
         raise InputError("layer_kinds has local layers; attention.window must say what they see.")
+    if attention.key_heads and attention.heads % attention.key_heads:
+        raise InputError(
+            f"attention.key_heads is {attention.key_heads}, which does not divide the "
+            f"{attention.heads} heads of queries into groups."
+        )
     if attention.rotary is not None and attention.head_width % 2:
         raise InputError(
             f"attention.head_width is {attention.head_width}; rotary positions turn pairs of "
@@ -183,6 +192,7 @@ def _check_layers(config: "Config") -> None:
         raise InputError("norm_kind rms has no bias; norm_bias must be false.")
     modern = {
         "attention.rotary": attention.rotary is not None,
+        "attention.key_heads": attention.group > 1,
         "layer_kinds local": "local" in config.layer_kinds,
         "norm_place before": config.norm_place == "before",
     }

@@ -9,7 +9,7 @@ TASKS = ("classify", "regress", "tag", "span", "similarity")
 LABELLED = ("classify", "tag")
 """Those whose answers have names."""
 TOKENS = ("first", "last")
-POOLINGS = ("token", "mean")
+POOLINGS = ("token", "mean", "late")
 MOST_LABELS = 10_000
 
 
@@ -30,8 +30,8 @@ class Task:
     dropout_before: bool = False
     """Whether dropout also precedes that dense layer (RoBERTa, ELECTRA)."""
     pooling: str = "token"
-    """How a text's vector is made: of that ``token``, or the ``mean`` of all real ones
-    (``similarity``, and texts ``as_masked_token``)."""
+    """How a whole text is read: by that ``token``, by the ``mean`` of all real ones, or ``late``:
+    its scores are the mean of every token's (EuroBERT; not ``similarity``, which has none)."""
     every_step: bool = False
     """Whether ``tag`` reads a learned mix of the states before and after every step."""
     as_masked_token: bool = False
@@ -54,11 +54,10 @@ class Task:
             raise InputError(f"The head {self.head} has no dropout; task.dropout must be null.")
         if self.every_step and self.head != "tag":
             raise InputError(f"task.every_step belongs to tag; the head is {self.head}.")
-        pools = self.head == "similarity" or (
-            self.as_masked_token and self.head in ("classify", "regress")
-        )
-        if self.pooling != "token" and not pools:
-            raise InputError(f"task.pooling belongs to similarity; the head is {self.head}.")
+        if self.pooling != "token" and self.head in ("tag", "span"):
+            raise InputError(f"task.pooling belongs to whole texts; the head is {self.head}.")
+        if self.pooling == "late" and self.head == "similarity":
+            raise InputError("task.pooling is late, which pools scores; similarity has none.")
         if self.as_masked_token and (self.head == "similarity" or self.every_step):
             raise InputError(f"task.as_masked_token has no meaning for {self.head} here.")
         self._check_labels()

@@ -5,7 +5,8 @@ activations, softmax and table look-ups do not (together below 2 % in any publis
 L tokens, D width, E width of the tables, I = H d the heads' width together, F inner width, V
 vocabulary, and per step of the schedule
 
-    projections    8 L D I                 queries, keys, values, output
+    projections    4 L D (I + I / g)       queries and output; keys and values, which g heads
+                                           share (1 in most families)
     attention      4 L^2 I                 scores and weighted values; where layers are local
                                            4 P I, P pairs of tokens within a window
     feed-forward   4 L D F                 6 L D F where it is gated
@@ -104,7 +105,7 @@ def flops(config: Config, length: int) -> Flops:
     pairs = sum(_pairs(config, kind, length) for kind in config.kinds)
     whole = {name: config.steps * n for name, n in step.items()}
     whole["attention"] = 4 * pairs * _inner(config)
-    keys_and_values = 4 * length * config.width * _inner(config)
+    keys_and_values = 4 * length * config.width * _inner(config) // config.attention.group
     decoder = 0
     if config.mask_decoder:
         relative_rows = step["relative_rows"]
@@ -146,7 +147,7 @@ def _step(config: Config, length: int) -> dict[str, int]:
     elif not isinstance(terms, Plain):
         products, segments = 1, 4 * length * inner if terms.segments else 0
     return {
-        "attention_projections": 8 * length * width * inner,
+        "attention_projections": 4 * length * width * (inner + inner // config.attention.group),
         "attention": 4 * length**2 * inner,
         "feed_forward": (6 if config.feed_forward.gated else 4)
         * length

@@ -42,7 +42,7 @@ class MaskedTokenHead(nn.Module):
         self.dense = nn.Linear(config.width, width, bias=config.head_bias)
         self.activation = FUNCTIONS[config.head_activation or config.feed_forward.activation]
         self.norm = build_norm(config, width)
-        self.decoder = nn.Linear(width, config.embeddings.vocabulary)
+        self.decoder = nn.Linear(width, config.embeddings.vocabulary, bias=config.score_bias)
         self.tie(embeddings)
 
     def tie(self, embeddings: Embeddings) -> None:
@@ -52,6 +52,19 @@ class MaskedTokenHead(nn.Module):
     def forward(self, hidden: Tensor) -> Tensor:
         """[..., D] -> logits [..., V]; give it selected positions [N, D] where few are needed."""
         logits: Tensor = self.decoder(self.norm(self.activation(self.dense(hidden))))
+        return logits
+
+
+class LinearTokenHead(nn.Module):
+    """Vocabulary scores by one layer of its own, which shares nothing with the piece table."""
+
+    def __init__(self, config: Config) -> None:
+        super().__init__()
+        self.scores = nn.Linear(config.width, config.embeddings.vocabulary, bias=config.score_bias)
+
+    def forward(self, hidden: Tensor) -> Tensor:
+        """[..., D] -> logits [..., V]."""
+        logits: Tensor = self.scores(hidden)
         return logits
 
 
@@ -135,14 +148,24 @@ class ReplacedTokenHead(nn.Module):
         return logits.squeeze(-1)
 
 
+_MASKED_TOKEN: dict[str, Callable[[Config, Embeddings], nn.Module]] = {
+    "tied": MaskedTokenHead,
+    "linear": lambda config, _: LinearTokenHead(config),
+}
+
+
+def _masked_token(config: Config, embeddings: Embeddings) -> nn.Module:
+    return _MASKED_TOKEN[config.masked_token_style](config, embeddings)
+
+
 _REPLACED_TOKEN: dict[str, Callable[[Config], nn.Module]] = {
     "token": ReplacedTokenHead,
     "token_and_first": TokenAndFirstHead,
 }
 
 HEADS: dict[str, Callable[[Config, Embeddings], nn.Module]] = {
-    "masked_token": MaskedTokenHead,
-    "causal": MaskedTokenHead,
+    "masked_token": _masked_token,
+    "causal": _masked_token,
     "next_sentence": lambda config, _: NextSentenceHead(config),
     "sentence_order": lambda config, _: SentenceOrderHead(config),
     "replaced_token": lambda config, _: _REPLACED_TOKEN[config.replaced_token_style](config),

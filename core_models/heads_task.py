@@ -97,11 +97,12 @@ class TextHead(ReadingHead):
 
     def scores(self, hidden: Tensor, mask: Tensor | None) -> Tensor:
         """[B, L, D] and the real tokens [B, L], None = all -> [B, outputs]."""
-        x = _text(hidden, mask, self.task)
+        late = self.task.pooling == "late"
+        x = hidden if late else _text(hidden, mask, self.task)
         if self.task.dropout_before:
             x = self.dropout(x)
         scores: Tensor = self.classifier(self.dropout(self.read(x)))
-        return scores
+        return _mean(scores, mask) if late else scores
 
     def answer(
         self,
@@ -245,9 +246,14 @@ def _text(hidden: Tensor, mask: Tensor | None, task: Task) -> Tensor:
     """The text's vector [B, D] of [B, L, D]: a token's, or the mean of the real ones [B, L]."""
     if task.pooling == "token":
         return hidden[:, 0 if task.token == "first" else -1]
+    return _mean(hidden, mask)
+
+
+def _mean(x: Tensor, mask: Tensor | None) -> Tensor:
+    """[B, L, N] -> [B, N] over the real tokens [B, L], None = all."""
     if mask is None:
-        return hidden.mean(1)
-    kept = hidden.masked_fill(~mask[..., None], 0.0)
+        return x.mean(1)
+    kept = x.masked_fill(~mask[..., None], 0.0)
     return kept.sum(1) / mask.sum(1, keepdim=True).clamp(min=1)
 
 

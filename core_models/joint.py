@@ -58,7 +58,7 @@ def generator_config(
     return replace(
         discriminator,
         width=wide,
-        attention=replace(parts, heads=many, head_width=wide // many),
+        attention=parts.with_heads(many, wide // many),
         feed_forward=replace(
             discriminator.feed_forward,
             width=inner or (discriminator.feed_forward.width if relative else 4 * wide),

@@ -212,7 +212,7 @@ class Model(nn.Module):
             name: ``classify``, ``regress``, ``tag``, ``span`` or ``similarity``.
             labels: names of the answers (classify, tag).
             dropout: rate inside the head; None = the family's default.
-            pooling: ``token`` or ``mean`` (similarity).
+            pooling: how a whole text is read: ``token``, ``mean`` or ``late``.
             every_step: whether tags read a learned mix of every step's states.
             generator: of the head's initial values.
         """

@@ -130,7 +130,7 @@ def shrunk(name: str, *, layers: int = 4, width: int = 64, heads: int = 4) -> Co
         config,
         width=width,
         embeddings=replace(tables, width=width if tables.width == config.width else width // 4),
-        attention=replace(config.attention, heads=heads, head_width=width // heads),
+        attention=config.attention.with_heads(heads, width // heads),
         feed_forward=replace(config.feed_forward, width=4 * width),
         schedule=(0,) * layers if config.blocks == 1 else tuple(range(layers)),
         initial_std=0.15,

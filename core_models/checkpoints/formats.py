@@ -6,7 +6,9 @@ from core_models.checkpoints import (
     bert_variants,
     deberta,
     deberta_v2,
+    distilbert,
     electra,
+    eurobert,
     modernbert,
     roberta,
     xlnet,
@@ -19,12 +21,14 @@ _ALL = (
     roberta.FORMAT,
     roberta.XLM_ROBERTA,
     roberta.CAMEMBERT,
+    distilbert.FORMAT,
     albert.FORMAT,
     electra.FORMAT,
     xlnet.FORMAT,
     deberta.FORMAT,
     deberta_v2.V2,
     modernbert.FORMAT,
+    eurobert.FORMAT,
 )
 
 FORMATS: dict[str, Format] = {form.model_type: with_own_fields(form) for form in _ALL}
@@ -32,6 +36,7 @@ FORMATS: dict[str, Format] = {form.model_type: with_own_fields(form) for form in
 BY_FAMILY: dict[str, Format] = {
     "bert": FORMATS["bert"],
     "roberta": FORMATS["roberta"],
+    "distilbert": FORMATS["distilbert"],
     "albert": FORMATS["albert"],
     "electra": FORMATS["electra"],
     "spanbert": with_own_fields(bert_variants.SPANBERT),
@@ -41,5 +46,6 @@ BY_FAMILY: dict[str, Format] = {
     "deberta_v2": FORMATS["deberta-v2"],
     "deberta_v3": with_own_fields(deberta_v2.V3),
     "modernbert": FORMATS["modernbert"],
+    "eurobert": FORMATS["eurobert"],
 }
 """The format that a family is saved in."""

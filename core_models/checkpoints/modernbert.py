@@ -244,7 +244,7 @@ FORMAT = Format(
         text_dropout=("classifier_dropout", 0.0),
         tag_dropout=("classifier_dropout", 0.0),
         activation_field="classifier_activation",
-        pooling_field="classifier_pooling",
+        pooling_fields=("classifier_pooling",),
     ),
     fields=names(
         """

@@ -122,6 +122,8 @@ class Format:
     what is saved has the names of today's."""
     task: Task | None = None
     """The task whose head the table holds; see :meth:`for_task`."""
+    brought_code: bool = False
+    """Whether released files name Python of their own. It is never run: this table reads them."""
 
     def at(self, config: Config) -> "Format":
         """The table for one config, complete in both directions."""

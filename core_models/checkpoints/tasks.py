@@ -42,7 +42,7 @@ class TaskFiles:
     """Their pattern of the layer after it."""
     style: Task
     """Token, activation and dropout of a classification head."""
-    text_dropout: tuple[str, float | None] = ("classifier_dropout", None)
+    text_dropout: tuple[str | None, float | None] = ("classifier_dropout", None)
     """Field and default of the rate in heads over a whole text; null means the encoder's."""
     tag_dropout: tuple[str | None, float | None] = ("classifier_dropout", None)
     """The same for tags; where there is no field, the rate is fixed."""
@@ -50,13 +50,16 @@ class TaskFiles:
     """Field of the activation, where there is one."""
     fixed: Mapping[str, Any] = field(default_factory=dict)
     """Fields of which one value is supported, which is also their default."""
-    answering: str = "ForQuestionAnswering"
+    answering: str | None = "ForQuestionAnswering"
+    """End of the class name that finds answers; None = transformers has no such class."""
     norm: str | None = None
     """Their pattern of the norm after the dense layer, where answers are read as masked tokens."""
     answers: str = "qa_outputs.*"
     """Their pattern of the layer that finds answers in a text."""
-    pooling_field: str | None = None
-    """Field that says how a text's vector is made, where there is one."""
+    pooling_fields: tuple[str, ...] = ()
+    """Fields that say how a whole text is read: today's, and the older names after it."""
+    poolings: Mapping[str, str] = field(default_factory=lambda: POOLINGS)
+    """Its values to ours; the first one is its default."""
 
     def architecture(self, task: Task) -> str | None:
         """The class that opens the head; None where transformers has none."""
@@ -64,7 +67,8 @@ class TaskFiles:
             return self.stem + "ForSequenceClassification"
         if task.head == "tag" and not task.every_step:
             return self.stem + "ForTokenClassification"
-        return self.stem + self.answering if task.head == "span" else None
+        spans = task.head == "span" and self.answering is not None
+        return f"{self.stem}{self.answering}" if spans else None
 
     def names(self, task: Task) -> dict[str, str]:
         """Their pattern -> ours inside the head."""
@@ -112,7 +116,7 @@ class TaskFiles:
             rate = _rate(values, key, default)
             style = self._read_style(values) if self.style.as_masked_token else {}
             return self.task("tag", _labels(values), dropout=rate, **style)
-        if written == self.stem + self.answering:
+        if self.answering is not None and written == self.stem + self.answering:
             if len(_labels(values)) != 2:
                 raise InputError("config.json: id2label must have two entries for answers.")
             style = self._read_style(values) if self.style.as_masked_token else {}
@@ -125,7 +129,8 @@ class TaskFiles:
         return None
 
     def _classes(self) -> tuple[str, ...]:
-        return "ForSequenceClassification", "ForTokenClassification", self.answering
+        answering = () if self.answering is None else (self.answering,)
+        return "ForSequenceClassification", "ForTokenClassification", *answering
 
     def _read_text(self, values: Mapping[str, Any]) -> Task:
         labels, problem = _labels(values), values.get("problem_type")
@@ -143,8 +148,10 @@ class TaskFiles:
         for key, value in self.fixed.items():
             fields.fixed(key, value)
         style = self._read_style(values)
-        if self.pooling_field is not None:
-            style["pooling"] = fields.choice(self.pooling_field, POOLINGS)
+        if self.pooling_fields:
+            written = (key for key in self.pooling_fields if key in values)
+            key = next(written, self.pooling_fields[0])
+            style["pooling"] = fields.choice(key, self.poolings)
         rate = _rate(values, *self.text_dropout)
         return self.task(head, labels if head == "classify" else (), dropout=rate, **style)
 
@@ -168,8 +175,9 @@ class TaskFiles:
         if task.head in _TEXT:
             values["problem_type"] = next(p for p, h in _PROBLEMS.items() if h == task.head)
             values |= self.fixed
-            if self.pooling_field is not None:
-                values[self.pooling_field] = {v: k for k, v in POOLINGS.items()}[task.pooling]
+            if self.pooling_fields and task.pooling in self.poolings.values():
+                theirs = {ours: name for name, ours in self.poolings.items()}
+                values[self.pooling_fields[0]] = theirs[task.pooling]
         read = task.head in _TEXT or task.as_masked_token
         if read and self.activation_field is not None:
             theirs = {ours: name for name, ours in reversed(ACTIVATIONS.items())}

@@ -11,7 +11,9 @@ from core_models.families import (
     deberta,
     deberta_v2,
     deberta_v3,
+    distilbert,
     electra,
+    eurobert,
     modernbert,
     roberta,
     spanbert,
@@ -22,6 +24,7 @@ from core_models.families.family import Family
 _ALL = (
     replace(bert.FAMILY, sizes={**bert.FAMILY.sizes, **chinese.SIZES}),
     roberta.FAMILY,
+    distilbert.FAMILY,
     albert.FAMILY,
     spanbert.FAMILY,
     electra.FAMILY,
@@ -31,6 +34,7 @@ _ALL = (
     deberta_v2.FAMILY,
     deberta_v3.FAMILY,
     modernbert.FAMILY,
+    eurobert.FAMILY,
 )
 
 FAMILIES: dict[str, Family] = {family.name: family for family in _ALL}

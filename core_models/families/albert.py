@@ -31,7 +31,7 @@ def _sized(steps: int, width: int, heads: int) -> Config:
     return replace(
         ALBERT_BASE,
         width=width,
-        attention=replace(ALBERT_BASE.attention, heads=heads, head_width=width // heads),
+        attention=ALBERT_BASE.attention.with_heads(heads, width // heads),
         feed_forward=replace(ALBERT_BASE.feed_forward, width=4 * width),
         schedule=(0,) * steps,
     )

@@ -28,7 +28,7 @@ def resized(base: Config, layers: int, width: int) -> Config:
         base,
         width=width,
         embeddings=replace(base.embeddings, width=width),
-        attention=replace(base.attention, heads=width // 64, head_width=64),
+        attention=base.attention.with_heads(width // 64, 64),
         feed_forward=replace(base.feed_forward, width=4 * width),
         schedule=tuple(range(layers)),
     )

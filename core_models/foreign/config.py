@@ -40,8 +40,13 @@ def read_config(folder: Path) -> tuple[Any, ForeignConfig]:
 
 
 def refuse_code(values: Mapping[str, Any], name: str) -> None:
-    """InputError for a file that names Python files of its own to be run."""
-    if values.get(CODE):
+    """InputError for a file that names Python files of its own to be run.
+
+    Not where a type of ours has released files that do: what reads them is ours.
+    """
+    kind = values.get("model_type")
+    ours = isinstance(kind, str) and kind in FORMATS and FORMATS[kind].brought_code
+    if values.get(CODE) and not ours:
         raise InputError(
             f"{name} names code of its own ({CODE}), which is never run here. Choose a model whose "
             "class is part of transformers."

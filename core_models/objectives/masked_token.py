@@ -9,7 +9,7 @@ from torch.nn import functional
 from core_models.batch import Batch
 from core_models.config import Config
 from core_models.encoder import Encoder, EncoderOutput
-from core_models.heads import MaskedTokenHead
+from core_models.heads import build_head
 from core_models.objectives.base import IGNORED, Losses, Objective, positions
 from core_models.trace import Trace
 
@@ -33,8 +33,8 @@ class MaskedToken(Objective):
 
     @classmethod
     def build(cls, config: Config, encoder: Encoder) -> Self:
-        """With a new head, tied to the encoder's piece table."""
-        return cls(MaskedTokenHead(config, encoder.embeddings))
+        """With a new head over the encoder's piece table."""
+        return cls(build_head(cls.name, config, encoder.embeddings))
 
     def counts(self, batch: Batch) -> dict[str, Tensor]:
         """Number of labelled positions, or the sum of their weights."""

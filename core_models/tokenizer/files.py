@@ -37,6 +37,8 @@ class Specials:
         return (self.pad, self.unknown, self.cls, self.sep, self.mask)
 
 
+_SPACE = "\u0120"
+"""How byte-level vocabularies write a blank."""
 ANGLED = Specials(pad="<pad>", unknown="<unk>", cls="<s>", sep="</s>", mask="<mask>")
 """Spelling of RoBERTa."""
 _CONFIG_KEYS = {
@@ -47,6 +49,8 @@ _CONFIG_KEYS = {
     "mask": "mask_token",
 }
 # In this order: XLNet has both <cls> and <s>, and means <cls>.
+_OTHER_KEYS = {"cls": "bos_token", "sep": "eos_token"}
+"""What a decoder's vocabulary has in their place (EuroBERT's is Llama's)."""
 _SPELLINGS = {
     "pad": ("[PAD]", "<pad>"),
     "unknown": ("[UNK]", "<unk>"),
@@ -164,19 +168,19 @@ def _slots(entries: list[dict[str, dict[str, Any]]]) -> tuple[Slot, ...]:
 def specials_from(settings: Mapping[str, Any], vocabulary: Mapping[str, int]) -> Specials:
     """The special pieces: as tokenizer_config.json names them, else by their usual spelling.
 
+    A vocabulary that spells every text in bytes may have no unknown piece: that of padding then
+    stands in its place, which no text gives.
+
     Raises:
         InputError: A special piece is missing from the vocabulary.
     """
     found: dict[str, str] = {}
     for role, key in _CONFIG_KEYS.items():
-        named = settings.get(key)
-        named = named.get("content") if isinstance(named, Mapping) else named
-        if named is not None and not isinstance(named, str):
-            raise InputError(
-                f"{CONFIG_FILE}: {key} is {settings[key]!r}; expected a piece of the vocabulary "
-                "as text, or null."
-            )
-        candidates = (named,) if named in vocabulary else _SPELLINGS[role]
+        candidates = (_named(settings, key), *_SPELLINGS[role])
+        if role in _OTHER_KEYS:
+            candidates += (_named(settings, _OTHER_KEYS[role]),)
+        if role == "unknown" and _SPACE in vocabulary:
+            candidates += (found["pad"],)
         name = next((c for c in candidates if c in vocabulary), None)
         if name is None:
             raise InputError(
@@ -185,6 +189,18 @@ def specials_from(settings: Mapping[str, Any], vocabulary: Mapping[str, int]) ->
             )
         found[role] = name
     return Specials(**found)
+
+
+def _named(settings: Mapping[str, Any], key: str) -> str | None:
+    """The piece that tokenizer_config.json names."""
+    named = settings.get(key)
+    named = named.get("content") if isinstance(named, Mapping) else named
+    if named is not None and not isinstance(named, str):
+        raise InputError(
+            f"{CONFIG_FILE}: {key} is {settings[key]!r}; expected a piece of the vocabulary "
+            "as text, or null."
+        )
+    return named
 
 
 def wordpiece(

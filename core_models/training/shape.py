@@ -43,7 +43,7 @@ def _resized(config: Config, wanted: ModelOverrides) -> Config:
         config,
         width=width,
         embeddings=replace(parts, width=embedding),
-        attention=replace(config.attention, heads=heads, head_width=width // heads),
+        attention=config.attention.with_heads(heads, width // heads),
         feed_forward=replace(
             config.feed_forward, width=wanted.inner or config.feed_forward.width * width // old
         ),

@@ -22,7 +22,7 @@ from tests.core.foreign_models import saved
 
 TEXT = "the red fox sees a small dog"
 MARKS = [{"position": 3, "case": "mask"}]
-NAMES = ("distilbert", "mpnet", "esm")
+NAMES = ("mpnet", "esm")
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +53,7 @@ def test_the_sentence_and_the_card(session, name):
 @pytest.mark.parametrize("name", NAMES)
 def test_modes_of_attention(session, name, mode):
     values = {"off": "1.0", "sweep": True} if mode == "off" else {}
-    values |= {"other": "distilbert"} if mode == "compare" else {}
+    values |= {"other": "mpnet"} if mode == "compare" else {}
     found = attention_lab.ask(Lab(session), mode, name, text=TEXT, marks=MARKS, **values)
     assert "cannot be shown" not in str(found.get("said"))
     assert len(found["layer"]["choices"]) == 4
@@ -61,7 +61,7 @@ def test_modes_of_attention(session, name, mode):
 
 
 def test_products_say_why_not(session):
-    found = attention_lab.ask(Lab(session), "products", "distilbert", text=TEXT)
+    found = attention_lab.ask(Lab(session), "products", "mpnet", text=TEXT)
     assert "does not hand out the parts of a score" in str(found["said"])
 
 
@@ -106,6 +106,6 @@ def test_pairs_and_tokenizers(session):
 
 
 def test_terms_say_why_not(session):
-    question = test_terms_tab.asked(model="distilbert", text=TEXT)
+    question = test_terms_tab.asked(model="mpnet", text=TEXT)
     with pytest.raises(InputError, match="does not hand out the parts of a score"):
         asyncio.run(terms.look(session, question))

@@ -97,7 +97,7 @@ def test_every_family_opens_and_answers_as_its_folder_does(there, tmp_path, open
         assert len(found.predictions[0].candidates) == 5
 
 
-@pytest.mark.parametrize("kind", ["distilbert", "mpnet", "esm"])
+@pytest.mark.parametrize("kind", ["mpnet", "esm"])
 def test_what_only_transformers_knows_opens_too(there, tmp_path, open_with, kind):
     saved(kind, tmp_path / "model")
     there.add(NAME, tmp_path / "model")
@@ -282,7 +282,7 @@ def test_what_is_refused_is_a_sentence_of_the_job(there, folder, open_with, what
     config = json.loads(file.read_text("utf-8"))
     changes = {
         "code": {"auto_map": {"AutoModel": "own.Model"}},
-        "quantized": {"quantization_config": {"bits": 4}, "model_type": "distilbert"},
+        "quantized": {"quantization_config": {"bits": 4}, "model_type": "mpnet"},
         "shape": {"intermediate_size": config["intermediate_size"] * 2},
         "architecture": {"model_type": "roberta", "cloze_family": "roberta"},
     }

@@ -91,13 +91,13 @@ def test_a_run_begins_with_an_opened_model(there, folder, open_with, tmp_path, o
 
 
 def test_a_model_that_transformers_runs_is_not_trained_further(tmp_path, open_with):
-    saved("distilbert", tmp_path / "model")
+    saved("mpnet", tmp_path / "model")
     session = open_with()
     name = opened(session, str(tmp_path / "model"))
     runs = Runs(tmp_path / "runs", seconds=60, others=session.opened)
     try:
         for more in ({"task": {"set": "sentiment"}}, PRIMER):
-            with pytest.raises(InputError, match="distilbert"):
+            with pytest.raises(InputError, match="mpnet"):
                 weigh(runs, session, {"model": {"checkpoint": name}, **more}, [], None)
     finally:
         runs.close()

@@ -22,6 +22,7 @@ SIZES = {
     "bert, whole words": "chinese-roberta-wwm-ext",
     "bert, left to right": "bert-base-uncased",
     "roberta": "roberta-base",
+    "distilbert": "distilbert-base-uncased",
     "albert": "albert-base",
     "spanbert": "spanbert-base-cased",
     "electra, discriminator": "electra-base-discriminator",
@@ -34,6 +35,7 @@ SIZES = {
     "deberta v3": "deberta-v3-base",
     "deberta v3, generator": "deberta-v3-base-generator",
     "modernbert": "modernbert-base",
+    "eurobert": "eurobert-610m",
 }
 """The published size that each case is a narrow copy of."""
 
@@ -79,6 +81,7 @@ def narrow(case: str) -> Config:
             config.attention,
             heads=4,
             head_width=8,
+            key_heads=config.attention.key_heads and 2,
             terms=terms,
             window=config.attention.window and 2,  # long inputs: attention is computed in blocks
             direction="left" if left else "both",

@@ -18,7 +18,6 @@ _SIZE = {
     "pad_token_id": 0,
 }
 _OWN: dict[str, dict[str, Any]] = {
-    "distilbert": {"dim": 16, "n_layers": 3, "n_heads": 4, "hidden_dim": 24},
     "mpnet": {},
     "esm": {"mask_token_id": 4, "position_embedding_type": "rotary", "token_dropout": True},
     "roformer": {"embedding_size": 8},
@@ -39,7 +38,6 @@ _OWN: dict[str, dict[str, Any]] = {
     "xlm": {"emb_dim": 16, "n_layers": 3, "n_heads": 4},
 }
 WHOLE = (
-    "distilbert",
     "mpnet",
     "esm",
     "roformer",

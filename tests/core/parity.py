@@ -122,7 +122,7 @@ def check_epsilon(
         found = model.encoder(batch_of(values)).hidden[real]
         torch.testing.assert_close(found, expected, atol=1e-5, rtol=0)
         for part in model.modules():
-            if isinstance(part, nn.LayerNorm):
+            if isinstance(part, nn.LayerNorm | nn.RMSNorm):
                 part.eps = 1e-12 if part.eps > 1e-6 else 1e-5
         other = model.encoder(batch_of(values)).hidden[real]
     assert float((other - expected).abs().max()) > 1e-3

@@ -43,10 +43,23 @@ FIGURES: dict[str, tuple[int, int | None, int, int, int, int]] = {
         302309376,
     ),
     "roberta-base": (124645632, 124697433, 124697433, 39000576, BASE, 85054464),
+    "distilroberta-base": (82118400, 82170201, 82170201, 39000576, BASE, 42527232),
     "roberta-large": (355359744, 355412057, 355412057, 52000768, LARGE, 302309376),
     "xlm-roberta-base": (278043648, 278295186, 278295186, 192398592, BASE, 85054464),
     "xlm-roberta-large": (559890432, 560142482, 560142482, 256531456, LARGE, 302309376),
     "camembert-base": (110621952, 110655493, 110655493, 24976896, BASE, 85054464),
+    "camembert-large": (336661504, 336695557, 336695557, 33302528, LARGE, 302309376),
+    # no pooler
+    "distilbert-base-uncased": (66362880, 66985530, 66985530, 23835648, BASE, 42527232),
+    "distilbert-base-cased": (65190912, 65812036, 65812036, 22663680, BASE, 42527232),
+    "distilbert-base-multilingual-cased": (
+        134734080,
+        135445755,
+        135445755,
+        92206848,
+        BASE,
+        42527232,
+    ),
     "albert-base": (11683584, 11221680, 11813810, 3906048, BASE, BASE),
     "albert-large": (17683968, 16795824, 17847474, 3906048, LARGE, LARGE),
     "albert-xlarge": (58724864, 54821040, 59021490, 3906048, 50358272, 50358272),
@@ -69,6 +82,10 @@ FIGURES: dict[str, tuple[int, int | None, int, int, int, int]] = {
     "ettin-encoder-68m": (68144640, 68457664, 68457664, 25788928, 2228736, 42355712),
     "ettin-encoder-1b": (1028050688, 1031314112, 1031314112, 90261248, 33490688, 937789440),
     "mmbert-small": (140493696, 140897536, 140897536, 98304384, 1917312, 42189312),
+    # no pooler; the scores are a layer of its own
+    "eurobert-210m": (211766016, 310266624, 310266624, 98500608, 9438720, 113265408),
+    "eurobert-610m": (607874688, 755625600, 755625600, 147750912, 17697024, 460123776),
+    "eurobert-2.1b": (2107590912, 2403092736, 2403092736, 295501824, 56627712, 1812089088),
     "mmbert-base": (306939648, 307786240, 307786240, 196608768, 5014272, 110330880),
 }
 
@@ -93,7 +110,8 @@ SAME = {
 }
 """Sizes that differ in values without parameters."""
 
-OWN = ("bert", "roberta", "albert", "spanbert", "electra", "macbert", "modernbert")
+OWN = ("bert", "roberta", "albert", "spanbert", "electra", "macbert")
+OWN += ("modernbert", "distilbert", "eurobert")
 """Families whose sizes this file must name."""
 
 

@@ -30,6 +30,7 @@ NAMES = [
     "deberta-v2-xlarge",
     "deberta-v3-base",
     "modernbert-base",
+    "eurobert-610m",
 ]
 
 
@@ -47,7 +48,7 @@ def tiny(name: str) -> Config:
             pad_id=min(config.embeddings.pad_id, 5),
             width=12 if config.embeddings.width != config.width else 20,
         ),
-        attention=replace(config.attention, heads=3, head_width=8, terms=terms),
+        attention=replace(config.attention.with_heads(3, 8), terms=terms),
         feed_forward=replace(config.feed_forward, width=28),
         schedule=(0, 0, 0) if name == "albert-base" else (0, 1, 2),
     )

@@ -29,6 +29,7 @@ NAMES = [
     "deberta-v2-xlarge",
     "deberta-v3-base",
     "modernbert-base",
+    "eurobert-210m",
 ]
 
 

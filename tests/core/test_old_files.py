@@ -21,6 +21,7 @@ SIZES = {
     "electra": "electra-small-generator",
     "xlnet": "xlnet-base",
     "modernbert": "modernbert-base",
+    "distilbert": "distilbert-base",
 }
 COPIES = [
     ("bert", "cls.predictions.decoder.weight", "bert.embeddings.word_embeddings.weight"),
@@ -31,6 +32,7 @@ COPIES = [
     ("albert", "predictions.decoder.bias", "predictions.bias"),
     ("electra", "generator_lm_head.weight", "electra.embeddings.word_embeddings.weight"),
     ("xlnet", "lm_loss.weight", "transformer.word_embedding.weight"),
+    ("distilbert", "vocab_projector.weight", "distilbert.embeddings.word_embeddings.weight"),
     ("modernbert", "decoder.weight", "model.embeddings.tok_embeddings.weight"),
 ]
 """Kind, a name that older files hold, and the tensor that it repeats."""

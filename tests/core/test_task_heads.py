@@ -32,6 +32,18 @@ RELATIVE = {
     "type_vocab_size": 0,
     "legacy": False,
 }
+DISTILBERT = {
+    "vocab_size": VOCABULARY,
+    "dim": 32,
+    "n_layers": 2,
+    "n_heads": 4,
+    "hidden_dim": 48,
+    "max_position_embeddings": 40,
+    "dropout": 0.0,
+    "attention_dropout": 0.0,
+    "qa_dropout": 0.0,
+    "seq_classif_dropout": 0.0,
+}
 XLNET = {
     "vocab_size": VOCABULARY,
     "d_model": 32,
@@ -43,6 +55,7 @@ XLNET = {
 FAMILIES: dict[str, tuple[str, dict[str, Any]]] = {
     "bert": ("Bert", BODY),
     "roberta": ("Roberta", BODY | {"pad_token_id": 1, "type_vocab_size": 1}),
+    "distilbert": ("DistilBert", DISTILBERT),
     "albert": ("Albert", BODY | {"embedding_size": 12}),
     "electra": ("Electra", BODY | {"embedding_size": 12}),
     "deberta": ("Deberta", BODY | RELATIVE),
@@ -86,7 +99,7 @@ def theirs(family: str, head: str, **more: Any) -> Any:
         more["label2id"] = {name: number for number, name in enumerate(LABELS)}
     if head == "regress":
         more["num_labels"] = 1
-    config = getattr(tf, stem + "Config")(**values, **more)
+    config = getattr(tf, stem + "Config")(**values | more)
     return parity.randomised(getattr(tf, kind)(config))
 
 
@@ -182,6 +195,7 @@ def test_gradients_equal_in_train_mode(tmp_path: Path, family: str, head: str) -
 PLACES: dict[str, Callable[[Any, Tensor], Tensor]] = {
     "bert": lambda m, x: m.classifier(m.dropout(m.bert.pooler(x))),
     "roberta": lambda m, x: m.classifier(x),
+    "distilbert": lambda m, x: m.classifier(m.dropout(m.pre_classifier(x[:, 0]).relu())),
     "albert": lambda m, x: m.classifier(
         m.dropout(m.albert.pooler_activation(m.albert.pooler(x[:, 0])))
     ),
@@ -196,7 +210,13 @@ PLACES: dict[str, Callable[[Any, Tensor], Tensor]] = {
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_dropout_stands_where_theirs_stands(tmp_path: Path, family: str) -> None:
-    rates = ("classifier_dropout", "classifier_dropout_prob", "cls_dropout", "summary_last_dropout")
+    rates = (
+        "classifier_dropout",
+        "classifier_dropout_prob",
+        "cls_dropout",
+        "summary_last_dropout",
+    )
+    rates = ("seq_classif_dropout",) if family == "distilbert" else rates
     reference = theirs(family, "classify", **dict.fromkeys(rates, 0.4)).train()
     head = parity.written(reference, tmp_path).heads["classify"].train()
     hidden = torch.randn(4, 7, 32, generator=torch.Generator().manual_seed(1))
@@ -227,13 +247,14 @@ def test_every_class_of_transformers_is_read_or_known_to_be_left_out() -> None:
     for form in BY_FAMILY.values():
         covered |= set(form.architectures.values()) | ({form.causal} if form.causal else set())
         tasks = [Task(head=h) for h in ("regress", "span")] + [Task(head="tag", labels=("a",))]
-        covered |= {form.tasks.architecture(task) or "" for task in tasks}
-    stems = "|".join(stem for stem, _ in FAMILIES.values())
+        covered |= {name for task in tasks if (name := form.tasks.architecture(task))}
+    stems = "|".join([*(stem for stem, _ in FAMILIES.values()), "EuroBert"])
     pattern = re.compile(rf"({stems})(For[A-Z]\w+|LMHeadModel|Model)")
     known = {name for name in dir(tf) if pattern.fullmatch(name)}
     assert covered <= known
     # a row of several filled-in texts; one text of it is a regress head's input
     choices = {"Bert", "Roberta", "Albert", "Electra", "DebertaV2", "XLNet", "ModernBert"}
+    choices.add("DistilBert")
     left_out = {f"{stem}ForMultipleChoice" for stem in choices}
     left_out.add("XLNetForQuestionAnswering")  # a beam over starts, each with its own ends
     assert known - covered == left_out

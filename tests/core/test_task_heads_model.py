@@ -88,6 +88,8 @@ def test_a_new_head_stands_on_the_same_encoder_and_is_kept(
     assert again.heads[name].labels == HEADS[name].get("labels", ())
     assert torch.equal(answer(again, inputs()), answer(model, inputs()))
 
+    if BY_FAMILY[family].tasks.answering is None and name == "span":
+        return  # transformers has no class for it
     opened, found = CLASSES[name].from_pretrained(tmp_path, output_loading_info=True)
     if name != "similarity":  # the bare classes of some families have a pooler of their own
         assert not any(found.values()), found
@@ -295,7 +297,8 @@ def test_a_dropout_rate_is_kept(tmp_path: Path, family: str, name: str, field: s
         ("regress", {"labels": ("a", "b")}, "takes no labels; got 'a'"),
         ("span", {"dropout": 0.1}, "span has no dropout"),
         ("classify", {"labels": ("a", "b"), "dropout": 1.5}, "task.dropout is 1.5"),
-        ("classify", {"labels": ("a", "b"), "pooling": "mean"}, "belongs to similarity"),
+        ("tag", {"labels": ("a", "b"), "pooling": "mean"}, "belongs to whole texts"),
+        ("similarity", {"pooling": "late"}, "similarity has none"),
         ("similarity", {"every_step": True}, "belongs to tag"),
         ("similarity", {"pooling": "max"}, "task.pooling is 'max'; allowed are token, mean"),
     ],
@@ -314,6 +317,8 @@ def test_a_head_needs_its_task() -> None:
 def test_every_familys_files_know_every_task() -> None:
     for family, form in BY_FAMILY.items():
         classes = {form.tasks.architecture(Task(head=h)) for h in ("regress", "span")}
+        if form.tasks.answering is None:
+            classes.discard(None)
         for name in classes:
             assert name is not None
             assert issubclass(getattr(tf, name), tf.PreTrainedModel), family

@@ -27,7 +27,7 @@ def narrow(
         config,
         width=width,
         embeddings=replace(tables, width=width if tables.width == config.width else 3 * width // 4),
-        attention=replace(config.attention, heads=2, head_width=width // 2),
+        attention=config.attention.with_heads(2, width // 2),
         feed_forward=replace(config.feed_forward, width=inner),
         schedule=(0,) * layers if config.blocks == 1 else tuple(range(layers)),
         **values,

@@ -1,4 +1,4 @@
-"""Vocabularies as ModernBERT and mmBERT have them: ids as transformers gives them."""
+"""Vocabularies as the newer encoders have them: ids as transformers gives them."""
 
 import json
 from pathlib import Path
@@ -67,7 +67,41 @@ def mmbert(folder: Path) -> None:
     write(folder, made, "<bos>", "<eos>", names)
 
 
-@pytest.mark.parametrize("make", [modernbert, mmbert])
+def eurobert(folder: Path) -> None:
+    """Llama's byte-level BPE: names of a decoder's pieces, no unknown one, padding is the end."""
+    made = tokenizers.Tokenizer(models.BPE(ignore_merges=True))
+    words = r"[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
+    made.pre_tokenizer = pre_tokenizers.Sequence(
+        [
+            pre_tokenizers.Split(tokenizers.Regex(words), "isolated"),
+            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
+        ]
+    )
+    made.decoder = decoders.ByteLevel()
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    made.train_from_iterator(TEXTS, trainers.BpeTrainer(vocab_size=300, initial_alphabet=alphabet))
+    first, end = "<|begin_of_text|>", "<|end_of_text|>"
+    made.add_special_tokens([first, end, AddedToken("<|mask|>", lstrip=True, special=True)])
+    names = {"bos_token": first, "eos_token": end, "pad_token": end, "mask_token": "<|mask|>"}
+    write(folder, made, first, end, names)
+    path = folder / "tokenizer_config.json"
+    kept = {n: v for n, v in json.loads(path.read_text()).items() if n[:3] not in ("cls", "sep")}
+    path.write_text(json.dumps(kept))
+
+
+def test_a_decoders_names_stand_for_ours(tmp_path: Path) -> None:
+    eurobert(tmp_path)
+    found = cm.Tokenizer.from_folder(tmp_path)
+    first, end, _ = found.specials.cls, found.specials.sep, found.specials.mask
+    assert (first, end) == ("<|begin_of_text|>", "<|end_of_text|>")
+    assert found.specials.pad == found.specials.unknown == end
+    found.save(tmp_path / "again")
+    again = cm.Tokenizer.from_folder(tmp_path / "again")
+    assert again.specials == found.specials
+    assert again.encode(TEXTS[0]).ids == found.encode(TEXTS[0]).ids
+
+
+@pytest.mark.parametrize("make", [modernbert, mmbert, eurobert])
 def test_ids_are_those_of_transformers(tmp_path: Path, make: Any) -> None:
     make(tmp_path)
     ours, theirs = cm.Tokenizer.from_folder(tmp_path), AutoTokenizer.from_pretrained(tmp_path)

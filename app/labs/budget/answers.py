@@ -112,7 +112,7 @@ def read_own(value: Any) -> Config:
         base,
         embeddings=tables,
         width=v["width"],
-        attention=replace(base.attention, heads=v["heads"], head_width=v["width"] // v["heads"]),
+        attention=base.attention.with_heads(v["heads"], v["width"] // v["heads"]),
         feed_forward=replace(base.feed_forward, width=v["inner"]),
         schedule=schedule(v["layers"], groups),
     )
@@ -272,8 +272,8 @@ def code_lines(
             f"    width={c.width},",
             f"    embeddings=replace(base.embeddings, vocabulary={c.embeddings.vocabulary}, "
             f"width={c.embeddings.width}, pad_id=0),",
-            f"    attention=replace(base.attention, heads={c.attention.heads}, "
-            f"head_width={c.attention.head_width}),",
+            f"    attention=base.attention.with_heads({c.attention.heads}, "
+            f"{c.attention.head_width}),",
             f"    feed_forward=replace(base.feed_forward, width={c.feed_forward.width}),",
             f"    schedule={c.schedule},",
             ")",

@@ -33,6 +33,8 @@ SUGGESTIONS = (
     Suggestion("FacebookAI/roberta-base", "RoBERTa", "roberta-base", 124.7),
     Suggestion("FacebookAI/xlm-roberta-base", "XLM-R", "xlm-roberta-base", 278.3),
     Suggestion("almanach/camembert-base", "CamemBERT", "camembert-base", 110.7, "fr"),
+    Suggestion("distilbert/distilbert-base-uncased", "DistilBERT", "distilbert-base-uncased", 67.0),
+    Suggestion("distilbert/distilroberta-base", "DistilRoBERTa", "distilroberta-base", 82.2),
     Suggestion("albert/albert-base-v2", "ALBERT", "albert-base", 11.8),
     Suggestion("SpanBERT/spanbert-base-cased", "SpanBERT", "spanbert-base-cased", 110.3),
     Suggestion("xlnet/xlnet-base-cased", "XLNet", "xlnet-base-cased", 116.8),
@@ -44,6 +46,7 @@ SUGGESTIONS = (
     Suggestion("microsoft/deberta-base", "DeBERTa", "deberta-base", 139.2),
     Suggestion("microsoft/deberta-v3-small", "DeBERTa v3", "deberta-v3-small", 141.9),
     Suggestion("answerdotai/ModernBERT-base", "ModernBERT", "modernbert-base", 149.7),
+    Suggestion("EuroBERT/EuroBERT-210m", "EuroBERT", "eurobert-210m", 310.3),
 )
 
 
