@@ -18,7 +18,7 @@ from app.runs import shipped as shipped_runs
 from app.runs.reports import Reports
 from app.runs.routes import RunRoutes
 from app.runs.runs import Runs
-from app.serving import api, metrics, server, sign_in
+from app.serving import api, metrics, pages, server, sign_in
 from app.serving.opened import suggestions
 from app.serving.opened.library import Opened
 from app.serving.session import Session
@@ -175,4 +175,5 @@ def start(session: Session, settings: Settings, runs: Runs) -> tuple[gr.Blocks, 
         pwa=False,
         mcp_server=False,
     )
+    pages.remember_little(page.blocks)
     return page.blocks, str(address)

@@ -23,6 +23,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.parts import figure
 from app.serving import locales, metrics
+from app.serving.direct import Direct
 from app.serving.guard import Guard, Names
 
 APP = Path(__file__).resolve().parents[1]
@@ -218,6 +219,7 @@ def app_kwargs(
             Middleware(Guard, names=names),
             Middleware(Head, links=links, before=before),
             Middleware(Failures),
+            Middleware(Direct),
         ],
         "lifespan": _staffed,
         "openapi_url": None,
