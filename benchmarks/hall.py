@@ -54,14 +54,16 @@ class Asked:
 
 
 class Line:
-    """A connection to the server, as little as there can be of one: the cores are the server's, too."""
+    """A connection to the server that costs little: the cores are the server's, too."""
 
     IDLE = 3.0
     """Seconds after which a new one is opened: a server closes what is idle for five."""
 
     def __init__(self, address: str) -> None:
         self.host, self.port = urlsplit(address).hostname, urlsplit(address).port
-        self.head = f"Host: {self.host}:{self.port}\r\nX-Cloze: train\r\nAccept-Encoding: gzip, br\r\n"
+        self.head = (
+            f"Host: {self.host}:{self.port}\r\nX-Cloze: train\r\nAccept-Encoding: gzip, br\r\n"
+        )
         self._ends: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
         self._used = 0.0
 
