@@ -6,7 +6,7 @@
   const FAMILIES = {
     bert: 'BERT', roberta: 'RoBERTa', albert: 'ALBERT', spanbert: 'SpanBERT', xlnet: 'XLNet', electra: 'ELECTRA',
     macbert: 'MacBERT', deberta: 'DeBERTa', deberta_v2: 'DeBERTa v2', deberta_v3: 'DeBERTa v3',
-    modernbert: 'ModernBERT', distilbert: 'DistilBERT', eurobert: 'EuroBERT',
+    modernbert: 'ModernBERT', distilbert: 'DistilBERT', eurobert: 'EuroBERT', neobert: 'NeoBERT',
   };
   const HEADS = texts({
     masked_token: 'masked token', next_sentence: 'next sentence', sentence_order: 'sentence order',

@@ -3,6 +3,8 @@
 from collections.abc import Collection, Mapping
 from typing import Any
 
+from core_models.checkpoints.formats import FORMATS
+
 _AUTO = {
     "ForSequenceClassification": "AutoModelForSequenceClassification",
     "ForTokenClassification": "AutoModelForTokenClassification",
@@ -34,7 +36,7 @@ def opening(
         beside: kinds of all the folders in the zip.
     """
     auto = auto_class(config)
-    lines = [
+    theirs = [
         "With transformers, from the folder that holds this one:",
         "",
         "```python",
@@ -43,6 +45,15 @@ def opening(
         f'tokenizer = AutoTokenizer.from_pretrained("./{top}")',
         f'model = {auto}.from_pretrained("./{top}")',
         "```",
+    ]
+    kind = FORMATS.get(str(config.get("model_type")))
+    if kind is not None and not kind.in_transformers:
+        theirs = [
+            "transformers has no class for it; the Python files of its authors open the folder, "
+            "which has their names of tensors and fields.",
+        ]
+    lines = [
+        *theirs,
         "",
         "With Cloze, in Python or as a model of the page (`CLOZE_MODELS` names the folder that "
         "holds this one):",

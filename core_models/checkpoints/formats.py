@@ -10,6 +10,7 @@ from core_models.checkpoints import (
     electra,
     eurobert,
     modernbert,
+    neobert,
     roberta,
     xlnet,
 )
@@ -29,6 +30,7 @@ _ALL = (
     deberta_v2.V2,
     modernbert.FORMAT,
     eurobert.FORMAT,
+    neobert.FORMAT,
 )
 
 FORMATS: dict[str, Format] = {form.model_type: with_own_fields(form) for form in _ALL}
@@ -47,5 +49,6 @@ BY_FAMILY: dict[str, Format] = {
     "deberta_v3": with_own_fields(deberta_v2.V3),
     "modernbert": FORMATS["modernbert"],
     "eurobert": FORMATS["eurobert"],
+    "neobert": FORMATS["neobert"],
 }
 """The format that a family is saved in."""

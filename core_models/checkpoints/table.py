@@ -122,6 +122,8 @@ class Format:
     what is saved has the names of today's."""
     task: Task | None = None
     """The task whose head the table holds; see :meth:`for_task`."""
+    in_transformers: bool = True
+    """Whether transformers has its classes; else nothing but code of its authors opens a file."""
     brought_code: bool = False
     """Whether released files name Python of their own. It is never run: this table reads them."""
 

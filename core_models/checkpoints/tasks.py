@@ -50,8 +50,10 @@ class TaskFiles:
     """Field of the activation, where there is one."""
     fixed: Mapping[str, Any] = field(default_factory=dict)
     """Fields of which one value is supported, which is also their default."""
+    tagging: str | None = "ForTokenClassification"
+    """End of the class name that tags tokens; None = there is no such class."""
     answering: str | None = "ForQuestionAnswering"
-    """End of the class name that finds answers; None = transformers has no such class."""
+    """The same of the class that finds answers."""
     norm: str | None = None
     """Their pattern of the norm after the dense layer, where answers are read as masked tokens."""
     answers: str = "qa_outputs.*"
@@ -65,10 +67,9 @@ class TaskFiles:
         """The class that opens the head; None where transformers has none."""
         if task.head in _TEXT:
             return self.stem + "ForSequenceClassification"
-        if task.head == "tag" and not task.every_step:
-            return self.stem + "ForTokenClassification"
-        spans = task.head == "span" and self.answering is not None
-        return f"{self.stem}{self.answering}" if spans else None
+        endings = {"tag": None if task.every_step else self.tagging, "span": self.answering}
+        ending = endings.get(task.head)
+        return None if ending is None else self.stem + ending
 
     def names(self, task: Task) -> dict[str, str]:
         """Their pattern -> ours inside the head."""
@@ -111,7 +112,7 @@ class TaskFiles:
         written = classes[0] if isinstance(classes, list) and classes else None
         if written == self.stem + "ForSequenceClassification":
             return self._read_text(values)
-        if written == self.stem + "ForTokenClassification":
+        if self.tagging is not None and written == self.stem + self.tagging:
             key, default = self.tag_dropout
             rate = _rate(values, key, default)
             style = self._read_style(values) if self.style.as_masked_token else {}
@@ -129,8 +130,8 @@ class TaskFiles:
         return None
 
     def _classes(self) -> tuple[str, ...]:
-        answering = () if self.answering is None else (self.answering,)
-        return "ForSequenceClassification", "ForTokenClassification", *answering
+        others = [name for name in (self.tagging, self.answering) if name is not None]
+        return "ForSequenceClassification", *others
 
     def _read_text(self, values: Mapping[str, Any]) -> Task:
         labels, problem = _labels(values), values.get("problem_type")

@@ -15,6 +15,7 @@ from core_models.families import (
     electra,
     eurobert,
     modernbert,
+    neobert,
     roberta,
     spanbert,
     xlnet,
@@ -35,6 +36,7 @@ _ALL = (
     deberta_v3.FAMILY,
     modernbert.FAMILY,
     eurobert.FAMILY,
+    neobert.FAMILY,
 )
 
 FAMILIES: dict[str, Family] = {family.name: family for family in _ALL}

@@ -36,6 +36,7 @@ SIZES = {
     "deberta v3, generator": "deberta-v3-base-generator",
     "modernbert": "modernbert-base",
     "eurobert": "eurobert-610m",
+    "neobert": "neobert",
 }
 """The published size that each case is a narrow copy of."""
 

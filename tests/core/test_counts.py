@@ -86,6 +86,7 @@ FIGURES: dict[str, tuple[int, int | None, int, int, int, int]] = {
     "eurobert-210m": (211766016, 310266624, 310266624, 98500608, 9438720, 113265408),
     "eurobert-610m": (607874688, 755625600, 755625600, 147750912, 17697024, 460123776),
     "eurobert-2.1b": (2107590912, 2403092736, 2403092736, 295501824, 56627712, 1812089088),
+    "neobert": (221665536, 245136954, 245136954, 23440896, 7079424, 198224640),
     "mmbert-base": (306939648, 307786240, 307786240, 196608768, 5014272, 110330880),
 }
 
@@ -111,7 +112,7 @@ SAME = {
 """Sizes that differ in values without parameters."""
 
 OWN = ("bert", "roberta", "albert", "spanbert", "electra", "macbert")
-OWN += ("modernbert", "distilbert", "eurobert")
+OWN += ("modernbert", "distilbert", "eurobert", "neobert")
 """Families whose sizes this file must name."""
 
 

@@ -22,6 +22,7 @@ FIRST = {
     "modernbert": "modernbert-base",
     "distilbert": "distilbert-base-uncased",
     "eurobert": "eurobert-210m",
+    "neobert": "neobert",
 }
 """The size whose objectives and masking stand for the family."""
 
@@ -175,6 +176,24 @@ DIFFERENCES: dict[str, dict[str, Any]] = {
         "masking.longest": 4,
     },
 }
+
+
+FROM_EUROBERT = {
+    VOCABULARY: 30522,
+    "embeddings.pad_id": 0,
+    "attention.rotary.theta": 10_000.0,
+    "attention.rotary.local_theta": 10_000.0,
+    "attention.rotary.positions": 4096,
+    "feed_forward.width": 2048,
+    "schedule": [*range(28)],
+    "masking.rate": 0.2,
+    "masking.split": [1.0, 0.0, 0.0],
+    "score_bias": True,
+}
+
+
+def test_what_differs_in_neobert_from_a_block_that_it_shares() -> None:
+    assert {d.path: d.right for d in diff("eurobert-210m", "neobert")} == FROM_EUROBERT
 
 
 @pytest.mark.parametrize("name", DIFFERENCES)

@@ -45,7 +45,7 @@ def tiny(name: str) -> Config:
             width=16 if own_width else 8,
             pad_id=min(config.embeddings.pad_id, 5),
         ),
-        attention=replace(config.attention, heads=4, head_width=4),
+        attention=config.attention.with_heads(4, 4),
         feed_forward=replace(config.feed_forward, width=20),
         schedule=(0, 0) if config.blocks == 1 else (0,),
     )

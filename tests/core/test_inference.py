@@ -54,7 +54,7 @@ def tiny(name: str) -> Config:
         config,
         width=32,
         embeddings=replace(config.embeddings, vocabulary=60, width=narrow, pad_id=0),
-        attention=replace(config.attention, heads=4, head_width=8),
+        attention=config.attention.with_heads(4, 8),
         feed_forward=replace(config.feed_forward, width=48),
         schedule=(0, 0) if name == "albert-base" else (0, 1),
     )

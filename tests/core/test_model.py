@@ -26,7 +26,7 @@ def tiny(name: str) -> cm.Config:
         config,
         width=32,
         embeddings=replace(config.embeddings, width=32, vocabulary=200),
-        attention=replace(config.attention, heads=2, head_width=16),
+        attention=config.attention.with_heads(2, 16),
         feed_forward=FeedForward(
             width=48,
             activation=config.feed_forward.activation,

@@ -34,7 +34,7 @@ def tiny(config: Config) -> Config:
         embeddings=replace(
             parts, width=32 if same else 12, vocabulary=97, pad_id=min(parts.pad_id, 5)
         ),
-        attention=replace(config.attention, heads=2, head_width=16),
+        attention=config.attention.with_heads(2, 16),
         feed_forward=replace(config.feed_forward, width=48),
         schedule=(0, 0) if config.blocks == 1 else (0, 1),
     )

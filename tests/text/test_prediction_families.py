@@ -19,7 +19,7 @@ TEXT = "The river was very cold in the morning."
 
 def tiny(name: str, tokenizer: Tokenizer, **changes: object) -> Config:
     config = cm.size(name).with_vocabulary(tokenizer.vocabulary, pad_id=tokenizer.pad_id)
-    attention = replace(config.attention, heads=2, head_width=16)
+    attention = config.attention.with_heads(2, 16)
     return replace(
         config,
         width=32,

@@ -21,7 +21,7 @@ def config() -> cm.Config:
         config,
         width=8,
         embeddings=replace(config.embeddings, width=8, positions=16),
-        attention=replace(config.attention, heads=2, head_width=4),
+        attention=config.attention.with_heads(2, 4),
         feed_forward=replace(config.feed_forward, width=16),
         schedule=(0, 1),
     )

@@ -47,6 +47,7 @@ SUGGESTIONS = (
     Suggestion("microsoft/deberta-v3-small", "DeBERTa v3", "deberta-v3-small", 141.9),
     Suggestion("answerdotai/ModernBERT-base", "ModernBERT", "modernbert-base", 149.7),
     Suggestion("EuroBERT/EuroBERT-210m", "EuroBERT", "eurobert-210m", 310.3),
+    Suggestion("chandar-lab/NeoBERT", "NeoBERT", "neobert", 245.1),
 )
 
 
