@@ -13,6 +13,7 @@ from app.labs.attention import lab as attention
 from app.labs.budget import lab as budget
 from app.labs.claims import lab as claims
 from app.labs.forge import lab as forge
+from app.labs.ladder import lab as ladder
 from app.labs.mask import lab as mask
 from app.labs.meaning import lab as meaning
 from app.labs.pairs import lab as pairs
@@ -83,6 +84,7 @@ PLACES = (
             Lab("permutation", "Permutation", "text", permutation),
             Lab("forge", "Generator and detective", "words", forge),
             Lab("terms", "Content and position", "words", terms),
+            Lab("ladder", "From 2018 to 2024", "nothing", ladder),
         ),
     ),
     Place(

@@ -1,0 +1,97 @@
+"""What each rung of a ladder reached: one figure over all rungs, the chosen one marked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import plotly.graph_objects as go
+
+from viz.figure import colour, finish
+from viz.svg import Wording
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reached:
+    """One rung."""
+
+    title: str
+    value: float | None
+    """In the unit of the chart; None = not measured."""
+    shown: str = ""
+    """The value as people read it."""
+    again: float | None = None
+    """The same with another seed."""
+
+
+def climb(rows: Sequence[Reached], *, chosen: int, figure: str) -> go.Figure:
+    """A line from rung to rung, from the first at the top.
+
+    Args:
+        rows: Rungs in their order.
+        chosen: Number of the one that is marked.
+        figure: What is shown, with its unit.
+
+    Raises:
+        ValueError: There is no rung.
+    """
+    if not rows:
+        raise ValueError("there is no rung")
+    labels = [Wording("{0}. {1}", n, row.title) for n, row in enumerate(rows)]
+    places = list(range(len(rows)))
+    drawn = go.Figure()
+    drawn.add_scatter(
+        x=[row.value for row in rows],
+        y=places,
+        mode="lines+markers+text",
+        text=[f"  {row.shown}" for row in rows],
+        textposition="middle right",
+        textfont={"color": colour("ink")},
+        cliponaxis=False,
+        line={"color": colour("grey"), "width": 1.5},
+        marker={
+            "size": [15 if n == chosen else 10 for n in places],
+            "color": [colour("hidden" if n == chosen else "model") for n in places],
+        },
+        name=Wording("Seed of all rungs"),
+        hovertemplate="%{y}: %{text}<extra></extra>",
+    )
+    twice = [(n, row) for n, row in enumerate(rows) if row.again is not None]
+    if twice:
+        drawn.add_scatter(
+            x=[row.again for _, row in twice],
+            y=[n for n, _ in twice],
+            mode="markers",
+            marker={"size": 11, "symbol": "circle-open", "color": colour("model")},
+            name=Wording("Another seed"),
+            hovertemplate="%{y}: %{x:.4g}<extra>%{fullData.name}</extra>",
+        )
+    values = [v for row in rows for v in (row.value, row.again) if v is not None] or [0.0, 1.0]
+    low, high = min(values), max(values)
+    room = (high - low) or abs(high) or 1.0
+    drawn.update_xaxes(range=[low - 0.08 * room, high + 0.25 * room])
+    drawn.update_yaxes(
+        tickmode="array",
+        tickvals=places,
+        ticktext=labels,
+        range=[len(rows) - 0.4, -0.6],
+        zeroline=False,
+    )
+    missing = Wording("not measured")
+    return finish(
+        drawn,
+        "",
+        alt=Wording(
+            "{0} over the rungs: {1}",
+            figure,
+            ", ".join(f"{row.title} {row.shown or '-'}" for row in rows),
+        ),
+        columns=[Wording("Rung"), figure, Wording("Another seed")],
+        rows=[
+            [label, missing if row.value is None else row.value, row.again]
+            for label, row in zip(labels, rows, strict=True)
+        ],
+        height=120 + 36 * len(rows),
+        revision=figure,
+        x=figure,
+    )
