@@ -98,6 +98,7 @@ LABS = (
     Lab("tokenizers", TYPED, control=SENTENCE, keys=LETTER),
     Lab("timeline", "move a slider", control="input[type=range]"),
     Lab("budget", "choose a preset", control=CHOICE),
+    Lab("ladder", "choose a figure", control=CHOICE),
 )
 
 

@@ -162,7 +162,9 @@ class Ladder:
         trainer = self.trainer(rung, seed, steps, "cost")
         began = time.process_time()
         trainer.train(lambda: False)
-        return (time.process_time() - began) / trainer.progress.tokens
+        spent = time.process_time() - began
+        self.accelerator.free_memory()  # it holds every model that it has prepared
+        return spent / trainer.progress.tokens
 
     def steps(self, rung: Rung, cost: float) -> int:
         """Updates that use up the processor time."""

@@ -37,7 +37,7 @@ def climb(rows: Sequence[Reached], *, chosen: int, figure: str) -> go.Figure:
     """
     if not rows:
         raise ValueError("there is no rung")
-    labels = [Wording("{0}. {1}", n, row.title) for n, row in enumerate(rows)]
+    labels = [row.title for row in rows]
     places = list(range(len(rows)))
     drawn = go.Figure()
     drawn.add_scatter(
@@ -78,6 +78,17 @@ def climb(rows: Sequence[Reached], *, chosen: int, figure: str) -> go.Figure:
         zeroline=False,
     )
     missing = Wording("not measured")
+    if None in (row.value for row in rows):
+        drawn.add_scatter(
+            x=[low for row in rows if row.value is None],
+            y=[n for n, row in enumerate(rows) if row.value is None],
+            mode="text",
+            text=[missing for row in rows if row.value is None],
+            textposition="middle right",
+            textfont={"color": colour("soft")},
+            hoverinfo="skip",
+            showlegend=False,
+        )
     return finish(
         drawn,
         "",

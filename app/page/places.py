@@ -76,7 +76,7 @@ PLACES = (
     Place(
         "learn",
         "How they learn",
-        "What does each family hide in training, and what must it answer?",
+        "What is hidden in training, and what is asked?",
         (
             Lab("timeline", "Masking over time", "text", timeline),
             Lab("spans", "Spans", "words", spans),

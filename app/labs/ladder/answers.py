@@ -47,11 +47,9 @@ class Measure(NamedTuple):
 
 
 MEASURES = {
-    "right": Measure(Wording("Hidden pieces right, %"), 1, lambda row: 100 * row["accuracy"], 1),
+    "right": Measure(Wording("Pieces right, %"), 1, lambda row: 100 * row["accuracy"], 1),
     "perplexity": Measure(Wording("Perplexity"), 0, lambda row: row["perplexity"], -1),
-    "pairs": Measure(
-        Wording("Minimal pairs right, %"), 1, lambda row: 100 * row["minimal_pairs"], 1
-    ),
+    "pairs": Measure(Wording("Minimal pairs, %"), 1, lambda row: 100 * row["minimal_pairs"], 1),
     "speed": Measure(Wording("Tokens per second"), 0, lambda row: row["tokens_per_second"], 1),
     "tokens": Measure(Wording("Tokens read, millions"), 2, lambda row: row["tokens"] / 1e6, 1),
 }
@@ -81,6 +79,18 @@ def reached() -> dict[str, Any]:
     return {"rungs": {}, "again": {}, **read_json(MEASURED)}
 
 
+def title_of(number: int) -> str:
+    """Number and title of a rung."""
+    text = RUNGS[number].title
+    return Wording("{0}. {1}", number, Wording(text))
+
+
+def why(number: int) -> str:
+    """What a rung changed and what for, with its source."""
+    text = RUNGS[number].why
+    return Wording("{0} (arXiv {1})", Wording(text), RUNGS[number].source)
+
+
 def value(found: Mapping[str, Any], rung: Rung, name: str, kind: str = "rungs") -> float | None:
     """A figure of a rung; None where it is not measured."""
     row = found[kind].get(rung.name)
@@ -105,12 +115,12 @@ def chart(found: Mapping[str, Any], chosen: int, name: str) -> go.Figure:
     measure = MEASURES[name]
     rows = [
         Reached(
-            title=Wording(rung.title),
+            title=title_of(number),
             value=(first := value(found, rung, name)),
             shown=measure.shown(first) or "",
             again=value(found, rung, name, "again") if name in LEARNT else None,
         )
-        for rung in RUNGS
+        for number, rung in enumerate(RUNGS)
     ]
     return climb(rows, chosen=chosen, figure=measure.title)
 
@@ -191,14 +201,14 @@ def figures(found: Mapping[str, Any], number: int) -> dict[str, Any]:
     columns = [Wording("Figure"), Wording("Before"), Wording("Now")]
     if number == 0:
         rows, columns = [[row[0], row[2]] for row in rows], [columns[0], columns[2]]
-    return table(Wording("What it costs and what it reached"), columns, rows)
+    return table(title_of(number), columns, rows)
 
 
 def everything(found: Mapping[str, Any]) -> dict[str, Any]:
     """All figures of all rungs, second seeds below their firsts."""
     rows: list[list[Any]] = []
     for number, rung in enumerate(RUNGS):
-        rows.append(_line(found, rung, Wording("{0}. {1}", number, Wording(rung.title)), "rungs"))
+        rows.append(_line(found, rung, title_of(number), "rungs"))
         if rung.name in found["again"]:
             rows.append(_line(found, rung, Wording("the same, another seed"), "again"))
     columns = [Wording("Rung"), Wording("Parameters"), *(m.title for m in MEASURES.values())]

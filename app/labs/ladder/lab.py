@@ -16,7 +16,6 @@ from app.parts.controls import answer, remember
 from app.parts.figure import Figure
 from app.parts.plain import Code, Heading, Line, Table
 from app.serving.session import Session
-from viz.svg import Wording
 
 FIRST, FIGURE = "no-pairs", "right"
 NAMES = [rung.name for rung in RUNGS]
@@ -64,8 +63,8 @@ def build(shared: Shared) -> Controls:
             value=FIRST,
             label="Change",
             filterable=False,
-            scale=2,
-            min_width=220,
+            scale=1,
+            min_width=240,
         )
         following = gr.Button("Next change", size="sm", scale=0, min_width=120)
         measure = gr.Radio(
@@ -111,11 +110,11 @@ def wire(controls: Controls, shared: Shared, session: Session) -> None:
 def show(question: Mapping[str, Any]) -> list[Any]:
     """The chart, what the chosen rung changed and why, and its figures."""
     number, name = ladder.read_rung(question["rung"]), ladder.read_measure(question["measure"])
-    found, rung = ladder.reached(), RUNGS[number]
+    found = ladder.reached()
     return [
         ladder.chart(found, number, name),
-        Wording("{0}. {1}", number, Wording(rung.title)),
-        Wording("{0} (arXiv {1})", Wording(rung.why), rung.source),
+        ladder.title_of(number),
+        ladder.why(number),
         ladder.said(found, number, name),
         ladder.changes(number),
         ladder.figures(found, number),

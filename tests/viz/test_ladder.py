@@ -1,0 +1,34 @@
+"""The chart of the ladder holds every figure, marks the chosen rung, and says what is missing."""
+
+import pytest
+
+from viz.ladder import Reached, climb
+
+ROWS = [
+    Reached(title="BERT", value=10.0, shown="10.0", again=11.0),
+    Reached(title="Rotary", value=14.0, shown="14.0"),
+    Reached(title="Local", value=None),
+]
+
+
+def test_a_line_from_rung_to_rung():
+    figure = climb(ROWS, chosen=1, figure="Right, %")
+    line, again, missing = figure.data
+    assert list(line.x) == [10.0, 14.0, None]
+    sizes = line.marker.size
+    assert sizes[1] > sizes[0] == sizes[2]
+    assert (list(again.x), list(again.y)) == ([11.0], [0])
+    assert (list(missing.text), list(missing.y)) == (["not measured"], [2])
+    assert figure.layout.meta["rows"] == [
+        ["BERT", 10.0, 11.0],
+        ["Rotary", 14.0, None],
+        ["Local", "not measured", None],
+    ]
+    assert "Rotary 14.0" in figure.layout.meta["alt"]
+
+
+def test_nothing_is_measured_yet():
+    figure = climb([Reached(title="BERT", value=None)], chosen=0, figure="Right, %")
+    assert figure.layout.meta["rows"] == [["BERT", "not measured", None]]
+    with pytest.raises(ValueError, match="no rung"):
+        climb([], chosen=0, figure="Right, %")
