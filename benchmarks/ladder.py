@@ -28,6 +28,7 @@ from accelerate import Accelerator
 
 from benchmarks.measure import Report, Table, environment
 from benchmarks.report import insert
+from core_models.config import Config
 from core_models.counts import count
 from core_models.data import documents
 from core_models.evaluation.minimal_pairs import evaluate_minimal_pairs, read_pairs
@@ -149,12 +150,14 @@ class Ladder:
         kept = self.work / "costs.json"
         found: dict[str, float] = read_json(kept)
         if found.keys() != {rung.name for rung in chosen}:
-            times: dict[str, list[float]] = {rung.name: [] for rung in chosen}
+            # A rung that changes the recipe alone costs what the one before does.
+            first = {rung.config: rung for rung in reversed(chosen)}
+            times: dict[Config, list[float]] = {config: [] for config in first}
             for number in range(ROUNDS + 1):
-                for rung in chosen[:: -1 if number % 2 else 1]:
+                for config, rung in list(first.items())[:: -1 if number % 2 else 1]:
                     spent = self._cost(rung, SEED + number, STEPS if number else 4)
-                    times[rung.name].append(spent)
-            found = {name: statistics.median(each[1:]) for name, each in times.items()}
+                    times[config].append(spent)
+            found = {rung.name: statistics.median(times[rung.config][1:]) for rung in chosen}
             durable.write_text(kept, json.dumps(found, indent=2) + "\n")
         return found
 
@@ -192,6 +195,7 @@ class Ladder:
                 **self._figures(trainer.model),
             }
             durable.write_text(self._file(rung, seed), json.dumps(found, indent=2) + "\n")
+            self.accelerator.free_memory()
 
     def finished(self, rung: Rung, seed: int) -> dict[str, Any]:
         """The figures of a rung; empty where it has not been run for so long."""
