@@ -242,11 +242,12 @@ def report(found: dict[str, Any]) -> Report:
         for title, kind in ((name, "rungs"), ("the same, another seed", "again")):
             if rung.name in found[kind]:
                 rows.append(_row(title, found[kind][rung.name]))
-    columns = ("rung", "parameters", "tokens/s", "steps", "tokens (millions)", "right")
+    columns = ("rung", "parameters", "tokens/s", "steps", "tokens (millions)", "seconds", "right")
     columns = (*columns, "perplexity", "minimal pairs")
     note = (
-        f"{found['minutes']:g} minutes of one core each. Right: held-out hidden pieces that are "
-        "the model's first choice, 15 % hidden in all rungs; perplexity of the same pieces."
+        f"{found['minutes']:g} minutes of one core each; seconds: what they came to. Right: "
+        "held-out hidden pieces that are the model's first choice, 15 % hidden in all rungs; "
+        "perplexity of the same pieces."
     )
     table = Table("From BERT to ModernBERT", columns, rows, note)
     command = "python -m benchmarks.ladder --text TRAIN --held-out HELD-OUT"
@@ -260,6 +261,7 @@ def _row(title: str, row: dict[str, Any]) -> tuple[str, ...]:
         f"{row['tokens_per_second']:,}",
         f"{row['steps']:,}",
         f"{row['tokens'] / 1e6:.2f}",
+        f"{row['seconds']:.0f}",
         f"{100 * row['accuracy']:.1f} %",
         f"{row['perplexity']:.0f}",
         f"{100 * row['minimal_pairs']:.1f} %",

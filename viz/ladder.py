@@ -55,6 +55,7 @@ def climb(rows: Sequence[Reached], *, chosen: int, figure: str) -> go.Figure:
         },
         name=Wording("Seed of all rungs"),
         hovertemplate="%{y}: %{text}<extra></extra>",
+        showlegend=any(row.again is not None for row in rows),
     )
     twice = [(n, row) for n, row in enumerate(rows) if row.again is not None]
     if twice:
@@ -69,7 +70,7 @@ def climb(rows: Sequence[Reached], *, chosen: int, figure: str) -> go.Figure:
     values = [v for row in rows for v in (row.value, row.again) if v is not None] or [0.0, 1.0]
     low, high = min(values), max(values)
     room = (high - low) or abs(high) or 1.0
-    drawn.update_xaxes(range=[low - 0.08 * room, high + 0.25 * room])
+    drawn.update_xaxes(range=[low - 0.08 * room, high + 0.4 * room])
     drawn.update_yaxes(
         tickmode="array",
         tickvals=places,

@@ -64,7 +64,7 @@ def build(shared: Shared) -> Controls:
             label="Change",
             filterable=False,
             scale=1,
-            min_width=240,
+            min_width=210,
         )
         following = gr.Button("Next change", size="sm", scale=0, min_width=120)
         measure = gr.Radio(
