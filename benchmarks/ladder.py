@@ -72,6 +72,8 @@ RECIPE: dict[str, Any] = {
     "threads": 1,
     "report_every": 25,
 }
+FEWEST = 20
+"""Steps of the shortest run."""
 WARMUP = 0.15
 """Share of the steps in which the rate rises."""
 
@@ -173,7 +175,7 @@ class Ladder:
         """Updates that use up the processor time."""
         _, data = self.data(rung)
         batch = float(data.training.lengths.mean()) * RECIPE["batch_size"]
-        return max(20, round(60 * self.minutes / (cost * batch)))
+        return max(FEWEST, round(60 * self.minutes / (cost * batch)))
 
     # -- a rung ------------------------------------------------------------------------------------
 
