@@ -76,7 +76,7 @@ PLACES = (
     Place(
         "learn",
         "How they learn",
-        "What is hidden in training, and what is asked?",
+        "What is hidden, what is asked?",
         (
             Lab("timeline", "Masking over time", "text", timeline),
             Lab("spans", "Spans", "words", spans),
