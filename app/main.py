@@ -27,7 +27,7 @@ from core_models import InputError
 
 SCRIPTS = (
     "page/language.js",
-    "page/clock.js",
+    "page/gradio.js",
     "page/shell.js",
     "page/frame.js",
     "page/share.js",

@@ -38,7 +38,7 @@ def address():
         picked = gr.Textbox(label="Picked")
         slider.input(chart, slider, figure, queue=False)
         figure.pick(tell, None, picked, queue=False)
-    scripts = ("page/language.js", "page/clock.js", "page/shell.js")
+    scripts = ("page/language.js", "page/gradio.js", "page/shell.js")
     _, found, _ = page.launch(
         theme=theme(),
         app_kwargs=server.app_kwargs(scripts, ("page/page.css",)),
