@@ -1,6 +1,6 @@
 """Questions to a model's own pretraining heads. Results are plain values.
 
-Fill gaps, alone or together, look at them layer by layer and score sentences and words
+Fill gaps, alone, together or in steps, look at them layer by layer and score sentences and words
 (masked-token, permutation and causal heads), tell hidden spans from what stands around them
 (span-boundary head), judge tokens and pairs
 (replaced-token, next-sentence and sentence-order heads), forge tokens (generators).
@@ -34,6 +34,7 @@ from core_models.prediction.results import (
 )
 from core_models.prediction.score import score
 from core_models.prediction.spans import HiddenSpan, Shift, SpanPiece, fill_spans, shift
+from core_models.prediction.unmasking import Revealed, Unmasking, UnmaskStep, unmask
 
 __all__ = [
     "Candidate",
@@ -48,12 +49,15 @@ __all__ = [
     "LensResult",
     "PairResult",
     "Prediction",
+    "Revealed",
     "Sample",
     "Score",
     "Shift",
     "SpanPiece",
     "Token",
     "TokenScore",
+    "UnmaskStep",
+    "Unmasking",
     "Verdict",
     "Watched",
     "WordScore",
@@ -71,4 +75,5 @@ __all__ = [
     "score_filling",
     "score_words",
     "shift",
+    "unmask",
 ]
