@@ -23,6 +23,7 @@ from app.labs.terms import lab as terms
 from app.labs.timeline import lab as timeline
 from app.labs.tokenizers import lab as tokenizers
 from app.labs.train import lab as train
+from app.labs.unmasking import lab as unmasking
 from app.labs.why import lab as why
 from app.page.sentence import Shared
 from app.parts.views import view
@@ -79,6 +80,7 @@ PLACES = (
         "What is hidden, what is asked?",
         (
             Lab("timeline", "Masking over time", "text", timeline),
+            Lab("unmasking", "Unmasking", "text", unmasking),
             Lab("spans", "Spans", "words", spans),
             Lab("pairs", "Sentence pairs", "text", pairs),
             Lab("permutation", "Permutation", "text", permutation),

@@ -185,14 +185,15 @@ def _text(model: Model, question: Question, ids: Sequence[int]) -> str:
 
 
 def _check(steps: int, order: str, seed: int, temperature: float, remask: float) -> None:
-    for name, value, least, most in (("steps", steps, 1, MAX_STEPS), ("seed", seed, 0, _MOST_SEED)):
-        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+    whole = (("steps", steps, 1, MAX_STEPS), ("seed", seed, 0, _MOST_SEED))
+    for name, value, least, most in whole:
+        if type(value) is not int or not least <= value <= most:
             shown = repr(value)[:40]
             raise InputError(
                 f"{name} is {shown}; it must be a whole number from {least} to {most}."
             )
     if order not in ORDERS:
         raise InputError(f"order is {str(order)[:40]!r}; it must be one of {', '.join(ORDERS)}.")
-    for name, share, most in (("temperature", temperature, 100.0), ("remask", remask, 0.9)):
-        if isinstance(share, bool) or not isinstance(share, int | float) or not 0 <= share <= most:
-            raise InputError(f"{name} is {share!r}; it must be a number from 0 to {most:g}.")
+    for name, share, highest in (("temperature", temperature, 100.0), ("remask", remask, 0.9)):
+        if isinstance(share, bool) or not 0 <= share <= highest:
+            raise InputError(f"{name} is {share!r}; it must be a number from 0 to {highest:g}.")

@@ -1,0 +1,1 @@
+"""A text comes out of [MASK]s, step by step (masked diffusion)."""

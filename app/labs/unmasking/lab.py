@@ -1,0 +1,208 @@
+"""The Unmasking lab: a text comes out of [MASK]s, and every step of it can be looked at.
+
+The sentence comes from the sentence block; its words are hidden but for those that stay. Its model
+writes where it predicts pieces, else the one that the page offers for the text's language.
+"""
+
+import asyncio
+import json
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, NamedTuple
+
+import gradio as gr
+from gradio.components import Component
+
+import core_models as cm
+from app.labs.unmasking import answers as unmasking
+from app.labs.unmasking.answers import EXAMPLES, ORDER_NAMES
+from app.labs.unmasking.steps import Steps, steps
+from app.page.sentence import Shared
+from app.parts.controls import answer, remember
+from app.parts.plain import Code, Heading, Kept, Line, SentenceInput, Table, sentences, table
+from app.serving.ask import MOST_SEED, clean_name, clean_text
+from app.serving.languages import reader_of, script_of
+from app.serving.names import loadable
+from app.serving.pieces import cut_note
+from app.serving.session import Session
+from core_models.prediction.passes import KINDS
+from viz.svg import Wording
+from viz.words import percent
+
+SHOWN = 4
+ABOUT = """\
+At first all words are [MASK] but those that stay. Each step asks the model for every hidden piece \
+in one pass and keeps some of the answers; the next step reads them, so later words fit earlier \
+ones. In a single step nothing fits: each piece is told as if the others were unknown."""
+ORDERS = """\
+Masked diffusion is trained on any share of hidden pieces, so its steps may come in any order \
+(recipe masked-diffusion in the Train tab). A BERT has always had the same small share hidden: it \
+writes, too, but knows little of texts that are almost all [MASK]."""
+AGAIN = """\
+Pieces that were put in with the least probability can go back to [MASK] before the next step, and \
+are answered anew with more in sight."""
+# Words that stay belong to the text in which they were chosen.
+FORGET = """(sentence, stays, shown) => [
+  shown?.text && sentence?.text && !sentence.text.startsWith(shown.text) ? null : stays]"""
+
+
+class Controls(NamedTuple):
+    """What the lab consists of."""
+
+    sentence: SentenceInput
+    example: gr.Radio
+    kept: dict[str, Any]
+    """What a link keeps and a question holds, by name."""
+    again: gr.Button
+    problem: Line
+    picture: Steps
+    said: Line
+    table: Table
+    code: Code
+
+
+def build(shared: Shared) -> Controls:
+    """Lay the lab out: what to try, the steps, and folds for all else."""
+    kept: dict[str, Any] = {"stays": Kept(None), "at": Kept(None)}
+    with gr.Row(elem_classes=["choices"]):
+        Heading("How does a text come out of [MASK]s?")
+        example = gr.Radio(list(EXAMPLES), label="What to try", scale=4, min_width=300)
+        kept["order"] = gr.Dropdown(
+            [(str(text), name) for name, text in ORDER_NAMES.items()],
+            value="surest",
+            label="Order",
+            filterable=False,
+            elem_id="unmasking-order",
+            scale=2,
+            min_width=150,
+        )
+        kept["steps"] = gr.Slider(
+            1, unmasking.MOST_STEPS, value=8, step=1, label="Steps", buttons=[], min_width=150
+        )
+        again = gr.Button("Next seed", size="sm", scale=0, min_width=110)
+    problem, sentence = Line(problem=True), SentenceInput(["text", "model"])
+    with gr.Column(elem_classes=["answers"]):
+        picture, said = Steps(elem_id="unmasking-steps"), Line()
+        with gr.Accordion("How pieces are put in", open=False):
+            with gr.Row(elem_classes=["choices"]):
+                kept["drawn"] = gr.Checkbox(
+                    False, label="Draw each piece by its probability", min_width=240
+                )
+                kept["again"] = gr.Slider(
+                    0.0,
+                    unmasking.MOST_AGAIN,
+                    value=0.0,
+                    step=0.05,
+                    label="Share that goes back to [MASK]",
+                    buttons=[],
+                    min_width=240,
+                )
+                kept["seed"] = gr.Number(
+                    1, label="Seed", precision=0, minimum=0, maximum=MOST_SEED, min_width=120
+                )
+            Line(AGAIN)
+        with gr.Accordion("Every step", open=False):
+            every = Table(elem_id="unmasking-table")
+        with gr.Accordion("What this shows", open=False):
+            for text in (ABOUT, ORDERS):
+                Line(text)
+        code = Code()
+    return Controls(sentence, example, kept, again, problem, picture, said, every, code)
+
+
+def wire(controls: Controls, shared: Shared, session: Session) -> None:
+    """Answer every choice; examples, seeds, words that stay and steps are set without a request."""
+    c, kept = controls, controls.kept
+    c.sentence.change(None, [c.sentence, kept["stays"], c.picture], kept["stays"], js=FORGET)  # type: ignore[attr-defined]
+    asked: dict[str, Component] = {"sentence": c.sentence, **kept}
+    changed = [part.change for name, part in asked.items() if name != "at"]  # type: ignore[attr-defined]
+    outputs = [c.picture, c.said, c.table, c.code]
+    answer(changed, partial(show, session), asked, outputs, c.problem)
+    c.picture.stay(None, c.picture, kept["stays"], js="value => [value.wish]")  # type: ignore[attr-defined]
+    c.picture.scrub(None, c.picture, kept["at"], js="value => value.at")  # type: ignore[attr-defined]
+    c.again.click(None, kept["seed"], kept["seed"], js=f"seed => (seed + 1) % {MOST_SEED}")
+    names = ("steps", "order", "stays")
+    c.example.input(None, c.example, [kept[name] for name in names], js=_takes())
+    remember("unmasking", kept)
+
+
+def _takes() -> str:
+    """An example's text goes to the sentence block, what it sets to the lab."""
+    sets = {
+        name: {"text": each.text, "set": [each.steps, each.order, stays(each)]}
+        for name, each in EXAMPLES.items()
+    }
+    return f"""name => {{
+      const chosen = ({json.dumps(sets)})[name];
+      Cloze.chooseExample({{ text: chosen.text, hide: [] }});
+      return chosen.set;
+    }}"""
+
+
+def stays(example: unmasking.Example) -> list[int]:
+    """Numbers of the words that stay in an example; its words are parted by blanks."""
+    words = example.text.rstrip(".").split()
+    return [words.index(word) for word in example.stays.split()]
+
+
+# --- answers: plain values in, plain values out ---------------------------------------------------
+
+
+async def show(session: Session, question: Mapping[str, Any]) -> list[Any]:
+    """Every step, what came out, and the code."""
+    if not isinstance(question["sentence"], Mapping):
+        return [gr.skip()] * SHOWN
+    name, model = await asyncio.to_thread(writer, session, question["sentence"])
+    sentence = unmasking.cut(model, clean_text(question["sentence"].get("text")))
+    setting = unmasking.read_setting(question, sentence)
+    unmasking.hidden(sentence, setting)
+    found = await session.compute(lambda: unmasking.write(model, sentence, setting), model)
+    rows = unmasking.rows(model, sentence, found)
+    at = question.get("at")
+    at = min(at, len(rows) - 1) if type(at) is int and at >= 0 else None
+    return [
+        steps(sentence, setting, rows, at=at, by=session.languages(name)),
+        sentences(came(found), cut_note(sentence.cut, len(sentence.tokens) - 2)),
+        every(rows),
+        unmasking.code_lines(loadable(name), sentence, setting),
+    ]
+
+
+def writer(session: Session, given: Mapping[str, Any]) -> tuple[str, cm.Model]:
+    """The chosen model, or one that predicts pieces."""
+    name = clean_name(given.get("model"))
+    model = session.model(name)
+    if not set(KINDS) & set(model.heads):
+        other = reader_of(session, script_of(clean_text(given.get("text"))) or "en")
+        if other is not None:
+            return other, session.model(other)
+    return name, model
+
+
+def came(found: cm.Unmasking) -> str:
+    """The text, and how sure the model was of its pieces."""
+    chances = found.probabilities.values()
+    return Wording(
+        "“{0}”: {1} pieces in {2} steps, put in with {3} on average.",
+        found.text,
+        len(found.hidden),
+        len(found.steps),
+        percent(sum(chances) / len(chances)),
+    )
+
+
+def every(rows: list[list[dict[str, Any]]]) -> dict[str, Any]:
+    """Each step with what it put in and what went back."""
+    lines: list[list[Any]] = []
+    for number, row in enumerate(rows[1:], 1):
+        new = [f"{cell['text']} {percent(cell['chance'])}" for cell in row if cell["kind"] == "new"]
+        before = rows[number - 1]
+        back = [
+            old["text"]
+            for old, cell in zip(before, row, strict=True)
+            if cell["kind"] == "again" or (cell["kind"] == "new" and old["text"])
+        ]
+        text = " ".join(cell["text"] or "[MASK]" for cell in row)
+        lines.append([number, text, ", ".join(new), ", ".join(back)])
+    columns = [Wording("Step"), Wording("Text"), Wording("Put in"), Wording("Went back to [MASK]")]
+    return table(Wording("The text, step by step"), columns, lines)

@@ -1,0 +1,82 @@
+// The part `Steps` of steps.py: a text comes out of [MASK]s, a row for each step.
+const { direction, element, format, t, texts } = window.Cloze;
+const TEXT = texts({
+  picture: 'The text, step by step', step: 'Step', stays: 'Words that stay', play: 'Play', pause: 'Pause', hidden: 'hidden', again: 'hidden again', start: 'all hidden',
+});
+const PACE = 700; // milliseconds for each step that runs by itself
+const MASK = '[MASK]';
+
+function cell({ text, kind, chance }, chosen) {
+  const spoken = kind === 'again' ? TEXT.again : kind === 'hidden' ? TEXT.hidden : '';
+  return element('td', { class: kind, title: chance === undefined ? '' : format.exact(chance) },
+    element('bdi', { text: text || (chosen ? MASK : '·'), 'aria-hidden': spoken ? 'true' : undefined }),
+    spoken ? element('span', { class: 'spoken', text: spoken }) : null,
+    chosen ? element('small', { text: chance === undefined ? '' : format.percent(chance) }) : null);
+}
+
+export function mount(view) {
+  const stage = element('div', { class: 'stage', role: 'region', tabindex: '0', 'aria-label': TEXT.picture });
+  const run = element('button', { type: 'button', class: 'play' });
+  const slider = element('input', { type: 'range', min: 0, step: 1, 'aria-label': TEXT.step });
+  const said = element('output', {});
+  view.root.replaceChildren(stage, element('div', { class: 'scrub' }, run, slider, said));
+  let timer = null;
+
+  const last = () => view.value.rows.length - 1;
+  const now = () => Math.min(view.value.at ?? last(), last());
+  const words = (columns) => columns.filter(({ stays }) => stays).map(({ word }) => word);
+
+  function stay(word) {
+    const chosen = new Set(words(view.value.columns));
+    if (!chosen.delete(word)) chosen.add(word);
+    view.value = { ...view.value, wish: [...chosen].sort((a, b) => a - b) };
+    view.send('stay', {});
+  }
+  function stop() {
+    clearInterval(timer);
+    timer = null;
+    run.textContent = TEXT.play;
+  }
+  function go(at) {
+    view.value = { ...view.value, at };
+    draw();
+    view.send('scrub', {});
+  }
+  function play() {
+    if (timer) return stop();
+    run.textContent = TEXT.pause;
+    go(0);
+    timer = setInterval(() => {
+      if (!stage.isConnected || now() === last()) return stop();
+      go(now() + 1);
+      return undefined;
+    }, PACE);
+    return undefined;
+  }
+
+  function draw() {
+    const { columns, rows, text } = view.value ?? {};
+    view.root.hidden = !rows;
+    if (!rows) return;
+    const at = now();
+    const held = document.activeElement?.closest?.('.view-steps [data-key]')?.dataset.key;
+    const head = element('tr', {}, element('th', { scope: 'col', text: TEXT.stays }), ...columns.map(({ text: word, word: n, stays }, place) => element('th', { scope: 'col' },
+      element('button', { type: 'button', 'data-key': `w${place}`, 'aria-pressed': String(stays), onclick: () => stay(n) }, element('bdi', { text: word })))));
+    const lines = rows.map((line, n) => element('tr', { class: n === at ? 'chosen' : '' },
+      element('th', { scope: 'row' }, element('button', { type: 'button', 'data-key': `s${n}`, 'aria-pressed': String(n === at), title: n ? t`Step ${n}` : TEXT.start, text: n, onclick: () => { stop(); go(n); } })),
+      ...line.map((each) => cell(each, n === at))));
+    const table = element('table', { 'aria-label': TEXT.picture, dir: direction(text) }, element('thead', {}, head), element('tbody', {}, ...lines));
+    const left = stage.scrollLeft;
+    stage.replaceChildren(table);
+    stage.scrollLeft = left;
+    if (held) stage.querySelector(`[data-key="${held}"]`)?.focus({ preventScroll: true });
+    slider.max = last();
+    slider.value = at;
+    said.textContent = at ? t`Step ${at} of ${last()}` : TEXT.start;
+  }
+  run.textContent = TEXT.play;
+  run.addEventListener('click', play);
+  slider.addEventListener('input', () => { stop(); go(Number(slider.value)); });
+  view.onValue(draw);
+  draw();
+}
