@@ -29,7 +29,9 @@ from core_models.prediction import (
     forge,
     judge_pairs,
     lens,
+    score,
     score_words,
+    unmask,
 )
 from core_models.prediction.passes import seen_with
 from core_models.prediction.terms_view import distribution, look, switched_off
@@ -222,6 +224,25 @@ def _(what: statements.NeedsHead, name: str) -> Found:
     step, head = divmod(int(worth.argmin()), worth.shape[1])
     share = float(worth.min().exp())
     return Found(share <= what.left, f"without {step + 1}.{head + 1} {share:.0%} of it is left")
+
+
+@_measure.register
+def _(what: statements.Emerges, name: str) -> Found:
+    model = model_of(name)
+    (encoding,) = model.encode([what.text])
+    masks = []
+    for place, (start, _) in enumerate(encoding.offsets):
+        stays = any(0 <= start - what.text.index(word) < len(word) for word in what.stays)
+        if not encoding.special[place] and not stays:
+            masks.append(place)
+    text = unmask(model, what.text, masks=masks, steps=what.steps).text
+    said, fits = f"{text!r}", True
+    if what.fits:
+        once = unmask(model, what.text, masks=masks, steps=1).text
+        ours, theirs = (each.total for each in score(model, [text, once]))
+        fits = ours > theirs
+        said += f" {ours:.1f}, at once {once!r} {theirs:.1f}"
+    return Found(text == what.comes and fits, said)
 
 
 @_measure.register

@@ -15,6 +15,7 @@ from app.serving.statements import (
     Accuses,
     Contexts,
     Cuts,
+    Emerges,
     Ends,
     First,
     GivesLess,
@@ -168,6 +169,23 @@ _ROWS: dict[str, list[tuple[str, str, Statement]]] = {
             NeedsTerms("Mexico lies in North America.", "america", ("c2p", "p2c")),
         ),
         ("Without contents", DEBERTA, NeedsTerms(DEFAULT, "paris", ("content",))),
+    ],
+    "unmasking": [
+        (
+            "A word stays",
+            BERT,
+            Emerges(DEFAULT, ("capital",), 6, "the capital of cuba is havana.", fits=True),
+        ),
+        (
+            "All at once",
+            BERT,
+            Emerges(DEFAULT, ("capital",), 1, "the capital of iceland is paris."),
+        ),
+        (
+            "Beginning and end",
+            BERT,
+            Emerges(MADRID, ("Madrid", "Spain"), 4, "madrid is the capital of spain."),
+        ),
     ],
     "timeline": [
         ("BERT: ten copies, 40 epochs", BERT, Contexts("copies", 40, 10, 2, 10)),

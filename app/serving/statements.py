@@ -182,6 +182,23 @@ class Cuts:
 
 
 @dataclass(frozen=True)
+class Emerges:
+    """Of a text whose words are hidden but for some, another text comes out, surest first.
+
+    Attributes:
+        stays: words that stay.
+        comes: what comes out, in small letters.
+        fits: whether it is likelier than what comes out in one step (pseudo-log-likelihood).
+    """
+
+    text: str
+    stays: tuple[str, ...]
+    steps: int
+    comes: str
+    fits: bool = False
+
+
+@dataclass(frozen=True)
 class Contexts:
     """Over the epochs, a piece is seen in so many different inputs: at least, at most."""
 
@@ -196,4 +213,5 @@ class Contexts:
 Statement = (
     First | Surer | Prefers | Overtakes | Together | Ends | Helps | LooksAt | NeedsHead | GivesLess
     | NeedsTerms | Accuses | Trusts | Hotter | Recovers | Neighbours | Smaller | Cuts | Contexts
+    | Emerges
 )  # fmt: skip

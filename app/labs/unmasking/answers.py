@@ -1,5 +1,6 @@
 """What a model makes of a text whose words are hidden but for a few. No Gradio in it."""
 
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import groupby
@@ -89,6 +90,11 @@ def cut(model: cm.Model, text: str) -> Cut:
     )
 
 
+def sign(text: str) -> int:
+    """A number that goes before the words that stay, which belong to one text and no other."""
+    return zlib.crc32(text.encode("utf-8", "replace"))
+
+
 def usual(sentence: Cut) -> int:
     """The word that stays where the visitor chose none: the longest, the first of equals."""
     return max(range(len(sentence.words)), key=lambda n: (_letters(sentence, n), -n))
@@ -107,7 +113,9 @@ def read_setting(question: Mapping[str, Any], sentence: Cut) -> Setting:
     if isinstance(again, bool) or not isinstance(again, int | float) or not 0 <= again <= 1:
         raise InputError(f"The share that goes back is {str(again)[:40]!r}; it must be 0 to 0.5.")
     chosen = question.get("stays")
-    listed = chosen if isinstance(chosen, list) else [usual(sentence)]
+    listed: list[Any] = [usual(sentence)]
+    if isinstance(chosen, list) and chosen and chosen[0] == sign(sentence.text):
+        listed = chosen[1:]
     stays = {n for n in listed[:MOST_PIECES] if type(n) is int and 0 <= n < len(sentence.words)}
     return Setting(
         order=order,
@@ -127,13 +135,19 @@ def hidden(sentence: Cut, setting: Setting) -> list[int]:
     return found
 
 
+def passes(sentence: Cut, setting: Setting) -> int:
+    """Steps that are made: where nothing goes back, more than hidden pieces would be empty."""
+    most = setting.steps if setting.again else len(hidden(sentence, setting))
+    return min(setting.steps, most)
+
+
 def write(model: cm.Model, sentence: Cut, setting: Setting) -> cm.Unmasking:
     """Every step; runs the model."""
     return cm.unmask(
         model,
         sentence.text,
         masks=hidden(sentence, setting),
-        steps=setting.steps,
+        steps=passes(sentence, setting),
         order=setting.order,
         seed=setting.seed,
         temperature=1.0 if setting.drawn else 0.0,
@@ -178,7 +192,7 @@ def rows(model: cm.Model, sentence: Cut, found: cm.Unmasking) -> list[list[dict[
 
 def code_lines(model: str, sentence: Cut, setting: Setting) -> str:
     """Python that writes the same text."""
-    options = f"steps={setting.steps}, order={setting.order!r}, seed={setting.seed}"
+    options = f"steps={passes(sentence, setting)}, order={setting.order!r}, seed={setting.seed}"
     if setting.drawn:
         options += ", temperature=1.0"
     if setting.again:

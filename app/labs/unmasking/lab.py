@@ -30,6 +30,10 @@ from viz.svg import Wording
 from viz.words import percent
 
 SHOWN = 4
+SEEN = Wording(
+    "Each row is one pass of the model: what it put in is coloured, what was still hidden is a dot."
+    " Click a word above the rows to let it stay or go."
+)
 ABOUT = """\
 At first all words are [MASK] but those that stay. Each step asks the model for every hidden piece \
 in one pass and keeps some of the answers; the next step reads them, so later words fit earlier \
@@ -41,9 +45,6 @@ writes, too, but knows little of texts that are almost all [MASK]."""
 AGAIN = """\
 Pieces that were put in with the least probability can go back to [MASK] before the next step, and \
 are answered anew with more in sight."""
-# Words that stay belong to the text in which they were chosen.
-FORGET = """(sentence, stays, shown) => [
-  shown?.text && sentence?.text && !sentence.text.startsWith(shown.text) ? null : stays]"""
 
 
 class Controls(NamedTuple):
@@ -63,7 +64,7 @@ class Controls(NamedTuple):
 
 def build(shared: Shared) -> Controls:
     """Lay the lab out: what to try, the steps, and folds for all else."""
-    kept: dict[str, Any] = {"stays": Kept(None), "at": Kept(None)}
+    kept: dict[str, Any] = {"stays": Kept([]), "at": Kept(-1)}
     with gr.Row(elem_classes=["choices"]):
         Heading("How does a text come out of [MASK]s?")
         example = gr.Radio(list(EXAMPLES), label="What to try", scale=4, min_width=300)
@@ -77,7 +78,7 @@ def build(shared: Shared) -> Controls:
             min_width=150,
         )
         kept["steps"] = gr.Slider(
-            1, unmasking.MOST_STEPS, value=8, step=1, label="Steps", buttons=[], min_width=150
+            1, unmasking.MOST_STEPS, value=8, step=1, label="Steps", buttons=[], min_width=190
         )
         again = gr.Button("Next seed", size="sm", scale=0, min_width=110)
     problem, sentence = Line(problem=True), SentenceInput(["text", "model"])
@@ -113,7 +114,6 @@ def build(shared: Shared) -> Controls:
 def wire(controls: Controls, shared: Shared, session: Session) -> None:
     """Answer every choice; examples, seeds, words that stay and steps are set without a request."""
     c, kept = controls, controls.kept
-    c.sentence.change(None, [c.sentence, kept["stays"], c.picture], kept["stays"], js=FORGET)  # type: ignore[attr-defined]
     asked: dict[str, Component] = {"sentence": c.sentence, **kept}
     changed = [part.change for name, part in asked.items() if name != "at"]  # type: ignore[attr-defined]
     outputs = [c.picture, c.said, c.table, c.code]
@@ -140,9 +140,10 @@ def _takes() -> str:
 
 
 def stays(example: unmasking.Example) -> list[int]:
-    """Numbers of the words that stay in an example; its words are parted by blanks."""
+    """The words that stay in an example, as a link says it; words are parted by blanks."""
     words = example.text.rstrip(".").split()
-    return [words.index(word) for word in example.stays.split()]
+    numbers = [words.index(word) for word in example.stays.split()]
+    return [unmasking.sign(example.text), *numbers]
 
 
 # --- answers: plain values in, plain values out ---------------------------------------------------
@@ -159,10 +160,10 @@ async def show(session: Session, question: Mapping[str, Any]) -> list[Any]:
     found = await session.compute(lambda: unmasking.write(model, sentence, setting), model)
     rows = unmasking.rows(model, sentence, found)
     at = question.get("at")
-    at = min(at, len(rows) - 1) if type(at) is int and at >= 0 else None
+    at = min(at, len(rows) - 1) if type(at) is int and at >= 0 else -1
     return [
         steps(sentence, setting, rows, at=at, by=session.languages(name)),
-        sentences(came(found), cut_note(sentence.cut, len(sentence.tokens) - 2)),
+        sentences(came(found), SEEN, cut_note(sentence.cut, len(sentence.tokens) - 2)),
         every(rows),
         unmasking.code_lines(loadable(name), sentence, setting),
     ]
@@ -182,13 +183,12 @@ def writer(session: Session, given: Mapping[str, Any]) -> tuple[str, cm.Model]:
 def came(found: cm.Unmasking) -> str:
     """The text, and how sure the model was of its pieces."""
     chances = found.probabilities.values()
-    return Wording(
-        "“{0}”: {1} pieces in {2} steps, put in with {3} on average.",
-        found.text,
-        len(found.hidden),
-        len(found.steps),
-        percent(sum(chances) / len(chances)),
-    )
+    sure = percent(sum(chances) / len(chances))
+    if len(found.steps) == 1:
+        text = "“{0}”: all {1} pieces at once, put in with {2} on average."
+        return Wording(text, found.text, len(found.hidden), sure)
+    text = "“{0}”: {1} pieces in {2} steps, put in with {3} on average."
+    return Wording(text, found.text, len(found.hidden), len(found.steps), sure)
 
 
 def every(rows: list[list[dict[str, Any]]]) -> dict[str, Any]:

@@ -23,13 +23,13 @@ export function mount(view) {
   let timer = null;
 
   const last = () => view.value.rows.length - 1;
-  const now = () => Math.min(view.value.at ?? last(), last());
+  const now = () => (view.value.at >= 0 ? Math.min(view.value.at, last()) : last());
   const words = (columns) => columns.filter(({ stays }) => stays).map(({ word }) => word);
 
   function stay(word) {
     const chosen = new Set(words(view.value.columns));
     if (!chosen.delete(word)) chosen.add(word);
-    view.value = { ...view.value, wish: [...chosen].sort((a, b) => a - b) };
+    view.value = { ...view.value, wish: [view.value.sign, ...[...chosen].sort((a, b) => a - b)] };
     view.send('stay', {});
   }
   function stop() {

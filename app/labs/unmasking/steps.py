@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from app.labs.unmasking.answers import Cut, Setting
+from app.labs.unmasking.answers import Cut, Setting, sign
 from app.parts.views import Part, mounted
 
 
@@ -14,7 +14,8 @@ class Steps(Part):
     the text lets it stay in place, or go. Its value is what :func:`steps` gives.
 
     Events:
-        stay: Which words stay has changed; ``wish`` of the value holds their numbers.
+        stay: Which words stay has changed; ``wish`` of the value holds the text's sign and their
+            numbers.
         scrub: Another step is looked at; ``at`` of the value is its number.
 
     Example::
@@ -44,4 +45,10 @@ def steps(
         for number, word in enumerate(sentence.words)
         for place in word
     ]
-    return {"text": sentence.text, "columns": columns, "rows": rows, **kept}
+    return {
+        "text": sentence.text,
+        "sign": sign(sentence.text),
+        "columns": columns,
+        "rows": rows,
+        **kept,
+    }
