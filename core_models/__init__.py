@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from core_models.prediction.embed import embed
     from core_models.prediction.fill import fill
     from core_models.prediction.score import score
-    from core_models.prediction.unmasking import Unmasking, unmask
+    from core_models.prediction.unmasking import unmask
     from core_models.tokenizer import Encoding, Tokenizer
     from core_models.trace import Edit, Trace, patch, switch_off_heads, switch_off_term
 
@@ -51,7 +51,7 @@ _PLACES = {
     "prediction.embed": ("embed",),
     "prediction.fill": ("fill",),
     "prediction.score": ("score",),
-    "prediction.unmasking": ("Unmasking", "unmask"),
+    "prediction.unmasking": ("unmask",),
     "tokenizer": ("Encoding", "Tokenizer"),
     "trace": ("Edit", "Trace", "patch", "switch_off_heads", "switch_off_term"),
 }
@@ -76,7 +76,6 @@ __all__ = [
     "Proof",
     "Tokenizer",
     "Trace",
-    "Unmasking",
     "count",
     "diff",
     "embed",

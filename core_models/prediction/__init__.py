@@ -24,17 +24,20 @@ from core_models.prediction.results import (
     LensResult,
     PairResult,
     Prediction,
+    Revealed,
     Sample,
     Score,
     Token,
     TokenScore,
+    Unmasking,
+    UnmaskStep,
     Verdict,
     Watched,
     WordScore,
 )
 from core_models.prediction.score import score
 from core_models.prediction.spans import HiddenSpan, Shift, SpanPiece, fill_spans, shift
-from core_models.prediction.unmasking import Revealed, Unmasking, UnmaskStep, unmask
+from core_models.prediction.unmasking import unmask
 
 __all__ = [
     "Candidate",

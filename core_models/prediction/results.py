@@ -245,6 +245,48 @@ class Filling(_Plain):
 
 
 @dataclass(frozen=True)
+class Revealed(_Plain):
+    """An answer that a step kept."""
+
+    position: int
+    id: int
+    display: str
+    """The piece as people read it."""
+    probability: float
+    """Among all pieces that may be put in, given what the step read."""
+
+
+@dataclass(frozen=True)
+class UnmaskStep(_Plain):
+    """One pass and what became of its answers."""
+
+    hidden_again: tuple[int, ...]
+    """Positions that went back to [MASK] before the pass."""
+    revealed: tuple[Revealed, ...]
+    """Answers that were kept, in the order of the text."""
+    ids: tuple[int, ...]
+    """The pieces after the step, special ones included."""
+
+
+@dataclass(frozen=True)
+class Unmasking(_Plain):
+    """How a text came out of its hidden pieces."""
+
+    hidden: tuple[int, ...]
+    """Positions that were hidden at the start."""
+    start: tuple[int, ...]
+    """The pieces before the first step."""
+    steps: tuple[UnmaskStep, ...]
+    text: str
+    """What came out."""
+
+    @property
+    def probabilities(self) -> dict[int, float]:
+        """Of each piece that was put in, when it was put in for good; by position."""
+        return {each.position: each.probability for s in self.steps for each in s.revealed}
+
+
+@dataclass(frozen=True)
 class WordScore(_Plain):
     """A word of any number of pieces in one gap. Where it is None there is a ``note``."""
 

@@ -14,7 +14,6 @@ surest         those with the most probable answers (LLaDA's "low-confidence rem
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
@@ -23,55 +22,13 @@ from core_models.errors import InputError
 from core_models.model import Model
 from core_models.prediction.fill import Question
 from core_models.prediction.passes import head_of, hidden_at, seen_with
-from core_models.prediction.results import FillRequest
+from core_models.prediction.results import FillRequest, Revealed, Unmasking, UnmaskStep
 from core_models.tokenizer import Tokenizer
 
 ORDERS = ("left_to_right", "random", "surest")
 MAX_HIDDEN = 256
 MAX_STEPS = 256
 _MOST_SEED = 2**63 - 1
-
-
-@dataclass(frozen=True)
-class Revealed:
-    """An answer that a step kept."""
-
-    position: int
-    id: int
-    display: str
-    """The piece as people read it."""
-    probability: float
-    """Among all pieces that may be put in, given what the step read."""
-
-
-@dataclass(frozen=True)
-class UnmaskStep:
-    """One pass and what became of its answers."""
-
-    hidden_again: tuple[int, ...]
-    """Positions that went back to [MASK] before the pass."""
-    revealed: tuple[Revealed, ...]
-    """Answers that were kept, in the order of the text."""
-    ids: tuple[int, ...]
-    """The pieces after the step, special ones included."""
-
-
-@dataclass(frozen=True)
-class Unmasking:
-    """How a text came out of its hidden pieces."""
-
-    hidden: tuple[int, ...]
-    """Positions that were hidden at the start."""
-    start: tuple[int, ...]
-    """The pieces before the first step."""
-    steps: tuple[UnmaskStep, ...]
-    text: str
-    """What came out."""
-
-    @property
-    def probabilities(self) -> dict[int, float]:
-        """Of each piece that was put in, when it was put in for good; by position."""
-        return {each.position: each.probability for s in self.steps for each in s.revealed}
 
 
 def unmask(

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import core_models as cm
-from core_models.prediction import unmasking
+from core_models.prediction import Unmasking, unmasking
 from tests.core.tiny_models import new, tiny, tokenizer
 
 ALL = " ".join(["[MASK]"] * 4)
@@ -47,7 +47,7 @@ def fixed(monkeypatch: pytest.MonkeyPatch) -> cm.Model:
     return model()
 
 
-def places(found: cm.Unmasking) -> list[list[int]]:
+def places(found: Unmasking) -> list[list[int]]:
     return [[each.position for each in step.revealed] for step in found.steps]
 
 

@@ -10,6 +10,7 @@ import core_models as cm
 from app.serving.ask import MOST_SEED, clean_text, whole_number
 from app.serving.pieces import SentenceToken, sentence_tokens
 from core_models import InputError
+from core_models.prediction import Unmasking
 from core_models.prediction.unmasking import ORDERS
 from viz.svg import Wording
 
@@ -95,13 +96,13 @@ def sign(text: str) -> int:
     return zlib.crc32(text.encode("utf-8", "replace"))
 
 
-def usual(sentence: Cut) -> int:
-    """The word that stays where the visitor chose none: the longest, the first of equals."""
-    return max(range(len(sentence.words)), key=lambda n: (_letters(sentence, n), -n))
-
-
-def _letters(sentence: Cut, word: int) -> int:
-    return sum(len(sentence.tokens[n].text) for n in sentence.words[word])
+def usual(sentence: Cut) -> list[int]:
+    """What stays where the visitor chose nothing: the longest word, or two signs in the middle."""
+    sizes = [sum(len(sentence.tokens[n].text) for n in word) for word in sentence.words]
+    if max(sizes) == 1:
+        middle = (len(sizes) - 1) // 2
+        return [max(0, middle - 1), middle]
+    return [sizes.index(max(sizes))]
 
 
 def read_setting(question: Mapping[str, Any], sentence: Cut) -> Setting:
@@ -113,7 +114,7 @@ def read_setting(question: Mapping[str, Any], sentence: Cut) -> Setting:
     if isinstance(again, bool) or not isinstance(again, int | float) or not 0 <= again <= 1:
         raise InputError(f"The share that goes back is {str(again)[:40]!r}; it must be 0 to 0.5.")
     chosen = question.get("stays")
-    listed: list[Any] = [usual(sentence)]
+    listed: list[Any] = usual(sentence)
     if isinstance(chosen, list) and chosen and chosen[0] == sign(sentence.text):
         listed = chosen[1:]
     stays = {n for n in listed[:MOST_PIECES] if type(n) is int and 0 <= n < len(sentence.words)}
@@ -141,7 +142,7 @@ def passes(sentence: Cut, setting: Setting) -> int:
     return min(setting.steps, most)
 
 
-def write(model: cm.Model, sentence: Cut, setting: Setting) -> cm.Unmasking:
+def write(model: cm.Model, sentence: Cut, setting: Setting) -> Unmasking:
     """Every step; runs the model."""
     return cm.unmask(
         model,
@@ -155,7 +156,7 @@ def write(model: cm.Model, sentence: Cut, setting: Setting) -> cm.Unmasking:
     )
 
 
-def rows(model: cm.Model, sentence: Cut, found: cm.Unmasking) -> list[list[dict[str, Any]]]:
+def rows(model: cm.Model, sentence: Cut, found: Unmasking) -> list[list[dict[str, Any]]]:
     """What stands at each place of the text before the first step and after each one.
 
     A cell has its ``text``, and as ``kind`` given, hidden, again (went back in this step), new or

@@ -25,6 +25,7 @@ from app.serving.languages import reader_of, script_of
 from app.serving.names import loadable
 from app.serving.pieces import cut_note
 from app.serving.session import Session
+from core_models.prediction import Unmasking
 from core_models.prediction.passes import KINDS
 from viz.svg import Wording
 from viz.words import percent
@@ -180,7 +181,7 @@ def writer(session: Session, given: Mapping[str, Any]) -> tuple[str, cm.Model]:
     return name, model
 
 
-def came(found: cm.Unmasking) -> str:
+def came(found: Unmasking) -> str:
     """The text, and how sure the model was of its pieces."""
     chances = found.probabilities.values()
     sure = percent(sum(chances) / len(chances))

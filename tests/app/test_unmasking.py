@@ -1,0 +1,80 @@
+"""The Unmasking lab without a browser: every step against the core, words that stay, refusals."""
+
+import asyncio
+
+import pytest
+
+import core_models as cm
+from app.labs.unmasking import answers as unmasking
+from app.labs.unmasking import lab as tab
+from core_models import InputError
+
+TEXT = "The capital of France is Paris."
+SIGN = unmasking.sign(TEXT)
+SETTING = {
+    "order": "surest", "steps": 6, "seed": 1, "drawn": False, "again": 0.0, "stays": [], "at": -1,
+}  # fmt: skip
+
+
+def ask(session, *, text=TEXT, **values):
+    """The picture, the line, the table and the code."""
+    question = {**SETTING, "sentence": {"text": text, "model": "bert-mini"}, **values}
+    return asyncio.run(tab.show(session, question))
+
+
+def test_rows_are_the_steps_of_the_core(session):
+    model = session.model("bert-mini")
+    picture, line, table, code = ask(session)
+    found = cm.unmask(model, TEXT, masks=[1, 3, 4, 5, 6, 7], steps=6)
+    assert [c["text"] for c in picture["columns"] if c["stays"]] == ["capital"], "the longest word"
+    assert len(picture["rows"]) == 7
+    for step, row in zip(found.steps, picture["rows"][1:], strict=True):
+        shown = ["" if i == model.tokenizer.mask_id else model.tokenizer.display(i)
+                 for i in step.ids[1:-1]]  # fmt: skip
+        assert [cell["text"] for cell in row] == shown
+        new = {place + 1: cell["chance"] for place, cell in enumerate(row) if cell["kind"] == "new"}
+        assert new == {each.position: each.probability for each in step.revealed}
+    assert [cell["kind"] for cell in picture["rows"][0]] == ["hidden", "given", *["hidden"] * 5]
+    assert found.text in str(line)
+    assert [row[0] for row in table["rows"]] == [1, 2, 3, 4, 5, 6]
+    exec(code.replace("cm.load('bert-mini')", "loaded"), {"loaded": model})
+    assert "steps=6, order='surest', seed=1" in code
+
+
+def test_words_stay_where_they_were_chosen_and_are_forgotten_with_their_text(session):
+    def kept(picture):
+        return [c["text"] for c in picture["columns"] if c["stays"]]
+
+    assert kept(ask(session, stays=[SIGN, 3, 5, 99, "x"])[0]) == ["France", "Paris"]
+    assert kept(ask(session, stays=[SIGN])[0]) == []
+    assert kept(ask(session, text="Madrid lies in Spain.", stays=[SIGN, 1])[0]) == ["Madrid"]
+    with pytest.raises(InputError, match="Every word stays"):
+        ask(session, stays=[SIGN, *range(7)])
+
+
+def test_pieces_go_back_and_are_drawn(session):
+    picture, _, table, code = ask(session, again=0.5, drawn=True, steps=4, order="left_to_right")
+    assert any(row[3] for row in table["rows"])
+    assert "temperature=1.0, remask=0.5" in code
+    assert ask(session, again=0.5, drawn=True, steps=4, order="left_to_right")[0] == picture
+    assert len(ask(session, steps=24)[0]["rows"]) == 7, "no step without a piece"
+
+
+def test_a_long_text_is_cut_between_words(session):
+    picture, line, *_ = ask(session, text=" ".join(["The museum is unbelievable."] * 20))
+    assert len(picture["columns"]) <= unmasking.MOST_PIECES
+    assert "uses its first" in str(line)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"order": "best"}, "order is 'best'"),
+        ({"steps": 0}, "steps"),
+        ({"seed": -1}, "seed"),
+        ({"again": "x"}, "goes back is 'x'"),
+    ],
+)
+def test_what_does_not_fit_is_refused(session, values, message):
+    with pytest.raises(InputError, match=message):
+        ask(session, **values)

@@ -1,0 +1,73 @@
+"""The Unmasking lab in Chromium: rows, the slider, words that stay, links, Chinese."""
+
+import json
+
+import pytest
+from playwright.sync_api import expect
+
+from app.serving import locales
+from tests.app.one_lab import OneLab
+from tests.app.visitors import take
+
+
+class Lab(OneLab):
+    """The Unmasking lab of a page."""
+
+    lab, heading = "unmasking", "How does a text come out of [MASK]s?"
+
+    def __init__(self, cloze, words=None):
+        super().__init__(cloze, words)
+        self.picture = self.panel.get_by_role("table", name=self.named("The text, step by step"))
+        self.picture.first.wait_for()
+
+    @property
+    def chosen(self):
+        """The pieces of the row that is looked at."""
+        return self.panel.locator("#unmasking-steps .chosen td bdi")
+
+    def word(self, text):
+        return self.picture.first.get_by_role("columnheader").get_by_role("button", name=text)
+
+
+@pytest.fixture(name="lab")
+def make_lab(module_page):
+    return Lab(module_page)
+
+
+def test_a_text_comes_out_and_its_steps_are_looked_at(lab):
+    lab.panel.get_by_role("radio", name="A word stays").check()
+    expect(lab.word("capital")).to_have_attribute("aria-pressed", "true")
+    expect(lab.chosen.nth(1)).to_have_text("capital")
+    rows = lab.picture.first.get_by_role("rowheader").get_by_role("button")
+    expect(rows).to_have_count(7)
+    rows.first.click()
+    expect(lab.chosen.first).to_have_text("[MASK]")
+    lab.panel.get_by_role("slider", name="Step", exact=True).fill("6")
+    expect(lab.panel.locator("#unmasking-steps output")).to_have_text("Step 6 of 6")
+    lab.panel.get_by_role("button", name="Play").click()
+    expect(lab.panel.locator("#unmasking-steps output")).to_have_text("Step 1 of 6")
+    lab.panel.get_by_role("button", name="Pause").click()
+    assert not lab.cloze.problems
+
+
+def test_a_click_lets_a_word_stay_and_a_link_keeps_it(lab):
+    lab.panel.get_by_role("radio", name="A word stays").check()
+    lab.word("France").click()
+    expect(lab.word("France")).to_have_attribute("aria-pressed", "true")
+    expect(lab.chosen.nth(3)).to_have_text("france")
+    take(lab.panel.get_by_label("Order", exact=True), "Left to right")
+    lab.page.wait_for_function("() => Cloze.kept('unmasking')?.order === 'left_to_right'")
+    lab.cloze.rest()
+    state = lab.page.evaluate("Cloze.kept('unmasking')")
+    assert state["stays"][1:] == [1, 3], json.dumps(state)
+    assert not lab.cloze.problems
+
+
+def test_in_chinese(visit):
+    words = locales.catalogue("zh")
+    cloze = visit(
+        link="?lang=zh#text=The+capital+of+France+is+Paris.&model=bert-mini&tab=unmasking"
+    )
+    lab = Lab(cloze, words)
+    expect(lab.panel.get_by_role("button", name=words["Play"])).to_be_visible()
+    expect(lab.panel.locator("#unmasking-steps output")).to_contain_text("第6步")
