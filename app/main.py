@@ -18,7 +18,7 @@ from app.runs import shipped as shipped_runs
 from app.runs.reports import Reports
 from app.runs.routes import RunRoutes
 from app.runs.runs import Runs
-from app.serving import api, metrics, server, sign_in
+from app.serving import api, metrics, pages, server, sign_in
 from app.serving.opened import suggestions
 from app.serving.opened.library import Opened
 from app.serving.session import Session
@@ -40,10 +40,13 @@ SCRIPTS = (
     "page/open-model.js",
 )
 SESSIONS = 500
-"""Pages that Gradio remembers, an eighth of a megabyte each. By itself it would keep ten thousand,
+"""Pages that Gradio remembers (pages.py). By itself it would keep ten thousand,
 closed ones too. A forgotten page loses nothing, as handlers keep nothing for a visitor."""
 STOPPING_SECONDS = 8.0
 """Most time for saving runs: containers wait ten seconds."""
+TURN_SECONDS = 0.0005
+"""For which a thread computes in Python while another waits for its turn: ten times as often as by
+itself, because each answer changes between the threads of requests and of models."""
 QUEUE_SECONDS = 0.02
 """Between two looks at the queue, which holds only what is answered one at a time (views.py)."""
 # Gradio may be there before our scripts are, which it does not wait for: a link would be forgotten.
@@ -115,6 +118,7 @@ def launch(settings: Settings | None = None) -> None:
             f"The page could not start: port {settings.port or 7860} is taken by another program. "
             "Choose another one with PORT=."
         ) from None
+    sys.setswitchinterval(TURN_SECONDS)
     # What the libraries made stays; to look at all of it would hold answers up for half a second.
     gc.collect()
     gc.freeze()
@@ -175,4 +179,5 @@ def start(session: Session, settings: Settings, runs: Runs) -> tuple[gr.Blocks, 
         pwa=False,
         mcp_server=False,
     )
+    pages.remember_little(page.blocks)
     return page.blocks, str(address)

@@ -5,6 +5,7 @@ Python with all of it in the event, so no handler needs anything from an earlier
 """
 
 import asyncio
+from collections.abc import Mapping
 from dataclasses import asdict
 from functools import partial
 from typing import Any, NamedTuple
@@ -14,7 +15,7 @@ import gradio as gr
 from app.page import open_model, proof
 from app.parts.controls import OpenDropdown
 from app.parts.views import listen, view
-from app.serving.ask import clean_name, clean_rate, read_revision, whole_number
+from app.serving.ask import clean_name, clean_rate, whole_number
 from app.serving.draws import LAWS, Draw
 from app.serving.examples import CHINESE, DEFAULT, EXAMPLES
 from app.serving.languages import READERS, reader_of, script_of
@@ -171,20 +172,16 @@ def describe(sentence: Sentence) -> dict[str, Any]:
     }
 
 
-async def draw(session: Session, question: Any) -> dict[str, Any]:
-    """A random masking for the page, with the revision of its question."""
-    revision = read_revision(question)
-    try:
-        drawn = await session.random_mask(
-            question.get("text"),
-            clean_name(question.get("model")),
-            seed=whole_number(question.get("seed"), "seed", 0, 2**31 - 1),
-            rate=clean_rate(question.get("rate", 0.15)),
-            kind=question.get("kind", "uniform"),
-        )
-    except InputError as error:
-        return {"rev": revision, "error": str(error)}
-    return {"rev": revision, "error": None, **describe_draw(drawn)}
+async def draw(session: Session, question: Mapping[str, Any]) -> dict[str, Any]:
+    """A random masking for the page."""
+    drawn = await session.random_mask(
+        question.get("text"),
+        clean_name(question.get("model")),
+        seed=whole_number(question.get("seed"), "seed", 0, 2**31 - 1),
+        rate=clean_rate(question.get("rate", 0.15)),
+        kind=question.get("kind", "uniform"),
+    )
+    return describe_draw(drawn)
 
 
 def describe_draw(drawn: Draw) -> dict[str, Any]:

@@ -157,6 +157,8 @@ def _connect(
     async def on_event(event: gr.EventData) -> Answer:
         return await answered(reply, payload(event))
 
+    if not alone:
+        on_event.reply = reply  # type: ignore[attr-defined]  # taken by app/serving/direct.py
     getattr(component, name)(
         on_event,
         None,

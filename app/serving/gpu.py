@@ -12,6 +12,7 @@ from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import torch
 
@@ -24,6 +25,9 @@ LARGE = 40_000_000
 """Parameters from which a model is answered on the GPU: a smaller one is quicker here."""
 SECONDS = 15
 """Most time of a call, which the visitor's or the Space's quota is asked for."""
+
+_SIZES: WeakKeyDictionary[cm.Model, int] = WeakKeyDictionary()
+"""Parameters, counted once: each question asks for them."""
 
 Answers = Callable[[str, str, Sequence[Ask]], Sequence[Any]]
 
@@ -66,4 +70,6 @@ ON_GPU = decorated()
 
 def large(model: cm.Model) -> bool:
     """Whether a model is answered on the GPU where one is lent."""
-    return sum(p.numel() for p in model.parameters()) >= LARGE
+    if model not in _SIZES:
+        _SIZES[model] = sum(p.numel() for p in model.parameters())
+    return _SIZES[model] >= LARGE

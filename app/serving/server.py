@@ -23,6 +23,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.parts import figure
 from app.serving import locales, metrics
+from app.serving.direct import Direct
 from app.serving.guard import Guard, Names
 
 APP = Path(__file__).resolve().parents[1]
@@ -86,7 +87,8 @@ class Head:
     Gradio's own ``head=`` is added by its script, long after the first paint: the page would first
     show in the wrong colours. The tags of Gradio that advertise itself (and name another host) go.
     A page has more than a megabyte, takes Gradio a tenth of a second, and is the same for a whole
-    class: it is kept until the configuration changes, and goes packed, a thirteenth of that.
+    class: it is kept until the configuration changes, and goes packed, a thirteenth of that. One
+    page is made at a time: what the first of a class waits for, the others are given.
     """
 
     def __init__(self, app: ASGIApp, links: str, before: Callable[[], None] = lambda: None) -> None:
@@ -94,12 +96,19 @@ class Head:
         self.links = links.encode()
         self.before = before
         self._kept: dict[Any, tuple[Any, tuple[Message, ...]]] = {}
+        self._making = asyncio.Lock()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         if scope["type"] != "http" or scope["path"] != "/" or scope["method"] != "GET":
             await self.app(scope, receive, send)
             return
+        async with self._making:
+            answer = await self._page(scope, receive)
+        for message in answer:
+            await send({**message})  # who sends it on adds headers
+
+    async def _page(self, scope: Scope, receive: Receive) -> tuple[Message, ...]:
         await to_thread.run_sync(self.before)
         gradio = scope["app"]
         # What Gradio writes into a page depends on its configuration and on how it was asked for.
@@ -110,24 +119,20 @@ class Head:
             key = None
         config, answer = self._kept.get(key, (None, ()))
         if answer and config is gradio.get_blocks().config:
-            for message in answer:
-                await send({**message})  # who sends it on adds headers
-            return
+            return answer
         config = gradio.get_blocks().config
         messages: list[Message] = []
 
         async def collect(message: Message) -> None:
             messages.append(message)
-            if message["type"] == "http.response.body" and not message.get("more_body"):
-                answer = await to_thread.run_sync(self._rewrite, messages, packed)
-                if key is not None and messages[0]["status"] == 200:
-                    if len(self._kept) >= KEPT_PAGES:
-                        self._kept.clear()
-                    self._kept[key] = config, answer
-                for each in answer:
-                    await send({**each})
 
         await self.app(scope, receive, collect)
+        answer = await to_thread.run_sync(self._rewrite, messages, packed)
+        if key is not None and messages[0]["status"] == 200:
+            if len(self._kept) >= KEPT_PAGES:
+                self._kept.clear()
+            self._kept[key] = config, answer
+        return answer
 
     def _rewrite(self, messages: list[Message], packed: bool) -> tuple[Message, Message]:
         start = messages[0]
@@ -218,6 +223,7 @@ def app_kwargs(
             Middleware(Guard, names=names),
             Middleware(Head, links=links, before=before),
             Middleware(Failures),
+            Middleware(Direct),
         ],
         "lifespan": _staffed,
         "openapi_url": None,

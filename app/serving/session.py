@@ -118,6 +118,12 @@ class Session:
                 self._loaded[name] = self._load_packed(name)
             return self._loaded[name]
 
+    async def ready(self, name: str) -> cm.Model:
+        """The same; a thread waits for it only where it has to be loaded or looked for."""
+        if name in self._loaded:
+            return self._loaded[name]
+        return await asyncio.to_thread(self.model, name)
+
     def choices(self) -> list[tuple[str, str]]:
         """Title and name of every model for the picker; those of runs come last."""
         shipped = [(model_titles.title_of(info), info.name) for info in self.models()]
@@ -289,13 +295,9 @@ class Session:
 
     async def _answer(self, kind: str, ask: Ask) -> Any:
         """The cached answer, the one being computed for somebody else, or a new one."""
-        place: Path | str = ask.model
-        if ask.model not in self._loaded:
-            loaded = await asyncio.to_thread(self.model, ask.model)
-            # The newest model of a run changes under its name, so its folder is part of the key.
-            place = self._place(ask.model) or place
-        else:
-            loaded = self._loaded[ask.model]
+        loaded = await self.ready(ask.model)
+        # The newest model of a run changes under its name, so its folder is part of the key.
+        place = self._place(ask.model) or ask.model
         key = (kind, ask, place)
         if (known := self._cache.get(key)) is not None:
             return known

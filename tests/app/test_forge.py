@@ -18,6 +18,7 @@ from app.labs.forge import shown
 from app.labs.mask import lab as mask
 from app.serving.names import loadable
 from app.serving.session import Session
+from core_models import InputError
 from core_models.prediction import detect, fill
 from core_models.prediction import forge as core_forge
 from viz import verdicts
@@ -349,9 +350,9 @@ def test_bars_are_as_tall_as_their_chance():
 
 
 def test_the_mask_tab_says_that_a_detective_fills_no_gaps(session):
-    asked = {"rev": 4, "text": TEXT, "model": "sleuth", "marks": hide(2)}
-    answer = asyncio.run(mask.predict(session, asked))
-    assert "sleuth judges words and fills no gaps" in answer["error"]
+    asked = {"text": TEXT, "model": "sleuth", "marks": hide(2)}
+    with pytest.raises(InputError, match="sleuth judges words and fills no gaps"):
+        asyncio.run(mask.predict(session, asked))
 
 
 def test_the_picker_says_what_a_model_can_do(session):

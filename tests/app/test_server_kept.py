@@ -1,13 +1,22 @@
 """A class on one server: nobody waits for those who wait, and closed pages are forgotten."""
 
 import asyncio
+import json
 import threading
+from functools import partial
 from types import SimpleNamespace
 
+import gradio as gr
 import pytest
+from gradio.state_holder import SessionState
+from prometheus_client import REGISTRY
 
 from app import main
-from app.serving import server
+from app.labs.mask import lab as mask
+from app.parts.views import answered
+from app.runs.owner import USER
+from app.serving import pages, server
+from app.serving.direct import PATH, Direct
 from app.serving.settings import Settings
 from core_models import InputError
 from tests.waiting import soon
@@ -16,13 +25,125 @@ from tests.waiting import soon
 
 
 def test_gradio_remembers_a_bounded_number_of_pages(session, runs, monkeypatch):
-    """An eighth of a megabyte each: ten thousand would be more than a gigabyte."""
     given = {}
+    monkeypatch.setattr(main.pages, "remember_little", lambda blocks: given.update(blocks=blocks))
     blocks = SimpleNamespace(launch=lambda **options: (given.update(options), "", ""))
     page = SimpleNamespace(blocks=blocks, renew=lambda _: None)
     monkeypatch.setattr(main, "build", lambda *_: page)
     main.start(session, Settings(), runs)
     assert 100 <= given["state_session_capacity"] <= 1_000
+    assert given["blocks"] is blocks
+
+
+def test_a_new_page_costs_next_to_nothing():
+    """Gradio writes all components down for each, a third of a second: 300 pages stood still."""
+    with gr.Blocks() as blocks:
+        box = gr.Textbox("a")
+    blocks.app = SimpleNamespace(state_holder=None)
+    blocks.state_session_capacity = 2
+    pages.remember_little(blocks)
+    held = blocks.app.state_holder
+    assert held is blocks.state_holder
+    assert SessionState(blocks).config_values
+    first = held["first"]
+    assert not first.config_values
+    assert first[box._id] is box
+    first[box._id] = other = gr.Textbox("b", render=False)
+    assert (held["first"][box._id], held["second"][box._id]) == (other, box)
+    assert held["third"]
+    assert [*held.session_data] == ["second", "third"]
+
+
+def test_a_class_that_opens_the_page_at_once_has_it_made_once():
+    """Forty threads that each made the same page stood in the way of every answer."""
+    config, made, sent = {}, [], []
+
+    async def gradio(scope, receive, send):
+        made.append(scope["path"])
+        await asyncio.sleep(0)  # the others come meanwhile
+        headers = [(b"content-type", b"text/html")]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": b"<head></head>", "more_body": True})
+        await send({"type": "http.response.body", "body": b"text"})
+
+    async def send(message):
+        sent.append(message)
+
+    blocks = SimpleNamespace(config=config)
+    asked = SimpleNamespace(auth=None, get_blocks=lambda: blocks)
+    page = {"type": "http", "path": "/", "method": "GET", "scheme": "http", "query_string": b""}
+
+    async def lesson():
+        head = server.Head(gradio, "LINKS")
+        for _ in range(2):
+            pages = (head({**page, "headers": [], "app": asked}, None, send) for _ in range(9))
+            await asyncio.gather(*pages)
+            blocks.config = {}  # a model came
+
+    asyncio.run(lesson())
+    assert len(made) == 2
+    bodies = [message["body"] for message in sent if "body" in message]
+    assert bodies == [b"<head>LINKS\n</head>text"] * 18
+
+
+def direct(body, *, auth=None, user=None):
+    """What a view is answered directly; None where Gradio is left to look at it."""
+    sent, seen = [], []
+
+    async def double(question):
+        if question.get("n") is None:
+            raise InputError("n is missing.")
+        return {"twice": 2 * question["n"]}
+
+    async def on_event():
+        raise AssertionError("Gradio's way")
+
+    on_event.reply = double
+    functions = {3: SimpleNamespace(fn=on_event), 4: SimpleNamespace(fn=print)}
+    gradio = SimpleNamespace(auth=auth, get_blocks=lambda: SimpleNamespace(fns=functions))
+    parts = [body[:10], body[10:]]
+
+    async def receive():
+        return {"type": "http.request", "body": parts.pop(0), "more_body": bool(parts)}
+
+    async def rest(scope, receive, send):
+        seen.append((await receive())["body"] + (await receive())["body"])
+
+    async def send(message):
+        sent.append(message)
+
+    scope = {"type": "http", "method": "POST", "path": PATH, "app": gradio, USER: user}
+    asyncio.run(Direct(rest)(scope, receive, send))
+    assert seen in ([], [body])
+    assert bool(seen) is not bool(sent)
+    return json.loads(sent[1]["body"])["data"][0] if sent else None
+
+
+def test_a_view_is_answered_without_gradio():
+    question = {"fn_index": 3, "data": [], "event_data": {"rev": 7, "n": 4}}
+    asked = json.dumps(question).encode()
+    assert direct(asked) == {"rev": 7, "error": None, "twice": 8}
+    refused = {"rev": 0, "error": "n is missing."}
+    assert direct(json.dumps(question | {"event_data": "x" * 20}).encode()) == refused
+    assert direct(asked, auth={"ada": "x"}, user="ada") == direct(asked)
+    assert direct(asked, auth={"ada": "x"}) is None
+    for other in ({"fn_index": 4}, {"fn_index": [3]}, {"fn_index": 99}, {"data": [1]}):
+        assert direct(json.dumps(question | other).encode()) is None
+    for odd in (b"{" * 20, b"[1, 2, 3, 4, 5]", b"\xff" * 20):
+        assert direct(odd) is None
+
+
+def test_refused_predictions_count_as_refused(session):
+    def count(outcome):
+        labels = {"answer": "labs.mask.lab.predict", "outcome": outcome}
+        return REGISTRY.get_sample_value("cloze_answer_seconds_count", labels) or 0
+
+    before = count("refused"), count("answered")
+    reply = partial(mask.predict, session)
+    asyncio.run(answered(reply, {"rev": 1, "text": "a [MASK]", "model": "no such one"}))
+    found = asyncio.run(answered(reply, {"rev": 1, "text": "a [MASK]", "model": "bert-mini"}))
+    assert found["error"] is None
+    assert (count("refused"), count("answered")) == (before[0] + 1, before[1] + 1)
 
 
 def test_a_class_that_asks_the_same_at_once_shares_the_work(session):

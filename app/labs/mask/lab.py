@@ -1,6 +1,5 @@
 """The Mask tab: what the model expects at every marked position, and four closer looks at it."""
 
-import asyncio
 from collections.abc import Mapping
 from functools import partial
 from typing import Any, NamedTuple
@@ -17,10 +16,9 @@ from app.labs.mask.scene import check_fills, scene
 from app.page.sentence import Shared
 from app.parts.figure import Figure
 from app.parts.plain import Line
-from app.parts.views import listen, payload, refused, view
-from app.serving.ask import read_ask, read_revision
+from app.parts.views import listen, payload, view
+from app.serving.ask import read_ask
 from app.serving.session import Session
-from core_models import InputError
 
 SCRIPTS = ("labs/mask/guess.js", "labs/mask/predictions.js")
 """The lab that the page opens with is drawn at once."""
@@ -190,21 +188,14 @@ def chosen(session: Session, value: Any) -> str | None:
 
 
 async def predict(session: Session, question: Mapping[str, Any]) -> dict[str, Any]:
-    """Candidates for the page, with the revision of its question."""
-    revision = read_revision(question)
-    try:
-        ask = read_ask(question)
-        model = await asyncio.to_thread(session.model, ask.model)
-        check_fills(model)
-        result = await session.fill(ask)
-    except InputError as error:
-        return {"rev": revision, "predictions": [], **refused(error)}
+    """Candidates for every hidden place; InputError for a question that has none."""
+    ask = read_ask(question)
+    model = await session.ready(ask.model)
+    check_fills(model)
+    result = await session.fill(ask)
     tokenizer = model.tokenizer
-    predictions = [prediction.to_json() for prediction in result.predictions]
     return {
-        "rev": revision,
-        "error": None,
-        "predictions": predictions,
+        "predictions": [prediction.to_json() for prediction in result.predictions],
         "vocabulary": tokenizer.vocabulary,
         "seen": {
             str(mark.position): tokenizer.display(mark.piece)
@@ -215,13 +206,8 @@ async def predict(session: Session, question: Mapping[str, Any]) -> dict[str, An
 
 
 async def picture(session: Session, question: Mapping[str, Any]) -> dict[str, Any]:
-    """The candidates of every gap as an SVG document, with the revision of the question."""
-    revision = read_revision(question)
-    try:
-        ask = read_ask(question)
-        model = await asyncio.to_thread(session.model, ask.model)
-        check_fills(model)
-        svg = predictions_svg(await session.fill(ask), scene(ask, model))
-    except InputError as error:
-        return {"rev": revision, "error": str(error)}
-    return {"rev": revision, "error": None, "svg": svg}
+    """The candidates of every gap as an SVG document; InputError where there are none."""
+    ask = read_ask(question)
+    model = await session.ready(ask.model)
+    check_fills(model)
+    return {"svg": predictions_svg(await session.fill(ask), scene(ask, model))}
