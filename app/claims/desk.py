@@ -10,6 +10,7 @@ from app.claims import albert as claims_albert
 from app.claims import bert as claims_bert
 from app.claims import deberta as claims_deberta
 from app.claims import electra as claims_electra
+from app.claims import modern as claims_modern
 from app.claims import pairs as claims_pairs
 from app.claims import roberta as claims_roberta
 from app.claims import spans as claims_spans
@@ -32,10 +33,12 @@ CLAIMS: dict[str, Claim] = {
         claims_xlnet,
         claims_electra,
         claims_deberta,
+        claims_modern,
     )
     for claim in module.CLAIMS
 }
 FAMILIES = ("BERT", "RoBERTa", "ALBERT", "SpanBERT", "XLNet", "ELECTRA", "DeBERTa")
+FAMILIES += ("DistilBERT", "ModernBERT", "EuroBERT")
 MOST_SEED = 9_999
 MOST_KEPT = 2_000
 """Results that are remembered."""

@@ -129,6 +129,18 @@ BOTH_WAYS = {
         {"segments": 0, "order": 0},
         "wrong",
     ),
+    "distilbert-forty": ({"fewer": 39.4}, "right", {"fewer": 50}, "wrong"),
+    "mmbert-small-work": ({"ratio": 1.1}, "right", {"ratio": 2.6}, "wrong"),
+    "modernbert-sees-64": ({"whole": 0}, "right", {"whole": 2}, "wrong"),
+    "rotary-distance": ({"modern": 5, "bert": 40}, "wrong", {"modern": 0, "bert": 40}, "right"),
+    "modernbert-no-biases": (
+        {"encoder": 0, "scores": 0},
+        "right",
+        {"encoder": 0, "scores": 50368},
+        "half",
+    ),
+    "eurobert-210": ({"file": 211}, "right", {"file": 310}, "wrong"),
+    "groups-thrice": ({"ratio": 3}, "right", {"ratio": 1.4}, "wrong"),
     "deberta-v3-86": ({"all": 86, "rest": 50}, "right", {"all": 184, "rest": 85.5}, "half"),
 }
 
@@ -200,6 +212,11 @@ def test_counts_are_those_of_the_core(session):
     bert = cm.count("bert-base-uncased")
     share = numbers(session, "bert-half-embeddings")["base"]
     assert share == pytest.approx(100 * 23_837_184 / bert.base)
+    assert numbers(session, "distilbert-forty")["fewer"] == pytest.approx(39.385, abs=1e-3)
+    assert numbers(session, "eurobert-210")["file"] == 310.266624
+    assert numbers(session, "modernbert-no-biases")["encoder"] == 0
+    groups = numbers(session, "groups-thrice")
+    assert (groups["ratio"], groups["scores"]) == (pytest.approx(1.375), 1)
     assert numbers(session, "albert-sixth")["ratio"] == pytest.approx(5.849, abs=1e-3)
 
 
@@ -227,6 +244,11 @@ def test_mechanisms_show_in_small_models(session):
     assert moves["encoder"] < 0.01 < moves["decoder"]
     assert numbers(session, "electra-adversarial")["discriminator"] == 0
     assert numbers(session, "electra-all-tokens")["discriminator"] == 100
+    window = numbers(session, "modernbert-sees-64")
+    assert window["one"] == 0 < window["two"]
+    assert window["whole"] > 0.1
+    moves = numbers(session, "rotary-distance")
+    assert moves["modern"] < 0.01 < 1 < moves["bert"]
     assert numbers(session, "sop-label") == pytest.approx(
         {"ones": 0, "zeros": 100, "pairs": 125}, abs=40
     )

@@ -49,6 +49,12 @@ PRESETS = {
         "deberta-v3-base",
         "modernbert-base",
     ],
+    "Deep, wide, grouped": [
+        "distilbert-base-uncased",
+        "bert-base-uncased",
+        "neobert",
+        "eurobert-610m",
+    ],
 }
 FIRST = PRESETS["Four ways to be base"]
 LENGTH = 64

@@ -66,6 +66,9 @@ ROBERTA = "fairseq, RoBERTa's table of models"
 ALBERT = "arXiv 1909.11942"
 ELECTRA = "arXiv 2003.10555"
 DEBERTA = "README of the DeBERTa repository"
+DISTILBERT = "arXiv 1910.01108, table 3"
+EUROBERT = "arXiv 2503.05500"
+NEOBERT = "arXiv 2502.19587"
 HFL = "README of the Chinese BERT-wwm repository"
 ALBERT_V = 30_000
 POPULAR = "found in popular articles"
@@ -183,6 +186,34 @@ CLAIMS = (
         counts=BASE,
         reason="Does not follow from the published values: even an untied output table (3.8 "
         "million) leaves 9 million unexplained.",
+    ),
+    Claim(
+        claim="DistilBERT has 66 million",
+        printed=66,
+        unit=MILLION,
+        source=DISTILBERT,
+        exact=_base("distilbert-base-uncased"),
+        counts="encoder",
+        reason="Cut off. Its masked-token head would add 0.6 million.",
+    ),
+    Claim(
+        claim="EuroBERT-610m has 610 million",
+        printed=610,
+        unit=MILLION,
+        source=EUROBERT,
+        exact=_base("eurobert-610m"),
+        counts="encoder",
+        reason="Rounded. Its file holds 755.6: the scores of the vocabulary are a layer of its "
+        "own.",
+    ),
+    Claim(
+        claim="NeoBERT has 250 million",
+        printed=250,
+        unit=MILLION,
+        source=NEOBERT,
+        exact=lambda: cm.count("neobert").pretraining / 1e6,
+        counts="encoder with head",
+        reason="Rounded up, and with the scores of the vocabulary; the encoder has 221.7.",
     ),
     Claim(
         claim="ELECTRA small has 14 million",

@@ -27,8 +27,16 @@ TRY = {
         "electra-twice",
         "roberta-340",
         "deberta-v3-86",
+        "eurobert-210",
     ),
     "Topic or order?": ("nsp-topic", "nsp-order", "sop-order", "sop-label"),
+    "What changed by 2024?": (
+        "modernbert-sees-64",
+        "rotary-distance",
+        "modernbert-no-biases",
+        "mmbert-small-work",
+        "groups-thrice",
+    ),
     "Where are the positions?": (
         "bert-relative-positions",
         "deberta-no-absolute",
@@ -64,7 +72,7 @@ TITLES = (
 )
 SHOWN = 9
 """How many values the answer has."""
-MOST_RUN = 50
+MOST_RUN = 100
 """Measurements that a page may remember: more than there are claims."""
 
 

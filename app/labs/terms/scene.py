@@ -26,7 +26,7 @@ PRODUCT = Wording("q·k: contents and positions together")
 THREE = Wording("content to content, content to position, position to content")
 FAMILIES = (
     (
-        "BERT, RoBERTa, ALBERT, SpanBERT, ELECTRA",
+        "BERT, RoBERTa, DistilBERT, ALBERT, SpanBERT, ELECTRA",
         PRODUCT,
         Wording("Absolute, added to the pieces at the input: one product q·k for both."),
     ),
@@ -55,7 +55,7 @@ FAMILIES = (
         ),
     ),
     (
-        "ModernBERT",
+        "ModernBERT, EuroBERT, NeoBERT",
         PRODUCT,
         Wording(
             "Relative, without a table or a term: queries and keys are turned by their positions "
