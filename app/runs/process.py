@@ -32,6 +32,7 @@ def launch(path: Path, command: str | None = None) -> subprocess.Popen[bytes]:
         command: of a shell, in which ``{run}`` stands for what follows ``python -m``. It lasts as
             long as the run, and whatever it starts writes into the same folder. None = here.
     """
+    seen = read_json(path / "status.json").get("updated", 0.0)
     environment = {name: value for name, value in os.environ.items() if not _SECRET.search(name)}
     if command is None:
         child = start(list(_module(path)), environment, path / "output.txt")
@@ -40,7 +41,9 @@ def launch(path: Path, command: str | None = None) -> subprocess.Popen[bytes]:
         child = _spawn(["/bin/sh", "-c", filled], environment, path / "output.txt")
     with contextlib.suppress(OSError, AttributeError):
         os.setpriority(os.PRIO_PROCESS, child.pid, NICE)
-    started = {"process": Identity.current(child.pid).to_json(), "time": time.time()}
+    process = Identity.current(child.pid).to_json()
+    clocks = {"time": time.time(), "uptime": durable.uptime()}
+    started = {"process": process, **clocks, "seen": seen}
     try:
         durable.write_text(path / "launch.json", json.dumps(started))
     except BaseException:
@@ -82,17 +85,22 @@ def silent_state(folder: RunFolder) -> str | None:
     if not started:
         return None
     lasts = _launched(started).alive()
-    if folder.status().get("updated", 0.0) < started.get("time", 0.0):
+    # No comparison of times where it can be helped: the clock may have been set meanwhile.
+    updated, seen = folder.status().get("updated", 0.0), started.get("seen")
+    if updated == seen if seen is not None else updated < started.get("time", 0.0):
         return "starting" if lasts else "crashed"
     return "running" if lasts and folder.state() == "crashed" else None
 
 
-def begun_here(folder: RunFolder) -> float | None:
-    """When a page started the process that is at work; None where somebody did so in a shell."""
+def age_here(folder: RunFolder) -> float | None:
+    """Seconds since a page started what is at work; None where somebody did so in a shell."""
     started = read_json(folder.path / "launch.json")
     at_work = folder.status().get("process")
     ours = not at_work or at_work == started.get("process") or _launched(started).alive()
-    return started.get("time") if ours else None
+    now = {"time": time.time(), "uptime": durable.uptime()}  # the clock may have been set meanwhile
+    kind = "uptime" if "uptime" in started else "time"
+    ours = ours and isinstance(started.get(kind), int | float)
+    return max(0.0, now[kind] - started[kind]) if ours else None
 
 
 def _launched(started: dict[str, Any]) -> Identity:

@@ -152,9 +152,8 @@ def _left(reports: Looks, run: str, speed: float | None) -> float | None:
         done = float(records[-1]["seconds"]) if records else 0.0
         left += left + done  # everything once more from random weights
     if runs.limits.minutes is not None:
-        began = float(run_process.read_json(path / "launch.json").get("time") or time.time())
-        here = time.time() - began if runs.state(run) == "running" else 0.0
-        left = min(left, max(0.0, 60.0 * runs.limits.minutes - here))
+        age = run_process.age_here(runs.folder(run)) if runs.state(run) == "running" else None
+        left = min(left, max(0.0, 60.0 * runs.limits.minutes - (age or 0.0)))
     return left
 
 

@@ -265,7 +265,7 @@ class Runs:
             folder = self.folder(run)
             folder.clear_stop()
             run_process.note(folder.path, late=0)
-            durable.write_text(folder.path / "queue", repr(time.time()))
+            self._line_up(folder.path)
             self._fill_slots()
 
     def stop(self, run: str) -> None:
@@ -294,7 +294,7 @@ class Runs:
         self.close()
         with self._exclusive():
             active = [run for run in self.ids() if self.state(run) in _AT_WORK]
-            ours = [run for run in active if run_process.begun_here(self.folder(run)) is not None]
+            ours = [run for run in active if run_process.age_here(self.folder(run)) is not None]
             for run in ours:
                 self.folder(run).request_stop()
             until = time.monotonic() + seconds
@@ -302,7 +302,7 @@ class Runs:
                 time.sleep(0.05)
             for run in ours:
                 if self.state(run) != "finished":
-                    durable.write_text(self.folder(run).path / "queue", repr(time.time()))
+                    self._line_up(self.folder(run).path)
 
     def delete(self, run: str) -> None:
         """Remove a run with everything it learned."""
@@ -365,11 +365,16 @@ class Runs:
         for run in self.ids():
             with contextlib.suppress(InputError, OSError):
                 folder = self.folder(run)
-                began = run_process.begun_here(folder)
-                if began and time.time() - began > seconds and self.state(run) == "running":
+                age = run_process.age_here(folder)
+                if age is not None and age > seconds and self.state(run) == "running":
                     folder.log("stopped: this server allows no longer")
                     run_process.note(folder.path, late=round(seconds / 60))
                     folder.request_stop()
+
+    def _line_up(self, path: Path) -> None:
+        """Put a run behind those that wait, also where the clock was set back since."""
+        last = max(map(_asked, self.root.glob("*/queue")), default=0.0)
+        durable.write_text(path / "queue", repr(max(time.time(), last + 0.001)))
 
     def _fill_slots(self) -> None:
         waiting = self.queue()

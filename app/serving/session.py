@@ -35,6 +35,8 @@ from core_models import InputError, prediction
 from core_models.model import heads_of
 
 CACHE_BYTES = 256 << 20
+FILL_BYTES = 32 << 20
+"""Of candidates, which are small: all that a class asks about one sentence."""
 MOST_RUN_MODELS = 12
 """Models of runs in memory at a time; they are small, but a run may have a dozen snapshots."""
 
@@ -85,6 +87,7 @@ class Session:
         self._counter = count()
         self._loading = Lock()
         self._cache = Cache(cache_bytes)
+        self._fills = Cache(min(cache_bytes, FILL_BYTES))
         self._running: dict[Hashable, Future[Any]] = {}
         self._batcher = Batcher(self._run)
 
@@ -288,7 +291,7 @@ class Session:
         if (future := self._running.get(key)) is None:
             heavy = of is not None and gpu.large(of)
             future = self._running[key] = self._batcher.submit(("work", work), work, heavy=heavy)
-            future.add_done_callback(partial(self._keep, key, cost))
+            future.add_done_callback(partial(self._keep, key, cost, self._cache))
         return await asyncio.shield(asyncio.wrap_future(future))
 
     # --- inside -----------------------------------------------------------------------------
@@ -298,8 +301,8 @@ class Session:
         loaded = await self.ready(ask.model)
         # The newest model of a run changes under its name, so its folder is part of the key.
         place = self._place(ask.model) or ask.model
-        key = (kind, ask, place)
-        if (known := self._cache.get(key)) is not None:
+        key, cache = (kind, ask, place), self._fills if kind == "fill" else self._cache
+        if (known := cache.get(key)) is not None:
             return known
         # No await between looking and entering, so that equal questions share one future.
         if (future := self._running.get(key)) is None:
@@ -307,15 +310,15 @@ class Session:
             future = self._running[key] = self._batcher.submit(
                 (kind, place), ask, size, heavy=gpu.large(loaded)
             )
-            future.add_done_callback(partial(self._keep, key, None))
+            future.add_done_callback(partial(self._keep, key, None, cache))
         # One visitor who leaves must not cancel what others wait for.
         return await asyncio.shield(asyncio.wrap_future(future))
 
-    def _keep(self, key: Hashable, cost: int | None, future: Future[Any]) -> None:
+    def _keep(self, key: Hashable, cost: int | None, cache: Cache, future: Future[Any]) -> None:
         """Remember a good answer; runs on the model thread when a future is done."""
         if not future.cancelled() and future.exception() is None:
             found = future.result()
-            self._cache.put(key, found, cost_of(found) if cost is None else cost)
+            cache.put(key, found, cost_of(found) if cost is None else cost)
         self._running.pop(key, None)
 
     def _run(self, key: Any, asks: list[Any]) -> Sequence[Any]:

@@ -41,7 +41,8 @@ class Identity:
         """Read :meth:`to_json`; anything else gives an identity that is not alive."""
         if not isinstance(values, dict) or not isinstance(values.get("pid"), int):
             return cls(-1, None, None)
-        return cls(values["pid"], values.get("started"), values.get("boot"))
+        started = values.get("started")
+        return cls(values["pid"], started if isinstance(started, int) else None, values.get("boot"))
 
     def to_json(self) -> dict[str, Any]:
         """Plain values."""
@@ -190,12 +191,17 @@ def _started(pid: int) -> int | None:
     return None if len(fields) < 20 or fields[0] in "ZX" else int(fields[19])
 
 
+def uptime() -> float:
+    """Seconds of this machine, which go on as they did when somebody sets the clock."""
+    return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
+
+
 def process_start() -> float:
     """When this process was started, in seconds since 1970; roughly now where nobody tells."""
     ticks = _started(os.getpid())
     if ticks is None or not hasattr(time, "CLOCK_BOOTTIME"):
         return time.time()
-    age = time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK")
+    age = uptime() - ticks / os.sysconf("SC_CLK_TCK")
     return time.time() - age
 
 

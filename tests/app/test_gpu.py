@@ -45,7 +45,7 @@ def main():
     found = []
     for least in (10**12, 1):
         gpu.LARGE = least
-        session._cache = Cache(1 << 20)
+        session._cache = session._fills = Cache(1 << 20)
         fills = asyncio.run(session.fill(ask))
         maps = asyncio.run(session.attention(ask))
         found.append((repr(fills), maps.probabilities.tobytes(), maps.seen))

@@ -210,7 +210,7 @@ def test_a_command_that_lasts_speaks_for_a_process_elsewhere(make_runs, monkeypa
     folder.write_status({"state": "running", "process": process, "step": 1, "steps": 9})
     assert folder.state() == "crashed"
     assert runs.state(run) == "running"
-    assert run_process.begun_here(folder) is not None
+    assert run_process.age_here(folder) is not None
     runs.stop(run)
     assert runs.state(run) == "stopping"
     launched = json.loads((folder.path / "launch.json").read_text())["process"]["pid"]

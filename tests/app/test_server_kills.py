@@ -1,13 +1,18 @@
-"""Servers that are killed while runs are at work: found again, none lost, none twice."""
+"""Servers that are killed while runs are at work, two over one folder, numbers of processes that
+others have now, clocks that are set: runs are found again, none lost, none twice."""
 
 import json
 import os
 import signal
+import subprocess
 import sys
+import time
 
 import pytest
 
 from app.runs import process as run_process
+from app.runs.limits import Limits
+from app.runs.reports import Reports
 from app.runs.runs import Runs
 from core_models import InputError
 from core_models.training.durable import Identity
@@ -95,7 +100,10 @@ def test_servers_killed_with_live_runs(gate, tmp_path, command):
                 runs.stop(run)
                 assert until(lambda run=run: runs.state(run) == "stopped")
         child = serve(folder, command)
-        assert until(lambda: sum(runs.state(run) in ACTIVE for run in ids) == 2)
+        states = (*ACTIVE, "queued")
+        assert until(
+            lambda: all(runs.state(run) in states for run in ids) and len(runs.queue()) == 1
+        )
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
         assert {runs.state(run) for run in ids} <= {*ACTIVE, "queued"}
@@ -105,3 +113,131 @@ def test_servers_killed_with_live_runs(gate, tmp_path, command):
             for each in at_work(folder, run):
                 os.kill(each["pid"], signal.SIGKILL)
         runs.close()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_two_servers_on_one_folder(gate, tmp_path, command):
+    """Both start whatever is not at work: no run begins twice, no place is given twice."""
+    folder = tmp_path / "runs"
+    runs = Runs(folder, seconds=60, slots=2, command=command)
+    ids = [runs.create(CONFIG) for _ in range(4)]
+    servers = []
+
+    def working():
+        return [run for run in ids if at_work(folder, run)]
+
+    try:
+        servers += [serve(folder, command), serve(folder, command)]
+        for draw in gate.cases(2, 40):
+            assert until(lambda: len(working()) == 2)
+            ending = draw.choice(working())
+            runs.stop(ending)
+            assert until(lambda run=ending: run not in working() or runs.state(run) != "stopping")
+            assert all(len(at_work(folder, run)) <= 1 for run in ids)
+            assert len(working()) <= 2
+        killed = servers.pop()
+        os.kill(killed, signal.SIGKILL)
+        os.waitpid(killed, 0)
+        assert until(lambda: len(working()) == 2)
+        runs.stop(working()[0])
+        assert until(lambda: len(working()) == 2)  # the other server gives the place away
+    finally:
+        for child in servers:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+        for run in ids:
+            (folder / run / "queue").unlink(missing_ok=True)
+            for each in at_work(folder, run):
+                os.kill(each["pid"], signal.SIGKILL)
+        runs.close()
+
+
+def test_numbers_of_processes_that_others_have_now(gate, tmp_path, monkeypatch):
+    """A run whose process is gone is crashed, and whoever has its number is left in peace."""
+    runs = Runs(tmp_path / "runs", seconds=60)
+    run = runs.create(CONFIG)
+    folder = runs.folder(run)
+    sent = []
+    monkeypatch.setattr(os, "kill", lambda *given: sent.append(given))
+    monkeypatch.setattr(os, "killpg", lambda *given: sent.append(given))
+    other = subprocess.Popen(["sleep", "600"])
+    now = Identity.current(other.pid).to_json()
+    try:
+        for draw in gate.cases(12, 200):
+            past = now | draw.choice(
+                (
+                    {"started": now["started"] - draw.randrange(1, 10**6)},
+                    {"started": now["started"] + draw.randrange(1, 10**6)},
+                    {"boot": f"{draw.random()}"},
+                    {"boot": None},
+                    {"started": draw.choice((None, "", [], 1.5, str(now["started"])))},
+                    {"pid": draw.choice((0, -1, "1", None))},
+                )
+            )
+            for state in ("running", draw.choice(("running", "stopped"))):
+                folder.write_status({"state": state, "process": past, "step": 1, "steps": 9})
+            launched = {"process": past, "time": 0.0, "seen": 0.0}
+            (folder.path / "launch.json").write_text(json.dumps(launched))
+            assert runs.state(run) in ("crashed", "stopped"), past
+            with pytest.raises(InputError, match="not at work"):
+                runs.stop(run)
+            runs.rest(0.0)
+        runs.delete(run)
+        assert sent == []
+        assert other.poll() is None
+    finally:
+        monkeypatch.undo()
+        other.kill()
+        other.wait()
+        runs.close()
+
+
+@pytest.mark.parametrize("day", [86_400.0, -86_400.0])
+def test_a_clock_that_is_set(tmp_path, command, monkeypatch, day):
+    """A day forward or back: no run is stopped for its age, lost, or passed in the queue."""
+    limits = Limits(minutes=60)
+    runs = Runs(tmp_path / "runs", seconds=60, slots=1, command=command, limits=limits)
+    ids = [runs.create(CONFIG) for _ in range(3)]
+    clock = time.time
+    try:
+        runs.start(ids[0])
+        runs.start(ids[1])
+        assert until(lambda: runs.state(ids[0]) == "running")
+        monkeypatch.setattr(time, "time", lambda: clock() + day)
+        runs.start(ids[2])
+        assert runs.queue() == ids[1:]
+        runs._look()
+        assert runs.state(ids[0]) == "running"
+        for run in ids:
+            assert Reports(runs).summary(run)["state"] == runs.state(run)
+        runs.stop(ids[0])
+        assert until(lambda: runs.state(ids[0]) == "stopped")
+        runs._look()
+        assert runs.queue() == ids[2:]
+        # Its status is written by another clock than the one that is asked.
+        assert until(lambda: runs.state(ids[1]) == "running")
+        monkeypatch.setattr(time, "time", clock)
+        assert runs.state(ids[1]) == "running"
+        runs.stop(ids[1])
+        assert until(lambda: runs.state(ids[1]) == "stopped")
+    finally:
+        for run in ids:
+            (tmp_path / "runs" / run / "queue").unlink(missing_ok=True)
+            for each in at_work(tmp_path / "runs", run):
+                os.kill(each["pid"], signal.SIGKILL)
+        runs.close()
+
+
+@pytest.mark.parametrize("day", [86_400.0, -86_400.0])
+def test_a_run_that_ended_by_another_clock_is_no_crash(tmp_path, day):
+    """Started before the clock was set back, or ended before it was: what it wrote last counts."""
+    runs = Runs(tmp_path / "runs", seconds=60)
+    folder = runs.folder(runs.create(CONFIG))
+    gone = {"pid": 2**22 - 1, "started": 1, "boot": None}
+    for seen, state in ((0.0, "finished"), (None, "crashed")):
+        folder.write_status({"state": "finished", "process": gone})
+        seen = folder.status()["updated"] if seen is None else seen
+        launched = {"process": gone, "time": time.time() + day, "seen": seen}
+        (folder.path / "launch.json").write_text(json.dumps(launched))
+        assert runs.state(folder.path.name) == state
+    runs.close()

@@ -148,7 +148,7 @@ def test_a_refused_question_is_not_remembered_and_harms_nobody(session):
     assert isinstance(first, InputError)
     assert "99" in str(first)
     assert len(second.predictions) == 1
-    assert len(session._cache) == 1
+    assert len(session._fills) == 1
     assert session._running == {}
 
 
