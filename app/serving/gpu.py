@@ -17,7 +17,6 @@ from weakref import WeakKeyDictionary
 import torch
 
 import core_models as cm
-from app.serving.ask import Ask
 from app.serving.passes import attention, fill
 from core_models.training.host import on_accelerator
 
@@ -29,18 +28,21 @@ SECONDS = 15
 _SIZES: WeakKeyDictionary[cm.Model, int] = WeakKeyDictionary()
 """Parameters, counted once: each question asks for them."""
 
-Answers = Callable[[str, str, Sequence[Ask]], Sequence[Any]]
+Answers = Callable[[str, str, Sequence[Any]], Sequence[Any]]
 
 
-def answers(kind: str, folder: str, asks: Sequence[Ask]) -> Sequence[Any]:
+def answers(kind: str, folder: str, asks: Sequence[Any]) -> Sequence[Any]:
     """Answers of one model, where the GPU is.
 
     Args:
-        kind: ``fill`` or ``attention``.
+        kind: ``fill``, ``attention`` or ``work``.
         folder: of the model, in the format of transformers.
-        asks: what is asked of it.
+        asks: what is asked of it (``Ask``); for ``work`` functions of the model that can be sent to
+            another process. They may ask for gradients.
     """
     model = _opened(folder)
+    if kind == "work":
+        return [work(model) for work in asks]
     with torch.inference_mode():
         if kind == "fill":
             return fill(model, list(asks))

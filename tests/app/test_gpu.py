@@ -33,6 +33,8 @@ def note(*what):
 """
 ASKING = """
 import asyncio
+from app.labs.why import answers as why
+from app.labs.why.service import Explainer
 from app.serving import gpu
 from app.serving.ask import Ask, Mark
 from app.serving.cache import Cache
@@ -50,7 +52,24 @@ def main():
         maps = asyncio.run(session.attention(ask))
         found.append((repr(fills), maps.probabilities.tobytes(), maps.seen))
     assert found[0] == found[1]
+    asyncio.run(explained(session, text))
     session.close()
+
+async def explained(session, text):
+    sentence = {"text": text, "model": "bert-mini", "marks": [{"position": 6}]}
+    values = dict.fromkeys(("second", "kind", "position", "word", "against", "baseline"))
+    values |= {"sentence": sentence, "scale": "log_probability", "steps": 10, "window": 1}
+    found = []
+    for least in (10**12, 1):
+        gpu.LARGE = least
+        explainer = Explainer(session)
+        model, question, _ = await explainer.plan(why.read(values))
+        answer = await explainer.explain(model, question, "ada")
+        while not isinstance(answer, dict):
+            answer = await explainer.explain(model, question, "ada")
+        found.append(answer)
+    assert found[0]["methods"].keys() == found[1]["methods"].keys()
+    assert found[0] == found[1]
 
 if __name__ == "__main__":
     main()
@@ -75,6 +94,7 @@ def test_large_models_answer_from_the_gpu_and_as_here(tmp_path):
     assert [n for n in notes if n[0] == "called"] == [
         ["called", "fill", "bert-mini", 1],
         ["called", "attention", "bert-mini", 1],
+        ["called", "work", "bert-mini", 1],
     ]
 
 

@@ -133,13 +133,13 @@ def _occlusion(
     table = model.encoder.embeddings.pieces.weight.detach()
     gap = table[model.tokenizer.mask_id].expand_as(vectors)
     masks = hidden_groups(seen, options.window)
-    total = torch.zeros(len(seen))
+    total = torch.zeros(len(seen), device=vectors.device)
     with torch.no_grad():
         for mask in masks:
             total += FeatureAblation(function).attribute(
                 vectors,
                 baselines=gap,
-                feature_mask=mask[None, :, None],
+                feature_mask=mask[None, :, None].to(vectors.device),
                 perturbations_per_eval=rows_at_once(vectors.shape[1]),
             )[0, :, 0]
     return (total / len(masks)).tolist()

@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -11,6 +12,7 @@ import core_models as cm
 from app.labs.why import answers as why
 from app.labs.why import scene as why_scene
 from app.labs.why.methods import installed
+from app.serving import gpu
 from app.serving.cache import Cache
 from app.serving.desk import Desk, StoppedError, Tell, wait
 from app.serving.names import loadable
@@ -38,6 +40,12 @@ class Progress:
     """How many computations come before it."""
 
 
+def _there(question: why.Question, model: cm.Model) -> dict[str, Any]:
+    """An explanation in the process that has the GPU, where nobody hears how far it is."""
+    copy = frozen_copy(model)
+    return why.explain(copy, question, (), lambda _: None, lambda _, compute: compute())
+
+
 class Explainer:
     """Answers what visitors ask, one long computation at a time."""
 
@@ -45,6 +53,7 @@ class Explainer:
         self.session = session
         self.desk = desk or Desk()
         self._plans = Cache(_PLANS)
+        self._names: WeakKeyDictionary[cm.Model, str] = WeakKeyDictionary()
         self._copies: WeakKeyDictionary[cm.Model, cm.Model] = WeakKeyDictionary()
 
     async def plan(self, wanted: why.Wanted) -> tuple[cm.Model, why.Question, dict[str, Any]]:
@@ -55,7 +64,8 @@ class Explainer:
         """
         if not installed():
             raise InputError(MISSING)
-        model = await asyncio.to_thread(self.session.model, wanted.model)
+        model = await self.session.ready(wanted.model)
+        self._names[model] = wanted.model
         key = (self.session.number(model), wanted)
         if (found := self._plans.get(key)) is None:
             found = await self.session.compute(lambda: why_scene.plan(model, wanted), model)
@@ -105,7 +115,14 @@ class Explainer:
     def _explained(
         self, model: cm.Model, question: why.Question, key: tuple[Hashable, ...], tell: Tell
     ) -> dict[str, Any]:
-        """On the desk's thread, with a copy made once there; short passes keep to one core."""
+        """On the desk's thread, with a copy made once there; short passes keep to one core.
+
+        A large model explains itself where the GPU is, where one is lent.
+        """
+        if gpu.ON_GPU is not None and gpu.large(model):
+            folder = self.session.folder(self._names[model])
+            found: dict[str, Any] = gpu.ON_GPU("work", str(folder), [partial(_there, question)])[0]
+            return found
         self.session.cores.choose_here()
         if (copy := self._copies.get(model)) is None:
             copy = self._copies[model] = frozen_copy(model)
