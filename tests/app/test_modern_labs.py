@@ -1,10 +1,14 @@
-"""Every lab over a ModernBERT of the core whose local layers see two pieces on each side."""
+"""Every lab over a ModernBERT of the core whose local layers see two pieces on each side.
+
+And the labs that look inside over a DistilBERT and an EuroBERT with groups of heads.
+"""
 
 import asyncio
 from dataclasses import replace
 
 import pytest
 
+import core_models as cm
 from app.labs.attention import lab as attention
 from app.labs.attention.scene import Lab
 from app.labs.budget import answers as budget
@@ -24,6 +28,7 @@ from tests.core.tiny_models import new, tiny
 TEXT = "the red fox sees a small dog"
 MARKS = [{"position": 3, "case": "mask"}]
 NAME = "modernbert-tiny"
+OTHERS = ("distilbert-tiny", "eurobert-tiny", "neobert-tiny")
 
 
 @pytest.fixture(scope="module")
@@ -32,6 +37,12 @@ def session(tmp_path_factory):
     config = tiny("modernbert-base", layers=4, width=16)
     config = replace(config, attention=replace(config.attention, window=2))
     new(config).save(folder / NAME)
+    for name in OTHERS:
+        size = next(s for s in cm.sizes() if s.startswith(name.removesuffix("-tiny")))
+        config = tiny(size, width=16, inner=24)
+        parts = config.attention
+        grouped = replace(parts, key_heads=1 if size.startswith("euro") else None)
+        new(replace(config, attention=grouped)).save(folder / name)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CLOZE_MODELS", str(folder))
         session = Session()
@@ -93,6 +104,21 @@ def test_terms_have_one_summand(session):
     looked = asyncio.run(terms.look(session, test_terms_tab.asked(model=NAME, text=TEXT)))
     assert looked.reader == NAME
     assert "turned by its position" in str(said.notes(looked))
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_labs_that_look_inside_other_families(session, name):
+    found = attention_lab.ask(Lab(session), "products", name, text=TEXT, marks=MARKS)
+    assert "cannot be shown" not in str(found.get("said"))
+    looked = asyncio.run(terms.look(session, test_terms_tab.asked(model=name, text=TEXT)))
+    assert looked.reader == name
+    asked = {"model": name, "text": TEXT, "marks": MARKS}
+    assert why_questions.ask(Explainer(session), **asked, steps=20)["error"] is None
+    assert pairs.drawn(session.model(name), "red fox", "small dog")["pieces"]
+    assert len(lens(session.model(name), TEXT, 3).layers) == 3
+    optimized = cm.optimize_for_inference(session.model(name))
+    plain = session.model(name)(TEXT).logits["masked_token"]
+    assert (optimized(TEXT).logits["masked_token"] - plain).abs().max() < 1e-4
 
 
 def test_budget_counts_a_size_of_ones_own_and_the_local_layers():

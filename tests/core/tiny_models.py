@@ -34,10 +34,12 @@ def narrow(
     )
 
 
-def tiny(name: str, *, layers: int = 2, width: int = 8, **values: Any) -> cm.Config:
+def tiny(
+    name: str, *, layers: int = 2, width: int = 8, inner: int = 12, **values: Any
+) -> cm.Config:
     """A published size shrunk: two heads, no dropout, weights large enough to matter."""
     config = cm.size(name).with_vocabulary(tokenizer().vocabulary, pad_id=0).with_dropout(0.0)
-    config = narrow(config, width=width, inner=12, layers=layers, initial_std=0.3, **values)
+    config = narrow(config, width=width, inner=inner, layers=layers, initial_std=0.3, **values)
     tables = config.embeddings
     places = None if tables.positions is None else 20
     return replace(config, embeddings=replace(tables, positions=places))
