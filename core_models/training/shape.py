@@ -39,14 +39,15 @@ def _resized(config: Config, wanted: ModelOverrides) -> Config:
             f"model.overrides.embedding_width: {config.family} needs tables as wide as the model "
             f"({width}), not {embedding}."
         )
+    inner = config.feed_forward.width * width // old
+    if config.feed_forward.gated and inner > 8:
+        inner -= inner % 8  # what gated networks have in every released file, and some must have
     return replace(
         config,
         width=width,
         embeddings=replace(parts, width=embedding),
         attention=config.attention.with_heads(heads, width // heads),
-        feed_forward=replace(
-            config.feed_forward, width=wanted.inner or config.feed_forward.width * width // old
-        ),
+        feed_forward=replace(config.feed_forward, width=wanted.inner or inner),
         schedule=_schedule(config, wanted.layers),
     )
 

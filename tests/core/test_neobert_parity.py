@@ -17,6 +17,8 @@ import core_models as cm
 from core_models.checkpoints.files import save_checkpoint, to_their_tensors
 from core_models.checkpoints.formats import FORMATS
 from core_models.errors import InputError
+from core_models.training.settings import parse
+from core_models.training.shape import build_config
 from tests.core.parity import VOCABULARY, Bare, batch_of, inputs, read
 from tests.core.tiny_models import new, tiny
 
@@ -243,3 +245,11 @@ def test_tensors_of_another_shape_are_named(tmp_path: Path) -> None:
     name = "model.transformer_encoder.0.ffn.w12.weight"
     with pytest.raises(InputError, match="must be even"):
         write(tmp_path, tensors | {name: tensors[name][:31]})
+
+
+def test_a_fresh_one_of_another_width_can_be_saved() -> None:
+    values = {"model": {"size": "neobert", "overrides": {"width": 256}}, "steps": 1}
+    config = build_config(parse(values | {"data": {"texts": ["text.txt"]}}), 500, 0)
+    assert (config.attention.heads, config.feed_forward.width) == (4, 680)
+    written = FORMATS["neobert"].write_config(config)
+    assert FORMATS["neobert"].read_config(written).feed_forward == config.feed_forward
