@@ -31,7 +31,7 @@ from core_models.counts import count
 from core_models.families import FAMILIES
 from core_models.inspection import inspect
 from core_models.training import settings
-from core_models.training.models import fresh_generator_config
+from core_models.training.models import fresh_generator_config, heads_of
 from core_models.training.plan import Plan, plan_for
 from core_models.training.schema import Part
 from core_models.training.shape import build_config
@@ -190,7 +190,7 @@ def check(
     else:
         model = session.model(str(named)).config
     plan = plan_for(options, model)
-    trained = replace(model, objectives=tuple(plan.objectives))
+    trained = replace(model, objectives=heads_of(plan))
     return {
         "parameters": count(trained).trained,
         "generator": _generator(options, trained, plan),

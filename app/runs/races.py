@@ -11,6 +11,7 @@ from core_models import InputError
 from core_models.families import FAMILIES
 from core_models.tasks import sets
 from core_models.training import race_schema, settings
+from core_models.training.models import heads_of
 from core_models.training.plan import plan_for
 from core_models.training.race_cost import Cost, cost_of
 from core_models.training.race_folder import RaceFolder
@@ -123,7 +124,7 @@ def _cost(race: Race, options: settings.Settings) -> Cost:
     """With examples as long as they may be: how long they are shows when the text is cut."""
     config = build_config(options, race.tokenizer.vocabulary, 0)
     plan = plan_for(options, config)
-    config = replace(config, objectives=tuple(plan.objectives))
+    config = replace(config, objectives=heads_of(plan))
     return cost_of(options, config, plan, options.data.max_length)
 
 

@@ -133,11 +133,11 @@ def hidden(found: Mapping[str, Any]) -> list[str]:
         return [Wording("Nothing is hidden.")]
     teacher = Wording("What has to be said there is what the teacher says.")
     told = teacher if "distillation" in objectives else ""
-    if masking["leftward"]:
+    if masking.get("leftward"):
         told = Wording(
             "Each is told from the place before it; {0} of the examples hide nothing and are read "
             "from left to right.",
-            f"{100 * masking['leftward']:.3g}\N{NO-BREAK SPACE}%",
+            f"{100 * masking["leftward"]:.3g}\N{NO-BREAK SPACE}%",
         )
     if masking["kind"] == "similar_word":
         similar = (

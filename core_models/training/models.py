@@ -59,7 +59,7 @@ def model_config(
 ) -> Config:
     """The config of the model to train; InputError where the examples do not fit into it."""
     config = build_config(settings, vocabulary, pad_id) if base is None else base.model.config
-    config = _with_dropout(replace(config, objectives=_heads(plan), task=None), settings)
+    config = _with_dropout(replace(config, objectives=heads_of(plan), task=None), settings)
     longest = longest_input(config)
     if longest is not None and longest < settings.data.max_length:
         raise InputError(
@@ -100,7 +100,7 @@ def build_model(
     A run that goes on has a base, too: what a fresh model begins with must not come back then.
     """
     generator = torch.Generator().manual_seed(settings.seed)
-    model = Model.new(config, tokenizer, heads=_heads(plan), generator=generator)
+    model = Model.new(config, tokenizer, heads=heads_of(plan), generator=generator)
     # Strict is off for the heads that a checkpoint may lack; they start fresh.
     if base is not None:
         model.load_state_dict(base.model.state_dict(), strict=False)
@@ -112,7 +112,7 @@ def build_model(
     return model
 
 
-def _heads(plan: Plan) -> tuple[str, ...]:
+def heads_of(plan: Plan) -> tuple[str, ...]:
     """Heads that the objectives train; a saved model names them as what it was trained for."""
     return tuple(dict.fromkeys(NEEDS[name].head for name in plan.objectives))
 
