@@ -137,7 +137,7 @@ def hidden(found: Mapping[str, Any]) -> list[str]:
         told = Wording(
             "Each is told from the place before it; {0} of the examples hide nothing and are read "
             "from left to right.",
-            f"{100 * masking["leftward"]:.3g}\N{NO-BREAK SPACE}%",
+            f"{100 * masking['leftward']:.3g}\N{NO-BREAK SPACE}%",
         )
     if masking["kind"] == "similar_word":
         similar = (
