@@ -49,7 +49,7 @@ def test_shipped_recipes_are_valid_and_find_their_texts(recipe: Path) -> None:
         ({"model": {"size": "bert-huge"}}, "No published size 'bert-huge'"),
         ({"masking": {"split": [0.8, 0.1, 0.2]}}, "must sum to 1, not to 1.1"),
         ({"objectives": {}}, "objectives = {}"),
-        ({"objectives": {"translation": 1.0}}, "'masked_token', 'next_sentence'"),
+        ({"objectives": {"translation": 1.0}}, "'masked_token', 'masked_diffusion'"),
         ({"schedule": {"warmup": 10}}, "schedule.warmup (10) must be below steps (10)"),
         ({"precision": "fp8"}, "'fp32', 'bf16' or 'auto'"),
         (
