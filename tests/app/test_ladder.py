@@ -78,3 +78,12 @@ def test_the_shipped_file_is_read():
     for row in (*found["rungs"].values(), *found["again"].values()):
         assert 0 < row["accuracy"] < 1
         assert row["minutes"] == found["minutes"]
+
+
+def test_what_the_document_says_of_the_shipped_figures_holds():
+    found = ladder.reached()
+    right = {rung.name: ladder.value(found, rung, "right") for rung in rungs()}
+    assert right["bert"] + 1 < right["no-pairs"] < right["hidden-30"] - 1
+    assert abs(right["norms-before"] - right["hidden-30"]) < 1
+    assert right["geglu"] < right["norms-before"] - 1
+    assert right["rotary"] > right["geglu"] + 5
