@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -241,3 +242,25 @@ def test_a_run_that_ended_by_another_clock_is_no_crash(tmp_path, day):
         (folder.path / "launch.json").write_text(json.dumps(launched))
         assert runs.state(folder.path.name) == state
     runs.close()
+
+
+@pytest.mark.skipif(
+    not Path("/proc/self/autogroup").exists(), reason="the kernel does not group sessions"
+)
+def test_a_run_takes_what_the_page_leaves(tmp_path, command):
+    """Its own session would have the same share as the server's, for all its low priority."""
+    runs = Runs(tmp_path / "runs", seconds=60, command=command)
+    run = runs.create(CONFIG)
+    try:
+        runs.start(run)
+        assert until(lambda: at_work(tmp_path / "runs", run))
+        (process,) = at_work(tmp_path / "runs", run)
+        group = Path(f"/proc/{process['pid']}/autogroup").read_text()
+        assert group.split()[-2:] == ["nice", "19"]
+        assert os.getpriority(os.PRIO_PROCESS, process["pid"]) == 19
+        runs.stop(run)
+        assert until(lambda: runs.state(run) == "stopped")
+    finally:
+        for each in at_work(tmp_path / "runs", run):
+            os.kill(each["pid"], signal.SIGKILL)
+        runs.close()
