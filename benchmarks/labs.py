@@ -97,6 +97,7 @@ LABS = (
     Lab("meaning", "step through the layers", control="#meaning-layer input[type=range]"),
     Lab("tokenizers", TYPED, control=SENTENCE, keys=LETTER),
     Lab("timeline", "move a slider", control="input[type=range]"),
+    Lab("unmasking", "more or fewer steps", control="input[type=range]"),
     Lab("budget", "choose a preset", control=CHOICE),
     Lab("ladder", "choose a figure", control=CHOICE),
 )

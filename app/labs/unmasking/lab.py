@@ -32,7 +32,8 @@ from viz.words import percent
 
 SHOWN = 4
 SEEN = Wording(
-    "Each row is one pass of the model: what it put in is coloured, what was still hidden is a dot."
+    "Each row is one pass of the model: what it put in is coloured, what was still hidden is a dot,"
+    " or [MASK] in the chosen row."
     " Click a word above the rows to let it stay or go."
 )
 ABOUT = """\
