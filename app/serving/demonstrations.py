@@ -206,7 +206,6 @@ _ROWS: dict[str, list[tuple[str, str, Statement]]] = {
         ),
         ("Relative positions", "", Smaller("bert-base-uncased", "deberta-base", 1.2)),
         ("From 2018 to 2024", "", Smaller("bert-base-uncased", "modernbert-base", 1.3)),
-        ("Deep, wide, grouped", "", Smaller("distilbert-base-uncased", "bert-base-uncased", 1.6)),
     ],
     "tokenizers": [
         (

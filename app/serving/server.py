@@ -214,6 +214,7 @@ def app_kwargs(
     return {
         "routes": [
             *routes,
+            Route("/", _there, methods=["HEAD"]),
             *metrics.routes(),
             *_catalogues(),
             *figure.routes(),
@@ -276,6 +277,11 @@ def _served(script: str) -> Callable[[Request], Response]:
         return Response(script, media_type="text/javascript", headers=headers)
 
     return answer
+
+
+async def _there(_: Request) -> Response:
+    """Without making the page: Gradio asks for it when it starts, and gives up after 3 s."""
+    return Response(media_type="text/html", headers={"cache-control": "no-cache"})
 
 
 def _links(scripts: tuple[str, ...], styles: tuple[str, ...], root: str) -> str:

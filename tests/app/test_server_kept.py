@@ -10,6 +10,10 @@ import gradio as gr
 import pytest
 from gradio.state_holder import SessionState
 from prometheus_client import REGISTRY
+from starlette.applications import Starlette
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.testclient import TestClient
 
 from app import main
 from app.labs.mask import lab as mask
@@ -21,8 +25,6 @@ from app.serving.settings import Settings
 from core_models import InputError
 from tests.waiting import soon
 
-"""More than the threads that Python itself gives two cores, six."""
-
 
 def test_gradio_remembers_a_bounded_number_of_pages(session, runs, monkeypatch):
     given = {}
@@ -33,6 +35,21 @@ def test_gradio_remembers_a_bounded_number_of_pages(session, runs, monkeypatch):
     main.start(session, Settings(), runs)
     assert 100 <= given["state_session_capacity"] <= 1_000
     assert given["blocks"] is blocks
+
+
+def test_whether_the_page_is_there_is_answered_without_making_it():
+    """Gradio asks when it starts, and ends the program where that takes three seconds."""
+    made = []
+
+    def gradio(request):
+        made.append(request.method)
+        return Response("page")
+
+    routes = [*server.app_kwargs((), ())["routes"], Route("/", gradio)]
+    client = TestClient(Starlette(routes=routes))
+    assert client.head("/").status_code == 200
+    assert made == []
+    assert client.get("/").text == "page"
 
 
 def test_a_new_page_costs_next_to_nothing():

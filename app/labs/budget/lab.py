@@ -48,12 +48,7 @@ PRESETS = {
         "roberta-base",
         "deberta-v3-base",
         "modernbert-base",
-    ],
-    "Deep, wide, grouped": [
-        "distilbert-base-uncased",
-        "bert-base-uncased",
         "neobert",
-        "eurobert-610m",
     ],
 }
 FIRST = PRESETS["Four ways to be base"]
