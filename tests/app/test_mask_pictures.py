@@ -13,6 +13,7 @@ from app.labs.mask import models as mask_models
 from app.labs.mask import said
 from app.labs.mask.sight import MOST_WORDS, sight
 from app.serving.session import Session
+from core_models import InputError
 from core_models.prediction import fill
 from tests.core.tiny_models import narrow
 from viz.bars import FULL
@@ -130,8 +131,9 @@ def test_the_picture_of_the_predictions_has_their_probabilities(shown):
             best.append(prediction.original.probability)
         expected += best
     assert bars(answer["svg"]) == pytest.approx([FULL * p for p in expected], abs=0.01)
-    assert asyncio.run(mask.picture(shown, ask()))["error"]
-    assert asyncio.run(mask.picture(shown, ask(99)))["error"]
+    for asked in (ask(), ask(99)):
+        with pytest.raises(InputError):
+            asyncio.run(mask.picture(shown, asked))
 
 
 def test_models_begin_with_one_that_reads_another_way(shown):

@@ -23,6 +23,7 @@ from tests.core.conformance import SIZES, close, inputs, narrow, new, tokenizer
 from tests.core.tiny_models import masked_batch, tiny
 from tests.core.tiny_models import new as tiny_model
 
+NORMS = (nn.LayerNorm, nn.RMSNorm)
 cases = pytest.mark.parametrize("case", SIZES)
 
 
@@ -30,7 +31,7 @@ cases = pytest.mark.parametrize("case", SIZES)
 def test_every_norm_takes_the_epsilon_of_the_config(case: str) -> None:
     config = replace(narrow(case), norm_epsilon=3e-4)
     model = cm.Model(config, tokenizer(config.family), config.objectives)
-    found = {n: part.eps for n, part in model.named_modules() if isinstance(part, nn.LayerNorm)}
+    found = {name: part.eps for name, part in model.named_modules() if isinstance(part, NORMS)}
     assert found
     assert set(found.values()) == {3e-4}, found
 
@@ -41,7 +42,7 @@ def test_a_new_model_is_drawn_as_published(case: str) -> None:
     config = replace(narrow(case), initial_std=0.05)
     source = torch.Generator().manual_seed(3)
     model = cm.Model.new(config, tokenizer(config.family), generator=source)
-    norms = [part for part in model.modules() if isinstance(part, nn.LayerNorm)]
+    norms = [part for part in model.modules() if isinstance(part, NORMS)]
     ones = {id(part.weight) for part in norms}
     for name, parameter in model.named_parameters():
         values = parameter.detach()
