@@ -37,6 +37,7 @@ START_SECONDS = 120
 ENDLESS = 10**6
 """Steps of the run that trains meanwhile; it is stopped, not finished."""
 ANSWER_MS = 20_000
+SHORT = "The capital of France is Paris."
 LONG = (
     "In the town on the river the people go to the market in the morning and the children go "
     "to school with their books , and in the evening ."
@@ -92,7 +93,7 @@ def measure(arguments: argparse.Namespace) -> Report:
             run = stack.enter_context(training(folder))
             watch(browser, address, run)
         loads = [load(browser, address) for _ in range(arguments.loads)]
-        clicks = click(browser, address, arguments.clicks, LONG if model else "")
+        clicks = click(browser, address, arguments.clicks, LONG if model else SHORT)
         if arguments.during_run:
             speed = statistics.median(tokens_per_second(folder / run))
         name = f"Chromium {browser.version}"
@@ -163,14 +164,13 @@ def load(browser: Any, address: str) -> dict[str, float]:
     return found
 
 
-def click(browser: Any, address: str, number: int, text: str = "") -> list[float]:
-    """Milliseconds from each click to the painted answer, in a text or the page's own."""
+def click(browser: Any, address: str, number: int, text: str) -> list[float]:
+    """Milliseconds from each click to the painted answer, in a text with nothing hidden."""
     page = browser.new_page(viewport={"width": 1280, "height": 900})
-    page.goto(f"{address}/#{urlencode({'text': text})}" if text else address)
-    if text:
-        page.wait_for_function(
-            "text => window.Cloze?.sentence?.text === text", arg=text, timeout=ANSWER_MS
-        )
+    page.goto(f"{address}/#{urlencode({'text': text})}")
+    page.wait_for_function(
+        "text => window.Cloze?.sentence?.text === text", arg=text, timeout=ANSWER_MS
+    )
     page.wait_for_selector(".view-chips .chip[aria-pressed]", timeout=ANSWER_MS)
     page.wait_for_selector(".view-predictions[data-state]", state="attached", timeout=ANSWER_MS)
     page.evaluate(f"() => {{ {WATCH_CLICKS} }}")
