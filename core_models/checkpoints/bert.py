@@ -8,7 +8,6 @@ from core_models.checkpoints.fields import Fields, names, unwritable
 from core_models.checkpoints.table import Format, Ignored, Row
 from core_models.checkpoints.tasks import POOLED, TaskFiles
 from core_models.config import Attention, Config, Embeddings, FeedForward
-from core_models.errors import InputError
 from core_models.families.bert import BERT_BASE
 
 LAYER_ROWS = (
@@ -42,12 +41,7 @@ def embedding_rows(theirs: str) -> tuple[Row, ...]:
 def read_config(values: Mapping[str, Any]) -> Config:
     """BertConfig's fields; absent ones take BertConfig's defaults."""
     fields = Fields(values)
-    width = fields.integer("hidden_size", 1, 16_384, 768)
-    heads = fields.integer("num_attention_heads", 1, 256, 12)
-    if width % heads:
-        raise InputError(
-            f"config.json: hidden_size {width} is not a multiple of num_attention_heads {heads}."
-        )
+    width, heads = fields.width_and_heads(768, 12)
     vocabulary = fields.integer("vocab_size", 1, 2_000_000, 30522)
     fields.fixed("position_embedding_type", "absolute")
     decoder = fields.boolean("is_decoder", False)

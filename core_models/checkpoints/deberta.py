@@ -64,12 +64,7 @@ def read_body(values: Mapping[str, Any], base: Config) -> Config:
         base: the family's base config.
     """
     fields = Fields({**_DEFAULTS, **values})
-    width = fields.integer("hidden_size", 1, 16_384, base.width)
-    heads = fields.integer("num_attention_heads", 1, 256, base.attention.heads)
-    if width % heads:
-        raise InputError(
-            f"config.json: hidden_size {width} is not a multiple of num_attention_heads {heads}."
-        )
+    width, heads = fields.width_and_heads(base.width, base.attention.heads)
     _check_supported(fields, width, width // heads)
     vocabulary = fields.integer("vocab_size", 1, 2_000_000, base.embeddings.vocabulary)
     decoder = None

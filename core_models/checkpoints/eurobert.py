@@ -25,12 +25,7 @@ def read_config(values: Mapping[str, Any]) -> Config:
     """EuroBertConfig's fields; absent ones take EuroBertConfig's defaults."""
     fields = Fields(values)
     base = EUROBERT_210M
-    width = fields.integer("hidden_size", 1, 16_384, base.width)
-    heads = fields.integer("num_attention_heads", 1, 256, base.attention.heads)
-    if width % heads:
-        raise InputError(
-            f"config.json: hidden_size {width} is not a multiple of num_attention_heads {heads}."
-        )
+    width, heads = fields.width_and_heads(base.width, base.attention.heads)
     key_heads = _optional(fields, "num_key_value_heads", heads)
     if heads % key_heads:
         raise InputError(

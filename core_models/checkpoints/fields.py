@@ -102,6 +102,17 @@ class Fields:
             )
         return value
 
+    def width_and_heads(self, width: int, heads: int) -> tuple[int, int]:
+        """``hidden_size`` and ``num_attention_heads``, or these; the first is a multiple."""
+        width = self.integer("hidden_size", 1, 16_384, width)
+        heads = self.integer("num_attention_heads", 1, 256, heads)
+        if width % heads:
+            raise InputError(
+                f"config.json: hidden_size {width} is not a multiple of "
+                f"num_attention_heads {heads}."
+            )
+        return width, heads
+
     def number(self, key: str, low: float, high: float, default: float | None = None) -> float:
         """A number in low..high."""
         value = self.values.get(key, default)

@@ -49,12 +49,7 @@ def read_config(values: Mapping[str, Any]) -> Config:
     """ModernBertConfig's fields; absent ones take ModernBertConfig's defaults."""
     fields = Fields(values)
     base = MODERNBERT_BASE
-    width = fields.integer("hidden_size", 1, 16_384, base.width)
-    heads = fields.integer("num_attention_heads", 1, 256, base.attention.heads)
-    if width % heads:
-        raise InputError(
-            f"config.json: hidden_size {width} is not a multiple of num_attention_heads {heads}."
-        )
+    width, heads = fields.width_and_heads(base.width, base.attention.heads)
     vocabulary = fields.integer("vocab_size", 1, 2_000_000, base.embeddings.vocabulary)
     for key, only in (("tie_word_embeddings", True), ("decoder_bias", True)):
         fields.fixed(key, only)

@@ -65,12 +65,7 @@ class _Halves:
 def read_config(values: Mapping[str, Any]) -> Config:
     """NeoBERTConfig's fields; absent ones take the released file's values."""
     fields = Fields(values)
-    width = fields.integer("hidden_size", 1, 16_384, NEOBERT.width)
-    heads = fields.integer("num_attention_heads", 1, 256, NEOBERT.attention.heads)
-    if width % heads:
-        raise InputError(
-            f"config.json: hidden_size {width} is not a multiple of num_attention_heads {heads}."
-        )
+    width, heads = fields.width_and_heads(NEOBERT.width, NEOBERT.attention.heads)
     vocabulary = fields.integer("vocab_size", 1, 2_000_000, NEOBERT.embeddings.vocabulary)
     released = {"rope": True, "rms_norm": True, "ngpt": False, "tie_word_embeddings": False}
     for key, only in released.items():
