@@ -57,9 +57,10 @@ def lab(module_page):
     lab.paths.wait_for()
     lab.layer.focus()
     lab.page.keyboard.press("End")
-    lab.page.get_by_role("radio", name="spring").check()
-    lab.page.get_by_role("radio", name="bank").check()
-    module_page.rest()  # what spring was answered may still be on its way
+    for word in ("spring", "bank"):  # each is shown before the next: what comes late would undo it
+        lab.page.get_by_role("radio", name=word).check()
+        lab.page.get_by_role("group", name=f"Paths of “{word}”").wait_for()
+    module_page.rest()
     lab.says(re.compile("After layer 4: sentences"))
     yield lab
     assert module_page.problems == []
