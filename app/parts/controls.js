@@ -9,7 +9,11 @@
   const base = (plain, implied, state) => Object.entries(implied).reduce((found, [name, sets]) => (
     Object.hasOwn(sets, state[name] ?? '') ? { ...found, ...sets[state[name]] } : found), plain);
 
+  // Before a lab has been given what its link holds, a change that Gradio tells is no visitor's, and would lose the link.
+  const given = new Set();
+
   Cloze.keepValues = ([lab, plain, , implied], values) => {
+    if (!given.has(lab)) return;
     const state = {};
     const names = Object.keys(plain);
     const set = base(plain, implied, Object.fromEntries(names.map((name, n) => [name, values[n]])));
@@ -26,6 +30,7 @@
   const fits = (found, { from = -Infinity, to = Infinity, among = null }) => [found].flat().every((value) => (
     among ? among.includes(value) : typeof value !== 'number' || (value >= from && value <= to)));
   Cloze.keptValues = ([lab, plain, limits, implied]) => {
+    given.add(lab);
     const state = Cloze.kept(lab) ?? {};
     const set = base(plain, implied, state);
     return Object.entries(plain).map(([name, first]) => {
