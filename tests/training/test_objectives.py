@@ -214,9 +214,9 @@ def test_masked_tokens_are_predicted_from_the_mask_decoder_where_there_is_one() 
     out = encoder(batch)
     decoded = objective.head(encoder.decode(batch, out))[0, [1, 3]]
     expected = torch.nn.functional.cross_entropy(decoded, torch.tensor([7, 9]))
-    assert objective(encoder, batch).total.item() == pytest.approx(expected.item(), abs=1e-6)
+    assert objective(encoder, batch).total.item() == pytest.approx(expected.item(), abs=1e-5)
     traced = objective(encoder, batch, cm.Trace([]))  # decodes every position, with the same loss
-    assert traced.total.item() == pytest.approx(expected.item(), abs=1e-6)
+    assert traced.total.item() == pytest.approx(expected.item(), abs=1e-5)
     last = torch.nn.functional.cross_entropy(
         objective.head(out.hidden)[0, [1, 3]], labels[0, [1, 3]]
     )

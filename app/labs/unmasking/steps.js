@@ -21,9 +21,13 @@ export function mount(view) {
   const said = element('output', {});
   view.root.replaceChildren(stage, element('div', { class: 'scrub' }, run, slider, said));
   let timer = null;
+  let looked = null; // at which step, once one has been chosen here: a late answer holds the choice of before
 
   const last = () => view.value.rows.length - 1;
-  const now = () => (view.value.at >= 0 ? Math.min(view.value.at, last()) : last());
+  function now() {
+    const at = looked ?? view.value.at;
+    return at >= 0 ? Math.min(at, last()) : last();
+  }
   const words = (columns) => columns.filter(({ stays }) => stays).map(({ word }) => word);
 
   function stay(word) {
@@ -37,8 +41,9 @@ export function mount(view) {
     timer = null;
     run.textContent = TEXT.play;
   }
-  function go(at) {
-    view.value = { ...view.value, at };
+  function go(step) {
+    looked = step;
+    view.value = { ...view.value, at: step };
     draw();
     view.send('scrub', {});
   }
