@@ -4,7 +4,27 @@
   // It walks all events once for each component, twice, through Svelte's proxies: half of the time until the page is there. Svelte
   // watches plain arrays only, and events never change.
   class Unwatched extends Array {}
-  if (window.gradio_config) window.gradio_config.dependencies = Unwatched.from(window.gradio_config.dependencies);
+
+  // For arguments that no event of ours has, it looks every target of an event up in the tree of all components, again through
+  // proxies: all 600 of them twice when it starts, each time after it has read them into its table of events, and those of an
+  // event whenever it happens. So every second reader, and whoever would map them, hears of none.
+  class Targets extends Unwatched {
+    static get [Symbol.species]() { return Array; }
+
+    #read = false;
+
+    * [Symbol.iterator]() {
+      this.#read = !this.#read;
+      for (let n = 0; this.#read && n < this.length; n += 1) yield this[n];
+    }
+
+    map() { return []; }
+  }
+  const { dependencies = null } = window.gradio_config ?? {};
+  if (dependencies) {
+    for (const event of dependencies) event.targets = Targets.from(event.targets);
+    window.gradio_config.dependencies = Unwatched.from(dependencies);
+  }
 
   // It counts the seconds of its start-up sign in a loop of animation frames, and goes on when the sign is gone: a page at
   // rest would draw sixty frames a second, a tenth of a processor. The first frame of that loop after the page has mounted is not given.
