@@ -75,6 +75,7 @@ def test_guess_measure_and_save(lab, session):
     expect(lab.panel.get_by_text("Your guesses: 0 of 1 right.")).to_be_visible()
     lab.open(FAST)
     expect(lab.card.get_by_role("status")).to_be_hidden()
+    expect(lab.panel.get_by_role("radio", checked=True)).to_have_count(0)
     lab.guess("Partly")
     lab.judged("")
     expect(lab.panel.get_by_text("Your guesses: 1 of 2 right.")).to_be_visible(timeout=SLOW)

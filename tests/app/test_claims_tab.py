@@ -136,6 +136,8 @@ FIRST, BOTH, FAST = answers.FIRST, "bert-always-mask", "electra-fifteen"
 
 def test_a_guess_measures_and_counts_once(session):
     desk = Desk(session)
+    _, radio, *_ = ask(answers.show, desk, claim=FAST)
+    assert radio.constructor_args == {"interactive": True}  # a late answer does not undo a guess
     (first,) = ask(answers.measure, desk, claim=FAST, guess="partly")
     assert first == {"name": FAST, "seed": 0, "guess": "partly"}
     ran, guesses = [f"{FAST}.0"], {FAST: "partly"}

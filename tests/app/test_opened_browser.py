@@ -9,6 +9,7 @@ from playwright.sync_api import expect
 import core_models.model as shipped
 from tests.app.conftest import MODEL
 from tests.app.test_accessibility import ALL, RUN
+from tests.app.visitors import PATIENCE
 from tests.stand_in_hub import stand_in
 
 NAME = "somebody/small-bert"
@@ -65,6 +66,7 @@ def test_a_model_is_opened_cancelled_opened_again_and_used(visit, there, session
         "return at > 0.2 && at < 0.9; }"
     )
     page.get_by_role("button", name="Cancel", exact=True).click()
+    assert session.opened.job.cancelled.wait(PATIENCE / 1000)  # else the rest may be here before
     held.set()
     expect(page.get_by_text("was cancelled; what is here is kept")).to_be_visible()
     expect(bar).to_be_hidden()

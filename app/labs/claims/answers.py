@@ -195,7 +195,10 @@ def show(desk: Desk, question: Mapping[str, Any]) -> list[Any]:
         chart = measured(numbers, statement=claim.name)
     return [
         gr.skip() if question["claim"] == claim.name else claim.name,
-        gr.Radio(value=guess if result else None, interactive=not (result or lacks(desk, claim))),
+        # Before it is measured, a guess is the visitor's: this may come after it was made.
+        gr.Radio(value=guess, interactive=False)
+        if result
+        else gr.Radio(interactive=not lacks(desk, claim)),
         gr.Button(interactive=bool(result) and claim.drawn),
         card(claim, result, guess, lacks(desk, claim)),
         chart,

@@ -137,6 +137,8 @@ def wire(controls: Controls, shared: Shared, session: Session) -> None:
     rest = partial(claims.measure_next, desk)
     answer([c.clock.tick], rest, done, [c.found, c.all, c.clock], c.problem)
     c.found.change(None, [c.found, c.ran, c.guesses], [c.ran, c.guesses], js=ADD)
+    for other in (c.model.change, c.claim.change):  # type: ignore[attr-defined]
+        other(None, None, c.guess, js="() => null")
     c.next.click(None, [c.claim, c.topic, c.only], c.claim, js=NEXT)
     c.topic.input(None, None, c.only, js="() => []")
     c.all.input(None, c.all, c.clock, js="active => ({ __type__: 'update', active })")
