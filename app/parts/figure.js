@@ -175,7 +175,10 @@ export function makeFigure({ name = 'figure', onPick = null } = {}) {
     show(next) {
       payload = next;
       root.hidden = !next;
-      if (!next) return;
+      if (!next) {
+        if (root.dataset.state === 'waiting') root.dataset.state = 'unseen'; // what it waited for will not be drawn
+        return;
+      }
       drawers.add(redraw);
       const meta = spoken(next).layout.meta;
       plot.style.minHeight = `${next.layout.height ?? 360}px`; // nothing below moves when the chart arrives

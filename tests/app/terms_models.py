@@ -1,5 +1,6 @@
-"""Tiny models whose scores have terms, for the tests of the Terms tab."""
+"""Tiny models with terms, and one with rotary positions, for the tests of the Terms tab."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -15,7 +16,10 @@ MODELS = {
     "deberta-v3-tiny": ("deberta-v3-base", "unigram"),
     "deberta-v3-tiny-generator": ("deberta-v3-base-generator", "unigram"),
     "xlnet-tiny": ("xlnet-base-cased", "unigram"),
+    "modernbert-tiny": ("modernbert-base", "byte_bpe"),
 }
+WINDOW = 3
+"""Pieces on each side that local layers see."""
 
 
 def save_tiny_models(folder: Path) -> None:
@@ -27,5 +31,7 @@ def save_tiny_models(folder: Path) -> None:
         tokenizer = cm.Tokenizer.train(lines, vocabulary=400, kind=kind, **more)
         config = cm.size(size).with_vocabulary(tokenizer.vocabulary, pad_id=tokenizer.pad_id)
         config = narrow(config, width=16, inner=24, initial_std=0.3)
+        if config.attention.window:
+            config = replace(config, attention=replace(config.attention, window=WINDOW))
         generator = torch.Generator().manual_seed(4)
         cm.Model.new(config, tokenizer, generator=generator).save(folder / name)

@@ -103,7 +103,7 @@ def test_meaning_and_pairs(session):
 def test_terms_have_one_summand(session):
     looked = asyncio.run(terms.look(session, test_terms_tab.asked(model=NAME, text=TEXT)))
     assert looked.reader == NAME
-    assert "turned by its position" in str(said.notes(looked))
+    assert "turned by their positions" in str(said.notes(looked))
 
 
 @pytest.mark.parametrize("name", OTHERS)

@@ -4,7 +4,7 @@ import csv
 import json
 import os
 import re
-from urllib.parse import quote
+from urllib.parse import quote, unquote_plus
 from xml.etree import ElementTree
 
 import pytest
@@ -200,6 +200,29 @@ def test_distances_tables_and_the_mask_decoder(open_lab):
     words = lab.rows("terms-decoder")
     assert len(words) >= 5
     assert {len(row) for row in words} == {7}
+
+
+def test_rotary_positions_set_two_pieces_at_every_distance(open_lab, session):
+    lab = open_lab("modernbert-tiny")
+    lab.choose("Layer", "2")
+    take(lab.panel.get_by_label("Looking piece"), re.compile("^5 "))
+    lab.cloze.rest()
+    take(lab.panel.get_by_label("Piece that is moved"), re.compile("^2 "))
+    lab.panel.get_by_text("Layer 2 is local: it sees 3 pieces on each side").wait_for()
+    lab.cloze.rest()
+    model = session.model("modernbert-tiny")
+    (encoding,) = model.encode([SENTENCE])
+    scores = terms_view.look(model, encoding, step=1).view.terms[0][5].tolist()
+    by_distance = {at: (score, seen) for at, score, seen in lab.rows("terms-turned")}
+    assert by_distance[3] == (pytest.approx(scores[2], abs=1e-5), "seen")
+    assert by_distance[-4][1] == "not seen"
+    assert [row[2] for row in lab.rows("terms-turned-row")] == pytest.approx(scores, abs=1e-5)
+    kept = json.loads(unquote_plus(lab.page.evaluate("location.hash")).split("lab-terms=")[1])
+    assert (kept["query"], kept["key"]) == (5, 2)
+    choose(lab.cloze, "bert-mini")
+    lab.panel.get_by_text("bert-mini has one product q·k, and its absolute").wait_for()
+    expect(lab.panel.get_by_label("Looking piece")).to_be_hidden()
+    expect(lab.panel.locator("#terms-turned figure")).to_be_hidden()
 
 
 def test_xlnet_has_its_own_terms_and_a_query_stream(open_lab):

@@ -39,6 +39,7 @@ def session(tmp_path_factory):
 QUESTION = {**tab.PLAIN, "reader": "", "row": 0}
 SHOWN = ("reader", "layer", "head", "scope", "stream", "first", "gap", "maps", "notes", "row")
 SHOWN += ("numbers", "said", "prediction", "decoded", "decoder", "distances_chart", "edges")
+SHOWN += ("query_piece", "key_piece", "turned", "turned_said", "turned_row", "waves")
 SHOWN += ("about", "code")
 
 

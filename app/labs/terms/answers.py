@@ -49,6 +49,10 @@ class Setting:
     first: int
     """First piece of the maps."""
     reach: int
+    query: int | None
+    """Position of the piece that looks, of a model with rotary positions."""
+    key: int | None
+    """Position of the piece that is set at every distance."""
 
 
 def read_setting(values: Mapping[str, Any], spans: Sequence[Span]) -> Setting:
@@ -57,7 +61,11 @@ def read_setting(values: Mapping[str, Any], spans: Sequence[Span]) -> Setting:
     What the page shows only where it fits (terms, gap, first piece) counts as none where it does
     not: a link may hold anything.
     """
-    off, gap, first = values.get("off"), values.get("gap"), values.get("first")
+    off = values.get("off")
+    first, gap, query, key = (
+        value if isinstance(value := values.get(name), int) else None
+        for name in ("first", "gap", "query", "key")
+    )
     off = [name for name in off if isinstance(name, str)] if isinstance(off, list) else []
     stream, scope = values.get("stream"), values.get("scope", "head")
     if scope not in terms_view.SCOPES:
@@ -75,9 +83,11 @@ def read_setting(values: Mapping[str, Any], spans: Sequence[Span]) -> Setting:
         stream=stream if stream in terms_view.STREAMS else "content",
         off=tuple(dict.fromkeys(off[:8])),
         scope=scope,
-        gap=gap if isinstance(gap, int) else None,
-        first=first if isinstance(first, int) else 0,
+        gap=gap,
+        first=first or 0,
         reach=int(reach),
+        query=query,
+        key=key,
     )
 
 

@@ -13,7 +13,7 @@ import gradio as gr
 import core_models as cm
 from app.labs.terms import answers as terms
 from app.labs.terms import said as say
-from app.labs.terms import scene
+from app.labs.terms import scene, turned
 from app.labs.terms import tables as terms_tables
 from app.labs.terms.maps import TermMaps, maps, name_of
 from app.labs.terms.scene import STREAMS, Looked, look, readers
@@ -43,7 +43,7 @@ SCOPES = {"this head": "head", "this layer": "layer", "the whole model": "model"
 MEXICO, SPANISH = "Mexico lies in North America.", "The language of Argentina is Spanish."
 CAPITAL = "The capital of France is Paris."
 PLAIN: dict[str, Any] = {"off": [], "scope": "head", "stream": "content", "reach": 16}
-PLAIN |= {"layer": 0, "head": 0, "gap": -1, "first": 0}
+PLAIN |= {"layer": 0, "head": 0, "gap": -1, "first": 0, "query": -1, "key": -1}
 POSITIONS = ["c2p", "p2c", "position"]
 EXAMPLES: dict[str, dict[str, Any]] = {
     "Without positions": {"text": MEXICO, "hide": ["america"], "off": POSITIONS, "scope": "model"},
@@ -54,7 +54,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     | {"stream": "mask_decoder"},
     "Far away": {"reach": 640},
 }
-SHOWN = 19
+SHOWN = 25
 """How many values an answer has."""
 ABOUT = """\
 DeBERTa keeps what a piece is apart from where it stands: each score is a sum of content to \
@@ -88,6 +88,7 @@ class Controls(NamedTuple):
     decoder: Figure
     distances: Figure
     edges: Line
+    turned: turned.Turned
     about: Line
     code: Code
     rows: "Rows"
@@ -117,6 +118,7 @@ def build(shared: Shared) -> Controls:
     kept["off"] = Kept([])
     sentence, problem = SentenceInput(), Line(problem=True)
     with gr.Column(elem_classes=["answers"]):
+        turns = turned.build(kept)
         shown = TermMaps(elem_id="terms-maps", main=True)
         with gr.Row(elem_classes=["choices"]):
             kept["scope"] = gr.Radio(
@@ -150,6 +152,7 @@ def build(shared: Shared) -> Controls:
             )
             distances, edges = Figure(elem_id="terms-distances"), Line()
             Line(WORTH)
+            waves = Table(elem_id="terms-waves")
             rows = _rows(kept)
         with gr.Accordion("The numbers of one row", open=False):
             row = OpenDropdown([("", 0)], value=0, label="Query", elem_id="terms-row")
@@ -175,6 +178,7 @@ def build(shared: Shared) -> Controls:
         decoder,
         distances,
         edges,
+        turned.Turned(*turns, waves),
         about,
         code,
         rows,
@@ -198,7 +202,7 @@ def wire(controls: Controls, shared: Shared, session: Session) -> None:
     asked["row"] = c.row
     outputs = [k[name] for name in ("reader", "layer", "head", "scope", "stream", "first", "gap")]
     outputs += [c.maps, c.notes, c.row, c.numbers, c.said, c.prediction, c.decoded, c.decoder]
-    outputs += [c.distances, c.edges, c.about, c.code]
+    outputs += [c.distances, c.edges, k["query"], k["key"], *c.turned, c.about, c.code]
     changed = [part.change for name, part in asked.items() if name != "row"]
     answer([*changed, c.row.input], partial(show, session), asked, outputs, c.problem)
     answer([c.files.ask], partial(save, session), asked, [c.files], c.problem)
@@ -241,6 +245,7 @@ async def show(session: Session, question: Mapping[str, Any]) -> list[Any]:
         scene.decoder(looked),
         scene.distances(looked.reader, found, looked.setting.reach),
         say.distances(looked),
+        *turned.shown(found, question),
         say.about(found),
         terms_tables.code_lines(loadable(looked.reader), looked.setting.text, found),
     ]

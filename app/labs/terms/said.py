@@ -28,14 +28,14 @@ def _one_product(looked: Looked) -> Wording:
     """Why a single map tells no content from position."""
     if looked.found["turned"]:
         return Wording(
-            "{0} has one product q·k. Each query and key was turned by its position before, so the "
-            "product depends on both contents and on their distance, and no map can tell one from "
-            "the other.",
+            "{0} has one product q·k, of queries and keys turned by their positions: what a "
+            "distance is worth depends on both contents, so it is shown for two pieces at a time.",
             looked.reader,
         )
     return Wording(
-        "{0} has one product q·k. Absolute positions are in the input, added to the pieces before "
-        "the first layer, so no map can tell what comes from content and what from position.",
+        "{0} has one product q·k, and its absolute positions are in the input, added to the pieces "
+        "before the first layer, so no map can tell what comes from content and what from "
+        "position.",
         looked.reader,
     )
 
@@ -45,7 +45,7 @@ def notes(looked: Looked) -> str:
     found, said = looked.found, list[str]()
     if len(found["names"]) == 1:
         said.append(_one_product(looked))
-        if not looked.offered:
+        if not looked.offered and not found["turned"]:
             said.append(NONE)
     if looked.reader != looked.bar:
         text = "{0} is taken apart in place of {1}, with its own pieces."

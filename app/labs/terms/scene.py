@@ -8,6 +8,7 @@ import plotly.graph_objects as go
 
 from app.labs.terms import answers as terms
 from app.labs.terms import tables as terms_tables
+from app.labs.terms import turned
 from app.labs.terms.maps import LABELS, name_of
 from app.parts.plain import table
 from app.serving.ask import clean_marks, clean_name, clean_text
@@ -106,7 +107,12 @@ async def look(session: Session, question: Mapping[str, Any]) -> Looked:
             if mark.position < len(tokens) and not tokens[mark.position].special
         ]
     setting = terms.read_setting({**question, "text": text}, spans)
-    found = await session.compute(lambda: terms.examine(model, setting), model)
+
+    def examine() -> dict[str, Any]:
+        found = terms.examine(model, setting)
+        return {**found, "rotation": turned.examine(model, setting, found)}
+
+    found = await session.compute(examine, model)
     return Looked(bar, name, offered, bool(marks), found, setting)
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import torch
 
 import core_models as cm
+from app.labs.terms import turned
 from core_models import InputError
 from core_models.config import Disentangled, Plain
 from core_models.families import FAMILIES
@@ -94,4 +95,6 @@ def code_lines(name: str, text: str, answer: Mapping[str, Any]) -> str:
             "for value, index in zip(*logs.exp().topk(5)):",
             "    print(model.tokenizer.display(int(index)), float(value))",
         ]
+    if view := answer["rotation"]:
+        lines += turned.code_lines(view, step, answer["head"])
     return "\n".join(lines)
