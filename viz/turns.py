@@ -6,14 +6,12 @@ from collections.abc import Sequence
 
 import plotly.graph_objects as go
 
-from viz.figure import Chart, colour, finish, plain
+from viz.figure import Chart, apart, colour, finish, plain
 from viz.svg import Wording
 
 SEEN, UNSEEN = Wording("seen"), Wording("not seen")
 BEFORE, AFTER = Wording("Before the turn"), Wording("After the turn")
 RINGS = Wording("After the turn, not seen")
-MANY = 24
-"""From so many pieces on their texts are small."""
 
 
 def score_by_distance(
@@ -109,27 +107,28 @@ def score_by_piece(
     """
     places = list(range(first, first + len(pieces)))
     figure = Chart()
-    bars: list[list[float | None]] = [[], []]
-    for place, low, high in zip(places, before, after, strict=True):
-        bars[0] += [place, place, None]
-        bars[1] += [low, high, None]
+    # As categories: Plotly leaves out those texts that a narrow chart has no room for.
+    labels = apart([plain(piece) for piece in pieces])
+    across: list[str | None] = []
+    heights: list[float | None] = []
+    for label, low, high in zip(labels, before, after, strict=True):
+        across += [label, label, None]
+        heights += [low, high, None]
     figure.add_scatter(
-        x=bars[0],
-        y=bars[1],
+        x=across,
+        y=heights,
         mode="lines",
         line={"color": colour("line"), "width": 3},
         showlegend=False,
         hoverinfo="skip",
     )
-    labels = [plain(piece) for piece in pieces]
     figure.add_scatter(
-        x=places,
+        x=labels,
         y=list(before),
         mode="markers",
         marker={"color": colour("soft"), "size": 7, "symbol": "square"},
         name=BEFORE,
-        customdata=labels,
-        hovertemplate="%{customdata}: %{y:.4g}<extra>%{fullData.name}</extra>",
+        hovertemplate="%{x}: %{y:.4g}<extra>%{fullData.name}</extra>",
     )
     for shown, name, symbol in ((True, AFTER, "circle"), (False, RINGS, "circle-open")):
         drawn = [n for n, each in enumerate(seen) if bool(each) is shown]
@@ -137,17 +136,14 @@ def score_by_piece(
             continue
         tones = [colour("hidden" if places[n] == key else "model") for n in drawn]
         figure.add_scatter(
-            x=[places[n] for n in drawn],
+            x=[labels[n] for n in drawn],
             y=[after[n] for n in drawn],
             mode="markers",
             marker={"color": tones, "size": 9, "symbol": symbol},
             name=name,
-            customdata=[labels[n] for n in drawn],
-            hovertemplate="%{customdata}: %{y:.4g}<extra>%{fullData.name}</extra>",
+            hovertemplate="%{x}: %{y:.4g}<extra>%{fullData.name}</extra>",
         )
-    ticks = {"tickmode": "array", "tickvals": places, "ticktext": labels}
-    ticks |= {"tickfont": {"size": 10}} if len(places) >= MANY else {}
-    figure.update_xaxes(range=[first - 0.6, places[-1] + 0.6], showgrid=False, **ticks)
+    figure.update_xaxes(type="category", range=[-0.6, len(pieces) - 0.4], showgrid=False)
     return finish(
         figure,
         title,

@@ -57,6 +57,8 @@ def test_who_looks_at_whom_where_nothing_is_chosen_and_how_far(session):
     marks = mark(session, model)
     hidden = ask(session, model=model, marks=marks)["rotation"]
     assert (hidden.query, hidden.key) == (marks[0]["position"], marks[0]["position"] - 1)
+    chosen = ask(session, model=model, marks=marks, query=3, key=6)
+    assert (chosen["rotation"].query, chosen["rotation"].key) == (3, 6)
     for wrong in (99, "x", None, -3):
         odd = ask(session, model=model, query=wrong, key=wrong)
         assert odd["rotation"].query == middle

@@ -34,14 +34,14 @@ def test_a_global_layer_has_no_window_and_a_wide_one_ends_with_the_chart():
 
 @pytest.mark.parametrize(("seen", "rings"), [([True, True, False], 1), ([True] * 3, 0)])
 def test_pieces_before_and_after_with_rings_for_what_is_not_seen(seen, rings):
-    given = (["<b>", "a", "b"], [1.0, 2.0, 3.0], [0.5, 2.5, 4.0], seen)
+    given = (["<b>", "a", "a"], [1.0, 2.0, 3.0], [0.5, 2.5, 4.0], seen)
     figure = score_by_piece(*given, first=7, key=8, title="t")
     bars, before, after, *unseen = figure.data
     assert list(bars.y) == [1.0, 0.5, None, 2.0, 2.5, None, 3.0, 4.0, None]
     assert list(before.y) == [1.0, 2.0, 3.0]
-    assert list(after.x) == [7, 8, 9][: 3 - rings]
+    assert list(after.x) == ["&lt;b&gt;", "a", "a\N{ZERO WIDTH SPACE}"][: 3 - rings]
+    assert figure.layout.xaxis.type == "category"
     assert list(after.marker.color)[:2] == [colour("model"), colour("hidden")]
     assert [list(each.y) for each in unseen] == [[4.0]] * rings
-    assert figure.layout.xaxis.ticktext[0] == "&lt;b&gt;"
     assert figure.layout.meta["rows"][0] == ["7 <b>", 1.0, 0.5, "seen"]
     assert figure.layout.meta["rows"][2][3] == ("not seen" if rings else "seen")
