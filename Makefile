@@ -51,7 +51,7 @@ imports: $(TEST_STAMP) ## The import rules between app, core_models and viz
 	$(BIN)/lint-imports
 
 security: $(TEST_STAMP) ## Bandit: what is unsafe in our code, of medium severity and above
-	$(BIN)/bandit --quiet --recursive --severity-level medium --configfile pyproject.toml app.py app core_models viz
+	$(BIN)/bandit --quiet --recursive --severity-level medium --configfile pyproject.toml app.py app core_models viz zoo
 
 # It asks a public list over the network, so it is no part of `make check`, and nothing else needs its packages.
 audit: $(TEST_STAMP) ## Known weaknesses of the pinned packages (needs the network)

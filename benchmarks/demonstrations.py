@@ -18,10 +18,10 @@ import torch
 import core_models as cm
 from app.serving import statements
 from app.serving.demonstrations import DEMONSTRATIONS, WINTER, Demonstration
-from core_models import attention_flow, masking
-from core_models.ablation import damage, without_heads
-from core_models.flops import flops
+from core_models.counting.flops import flops
+from core_models.masking import tokens as masking
 from core_models.prediction import (
+    attention_flow,
     detect,
     fill,
     fill_jointly,
@@ -33,6 +33,7 @@ from core_models.prediction import (
     score_words,
     unmask,
 )
+from core_models.prediction.ablation import damage, without_heads
 from core_models.prediction.passes import seen_with
 from core_models.prediction.terms_view import distribution, look, switched_off
 from core_models.tokenizer import Encoding

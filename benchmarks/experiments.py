@@ -3,7 +3,7 @@
     python -m benchmarks.experiments --data FOLDER --list
     python -m benchmarks.experiments --data FOLDER --work runs/experiments hidden-15 adamw-1e-3
 
-``--data`` holds open texts, as for ``python -m core_models.zoo build``. Each arm is an ordinary run
+``--data`` holds open texts, as for ``python -m zoo build``. Each arm is an ordinary run
 in ``WORK/runs/ARM``, of as many steps as give it the baseline's tokens; what it cost in processor
 time stands beside it in the table, because wall clocks of shared machines say little. An arm that
 was interrupted goes on, and one that is finished is not done again. Arms are compared by held-out
@@ -23,8 +23,8 @@ from pathlib import Path
 from typing import Any
 
 from core_models.training.folder import RunFolder
-from core_models.zoo import text
-from core_models.zoo.recipe import TextRecipe
+from zoo import text
+from zoo.recipe import TextRecipe
 
 ROOT = Path(__file__).resolve().parents[1]
 WORDS = 2000

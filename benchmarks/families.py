@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from core_models.config import Config, Masking, diff
-from core_models.counts import Count, count, joint
+from core_models.counting.counts import Count, count, joint
 from core_models.families import FAMILIES, electra, size
 from core_models.families.family import Family
 

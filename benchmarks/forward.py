@@ -23,8 +23,8 @@ import core_models as cm
 from benchmarks.measure import Report, Table, environment, interleaved, median_ratio, run_main
 from core_models.checkpoints.files import save_checkpoint
 from core_models.checkpoints.formats import BY_FAMILY
-from core_models.heads import build_head
-from core_models.initialise import initialise
+from core_models.heads.pretraining import build_head
+from core_models.network.initialise import initialise
 
 FAMILIES = {
     "bert": "bert-base-uncased",

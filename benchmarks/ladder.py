@@ -29,7 +29,7 @@ from accelerate import Accelerator
 from benchmarks.measure import Report, Table, environment
 from benchmarks.report import insert
 from core_models.config import Config
-from core_models.counts import count
+from core_models.counting.counts import count
 from core_models.data import documents
 from core_models.evaluation.minimal_pairs import evaluate_minimal_pairs, read_pairs
 from core_models.ladder import MEASURED, Rung, rungs

@@ -17,7 +17,7 @@ from pathlib import Path
 from benchmarks.measure import Report, Table, environment, run_main
 
 ROOT = Path(__file__).resolve().parent.parent
-COPIED = ("app", "assets", "benchmarks", "core_models", "docs", "tests", "viz")
+COPIED = ("app", "assets", "benchmarks", "core_models", "docs", "tests", "viz", "zoo")
 
 
 @dataclass(frozen=True)

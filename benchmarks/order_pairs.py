@@ -4,7 +4,7 @@
 part stands second in the pairs that ALBERT's procedure makes of held-out text, with chunks of full
 and of random shorter lengths, and in pairs of two and two sentences. With training text it also
 fits a logistic regression on the words of such pairs. Files: a sentence a line, a blank line
-between documents, as ``python -m core_models.zoo build`` leaves them in ``runs/zoo/texts``.
+between documents, as ``python -m zoo build`` leaves them in ``runs/zoo/texts``.
 """
 
 import argparse

@@ -35,7 +35,7 @@ from benchmarks.parity_models import Bare, batch_of, inputs, written
 from core_models.batch import Batch
 from core_models.checkpoints.files import to_their_tensors
 from core_models.families import FAMILIES
-from core_models.trace import STEP_SITES, Trace
+from core_models.network.trace import STEP_SITES, Trace
 
 DOCUMENT = Path(__file__).resolve().parent.parent / "docs" / "parity.md"
 

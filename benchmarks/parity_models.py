@@ -21,9 +21,9 @@ from core_models.checkpoints.files import (
 )
 from core_models.checkpoints.table import Format
 from core_models.config import Config
-from core_models.encoder import Encoder
-from core_models.heads import build_head
-from core_models.trace import Trace
+from core_models.heads.pretraining import build_head
+from core_models.network.encoder import Encoder
+from core_models.network.trace import Trace
 
 VOCABULARY = 97
 

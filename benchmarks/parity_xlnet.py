@@ -11,7 +11,7 @@ from torch import Tensor
 from benchmarks.parity_cases import LONGEST, PADDINGS, Figure, apart, xlnet
 from benchmarks.parity_models import Bare, inputs, order, two_streams, written
 from core_models.batch import Batch
-from core_models.trace import STEP_SITES, Trace
+from core_models.network.trace import STEP_SITES, Trace
 
 DIRECTIONS: dict[str, dict[str, Any]] = {
     "as released": {},

@@ -22,8 +22,8 @@ import core_models as cm
 from benchmarks.measure import Report, Table, environment, interleaved, median_ratio, run_main
 from core_models.checkpoints.files import save_checkpoint
 from core_models.checkpoints.formats import BY_FAMILY
-from core_models.flops import flops
-from core_models.initialise import initialise
+from core_models.counting.flops import flops
+from core_models.network.initialise import initialise
 from core_models.objectives import MaskedToken, NextSentence, Weighted
 from core_models.objectives.base import positions
 
@@ -121,9 +121,10 @@ def measure(arguments: argparse.Namespace) -> Report:
         lines,
         f"Vocabulary {VOCABULARY:,}, 15 % of the tokens hidden; transformers in float32. Medians "
         "of steps in turn; the speed-up is the median of each round's ratio. Above 1 is faster. "
-        "Operations are those of core_models.flops, without the optimizer's; the last column holds "
-        f"them against a product of two square matrices of {SIDE[batch.input_ids.device.type]:,} "
-        "rows in the same precision, which does nothing else.",
+        "Operations are those of core_models.counting.flops, without the optimizer's; the last "
+        "column holds them against a product of two square matrices of "
+        f"{SIDE[batch.input_ids.device.type]:,} rows in the same "
+        "precision, which does nothing else.",
     )
     machine = environment("torch", "transformers", threads=torch.get_num_threads())
     if arguments.device == "cuda":

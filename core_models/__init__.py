@@ -17,21 +17,21 @@ if TYPE_CHECKING:
     from core_models.batch import Batch
     from core_models.catalogue import count, diff, family_names, size, sizes
     from core_models.config import Config, Difference
-    from core_models.counts import Count
-    from core_models.encoder import Encoder, EncoderOutput
+    from core_models.counting.counts import Count
+    from core_models.counting.flops import Flops
     from core_models.errors import InputError
-    from core_models.flops import Flops
     from core_models.foreign.proof import Proof, proof
-    from core_models.inference import Optimization, optimization, optimize_for_inference
     from core_models.inspection import Inspection, inspect
     from core_models.model import Model, ModelInfo, load, models
+    from core_models.network.encoder import Encoder, EncoderOutput
+    from core_models.network.inference import Optimization, optimization, optimize_for_inference
+    from core_models.network.trace import Edit, Trace, patch, switch_off_heads, switch_off_term
     from core_models.output import ModelOutput
     from core_models.prediction.embed import embed
     from core_models.prediction.fill import fill
     from core_models.prediction.score import score
     from core_models.prediction.unmasking import unmask
     from core_models.tokenizer import Encoding, Tokenizer
-    from core_models.trace import Edit, Trace, patch, switch_off_heads, switch_off_term
 
 __version__ = "0.1.0"
 
@@ -39,12 +39,12 @@ _PLACES = {
     "batch": ("Batch",),
     "catalogue": ("count", "diff", "family_names", "size", "sizes"),
     "config": ("Config", "Difference"),
-    "counts": ("Count",),
-    "encoder": ("Encoder", "EncoderOutput"),
+    "counting.counts": ("Count",),
+    "network.encoder": ("Encoder", "EncoderOutput"),
     "errors": ("InputError",),
-    "flops": ("Flops",),
+    "counting.flops": ("Flops",),
     "foreign.proof": ("Proof", "proof"),
-    "inference": ("Optimization", "optimization", "optimize_for_inference"),
+    "network.inference": ("Optimization", "optimization", "optimize_for_inference"),
     "inspection": ("Inspection", "inspect"),
     "model": ("Model", "ModelInfo", "load", "models"),
     "output": ("ModelOutput",),
@@ -53,7 +53,7 @@ _PLACES = {
     "prediction.score": ("score",),
     "prediction.unmasking": ("unmask",),
     "tokenizer": ("Encoding", "Tokenizer"),
-    "trace": ("Edit", "Trace", "patch", "switch_off_heads", "switch_off_term"),
+    "network.trace": ("Edit", "Trace", "patch", "switch_off_heads", "switch_off_term"),
 }
 _MODULES = {name: module for module, names in _PLACES.items() for name in names}
 

@@ -2,8 +2,8 @@
 
 from core_models.config import Config, Difference
 from core_models.config import diff as diff_configs
-from core_models.counts import Count
-from core_models.counts import count as count_config
+from core_models.counting.counts import Count
+from core_models.counting.counts import count as count_config
 from core_models.families import FAMILIES, size, sizes
 from core_models.model import Model, config_of, named_folder
 

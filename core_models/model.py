@@ -12,7 +12,6 @@ from typing import Self
 import torch
 from torch import Tensor, nn
 
-from core_models import hub
 from core_models.batch import Batch
 from core_models.checkpoints.files import (
     CONFIG,
@@ -25,15 +24,16 @@ from core_models.checkpoints.files import (
     their_names,
 )
 from core_models.checkpoints.formats import BY_FAMILY
+from core_models.checkpoints.start import start, task_config
 from core_models.config import Config, Embeddings
-from core_models.embeddings import longest_input
-from core_models.encoder import Encoder
 from core_models.errors import InputError
 from core_models.foreign.config import is_foreign, refuse_code
-from core_models.heads import build_head
-from core_models.heads_start import start, task_config
-from core_models.initialise import initialise
+from core_models.heads.pretraining import build_head
+from core_models.hub import fetch as hub
 from core_models.inspection import inspect
+from core_models.network.embeddings import longest_input
+from core_models.network.encoder import Encoder
+from core_models.network.initialise import initialise
 from core_models.output import ModelOutput, ask
 from core_models.tokenizer import Encoding, Tokenizer
 from core_models.tokenizer.reading import has_tokenizer

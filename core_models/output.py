@@ -6,9 +6,9 @@ import torch
 from torch import Tensor, nn
 
 from core_models.batch import Batch
-from core_models.encoder import Encoder, EncoderOutput
-from core_models.heads_task import TaskHead
-from core_models.trace import Trace
+from core_models.heads.task import TaskHead
+from core_models.network.encoder import Encoder, EncoderOutput
+from core_models.network.trace import Trace
 
 UNASKED = frozenset({"span_boundary"})
 """Heads whose questions are more than a text: which span is hidden (`prediction.fill_spans`)."""

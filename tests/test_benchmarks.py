@@ -7,7 +7,7 @@ from torch.utils.flop_counter import FlopCounterMode
 import core_models as cm
 from benchmarks import forward, long, report, training
 from benchmarks.measure import interleaved, median_ratio, percentile
-from core_models.flops import flops
+from core_models.counting.flops import flops
 
 BATCH = training.random_batch(2, 16)
 

@@ -18,7 +18,7 @@ from core_models.model import heads_of
 from core_models.prediction.passes import KINDS
 
 ROOT = Path(__file__).resolve().parent.parent
-PACKAGES = ("app", "core_models", "viz")
+PACKAGES = ("app", "core_models", "viz", "zoo")
 SOURCES = [
     ROOT / "app.py",
     *(f for p in (*PACKAGES, "benchmarks") for f in (ROOT / p).rglob("*.py")),

@@ -12,7 +12,7 @@ from app.claims.card import Claim, Number, Rule, Values, Verdict, at_least, near
 from app.labs.timeline.formats import layout_and_corpus
 from app.labs.tokenizers.answers import shipped
 from core_models.batch import Batch
-from core_models.counts import count
+from core_models.counting.counts import count
 from core_models.data.order_pairs import SWAPPED, sentence_order
 from viz.svg import Wording
 
@@ -258,7 +258,7 @@ CLAIMS = (
         rule=near({"ratio": 6}, right=4, half=10),
         why="V E + E H weights against V H, with V = 30,000, E = 128 and H = 768.",
         code="from dataclasses import replace\nimport core_models as cm\n"
-        "from core_models.counts import count\n\nc = cm.size('albert-base')\n"
+        "from core_models.counting.counts import count\n\nc = cm.size('albert-base')\n"
         "wide = replace(c, embeddings=replace(c.embeddings, width=c.width))\nown = count(c)\n"
         "print(count(wide).pieces / (own.pieces + own.projection))",
         drawn=False,

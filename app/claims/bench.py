@@ -16,7 +16,7 @@ from app.labs.timeline.formats import layout_and_corpus, pack
 from app.labs.tokenizers.answers import shipped
 from core_models import Config, InputError
 from core_models.data.pairs import segments
-from core_models.masking import Masked, generator_for
+from core_models.masking.tokens import Masked, generator_for
 
 SECONDS = 20.0
 """A measurement that takes longer stops with an error."""

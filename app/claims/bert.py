@@ -8,8 +8,8 @@ import torch
 import core_models as cm
 from app.claims.bench import Bench, masked_rows, moved, percent, random_model, shrunk
 from app.claims.card import Claim, Number, Rule, Values, Verdict, at_least, at_most
-from core_models import masking
 from core_models.batch import Batch
+from core_models.masking import tokens as masking
 from viz.svg import Wording
 
 SENTENCES = (
@@ -18,7 +18,8 @@ SENTENCES = (
     "The heart pumps blood through the body.",
 )
 _DRAW = """import torch
-from core_models import Tokenizer, masking
+from core_models import Tokenizer
+from core_models.masking import tokens as masking
 
 tokenizer = Tokenizer.from_folder("assets/tokenizers/wordpiece")
 ids = torch.randint(5, tokenizer.vocabulary, (48, 128))

@@ -8,9 +8,9 @@ import core_models as cm
 from app.claims.bench import ROWS, Bench, masked_rows, percent, primer_rows, random_model, shrunk
 from app.claims.card import Claim, Number, Rule, Values, Verdict, at_least, near
 from core_models.batch import Batch
-from core_models.counts import joint
+from core_models.counting.counts import joint
 from core_models.families.electra import PAIRS
-from core_models.masking import IGNORED, Masked
+from core_models.masking.tokens import IGNORED, Masked
 from core_models.objectives.replaced_token import ReplacedToken
 from core_models.objectives.replacing import replace_pieces
 from viz.svg import Wording
@@ -238,7 +238,7 @@ CLAIMS = (
         rule=near({"small": 28, "base": 220, "large": 660}, right=3, half=10),
         why="Those are the discriminators, doubled. The generator is smaller, shares its tables, "
         "and is thrown away in the end.",
-        code="import core_models as cm\nfrom core_models.counts import joint\n"
+        code="import core_models as cm\nfrom core_models.counting.counts import joint\n"
         "from core_models.families.electra import PAIRS\n\n"
         "for name, (generator, discriminator) in PAIRS.items():\n"
         "    print(name, joint(cm.size(generator), cm.size(discriminator)).total)",
@@ -265,7 +265,7 @@ CLAIMS = (
         ),
         why="The released code draws places with replacement, so some are drawn twice and fewer "
         "are hidden.",
-        code="import torch\nfrom core_models.masking_electra import with_replacement\n\n"
+        code="import torch\nfrom core_models.masking.electra import with_replacement\n\n"
         "ids = torch.randint(5, 6000, (48, 128))\n"
         "drawn = with_replacement(ids, ids > 0, generator=torch.Generator().manual_seed(0), "
         "mask_id=4)\nprint((drawn.times > 0).float().mean())",

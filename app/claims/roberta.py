@@ -164,7 +164,8 @@ for kind in ("wordpiece", "byte_bpe", "unigram"):
     tokenizer = Tokenizer.from_folder(f"assets/tokenizers/{{kind}}")
     print(kind, tokenizer.encode({text!r}).pieces)"""
 _EPOCHS = """import torch
-from core_models import Tokenizer, masking
+from core_models import Tokenizer
+from core_models.masking import tokens as masking
 
 tokenizer = Tokenizer.from_folder("assets/tokenizers/wordpiece")
 ids = torch.randint(5, tokenizer.vocabulary, ({length},))

@@ -8,7 +8,7 @@ import core_models as cm
 from app.claims.bench import Bench, masked_rows, percent
 from app.claims.card import Claim, Number, Rule, Values, Verdict
 from app.labs.timeline import answers as timeline
-from core_models import span_masking
+from core_models.masking import spans as span_masking
 from viz.svg import Wording
 
 DRAWS = 4000
@@ -111,7 +111,7 @@ def _cases(bench: Bench) -> Sequence[Number]:
 
 
 _LENGTHS = """import torch
-from core_models import span_masking
+from core_models.masking import spans as span_masking
 
 shares = {shares}
 numbers = torch.rand(4000, dtype=torch.float64).tolist()
@@ -187,6 +187,6 @@ CLAIMS = (
         ),
         why="SpanBERT draws once per span. BERT's whole-word masking draws for each piece, so a "
         "word may be half [MASK] and half random.",
-        code="from core_models import span_masking\n\nhelp(span_masking.spans)",
+        code="from core_models.masking import spans as span_masking\n\nhelp(span_masking.spans)",
     ),
 )

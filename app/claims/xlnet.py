@@ -9,7 +9,7 @@ import core_models as cm
 from app.claims.bench import PLAIN, Bench, moved, percent, random_model, shrunk, vocabulary
 from app.claims.card import Claim, Number, Rule, Values, Verdict, at_least
 from core_models.batch import Batch
-from core_models.orderings import Ordering, draw_order, paper
+from core_models.masking.orderings import Ordering, draw_order, paper
 from viz.svg import Wording
 
 LENGTH, ASKED = 24, 4
@@ -208,7 +208,7 @@ def _longest(bench: Bench) -> Sequence[Number]:
 
 
 _CODE = """import torch
-from core_models.orderings import draw_order, paper
+from core_models.masking.orderings import draw_order, paper
 
 order = draw_order(1, 8, generator=torch.Generator().manual_seed(0))
 masks = paper(order, torch.tensor([8]))

@@ -27,7 +27,7 @@ from app.serving.settings import Settings
 from core_models import InputError
 from core_models.checkpoints.files import CONFIG
 from core_models.config import Config
-from core_models.counts import count
+from core_models.counting.counts import count
 from core_models.families import FAMILIES
 from core_models.inspection import inspect
 from core_models.training import settings

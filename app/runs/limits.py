@@ -98,7 +98,7 @@ class Limits:
         if self.parameters is None or options.model.size is None:
             return
         # Imported late: whoever sets no limit need not wait for PyTorch here.
-        from core_models.counts import count  # noqa: PLC0415
+        from core_models.counting.counts import count  # noqa: PLC0415
         from core_models.training.models import fresh_generator_config  # noqa: PLC0415
         from core_models.training.plan import plan_for  # noqa: PLC0415
         from core_models.training.shape import build_config  # noqa: PLC0415

@@ -9,7 +9,9 @@ from torch import Tensor
 import core_models as cm
 from app.serving.ask import Case, Mark
 from app.serving.pieces import Sentence, SentenceToken
-from core_models import InputError, masking, span_masking
+from core_models import InputError
+from core_models.masking import spans as span_masking
+from core_models.masking import tokens as masking
 from core_models.prediction.passes import KINDS as PREDICTIONS
 
 KINDS = ("uniform", "whole_word", "ngram", "span")

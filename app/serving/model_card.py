@@ -9,7 +9,7 @@ import core_models as cm
 from app.serving.examples import examples_of
 from core_models.evaluation.language import language_of
 from core_models.prediction.passes import KINDS
-from core_models.zoo.badges import badges
+from core_models.training.badges import badges
 
 FIGURES = "evaluation.json"
 

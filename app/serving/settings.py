@@ -14,7 +14,7 @@ from app.serving.gpu import lent
 from app.serving.opened.policy import PARAMETERS, Policy
 from app.serving.sign_in import Register
 from core_models import InputError
-from core_models.hub import is_hub_id
+from core_models.hub.fetch import is_hub_id
 
 TRAIN = ("on", "off", "shared")
 RUNS = Path(__file__).resolve().parents[2] / "runs"

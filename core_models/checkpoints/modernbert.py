@@ -16,7 +16,7 @@ from core_models.checkpoints.fields import ACTIVATIONS, Fields, names, unwritabl
 from core_models.checkpoints.table import Format, Ignored, Packed, Row
 from core_models.checkpoints.tasks import TaskFiles
 from core_models.config import Attention, Config, Embeddings, FeedForward, Rotary
-from core_models.config_task import Task
+from core_models.config.task import Task
 from core_models.errors import InputError
 from core_models.families.modernbert import MODERNBERT_BASE
 

@@ -15,9 +15,9 @@ from core_models.checkpoints.fields import Fields, check_spelling
 from core_models.checkpoints.table import FAMILY_FIELD, Format
 from core_models.checkpoints.tasks import TASK_FIELD
 from core_models.config import Config, Masking, diff
-from core_models.config_json import from_json, to_json
+from core_models.config.values import from_json, to_json
 from core_models.errors import InputError
-from core_models.heads import HEADS
+from core_models.heads.pretraining import HEADS
 
 PREFIX = "cloze_"
 MASKING = "cloze_masking"

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from core_models.checkpoints.tasks import TaskFiles
 from core_models.config import Config
-from core_models.config_task import Task
+from core_models.config.task import Task
 from core_models.errors import InputError
 
 FAMILY_FIELD = "cloze_family"

@@ -2,7 +2,7 @@
 
 The classes are *ForSequenceClassification, *ForTokenClassification and *ForQuestionAnswering. What
 transformers has no class or field for (``similarity``, a tag head over all layers, some rates of
-dropout) is kept in a field of ours that holds the whole :class:`~core_models.config_task.Task`. A
+dropout) is kept in a field of ours that holds the whole :class:`~core_models.config.task.Task`. A
 tag head over all layers also goes under names of its own, so that transformers, which would read
 the last layer alone, does not take it for its head.
 """
@@ -13,8 +13,8 @@ from typing import Any
 
 from core_models.checkpoints.fields import ACTIVATIONS, Fields
 from core_models.config import Config
-from core_models.config_json import from_json, to_json
-from core_models.config_task import LABELLED, MOST_LABELS, Task
+from core_models.config.task import LABELLED, MOST_LABELS, Task
+from core_models.config.values import from_json, to_json
 from core_models.errors import InputError
 
 TASK_FIELD = "cloze_task"

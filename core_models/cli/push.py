@@ -29,7 +29,7 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
     from huggingface_hub import CommitOperationAdd, HfApi
 
     import core_models as cm
-    from core_models.hub import is_hub_id
+    from core_models.hub.fetch import is_hub_id
 
     name = arguments.repository
     if not is_hub_id(name):
@@ -111,7 +111,7 @@ def _asked(call: Any) -> Any:
     """A call to the hub; what goes wrong there is an InputError without its text."""
     from huggingface_hub.errors import HfHubHTTPError, LocalTokenNotFoundError
 
-    from core_models.hub_files import FAILURES
+    from core_models.hub.files import FAILURES
 
     try:
         return call()

@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from core_models.batch import Batch
-from core_models.boundaries import boundary_fields
 from core_models.data.corpus import Corpus
 from core_models.errors import InputError
-from core_models.masking import Masked
-from core_models.masking_diffusion import Diffused
-from core_models.masking_electra import Drawn
-from core_models.orderings import Ordering
-from core_models.span_masking import SpanMasked
+from core_models.masking.boundaries import boundary_fields
+from core_models.masking.diffusion import Diffused
+from core_models.masking.electra import Drawn
+from core_models.masking.orderings import Ordering
+from core_models.masking.spans import SpanMasked
+from core_models.masking.tokens import Masked
 from core_models.tokenizer import Tokenizer
 from core_models.tokenizer.files import FIRST, SECOND, Slot, Template
 

@@ -26,7 +26,7 @@ from core_models.data.layout import TokenBatch, spread
 from core_models.data.pairs import IS_NEXT, IS_RANDOM
 from core_models.data.store import TokenStore
 from core_models.errors import InputError
-from core_models.masking import generator_for
+from core_models.masking.tokens import generator_for
 from core_models.tokenizer.files import FIRST, SECOND
 
 _END = -1

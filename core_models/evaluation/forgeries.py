@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import torch
 
 from core_models.errors import InputError
-from core_models.masking import uniform
+from core_models.masking.tokens import uniform
 from core_models.model import Model
 from core_models.prediction import detect, forge
 

@@ -1,4 +1,4 @@
-"""An encoder of transformers behind the contract of :class:`core_models.encoder.Encoder`."""
+"""An encoder of transformers behind the contract of our own (``core_models.network.encoder``)."""
 
 import copy
 import inspect
@@ -10,12 +10,12 @@ from torch import Tensor, nn
 
 from core_models.batch import Batch
 from core_models.config import Config
-from core_models.embeddings import too_long
-from core_models.encoder import Encoder, EncoderOutput
 from core_models.errors import InputError
 from core_models.foreign.watch import ATTENTION, RESIDUAL, Pass, watch_layer, watch_table
-from core_models.trace import Trace
-from core_models.visibility import rows_at
+from core_models.network.embeddings import too_long
+from core_models.network.encoder import Encoder, EncoderOutput
+from core_models.network.trace import Trace
+from core_models.network.visibility import rows_at
 
 
 class Tables(nn.Module):
@@ -119,7 +119,7 @@ class ForeignEncoder(Encoder):
         every_step: bool = False,
         places: Tensor | None = None,
     ) -> EncoderOutput:
-        """Run the layers; see :meth:`core_models.encoder.Encoder.forward`.
+        """Run the layers; see :meth:`core_models.network.encoder.Encoder.forward`.
 
         Every position is computed, whatever ``places`` say.
 

@@ -15,8 +15,8 @@ from core_models.checkpoints.files import CONFIG, read_json
 from core_models.errors import InputError
 from core_models.foreign.lock import transformers
 from core_models.model import Model, Texts
+from core_models.network.trace import Trace
 from core_models.output import every_place
-from core_models.trace import Trace
 
 FIELDS = {
     "prediction_logits": ("masked_token",),

@@ -17,7 +17,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from core_models.trace import Trace
+from core_models.network.trace import Trace
 
 RESIDUAL = ("residual_in", "residual")
 ATTENTION = ("q", "k", "v", "scores", "probabilities", "head_output")

@@ -8,9 +8,9 @@ import torch
 from torch import Tensor, nn
 
 from core_models.batch import Batch
-from core_models.encoder import Encoder, EncoderOutput
 from core_models.errors import InputError
-from core_models.trace import Trace
+from core_models.network.encoder import Encoder, EncoderOutput
+from core_models.network.trace import Trace
 
 if TYPE_CHECKING:
     from core_models.model import Model

@@ -7,10 +7,10 @@ from torch.nn import functional
 
 from core_models.batch import Batch
 from core_models.config import Config
-from core_models.encoder import Encoder, EncoderOutput
 from core_models.errors import InputError
+from core_models.network.encoder import Encoder, EncoderOutput
+from core_models.network.trace import Trace
 from core_models.objectives.base import Losses, Objective, original_ids, real_tokens
-from core_models.trace import Trace
 
 
 class Causal(Objective):

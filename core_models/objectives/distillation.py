@@ -9,11 +9,11 @@ from torch import Tensor
 from torch.nn import functional
 
 from core_models.batch import Batch
-from core_models.encoder import Encoder, EncoderOutput
 from core_models.errors import InputError
+from core_models.network.encoder import Encoder, EncoderOutput
+from core_models.network.trace import Trace
 from core_models.objectives.base import Losses, Objective, real_tokens
 from core_models.objectives.masked_token import MaskedToken, labelled
-from core_models.trace import Trace
 
 if TYPE_CHECKING:
     from core_models.model import Model

@@ -23,7 +23,7 @@ class MaskedDiffusion(MaskedToken):
     hidden pieces, each counted once.
 
     ``batch.label_weights`` holds 1/t wherever a piece could be hidden and 0 elsewhere
-    (:func:`core_models.masking_diffusion.diffused`).
+    (:func:`core_models.masking.diffusion.diffused`).
     """
 
     name = "masked_diffusion"

@@ -7,11 +7,11 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from core_models.batch import Batch
-from core_models.encoder import Encoder, EncoderOutput
 from core_models.errors import InputError
-from core_models.masking import Generators, check_count
+from core_models.masking.tokens import Generators, check_count
+from core_models.network.encoder import Encoder, EncoderOutput
+from core_models.network.trace import Trace
 from core_models.objectives.base import IGNORED, Losses, Objective, original_ids, real_tokens
-from core_models.trace import Trace
 
 
 class MaskedNextToken(Objective):

@@ -8,10 +8,10 @@ from torch.nn import functional
 
 from core_models.batch import Batch
 from core_models.config import Config
-from core_models.encoder import Encoder, EncoderOutput
-from core_models.heads import NextSentenceHead, PairHead, SentenceOrderHead
+from core_models.heads.pretraining import NextSentenceHead, PairHead, SentenceOrderHead
+from core_models.network.encoder import Encoder, EncoderOutput
+from core_models.network.trace import Trace
 from core_models.objectives.base import IGNORED, Losses, Objective
-from core_models.trace import Trace
 
 
 class Pair(Objective):

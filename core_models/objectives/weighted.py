@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from torch import Tensor, nn
 
 from core_models.batch import Batch
-from core_models.encoder import Encoder, EncoderOutput
+from core_models.network.encoder import Encoder, EncoderOutput
+from core_models.network.trace import Trace
 from core_models.objectives.base import Losses, Objective
-from core_models.trace import Trace
 
 if TYPE_CHECKING:
     from core_models.model import Model

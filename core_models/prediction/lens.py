@@ -11,10 +11,10 @@ import torch
 from torch import Tensor
 
 from core_models.model import Model
+from core_models.network.trace import Trace
 from core_models.prediction.fill import Question, read_rows
 from core_models.prediction.passes import KINDS, head_name, head_of, hidden_at
 from core_models.prediction.results import FillRequest, Layer, LensResult
-from core_models.trace import Trace
 
 NOTES = {
     "mask_decoder": "This model's head reads its mask decoder, which runs the last layer again and "

@@ -20,8 +20,8 @@ from torch import Tensor, nn
 from core_models.batch import Batch
 from core_models.errors import InputError
 from core_models.model import Model
+from core_models.network.trace import Trace
 from core_models.tokenizer import Encoding
-from core_models.trace import Trace
 
 KINDS = {"masked_token": "masked", "permutation": "order", "causal": "causal"}
 """Kind of prediction by head."""

@@ -5,7 +5,7 @@ and (k1, k2), then adds to the score at distance r (position of the query less t
 
     scale * ( cos(r * w) * (q1 k1 + q2 k2)  +  sin(r * w) * (q1 k2 - q2 k1) ),   w = theta^(-2n/d)
 
-(RoFormer, arXiv 2104.09864, section 3.2.2, with the pairs of :mod:`core_models.rotary`). At
+(RoFormer, arXiv 2104.09864, section 3.2.2, with the pairs of :mod:`core_models.network.rotary`). At
 distance 0 nothing is turned: the score is the plain product. ModernBERT (arXiv 2412.13663) has
 another theta in its local layers, whose queries see a window of keys only.
 """
@@ -20,10 +20,10 @@ from torch import Tensor
 from core_models.config import Config
 from core_models.errors import InputError
 from core_models.model import Model
+from core_models.network.trace import Trace
 from core_models.prediction.passes import ready
 from core_models.prediction.terms_view import HIDDEN_SCORE
 from core_models.tokenizer import Encoding
-from core_models.trace import Trace
 
 REACH = 64
 """Distances that are looked at, each way, unless the text is longer."""

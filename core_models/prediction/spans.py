@@ -9,10 +9,10 @@ from typing import cast
 import torch
 from torch import Tensor
 
-from core_models.encoder import EncoderOutput
 from core_models.errors import InputError
-from core_models.heads import SpanBoundaryHead
+from core_models.heads.pretraining import SpanBoundaryHead
 from core_models.model import Model
+from core_models.network.encoder import EncoderOutput
 from core_models.prediction.fill import MAX_MASKS, Question, read_rows
 from core_models.prediction.passes import HEAD_ROWS, head_of
 from core_models.prediction.results import FillRequest, Prediction

@@ -27,9 +27,9 @@ from torch import Tensor, nn
 
 from core_models.batch import Batch
 from core_models.errors import InputError
-from core_models.heads_task import TaskHead
-from core_models.initialise import initialise
+from core_models.heads.task import TaskHead
 from core_models.model import Model
+from core_models.network.initialise import initialise
 from core_models.prediction.judge import PAIR_HEADS
 from core_models.prediction.passes import KINDS as WAYS
 from core_models.prediction.passes import head_name, hidden_of, ready

@@ -15,13 +15,13 @@ from torch import Tensor
 from core_models.batch import Batch
 from core_models.config import Config, Disentangled, TransformerXL
 from core_models.errors import InputError
-from core_models.layer import Layer
 from core_models.model import Model
+from core_models.network.layer import Layer
+from core_models.network.terms.buckets import rows_of
+from core_models.network.terms.disentangled import DisentangledTable
+from core_models.network.trace import Edit, Trace, patch
 from core_models.prediction.passes import head_name, head_of, hidden_at, ready
-from core_models.terms.buckets import rows_of
-from core_models.terms.disentangled import DisentangledTable
 from core_models.tokenizer import Encoding
-from core_models.trace import Edit, Trace, patch
 
 CONTENT = "content"
 SCOPES = ("head", "layer", "model")

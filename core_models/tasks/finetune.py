@@ -11,9 +11,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from core_models.data.order import Order, Position
 from core_models.errors import InputError
-from core_models.initialise import initialise
 from core_models.model import Model
+from core_models.network.initialise import initialise
 from core_models.tasks import objectives, rates
 from core_models.tasks.baselines import Baseline, baselines
 from core_models.tasks.decode import Prediction, predict
@@ -22,7 +23,6 @@ from core_models.tasks.heads import check_direction, choices, head_for
 from core_models.tasks.report import Report, main_metric, report
 from core_models.tasks.sets import TaskSet
 from core_models.tasks.settings import Settings, usual_rate
-from core_models.training.order import Order, Position
 
 _BUCKETING = 8
 """Batches that are sorted by length together."""

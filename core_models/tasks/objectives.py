@@ -7,9 +7,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from core_models.batch import Batch
-from core_models.encoder import Encoder, EncoderOutput
+from core_models.network.encoder import Encoder, EncoderOutput
+from core_models.network.trace import Trace
 from core_models.objectives.base import Losses
-from core_models.trace import Trace
 
 IGNORED = -100
 

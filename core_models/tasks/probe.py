@@ -19,11 +19,11 @@ from torch import Tensor
 from core_models.batch import Batch
 from core_models.errors import InputError
 from core_models.model import Model
+from core_models.network.trace import Trace
 from core_models.tasks.encode import Coder, Feature
 from core_models.tasks.report import Said, main_metric, measure
 from core_models.tasks.rows import Row
 from core_models.tasks.sets import TaskSet
-from core_models.trace import Trace
 
 POOLINGS = ("mean", "first")
 Vectors = NDArray[np.float32]

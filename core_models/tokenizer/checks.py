@@ -8,7 +8,7 @@ from typing import Any
 
 import tokenizers
 
-from core_models.config_check import MOST_PIECES
+from core_models.config.check import MOST_PIECES
 from core_models.errors import InputError
 from core_models.tokenizer.files import CONFIG_FILE, FIRST, SECOND, TOKENIZER_FILE, Template
 

@@ -17,7 +17,7 @@ from typing import Any
 import tokenizers
 from tokenizers import AddedToken, Regex, decoders, models, normalizers, pre_tokenizers
 
-from core_models.config_check import MOST_PIECES
+from core_models.config.check import MOST_PIECES
 from core_models.errors import InputError
 from core_models.tokenizer import checks, files
 

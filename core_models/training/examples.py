@@ -8,17 +8,19 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from core_models import masking, permutation, span_masking
 from core_models.batch import Batch
 from core_models.config import Config
+from core_models.data import permutation
 from core_models.data.layout import TokenBatch
+from core_models.data.similar import Similar, similar_words
 from core_models.data.store import TokenStore
-from core_models.heads import SpanBoundaryHead
-from core_models.masking_diffusion import diffused
-from core_models.masking_electra import with_replacement
-from core_models.masking_similar import Similar, similar_words
+from core_models.heads.pretraining import SpanBoundaryHead
+from core_models.masking import spans as span_masking
+from core_models.masking import tokens as masking
+from core_models.masking.diffusion import diffused
+from core_models.masking.electra import with_replacement
+from core_models.masking.orderings import Ordering
 from core_models.objectives import read_leftward
-from core_models.orderings import Ordering
 from core_models.tokenizer import Tokenizer
 from core_models.training.plan import Plan
 

@@ -12,11 +12,11 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from core_models import masking
 from core_models.batch import Batch
+from core_models.data.order import Order, Position
 from core_models.data.recurrent import Recurrent
+from core_models.masking import tokens as masking
 from core_models.training.examples import Examples
-from core_models.training.order import Order, Position
 
 _STREAM = 7  # keeps the draws of recurrent batches apart from those of single examples
 

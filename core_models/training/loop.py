@@ -22,8 +22,8 @@ from accelerate import Accelerator
 from torch import Tensor, nn
 
 from core_models.batch import Batch
-from core_models.encoder import Encoder
 from core_models.model import Model
+from core_models.network.encoder import Encoder
 from core_models.objectives import Losses, Objective
 from core_models.training import checkpoint, optimizer
 from core_models.training.checkpoint import Progress

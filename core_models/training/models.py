@@ -9,11 +9,11 @@ import torch
 from core_models.checkpoints.formats import BY_FAMILY
 from core_models.checkpoints.own_fields import complete
 from core_models.config import Config, Disentangled
-from core_models.embeddings import longest_input
 from core_models.errors import InputError
 from core_models.families import size
 from core_models.joint import generator_config, new_generator
 from core_models.model import Model, load
+from core_models.network.embeddings import longest_input
 from core_models.objectives import NEEDS, Objective, Options, Weighted, build
 from core_models.tokenizer import Tokenizer
 from core_models.training.plan import Plan

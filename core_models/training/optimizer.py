@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from core_models.encoder import Encoder
 from core_models.errors import InputError
+from core_models.network.encoder import Encoder
 from core_models.training.settings import Settings
 
 Names = dict[str, nn.Parameter]

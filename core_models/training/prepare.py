@@ -11,15 +11,15 @@ from typing import Any
 import numpy as np
 import torch
 
-from core_models import masking_similar
 from core_models.data import documents, formats
+from core_models.data import similar as masking_similar
 from core_models.data.chinese_words import segmenter
 from core_models.data.corpus import Corpus
 from core_models.data.pairs import NO_PAIR, Example
+from core_models.data.similar import Similar
 from core_models.data.sources import Source, read_documents
 from core_models.data.store import TokenStore
 from core_models.errors import InputError
-from core_models.masking_similar import Similar
 from core_models.tokenizer import Tokenizer
 from core_models.tokenizer.files import Template
 from core_models.tokenizer.training import RECIPES

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 
 from core_models.batch import Batch
-from core_models.masking import IGNORED
+from core_models.masking.tokens import IGNORED
 from core_models.tokenizer import Tokenizer
 from core_models.training import models
 from core_models.training.examples import Masker

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from core_models.config import Config
-from core_models.counts import count
+from core_models.counting.counts import count
 from core_models.training.models import fresh_generator_config
 from core_models.training.plan import Plan
 from core_models.training.settings import Settings
@@ -32,9 +32,9 @@ class Cost:
 def cost_of(settings: Settings, config: Config, plan: Plan, length: int) -> Cost:
     """Count what training with examples of ``length`` tokens takes.
 
-    Operations are those of :mod:`core_models.flops`, three times the forward pass, with heads that
-    read predicted tokens counted for these only. Left out, as there: XLNet's query stream and the
-    memory that it attends to.
+    Operations are those of :mod:`core_models.counting.flops`, three times the forward pass, with
+    heads that read predicted tokens counted for these only. Left out, as there: XLNet's query
+    stream and the memory that it attends to.
     """
     generator = None
     if "replaced_token" in plan.objectives:

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from core_models.heads_start import task_config
+from core_models.checkpoints.start import task_config
 from core_models.model import Model, load
 from core_models.tasks.encode import IGNORED, Coder, Feature
 from core_models.tasks.finetune import FineTuning

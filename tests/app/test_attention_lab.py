@@ -9,7 +9,8 @@ import viz
 from app.labs.attention import lab as attention
 from app.labs.attention.answers import say_shares
 from app.labs.attention.scene import Scene, filtered, parts, read_scene
-from core_models import InputError, ablation, attention_flow
+from core_models import InputError
+from core_models.prediction import ablation, attention_flow
 from core_models.prediction.passes import seen_with
 from tests.app.attention_lab import (
     HIDDEN,

@@ -11,7 +11,7 @@ from playwright.sync_api import expect
 
 import core_models as cm
 from app.serving import locales
-from core_models import ablation, attention_flow
+from core_models.prediction import ablation, attention_flow
 from core_models.prediction.passes import seen_with
 from tests.app.attention_page import LINK, TEXT, AttentionLab
 from tests.core.tiny_models import new, tiny

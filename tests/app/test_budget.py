@@ -11,7 +11,7 @@ from app.labs.budget import published as budget_claims
 from app.labs.budget import tables
 from app.labs.budget import timing as budget_time
 from core_models import InputError
-from core_models.counts import count
+from core_models.counting.counts import count
 
 OWN = {
     "base": "bert-base-uncased",

@@ -14,7 +14,7 @@ from app.labs.pairs import answers as pairs
 from app.serving.locales import catalogue
 from app.serving.session import Session
 from core_models import InputError
-from core_models.counts import joint
+from core_models.counting.counts import joint
 from tests.app.language_keys import expression
 from viz.svg import Wording
 

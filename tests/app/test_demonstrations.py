@@ -22,7 +22,7 @@ from app.serving.languages import READERS
 from app.serving.session import Session
 from app.serving.statements import Contexts, Neighbours, Smaller
 from benchmarks.demonstrations import main, measure
-from core_models.meaning import is_chinese
+from core_models.prediction.meaning import is_chinese
 
 MODELS = Path(__file__).resolve().parents[2] / "assets" / "models"
 APP = Path(__file__).resolve().parents[2] / "app"

@@ -79,7 +79,7 @@ def test_without_a_detective_the_tab_says_how_to_train_one(cloze, session):
         pytest.skip("a detective is installed")
     cloze.at(6).click()
     lab = Lab(cloze)
-    expect(lab.panel.get_by_text("core_models.zoo build electra-mini")).to_be_visible()
+    expect(lab.panel.get_by_text("zoo build electra-mini")).to_be_visible()
     assert lab.chances() == []
 
 

@@ -36,10 +36,10 @@ ALOUD = [
     *sources("core_models/prediction", "core_models/tokenizer"),
     *sources("core_models/foreign", "core_models/checkpoints"),
     *(
-        ROOT / "core_models" / name
-        for name in ("model.py", "hub.py", "hub_files.py", "embeddings.py", "inspection.py")
+        ROOT / "core_models" / f"{name}.py"
+        for name in ("model", "inspection", "hub/fetch", "hub/files", "network/embeddings")
     ),
-    *(ROOT / "core_models" / name for name in ("config_check.py", "config_task.py")),
+    *(ROOT / "core_models" / "config" / name for name in ("check.py", "task.py")),
 ]
 """Programs whose messages a visitor can meet; those of the start are for the terminal."""
 FILES = locales.files(LANGUAGE)
@@ -99,7 +99,7 @@ def test_translations_keep_their_values(path):
 
 def test_no_translation_is_left_over(catalogue):
     said = {key for path in SCRIPTS for key in script_keys(path)}
-    said |= written(sources("app", "core_models", "viz")) | data_texts()
+    said |= written(sources("app", "core_models", "viz", "zoo")) | data_texts()
     forms = [expression(text) for text in said if "{" in text and len(longest(text)) >= FIXED]
     parts = {longest(text) for text in said if len(longest(text)) >= PART}
 

@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 
 from app.labs.meaning.answers import EXAMPLES
 from app.serving import locales
-from core_models import meaning
+from core_models.prediction import meaning
 from tests.app.one_lab import OneLab
 from tests.app.visitors import take
 

@@ -12,7 +12,8 @@ from app.labs.meaning import answers as lab
 from app.labs.meaning import lab as tab
 from app.labs.meaning.corpus import Corpus
 from app.serving.session import Session
-from core_models import InputError, meaning
+from core_models import InputError
+from core_models.prediction import meaning
 from viz.figure import payload
 
 MODEL = "bert-mini"

@@ -13,7 +13,7 @@ from playwright.sync_api import expect
 from app.labs.permutation import answers as permutation
 from app.labs.permutation import chances
 from app.serving import locales
-from core_models.orderings import paper
+from core_models.masking.orderings import paper
 from tests.app.one_lab import OneLab
 from tests.app.one_page import start_over
 from tests.app.test_permutation_tab import NAME, TEXT, tiny
@@ -175,7 +175,7 @@ def test_without_two_streams_grids_work_and_training_is_explained(lab, session, 
     monkeypatch.setattr(session, "models", lambda: infos)
     lab.panel.get_by_role("button", name="Shuffle").click()
     lab.unfold("How probable is each piece?")
-    lab.panel.get_by_text("core_models.zoo build xlnet-mini").wait_for()
+    lab.panel.get_by_text("zoo build xlnet-mini").wait_for()
     lab.cloze.rest()
     assert len(lab.seen("Content stream")) == len(session.model("bert-mini").encode([TEXT])[0])
     expect(lab.page.locator("#permutation-chances .figure")).to_be_hidden()

@@ -16,7 +16,7 @@ from app.labs.permutation import lab as tab
 from app.labs.permutation.grid import grid
 from app.serving.session import Session
 from core_models import InputError
-from core_models.orderings import paper, released
+from core_models.masking.orderings import paper, released
 from core_models.tokenizer.files import Specials, Template
 from tests.core.tiny_models import narrow
 from viz.permutation import Mask, masks_svg
@@ -263,7 +263,7 @@ def test_without_two_streams_masks_work_and_training_is_explained(without):
     found = shown(without, model="bert-mini")
     assert found["grid"]["by"] == {"bert-mini": "en"}
     assert found["grid"]["pieces"][0] == "[CLS]"
-    assert "core_models.zoo build xlnet-mini" in found["bits"]
+    assert "zoo build xlnet-mini" in found["bits"]
     assert (found["chances"], found["query"]) == (None, None)
     (svg,) = tab.draw(without, question(model="bert-mini"))
     ElementTree.fromstring(svg)

@@ -17,7 +17,7 @@ from app.runs import reports as run_reports
 from app.runs.limits import Limits
 from app.runs.reports import Reports
 from core_models import InputError
-from core_models.counts import count
+from core_models.counting.counts import count
 from core_models.training import durable, settings
 from core_models.training.durable import Identity
 from core_models.training.folder import remember_process

@@ -13,7 +13,8 @@ from app.labs.mask import lab as mask
 from app.serving.ask import Ask, Mark
 from app.serving.draws import LAWS
 from app.serving.session import Session
-from core_models import InputError, span_masking
+from core_models import InputError
+from core_models.masking import spans as span_masking
 from core_models.prediction import fill
 
 TEXT = "The capital of France is Paris."

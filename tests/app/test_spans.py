@@ -11,7 +11,8 @@ import core_models as cm
 from app.labs.spans import answers as spans
 from app.labs.spans import lab as tab
 from app.serving.session import Session
-from core_models import InputError, span_masking
+from core_models import InputError
+from core_models.masking import spans as span_masking
 from core_models.prediction import fill_spans, shift
 from core_models.prediction.spans import loss_of
 from tests.core.tiny_models import narrow
@@ -251,7 +252,7 @@ def test_strangers_are_words_and_follow_the_seed(session):
 
 def test_without_the_heads_the_geometry_is_there(without):
     answer = ask(without, model="bert-mini")
-    assert "core_models.zoo build spanbert-mini" in answer["said"]
+    assert "zoo build spanbert-mini" in answer["said"]
     assert answer["heads"] is answer["expected"] is None
     assert answer["code"] == ""
     places = [c for c in answer["picture"]["columns"] if "place" in c]

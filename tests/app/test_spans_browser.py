@@ -201,6 +201,6 @@ def test_without_the_heads_the_lab_says_how_to_train_one(cloze, session, monkeyp
     infos = [info for info in session.models() if "span_boundary" not in info.heads]
     monkeypatch.setattr(session, "models", lambda: infos)
     cloze.at(3).click()
-    lab.panel.get_by_text("core_models.zoo build spanbert-mini").wait_for()
+    lab.panel.get_by_text("zoo build spanbert-mini").wait_for()
     assert lab.picture.locator("path").count() == 2
     expect(lab.page.locator("#spans-heads .figure")).to_be_hidden()

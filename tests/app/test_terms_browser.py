@@ -13,9 +13,9 @@ from playwright.sync_api import expect
 
 import core_models as cm
 from app.serving import locales
+from core_models.network.terms.buckets import rows_of
 from core_models.prediction import terms_view
 from core_models.prediction.passes import seen_with
-from core_models.terms.buckets import rows_of
 from tests.app.one_lab import OneLab
 from tests.app.one_page import SENTENCE, choose, start_over
 from tests.app.terms_models import MODELS, save_tiny_models
@@ -180,7 +180,7 @@ def test_without_models_with_terms_training_is_explained(open_lab, session, monk
     plain = [info for info in session.models() if info.name not in MODELS]
     monkeypatch.setattr(session, "models", lambda: plain)
     lab = open_lab("bert-mini", 2)
-    lab.panel.get_by_text("core_models.zoo build deberta-mini").wait_for()
+    lab.panel.get_by_text("zoo build deberta-mini").wait_for()
     lab.unfold("What a distance is worth")
     lab.page.get_by_role("group", name="1024 rows; each distance").wait_for()
 

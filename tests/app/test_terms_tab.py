@@ -16,8 +16,8 @@ from app.labs.terms import scene
 from app.labs.terms import tables as terms_tables
 from app.serving.session import Session
 from core_models import InputError
+from core_models.network.terms.buckets import rows_of
 from core_models.prediction import fill, terms_view
-from core_models.terms.buckets import rows_of
 from tests.app.terms_models import save_tiny_models
 from viz.terms import TermMap, colour, maps_svg
 

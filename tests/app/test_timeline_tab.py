@@ -10,13 +10,15 @@ import torch
 from app.labs.timeline import answers as timeline
 from app.labs.timeline import formats as cutting
 from app.labs.timeline import lab as tab
-from core_models import InputError, masking, span_masking
+from core_models import InputError
 from core_models.data import documents
 from core_models.data.corpus import Corpus
 from core_models.data.formats import examples
 from core_models.data.layout import Layout
-from core_models.masking import generator_for
-from core_models.masking_electra import with_replacement
+from core_models.masking import spans as span_masking
+from core_models.masking import tokens as masking
+from core_models.masking.electra import with_replacement
+from core_models.masking.tokens import generator_for
 from viz.figure import payload
 
 TEXT = "The capital of France is Paris , and its unbelievable museums are there ."

@@ -12,9 +12,9 @@ from core_models.batch import Batch
 from core_models.config import Config, Disentangled
 from core_models.families import FAMILIES
 from core_models.families import size as size_of
-from core_models.heads import SpanBoundaryHead
+from core_models.heads.pretraining import SpanBoundaryHead
+from core_models.network.trace import INPUT_SITES, STEP_SITES, Trace
 from core_models.tokenizer.files import Template
-from core_models.trace import INPUT_SITES, STEP_SITES, Trace
 
 SIZES = {
     "bert": "bert-base-uncased",

@@ -22,7 +22,7 @@ from benchmarks.parity_models import (
 )
 from core_models.batch import Batch
 from core_models.checkpoints.files import save_checkpoint, to_their_tensors
-from core_models.trace import STEP_SITES, Trace
+from core_models.network.trace import STEP_SITES, Trace
 
 __all__ = [
     "LENGTHS",

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 import core_models as cm
-from core_models import ablation
+from core_models.prediction import ablation
 from tests.core.tiny_models import WORDS, new, tiny
 
 HEADS = {
@@ -54,7 +54,7 @@ def test_rows_of_a_batch_lose_their_own_heads(scene):
             for stream in ("content", "query")
         ]
         edits += [
-            cm.trace.Edit(
+            cm.Edit(
                 "head_output", cm.switch_off_heads(0, [head]).function, None, "mask_decoder"
             )
             for step, head in heads

@@ -15,13 +15,13 @@ from transformers import (
     AutoModelForPreTraining,
 )
 
-from core_models.attention import Shared
 from core_models.checkpoints.albert import layers_of, schedule_of
 from core_models.checkpoints.formats import FORMATS
 from core_models.errors import InputError
 from core_models.families import size
-from core_models.layer import FUNCTIONS
-from core_models.trace import Trace
+from core_models.network.attention import Shared
+from core_models.network.layer import FUNCTIONS
+from core_models.network.trace import Trace
 from tests.core import parity
 from tests.core.parity import LENGTHS, VOCABULARY, read
 

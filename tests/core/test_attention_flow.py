@@ -5,7 +5,7 @@ import pytest
 import torch
 
 import core_models as cm
-from core_models.attention_flow import (
+from core_models.prediction.attention_flow import (
     combine,
     flow,
     head_norms,

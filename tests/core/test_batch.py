@@ -4,8 +4,10 @@ import pytest
 import torch
 
 import core_models as cm
-from core_models import boundaries, masking, orderings, span_masking
 from core_models.errors import InputError
+from core_models.masking import boundaries, orderings
+from core_models.masking import spans as span_masking
+from core_models.masking import tokens as masking
 from core_models.objectives.replacing import sample
 
 IDS = torch.arange(6).reshape(2, 3)

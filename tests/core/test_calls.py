@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import core_models as cm
-from core_models import hub
+from core_models.hub import fetch as hub
 from core_models.prediction.passes import hidden_at
 from core_models.training.settings import ASSETS
 from tests.core.tiny_models import WORDS, new, tiny, tokenizer

@@ -15,7 +15,7 @@ from core_models.checkpoints.formats import BY_FAMILY
 from core_models.config import Masking
 from core_models.errors import InputError
 from core_models.families import size
-from core_models.initialise import initialise
+from core_models.network.initialise import initialise
 from tests.core import parity
 from tests.core.parity import VOCABULARY, Bare
 

@@ -8,9 +8,9 @@ import pytest
 
 import core_models as cm
 from core_models.config import Config, Embeddings
-from core_models.config_check import OBJECTIVES
+from core_models.config.check import OBJECTIVES
 from core_models.errors import InputError
-from core_models.heads import HEADS
+from core_models.heads.pretraining import HEADS
 
 NAN = float("nan")
 

@@ -11,7 +11,7 @@ import core_models as cm
 from core_models.batch import Batch
 from core_models.families import FAMILIES
 from core_models.families import size as size_of
-from core_models.trace import STEP_SITES, Trace
+from core_models.network.trace import STEP_SITES, Trace
 from tests.core.conformance import (
     EVERYTHING,
     LENGTH,

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import core_models as cm
-from core_models.trace import Trace
+from core_models.network.trace import Trace
 from tests.core.conformance import (
     EVERYTHING,
     LENGTH,

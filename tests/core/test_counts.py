@@ -11,11 +11,11 @@ import pytest
 import torch
 
 from core_models.config import Config
-from core_models.counts import count, joint
-from core_models.encoder import Encoder
+from core_models.counting.counts import count, joint
 from core_models.errors import InputError
 from core_models.families import electra, size, sizes
-from core_models.heads import build_head
+from core_models.heads.pretraining import build_head
+from core_models.network.encoder import Encoder
 from tests.core.tiny_models import new, tiny
 
 BASE, LARGE, NARROW = 7_087_872, 12_596_224, 789_760

@@ -10,13 +10,13 @@ from torch.utils.flop_counter import FlopCounterMode
 from core_models.batch import Batch
 from core_models.catalogue import count as count_name
 from core_models.config import Config, Disentangled, TransformerXL
-from core_models.counts import count
-from core_models.encoder import Encoder
+from core_models.counting.counts import count
+from core_models.counting.flops import flops
 from core_models.errors import InputError
 from core_models.families import size
-from core_models.flops import flops
-from core_models.heads import build_head
-from core_models.trace import Trace
+from core_models.heads.pretraining import build_head
+from core_models.network.encoder import Encoder
+from core_models.network.trace import Trace
 
 NAMES = [
     "bert-base-uncased",

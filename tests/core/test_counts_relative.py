@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from core_models.catalogue import diff
-from core_models.counts import count
+from core_models.counting.counts import count
 from core_models.families import family, size
 
 FIGURES = {

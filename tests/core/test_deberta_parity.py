@@ -21,7 +21,7 @@ from core_models.checkpoints.files import (
     to_their_tensors,
 )
 from core_models.config import Disentangled
-from core_models.trace import Trace
+from core_models.network.trace import Trace
 from tests.core.parity import (
     VOCABULARY,
     batch_of,

@@ -6,8 +6,8 @@ from transformers.models.deberta_v2.modeling_deberta_v2 import make_log_bucket_p
 
 from core_models.config import Disentangled
 from core_models.families import size
-from core_models.terms.disentangled import DisentangledTable, bucket
-from core_models.terms.distances import (
+from core_models.network.terms.disentangled import DisentangledTable, bucket
+from core_models.network.terms.distances import (
     BLOCK,
     along_diagonals,
     at_targets,

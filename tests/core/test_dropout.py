@@ -13,8 +13,8 @@ from torch import Tensor
 
 import core_models as cm
 from core_models.batch import Batch
-from core_models.layer import Layer
-from core_models.trace import Trace
+from core_models.network.layer import Layer
+from core_models.network.trace import Trace
 from tests.core.conformance import SIZES, close, inputs, new
 
 CASES = [case for case in SIZES if not case.startswith("bert, ")]

@@ -4,15 +4,15 @@ import pytest
 import torch
 from torch import Tensor
 
-from core_models.attention import attend
 from core_models.batch import Batch
 from core_models.config import Attention, Config, Embeddings, FeedForward, diff
-from core_models.counts import count
-from core_models.encoder import Encoder
+from core_models.counting.counts import count
 from core_models.errors import InputError
 from core_models.families import size, sizes
-from core_models.initialise import initialise
-from core_models.trace import Edit, Trace, switch_off_heads
+from core_models.network.attention import attend
+from core_models.network.encoder import Encoder
+from core_models.network.initialise import initialise
+from core_models.network.trace import Edit, Trace, switch_off_heads
 
 
 def tiny(schedule: tuple[int, ...] = (0, 1, 2), width: int = 16, embedding: int = 16) -> Config:

@@ -18,13 +18,13 @@ from transformers import (
 )
 
 import core_models as cm
-from core_models.attention import Attention
 from core_models.checkpoints.formats import FORMATS
 from core_models.config import Attention as AttentionConfig
-from core_models.encoder import Encoder
 from core_models.errors import InputError
-from core_models.initialise import initialise
-from core_models.trace import Trace
+from core_models.network.attention import Attention
+from core_models.network.encoder import Encoder
+from core_models.network.initialise import initialise
+from core_models.network.trace import Trace
 from tests.core import parity
 from tests.core.parity import VOCABULARY, batch_of, inputs
 from tests.core.tiny_models import new, tiny

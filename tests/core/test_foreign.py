@@ -8,10 +8,10 @@ import pytest
 import torch
 
 import core_models as cm
-from core_models.ablation import damage, without_heads
-from core_models.attention_flow import moved_values
-from core_models.meaning import word_vectors
+from core_models.prediction.ablation import damage, without_heads
+from core_models.prediction.attention_flow import moved_values
 from core_models.prediction.lens import lens
+from core_models.prediction.meaning import word_vectors
 from core_models.prediction.passes import seen_with
 from core_models.prediction.targets import Target, TargetFunction, frozen_copy, redrawn
 from tests.core.foreign_models import BLIND, TEXT, UNFIT, WHOLE, saved

@@ -12,9 +12,9 @@ from torch._dynamo.testing import CompileCounter
 
 from core_models.batch import Batch
 from core_models.config import Config
-from core_models.encoder import Encoder
 from core_models.families import size
-from core_models.initialise import initialise
+from core_models.network.encoder import Encoder
+from core_models.network.initialise import initialise
 from tests.core.test_relative_cache import KINDS
 
 NAMES = [

@@ -11,7 +11,8 @@ import pytest
 from huggingface_hub import constants
 
 import core_models as cm
-from core_models import hub, hub_files
+from core_models.hub import fetch as hub
+from core_models.hub import files as hub_files
 from tests.core.tiny_models import new, tiny
 from tests.stand_in_hub import Hub, stand_in
 

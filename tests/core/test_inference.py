@@ -9,13 +9,13 @@ from torch import Tensor, nn
 
 from core_models.batch import Batch
 from core_models.config import Config
-from core_models.encoder import Encoder
 from core_models.errors import InputError
 from core_models.families import size
-from core_models.heads import build_head
-from core_models.inference import PackedLinear, optimization, optimize_for_inference
-from core_models.initialise import initialise
-from core_models.trace import STEP_SITES, Edit, Trace, switch_off_heads
+from core_models.heads.pretraining import build_head
+from core_models.network.encoder import Encoder
+from core_models.network.inference import PackedLinear, optimization, optimize_for_inference
+from core_models.network.initialise import initialise
+from core_models.network.trace import STEP_SITES, Edit, Trace, switch_off_heads
 
 NAMES = ["bert-base-uncased", "albert-base", "electra-small-discriminator", "xlnet-base"]
 NAMES += ["deberta-base", "deberta-v3-base", "deberta-v2-xlarge", "modernbert-base"]
@@ -188,7 +188,7 @@ def test_inference_only() -> None:
 @pytest.mark.parametrize("activation", [None, "gelu", "gelu_tanh", "relu", "silu", "tanh"])
 @pytest.mark.parametrize("shape", [(3, 5, 8), (0, 8), (1, 8), (8,)])
 def test_a_packed_layer_is_the_layer(shape: tuple[int, ...], activation: str | None) -> None:
-    from core_models.layer import FUNCTIONS
+    from core_models.network.layer import FUNCTIONS
 
     generator = torch.Generator().manual_seed(0)
     layer = nn.Linear(8, 6, bias=activation != "relu")

@@ -11,12 +11,12 @@ from transformers import DebertaConfig, DebertaModel, DebertaV2Config, DebertaV2
 
 from core_models.batch import Batch
 from core_models.config import Config, MaskDecoder
-from core_models.embeddings import longest_input
-from core_models.encoder import Encoder
 from core_models.errors import InputError
 from core_models.families import size
-from core_models.initialise import initialise
-from core_models.trace import STEP_SITES, Trace
+from core_models.network.embeddings import longest_input
+from core_models.network.encoder import Encoder
+from core_models.network.initialise import initialise
+from core_models.network.trace import STEP_SITES, Trace
 from tests.core.parity import VOCABULARY, inputs, randomised, written
 
 SHAPE = {

@@ -6,7 +6,8 @@ import pytest
 import torch
 
 import core_models as cm
-from core_models import InputError, meaning
+from core_models import InputError
+from core_models.prediction import meaning
 from tests.core.tiny_models import new, tiny
 
 TEXTS = ["the red fox sees the river", "birds sing in the old tree"]

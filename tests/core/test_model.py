@@ -14,7 +14,7 @@ from transformers import AutoModelForMaskedLM, AutoModelForPreTraining, AutoToke
 import core_models as cm
 from core_models.checkpoints.files import read_headers, read_tensors
 from core_models.config import FeedForward
-from core_models.hub import is_hub_id
+from core_models.hub.fetch import is_hub_id
 from core_models.tokenizer.files import FIRST, SECOND, Slot, Template
 
 LINES = ["The red fox sees the small dog.", "A dog likes the old house.", "Birds sing in the tree."]

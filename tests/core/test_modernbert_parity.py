@@ -24,11 +24,11 @@ import core_models as cm
 from core_models.batch import Batch
 from core_models.checkpoints.formats import FORMATS
 from core_models.config import Rotary
-from core_models.encoder import Encoder
 from core_models.errors import InputError
-from core_models.initialise import initialise
-from core_models.trace import Trace
-from core_models.windows import block_length
+from core_models.network.encoder import Encoder
+from core_models.network.initialise import initialise
+from core_models.network.trace import Trace
+from core_models.network.windows import block_length
 from tests.core import parity
 from tests.core.parity import VOCABULARY, batch_of, read
 

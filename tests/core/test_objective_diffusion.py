@@ -9,10 +9,10 @@ import torch
 
 import core_models as cm
 from core_models.batch import Batch
-from core_models.encoder import EncoderOutput
 from core_models.errors import InputError
-from core_models.masking import MASK, generator_for
-from core_models.masking_diffusion import LEAST, diffused
+from core_models.masking.diffusion import LEAST, diffused
+from core_models.masking.tokens import MASK, generator_for
+from core_models.network.encoder import EncoderOutput
 from core_models.objectives import MaskedDiffusion, MaskedNextToken, build, read_leftward
 from tests.core.tiny_models import masked_batch, new, tiny, tokenizer
 

@@ -9,7 +9,7 @@ from torch.nn import functional
 import core_models as cm
 from core_models.batch import Batch
 from core_models.config import diff
-from core_models.encoder import EncoderOutput
+from core_models.network.encoder import EncoderOutput
 from core_models.objectives import Causal, Permutation, SentenceOrder, SpanBoundary
 from tests.core.tiny_models import masked_batch, new, ordered_batch, tiny, tokenizer
 

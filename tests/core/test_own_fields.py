@@ -17,7 +17,7 @@ from core_models.checkpoints.own_fields import complete
 from core_models.config import Config, Masking
 from core_models.errors import InputError
 from core_models.families import FAMILIES, size
-from core_models.initialise import initialise
+from core_models.network.initialise import initialise
 from tests.core import parity
 from tests.core.parity import Bare
 from tests.core.tiny_models import new

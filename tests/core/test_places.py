@@ -9,11 +9,11 @@ from torch._dynamo.testing import CompileCounter
 
 import core_models as cm
 from core_models.batch import Batch
-from core_models.heads import build_head
+from core_models.heads.pretraining import build_head
+from core_models.network.trace import Trace
 from core_models.objectives import NEEDS, Objective, Weighted, build
 from core_models.objectives.base import positions
 from core_models.prediction.passes import hidden_at
-from core_models.trace import Trace
 from tests.core import conformance
 from tests.core.conformance import LENGTH, SIZES, TEXTS, inputs
 from tests.core.test_objective_all import made

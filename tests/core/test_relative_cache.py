@@ -14,10 +14,10 @@ from torch._dynamo.testing import CompileCounter
 
 from core_models.batch import Batch
 from core_models.config import Config, Disentangled
-from core_models.encoder import Encoder
 from core_models.families import size
-from core_models.initialise import initialise
-from core_models.trace import Trace
+from core_models.network.encoder import Encoder
+from core_models.network.initialise import initialise
+from core_models.network.trace import Trace
 
 KINDS = ["deberta-base", "deberta-v3-base", "xlnet-base"]
 

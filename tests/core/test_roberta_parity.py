@@ -26,7 +26,7 @@ from core_models.checkpoints.formats import BY_FAMILY, FORMATS
 from core_models.errors import InputError
 from core_models.families import size
 from core_models.model import load
-from core_models.trace import Trace
+from core_models.network.trace import Trace
 from tests.core import parity
 from tests.core.parity import LENGTHS, VOCABULARY, read
 from tests.core.tiny_models import new, tiny

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from core_models import InputError
+from core_models.network.trace import Trace
 from core_models.prediction.rotation_view import (
     REACH,
     layer_of,
@@ -14,7 +15,6 @@ from core_models.prediction.rotation_view import (
     score_at,
     wavelengths,
 )
-from core_models.trace import Trace
 from tests.core.tiny_models import new, tiny
 
 TEXT = "red fox sees small dog likes old house"

@@ -24,7 +24,7 @@ from core_models.checkpoints.table import FAMILY_FIELD
 from core_models.config import Config
 from core_models.errors import InputError
 from core_models.families import size
-from core_models.heads import SpanBoundaryHead
+from core_models.heads.pretraining import SpanBoundaryHead
 from tests.core import parity
 from tests.core.parity import VOCABULARY, Bare, read
 

@@ -12,7 +12,7 @@ import transformers as tf
 from torch import Tensor
 
 from core_models.checkpoints.formats import BY_FAMILY
-from core_models.config_task import Task
+from core_models.config.task import Task
 from tests.core import parity
 from tests.core.parity import VOCABULARY, Bare
 

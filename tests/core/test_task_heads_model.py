@@ -13,10 +13,10 @@ import transformers as tf
 import core_models as cm
 from core_models.batch import Batch
 from core_models.checkpoints.formats import BY_FAMILY
-from core_models.config_task import Task
+from core_models.config.task import Task
 from core_models.families import FAMILIES, size
-from core_models.heads import build_head
-from core_models.heads_task import MixedTagHead, SimilarityHead
+from core_models.heads.pretraining import build_head
+from core_models.heads.task import MixedTagHead, SimilarityHead
 from tests.core.test_own_fields import tiny
 
 LINES = ["The red fox sees the small dog.", "A dog likes the old house.", "Birds sing in the tree."]

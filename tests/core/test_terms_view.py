@@ -8,10 +8,10 @@ import torch
 import core_models as cm
 from core_models import InputError
 from core_models.config import Disentangled
+from core_models.network.terms.buckets import edges, exact_reach, rows_of
+from core_models.network.terms.disentangled import DisentangledTable
 from core_models.prediction import terms_view
 from core_models.prediction.passes import hidden_at, seen_with
-from core_models.terms.buckets import edges, exact_reach, rows_of
-from core_models.terms.disentangled import DisentangledTable
 from tests.core.tiny_models import new, tiny, tokenizer
 
 TEXT = "red fox sees small dog likes old house"

@@ -11,7 +11,7 @@ from torch import Tensor
 import core_models as cm
 from core_models.batch import Batch
 from core_models.config import Disentangled, TransformerXL
-from core_models.trace import (
+from core_models.network.trace import (
     INPUT_SITES,
     MEMORY_SITE,
     ROTARY_SITES,

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import core_models as cm
-from core_models.trace import INPUT_SITES, STEP_SITES
+from core_models.network.trace import INPUT_SITES, STEP_SITES
 from tests.core.tiny_models import new, ordered_batch, tiny
 
 WORDS = ["red fox sees small dog", "red fox sees old dog"]

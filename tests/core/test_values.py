@@ -9,16 +9,16 @@ from torch import nn
 from transformers import AlbertConfig, BertConfig, ElectraConfig, RobertaConfig, XLNetConfig
 
 import core_models as cm
-from core_models.attention import attend
 from core_models.batch import Batch
 from core_models.checkpoints.formats import FORMATS
-from core_models.encoder import Encoder
-from core_models.heads import build_head
-from core_models.layer import FUNCTIONS
+from core_models.heads.pretraining import build_head
+from core_models.network.attention import attend
+from core_models.network.encoder import Encoder
+from core_models.network.layer import FUNCTIONS
+from core_models.network.terms.distances import hide
+from core_models.network.trace import Trace
 from core_models.objectives.causal import Causal
 from core_models.objectives.masked_token import MaskedToken
-from core_models.terms.distances import hide
-from core_models.trace import Trace
 from tests.core.conformance import SIZES, close, inputs, narrow, new, tokenizer
 from tests.core.tiny_models import masked_batch, tiny
 from tests.core.tiny_models import new as tiny_model

@@ -12,8 +12,8 @@ from benchmarks import parity_models
 from core_models.batch import Batch
 from core_models.checkpoints.files import to_their_tensors
 from core_models.checkpoints.formats import FORMATS
-from core_models.encoder import Encoder, EncoderOutput
-from core_models.trace import STEP_SITES, Trace
+from core_models.network.encoder import Encoder, EncoderOutput
+from core_models.network.trace import STEP_SITES, Trace
 from tests.core.parity import (
     LENGTHS,
     VOCABULARY,

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import torch
 
-from core_models import masking
 from core_models.data import chinese_words
 from core_models.data.corpus import Corpus
 from core_models.errors import InputError
+from core_models.masking import tokens as masking
 from core_models.tokenizer import Tokenizer
 
 TEXT = "我们昨天去北京大学看朋友。"

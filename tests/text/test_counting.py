@@ -6,9 +6,11 @@ import pytest
 import torch
 from torch import Tensor
 
-from core_models import masking
 from core_models.data.layout import TokenBatch
-from core_models.masking import (
+from core_models.masking import tokens as masking
+from core_models.masking.electra import with_replacement
+from core_models.masking.spans import spans
+from core_models.masking.tokens import (
     IGNORED,
     MASK,
     RANDOM,
@@ -19,8 +21,6 @@ from core_models.masking import (
     uniform,
     whole_word,
 )
-from core_models.masking_electra import with_replacement
-from core_models.span_masking import spans
 
 MASK_ID, V = 4, 50
 SPECIAL = range(5)

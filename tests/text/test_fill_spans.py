@@ -8,9 +8,9 @@ import torch
 from torch.nn import functional
 
 import core_models as cm
-from core_models import span_masking
-from core_models.boundaries import boundary_fields
 from core_models.errors import InputError
+from core_models.masking import spans as span_masking
+from core_models.masking.boundaries import boundary_fields
 from core_models.objectives import MaskedToken, SpanBoundary
 from core_models.prediction import fill, fill_spans, shift
 from core_models.prediction.spans import loss_of

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from core_models.masking import (
+from core_models.masking.tokens import (
     IGNORED,
     KEPT,
     MASK,
@@ -200,7 +200,7 @@ def test_words_are_masked_whole_or_not_at_all(longest: int, most: int | None) ->
 
 
 def test_the_budget_is_filled_as_by_the_plain_loop() -> None:
-    from core_models.masking import _fill_budget
+    from core_models.masking.tokens import _fill_budget
 
     generator = generator_for(8)
     sizes = torch.randint(0, 7, (300, 30), generator=generator)

@@ -10,7 +10,9 @@ from collections import Counter
 import torch
 from torch import Tensor
 
-from core_models.masking import (
+from core_models.masking.electra import with_replacement
+from core_models.masking.spans import ALBERT_WEIGHTS, geometric, ngrams, spans
+from core_models.masking.tokens import (
     IGNORED,
     KEPT,
     MASK,
@@ -20,8 +22,6 @@ from core_models.masking import (
     uniform,
     whole_word,
 )
-from core_models.masking_electra import with_replacement
-from core_models.span_masking import ALBERT_WEIGHTS, geometric, ngrams, spans
 
 V, MASK_ID = 50, 4
 

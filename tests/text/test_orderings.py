@@ -6,8 +6,7 @@ import torch
 from torch import Tensor
 
 from core_models.batch import Batch
-from core_models.masking import generator_for
-from core_models.orderings import (
+from core_models.masking.orderings import (
     draw_order,
     last_targets,
     local_ranks,
@@ -15,6 +14,7 @@ from core_models.orderings import (
     released,
     sample_spans,
 )
+from core_models.masking.tokens import generator_for
 
 
 def flags(*rows: str) -> Tensor:

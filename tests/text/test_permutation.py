@@ -5,8 +5,8 @@ import torch
 from torch import Tensor
 
 from core_models.data.layout import TokenBatch
-from core_models.masking import IGNORED, generator_for, uniform
-from core_models.permutation import paper_ordering, released_ordering
+from core_models.data.permutation import paper_ordering, released_ordering
+from core_models.masking.tokens import IGNORED, generator_for, uniform
 
 SEP, CLS, PAD = 3, 2, 0
 

@@ -8,16 +8,24 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from core_models.data import Corpus
-from core_models.errors import InputError
-from core_models.masking import IGNORED, KEPT, RANDOM, SIMILAR, UNTOUCHED, generator_for, quota
-from core_models.masking_similar import (
+from core_models.data.similar import (
     Similar,
     lexicon,
     similar_table,
     similar_words,
     word_vectors,
 )
-from core_models.span_masking import SpanMasked
+from core_models.errors import InputError
+from core_models.masking.spans import SpanMasked
+from core_models.masking.tokens import (
+    IGNORED,
+    KEPT,
+    RANDOM,
+    SIMILAR,
+    UNTOUCHED,
+    generator_for,
+    quota,
+)
 
 V = 400
 PAIRS = {(2 * n, 2 * n + 1): ((n + 200, n + 300),) for n in range(5, 60)}

@@ -7,19 +7,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from core_models.boundaries import boundary_rows
-from core_models.masking import (
-    IGNORED,
-    KEPT,
-    MASK,
-    RANDOM,
-    UNTOUCHED,
-    Masked,
-    generator_for,
-    quota,
-)
-from core_models.masking_electra import with_replacement
-from core_models.span_masking import (
+from core_models.masking.boundaries import boundary_rows
+from core_models.masking.electra import with_replacement
+from core_models.masking.spans import (
     ALBERT_WEIGHTS,
     MACBERT_WEIGHTS,
     SpanMasked,
@@ -28,6 +18,16 @@ from core_models.span_masking import (
     ngrams,
     spans,
     windowed_ngrams,
+)
+from core_models.masking.tokens import (
+    IGNORED,
+    KEPT,
+    MASK,
+    RANDOM,
+    UNTOUCHED,
+    Masked,
+    generator_for,
+    quota,
 )
 
 MASK_ID, V = 4, 50

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import torch
 
-from core_models import masking
 from core_models.data import (
     Corpus,
     TokenStore,
@@ -16,6 +15,7 @@ from core_models.data import (
     segments,
 )
 from core_models.errors import InputError
+from core_models.masking import tokens as masking
 from core_models.tokenizer import Specials, Template, Tokenizer
 
 

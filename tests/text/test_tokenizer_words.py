@@ -3,7 +3,8 @@
 import pytest
 import torch
 
-from core_models import InputError, masking
+from core_models import InputError
+from core_models.masking import tokens as masking
 from core_models.tokenizer import Tokenizer
 
 CHINESE = [

@@ -11,7 +11,7 @@ from torch import Tensor
 import core_models as cm
 from core_models.errors import InputError
 from core_models.joint import new_generator
-from core_models.trace import Trace
+from core_models.network.trace import Trace
 from core_models.training.folder import RunFolder
 from core_models.training.models import build_model
 from core_models.training.plan import plan_for

@@ -12,7 +12,7 @@ from core_models.data.corpus import Corpus
 from core_models.data.formats import examples as cut
 from core_models.data.store import TokenStore
 from core_models.errors import InputError
-from core_models.masking import IGNORED
+from core_models.masking.tokens import IGNORED
 from core_models.objectives import NEEDS
 from core_models.tokenizer import Tokenizer
 from core_models.training import settings

@@ -9,7 +9,7 @@ import torch
 
 import core_models as cm
 from core_models.batch import Batch
-from core_models.encoder import Encoder, EncoderOutput
+from core_models.network.encoder import Encoder, EncoderOutput
 from core_models.objectives import MaskedToken, NextSentence, Weighted
 from tests.core.tiny_models import narrow
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from core_models.training.order import Order
+from core_models.data.order import Order
 
 LENGTHS = np.random.default_rng(0).integers(5, 60, 53)
 

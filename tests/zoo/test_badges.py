@@ -8,7 +8,7 @@ import pytest
 
 import core_models as cm
 from core_models.errors import InputError
-from core_models.zoo.badges import badges
+from core_models.training.badges import badges
 from tests.core.tiny_models import new, tiny
 
 

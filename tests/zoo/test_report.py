@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from core_models.model import SHIPPED
-from core_models.zoo import claims
-from core_models.zoo.__main__ import DOCUMENT, main
-from core_models.zoo.claims import Claim, Difference
-from core_models.zoo.entries import Entry
-from core_models.zoo.report import report
-from core_models.zoo.weights import fingerprint
 from tests.core.tiny_models import new, tiny
+from zoo import claims
+from zoo.__main__ import DOCUMENT, main
+from zoo.claims import Claim, Difference
+from zoo.entries import Entry
+from zoo.report import report
+from zoo.weights import fingerprint
 
 RUN = {
     "texts": ["english"],
@@ -66,7 +66,7 @@ def test_the_page_is_what_the_command_gives(tmp_path: Path) -> None:
     assert main(["report", "--output", str(tmp_path / "models.md")]) == 0
     written = (tmp_path / "models.md").read_text(encoding="utf-8")
     assert DOCUMENT.read_text(encoding="utf-8") == written, (
-        "docs/models.md is old; python -m core_models.zoo report writes it"
+        "docs/models.md is old; python -m zoo report writes it"
     )
     for path in SHIPPED.glob("*/config.json"):
         assert path.parent.name in written
@@ -119,16 +119,16 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> str:
         "| \u2026 from random weights | 70.0 (1) |" + " \u2013 |" * 6,
         "| *bag of words* | 87.5 | \u2013 | 87.5 |" + " \u2013 |" * 4,
         "- bert-mini (sentiment-hard, nli, similarity, ner, qa): not scored yet; "
-        "`python -m core_models.zoo score bert-mini` does it.",
+        "`python -m zoo score bert-mini` does it.",
         "- bert-mini (topic): not from random weights; "
-        "`python -m core_models.zoo score bert-mini --kinds fresh` does it.",
+        "`python -m zoo score bert-mini --kinds fresh` does it.",
         "- bert-mini: it has no head for replaced tokens.",
         "- bert-mini: It read less.",
         "- electra-mini: it predicts no pieces, it judges them.",
         "- electra-mini: exported before these figures were kept; "
-        "`python -m core_models.zoo build NAME` exports it again.",
+        "`python -m zoo build NAME` exports it again.",
         "- roberta-mini (all): the scores are of other weights; "
-        "`python -m core_models.zoo score roberta-mini` does it.",
+        "`python -m zoo score roberta-mini` does it.",
     ],
 )
 def test_cells_and_reasons(page: str, line: str) -> None:

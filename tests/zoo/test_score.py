@@ -14,12 +14,12 @@ import core_models as cm
 from core_models.errors import InputError
 from core_models.tasks.finetune import finetune
 from core_models.tasks.metrics import classification
-from core_models.zoo import score, score_recipe
-from core_models.zoo.__main__ import main
-from core_models.zoo.entries import entries, spread
-from core_models.zoo.ship import place_folder
-from core_models.zoo.weights import fingerprint, kept_scores
 from tests.core.tiny_models import new, tiny
+from zoo import score, score_recipe
+from zoo.__main__ import main
+from zoo.entries import entries, spread
+from zoo.ship import place_folder
+from zoo.weights import fingerprint, kept_scores
 
 SETTINGS = {"epochs": 2, "batch_size": 8, "max_length": 20}
 RECIPE = {

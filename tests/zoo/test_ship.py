@@ -12,11 +12,11 @@ from core_models.checkpoints.files import read_tensors
 from core_models.evaluation import evaluate_words
 from core_models.evaluation.minimal_pairs import read_pairs
 from core_models.evaluation.words import choose_words
-from core_models.zoo import build, ship
-from core_models.zoo.__main__ import main
-from core_models.zoo.measure import Questions, measure, rounding
-from core_models.zoo.weights import fingerprint
 from tests.core.tiny_models import new, tiny
+from zoo import build, ship
+from zoo.__main__ import main
+from zoo.measure import Questions, measure, rounding
+from zoo.weights import fingerprint
 
 RUN: dict[str, Any] = {"texts": ["primer"], "tokens": 12, "held_out": {}}
 SENTENCES = "The red fox sees a small dog.\nThe dog likes the old house.\nBirds sing in the tree.\n"

@@ -16,9 +16,9 @@ from core_models.training import durable
 from core_models.training.folder import RunFolder, read_json
 from core_models.training.settings import resolve_folder
 from core_models.training.task_settings import parse as parse_task
-from core_models.zoo.__main__ import main
-from core_models.zoo.ship_run import ship_run
 from tests.core.tiny_models import new, tiny
+from zoo.__main__ import main
+from zoo.ship_run import ship_run
 
 QUESTION = "The children [MASK] playing in the garden ."
 

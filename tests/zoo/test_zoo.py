@@ -16,12 +16,12 @@ from core_models.data import documents
 from core_models.errors import InputError
 from core_models.evaluation.minimal_pairs import read_pairs
 from core_models.training.__main__ import main as train
+from core_models.training.badges import badges
 from core_models.training.folder import RunFolder, read_json
 from core_models.training.settings import parse
-from core_models.zoo import build, cards, measure, recipe, text
-from core_models.zoo.__main__ import main
-from core_models.zoo.badges import badges
-from core_models.zoo.report import report
+from zoo import build, cards, measure, recipe, text
+from zoo.__main__ import main
+from zoo.report import report
 
 ZOO = recipe.read()
 SENTENCE = "The {} of number {} was seen near the river in the morning."

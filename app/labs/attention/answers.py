@@ -29,7 +29,7 @@ from app.labs.attention.asked import (
 from app.labs.attention.scene import Look, filtered, read, read_filter
 from app.serving.ask import Ask
 from app.serving.session import AttentionResult
-from core_models import attention_flow
+from core_models.prediction import attention_flow
 from viz.attention_parts import ways
 from viz.maps import GIVES, MADE_OF, Map, draw
 from viz.svg import Wording, told

@@ -59,7 +59,7 @@ def one_head(ask: Ask, layer: Place, head: Place) -> str:
 def combined(ask: Ask, heads: Sequence[tuple[int, int]], how: str) -> str:
     """Several heads as one map."""
     return _join(
-        "from core_models.attention_flow import combine",
+        "from core_models.prediction.attention_flow import combine",
         *traced(ask),
         'maps = trace.stack("probabilities")[:, 0].detach().numpy()  # [layers, H, L, L]',
         f"weights = combine(maps, {list(heads)}, {how!r})  # [L, L]",
@@ -69,7 +69,7 @@ def combined(ask: Ask, heads: Sequence[tuple[int, int]], how: str) -> str:
 def rolled(ask: Ask, position: int, layers: int, *, flows: bool) -> str:
     """Rollout, and flow where the text is short."""
     lines = [
-        f"from core_models.attention_flow import {'flow, ' if flows else ''}rollout",
+        f"from core_models.prediction.attention_flow import {'flow, ' if flows else ''}rollout",
         *traced(ask),
         f'maps = trace.stack("probabilities")[:{layers}, 0].detach().numpy()',
         f"rollout(maps)[:, {position}]  # [layers, L]: what the token is made of after each layer",
@@ -82,7 +82,7 @@ def rolled(ask: Ask, position: int, layers: int, *, flows: bool) -> str:
 def rolled_whole(ask: Ask) -> str:
     """The rollout of every token after the last layer."""
     return _join(
-        "from core_models.attention_flow import rollout",
+        "from core_models.prediction.attention_flow import rollout",
         *traced(ask),
         'maps = trace.stack("probabilities")[:, 0].detach().numpy()',
         "weights = rollout(maps)[-1]  # [L, L]",
@@ -94,7 +94,7 @@ def norms(ask: Ask, layer: int, head: Place) -> str:
     name = "layer_norms" if head is None else "head_norms"
     which = "" if head is None else f"[{head}]"
     return _join(
-        f"from core_models.attention_flow import {name}, moved_values",
+        f"from core_models.prediction.attention_flow import {name}, moved_values",
         *traced(ask, ("probabilities", "v")),
         f"output = model.encoder.output_weight({layer}).detach().numpy()",
         f'moved = moved_values(trace["v", {layer}][0].numpy(), output)  # [H, L, D]',
@@ -111,7 +111,7 @@ def off(
     changes = {mark.position: mark.piece for mark in ask.marks if mark.piece is not None}
     masked = [mark.position for mark in ask.marks if mark.case == "mask"]
     return _join(
-        "from core_models.ablation import damage, spread, without_heads",
+        "from core_models.prediction.ablation import damage, spread, without_heads",
         "from core_models.prediction.passes import seen_with",
         "import core_models as cm",
         "",

@@ -19,7 +19,8 @@ from app.labs.attention.asked import (
 from app.labs.attention.scene import Lab, describe, second_of
 from app.serving.ask import Ask, Mark, clean_name
 from app.serving.session import AttentionResult
-from core_models import InputError, attention_flow
+from core_models import InputError
+from core_models.prediction import attention_flow
 from viz.maps import Map, draw
 from viz.svg import Wording
 

@@ -21,7 +21,8 @@ from app.labs.attention.asked import (
     written,
 )
 from app.labs.attention.scene import Look, read
-from core_models import InputError, ablation
+from core_models import InputError
+from core_models.prediction import ablation
 from core_models.prediction.passes import head_name
 from viz import percent, quote
 from viz.attention_parts import Chance, chances

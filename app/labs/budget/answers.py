@@ -1,7 +1,7 @@
 """What a model costs: parameters by part, bytes, operations and time. No Gradio in it.
 
-Parameters are counted by :func:`core_models.counts.count` from the module built on the meta
-device; times are measured by :mod:`app.labs.budget.timing`.
+Parameters are counted by :func:`core_models.counting.counts.count` from the module built on the
+meta device; times are measured by :mod:`app.labs.budget.timing`.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -14,7 +14,7 @@ import torch
 import core_models as cm
 from app.serving.ask import whole_number
 from core_models import Config, Count, InputError
-from core_models.counts import count
+from core_models.counting.counts import count
 from core_models.families import FAMILIES
 from viz.svg import Wording
 
@@ -164,7 +164,7 @@ def parts_of(config: Config) -> dict[str, int]:
 
 @lru_cache(maxsize=256)
 def counted(config: Config) -> Count:
-    """:func:`core_models.counts.count`, remembered."""
+    """:func:`core_models.counting.counts.count`, remembered."""
     return count(config)
 
 
@@ -257,7 +257,7 @@ def code_lines(
         length: tokens of the sequence.
         known: models by their names here, and what ``cm.load`` takes.
     """
-    lines = ["import core_models as cm", "from core_models.counts import count"]
+    lines = ["import core_models as cm", "from core_models.counting.counts import count"]
     if own is not None:
         lines.insert(0, "from dataclasses import replace\n")
     lines += ["", f"configs = {{name: cm.size(name) for name in {list(names)!r}}}"]

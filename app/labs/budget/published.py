@@ -12,7 +12,7 @@ from typing import Any
 
 import core_models as cm
 from core_models import Count
-from core_models.counts import joint
+from core_models.counting.counts import joint
 from core_models.families.electra import PAIRS
 
 MILLION = "million parameters"

@@ -16,7 +16,8 @@ from app.serving.ask import (
     whole_number,
 )
 from app.serving.pieces import one_piece, sentence_tokens
-from core_models import InputError, masking
+from core_models import InputError
+from core_models.masking import tokens as masking
 from core_models.prediction import DetectResult, Forged, detect, forge
 from core_models.prediction.passes import head_of, hidden_at, seen_with
 from core_models.tokenizer import Encoding, Tokenizer

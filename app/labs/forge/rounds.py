@@ -84,7 +84,7 @@ async def play(session: Session, question: Mapping[str, Any]) -> dict[str, Any]:
         raise InputError(
             "No model that judges tokens is installed here. A discriminator and its generator come "
             "from one training run: choose ELECTRA in the Train tab, or run python -m "
-            "core_models.zoo build electra-mini."
+            "zoo build electra-mini."
         )
     judge = chosen(found, question, model)
     discriminator = await asyncio.to_thread(session.model, judge.name)

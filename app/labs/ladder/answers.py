@@ -13,7 +13,7 @@ import plotly.graph_objects as go
 
 from app.parts.plain import sentences, table
 from core_models import InputError, diff
-from core_models.counts import count
+from core_models.counting.counts import count
 from core_models.ladder import MEASURED, Rung, rungs
 from core_models.training.folder import read_json
 from viz.budget import short_number

@@ -38,7 +38,7 @@ ONE_SIDED = Wording(
 LACKING = Wording(
     "No model that reads from the left is installed to compare with. Train one on the Train tab, "
     "or run {0}",
-    "python -m core_models.zoo build causal-mini",
+    "python -m zoo build causal-mini",
 )
 LONG = Wording(
     "The words of this text are not scored: it has more than 64 pieces, and each would be a copy "

@@ -11,7 +11,8 @@ from torch import Tensor
 import core_models as cm
 from app.labs.meaning.corpus import MOST_CHARACTERS, Corpus, Index
 from app.serving.ask import whole_number
-from core_models import InputError, meaning
+from core_models import InputError
+from core_models.prediction import meaning
 from viz.meaning import Neighbour, layer_name
 from viz.svg import Wording
 
@@ -292,7 +293,7 @@ def code_lines(name: str, word: str, texts: Sequence[str]) -> str:
     return "\n".join(
         [
             "import core_models as cm",
-            "from core_models import meaning",
+            "from core_models.prediction import meaning",
             "",
             f"model = cm.load({name!r})",
             f"word, sentences = {word!r}, [",

@@ -18,8 +18,9 @@ from torch import Tensor
 import core_models as cm
 from app.serving.cache import Cache
 from app.serving.session import Session
-from core_models import InputError, meaning
-from core_models.meaning import Occurrence
+from core_models import InputError
+from core_models.prediction import meaning
+from core_models.prediction.meaning import Occurrence
 
 PRIMER = Path(__file__).resolve().parents[3] / "assets" / "primer"
 MOST_CHARACTERS = 300

@@ -21,7 +21,7 @@ from app.parts.plain import Code, Heading, Line, SentenceInput
 from app.serving.ask import clean_name
 from app.serving.names import loadable
 from app.serving.session import Session
-from core_models.meaning import is_chinese
+from core_models.prediction.meaning import is_chinese
 from viz.meaning import Path, alike, layer_name, likeness, neighbours, paths
 from viz.svg import Wording
 

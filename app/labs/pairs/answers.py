@@ -181,7 +181,7 @@ def cosines(
 
     ``cls``: of its [CLS] states; None where that token sees nothing of the text (a model that reads
     from left to right). ``mean``: of the means over all tokens, special ones too, as the
-    similarity head of :mod:`core_models.heads_task` pools them.
+    similarity head of :mod:`core_models.heads.task` pools them.
     """
     blind = model.config.attention.direction == "left"
     cls, mean = (

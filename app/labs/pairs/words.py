@@ -108,12 +108,12 @@ LACKING = {
     "next_sentence": Wording(
         "No model with a next sentence head is installed. Train one: choose BERT in the Train tab, "
         "or run {0}",
-        "python -m core_models.zoo build bert-mini",
+        "python -m zoo build bert-mini",
     ),
     "sentence_order": Wording(
         "No model with a sentence order head is installed. Train one: choose ALBERT in the Train "
         "tab, or run {0}",
-        "python -m core_models.zoo build albert-mini",
+        "python -m zoo build albert-mini",
     ),
 }
 UNCHANGED = 0.0005

@@ -1,7 +1,7 @@
 """The order in which a sentence is predicted, and what each stream may see. No Gradio in it.
 
-Nothing here needs weights: the masks come from :mod:`core_models.orderings`. What a model makes of
-them is in :mod:`app.labs.permutation.chances`.
+Nothing here needs weights: the masks come from :mod:`core_models.masking.orderings`. What a model
+makes of them is in :mod:`app.labs.permutation.chances`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -15,7 +15,7 @@ import core_models as cm
 from app.serving.ask import MOST_SEED, clean_text, whole_number
 from app.serving.pieces import SentenceToken, sentence_tokens
 from core_models import InputError
-from core_models.orderings import Ordering, draw_order, paper, released, sample_spans
+from core_models.masking.orderings import Ordering, draw_order, paper, released, sample_spans
 from core_models.tokenizer import Encoding, Tokenizer
 
 VARIANTS = ("paper", "released")
@@ -193,7 +193,7 @@ def code_lines(model: str | None, text: str, sentence: Cut, setting: Setting) ->
         "from dataclasses import replace",
         "import torch",
         "import core_models as cm",
-        "from core_models.orderings import paper, released",
+        "from core_models.masking.orderings import paper, released",
         "",
         f"order = torch.tensor({full})  # positions, special pieces first",
     ]

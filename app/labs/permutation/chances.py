@@ -19,7 +19,7 @@ from app.labs.permutation.answers import (
     other_orders,
 )
 from core_models.batch import Batch
-from core_models.orderings import Ordering
+from core_models.masking.orderings import Ordering
 
 GUESSES = 3
 OWN = "own"

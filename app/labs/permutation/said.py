@@ -38,7 +38,7 @@ LEAK = Wording(
 LACKING = Wording(
     "The grids need no weights, but probabilities and attention need a model with two streams, and "
     "none is installed. Train one: choose XLNet in the Train tab, or run {0}",
-    "python -m core_models.zoo build xlnet-mini",
+    "python -m zoo build xlnet-mini",
 )
 
 

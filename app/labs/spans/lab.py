@@ -63,7 +63,7 @@ text the 15 % are soon used up, so spans are cut short; spans that meet become o
 LACKING = Wording(
     "No SpanBERT with both heads is installed, so nothing is predicted here. The files on the "
     "model hub lack these heads as well. Train one: choose SpanBERT in the Train tab, or run {0}",
-    "python -m core_models.zoo build spanbert-mini",
+    "python -m zoo build spanbert-mini",
 )
 
 

@@ -7,7 +7,7 @@ import plotly.graph_objects as go
 import torch
 
 from app.labs.spans.answers import LONGEST, Cut, describe
-from core_models import span_masking
+from core_models.masking import spans as span_masking
 from core_models.prediction.spans import Span
 from viz.spans import lengths
 from viz.svg import Wording

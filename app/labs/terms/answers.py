@@ -14,10 +14,10 @@ from app.serving.ask import clean_text, whole_number
 from app.serving.pieces import sentence_tokens
 from core_models import InputError
 from core_models.config import Disentangled
+from core_models.network.terms.buckets import edges, exact_reach
 from core_models.prediction import terms_view
 from core_models.prediction.passes import seen_with
 from core_models.prediction.terms_view import Pass, TermView
-from core_models.terms.buckets import edges, exact_reach
 from core_models.tokenizer import Encoding
 
 MOST_SHOWN = 40

@@ -15,7 +15,7 @@ WARNING = Wording(
 )
 NONE = Wording(
     "No model with terms of its own is installed. Train a DeBERTa in the Train tab, or run {0}",
-    "python -m core_models.zoo build deberta-mini",
+    "python -m zoo build deberta-mini",
 )
 
 

@@ -10,7 +10,7 @@ from app.labs.terms import turned
 from core_models import InputError
 from core_models.config import Disentangled, Plain
 from core_models.families import FAMILIES
-from core_models.terms.buckets import exact_reach, rows_of
+from core_models.network.terms.buckets import exact_reach, rows_of
 
 TABLE_REACH = 1024
 """Distances of a table that are drawn, each way."""

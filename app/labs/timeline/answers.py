@@ -13,12 +13,14 @@ import core_models as cm
 from app.labs.timeline.formats import layout_and_corpus, pack
 from app.serving.ask import MOST_SEED, clean_text, whole_number
 from app.serving.pieces import sentence_tokens
-from core_models import InputError, masking, span_masking
+from core_models import InputError
 from core_models.config import Masking
 from core_models.data.pairs import segments
-from core_models.masking import IGNORED, Masked, generator_for
-from core_models.masking_electra import Drawn as Replaced
-from core_models.masking_electra import with_replacement
+from core_models.masking import spans as span_masking
+from core_models.masking import tokens as masking
+from core_models.masking.electra import Drawn as Replaced
+from core_models.masking.electra import with_replacement
+from core_models.masking.tokens import IGNORED, Masked, generator_for
 from core_models.tokenizer import Tokenizer
 from viz.svg import Wording
 from viz.timeline import Visit
@@ -323,7 +325,8 @@ def code_lines(name: str, text: str, setting: Setting) -> str:
         [
             "import torch",
             "import core_models as cm",
-            "from core_models import masking, masking_electra, span_masking",
+            "from core_models.masking import electra as masking_electra",
+            "from core_models.masking import spans as span_masking, tokens as masking",
             "",
             f"tokenizer = cm.load({name!r}).tokenizer",
             f"encoding = tokenizer.encode({text!r}, max_length={MOST_PIECES})",

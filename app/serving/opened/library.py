@@ -13,7 +13,8 @@ from huggingface_hub import constants
 
 from app.serving.names import FOLDER_PREFIX, HUB_PREFIX
 from app.serving.opened.policy import Policy
-from core_models import InputError, hub, inspect
+from core_models import InputError, inspect
+from core_models.hub import fetch as hub
 
 SPARE_DISK = 512 << 20
 """Bytes that stay free on the disk."""

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import core_models as cm
 from app.serving.opened.library import Opened
-from core_models import hub
+from core_models.hub import fetch as hub
 from core_models.prediction.passes import KINDS
 
 

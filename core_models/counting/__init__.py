@@ -1,0 +1,1 @@
+"""Parameters and operations, counted from configs and files."""

@@ -1,0 +1,1 @@
+"""What an encoder is built from, and the trace of its passes."""
