@@ -40,6 +40,14 @@ Answering = Callable[[Mapping[str, Any]], Any]
 """From values by name to one new value for each output; a function or a coroutine."""
 
 
+class InsteadError(InputError):
+    """A refusal that changes what is seen: its values go to the outputs, beside its message."""
+
+    def __init__(self, message: str, values: Sequence[Any]) -> None:
+        super().__init__(message)
+        self.values = list(values)
+
+
 def answer(
     triggers: Sequence[Any],
     answering: Answering,
@@ -61,7 +69,8 @@ def answer(
             of the problem.
         inputs: What it is given, by name; beside it ``visitor``, the id of the open page.
         outputs: What its answer goes to, in this order.
-        problem: Shows the message of an InputError; None in it means that there is none.
+        problem: Shows the message of an InputError, which leaves the outputs as they were unless
+            it is an :class:`InsteadError`; None in it means that there is none.
         first: Whether it also answers when the lab is first seen.
         alone: One answer at a time for all visitors, in Gradio's queue.
         once: What is asked while an answer is under way is not asked: a run starts once, however
@@ -72,7 +81,7 @@ def answer(
     names = list(inputs)
 
     def told(error: InputError | None, found: Sequence[Any] = ()) -> list[Any]:
-        kept = [gr.skip()] * len(outputs) if error else list(found)
+        kept = getattr(error, "values", [gr.skip()] * len(outputs)) if error else list(found)
         return [*kept, str(error) if error else ""][: len(outputs) + 1]
 
     async def on_event(request: gr.Request, *values: Any) -> list[Any]:

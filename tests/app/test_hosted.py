@@ -1,5 +1,6 @@
 """Around the page: names, other sites, signing in, what an operator sees, a graceful stop."""
 
+import asyncio
 import http.client
 import json
 import logging
@@ -9,9 +10,12 @@ import sys
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import gradio as gr
 import pytest
 from prometheus_client import REGISTRY
 
+from app.labs.mask import folds
+from app.parts.controls import InsteadError
 from app.runs import owner
 from app.runs import process as run_process
 from app.serving import metrics
@@ -224,3 +228,16 @@ def test_a_command_that_ends_at_once_has_crashed(make_runs):
     runs.start(run)
     assert until(lambda: runs.state(run) == "crashed")
     assert "no such machine" in (runs.folder(run).path / "output.txt").read_text()
+
+
+def test_what_a_fold_cannot_answer_counts_as_refused_and_empties_it():
+    async def section(*_):
+        raise InputError("The model fills no gaps.")
+
+    empty = [gr.Dropdown(), "old", None]
+    sentence = {"text": "A cat .", "marks": []}
+    with pytest.raises(InsteadError, match="fills no gaps") as found:
+        asyncio.run(folds.show(section, None, empty, {"sentence": sentence, "at": None}))
+    chooser, *shown = found.value.values
+    assert chooser.visible == "hidden"
+    assert shown == empty[1:]

@@ -11,6 +11,7 @@ import core_models as cm
 from app.labs.why import answers as why
 from app.labs.why import replies as tab
 from app.labs.why.service import Progress
+from app.parts.controls import InsteadError
 from app.serving.session import Session
 from core_models import InputError
 from tests.waiting import until
@@ -74,8 +75,12 @@ def ask(explainer, *, seed=None, **values):
 
 def told(explainer, answering=tab.show, **values):
     """What the lab shows, by the names of its parts, with what went wrong as ``problem``."""
-    found = asyncio.run(answering(explainer, question(**values)))
-    return dict(zip((*tab.TOLD, "problem"), found, strict=True))
+    problem = ""
+    try:
+        found = asyncio.run(answering(explainer, question(**values)))
+    except InsteadError as error:
+        problem, found = str(error), error.values
+    return {**dict(zip(tab.TOLD, found, strict=True)), "problem": problem}
 
 
 def finish(desk):

@@ -54,9 +54,7 @@ def test_rows_of_a_batch_lose_their_own_heads(scene):
             for stream in ("content", "query")
         ]
         edits += [
-            cm.Edit(
-                "head_output", cm.switch_off_heads(0, [head]).function, None, "mask_decoder"
-            )
+            cm.Edit("head_output", cm.switch_off_heads(0, [head]).function, None, "mask_decoder")
             for step, head in heads
             if step in last
         ]

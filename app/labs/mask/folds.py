@@ -8,7 +8,15 @@ from typing import Any, NamedTuple
 import gradio as gr
 from gradio.components import Component
 
-from app.parts.controls import OpenDropdown, OpenRadio, answer, choices, offer, remember
+from app.parts.controls import (
+    InsteadError,
+    OpenDropdown,
+    OpenRadio,
+    answer,
+    choices,
+    offer,
+    remember,
+)
 from app.parts.plain import Code, Kept, Line, SentenceInput
 from app.serving.session import Session
 from core_models import InputError
@@ -149,7 +157,7 @@ async def show(
     except InputError as error:
         kept = [gr.skip()] * (3 if readers else 0)
         shown = empty[1 : len(empty) - len(kept)]
-        return [gr.Dropdown(visible="hidden"), *shown, *kept, str(error)]
+        raise InsteadError(str(error), [gr.Dropdown(visible="hidden"), *shown, *kept]) from error
     mixed = any(mark.get("case") != "mask" for mark in sentence["marks"])
     notes = [*found["notes"], *([MIXED] if mixed else [])][:MOST_NOTES]
     answered = [

@@ -11,7 +11,7 @@ from app.labs.why import words
 from app.labs.why.methods import METHODS
 from app.labs.why.service import Explainer, Progress
 from app.labs.why.tries import FIRST, TRIES
-from app.parts.controls import choices
+from app.parts.controls import InsteadError, choices
 from app.serving.ask import MOST_SEED, whole_number
 from app.serving.desk import StoppedError
 from app.serving.locales import spoken
@@ -52,7 +52,8 @@ async def show(explainer: Explainer, question: Mapping[str, Any]) -> list[Any]:
         return tell(**idle(stopped=True))
     except InputError as error:
         able = await explainer.able(str(question["sentence"].get("model")))
-        return tell(str(error), shown=None, **kinds(able, question), **EMPTY, **idle())
+        shown = tell(shown=None, **kinds(able, question), **EMPTY, **idle())
+        raise InsteadError(str(error), shown) from error
     if not isinstance(found, Progress):
         return tell(
             shown=[*now, DONE],
@@ -78,9 +79,9 @@ def mark(wanted: why.Wanted) -> list[str]:
     return [blake2s(repr(part).encode(), digest_size=8).hexdigest() for part in parts]
 
 
-def tell(problem: str = "", **values: Any) -> list[Any]:
+def tell(**values: Any) -> list[Any]:
     """Values in the order of `TOLD`; what is not among them stays as it is."""
-    return [*(values.get(name, gr.skip()) for name in TOLD), problem]
+    return [values.get(name, gr.skip()) for name in TOLD]
 
 
 def idle(*, stopped: bool = False) -> dict[str, Any]:
@@ -219,7 +220,7 @@ async def check(explainer: Explainer, question: Mapping[str, Any]) -> list[Any]:
     except StoppedError:
         return [*ended(), gr.skip(), gr.skip()]
     except InputError as error:
-        return [*ended(), "", None, str(error)]
+        raise InsteadError(str(error), [*ended(), "", None]) from error
     if isinstance(found, Progress):
         clock, cancel = gr.Timer(active=True), gr.Button(visible=True)
         return [progress(found), clock, cancel, gr.skip(), gr.skip()]
