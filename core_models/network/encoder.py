@@ -16,8 +16,13 @@ from core_models.network.norms import build_norm
 from core_models.network.rotary import Rotation
 from core_models.network.terms import build_table
 from core_models.network.trace import Trace
-from core_models.network.visibility import content_visibility, rows_at, target_visibility
-from core_models.network.windows import Windows, band, block_length
+from core_models.network.visibility import (
+    content_visibility,
+    local_visibility,
+    rows_at,
+    target_visibility,
+)
+from core_models.network.windows import Windows, block_length
 
 
 @dataclass(frozen=True)
@@ -223,10 +228,9 @@ class Encoder(nn.Module):
             if simple and long:
                 windows = Windows.of(parts.window, length, batch.attention_mask, device)
                 local = replace(every, windows=windows)
-            elif length > parts.window + 1:
-                near = band(parts.window, torch.arange(length, device=device), length)[None, None]
-                seen = near if every.visible is None else every.visible & near
-                local = replace(every, visible=seen)
+            else:
+                near = local_visibility(batch, parts.window, every.visible)
+                local = replace(every, visible=near)
         found = {"global": every, "local": local}
         if parts.rotary is None:
             return found

@@ -5,6 +5,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from core_models.batch import Batch
+from core_models.network.windows import band
 
 
 def content_visibility(batch: Batch, *, leftward: bool = False) -> Tensor | None:
@@ -29,6 +30,21 @@ def target_visibility(batch: Batch, *, leftward: bool = False) -> Tensor | None:
     assert batch.targets is not None
     earlier = _earlier(batch)[batch.targets][:, None]  # [B, 1, M, K]
     return earlier if visible is None else visible & earlier
+
+
+def local_visibility(batch: Batch, window: int, visible: Tensor | None) -> Tensor | None:
+    """Of the keys that tokens may see those in a window around each, as in local layers.
+
+    Args:
+        batch: inputs [B, L].
+        window: how many tokens on each side.
+        visible: of :func:`content_visibility`; None = all.
+    """
+    length = batch.shape[1]
+    if length <= window + 1:
+        return visible
+    near = band(window, torch.arange(length, device=batch.device), length)[None, None]
+    return near if visible is None else visible & near
 
 
 def _visible(batch: Batch, visibility: Tensor | None) -> Tensor | None:
