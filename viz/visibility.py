@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import plotly.graph_objects as go
@@ -21,9 +21,9 @@ BLIND = Wording("{0} does not see {1}", "“%{y}”", "“%{x}”")
 HALF = Wording("{0}: the content stream sees it, the query stream does not", "“%{y}”")
 
 
-def drawn_tokens(length: int) -> list[int]:
-    """Positions that are drawn of a text."""
-    return list(range(0, length, -(-length // MOST_DRAWN)))
+def step(count: int) -> int:
+    """Of so many tokens every how many-th is drawn."""
+    return max(1, -(-count // MOST_DRAWN))
 
 
 def seen_map(
@@ -35,6 +35,7 @@ def seen_map(
     used: bool,
     queries: Seen | None = None,
     row: int | None = None,
+    keep: Sequence[int] | None = None,
 ) -> go.Figure:
     """What every token of a text may see in one way of reading.
 
@@ -48,6 +49,7 @@ def seen_map(
         used: whether the model does: its grid has a frame.
         queries: [L, L], the same for a query stream; cells that differ have another colour.
         row: position of a row with a frame of its own.
+        keep: positions that are shown, ascending; None = all.
 
     Raises:
         ValueError: masks and tokens do not fit.
@@ -58,7 +60,8 @@ def seen_map(
         streams = [(Wording("Content stream sees"), seen), (Wording("Query stream sees"), queries)]
     if any(mask.shape != (length, length) for _, mask in streams):
         raise ValueError(f"masks are {[m.shape for _, m in streams]}, tokens {length}")
-    places = drawn_tokens(length)
+    keep = list(range(length)) if keep is None else list(keep)
+    places = keep[:: step(len(keep))]
     part = np.ix_(places, places)
     both = seen if queries is None else seen & queries
     figure = Chart()
@@ -102,6 +105,7 @@ def seen_map(
         autorange="reversed",
         scaleanchor="x",
         constrain="domain",
+        constraintoward="top",
     )
     finish(
         figure,
@@ -110,21 +114,25 @@ def seen_map(
             "{0} ({1}): the {2} tokens see {3} of {4} pairs.",
             title,
             mark,
-            length,
-            int(seen.sum()),
-            length * length,
+            len(keep),
+            int(seen[np.ix_(keep, keep)].sum()),
+            len(keep) ** 2,
         ),
         columns=[Wording("Position"), Wording("Token"), *(name for name, _ in streams)],
         rows=[
-            [place, token, *(ranges(mask[place]) for _, mask in streams)]
-            for place, token in enumerate(tokens)
+            [
+                place,
+                tokens[place],
+                *(ranges(n for n in keep if mask[place, n]) for _, mask in streams),
+            ]
+            for place in keep
         ],
-        height=400,
+        height=380,
         revision=f"{list(tokens)}",
     )
     tone = colour("model") if used else colour("soft")
     subtitle = {"text": mark, "font": {"color": tone, "size": 13}}
-    figure.update_layout(title={"subtitle": subtitle}, margin={"t": 60})
+    figure.update_layout(title={"subtitle": subtitle}, margin={"t": 66})
     return figure
 
 
@@ -139,11 +147,10 @@ def _frame(figure: go.Figure, side: int, tone: str, width: int) -> None:
     )
 
 
-def ranges(seen: Sequence[bool] | NDArray[np.bool_]) -> str:
-    """Positions that are True, neighbours as a range: ``0-3, 7``; empty where there is none."""
-    found = np.flatnonzero(np.asarray(seen)).tolist()
+def ranges(numbers: Iterable[int]) -> str:
+    """Ascending numbers, neighbours as a range: ``0-3, 7``; empty where there is none."""
     runs: list[list[int]] = []
-    for place in found:
+    for place in numbers:
         if runs and place == runs[-1][1] + 1:
             runs[-1][1] = place
         else:

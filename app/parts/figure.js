@@ -192,7 +192,11 @@ style('parts/plain'); // of the tables
 
 export function mount(view) {
   const figure = makeFigure({
-    name: view.root.dataset.files ?? 'figure', onPick: (point) => view.send('pick', point),
+    name: view.root.dataset.files ?? 'figure',
+    onPick: (point) => {
+      view.value = { ...view.value, picked: point }; // for events that the page answers itself
+      view.send('pick', point);
+    },
   });
   view.root.replaceChildren(figure.root);
   const show = () => figure.show(view.value?.data ? view.value : null);

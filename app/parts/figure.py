@@ -37,7 +37,7 @@ class Figure(Part):
 
     Events:
         pick: a mark was clicked; ``event._data`` has ``curve``, ``point``, ``x``, ``y`` and
-            ``customdata``.
+            ``customdata``. So has ``picked`` of its value, for events without a request.
 
     Args:
         value: The first figure.

@@ -105,7 +105,9 @@ def look_at_visibility(
     length = len(encoding)
     window = window if window is not None else model.config.attention.window or WINDOW
     if window < 1:
-        raise InputError(f"The window is {window}; local attention sees 1 token on each side.")
+        raise InputError(
+            f"The window is {window}; local attention sees at least 1 token on each side."
+        )
     order = drawn_order(encoding, 1) if order is None else tuple(order)
     if sorted(order) != list(range(length)):
         raise InputError(f"The order must hold each of the {length} positions once.")

@@ -138,6 +138,33 @@ def test_rollout_flow_and_the_chosen_token(lab, maps):
     lab.says("up to 16 tokens; this text has")
 
 
+def test_a_row_of_what_tokens_see_is_clicked_and_a_link_restores_it(lab, visit):
+    lab.unfold("What each token may see")
+    lab.says("bert-mini has full attention in every layer")
+    table = lab.panel.locator("#attention-row")
+    expect(table).to_contain_text("What “[MASK]” sees")
+    plot = lab.panel.locator("#attention-causal .nsewdrag")
+    box = plot.bounding_box()
+    plot.click(position={"x": box["width"] / 2, "y": box["height"] * 2.5 / 9})  # of nine tokens
+    expect(table).to_contain_text("What “capital” sees")
+    expect(table.locator("tr", has_text="Causal")).to_contain_text("[CLS] The capital")
+    lab.choose("Window of “local”", "1")
+    local = table.locator("tr", has_text="Local: 1 on each side")
+    expect(local).to_contain_text("The capital of")
+    lab.page.wait_for_function("() => Cloze.kept('attention-visible').window === 1")
+    assert lab.page.evaluate("Cloze.kept('attention-visible')") == {
+        "open": True,
+        "row": 2,
+        "window": 1,
+    }
+    again = AttentionLab(visit(link="#" + lab.page.url.split("#", 1)[1]))
+    table = again.panel.locator("#attention-row")
+    expect(table).to_contain_text("What “capital” sees")
+    expect(table).to_contain_text("Local: 1 on each side")
+    again.panel.get_by_role("checkbox", name="Hide [CLS] and [SEP]").check()
+    expect(again.panel.locator("#attention-full .ytick text")).to_have_count(7)
+
+
 def test_norms_follow_the_head_and_an_example_gives_less_than_it_gets(lab, model, maps):
     lab.open("Norms")
     lab.cell(2, 3).click()
@@ -289,4 +316,7 @@ def test_chinese_and_a_phone(visit):
         lab.open(mode)
         expect(lab.page.locator("#attention-map")).to_be_visible()
         assert lab.cloze.overflow() <= 0, mode
+    lab.unfold("What each token may see")
+    expect(lab.page.locator("#attention-permuted")).to_be_visible()
+    assert lab.cloze.overflow() <= 0
     assert lab.page.evaluate("[...ClozeLanguage.missing]") == []

@@ -5,6 +5,7 @@ import json
 import gradio as gr
 import plotly.graph_objects as go
 import pytest
+from playwright.sync_api import expect
 
 from app.page.theme import theme
 from app.parts.figure import LOOK, SCRIPT, Figure
@@ -38,6 +39,8 @@ def address():
         picked = gr.Textbox(label="Picked")
         slider.input(chart, slider, figure, queue=False)
         figure.pick(tell, None, picked, queue=False)
+        seen = gr.Textbox(label="Seen")
+        figure.pick(None, figure, seen, js="({ picked }) => String(picked.y)")
     scripts = ("page/language.js", "page/gradio.js", "page/shell.js")
     _, found, _ = page.launch(
         theme=theme(),
@@ -130,6 +133,7 @@ def test_a_mark_is_picked(page):
     page.wait_for_function("() => document.querySelector('textarea').value")
     told = json.loads(page.get_by_label("Picked").input_value())
     assert (told["curve"], told["point"], told["y"]) == (0, 0, 1)
+    expect(page.get_by_label("Seen")).to_have_value("1")  # the page's own event has it, too
 
 
 @pytest.mark.parametrize("kind", ["svg", "png"])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from viz.figure import colour, payload
-from viz.visibility import MOST_DRAWN, drawn_tokens, ranges, seen_map
+from viz.visibility import MOST_DRAWN, ranges, seen_map, step
 
 WORDS = ["<b>", "a", "a", "c"]
 CAUSAL = np.tril(np.ones((4, 4), dtype=bool))
@@ -59,20 +59,31 @@ def test_of_a_long_text_every_nth_token_is_drawn_and_all_are_told():
     length = 2 * MOST_DRAWN + 5
     seen = np.tril(np.ones((length, length), dtype=bool))
     figure = seen_map(seen, [f"t{n}" for n in range(length)], **NONE, row=4)
-    assert drawn_tokens(length)[:3] == [0, 3, 6]
-    assert len(figure.data[0].y) == len(drawn_tokens(length)) <= MOST_DRAWN
+    assert (step(length), step(MOST_DRAWN), step(0)) == (3, 1, 1)
+    assert len(figure.data[0].y) == len(range(0, length, 3)) <= MOST_DRAWN
     assert len(figure.layout.shapes) == 1  # the row is not among those that are drawn
     assert len(figure.layout.meta["rows"]) == length
     np.testing.assert_array_equal(cells(figure)[colour("heat_3")], seen[::3, ::3])
-    assert np.array(figure.data[0].customdata)[:, 0].tolist() == drawn_tokens(length)
+    assert np.array(figure.data[0].customdata)[:, 0].tolist() == [*range(0, length, 3)]
     json = str(payload(figure)["words"])
     assert "sees" in json
     assert "t3" not in json
 
 
 def test_ranges_of_positions():
-    assert ranges([True, False, True, True, True, False, True]) == "0, 2\N{EN DASH}4, 6"
-    assert ranges([False, False]) == ""
+    assert ranges([0, 2, 3, 4, 6]) == "0, 2\N{EN DASH}4, 6"
+    assert ranges([]) == ""
+
+
+def test_tokens_may_be_left_out():
+    figure = seen_map(CAUSAL, WORDS, **NONE, row=2, keep=[0, 2, 3])
+    keep = np.ix_([0, 2, 3], [0, 2, 3])
+    np.testing.assert_array_equal(cells(figure)[colour("heat_3")], CAUSAL[keep])
+    assert np.array(figure.data[0].customdata)[:, 0].tolist() == [0, 2, 3]
+    assert figure.layout.meta["rows"][1] == [2, "a", "0, 2"]
+    assert figure.layout.shapes[1].y0 == 0.5  # row 2 stands second
+    assert "the 3 tokens see 6 of 9 pairs" in figure.layout.meta["alt"]
+    assert len(seen_map(CAUSAL, WORDS, **NONE, row=1, keep=[0, 2]).layout.shapes) == 1
 
 
 def test_masks_of_other_sizes_are_refused():

@@ -136,6 +136,23 @@ def products(ask: Ask, layer: int, head: int, query: int) -> str:
     )
 
 
+def visible(ask: Ask, window: int, order: Sequence[int]) -> str:
+    """The masks of four ways of reading, and which layers have which."""
+    second = second_of(ask)
+    text = f"({ask.text!r}, {second!r})" if second else repr(ask.text)
+    return _join(
+        "from core_models.prediction.visibility_view import look_at_visibility, ways_of",
+        "import core_models as cm",
+        "",
+        f"model = cm.load({loadable(ask.model)!r})",
+        f"(encoding,) = model.encode([{text}])",
+        f"order = {list(order)}",
+        f"view = look_at_visibility(model, encoding, window={window}, order=order)",
+        "for way, mask in view.masks.items(): print(way, mask.astype(int), sep='\\n')  # [L, L]",
+        "ways_of(model.config)  # of each layer",
+    )
+
+
 def _join(*lines: str) -> str:
     """Lines of code with their imports first."""
     imports = [line for line in lines if line.startswith(("import ", "from "))]

@@ -15,6 +15,7 @@ from typing import Any
 import gradio as gr
 
 import viz
+from app.labs.attention import fold
 from app.labs.attention.answers import combined, norms, one_head, rolled
 from app.labs.attention.asked import MEAN, Asked, Shown, one_of
 from app.labs.attention.compare import compared
@@ -120,6 +121,7 @@ def wire(controls: Controls, shared: Shared, session: Session) -> None:
     for preset, button in c.presets:
         changed = [c.asked[name] for name in preset.values]
         button.click(None, c.acted, [*changed, c.acted], js=setting(preset))
+    fold.wire(c.seen, {name: c.asked[name] for name in ("second", "hide")}, session)
     remember("attention", {short: c.asked[name] for short, name in LINK.items()})
 
 

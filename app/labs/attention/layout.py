@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import gradio as gr
 from gradio.components import Component
 
+from app.labs.attention import fold
 from app.labs.attention.asked import AUTO, GAP, LINK, STARING
 from app.labs.attention.parts import Chosen, HeadGrid, HeadLines
 from app.labs.attention.prediction import WORST
@@ -29,10 +30,6 @@ LINKS = {
     "second → first": "ba",
     "inside a sentence": "within",
 }
-ABOUT = (
-    "In every layer, each head lets every token spread 100 % of its attention over all tokens. "
-    "Pick a head, then point at a word."
-)
 LEADS = {
     "combined": "Click heads to take them in or out, the mean of a layer for all of it. Mean: "
     "averaged over them. Maximum: the strongest link of any of them.",
@@ -127,6 +124,7 @@ class Controls(NamedTuple):
     clock: gr.Timer
     settled: gr.Textbox
     """What an answer found for values that stand for another one, such as the clearest head."""
+    seen: fold.Fold
 
 
 def lay_out() -> Controls:
@@ -176,14 +174,13 @@ def lay_out() -> Controls:
         asked["part"] = gr.Radio(list(LINKS.items()), value="all", label="Links")
         shown["segments"] = Line()
         asked["own"] = gr.Checkbox(False, label="Each map on its own colour scale")
-    with gr.Accordion("What this shows", open=False):
-        Line(ABOUT)
+    seen = fold.build()
     shown["code"] = Code()
     asked |= {name: gr.Textbox("", visible="hidden") for name in ("picks", "off", "drawn")}
     shown["drawn"] = asked["drawn"]
     acted = gr.Number(0, visible="hidden")
     clock, settled = gr.Timer(0.05, active=False), gr.Textbox("", visible="hidden")
-    return Controls(scene, asked, shown, presets, problem, acted, clock, settled)
+    return Controls(scene, asked, shown, presets, problem, acted, clock, settled, seen)
 
 
 def _choice(label: str, value: int | str, wide: int = 120, **more: Any) -> OpenDropdown:
