@@ -18,8 +18,8 @@ from core_models.checkpoints.files import (
     load_checkpoint,
     present_heads,
     read_format,
+    read_headers,
     read_json,
-    read_tensors,
     save_checkpoint,
     their_names,
 )
@@ -98,12 +98,12 @@ class Model(nn.Module):
             return other
         refuse_code(values, CONFIG)
         form = read_format(values)
-        tensors = their_names(form, read_tensors(folder))
-        config = form.settle(form.read_config(values), tensors)
+        headers = their_names(form, read_headers(folder))
+        config = form.settle(form.read_config(values), headers)
         found = Tokenizer.from_folder(folder) if tokenizer and has_tokenizer(folder) else None
         with torch.device("meta"):
-            model = cls(config, found, present_heads(form, tensors))
-        model.spare = load_checkpoint(model, form, config, folder, tensors)
+            model = cls(config, found, present_heads(form, headers))
+        model.spare = load_checkpoint(model, form, config, folder)
         model.name = folder.name
         return model.eval()
 

@@ -21,8 +21,9 @@ from starlette.types import Receive, Scope, Send
 
 from app.runs import card as run_card
 from app.runs import models as run_models
+from app.runs import process as run_process
 from app.runs.runs import Runs
-from core_models import InputError
+from core_models import InputError, plain_files
 from core_models.training import durable
 from core_models.training.folder import RunFolder
 from core_models.training.race_folder import RaceFolder
@@ -31,6 +32,8 @@ GENERATOR = "generator"
 WEIGHTS = "model.safetensors"
 _LEFT_OUT = (durable.MANIFEST, "README.md", f"{WEIGHTS}.index.json", run_card.RECIPE)
 _CHUNK = 1 << 20
+_MOST_BESIDE = 100_000_000
+"""Bytes of a file beside the weights."""
 _TRIES = 3
 _RESERVED = re.compile(r"(?i)(con|prn|aux|nul|com\d|lpt\d)(\..*)?")
 """Names that Windows keeps for devices."""
@@ -151,7 +154,7 @@ def _write(file: IO[bytes], runs: Runs, folder: RunFolder, found: Saved, name: s
     with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
         for kind, source in found.folders.items():
             top = name if kind == "model" else kind
-            config = json.loads((source / "config.json").read_text(encoding="utf-8"))
+            config = run_process.read_json(source / "config.json")
             text = card.text(config, top, generator=kind != "model", beside=found.folders.keys())
             _add_bytes(archive, f"{top}/README.md", text.encode())
             _add_folder(archive, top, source)
@@ -172,7 +175,7 @@ def _add_folder(archive: zipfile.ZipFile, top: str, folder: Path) -> None:
     weights = [path for path in _files(folder) if path.suffix == ".safetensors"]
     for path in _files(folder):
         if path not in weights:
-            _add_bytes(archive, f"{top}/{path.name}", path.read_bytes())
+            _add_bytes(archive, f"{top}/{path.name}", plain_files.read(path, _MOST_BESIDE))
     size, chunks = _whole(weights)
     _add(archive, f"{top}/{WEIGHTS}", size, chunks)
 
@@ -199,9 +202,7 @@ def _whole(paths: list[Path]) -> tuple[int, Iterator[bytes]]:
     joined: dict[str, Any] = {"__metadata__": {"format": "pt"}}
     begin, starts = 0, []
     for path in paths:
-        with path.open("rb") as file:
-            length = int.from_bytes(file.read(8), "little")
-            header: Mapping[str, Any] = json.loads(file.read(length))
+        length, header = _head(path)
         starts.append(8 + length)
         for name, about in header.items():
             if name != "__metadata__":
@@ -220,6 +221,21 @@ def _whole(paths: list[Path]) -> tuple[int, Iterator[bytes]]:
                     yield chunk
 
     return 8 + len(text) + begin, content()
+
+
+def _head(path: Path) -> tuple[int, Mapping[str, Any]]:
+    """Length and content of the header of a file of weights."""
+    with plain_files.opened(path) as file:
+        length = int.from_bytes(file.read(8), "little")
+        text = file.read(length) if length <= plain_files.MOST_JSON else b""
+    try:
+        header = json.loads(text)
+        offsets = [about["data_offsets"] for about in header.values() if "data_offsets" in about]
+    except (ValueError, RecursionError, AttributeError, TypeError):
+        header, offsets = {}, []
+    if not offsets:
+        raise InputError(f"{path.name} of this model is damaged, so it cannot be packed.")
+    return length, header
 
 
 class Download(StreamingResponse):

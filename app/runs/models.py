@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
-from core_models import InputError
+from core_models import InputError, plain_files
 from core_models.training.folder import RunFolder
 from core_models.training.race_folder import RaceFolder
 
@@ -77,6 +77,9 @@ def models(folders: Iterable[RunFolder]) -> list[tuple[str, str]]:
 _HAN = re.compile(r"[\u3400-\u9fff]")
 _CHINESE_SHARE = 0.15
 """Pieces with Chinese characters in the vocabulary of a Chinese model, at least."""
+_MOST = 50_000_000
+"""Bytes of a vocabulary that is looked at."""
+_MOST_LINES = 2_000_000
 _VOCABULARIES = ("vocab.txt", "tokenizer.json", "vocab.json")
 
 
@@ -96,9 +99,12 @@ def language(folder: Path) -> str | None:
 @cache
 def _language(path: Path, changed: int) -> str | None:
     try:
-        text = path.read_text(encoding="utf-8")
+        raw = plain_files.read(path, _MOST)
+        if raw.count(b"\n") > _MOST_LINES:
+            return None
+        text = raw.decode("utf-8")
         pieces = text.splitlines() if path.suffix == ".txt" else _pieces(json.loads(text))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None
     if not pieces:
         return None

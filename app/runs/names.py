@@ -14,6 +14,7 @@ from typing import Any
 from core_models import InputError
 
 MOST_BYTES = 20 << 20
+MOST_LINES = 2_000_000
 BESIDE = "texts"
 """Folder in a run folder that holds what the visitor sent."""
 TABLES = (".csv", ".tsv", ".jsonl", ".parquet")
@@ -50,7 +51,10 @@ def read_text(content: bytes) -> str:
         ) from None
     if any(unicodedata.category(letter) == "Cc" and letter not in "\n\r\t\f" for letter in text):
         raise InputError("This file holds control characters, so it is not a plain text.")
-    return text.replace("\r\n", "\n").replace("\r", "\n")
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    if (lines := text.count("\n")) > MOST_LINES:
+        raise InputError(f"The text has {lines:,} lines; the page takes up to {MOST_LINES:,}.")
+    return text
 
 
 def clean_name(value: Any) -> str:

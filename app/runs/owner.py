@@ -10,6 +10,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+from core_models import plain_files
 from core_models.training import durable
 
 USER = "cloze.user"
@@ -35,7 +36,7 @@ def note(path: Path, token: Any) -> None:
 def owns(path: Path, token: Any) -> bool:
     """Whether a token is that of the run; False for a run that no page made."""
     try:
-        kept = (path / _FILE).read_text(encoding="ascii").strip()
+        kept = plain_files.read(path / _FILE, 200).decode("ascii").strip()
     except (OSError, ValueError):
         return False
     return _is(token) and hmac.compare_digest(kept, _digest(token))

@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from core_models import plain_files
 from core_models.training import durable
 from core_models.training.durable import Identity
 from core_models.training.folder import RunFolder
@@ -65,6 +66,8 @@ def start(
 def _spawn(
     arguments: list[str], environment: dict[str, str], output: Path
 ) -> subprocess.Popen[bytes]:
+    if output.exists():
+        plain_files.check(output)  # who opens a pipe would wait
     with output.open("ab") as file:
         return subprocess.Popen(
             arguments,
@@ -140,7 +143,7 @@ def note(path: Path, **values: Any) -> None:
 def read_json(path: Path) -> dict[str, Any]:
     """A JSON object, or {} for a file that is not there or not one."""
     try:
-        values = json.loads(path.read_text(encoding="utf-8"))
+        values = json.loads(plain_files.read(path))
     except (OSError, ValueError, RecursionError):
         return {}
     return values if isinstance(values, dict) else {}

@@ -23,9 +23,9 @@ from app.runs import process as run_process
 from app.runs import queue as run_queue
 from app.runs import silence as run_silence
 from app.runs.runs import Runs
-from core_models import InputError
+from core_models import InputError, plain_files
 from core_models.families import size
-from core_models.training.folder import RunFolder
+from core_models.training.folder import MOST_REPORTS, RunFolder, thinned
 from core_models.training.race_folder import RaceFolder
 
 MOST_RECORDS = 1_500
@@ -49,6 +49,18 @@ class _Seen:
     generation: int = 0
     """Counts the times at which reports were taken back, as after a crash."""
     records: list[dict[str, Any]] = field(default_factory=list)
+
+    def add(self, fresh: list[dict[str, Any]]) -> None:
+        """Take the next reports; one of a step that was reported takes back what came since."""
+        for record in fresh:
+            if self.records and self.records[-1]["step"] >= record["step"]:
+                self.generation += 1
+                while self.records and self.records[-1]["step"] >= record["step"]:
+                    self.records.pop()
+            self.records.append(record)
+        if len(self.records) > MOST_REPORTS:
+            self.generation += 1
+            self.records = thinned(self.records)
 
 
 class Reports:
@@ -200,7 +212,10 @@ class Reports:
 
     @damage.guarded
     def as_csv(self, run: str) -> str:
-        """All reports of a run, one a line, under the names of their figures."""
+        """All reports of a run, one a line, under the names of their figures.
+
+        Of a run with more than 40,000, those that are kept in memory: ``metrics.jsonl`` has all.
+        """
         records = self._records(run).records
         columns = list(dict.fromkeys(name for record in records for name in record))
         text = io.StringIO()
@@ -233,15 +248,12 @@ class Reports:
         with self._lock:
             seen = self._seen.setdefault(run, _Seen())
             self._seen.move_to_end(run)
-            fresh, seen.offset = folder.read_metrics(seen.offset)
-            for record in fresh:
-                if seen.records and seen.records[-1]["step"] >= record["step"]:
-                    seen.generation += 1
-                    while seen.records and seen.records[-1]["step"] >= record["step"]:
-                        seen.records.pop()
-                seen.records.append(record)
-            if fresh:
-                self._drop()
+            before = None
+            while before != seen.offset:
+                before = seen.offset
+                fresh, seen.offset = folder.read_metrics(before)
+                seen.add(fresh)
+            self._drop()
             return replace(seen, records=list(seen.records))
 
     def _drop(self) -> None:
@@ -344,11 +356,11 @@ def _page(folder: RunFolder) -> dict[str, Any]:
 def _tail(path: Path, most: int = MOST_LOG) -> list[str]:
     """The last lines of a text file."""
     try:
-        with path.open("rb") as file:
+        with plain_files.opened(path) as file:
             file.seek(0, 2)
             file.seek(max(0, file.tell() - _LOG_BYTES))
             lines = file.read().decode("utf-8", "replace").splitlines()
-    except OSError:
+    except (OSError, InputError):
         return []
     return [line for line in lines if line.strip()][-most:]
 

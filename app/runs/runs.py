@@ -29,7 +29,7 @@ from app.runs.names import BESIDE, beside, new_id
 from app.runs.texts import SHIPPED, Inbox, leaves, note_repeated
 from app.runs.watch import keep_looking
 from app.serving.opened.library import Opened
-from core_models import InputError
+from core_models import InputError, plain_files
 from core_models.training import durable
 from core_models.training.folder import RunFolder
 from core_models.training.race_folder import RaceFolder
@@ -393,6 +393,6 @@ def _made(path: Path) -> float:
 
 def _asked(path: Path) -> float:
     try:
-        return float(path.read_text(encoding="utf-8"))
+        return float(plain_files.read(path, 100))
     except (OSError, ValueError):
         return 0.0

@@ -164,9 +164,9 @@ def write_documents(documents: Iterable[Sequence[str]], target: Path) -> dict[st
 
 def check_unpacked(path: Path) -> None:
     """Refuse a Parquet table that would fill the memory."""
-    from core_models.data import tables  # noqa: PLC0415
+    from core_models.data.parquet import open_parquet  # noqa: PLC0415
 
-    facts = tables.open_parquet(path).metadata
+    facts = open_parquet(path).metadata
     unpacked = sum(facts.row_group(n).total_byte_size for n in range(facts.num_row_groups))
     if unpacked > MOST_UNPACKED:
         raise InputError(
@@ -181,21 +181,20 @@ def json_lines(path: Path) -> bytes:
     Raises:
         InputError: it is damaged, has too many rows, or a cell is no text, number or list of them.
     """
-    from core_models.data import tables  # noqa: PLC0415
+    from core_models.data.parquet import open_parquet, parquet_rows  # noqa: PLC0415
     from core_models.tasks.tables import LARGEST, MOST_ROWS  # noqa: PLC0415
 
     check_unpacked(path)
-    file = tables.open_parquet(path)
+    file = open_parquet(path)
     if file.metadata.num_rows > MOST_ROWS:
         raise InputError(
             f"{path.name} has {file.metadata.num_rows:,} rows; at most {MOST_ROWS:,} are allowed."
         )
     found = bytearray()
     try:
-        for batch in file.iter_batches(batch_size=1024):
-            for row in batch.to_pylist():
-                line = {key: _plain(value, path.name, key) for key, value in row.items()}
-                found += json.dumps(line, ensure_ascii=False).encode() + b"\n"
+        for row in parquet_rows(file, path, file.schema_arrow.names):
+            line = {key: _plain(value, path.name, key) for key, value in row.items()}
+            found += json.dumps(line, ensure_ascii=False).encode() + b"\n"
             if len(found) > LARGEST:
                 raise InputError(f"{path.name} is larger than {LARGEST >> 20} MB; give fewer rows.")
     except InputError:

@@ -56,6 +56,8 @@ SHARD_BYTES = 9_500_000
 """Files stay under 10 MB unless a single tensor is larger, so that a folder needs no LFS."""
 _ASIDE = ".saving"
 """Folder in a model's folder where a new model is written before it takes the old one's place."""
+_FACTOR, _BESIDE = 4, 100_000_000
+"""The files may hold other heads, and tensors twice: so many times the model, and some more."""
 _SHARD = re.compile(r"model-\d+-of-\d+\.safetensors")
 
 
@@ -113,10 +115,11 @@ def load_checkpoint(
         say. A warning names it; :func:`save_checkpoint` writes it back.
     """
     form = form.at(config)
+    wanted = {name: p.shape for name, p in module.state_dict().items() if not _tied(name)}
     if tensors is None:
+        _check_amount(folder, sum(shape.numel() for shape in wanted.values()))
         tensors = their_names(form, read_tensors(folder))
     tensors = form.unpack(tensors, config)
-    wanted = {name: p.shape for name, p in module.state_dict().items() if not _tied(name)}
     filled: dict[str, Tensor] = {}
     sources: dict[str, str] = {}
     spare: dict[str, Tensor] = {}
@@ -159,6 +162,16 @@ def load_checkpoint(
             stacklevel=3,
         )
     return spare
+
+
+def _check_amount(folder: Path, described: int) -> None:
+    """InputError, before any number is read, where the files hold far more than the model has."""
+    held = sum(tensor.numel() for tensor in read_headers(folder).values())
+    if held > _FACTOR * described + _BESIDE:
+        raise InputError(
+            f"config.json describes a model of {described:,} parameters; the files hold {held:,} "
+            "numbers."
+        )
 
 
 def _ours(

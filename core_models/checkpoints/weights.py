@@ -15,11 +15,16 @@ import torch
 from safetensors import SafetensorError
 from torch import Tensor
 
+from core_models import plain_files
 from core_models.errors import InputError
 
 WEIGHTS = "model.safetensors"
 INDEX = "model.safetensors.index.json"
 PICKLES = ("pytorch_model.bin", "pytorch_model.bin.index.json", "model.pt", "model.ckpt")
+
+MOST_HEAD = 10_000_000
+"""Bytes of the head of a file, which names its tensors; the largest models have some 100,000."""
+MOST_TENSORS = 10_000
 
 _TYPES = {"F64": torch.float64, "F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16}
 """Types of numbers that a model can hold; others are told apart where weights are read."""
@@ -28,9 +33,7 @@ _TYPES = {"F64": torch.float64, "F32": torch.float32, "F16": torch.float16, "BF1
 def read_json(path: Path, most: int = 1_000_000) -> dict[str, Any]:
     """A JSON object from a file of at most ``most`` bytes."""
     try:
-        if path.stat().st_size > most:
-            raise InputError(f"{path.name} has {path.stat().st_size} bytes; at most {most} fit.")
-        text = path.read_text("utf-8")
+        text = plain_files.read(path, most).decode("utf-8")
     except FileNotFoundError:
         raise InputError(
             f"{path.parent} has no {path.name}; expected a model folder in transformers format."
@@ -134,26 +137,57 @@ def _check_single(folder: Path) -> None:
 
 def _read_file(path: Path) -> dict[str, Tensor]:
     try:
+        _check_head(path)
         return safetensors.torch.load(path.read_bytes())
     except SafetensorError as error:
         raise _broken(path, error) from None
+    except MemoryError:
+        raise _too_large(path) from None
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror or error}.") from None
 
 
 def _read_header(path: Path) -> dict[str, Tensor]:
     try:
+        _check_head(path)
         with safetensors.safe_open(path, framework="pt") as file:
+            if len(file.keys()) > MOST_TENSORS:
+                raise InputError(
+                    f"{path} holds {len(file.keys()):,} tensors; a model has at most "
+                    f"{MOST_TENSORS:,}."
+                )
             parts = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118
             found = {name: (part.get_shape(), part.get_dtype()) for name, part in parts.items()}
     except SafetensorError as error:
         raise _broken(path, error) from None
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror or error}.") from None
+    except (MemoryError, RuntimeError):  # so the library says that a file cannot be mapped
+        raise _too_large(path) from None
     return {
         name: torch.empty(shape, dtype=_TYPES.get(kind, torch.uint8), device="meta")
         for name, (shape, kind) in found.items()
     }
+
+
+def _check_head(path: Path) -> None:
+    """InputError for a head that is longer than that of a model, before it is read.
+
+    The format begins with 8 bytes that hold the length of the head.
+    """
+    with plain_files.opened(path) as file:
+        length = int.from_bytes(file.read(8), "little")
+    if length > MOST_HEAD:
+        raise InputError(
+            f"{path} is cut off or not a safetensors file: its head would have {length:,} bytes; "
+            f"at most {MOST_HEAD:,} fit."
+        )
+
+
+def _too_large(path: Path) -> InputError:
+    return InputError(
+        f"{path} has {path.stat().st_size:,} bytes, more than the memory of this machine can take."
+    )
 
 
 def _broken(path: Path, error: SafetensorError) -> InputError:

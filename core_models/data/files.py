@@ -4,16 +4,26 @@ import gzip
 import itertools
 import lzma
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, cast
 
+from core_models import plain_files
 from core_models.errors import InputError
 
 COMPRESSED = ("", ".gz", ".xz")
 """Endings that may follow that of a format."""
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 _BOM = b"\xef\xbb\xbf"
+LONGEST = 1 << 24
+"""Bytes of a line: a book, not a file that unpacks to one line larger than the memory."""
+MOST_COLUMNS = 4096
+_SUSPICIOUS = 100
+"""Times the size of a packed file that no text unpacks to: they shrink to a quarter or a tenth."""
+_HARMLESS = 8 << 20
+"""Bytes that a packed file may hold in any case."""
+_PER_LINE = 8
+"""Bytes for which a line is counted beside its own: an empty one takes time, too."""
 _LOOK = 8192
 """Bytes at the start that are searched for the marks of a binary file."""
 
@@ -36,8 +46,11 @@ def lines(path: Path, *, most_bytes: int | None = None) -> Iterator[str]:
             damaged, or too large.
     """
     try:
+        plain_files.check(path)
+        packed = path.suffix.lower() in COMPRESSED[1:]
+        fitting = allowed(path) if packed else None
         with _open(path) as file:
-            yield from _decoded(file, path.name, most_bytes)
+            yield from _decoded(file, path.name, most_bytes, fitting)
     except (lzma.LZMAError, gzip.BadGzipFile, zlib.error, EOFError) as error:
         raise InputError(
             f"{path.name} is damaged or not compressed as its ending says: {error}"
@@ -46,14 +59,24 @@ def lines(path: Path, *, most_bytes: int | None = None) -> Iterator[str]:
         raise InputError(f"{path.name} cannot be read: {error.strerror or error}.") from error
 
 
-def _decoded(file: IO[bytes], name: str, most_bytes: int | None) -> Iterator[str]:
+def _decoded(
+    file: IO[bytes], name: str, most_bytes: int | None, fitting: int | None
+) -> Iterator[str]:
     offset = 0
     for number in itertools.count(1):
-        # A packed file may hold one line larger than the memory.
-        raw = file.readline(-1 if most_bytes is None else most_bytes - offset + 1)
+        left = LONGEST if most_bytes is None else min(LONGEST, most_bytes - offset)
+        raw = file.readline(left + 1)
         if not raw:
             return
-        _check_start(raw, name, offset)
+        if offset < _LOOK:
+            _check_start(raw, name, offset)
+        if len(raw) > LONGEST:
+            raise InputError(
+                f"{name}, line {number:,} has more than the {LONGEST >> 20} MB of a line that are "
+                "allowed; put one sentence on each line."
+            )
+        if fitting is not None and offset + _PER_LINE * number > fitting:
+            raise unpacks(name)
         if number == 1 and raw.startswith(_BOM):
             offset, raw = len(_BOM), raw[len(_BOM) :]
         if most_bytes is not None and offset + len(raw) > most_bytes:
@@ -68,6 +91,28 @@ def _decoded(file: IO[bytes], name: str, most_bytes: int | None) -> Iterator[str
                 f"(0x{raw[error.start]:02x}, in line {number}) is wrong; save it as UTF-8."
             ) from error
         offset += len(raw)
+
+
+def allowed(path: Path) -> int:
+    """Bytes that a packed file of texts may hold."""
+    return max(_HARMLESS, _SUSPICIOUS * path.stat().st_size)
+
+
+def unpacks(name: str) -> InputError:
+    """What is said of a packed file that holds too much."""
+    return InputError(
+        f"{name} unpacks to more than {_SUSPICIOUS} times its size, as no text does; unpack it "
+        "and look at what it holds."
+    )
+
+
+def check_columns(columns: Sequence[str], name: str) -> None:
+    """InputError for a table that is wider than any with texts."""
+    if len(columns) > MOST_COLUMNS:
+        raise InputError(
+            f"{name} has {len(columns):,} columns; allowed are {MOST_COLUMNS:,}. Keep those of "
+            "texts."
+        )
 
 
 def _check_start(raw: bytes, name: str, offset: int) -> None:

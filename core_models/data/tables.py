@@ -1,7 +1,6 @@
 """Columns of text out of tables: CSV, TSV, JSON lines, parquet and the `datasets` library."""
 
 import csv
-import importlib
 import io
 import itertools
 import json
@@ -9,7 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from core_models.data.files import COMPRESSED, ending, lines
+from core_models.data.files import COMPRESSED, LONGEST, check_columns, ending, lines
+from core_models.data.parquet import library, open_parquet, parquet_rows
 from core_models.errors import InputError
 
 Cell = str | Sequence[str] | None
@@ -20,10 +20,6 @@ ENDINGS = (*(f"{e}{packed}" for e in TEXTUAL for packed in COMPRESSED), ".parque
 _DELIMITERS = ",;\t|"
 _SAMPLE = 20
 """Lines by which the delimiter is found."""
-_LONGEST_CELL = 2**30
-"""Characters."""
-_BATCH = 1024
-"""Rows of a parquet file read at a time."""
 
 
 class Table(NamedTuple):
@@ -114,9 +110,9 @@ def load(name: str, configuration: str | None, split: str) -> Any:
     Raises:
         InputError: The library is missing, or there is no such dataset, configuration or split.
     """
-    library = _library("datasets")
+    datasets = library("datasets")
     try:
-        return library.load_dataset(name, configuration, split=split, streaming=True)
+        return datasets.load_dataset(name, configuration, split=split, streaming=True)
     except (ValueError, OSError, RuntimeError) as error:
         raise InputError(f"The dataset {name!r} cannot be opened: {error}") from error
 
@@ -197,7 +193,7 @@ def _rows(source: Iterator[str], name: str, delimiter: str | None) -> Any:
     if not any(line.strip() for line in sample):
         raise InputError(f"{name} is empty.")
     # One limit for all of Python, 128 KiB at first: a cell may hold a whole book.
-    csv.field_size_limit(max(csv.field_size_limit(), _LONGEST_CELL))
+    csv.field_size_limit(max(csv.field_size_limit(), LONGEST))
     found = _delimiter(sample) if delimiter is None else delimiter
     return csv.reader(itertools.chain(sample, source), delimiter=found, strict=True)
 
@@ -209,6 +205,7 @@ def _header(rows: Iterator[list[str]], name: str) -> list[str]:
         raise InputError(f"{name}: the line of column names is wrong: {error}.") from error
     if len(set(columns)) < len(columns):
         raise InputError(f"{name}: two columns have the same name: {', '.join(columns)}.")
+    check_columns(columns, name)
     return columns
 
 
@@ -277,50 +274,16 @@ def _fields(rows: Iterable[tuple[int, dict[str, Any]]], chosen: str, name: str) 
         yield _text(row[chosen], name, f"line {number}", chosen)
 
 
-def open_parquet(path: Path) -> Any:
-    """A ParquetFile of pyarrow; InputError where it is none, or the library is missing."""
-    arrow = _library("pyarrow")
-    parquet = _library("pyarrow.parquet")
-    try:
-        return parquet.ParquetFile(path)
-    except (arrow.ArrowException, OSError) as error:
-        raise InputError(f"{path.name} is no parquet file: {error}") from error
-
-
 def _parquet_head(path: Path, count: int) -> tuple[list[str], list[dict[str, Any]]]:
     file = open_parquet(path)
     columns = list(file.schema_arrow.names)
-    try:
-        batch = next(file.iter_batches(batch_size=max(1, count)), None)
-    except (_library("pyarrow").ArrowException, OSError) as error:
-        raise InputError(f"{path.name} is damaged: {error}") from error
-    return columns, [] if batch is None else batch.to_pylist()
+    return columns, list(itertools.islice(parquet_rows(file, path, columns), max(1, count)))
 
 
 def _parquet(path: Path, column: str | None) -> Table:
-    arrow = _library("pyarrow")
     file = open_parquet(path)
     columns = list(file.schema_arrow.names)
     chosen = _choose(columns, column, path.name)
-
-    def cells() -> Iterator[Cell]:
-        rows = itertools.count(1)
-        try:
-            for batch in file.iter_batches(batch_size=_BATCH, columns=[chosen]):
-                for value in batch.column(0).to_pylist():
-                    yield _text(value, path.name, f"row {next(rows)}", chosen)
-        except (arrow.ArrowException, OSError) as error:
-            raise InputError(f"{path.name} is damaged: {error}") from error
-
-    return Table(columns, chosen, cells())
-
-
-def _library(name: str) -> Any:
-    """A library that only some sources need, imported when one is read."""
-    try:
-        return importlib.import_module(name)
-    except ImportError:
-        raise InputError(
-            f"This source needs the library {name.partition('.')[0]!r}, which is not installed: "
-            "pip install datasets."
-        ) from None
+    rows = enumerate(parquet_rows(file, path, [chosen]), 1)
+    cells = (_text(row[chosen], path.name, f"row {number}", chosen) for number, row in rows)
+    return Table(columns, chosen, cells)

@@ -5,16 +5,22 @@ import io
 import json
 import lzma
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from core_models import plain_files
+from core_models.data import files
 from core_models.errors import InputError
 
 LARGEST = 64 * 2**20
 """Most bytes of a labelled file, unpacked."""
 MOST_ROWS = 200_000
+MOST_COLUMNS = 1_000
+MOST_LINES = 1_000_000
+"""A row may go over several lines."""
 FORMATS = (".jsonl", ".csv", ".tsv")
 _LONGEST_CELL = 2**17
 """Characters; more is a quote gone wrong, or a book."""
@@ -52,8 +58,12 @@ def read(path: str | Path) -> Table:
         allowed = ", ".join(FORMATS)
         raise InputError(f"{path.name} ends in {ending!r}; allowed are {allowed}, also with .xz.")
     try:
+        plain_files.check(path)
+        most = min(LARGEST, files.allowed(path)) if packed else LARGEST
         with lzma.open(path) if packed else path.open("rb") as file:
-            data = file.read(LARGEST + 1)
+            data = file.read(most + 1)
+        if most < len(data) <= LARGEST:
+            raise files.unpacks(path.name)
     except OSError as error:
         raise InputError(f"Cannot read {path}: {error.strerror or error}.") from None
     except (lzma.LZMAError, EOFError):
@@ -72,12 +82,18 @@ def parse(data: bytes, ending: str, name: str) -> Table:
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise InputError(f"{name}, line {line}: not UTF-8; save the file as UTF-8.") from None
+    if (count := text.count("\n")) > MOST_LINES:
+        raise InputError(f"{name} has {count:,} lines; at most {MOST_LINES:,} are allowed.")
     found = _json_lines(text, name) if ending == ".jsonl" else _separated(text, ending, name)
     if not found:
         raise InputError(f"{name} holds no rows.")
     if len(found) > MOST_ROWS:
         raise InputError(f"{name} has {len(found):,} rows; at most {MOST_ROWS:,} are allowed.")
     columns = dict.fromkeys(column for _, record in found for column in record)
+    if len(columns) > MOST_COLUMNS:
+        raise InputError(
+            f"{name} has {len(columns):,} columns; at most {MOST_COLUMNS:,} are allowed."
+        )
     numbers, records = zip(*found, strict=True)
     return Table(name, tuple(columns), records, numbers)
 
@@ -181,7 +197,8 @@ def _delimiter(text: str) -> str:
 
 
 def _check_header(header: Sequence[str], name: str) -> None:
-    doubled = next((column for column in header if header.count(column) > 1), None)
+    counted = Counter(header)
+    doubled = next((column for column in header if counted[column] > 1), None)
     if doubled is not None:
         raise InputError(
             f"{name}: the first row must name the columns, each once; {doubled!r} is there twice."

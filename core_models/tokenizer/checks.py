@@ -8,6 +8,7 @@ from typing import Any
 
 import tokenizers
 
+from core_models import plain_files
 from core_models.config.check import MOST_PIECES
 from core_models.errors import InputError
 from core_models.tokenizer.files import CONFIG_FILE, FIRST, SECOND, TOKENIZER_FILE, Template
@@ -15,17 +16,41 @@ from core_models.tokenizer.files import CONFIG_FILE, FIRST, SECOND, TOKENIZER_FI
 MOST_SEGMENTS = 64
 MOST_BYTES = 100_000_000
 """Largest file of a vocabulary; the largest released ones have a third of it."""
+MOST_TEXTS = 1_700_000
+"""Strings in a tokenizer.json: Gemma's has 262,000 pieces and twice 515,000 of merges."""
+MOST_LETTERS = 1 << 16
+"""Characters of a piece in a list."""
+MOST_SLOTS = 32
+"""Special pieces that a template may put around texts, and these."""
+_FILES = (
+    *("vocab*", "merges.txt", "*.model", "tokenizer*.json"),
+    *("special_tokens_map.json", "added_tokens.json"),
+)
 MOST_GROWTH = 8
 """Characters that a normalizer may put in place of one."""
 _NESTED = re.compile(r"\([^()]*[^\\()][+*][^()]*\)[+*{]")
 
 
 def check_files(folder: Path) -> None:
-    """InputError for a file of a vocabulary that is too large to be one."""
-    for path in (*folder.glob("vocab*"), *folder.glob("*.model"), *folder.glob("tokenizer*.json")):
-        size = path.stat().st_size
-        if size > MOST_BYTES:
-            raise InputError(f"{path.name} has {size:,} bytes; allowed is {MOST_BYTES:,}.")
+    """InputError for a file of a vocabulary that is too large to be one, or no file."""
+    for pattern in _FILES:
+        for path in folder.glob(pattern):
+            if not path.is_dir():
+                plain_files.check(path, MOST_BYTES)
+
+
+def check_amount(path: Path) -> None:
+    """InputError for a tokenizer.json with more texts than the largest have.
+
+    What the library makes of a text takes a hundred times as much room as its quotes.
+    """
+    content = path.read_bytes()
+    if (slots := content.count(b'"SpecialToken"')) > 4 * MOST_SLOTS:
+        raise _too_many_parts(slots)
+    if (count := content.count(b'"') // 2) > MOST_TEXTS:
+        raise InputError(
+            f"{path.name} holds some {count:,} pieces and merges; allowed are {MOST_TEXTS:,}."
+        )
 
 
 def check_rules(parsed: Mapping[str, Any]) -> None:
@@ -110,8 +135,18 @@ def readable(
         raise InputError(f"{what}: {error}") from error
 
 
+def _too_many_parts(count: int) -> InputError:
+    return InputError(
+        f"{TOKENIZER_FILE}: the post_processor puts {count:,} parts together; allowed are "
+        f"{MOST_SLOTS}."
+    )
+
+
 def check_template(template: Template, vocabulary: Mapping[str, int]) -> None:
-    """Refuse a template with a special piece that the vocabulary lacks."""
+    """Refuse a template with a special piece that the vocabulary lacks, or with too many."""
+    longest = max(len(template.single), len(template.pair))
+    if longest > MOST_SLOTS:
+        raise _too_many_parts(longest)
     for slot in (*template.single, *template.pair):
         if slot.content not in {FIRST, SECOND} and slot.content not in vocabulary:
             raise InputError(

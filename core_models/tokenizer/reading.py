@@ -8,6 +8,8 @@ from typing import Any
 import tokenizers
 from tokenizers import decoders, models, pre_tokenizers
 
+from core_models import plain_files
+from core_models.config.check import MOST_PIECES
 from core_models.errors import InputError
 from core_models.tokenizer import checks, sentence_piece
 from core_models.tokenizer.files import (
@@ -29,7 +31,7 @@ def read_json(path: Path) -> dict[str, Any]:
         InputError: The file is no JSON object.
     """
     try:
-        value = json.loads(path.read_text(encoding="utf-8"))
+        value = json.loads(plain_files.read(path))
     except (ValueError, RecursionError) as error:  # ValueError: also numbers beyond reason
         raise InputError(f"{path.name} is not readable as JSON: {error}") from error
     if not isinstance(value, dict):
@@ -92,11 +94,19 @@ def read_folder(folder: Path) -> tuple[tokenizers.Tokenizer, dict[str, Any]]:
 
 
 def _lines(path: Path) -> list[str]:
+    found: list[str] = []
     try:
         with path.open(encoding="utf-8") as file:
-            return [line.rstrip("\n") for line in file]
+            while line := file.readline(checks.MOST_LETTERS):
+                if len(line) == checks.MOST_LETTERS or len(found) == MOST_PIECES:
+                    raise InputError(
+                        f"{path.name} is no list of pieces, one a line: line {len(found) + 1:,} "
+                        f"is too long, or there are more than {MOST_PIECES:,}."
+                    )
+                found.append(line.rstrip("\n"))
     except UnicodeDecodeError as error:
         raise InputError(f"{path.name} is not readable as UTF-8 text: {error}") from error
+    return found
 
 
 def _flag(settings: Mapping[str, Any], key: str) -> bool | None:
@@ -129,5 +139,6 @@ def read_backend(path: Path) -> tokenizers.Tokenizer:
     Raises:
         InputError: The file is damaged or of an unknown format.
     """
+    checks.check_amount(path)
     with checks.readable(f"{path.name} is not a readable tokenizer"):
         return tokenizers.Tokenizer.from_file(str(path))

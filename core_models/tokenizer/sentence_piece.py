@@ -195,14 +195,46 @@ def _parse(path: Path) -> Any:
             f"Reading {path.name} needs the package protobuf: pip install protobuf. Or save the "
             "tokenizer as tokenizer.json with transformers' save_pretrained."
         ) from error
+    content = path.read_bytes()
+    if _count(content) > MOST_PIECES:
+        raise InputError(f"{path.name} has more than {MOST_PIECES:,} pieces.")
     proto = _schema()()
     try:
-        proto.ParseFromString(path.read_bytes())
+        proto.ParseFromString(content)
     except DecodeError as error:
         raise InputError(
             f"{path.name} is not readable as a model of SentencePiece's: {error}"
         ) from error
     return proto
+
+
+def _count(content: bytes) -> int:
+    """How many parts a file has, or one more than there may be pieces: to tell before unpacking.
+
+    A part is a number that says which and how it is written, and what it holds.
+    """
+    at = count = 0
+    while at < len(content) and count <= MOST_PIECES:
+        written = content[at] & 7
+        at = _after_number(content, at)
+        if written == 0:
+            at = _after_number(content, at)
+        elif written == 2:
+            start = _after_number(content, at)
+            low = [byte & 127 for byte in content[at:start]]
+            at = start + sum(byte << 7 * place for place, byte in enumerate(low))
+        elif written in (1, 5):
+            at += 8 if written == 1 else 4
+        else:
+            break  # what unpacks it says what is wrong
+        count += 1
+    return count
+
+
+def _after_number(content: bytes, at: int) -> int:
+    while at < len(content) and content[at] & 128:
+        at += 1
+    return at + 1
 
 
 @cache

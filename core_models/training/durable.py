@@ -11,6 +11,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from core_models import plain_files
+
 try:
     import fcntl
 except ImportError:  # Windows: two writers in one folder are then not kept apart.
@@ -152,9 +154,9 @@ def remove_folder(path: Path) -> None:
 def verify(path: Path) -> str | None:
     """What is wrong with a folder made by :func:`write_folder`, in words; None when it is whole."""
     try:
-        files = json.loads((path / MANIFEST).read_text(encoding="utf-8"))["files"]
+        files = json.loads(plain_files.read(path / MANIFEST))["files"]
         for name, expected in files.items():
-            size = (path / name).stat().st_size
+            size = plain_files.check(path / name)
             if size != expected["bytes"]:
                 return f"{name} has {size} bytes instead of {expected['bytes']}"
             if _sha256(path / name) != expected["sha256"]:

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from core_models import plain_files
 from core_models.errors import InputError
 from core_models.families import size
 from core_models.training.plan import check
@@ -60,14 +61,16 @@ def validated(part: type[Whole], values: Any) -> Whole:
 def read_values(path: Path) -> Any:
     """What a JSON file holds; InputError when it is missing or not JSON."""
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        return json.loads(plain_files.read(path))
     except FileNotFoundError:
         raise InputError(f"There is no file {path}.") from None
     except json.JSONDecodeError as error:
         raise InputError(
             f"{path} is not JSON: {error.msg} (line {error.lineno}, column {error.colno})."
         ) from error
-    except (OSError, UnicodeDecodeError) as error:
+    except InputError:
+        raise
+    except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"{path} cannot be read: {error}") from error
 
 

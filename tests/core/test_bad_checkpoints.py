@@ -257,7 +257,7 @@ def spoil_config(folder: Path, **change: Any) -> None:
 def test_a_folder_in_place_of_a_file(folder: Path, name: str) -> None:
     (folder / name).unlink()
     (folder / name).mkdir()
-    with pytest.raises(InputError, match=rf"{name} cannot be read: Is a directory"):
+    with pytest.raises(InputError, match=rf"{name} cannot be read: it is a folder"):
         cm.load(folder)
 
 

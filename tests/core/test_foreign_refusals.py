@@ -209,7 +209,7 @@ def test_the_usual_patterns_are_none_of_those():
 def test_a_vocabulary_file_that_is_too_large(folder):
     with (folder / "tokenizer.json").open("ab") as file:
         file.truncate(200_000_000)
-    refused(folder, "tokenizer.json has 200,000,000 bytes; allowed is 100,000,000")
+    refused(folder, "tokenizer.json has 200,000,000 bytes; at most 100,000,000 fit")
 
 
 def test_a_tokenizer_that_is_damaged(folder):

@@ -48,6 +48,19 @@ def test_metrics_torn_at_every_byte(run: RunFolder) -> None:
         assert run.metrics() in ([*complete, after], [*rescued, after])
 
 
+def test_of_very_many_reports_each_second_one_is_given(
+    run: RunFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("core_models.training.folder.MOST_REPORTS", 100)
+    for step in range(1, 152):
+        held_out = {"validation_loss": 1.0} if step % 50 == 0 else {}
+        run.append_metrics({"step": step, "loss": 1.0 / step} | held_out)
+    steps = [record["step"] for record in run.metrics()]
+    assert steps == sorted(set(steps))
+    assert 50 <= len(steps) <= 101
+    assert {50, 100, 150, 151} <= set(steps), "the last report, and those with held-out figures"
+
+
 def test_metrics_are_read_on_from_where_the_reader_stopped(run: RunFolder) -> None:
     assert run.read_metrics() == ([], 0)
     run.append_metrics(RECORDS[0])
