@@ -160,6 +160,9 @@
     element('bdi', { class: 'face' }), element('bdi', { class: 'note' }),
     element('span', { class: 'spoken' }));
 
+  // Before the chips are drawn, which may be at once: link.js hides with them what the page opens with.
+  Object.assign(window.Cloze, { setHidden, tokensOf, chooseExample, showsExample });
+
   register('chips', (view) => {
     const list = element('div', {
       class: 'chips', role: 'toolbar',
@@ -321,6 +324,5 @@
     adopt(view.value);
   });
 
-  Object.assign(window.Cloze, { setHidden, tokensOf, chooseExample, showsExample });
   window.Cloze.direction = direction;
 })();

@@ -92,3 +92,17 @@ def test_the_answer_to_the_last_question_stays(pages, lab):
     assert late.page.evaluate("window.late = false, window.asked") > 0
     assert found == expected
     assert [*late.problems, *plain.problems] == []
+
+
+def test_a_script_that_comes_after_the_page_is_drawn(visit, server):
+    """The chips are drawn with their script, and the link hides a word at once."""
+    cloze = visit()
+    held = []
+    cloze.page.route("**/page/chips.js*", lambda route: held.append(route))
+    cloze.page.goto(f"{server}/", wait_until="commit")
+    cloze.page.wait_for_selector("#cloze-chips", state="attached")
+    cloze.page.wait_for_function("window.Cloze?.tokensOf === undefined")
+    held.pop().continue_()
+    cloze.page.wait_for_selector(".view-chips[data-mounted]", state="attached")
+    cloze.page.wait_for_function("[...window.Cloze.sentence.marks].length === 1")
+    cloze.page.unroute("**/page/chips.js*")
