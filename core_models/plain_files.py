@@ -9,6 +9,10 @@ from core_models.errors import InputError
 
 MOST_JSON = 20_000_000
 """Bytes of a file of settings or figures."""
+_SUSPICIOUS = 100
+"""Times the size of a packed file that no text unpacks to: they shrink to a quarter or a tenth."""
+_HARMLESS = 8 << 20
+"""Bytes that a packed file may hold in any case."""
 
 
 def check(path: Path, most: int | None = None) -> int:
@@ -45,6 +49,19 @@ def read(path: Path, most: int = MOST_JSON) -> bytes:
     """The content of a file; errors as in :func:`check`."""
     with opened(path, most) as file:
         return file.read(most)
+
+
+def allowed(path: Path) -> int:
+    """Bytes that a packed file of texts may hold."""
+    return max(_HARMLESS, _SUSPICIOUS * path.stat().st_size)
+
+
+def unpacks(name: str) -> InputError:
+    """What is said of a packed file that holds too much."""
+    return InputError(
+        f"{name} unpacks to more than {_SUSPICIOUS} times its size, as no text does; unpack it "
+        "and look at what it holds."
+    )
 
 
 def _checked(path: Path, found: os.stat_result, most: int | None) -> int:

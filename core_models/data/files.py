@@ -18,10 +18,6 @@ _BOM = b"\xef\xbb\xbf"
 LONGEST = 1 << 24
 """Bytes of a line: a book, not a file that unpacks to one line larger than the memory."""
 MOST_COLUMNS = 4096
-_SUSPICIOUS = 100
-"""Times the size of a packed file that no text unpacks to: they shrink to a quarter or a tenth."""
-_HARMLESS = 8 << 20
-"""Bytes that a packed file may hold in any case."""
 _PER_LINE = 8
 """Bytes for which a line is counted beside its own: an empty one takes time, too."""
 _LOOK = 8192
@@ -48,7 +44,7 @@ def lines(path: Path, *, most_bytes: int | None = None) -> Iterator[str]:
     try:
         plain_files.check(path)
         packed = path.suffix.lower() in COMPRESSED[1:]
-        fitting = allowed(path) if packed else None
+        fitting = plain_files.allowed(path) if packed else None
         with _open(path) as file:
             yield from _decoded(file, path.name, most_bytes, fitting)
     except (lzma.LZMAError, gzip.BadGzipFile, zlib.error, EOFError) as error:
@@ -76,7 +72,7 @@ def _decoded(
                 "allowed; put one sentence on each line."
             )
         if fitting is not None and offset + _PER_LINE * number > fitting:
-            raise unpacks(name)
+            raise plain_files.unpacks(name)
         if number == 1 and raw.startswith(_BOM):
             offset, raw = len(_BOM), raw[len(_BOM) :]
         if most_bytes is not None and offset + len(raw) > most_bytes:
@@ -91,19 +87,6 @@ def _decoded(
                 f"(0x{raw[error.start]:02x}, in line {number}) is wrong; save it as UTF-8."
             ) from error
         offset += len(raw)
-
-
-def allowed(path: Path) -> int:
-    """Bytes that a packed file of texts may hold."""
-    return max(_HARMLESS, _SUSPICIOUS * path.stat().st_size)
-
-
-def unpacks(name: str) -> InputError:
-    """What is said of a packed file that holds too much."""
-    return InputError(
-        f"{name} unpacks to more than {_SUSPICIOUS} times its size, as no text does; unpack it "
-        "and look at what it holds."
-    )
 
 
 def check_columns(columns: Sequence[str], name: str) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from core_models import plain_files
-from core_models.data.files import allowed, check_columns, unpacks
+from core_models.data.files import check_columns
 from core_models.errors import InputError
 
 _BATCH = 1024
@@ -45,7 +45,7 @@ def parquet_rows(file: Any, path: Path, columns: Sequence[str]) -> Iterator[dict
     about = file.metadata
     unpacked = sum(about.row_group(n).total_byte_size for n in range(about.num_row_groups))
     most = max(1, _BATCH_BYTES * max(1, about.num_rows) // max(1, unpacked))
-    left = allowed(path)
+    left = plain_files.allowed(path)
     try:
         for batch in file.iter_batches(batch_size=min(_BATCH, most), columns=list(columns)):
             cells = [batch.column(name) for name in columns]
@@ -53,7 +53,7 @@ def parquet_rows(file: Any, path: Path, columns: Sequence[str]) -> Iterator[dict
                 row = {n: c[number].as_py() for n, c in zip(columns, cells, strict=True)}
                 left -= sum(_weight(value) for value in row.values())
                 if left < 0:
-                    raise unpacks(path.name)
+                    raise plain_files.unpacks(path.name)
                 yield row
     except (arrow.ArrowException, OSError) as error:
         raise InputError(f"{path.name} is damaged: {error}") from error

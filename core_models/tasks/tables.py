@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from core_models import plain_files
-from core_models.data import files
 from core_models.errors import InputError
 
 LARGEST = 64 * 2**20
@@ -59,11 +58,11 @@ def read(path: str | Path) -> Table:
         raise InputError(f"{path.name} ends in {ending!r}; allowed are {allowed}, also with .xz.")
     try:
         plain_files.check(path)
-        most = min(LARGEST, files.allowed(path)) if packed else LARGEST
+        most = min(LARGEST, plain_files.allowed(path)) if packed else LARGEST
         with lzma.open(path) if packed else path.open("rb") as file:
             data = file.read(most + 1)
         if most < len(data) <= LARGEST:
-            raise files.unpacks(path.name)
+            raise plain_files.unpacks(path.name)
     except OSError as error:
         raise InputError(f"Cannot read {path}: {error.strerror or error}.") from None
     except (lzma.LZMAError, EOFError):
