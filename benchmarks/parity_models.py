@@ -35,6 +35,7 @@ class Bare(nn.Module):
         super().__init__()
         self.config = config
         self.form = form
+        self.spare: dict[str, Tensor] = {}
         self.encoder = Encoder(config)
         self.heads = nn.ModuleDict(
             {name: build_head(name, config, self.encoder.embeddings) for name in heads}
@@ -76,7 +77,7 @@ def read(folder: Path) -> Bare:
     heads = present_heads(form, names)
     with torch.device("meta"):
         module = Bare(config, heads, form.at(config))
-    load_checkpoint(module, form, config, folder)
+    module.spare = load_checkpoint(module, form, config, folder)
     for head in module.heads.values():
         if hasattr(head, "tie"):
             head.tie(module.encoder.embeddings)

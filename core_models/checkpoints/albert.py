@@ -10,8 +10,8 @@ from dataclasses import replace
 from typing import Any
 
 from core_models.checkpoints import bert
-from core_models.checkpoints.fields import Fields, names, unwritable
-from core_models.checkpoints.table import Format, Ignored, Row
+from core_models.checkpoints.fields import Fields, names
+from core_models.checkpoints.table import Format, Ignored, Row, Scores
 from core_models.checkpoints.tasks import POOLED, TaskFiles
 from core_models.config import Config
 from core_models.errors import InputError
@@ -92,15 +92,10 @@ def read_config(values: Mapping[str, Any]) -> Config:
             f"group of its own; expected inner_group_num 1 with {layers * inner} layers and groups."
         )
     width = fields.integer("embedding_size", 1, 16_384, 128)
-    if width == config.width:
-        raise InputError(
-            f"config.json: embedding_size equals hidden_size ({width}); a projection between "
-            "equal widths is not supported."
-        )
     return replace(
         config,
         family=ALBERT_BASE.family,
-        embeddings=replace(config.embeddings, width=width),
+        embeddings=replace(config.embeddings, width=width, square_projection=True),
         schedule=schedule_of(layers, groups, inner),
         objectives=ALBERT_BASE.objectives,
         masking=ALBERT_BASE.masking,
@@ -110,9 +105,6 @@ def read_config(values: Mapping[str, Any]) -> Config:
 def write_config(config: Config) -> dict[str, Any]:
     """The inverse of :func:`read_config`."""
     layers, groups, inner = layers_of(config)
-    width = config.embeddings.width
-    if width == config.width:
-        raise unwritable("embeddings.width", width, config.family, f"any but the width {width}")
     return bert.write_config(config) | {
         "embedding_size": config.embeddings.width,
         "num_hidden_layers": layers,
@@ -165,6 +157,7 @@ FORMAT = Format(
         text_dropout=("classifier_dropout_prob", 0.1),
         tag_dropout=("classifier_dropout_prob", 0.1),
     ),
+    scores=Scores("predictions.decoder.*", "predictions.bias"),
     alone=("albert.pooler.*",),
     fields=_FIELDS,
     prefix="albert.",

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from core_models.checkpoints.fields import Fields, names, unwritable
-from core_models.checkpoints.table import Format, Ignored, Row
+from core_models.checkpoints.table import Format, Ignored, Row, Scores, untied
 from core_models.checkpoints.tasks import POOLED, TaskFiles
 from core_models.config import Attention, Config, Embeddings, FeedForward
 from core_models.families.bert import BERT_BASE
@@ -45,7 +45,6 @@ def read_config(values: Mapping[str, Any]) -> Config:
     vocabulary = fields.integer("vocab_size", 1, 2_000_000, 30522)
     fields.fixed("position_embedding_type", "absolute")
     decoder = fields.boolean("is_decoder", False)
-    fields.fixed("tie_word_embeddings", True)
     return replace(
         BERT_BASE,
         width=width,
@@ -70,6 +69,7 @@ def read_config(values: Mapping[str, Any]) -> Config:
         norm_epsilon=fields.number("layer_norm_eps", 0, 1, 1e-12),
         dropout=fields.number("hidden_dropout_prob", 0, 1, 0.1),
         initial_std=fields.number("initializer_range", 0, 10, 0.02),
+        masked_token_style=fields.scores(),
     )
 
 
@@ -96,7 +96,7 @@ def write_config(config: Config) -> dict[str, Any]:
         "initializer_range": config.initial_std,
         "layer_norm_eps": config.norm_epsilon,
         "pad_token_id": config.embeddings.pad_id,
-        "tie_word_embeddings": True,
+        "tie_word_embeddings": not untied(config),
     } | ({"is_decoder": True} if config.attention.direction == "left" else {})
 
 
@@ -146,6 +146,7 @@ FORMAT = Format(
     tasks=TaskFiles(
         stem="Bert", dense="bert.pooler.dense.*", classifier="classifier.*", style=POOLED
     ),
+    scores=Scores("cls.predictions.decoder.*", "cls.predictions.bias"),
     causal="BertLMHeadModel",
     fields=FIELDS,
     alone=("bert.pooler.dense.*",),

@@ -16,9 +16,9 @@ from torch import Tensor
 
 from core_models.checkpoints import bert
 from core_models.checkpoints.fields import Fields, names, unwritable
-from core_models.checkpoints.table import Format, Ignored, Packed, Row
+from core_models.checkpoints.table import Format, Ignored, Packed, Row, Scores, untied
 from core_models.checkpoints.tasks import POOLED, TaskFiles
-from core_models.config import Config, Disentangled, FeedForward, MaskDecoder
+from core_models.config import Config, Disentangled, FeedForward, MaskDecoder, Plain
 from core_models.errors import InputError
 from core_models.families.deberta import DEBERTA_BASE
 
@@ -34,6 +34,9 @@ _DEFAULTS = {
     "pos_att_type": None,
 }
 """Fields whose default in transformers is not what any released DeBERTa has."""
+
+
+_KINDS: tuple[list[str], ...] = ([], ["c2p"], ["p2c"], ["c2p", "p2c"])
 
 
 class _Interleaved:
@@ -66,9 +69,18 @@ def read_body(values: Mapping[str, Any], base: Config) -> Config:
     fields = Fields({**_DEFAULTS, **values})
     width, heads = fields.width_and_heads(base.width, base.attention.heads)
     _check_supported(fields, width, width // heads)
+    table = fields.integer("embedding_size", 1, 16_384, width)
+    positions = None
+    if fields.boolean("position_biased_input", True):
+        positions = fields.integer("max_position_embeddings", 1, 1_000_000, 512)
     vocabulary = fields.integer("vocab_size", 1, 2_000_000, base.embeddings.vocabulary)
     decoder = None
     if _STEPS in values:
+        if positions is not None:
+            raise InputError(
+                f"config.json: {_STEPS} needs position_biased_input false: the one table of "
+                "positions is the mask decoder's or the input's."
+            )
         decoder = MaskDecoder(
             steps=fields.integer(_STEPS, 1, 64),
             positions=fields.integer("max_position_embeddings", 1, 1_000_000, 512),
@@ -79,7 +91,9 @@ def read_body(values: Mapping[str, Any], base: Config) -> Config:
         embeddings=replace(
             base.embeddings,
             vocabulary=vocabulary,
-            width=width,
+            width=table,
+            positions=positions,
+            projected_first=table != width,
             segments=fields.integer("type_vocab_size", 0, 64, 0),
             pad_id=fields.integer("pad_token_id", 0, vocabulary - 1, 0),
         ),
@@ -97,24 +111,44 @@ def read_body(values: Mapping[str, Any], base: Config) -> Config:
         norm_epsilon=fields.number("layer_norm_eps", 0, 1, 1e-7),
         dropout=fields.number("hidden_dropout_prob", 0, 1, 0.1),
         initial_std=fields.number("initializer_range", 0, 10, 0.02),
+        # the newer class scores with the piece table whatever the field says
+        masked_token_style="tied" if fields.values.get("legacy") is False else fields.scores(),
         mask_decoder=decoder,
     )
 
 
 def _check_supported(fields: Fields, width: int, head_width: int) -> None:
     for key, expected in (
-        ("relative_attention", True),
-        ("position_biased_input", False),
         ("talking_head", False),
-        ("embedding_size", width),
         ("attention_head_size", head_width),
-        ("tie_word_embeddings", True),
+        ("pooler_hidden_size", width),
     ):
         fields.fixed(key, expected)
-    kinds = fields.values["pos_att_type"]
-    names = kinds.split("|") if isinstance(kinds, str) else kinds
-    if not isinstance(names, list) or {str(n).strip().lower() for n in names} != {"c2p", "p2c"}:
-        raise InputError(f"config.json: pos_att_type is {kinds!r}; only c2p|p2c is supported.")
+
+
+def read_kinds(values: Mapping[str, Any]) -> tuple[str, ...]:
+    """Names of the relative terms; none where attention is plain.
+
+    Raises:
+        InputError: other terms, one of them twice, or terms without relative attention and the
+            other way round: each would change what scores are divided by.
+    """
+    fields = Fields({**_DEFAULTS, **values})
+    written = fields.values["pos_att_type"]
+    text = isinstance(written, str)
+    names = [n.strip() for n in written.lower().split("|")] if text else written or []
+    if not isinstance(names, list) or sorted(map(str, names)) not in _KINDS:
+        raise InputError(
+            f"config.json: pos_att_type is {written!r}; supported are c2p|p2c, c2p and p2c, or "
+            "null without relative_attention."
+        )
+    relative = fields.boolean("relative_attention", False)
+    if relative != bool(names):
+        raise InputError(
+            f"config.json: relative_attention is {relative} and pos_att_type {written!r}; either "
+            "both say that there are relative terms, or neither does."
+        )
+    return tuple(sorted(names))
 
 
 def read_span(fields: Fields) -> int:
@@ -125,9 +159,12 @@ def read_span(fields: Fields) -> int:
 
 def write_body(config: Config) -> dict[str, Any]:
     """The inverse of :func:`read_body` and :func:`read_span`."""
-    terms, decoder = config.attention.terms, config.mask_decoder
-    if not isinstance(terms, Disentangled):
+    terms, decoder, parts = config.attention.terms, config.mask_decoder, config.embeddings
+    if not isinstance(terms, Disentangled | Plain):
         raise unwritable("attention.terms.kind", terms.kind, config.family, Disentangled.kind)
+    relative = isinstance(terms, Disentangled)
+    span = terms.span if isinstance(terms, Disentangled) else -1
+    positions = decoder.positions if decoder else parts.positions
     activation = config.feed_forward.activation
     return {
         "vocab_size": config.embeddings.vocabulary,
@@ -138,23 +175,34 @@ def write_body(config: Config) -> dict[str, Any]:
         "hidden_act": {"gelu_tanh": "gelu_new"}.get(activation, activation),
         "hidden_dropout_prob": config.dropout,
         "attention_probs_dropout_prob": config.attention.dropout,
-        "max_position_embeddings": decoder.positions if decoder else terms.span,
-        "max_relative_positions": terms.span,
+        "max_position_embeddings": positions or abs(span) if relative else positions or 512,
+        "max_relative_positions": span,
         "type_vocab_size": config.embeddings.segments,
         "initializer_range": config.initial_std,
         "layer_norm_eps": config.norm_epsilon,
         "pad_token_id": config.embeddings.pad_id,
-        "relative_attention": True,
-        "position_biased_input": False,
-        "pos_att_type": ["p2c", "c2p"],
-        "legacy": False,
-        "tie_word_embeddings": True,
-    } | ({_STEPS: decoder.steps} if decoder else {})
+        "relative_attention": relative,
+        "position_biased_input": parts.positions is not None,
+        "pos_att_type": list(reversed(terms.kinds)) if isinstance(terms, Disentangled) else None,
+        "legacy": needs_older(config),
+        "tie_word_embeddings": not untied(config),
+        **({} if parts.width == config.width else {"embedding_size": parts.width}),
+        **({_STEPS: decoder.steps} if decoder else {}),
+    }
+
+
+def needs_older(config: Config) -> bool:
+    """Whether the head can only be one of transformers' default class (``legacy``).
+
+    The released one scores with the piece table and its width, whatever the config says.
+    """
+    return untied(config) or config.embeddings.width != config.width
 
 
 def settle(config: Config, tensors: Mapping[str, Tensor]) -> Config:
-    """A mask decoder where the file holds its table."""
-    if config.mask_decoder is not None or DECODER not in tensors:
+    """A mask decoder where the file holds its table, and the input has none."""
+    known = config.mask_decoder is not None or config.embeddings.positions is not None
+    if known or DECODER not in tensors:
         return config
     return replace(config, mask_decoder=MaskDecoder(positions=tensors[DECODER].shape[0]))
 
@@ -162,7 +210,8 @@ def settle(config: Config, tensors: Mapping[str, Tensor]) -> Config:
 def read_config(values: Mapping[str, Any]) -> Config:
     """DebertaConfig's fields; absent ones take the values of the released base."""
     config = read_body(values, DEBERTA_BASE)
-    terms = Disentangled(span=read_span(Fields(values)))
+    kinds = read_kinds(values)
+    terms = Disentangled(kinds=kinds, span=read_span(Fields(values))) if kinds else Plain()
     return replace(config, attention=replace(config.attention, terms=terms))
 
 
@@ -170,7 +219,7 @@ BODY_ROWS = (
     Row("deberta.embeddings.word_embeddings.weight", "encoder.embeddings.pieces.weight"),
     Row("deberta.embeddings.token_type_embeddings.weight", "encoder.embeddings.segments.weight"),
     Row("deberta.embeddings.LayerNorm.*", "encoder.embeddings.norm.*"),
-    Row(DECODER, "encoder.mask_decoder.weight"),
+    Row("deberta.embeddings.embed_proj.weight", "encoder.embeddings.projection.weight"),
     Row("deberta.encoder.rel_embeddings.weight", "encoder.table.relative.weight"),
     Row("lm_predictions.lm_head.dense.*", "heads.masked_token.dense.*"),
     Row("lm_predictions.lm_head.LayerNorm.*", "heads.masked_token.norm.*"),
@@ -178,6 +227,14 @@ BODY_ROWS = (
 )
 """Names outside the blocks that all versions share."""
 
+
+def position_rows(config: Config) -> tuple[Row, ...]:
+    """The one table of absolute positions, which is the input's or the mask decoder's."""
+    biased = config.embeddings.positions is not None
+    return (Row(DECODER, f"encoder.{'embeddings.positions' if biased else 'mask_decoder'}.weight"),)
+
+
+SCORES = Scores("cls.predictions.decoder.*", "cls.predictions.bias")
 _REASON = "transformers adds this head at random unless legacy is false"
 OLDER_ROWS = (
     Row("cls.predictions.transform.dense.*", "heads.masked_token.dense.*"),
@@ -265,5 +322,8 @@ FORMAT = Format(
     settle=settle,
     fields=FIELDS,
     older=OLDER_ROWS,
+    needs_older=needs_older,
+    scores=SCORES,
+    more_rows=position_rows,
     prefix="deberta.",
 )

@@ -14,7 +14,7 @@ from torch import Tensor
 from core_models.checkpoints import deberta
 from core_models.checkpoints.fields import ACTIVATIONS, Fields, names
 from core_models.checkpoints.table import FAMILY_FIELD, Format, Ignored, Row
-from core_models.config import Config, Convolution, Disentangled
+from core_models.config import Config, Convolution, Disentangled, Plain
 from core_models.errors import InputError
 from core_models.families.deberta_v2 import BUCKETED
 from core_models.families.deberta_v3 import DEBERTA_V3_BASE
@@ -35,16 +35,30 @@ def read_config(values: Mapping[str, Any]) -> Config:
     fields.fixed("conv_groups", 1)
     kernel = fields.integer("conv_kernel_size", 0, 1_023, 0)
     convolution = None
+    if kernel and kernel % 2 == 0:
+        raise InputError(
+            f"config.json: conv_kernel_size is {kernel}; only odd ones, and 0 for no convolution, "
+            "are supported."
+        )
     if kernel:
         acts = Fields({"conv_act": "tanh", **values})
         convolution = Convolution(kernel=kernel, activation=acts.activation("conv_act"))
-    terms = Disentangled(
+    normed = "layer_norm" in [name.strip() for name in norms]
+    kinds = deberta.read_kinds(values)
+    if not kinds and normed:
+        raise InputError(
+            f"config.json: norm_rel_ebd is {values['norm_rel_ebd']!r}, but there is no relative "
+            "table to be normed; only 'none' is supported without relative_attention."
+        )
+    relative = Disentangled(
+        kinds=kinds or ("c2p", "p2c"),
         span=deberta.read_span(fields),
         buckets=buckets if buckets > 0 else None,
         shared_projections=shared,
         position_key_bias=not shared,
-        normed="layer_norm" in [name.strip() for name in norms],
+        normed=normed,
     )
+    terms = relative if kinds else Plain()
     return replace(
         config,
         attention=replace(config.attention, terms=terms),
@@ -56,12 +70,12 @@ def write_config(config: Config) -> dict[str, Any]:
     """The inverse of :func:`read_config`."""
     values = deberta.write_body(config)
     terms = config.attention.terms
-    assert isinstance(terms, Disentangled)  # else write_body raised
-    values |= {
-        "position_buckets": terms.buckets or -1,
-        "share_att_key": terms.shared_projections,
-        "norm_rel_ebd": "layer_norm" if terms.normed else "none",
-    }
+    if isinstance(terms, Disentangled):
+        values |= {
+            "position_buckets": terms.buckets or -1,
+            "share_att_key": terms.shared_projections,
+            "norm_rel_ebd": "layer_norm" if terms.normed else "none",
+        }
     if config.convolution:
         theirs = {ours: name for name, ours in reversed(ACTIVATIONS.items())}
         values["conv_kernel_size"] = config.convolution.kernel
@@ -142,6 +156,9 @@ V2 = Format(
     tasks=deberta.tasks("DebertaV2"),
     leftovers={"masked_token": "replaced_token"},
     older=deberta.OLDER_ROWS,
+    needs_older=deberta.needs_older,
+    scores=deberta.SCORES,
+    more_rows=deberta.position_rows,
     prefix="deberta.",
 )
 """Files without a field of ours."""

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from core_models.checkpoints.fields import ACTIVATIONS, Fields, names, unwritable
-from core_models.checkpoints.table import Format, Ignored, Row
+from core_models.checkpoints.table import Format, Ignored, Row, Scores, untied
 from core_models.checkpoints.tasks import TaskFiles
 from core_models.config import Attention, Config, Embeddings, FeedForward
 from core_models.config.task import Task
@@ -26,7 +26,6 @@ def read_config(values: Mapping[str, Any]) -> Config:
     if width % heads:
         raise InputError(f"config.json: dim {width} is not a multiple of n_heads {heads}.")
     vocabulary = fields.integer("vocab_size", 1, 2_000_000, 30522)
-    fields.fixed("tie_word_embeddings", True)
     fields.fixed("tie_weights_", True)
     return replace(
         DISTILBERT_BASE,
@@ -50,6 +49,7 @@ def read_config(values: Mapping[str, Any]) -> Config:
         schedule=tuple(range(fields.integer("n_layers", 1, 512, 6))),
         dropout=fields.number("dropout", 0, 1, 0.1),
         initial_std=fields.number("initializer_range", 0, 10, 0.02),
+        masked_token_style=fields.scores(),
     )
 
 
@@ -71,7 +71,7 @@ def write_config(config: Config) -> dict[str, Any]:
         "max_position_embeddings": parts.positions,
         "initializer_range": config.initial_std,
         "pad_token_id": parts.pad_id,
-        "tie_word_embeddings": True,
+        "tie_word_embeddings": not untied(config),
     }
 
 
@@ -118,6 +118,7 @@ FORMAT = Format(
         text_dropout=("seq_classif_dropout", 0.2),
         tag_dropout=(None, None),
     ),
+    scores=Scores("vocab_projector.*"),
     fields=names(
         """
         activation attention_dropout dim dropout hidden_dim initializer_range

@@ -10,7 +10,7 @@ from typing import Any
 
 from core_models.checkpoints import bert
 from core_models.checkpoints.fields import Fields
-from core_models.checkpoints.table import Format, Ignored, Row
+from core_models.checkpoints.table import Format, Ignored, Row, Scores
 from core_models.checkpoints.tasks import POOLED, TaskFiles
 from core_models.config import Config
 from core_models.families.electra import ELECTRA_BASE
@@ -78,6 +78,7 @@ FORMAT = Format(
         classifier="classifier.out_proj.*",
         style=replace(POOLED, activation="gelu", dropout_before=True),
     ),
+    scores=Scores("generator_lm_head.*"),
     causal="ElectraForCausalLM",
     fields=bert.FIELDS | bert.SUMMARY | {"embedding_size"},
     prefix="electra.",

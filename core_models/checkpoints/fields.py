@@ -129,6 +129,10 @@ class Fields:
             raise InputError(f"config.json: {key} is {value!r}; expected true or false.")
         return value
 
+    def scores(self) -> str:
+        """What scores pieces: ``tied`` to their table, or ``untied``."""
+        return "tied" if self.boolean("tie_word_embeddings", True) else "untied"
+
     def choice(self, key: str, known: Mapping[str, str]) -> str:
         """Ours for one of their names; where it is absent, for the first of them."""
         value = self.values.get(key, next(iter(known)))

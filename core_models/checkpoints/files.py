@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from core_models.checkpoints.formats import BY_FAMILY, FORMATS
 from core_models.checkpoints.names import present_heads, spelling, their_names, twice
 from core_models.checkpoints.own_fields import OBJECTIVES, complete
-from core_models.checkpoints.table import FAMILY_FIELD, Format, Transform
+from core_models.checkpoints.table import FAMILY_FIELD, Format, Transform, untied
 from core_models.checkpoints.weights import (
     INDEX,
     WEIGHTS,
@@ -119,6 +119,8 @@ def load_checkpoint(
     if tensors is None:
         _check_amount(folder, sum(shape.numel() for shape in wanted.values()))
         tensors = their_names(form, read_tensors(folder))
+    if form.scores is not None and untied(config):
+        tensors = form.scores.read(tensors)
     tensors = form.unpack(tensors, config)
     filled: dict[str, Tensor] = {}
     sources: dict[str, str] = {}
@@ -249,6 +251,8 @@ def save_checkpoint(
     }
     values |= complete(plain, config, values)
     tensors = {**(spare or {}), **to_their_tensors(form, module.state_dict(), config)}
+    if form.scores is not None and untied(config):
+        tensors = form.scores.write(tensors)
     text = json.dumps(values, indent=2, sort_keys=True) + "\n"
 
     def write(aside: Path) -> None:

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from core_models.checkpoints.fields import ACTIVATIONS, Fields, names, unwritable
-from core_models.checkpoints.table import Format, Ignored, Packed, Row
+from core_models.checkpoints.table import Format, Ignored, Packed, Row, Scores, untied
 from core_models.checkpoints.tasks import TaskFiles
 from core_models.config import Attention, Config, Embeddings, FeedForward, Rotary
 from core_models.config.task import Task
@@ -51,8 +51,6 @@ def read_config(values: Mapping[str, Any]) -> Config:
     base = MODERNBERT_BASE
     width, heads = fields.width_and_heads(base.width, base.attention.heads)
     vocabulary = fields.integer("vocab_size", 1, 2_000_000, base.embeddings.vocabulary)
-    for key, only in (("tie_word_embeddings", True), ("decoder_bias", True)):
-        fields.fixed(key, only)
     layers = fields.integer("num_hidden_layers", 1, 512, base.steps)
     kinds = _read_kinds(fields, layers)
     bias = fields.boolean("attention_bias", False)
@@ -91,6 +89,8 @@ def read_config(values: Mapping[str, Any]) -> Config:
         norm_epsilon=fields.number("norm_eps", 0, 1, 1e-5),
         dropout=_read_dropout(fields),
         initial_std=fields.number("initializer_range", 0, 10, 0.02),
+        masked_token_style=fields.scores(),
+        score_bias=fields.boolean("decoder_bias", True),
         head_activation=None if head_activation == activation else head_activation,
         head_bias=fields.boolean("classifier_bias", False),
     )
@@ -183,14 +183,14 @@ def write_config(config: Config) -> dict[str, Any]:
         "mlp_bias": config.feed_forward.bias,
         "classifier_bias": config.head_bias,
         "classifier_activation": theirs[config.head_activation or config.feed_forward.activation],
-        "decoder_bias": True,
+        "decoder_bias": config.score_bias,
         "layer_types": [kinds[kind] for kind in config.kinds],
         "rope_parameters": {
             "full_attention": {"rope_type": "default", "rope_theta": rotary.theta},
             "sliding_attention": {"rope_type": "default", "rope_theta": rotary.local_theta},
         },
         "pad_token_id": config.embeddings.pad_id,
-        "tie_word_embeddings": True,
+        "tie_word_embeddings": not untied(config),
     }
     return values | ({} if attention.window is None else {"local_attention": 2 * attention.window})
 
@@ -241,6 +241,7 @@ FORMAT = Format(
         activation_field="classifier_activation",
         pooling_fields=("classifier_pooling",),
     ),
+    scores=Scores("decoder.*"),
     fields=names(
         """
         attention_bias attention_dropout classifier_activation classifier_bias classifier_dropout

@@ -10,7 +10,7 @@ from typing import Any
 
 from core_models.checkpoints import bert
 from core_models.checkpoints.fields import Fields
-from core_models.checkpoints.table import Format, Ignored, Row
+from core_models.checkpoints.table import Format, Ignored, Row, Scores
 from core_models.checkpoints.tasks import POOLED, TaskFiles
 from core_models.config import Config
 from core_models.families.roberta import ROBERTA_BASE
@@ -68,6 +68,7 @@ FORMAT = Format(
         classifier="classifier.out_proj.*",
         style=replace(POOLED, dropout_before=True),
     ),
+    scores=Scores("lm_head.decoder.*", "lm_head.bias"),
     causal="RobertaForCausalLM",
     fields=bert.FIELDS,
     prefix="roberta.",

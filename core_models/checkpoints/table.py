@@ -14,12 +14,18 @@ from typing import Any, Protocol
 from torch import Tensor
 
 from core_models.checkpoints.tasks import TaskFiles
+from core_models.checkpoints.weights import same
 from core_models.config import Config
 from core_models.config.task import Task
 from core_models.errors import InputError
 
 FAMILY_FIELD = "cloze_family"
 """A field of ours in config.json: the family, where several share one ``model_type``."""
+
+
+def untied(config: Config) -> bool:
+    """Whether pieces are scored by a matrix of the head's own."""
+    return config.masked_token_style == "untied"
 
 
 class Transform(Protocol):
@@ -83,6 +89,35 @@ class Ignored:
 
 
 @dataclass(frozen=True)
+class Scores:
+    """The layer of theirs that scores pieces, where it is not the piece table."""
+
+    layer: str
+    """Their pattern of matrix and bias."""
+    twin: str | None = None
+    """Another name of theirs for the bias. While the table is shared both are one parameter; else
+    transformers 5 computes with the bias of the layer alone, and version 4 writes only this."""
+
+    @property
+    def bias(self) -> str:
+        """Their name of the layer's bias."""
+        return self.layer.replace("*", "bias")
+
+    def read(self, theirs: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Their tensors with the bias under the layer's name; a twin that says the same goes."""
+        found = dict(theirs)
+        if self.twin in found and same(found[self.twin], found.get(self.bias, found[self.twin])):
+            found[self.bias] = found.pop(self.twin)
+        return found
+
+    def write(self, theirs: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Their tensors with the bias under both names, unless its twin is there already."""
+        if self.twin is None or self.bias not in theirs:
+            return dict(theirs)
+        return {self.twin: theirs[self.bias].clone(), **theirs}
+
+
+@dataclass(frozen=True)
 class Format:
     """How one ``model_type`` of transformers is read and written."""
 
@@ -120,6 +155,10 @@ class Format:
     older: Sequence[Row] = ()
     """Names of a head in files of an older class, read where config.json says that they are of it;
     what is saved has the names of today's."""
+    needs_older: Callable[[Config], bool] = untied
+    """Whether a config's masked-token head is one of the older class alone."""
+    scores: Scores | None = None
+    """What scores pieces in files where ``tie_word_embeddings`` is false."""
     task: Task | None = None
     """The task whose head the table holds; see :meth:`for_task`."""
     in_transformers: bool = True
@@ -131,6 +170,10 @@ class Format:
         """The table for one config, complete in both directions."""
         leftward = config.attention.direction == "left" or config.objectives == ("causal",)
         form = self.leftward() if leftward else self
+        if form.older and form.needs_older(config):
+            form = form.of_older()
+        if form.scores is not None and untied(config):
+            form = form.with_scores(form.scores)
         if config.task is not None:
             form = form.for_task(config.task)
         if form.more_rows is None:
@@ -141,7 +184,26 @@ class Format:
         """The table that reads the older names, too."""
         taken = {row.theirs for row in self.older}
         ignored = [each for each in self.ignored if each.theirs not in taken]
-        return replace(self, rows=(*self.rows, *self.older), ignored=ignored, older=())
+        return replace(self, rows=(*self.rows, *self.older), ignored=ignored)
+
+    def of_older(self) -> "Format":
+        """The table whose masked-token head has the older names alone."""
+        form = self.with_older()
+        heads = {row.head for row in self.older}
+        rows = [row for row in self.rows if row.head not in heads]
+        return replace(form, rows=(*rows, *self.older))
+
+    def with_scores(self, scores: Scores) -> "Format":
+        """The table of a head with a matrix of its own in place of the piece table."""
+        names = {scores.layer, scores.bias, scores.layer.replace("*", "weight"), scores.twin}
+        tied = [row for row in self.rows if row.theirs in names]
+        rows = [row for row in self.rows if row not in tied]
+        own = [Row(scores.layer, f"heads.{row.head}.scores.*") for row in tied]
+        ignored = [each for each in self.ignored if each.theirs not in names]
+        if scores.twin is not None:
+            reason = "the bias of the layer that scores pieces is another one"
+            ignored.append(Ignored(scores.twin, reason, kept=True))
+        return replace(self, rows=(*rows, *own), ignored=ignored)
 
     def leftward(self) -> "Format":
         """The table of a model whose head tells each piece from the position before its own."""

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from core_models.checkpoints import bert
 from core_models.checkpoints.fields import Fields, names, unwritable
-from core_models.checkpoints.table import Format, Ignored, Row
+from core_models.checkpoints.table import Format, Ignored, Row, Scores, untied
 from core_models.checkpoints.tasks import POOLED, TaskFiles
 from core_models.config import Config, FeedForward, TransformerXL
 from core_models.errors import InputError
@@ -58,7 +58,6 @@ def read_config(values: Mapping[str, Any]) -> Config:
         ("d_head", width // heads),
         ("untie_r", True),
         ("same_length", False),
-        ("tie_word_embeddings", True),
     ):
         fields.fixed(key, expected)
     direction = values.get("attn_type", "bi")
@@ -94,6 +93,7 @@ def read_config(values: Mapping[str, Any]) -> Config:
         norm_epsilon=fields.number("layer_norm_eps", 0, 1, 1e-12),
         dropout=dropout,
         initial_std=fields.number("initializer_range", 0, 10, 0.02),
+        masked_token_style=fields.scores(),
     )
 
 
@@ -123,7 +123,7 @@ def write_config(config: Config) -> dict[str, Any]:
         "reuse_len": None,
         "same_length": False,
         "bi_data": False,
-        "tie_word_embeddings": True,
+        "tie_word_embeddings": not untied(config),
     }
 
 
@@ -184,6 +184,7 @@ FORMAT = Format(
         fixed={"summary_type": "last", "summary_use_proj": True},
         answering="ForQuestionAnsweringSimple",
     ),
+    scores=Scores("lm_loss.*"),
     fields=_FIELDS,
     prefix="transformer.",
 )

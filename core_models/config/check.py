@@ -10,6 +10,8 @@ if TYPE_CHECKING:
 
 ACTIVATIONS = ("gelu", "gelu_tanh", "relu", "silu", "tanh")
 DIRECTIONS = ("both", "left")
+DISENTANGLED = (("c2p", "p2c"), ("c2p",), ("p2c",))
+"""Which terms disentangled attention may have."""
 KINDS = ("global", "local")
 NORM_PLACES = ("after", "before")
 NORM_KINDS = ("layer", "rms")
@@ -34,7 +36,7 @@ OBJECTIVES = (
     "permutation",
 )
 """Pretraining objectives by the head that each trains (the keys of ``heads.HEADS``)."""
-MASKED_TOKEN_STYLES = ("tied", "linear")
+MASKED_TOKEN_STYLES = ("tied", "untied", "linear")
 REPLACED_TOKEN_STYLES = ("token", "token_and_first")
 MOST_PIECES = 2_000_000
 """Most rows of a piece table."""
@@ -67,10 +69,23 @@ def check(config: "Config") -> None:
         )
     if config.convolution is not None:
         _check_kernel(config.convolution)
-    if config.attention.terms.kind == "transformer_xl" and config.width % 2:
+    terms = config.attention.terms
+    if terms.kind == "transformer_xl" and config.width % 2:
         raise InputError(
             f"width is {config.width}; the sine waves of relative positions need an even one "
             "(half of it for sines, half for cosines)."
+        )
+    if terms.kind == "disentangled":
+        kinds = cast("Disentangled", terms).kinds
+        if kinds not in DISENTANGLED:
+            raise InputError(
+                f"attention.terms.kinds is {list(kinds)}; allowed are c2p and p2c, c2p alone, and "
+                "p2c alone."
+            )
+    if config.mask_decoder is not None and config.embeddings.positions is not None:
+        raise InputError(
+            "A mask_decoder knows positions that the input does not have; beside it "
+            "embeddings.positions must be null."
         )
     _check_direction(config)
     _check_layers(config)

@@ -94,8 +94,9 @@ class Config:
     head_bias: bool = True
     """Whether the dense layer of the masked-token head has a bias."""
     masked_token_style: str = "tied"
-    """What scores masked tokens: ``tied``, a dense layer, activation, norm and the piece table; or
-    ``linear``, one layer of its own."""
+    """What scores pieces: ``tied``, a dense layer, activation, norm and the piece table; or
+    ``untied``, the same with a matrix of its own in place of the table; or ``linear``, that matrix
+    alone. XLNet's head has neither dense layer nor norm in any style."""
     score_bias: bool = True
     """Whether these scores have a bias for each piece."""
     replaced_token_style: str = "token"
@@ -115,7 +116,7 @@ class Config:
         """Check ranges and the agreements between parts; one model has one config.
 
         So kinds are the shortest list that gives them, and neither a window that no layer has stays
-        nor groups of one.
+        nor groups of one, nor what is said of a projection that there is not.
         """
         check(self)
         object.__setattr__(self, "layer_kinds", _repeated(self.kinds))
@@ -125,6 +126,11 @@ class Config:
         if attention.group == 1:
             attention = replace(attention, key_heads=None)
         object.__setattr__(self, "attention", attention)
+        parts = self.embeddings
+        square = parts.square_projection and parts.width == self.width
+        first = parts.projected_first and (square or parts.width != self.width)
+        parts = replace(parts, square_projection=square, projected_first=first)
+        object.__setattr__(self, "embeddings", parts)
 
     @property
     def steps(self) -> int:
@@ -140,6 +146,11 @@ class Config:
     def kinds(self) -> tuple[str, ...]:
         """Kind of every step."""
         return tuple(self.layer_kinds[n % len(self.layer_kinds)] for n in range(self.steps))
+
+    @property
+    def projected(self) -> bool:
+        """Whether a projection leads from the tables to the hidden width."""
+        return self.embeddings.width != self.width or self.embeddings.square_projection
 
     @property
     def left_to_right(self) -> bool:

@@ -11,7 +11,7 @@ class Embeddings:
     vocabulary: int
     """Rows of the piece table, V."""
     width: int
-    """Width E of the tables; a projection E -> D exists exactly where E differs from width D."""
+    """Width E of the tables. Where it differs from width D a projection E -> D follows."""
     positions: int | None = 512
     """Rows of the learned absolute-position table added at the input; None = no such table."""
     first_position: int = 0
@@ -23,6 +23,11 @@ class Embeddings:
     """Piece id of padding; its row starts at zero and gets no gradient from the input side."""
     normed: bool = True
     """Whether a LayerNorm follows the sum (at width E)."""
+    square_projection: bool = False
+    """Whether there is a projection where E equals D, too (ALBERT); False where E differs."""
+    projected_first: bool = False
+    """Whether the projection has no bias and comes before the norm, which is at width D then
+    (DeBERTa); False where there is no projection."""
     blank_padding: bool = False
     """Whether the rows of padding are set to zero after the norm (DeBERTa)."""
 
@@ -39,6 +44,8 @@ class Disentangled:
     """DeBERTa's ``c2p`` and ``p2c`` terms (arXiv 2006.03654, section 3.1)."""
 
     kind: ClassVar[str] = "disentangled"
+    kinds: tuple[str, ...] = ("c2p", "p2c")
+    """Which of the two there are."""
     span: int = 512
     """Largest relative distance, k; without buckets the relative table has 2k rows."""
     buckets: int | None = None

@@ -15,7 +15,7 @@ and where a family has them
 
     projection     2 L E D                 from the tables' width, once
     relative       2 L (2 L - 1) I         per term, every query with every distance;
-                                           XLNet has one, and 4 L I for segments; DeBERTa has two
+                                           XLNet has one, and 4 L I for segments; DeBERTa mostly two
     relative rows  2 T D I                 per term: T rows of the relative table, projected. Kept
                                            from pass to pass at inference, one per batch in training
     convolution    2 L k D^2               k = kernel, once
@@ -114,7 +114,7 @@ def flops(config: Config, length: int) -> Flops:
     kernel = config.convolution.kernel if config.convolution else 0
     return Flops(
         length=length,
-        projection=0 if e.width == config.width else 2 * length * e.width * config.width,
+        projection=2 * length * e.width * config.width if config.projected else 0,
         convolution=2 * length * kernel * config.width**2,
         mask_decoder=decoder,
         heads=_heads(config, length),
@@ -140,7 +140,7 @@ def _step(config: Config, length: int) -> dict[str, int]:
     products, segments = 0, 0
     rows = 2 * length - 1
     if isinstance(terms, Disentangled):
-        products = 2
+        products = len(terms.kinds)
         table = 2 * (terms.buckets or terms.span)
         exact = terms.buckets // 2 if terms.buckets else terms.span - 1
         rows = rows if length - 1 <= exact else table

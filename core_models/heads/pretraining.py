@@ -30,19 +30,32 @@ class Pooler(nn.Module):
         return torch.tanh(self.dense(hidden[:, 0]))
 
 
-class MaskedTokenHead(nn.Module):
+class _Transform(nn.Module):
+    """Dense layer to width E, activation and norm: what comes before the scores of pieces."""
+
+    def __init__(self, config: Config) -> None:
+        super().__init__()
+        width = config.embeddings.width
+        self.dense = nn.Linear(config.width, width, bias=config.head_bias)
+        self.activation = FUNCTIONS[config.head_activation or config.feed_forward.activation]
+        self.norm = build_norm(config, width)
+
+    def transform(self, hidden: Tensor) -> Tensor:
+        """[..., D] -> [..., E]."""
+        transformed: Tensor = self.norm(self.activation(self.dense(hidden)))
+        return transformed
+
+
+class MaskedTokenHead(_Transform):
     """Vocabulary scores: dense to width E, activation, norm, tied decoder and a bias.
 
     The decoder's weight *is* the piece table (arXiv 1810.04805, released code).
     """
 
     def __init__(self, config: Config, embeddings: Embeddings) -> None:
-        super().__init__()
-        width = config.embeddings.width
-        self.dense = nn.Linear(config.width, width, bias=config.head_bias)
-        self.activation = FUNCTIONS[config.head_activation or config.feed_forward.activation]
-        self.norm = build_norm(config, width)
-        self.decoder = nn.Linear(width, config.embeddings.vocabulary, bias=config.score_bias)
+        super().__init__(config)
+        width, vocabulary = config.embeddings.width, config.embeddings.vocabulary
+        self.decoder = nn.Linear(width, vocabulary, bias=config.score_bias)
         self.tie(embeddings)
 
     def tie(self, embeddings: Embeddings) -> None:
@@ -51,7 +64,21 @@ class MaskedTokenHead(nn.Module):
 
     def forward(self, hidden: Tensor) -> Tensor:
         """[..., D] -> logits [..., V]; give it selected positions [N, D] where few are needed."""
-        logits: Tensor = self.decoder(self.norm(self.activation(self.dense(hidden))))
+        logits: Tensor = self.decoder(self.transform(hidden))
+        return logits
+
+
+class UntiedTokenHead(_Transform):
+    """The same with a matrix of its own in place of the piece table."""
+
+    def __init__(self, config: Config) -> None:
+        super().__init__(config)
+        width, vocabulary = config.embeddings.width, config.embeddings.vocabulary
+        self.scores = nn.Linear(width, vocabulary, bias=config.score_bias)
+
+    def forward(self, hidden: Tensor) -> Tensor:
+        """[..., D] -> logits [..., V]."""
+        logits: Tensor = self.scores(self.transform(hidden))
         return logits
 
 
@@ -150,6 +177,7 @@ class ReplacedTokenHead(nn.Module):
 
 _MASKED_TOKEN: dict[str, Callable[[Config, Embeddings], nn.Module]] = {
     "tied": MaskedTokenHead,
+    "untied": lambda config, _: UntiedTokenHead(config),
     "linear": lambda config, _: LinearTokenHead(config),
 }
 
@@ -170,7 +198,11 @@ HEADS: dict[str, Callable[[Config, Embeddings], nn.Module]] = {
     "sentence_order": lambda config, _: SentenceOrderHead(config),
     "replaced_token": lambda config, _: _REPLACED_TOKEN[config.replaced_token_style](config),
     "span_boundary": SpanBoundaryHead,
-    "permutation": PermutationHead,
+    "permutation": lambda config, embeddings: (
+        PermutationHead(config, embeddings)
+        if config.masked_token_style == "tied"
+        else LinearTokenHead(config)
+    ),
 }
 """Constructors by head name."""
 

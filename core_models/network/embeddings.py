@@ -13,7 +13,7 @@ from core_models.network.trace import Sites
 
 
 class Embeddings(nn.Module):
-    """Tables of width E, summed, normed and, where E differs from D, projected to D."""
+    """Tables of width E, summed, normed and, where the config says so, projected to D."""
 
     def __init__(self, config: Config) -> None:
         super().__init__()
@@ -23,10 +23,14 @@ class Embeddings(nn.Module):
         self.pieces = nn.Embedding(parts.vocabulary, parts.width, padding_idx=parts.pad_id)
         self.positions = _table(parts.positions, parts.width, parts.first_position - 1)
         self.segments = _table(parts.segments or None, parts.width, -1)
-        self.norm = build_norm(config, parts.width) if parts.normed else nn.Identity()
+        first = self.projected_first = parts.projected_first
+        normed = config.width if first else parts.width
+        self.norm = build_norm(config, normed) if parts.normed else nn.Identity()
         self.dropout = nn.Dropout(config.dropout)
         self.projection = (
-            nn.Linear(parts.width, config.width) if parts.width != config.width else nn.Identity()
+            nn.Linear(parts.width, config.width, bias=not first)
+            if config.projected
+            else nn.Identity()
         )
 
     def forward(self, batch: Batch, sites: Sites | None = None) -> Tensor:
@@ -44,11 +48,23 @@ class Embeddings(nn.Module):
             ids = batch.segment_ids
             rows = self.segments.weight[0] if ids is None else self.segments(ids)  # [E], [B, L, E]
             x = x + (rows if sites is None else sites.offer("embedding:segments", rows))
+        if self.projected_first:
+            x = self.projection(x)
         x = self.norm(x)
         if self.blank_padding and batch.attention_mask is not None:
             x = x * batch.attention_mask[..., None]
-        x = self.projection(self.dropout(x))
+        x = self.dropout(x)
+        if not self.projected_first:
+            x = self.projection(x)
         return x if sites is None else sites.offer("embedding", x)
+
+    def alone(self, ids: Tensor) -> Tensor:
+        """Pieces [B, L] without position and segment, normed and projected -> [B, L, D]."""
+        x = self.pieces(ids)
+        normed: Tensor = (
+            self.norm(self.projection(x)) if self.projected_first else self.projection(self.norm(x))
+        )
+        return normed
 
     @torch.no_grad()
     def start_positions(self, std: float) -> None:

@@ -9,7 +9,7 @@ from torch.nn import functional
 
 from core_models.batch import Batch
 from core_models.config import Config
-from core_models.heads.relative import PermutationHead
+from core_models.heads.pretraining import build_head
 from core_models.network.encoder import Encoder, EncoderOutput
 from core_models.network.trace import Trace
 from core_models.objectives.base import IGNORED, Losses, Objective
@@ -33,7 +33,7 @@ class Permutation(Objective):
     @classmethod
     def build(cls, config: Config, encoder: Encoder) -> Self:
         """With a new head, tied to the encoder's piece table."""
-        return cls(PermutationHead(config, encoder.embeddings))
+        return cls(build_head("permutation", config, encoder.embeddings))
 
     def counts(self, batch: Batch) -> dict[str, Tensor]:
         """Number of targets that are no padding."""

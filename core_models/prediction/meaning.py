@@ -73,7 +73,7 @@ def word_vectors(
     left = model.tokenizer.template.pad_left
     parts = model.encoder.embeddings
     with torch.inference_mode():
-        start = parts.projection(parts.norm(parts.pieces(batch.input_ids)))
+        start = parts.alone(batch.input_ids)
         states = model.encoder(batch, every_step=True).states
         every = torch.stack([start, *states], 2)  # [B, L, S + 2, D]
         found = []

@@ -75,7 +75,7 @@ def term_names(config: Config) -> tuple[str, ...]:
     """The summands of a score; a batch without segments lacks ``segment``."""
     terms = config.attention.terms
     if isinstance(terms, Disentangled):
-        return (CONTENT, "c2p", "p2c")
+        return (CONTENT, *terms.kinds)
     if isinstance(terms, TransformerXL):
         return (CONTENT, "position", "segment") if terms.segments else (CONTENT, "position")
     return (CONTENT,)
@@ -251,7 +251,7 @@ def by_distance(view: TermView) -> list[DistanceMean]:
 
 def bias_curves(
     model: Model, found: Pass, distances: Sequence[int], *, step: int, head: int
-) -> tuple[list[float], list[float]]:
+) -> dict[str, list[float]]:
     """What a head's queries and keys give to any distance, whether two pieces stand so or not.
 
     ``c2p`` at r is the mean over the pass's queries of ``scale * q . Kr[row(r)]``, ``p2c`` that
@@ -263,6 +263,9 @@ def bias_curves(
         distances: query position less key position.
         step: of the encoder; the last one for a mask decoder.
         head: as in :func:`look`.
+
+    Returns:
+        One number for each distance, by the term's name.
 
     Raises:
         InputError: The model has no table of distances.
@@ -277,12 +280,14 @@ def bias_curves(
         key = getattr(own, "position_key", None) or block.key
         query = getattr(own, "position_query", None) or block.query
         index = rows_of(config, torch.tensor(list(distances), device=rows.device))
-        relative = []
-        for project, content in ((key, found.queries), (query, found.keys)):
+        relative = {}
+        sides = {"c2p": (key, found.queries), "p2c": (query, found.keys)}
+        for name in config.kinds:
+            project, content = sides[name]
             part = project(rows).unflatten(1, (block.heads, -1))[:, head]  # [T, d]
             scores = (content.mean(0) @ part.T) * own.scale
-            relative.append(scores[index].tolist())
-    return relative[0], relative[1]
+            relative[name] = scores[index].tolist()
+    return relative
 
 
 # --- predictions ----------------------------------------------------------------------------------

@@ -117,8 +117,9 @@ def _with_terms(config: Config, own: _Parts, given: _Parts, source: Model) -> _P
     if _NORM + "weight" not in own:
         parts |= _unnormed(parts, source.config.norm_epsilon)
     for key, tensor in given.items():
-        if isinstance(config.attention.terms, Disentangled) and ".attention.query." in key:
-            parts[key] = tensor * 3**0.5
+        terms = config.attention.terms
+        if isinstance(terms, Disentangled) and ".attention.query." in key:
+            parts[key] = tensor * (1 + len(terms.kinds)) ** 0.5
         if key.endswith(".attention.query.bias") and key not in own:
             bias = key.replace("query.bias", "terms.content_bias")
             if bias in own:

@@ -255,13 +255,12 @@ def _curves(asked: Asked, now: Pass, reach: int) -> dict[str, Any] | None:
     terms = asked.model.config.attention.terms
     if not isinstance(terms, Disentangled):
         return None
-    c2p, p2c = terms_view.bias_curves(
+    found = terms_view.bias_curves(
         asked.model, now, range(-reach, reach + 1), step=asked.step, head=asked.head
     )
-    off = asked.off
+    shown = {name: curve for name, curve in found.items() if name not in asked.off}
     return {
-        "c2p": None if "c2p" in off else [round(value, 6) for value in c2p],
-        "p2c": None if "p2c" in off else [round(value, 6) for value in p2c],
+        **{name: [round(v, 6) for v in shown.get(name, [])] or None for name in ("c2p", "p2c")},
         "edges": edges(terms, reach),
         "exact": exact_reach(terms),
     }

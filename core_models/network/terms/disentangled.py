@@ -3,7 +3,8 @@
     score(i, j) = ( q_i . k_j  +  q_i . Kr[delta(i,j)]  +  k_j . Qr[delta(i,j)] ) / sqrt(3 d)
                      content          c2p                     p2c
 
-Kr and Qr are the relative table projected as keys and as queries. The paper indexes the third term
+Kr and Qr are the relative table projected as keys and as queries. A model may have one of the two
+alone; it then divides by sqrt(2 d). The paper indexes the third term
 with delta(j,i); the released code uses delta(i,j) for both, and so does this.
 """
 
@@ -110,56 +111,58 @@ class DisentangledTable(nn.Module):
 class DisentangledTerms(nn.Module):
     """``c2p`` and ``p2c`` of one block."""
 
-    names: tuple[str, ...] = ("c2p", "p2c")
-
     def __init__(self, width: int, config: Attention, terms: Disentangled) -> None:
         super().__init__()
-        self.scale = (3 * config.head_width) ** -0.5
+        self.names = terms.kinds
+        self.scale = ((1 + len(terms.kinds)) * config.head_width) ** -0.5
         inner = config.heads * config.head_width
         self.position_key: nn.Linear | None = None
         self.position_query: nn.Linear | None = None
-        if not terms.shared_projections:
+        if not terms.shared_projections and "c2p" in terms.kinds:
             self.position_key = nn.Linear(width, inner, bias=terms.position_key_bias)
+        if not terms.shared_projections and "p2c" in terms.kinds:
             self.position_query = nn.Linear(width, inner)
         self.heads = config.heads
         self.cache = Cache()
         self.columns = Cache()
 
     def project(self, prepared: Prepared | None, query: nn.Module, key: nn.Module) -> Tensor:
-        """Relative keys and queries of the pass [2 * H, d, R], scaled.
+        """Relative keys, then queries, of the pass [2 * H, d, R], scaled; or one kind [H, d, R].
 
         A query meets its keys by falling distance, a key its queries by rising distance: keys are
         mirrored, so that the same places of both are read.
         """
         assert prepared is not None
-        query, key = self.position_query or query, self.position_key or key
-
+        sides = {"c2p": self.position_key or key, "p2c": self.position_query or query}
+        layers = [sides[name] for name in self.names]
         index = prepared.index
 
         def project() -> tuple[Tensor, ...]:
             rows = F.dropout(prepared.rows, prepared.dropout, training=prepared.dropout > 0)
-            return key(rows), query(rows)
+            return tuple(layer(rows) for layer in layers)
 
         def order() -> Tensor:
-            if index is None:
-                falling, rising = mirror(keys), queries
-            else:
-                falling, rising = (
-                    keys.index_select(0, index),
-                    queries.index_select(0, index.flip(0)),
-                )
-            return columns_of(torch.cat([falling, rising], -1) * self.scale, 2 * self.heads)
+            parts = []
+            for name, rows in zip(self.names, projected, strict=True):
+                falling = name == "c2p"
+                if index is None:
+                    parts.append(mirror(rows) if falling else rows)
+                else:
+                    parts.append(rows.index_select(0, index if falling else index.flip(0)))
+            return columns_of(torch.cat(parts, -1) * self.scale, len(parts) * self.heads)
 
         if prepared.kept:
             state = casting(prepared.rows.device)
-            keys, queries = self.cache.get(state, prepared.rows, weights(query, key), project)
+            projected = self.cache.get(state, prepared.rows, weights(*layers), project)
             length = None if index is None else len(index)
             if length is None or length <= MOST_GATHERED:
-                (columns,) = self.columns.get(length, keys, [], lambda: (order().contiguous(),))
+                (columns,) = self.columns.get(
+                    length, projected[0], [], lambda: (order().contiguous(),)
+                )
             else:
                 columns = order()
         else:
-            keys, queries = project()
+            projected = project()
             columns = order()
         return columns if index is not None else prepared.window(columns)
 
@@ -168,16 +171,23 @@ class DisentangledTerms(nn.Module):
     ) -> tuple[Tensor, dict[str, Tensor]]:
         """``c2p`` and ``p2c`` [B, H, Q, K], scaled."""
         assert prepared is not None
-        assert relative is not None
-        falling, rising = relative.chunk(2)
         targets = prepared.targets
-        if targets is None:
-            c2p = by_key(q, falling, prepared.keys)
-            p2c = by_key(k, rising, prepared.queries).transpose(-1, -2)
-        else:
-            c2p = at_targets(by_distance(q, falling), targets, prepared.keys)
-            p2c = from_targets(by_distance(k, rising), targets)
-        return q, {"c2p": c2p, "p2c": p2c}
+        terms = {}
+        for name, columns in self._columns(relative).items():
+            if targets is None and name == "c2p":
+                terms[name] = by_key(q, columns, prepared.keys)
+            elif targets is None:
+                terms[name] = by_key(k, columns, prepared.queries).transpose(-1, -2)
+            elif name == "c2p":
+                terms[name] = at_targets(by_distance(q, columns), targets, prepared.keys)
+            else:
+                terms[name] = from_targets(by_distance(k, columns), targets)
+        return q, terms
+
+    def _columns(self, relative: Tensor | None) -> dict[str, Tensor]:
+        """What :meth:`project` gave, by the name of the term."""
+        assert relative is not None
+        return dict(zip(self.names, relative.chunk(len(self.names)), strict=True))
 
     def bias(
         self,
@@ -191,17 +201,22 @@ class DisentangledTerms(nn.Module):
         assert prepared is not None
         assert relative is not None
         if prepared.targets is None and writes_in_place(q):
-            falling, rising = relative.chunk(2)
             square = prepared.square(q)
-            fill_by_key(square.transpose(-1, -2), k, rising)
-            fill_by_key(square, q, falling, add=True)
+            columns = self._columns(relative)
+            if "p2c" in columns:
+                fill_by_key(square.transpose(-1, -2), k, columns["p2c"])
+            if "c2p" in columns:
+                fill_by_key(square, q, columns["c2p"], add="p2c" in columns)
             return q, hide(square, visible)
-        if prepared.targets is None:  # one product for both
+        if prepared.targets is None and len(self.names) == 2:  # one product for both
             both = by_key(torch.cat([q, k], 1), relative, prepared.keys)  # [B, 2 H, L, L]
             c2p, p2c = both.chunk(2, 1)
             return q, hide(c2p + p2c.transpose(-1, -2), visible)
         _, terms = self(q, k, prepared, relative)
-        return q, hide(terms["c2p"] + terms["p2c"], visible)
+        total, *others = terms.values()
+        for term in others:
+            total = total + term
+        return q, hide(total, visible)
 
     def train(self, mode: bool = True) -> Self:
         """Also forgets what is kept."""
