@@ -158,6 +158,25 @@ _EUROPEAN = {
     "rope_parameters": {"rope_type": "default", "rope_theta": 250_000.0},
 }
 
+_UNTIED = {"tie_word_embeddings": False}
+_NARROW = _RELATIVE | _UNTIED | {"legacy": True, "embedding_size": 12}
+_SQUARE = _ALBERT | _UNTIED | {"embedding_size": 32}
+_VARIANTS = {
+    "untied": [
+        ("bert", "BertForPreTraining", _NEXT, _SHAPE | _UNTIED),
+        ("roberta", "RobertaForMaskedLM", _MASKED, _ROBERTA | _UNTIED),
+        ("distilbert", "DistilBertForMaskedLM", _MASKED, _DISTIL | _UNTIED),
+        ("electra", "ElectraForMaskedLM", _MASKED, _ELECTRA | _UNTIED),
+        ("modernbert", "ModernBertForMaskedLM", _MASKED, _MODERN | _UNTIED),
+    ],
+    "untied, square projection": [("albert", "AlbertForPreTraining", _SOP, _SQUARE)],
+    "untied, narrow tables": [("deberta", "DebertaForMaskedLM", _MASKED, _NARROW)],
+    "c2p": [("deberta", "DebertaForMaskedLM", _MASKED, _RELATIVE | {"pos_att_type": "c2p"})],
+    "p2c": [("deberta_v2", "DebertaV2ForMaskedLM", _MASKED, _BUCKETS | {"pos_att_type": "p2c"})],
+    "no terms": [("deberta", "DebertaForMaskedLM", _MASKED, _SHAPE | {"legacy": False})],
+}
+"""What no released file has and transformers allows."""
+
 _START_AND_END = {"span": ("start_logits", "end_logits")}
 _BODIES: dict[str, tuple[str, str | None, dict[str, Any]]] = {
     "bert": ("Bert", "QuestionAnswering", _SHAPE),
@@ -310,6 +329,7 @@ CASES = (
         _EUROPEAN | {"num_key_value_heads": 2},
         150,
     ),
+    *(Case(c[0], name, *c[1:]) for name, cases in _VARIANTS.items() for c in cases),
     *(case for family in _BODIES for case in _fine_tuned(family)),
 )
 """Every family and every head that transformers has."""

@@ -82,11 +82,6 @@ def check(config: "Config") -> None:
                 f"attention.terms.kinds is {list(kinds)}; allowed are c2p and p2c, c2p alone, and "
                 "p2c alone."
             )
-    if config.mask_decoder is not None and config.embeddings.positions is not None:
-        raise InputError(
-            "A mask_decoder knows positions that the input does not have; beside it "
-            "embeddings.positions must be null."
-        )
     _check_direction(config)
     _check_layers(config)
 

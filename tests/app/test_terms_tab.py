@@ -185,9 +185,9 @@ def test_distances_and_curves(session):
     rows = {row[0]: row[1:] for row in meta["rows"]}
     assert list(rows) == list(range(-16, 17))
     run = terms_view.look(loaded, encoding, step=1, head=1)
-    c2p, p2c = terms_view.bias_curves(loaded, run, range(-16, 17), step=1, head=1)
+    curves = terms_view.bias_curves(loaded, run, range(-16, 17), step=1, head=1)
     for distance, pairs, *means in answer["distances"]:
-        table = [curve[int(distance) + 16] for curve in (c2p, p2c)]
+        table = [curve[int(distance) + 16] for curve in curves.values()]
         assert rows[distance] == pytest.approx([pairs, *means, *table], abs=1e-6)
     assert rows[16][:4] == [0, None, None, None]
     off = ask(session, model="deberta-tiny", off=["c2p"])["shown"]["distances_chart"].layout.meta

@@ -163,7 +163,6 @@ def test_schedules_are_read_back(layers: int, groups: int, inner: int) -> None:
 @pytest.mark.parametrize(
     ("values", "match"),
     [
-        ({"embedding_size": 4096}, "embedding_size equals hidden_size"),
         ({"num_hidden_groups": 13}, "num_hidden_groups is 13; expected a whole number from 1 to"),
         ({"num_hidden_groups": 12, "inner_group_num": 2}, "inner_group_num is 2"),
         ({"num_hidden_layers": 512, "inner_group_num": 512}, "schedule is 262144"),

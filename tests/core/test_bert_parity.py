@@ -152,7 +152,7 @@ def test_bad_files_name_what_is_wrong(tmp_path: Path) -> None:
         ("hidden_act", "mish"),
         ("layer_norm_eps", None),
         ("hidden_dropout_prob", -1),
-        ("tie_word_embeddings", False),
+        ("tie_word_embeddings", "no"),
         ("position_embedding_type", "relative_key"),
     ],
 )

@@ -89,6 +89,7 @@ def test_generators_of_version_3_are_half_as_deep(name: str, layers: int) -> Non
 POSITIONS = {"embeddings.positions": None, "embeddings.segments": 0}
 DISENTANGLED = {
     "attention.terms.kind": "disentangled",
+    "attention.terms.kinds": ["c2p", "p2c"],
     "attention.terms.span": 512,
     "attention.terms.buckets": None,
     "attention.terms.shared_projections": False,

@@ -382,7 +382,7 @@ def test_files_of_transformers_4_are_read() -> None:
         ),
         ({"rope_parameters": {"rope_theta": 1.0}}, "must be an object with full_attention"),
         ({"mlp_dropout": 0.1}, "only equal ones are supported"),
-        ({"tie_word_embeddings": False}, "only True is supported"),
+        ({"tie_word_embeddings": None}, "tie_word_embeddings is None"),
         ({"num_attention_heads": 5}, "not a multiple"),
         ({"local_atention": 128}, "did you mean 'local_attention'"),
     ],

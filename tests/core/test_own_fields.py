@@ -246,7 +246,7 @@ REFUSED: dict[str, tuple[str, Callable[[cm.Config], cm.Config], str]] = {
     "equal widths": (
         "albert-base",
         lambda c: part(c, "embeddings", width=8),
-        "embeddings.width is 8, which",
+        "embeddings.square_projection is False, which .* read back as True",
     ),
     "key bias of v1": (
         "deberta-base",
@@ -263,10 +263,15 @@ REFUSED: dict[str, tuple[str, Callable[[cm.Config], cm.Config], str]] = {
         lambda c: replace(c, convolution=cm.size("deberta-v2-xlarge").convolution),
         "convolution.kernel is 3",
     ),
-    "input positions of v1": (
+    "positions of the input beside a mask decoder": (
         "deberta-base",
         lambda c: part(c, "embeddings", positions=20),
-        "embeddings.positions is 20",
+        "cannot be saved as deberta.*position_biased_input",
+    ),
+    "norm before the projection of v1": (
+        "deberta-base",
+        lambda c: part(c, "embeddings", width=6),
+        "embeddings.projected_first is False, which .* read back as True",
     ),
     "style of v3": (
         "deberta-v3-base",
@@ -278,10 +283,10 @@ REFUSED: dict[str, tuple[str, Callable[[cm.Config], cm.Config], str]] = {
         lambda c: replace(c, replaced_token_style="token_and_first"),
         "replaced_token_style is 'token_and_first'",
     ),
-    "plain terms": (
+    "terms of XLNet": (
         "deberta-base",
-        lambda c: part(c, "attention", terms=cm.size("bert-mini").attention.terms),
-        "attention.terms.kind is 'plain'",
+        lambda c: part(c, "attention", terms=cm.size("xlnet-base-cased").attention.terms),
+        "attention.terms.kind is 'transformer_xl'",
     ),
 }
 

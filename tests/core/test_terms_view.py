@@ -63,14 +63,14 @@ def test_curves_hold_what_the_trace_gives_to_pairs(size, step):
         single = terms_view.Pass(
             found.view, found.queries[place : place + 1], found.keys[place : place + 1], None, None
         )
-        c2p, _ = terms_view.bias_curves(
+        curves = terms_view.bias_curves(
             model, single, [place - key for key in range(length)], step=step, head=1
         )
-        assert c2p == pytest.approx(found.view.terms[1, place].tolist(), abs=1e-5)
-        _, p2c = terms_view.bias_curves(
+        assert curves["c2p"] == pytest.approx(found.view.terms[1, place].tolist(), abs=1e-5)
+        curves = terms_view.bias_curves(
             model, single, [query - place for query in range(length)], step=step, head=1
         )
-        assert p2c == pytest.approx(found.view.terms[2, :, place].tolist(), abs=1e-5)
+        assert curves["p2c"] == pytest.approx(found.view.terms[2, :, place].tolist(), abs=1e-5)
     with pytest.raises(InputError, match="table of distances"):
         terms_view.bias_curves(built("xlnet-base-cased")[0], found, [0], step=0, head=0)
 

@@ -55,7 +55,6 @@ def test_published_config_round_trip(name: str) -> None:
         ({"attn_type": "both"}, "attn_type is 'both'; expected bi or uni"),
         ({"n_head": 5}, "not a multiple of n_head 5"),
         ({"ff_activation": "mish"}, "ff_activation is 'mish'"),
-        ({"tie_word_embeddings": False}, "tie_word_embeddings is False"),
     ],
 )
 def test_unsupported_configs_are_refused(change: dict[str, Any], match: str) -> None:
