@@ -103,6 +103,7 @@ def template(colours: Mapping[str, str] = LIGHT) -> go.layout.Template:
         "tickfont": {"color": colours["soft"], "size": 12},
         "title": {"font": {"color": colours["soft"], "size": 13}, "standoff": 8},
         "automargin": True,
+        "ticklabeloverflow": "allow",
     }
     return go.layout.Template(
         layout={
