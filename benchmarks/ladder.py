@@ -38,9 +38,10 @@ from core_models.objectives import Weighted, build
 from core_models.training import durable, models, settings
 from core_models.training.examples import Masker
 from core_models.training.folder import RunFolder, read_json
-from core_models.training.loop import Pretraining, Trainer
+from core_models.training.loop import Trainer
 from core_models.training.plan import Plan, plan_for
 from core_models.training.prepare import Prepared, prepare
+from core_models.training.pretraining import EncoderWithLoss, Pretraining
 from core_models.training.settings import Settings
 from core_models.training.streams import open_stream, open_validation
 from core_models.training.tracker import Tracker
@@ -132,8 +133,7 @@ class Ladder:
         )
         model.encoder.embeddings.start_positions(WAVES)
         masker = Masker(plan, rung.config, data.tokenizer)
-        return _Unkept(
-            run=run,
+        learning = Pretraining(
             settings=options,
             plan=plan,
             accelerator=self.accelerator,
@@ -141,8 +141,9 @@ class Ladder:
             objective=models.build_objective(options, plan, model, None, path),
             stream=open_stream(data.training, masker, options, self.accelerator.device),
             validation=None,
-            say=_say,
-            tracker=Tracker(None, run),
+        )
+        return _Unkept(
+            run=run, settings=options, learning=learning, say=_say, tracker=Tracker(None, run)
         )
 
     # -- what a token costs ------------------------------------------------------------------------
@@ -194,7 +195,7 @@ class Ladder:
                 "tokens_per_second": round(1 / cost),
                 "seconds": round(spent, 1),
                 "parameters": count(rung.config).pretraining,
-                **self._figures(trainer.model),
+                **self._figures(trainer.learning.model),
             }
             durable.write_text(self._file(rung, seed), json.dumps(found, indent=2) + "\n")
             self.accelerator.free_memory()
@@ -219,7 +220,7 @@ class Ladder:
         model.eval()
         objective = Weighted([(1.0, build("masked_token", model))])
         found = measure(
-            Pretraining(model.encoder, objective),
+            EncoderWithLoss(model.encoder, objective),
             validation,
             weights=objective.loss_weights(),
             device=self.accelerator.device,

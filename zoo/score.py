@@ -16,12 +16,12 @@ import core_models as cm
 from core_models.errors import InputError
 from core_models.evaluation.language import language_of
 from core_models.tasks.baselines import baselines
-from core_models.tasks.finetune import FineTuning
 from core_models.tasks.report import main_metric, report
 from core_models.tasks.sets import TaskSet
 from core_models.tasks.settings import Settings
 from core_models.tokenizer import Tokenizer
 from core_models.training import durable
+from core_models.training.finetune import FineTuning
 from core_models.training.folder import read_json
 from zoo.entries import reads_left
 from zoo.score_recipe import Scores, task_set

@@ -69,19 +69,17 @@ def first_batch(
 ) -> dict[str, Any]:
     """The first batch of a form, as the model will see it; nothing is kept."""
     # Imported late, here and below: a page starts in half the time without the trainer.
-    from core_models.training import preview, task_look  # noqa: PLC0415
+    from core_models.training import preview  # noqa: PLC0415
 
     with _trial(runs, config, texts, source) as (values, beside):
-        if run_config.is_task(values):
-            rows = task_look.first_batch(task_settings.parse(values), beside)
-            return {"rows": [_labelled(row) for row in rows]}
         if run_config.kind_of(values) == "race":
             race = race_schema.parse(values)
             # Of its first entrant: whoever asks for another one names it first.
             first = run_races.run_values(race, race.entrants[0])
             rows = preview.first_batch(settings.parse(first), RunFolder(beside))
             return {"rows": rows, "entrant": race.entrants[0].name}
-        return {"rows": preview.first_batch(settings.parse(values), RunFolder(beside))}
+        rows = preview.first_batch(task_settings.parse_any(values), RunFolder(beside))
+        return {"rows": [_labelled(row) for row in rows] if run_config.is_task(values) else rows}
 
 
 def estimate(runs: Runs, config: Any, texts: Sequence[Any], source: str | None) -> dict[str, Any]:
@@ -90,17 +88,13 @@ def estimate(runs: Runs, config: Any, texts: Sequence[Any], source: str | None) 
     A form without texts of its own that was tried in the last half minute is not tried again.
     """
     from core_models.training import estimate as estimates  # noqa: PLC0415
-    from core_models.training import task_look  # noqa: PLC0415
 
     key = None if texts or source is not None else _key(config)
     with _trial(runs, config, texts, source) as (values, beside):
         if run_config.kind_of(values) == "race":
             return _race(race_schema.parse(values), beside)
         if (found := _fresh(key)) is None:
-            if run_config.is_task(values):
-                tried = task_look.estimate(task_settings.parse(values), beside)
-            else:
-                tried = estimates.estimate(settings.parse(values), beside)
+            tried = estimates.estimate(task_settings.parse_any(values), beside)
             speed = tried.tokens_per_step / tried.seconds_per_step
             found = asdict(tried) | {"tokens_per_second": speed}
             _note(key, found)

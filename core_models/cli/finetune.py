@@ -12,9 +12,9 @@ from core_models.cli.output import Output
 from core_models.errors import InputError
 
 if TYPE_CHECKING:
-    from core_models.tasks.finetune import Progress, Result
     from core_models.tasks.sets import TaskSet
     from core_models.tasks.settings import Settings
+    from core_models.training.finetune import Progress, Result
 
 HELP = """Fine-tune a model on a labelled set and measure it beside the baselines.
 
@@ -69,7 +69,7 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
     """Fine-tune, print and save."""
     import core_models as cm
     from core_models.tasks import sets
-    from core_models.tasks.finetune import finetune
+    from core_models.training.finetune import finetune
 
     if arguments.save:
         _make_room(Path(arguments.save))

@@ -1,7 +1,8 @@
-"""Fine-tuning: labelled sets, their encoding, losses, metrics, baselines, and the loop.
+"""What is asked of labelled text: sets, their encoding, losses, metrics, baselines.
 
->>> from core_models.tasks import finetune, sets
+>>> from core_models.tasks import sets
+>>> from core_models.training.finetune import finetune
 >>> task = sets.load("sentiment")
->>> result = finetune.finetune(model, task)
+>>> result = finetune(model, task)
 >>> result.report.metrics["accuracy"]
 """

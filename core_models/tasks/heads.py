@@ -3,8 +3,12 @@
 from collections.abc import Sequence
 from typing import TypedDict
 
+import torch
+
 from core_models.config import Config
 from core_models.errors import InputError
+from core_models.model import Model
+from core_models.network.initialise import initialise
 from core_models.tasks.sets import TaskSet
 from core_models.tasks.settings import Settings
 
@@ -47,3 +51,28 @@ def check_direction(config: Config, head: str) -> None:
             "This model reads from left to right: its first token, which stands for a text, sees "
             "nothing of it. Choose a model that reads both sides, or a set of tags or answers."
         )
+
+
+def ready(model: Model, task: TaskSet, settings: Settings) -> Model:
+    """A copy of the model with a fresh head for the set; the given model is not changed."""
+    with torch.random.fork_rng(devices=[]):  # modules draw values at once, which are replaced
+        return _ready(model, task, settings)
+
+
+def _ready(model: Model, task: TaskSet, settings: Settings) -> Model:
+    head = head_for(task, settings)
+    check_direction(model.config, head)
+    generator = torch.Generator().manual_seed(settings.seed)
+    tuned = model.with_head(head, **choices(task, settings), generator=generator)
+    if settings.dropout is None and settings.pretrained:
+        return tuned
+    config = (
+        tuned.config if settings.dropout is None else tuned.config.with_dropout(settings.dropout)
+    )
+    made = Model(config, tuned.tokenizer, [head])
+    made.name = tuned.name
+    if settings.pretrained:
+        made.load_state_dict(tuned.state_dict())
+    else:
+        initialise(made, config.initial_std, generator)
+    return made.to(tuned.encoder.embeddings.pieces.weight.device)

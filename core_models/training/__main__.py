@@ -36,9 +36,9 @@ def main(arguments: list[str] | None = None) -> int:
             return _look(options)
         config = options.config if options.run is None else new_run(options.config, options.run)
         _say(f"Run {config.parent}: {train(config, _say)}.")
-    except (InputError, DivergenceError, LostError) as error:
+    except (InputError, LostError) as error:
         sys.stderr.write(f"{error}\n")
-        return 2 if isinstance(error, InputError) else 1
+        return 1 if isinstance(error, DivergenceError | LostError) else 2
     return 0
 
 
@@ -46,27 +46,18 @@ def _look(options: argparse.Namespace) -> int:
     """Print what a run would read or need."""
     from dataclasses import asdict  # noqa: PLC0415
 
-    from core_models.training import settings, task_look, task_settings  # noqa: PLC0415
+    from core_models.training import task_settings  # noqa: PLC0415
     from core_models.training.estimate import estimate  # noqa: PLC0415
     from core_models.training.folder import RunFolder  # noqa: PLC0415
     from core_models.training.preview import first_batch  # noqa: PLC0415
-    from core_models.training.task_schema import is_task  # noqa: PLC0415
 
     with _config(options) as config:
         values: dict[str, object] = {}
-        run = RunFolder(config.parent)
-        if is_task(settings.read_values(config)):
-            task = task_settings.read(config)
-            if options.estimate:
-                values["estimate"] = asdict(task_look.estimate(task, run.path))
-            if options.preview:
-                values["first_batch"] = task_look.first_batch(task, run.path)
-        else:
-            wanted = settings.read(config)
-            if options.estimate:
-                values["estimate"] = asdict(estimate(wanted, run.path))
-            if options.preview:
-                values["first_batch"] = first_batch(wanted, run)
+        run, wanted = RunFolder(config.parent), task_settings.read_any(config)
+        if options.estimate:
+            values["estimate"] = asdict(estimate(wanted, run.path))
+        if options.preview:
+            values["first_batch"] = first_batch(wanted, run)
     _say(json.dumps(values, ensure_ascii=False))
     return 0
 

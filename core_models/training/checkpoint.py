@@ -1,17 +1,18 @@
-"""What a checkpoint holds beside the model, and its way to the disk and back.
+"""What a checkpoint holds, whatever is trained, and its way to the disk and back.
 
-model/               the model in transformers format; opens like any other
-generator/           a further model that is trained with it, where there is one
-optimizer.safetensors
-random.safetensors   states of the generators: data order, masking, dropout
-own.safetensors      what the objective needs beside the models, where it needs something
-memory.safetensors   inputs of every step for earlier segments, where the model has a memory
-progress.json        step, tokens, sums of the open report, settings, environment
+model/          the model in transformers format; opens like any other
+NAME/           a further model that is trained with it (a generator), where there is one
+*.safetensors   tensors of the state: optimizer, generators, memory, best weights
+progress.json   step, tokens, sums of the open report, plain values of the state, settings,
+                environment
+
+Which tensors and values there are is known to what is trained alone
+(:meth:`~core_models.training.learning.Learning.state`).
 """
 
 import json
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,11 +24,9 @@ from torch import Tensor
 
 from core_models.errors import InputError
 from core_models.model import Model
-from core_models.training.feed import Place
 from core_models.training.folder import RunFolder
 
-_STATES = ("order", "masking")
-"""Names of the states that belong to the stream of batches."""
+Tensors = Mapping[str, Tensor]
 
 
 @dataclass
@@ -44,20 +43,32 @@ class Progress:
     """Metrics since the last report: name -> [sum, count]."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class State:
+    """Everything beside settings and progress that decides how a training goes on."""
+
+    models: Mapping[str, Model]
+    """By the name of their folder."""
+    tensors: Mapping[str, Tensors]
+    """By the name of their file; one that would be empty is left out."""
+    values: Mapping[str, Any]
+    """Plain ones."""
+
+
 @dataclass(frozen=True)
 class Saved:
     """A checkpoint as read back."""
 
-    model: Model
-    companions: dict[str, Model]
-    own: dict[str, Tensor]
-    optimizer: dict[str, Tensor]
-    random: dict[str, Tensor]
-    memory: tuple[Tensor, ...]
-    place: Place
+    folder: Path
+    tensors: dict[str, dict[str, Tensor]]
+    values: dict[str, Any]
     progress: Progress
     settings: dict[str, Any]
     environment: dict[str, Any]
+
+    def model(self, name: str = "model") -> Model:
+        """One of its models."""
+        return Model.from_folder(self.folder / name)
 
 
 def environment() -> dict[str, Any]:
@@ -83,34 +94,17 @@ def same_environment(run: RunFolder, before: Mapping[str, Any]) -> bool:
     return not differ
 
 
-def write(
-    folder: Path,
-    *,
-    model: Model,
-    companions: Mapping[str, Model],
-    own: Mapping[str, Tensor],
-    optimizer: dict[str, Tensor],
-    random: dict[str, Tensor],
-    memory: Sequence[Tensor],
-    place: Place,
-    progress: Progress,
-    settings: dict[str, Any],
-) -> None:
+def write(folder: Path, state: State, progress: Progress, settings: Mapping[str, Any]) -> None:
     """Fill an empty folder."""
-    model.save(folder / "model")
-    for name, companion in companions.items():
-        companion.save(folder / name)
-    save_file(optimizer, folder / "optimizer.safetensors")
-    save_file(random | place.states, folder / "random.safetensors")
-    _save_some(dict(own), folder / "own.safetensors")
-    _save_some(
-        {f"{step:03}": tensor for step, tensor in enumerate(memory)}, folder / "memory.safetensors"
-    )
+    for name, model in state.models.items():
+        model.save(folder / name)
+    for name, tensors in state.tensors.items():
+        if tensors:
+            plain = {key: tensor.detach().cpu().contiguous() for key, tensor in tensors.items()}
+            save_file(plain, folder / f"{name}.safetensors")
     values = {
         "progress": asdict(progress),
-        "epoch": place.epoch,
-        "batch": place.batch,
-        "companions": list(companions),
+        **state.values,
         "settings": settings,
         "environment": environment(),
     }
@@ -122,30 +116,13 @@ def read(folder: Path) -> Saved:
     """Read a checkpoint; InputError when it is not one of ours."""
     try:
         values = json.loads((folder / "progress.json").read_text(encoding="utf-8"))
-        random = load_file(folder / "random.safetensors")
-        states = {name: tensor for name, tensor in random.items() if name in _STATES}
         return Saved(
-            model=Model.from_folder(folder / "model"),
-            companions={
-                name: Model.from_folder(folder / name) for name in values.get("companions", [])
-            },
-            own=_load_some(folder / "own.safetensors"),
-            optimizer=load_file(folder / "optimizer.safetensors"),
-            random=random,
-            memory=tuple(t for _, t in sorted(_load_some(folder / "memory.safetensors").items())),
-            place=Place(values["epoch"], values["batch"], states),
-            progress=Progress(**values["progress"]),
-            settings=values["settings"],
-            environment=values["environment"],
+            folder=folder,
+            tensors={path.stem: load_file(path) for path in folder.glob("*.safetensors")},
+            progress=Progress(**values.pop("progress")),
+            settings=values.pop("settings"),
+            environment=values.pop("environment"),
+            values=values,
         )
     except (OSError, ValueError, KeyError, TypeError, SafetensorError) as error:
         raise InputError(f"{folder} is not a checkpoint of a run: {error}") from error
-
-
-def _save_some(tensors: dict[str, Tensor], path: Path) -> None:
-    if tensors:
-        save_file({name: t.detach().cpu().contiguous() for name, t in tensors.items()}, path)
-
-
-def _load_some(path: Path) -> dict[str, Tensor]:
-    return load_file(path) if path.exists() else {}

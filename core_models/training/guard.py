@@ -6,32 +6,29 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor
 
-from core_models.training.settings import Settings
+from core_models.errors import InputError
 
 
-class DivergenceError(Exception):
+class DivergenceError(InputError):
     """Loss or gradient are no longer finite; the message is for people."""
 
 
 def divergence(
-    step: int, losses: Mapping[str, float], saved: int | None, settings: Settings
+    step: int, losses: Mapping[str, float], *, rate: float, warmup: int
 ) -> DivergenceError:
-    """What happened, what is kept, and what to change.
+    """What happened, and what to change.
 
     Args:
         step: Number of the update that was not made.
         losses: Summed losses by the names of their metrics.
-        saved: Step of the last checkpoint.
-        settings: Of the run.
+        rate: Peak learning rate.
+        warmup: Steps in which it rises.
     """
     odd = [name.removesuffix("_loss") for name, v in losses.items() if not math.isfinite(v)]
     what = f"the loss of {odd[0]} is not a number" if odd else "the gradient is not finite"
-    last = "none: no checkpoint had been written" if saved is None else f"step {saved}"
     return DivergenceError(
-        f"Training diverged at step {step}: {what}. The update was not made. "
-        f"Last good checkpoint: {last}. Usual cures: a lower learning rate "
-        f"(now {settings.optimizer.learning_rate:g}), a longer warm-up "
-        f"(now {settings.schedule.warmup} steps), or fp32 precision."
+        f"Training diverged at step {step}: {what}. The update was not made. Usual cures: a lower "
+        f"learning rate (now {rate:g}), a longer warm-up (now {warmup} steps), or fp32 precision."
     )
 
 

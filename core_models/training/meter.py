@@ -1,5 +1,6 @@
 """Sums of the metrics since the last report, kept where the model is."""
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -75,3 +76,12 @@ def _accuracies(record: Mapping[str, Any]) -> list[str]:
         for name, value in record.items()
         if name.endswith("_accuracy")
     ]
+
+
+def finite(values: Any) -> Any:
+    """Plain values as JSON can hold them: infinity and "not a number" become null."""
+    if isinstance(values, dict):
+        return {name: finite(value) for name, value in values.items()}
+    if isinstance(values, list | tuple):
+        return [finite(value) for value in values]
+    return None if isinstance(values, float) and not math.isfinite(values) else values

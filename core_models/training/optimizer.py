@@ -1,16 +1,21 @@
 """The optimizer, its learning rate over steps, and its state as named tensors."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 
 from core_models.errors import InputError
+from core_models.model import Model
 from core_models.network.encoder import Encoder
+from core_models.training.schema import OptimizerSettings
 from core_models.training.settings import Settings
 
 Names = dict[str, nn.Parameter]
 _SEPARATOR = "|"
+_UNREAD = ("mask_decoder", "query_start")
+"""Parts of an encoder that only pretraining heads read."""
 
 
 def parameters(module: nn.Module) -> Names:
@@ -18,7 +23,32 @@ def parameters(module: nn.Module) -> Names:
     return {name: p for name, p in module.named_parameters() if p.requires_grad}
 
 
-def build(model: nn.Module, names: Names, settings: Settings) -> list[torch.optim.Optimizer]:
+def freeze(model: Model, frozen: int) -> Names:
+    """Switch off the gradients of the lowest blocks, and give the parameters that learn, by name.
+
+    With any frozen block the embeddings are frozen, too.
+
+    Raises:
+        InputError: the model has fewer blocks.
+    """
+    blocks = model.config.blocks
+    if not 0 <= frozen <= blocks:
+        raise InputError(
+            f"frozen is {frozen}; this model has {blocks} {'block' if blocks == 1 else 'blocks'}"
+            + (" that every step shares." if blocks < model.config.steps else ".")
+        )
+    for name, parameter in model.named_parameters():
+        unread = any(name.startswith(f"encoder.{part}") for part in _UNREAD)
+        parameter.requires_grad_(not unread and (frozen == 0 or _depth(name, blocks) > frozen))
+    found = parameters(model)
+    if not found:
+        raise InputError(f"frozen is {frozen}: nothing is left that could learn; freeze fewer.")
+    return found
+
+
+def build(
+    model: nn.Module, names: Names, options: OptimizerSettings
+) -> list[torch.optim.Optimizer]:
     """The optimizers that together train every parameter once.
 
     Matrices are decayed; biases and norms are not. With Muon the matrices of the blocks are its
@@ -27,38 +57,67 @@ def build(model: nn.Module, names: Names, settings: Settings) -> list[torch.opti
     Unlike BERT's released optimizer this AdamW corrects the bias of its averages, which matters in
     the first few hundred steps only.
     """
-    options = settings.optimizer
     if options.kind == "muon" and not hasattr(torch.optim, "Muon"):
         raise InputError(f"optimizer.kind: muon needs torch 2.9 or newer, not {torch.__version__}.")
     inner = _block_matrices(model) if options.kind == "muon" else set()
-    rest = [(_is_decayed(name, p), p) for name, p in names.items() if p not in inner]
+    rest = {name: p for name, p in names.items() if p not in inner}
     found: list[torch.optim.Optimizer] = [
-        torch.optim.AdamW(
-            [
-                {"params": [p for yes, p in rest if yes], "weight_decay": options.weight_decay},
-                {"params": [p for yes, p in rest if not yes], "weight_decay": 0.0},
-            ],
-            lr=options.learning_rate,
-            betas=(options.betas[0], options.betas[1]),
-            eps=options.epsilon,
-            fused=True,
-        )
+        adamw(rest, options, lambda _: options.learning_rate, fused=True)
     ]
     if inner:
-        found.append(
-            torch.optim.Muon(
-                [p for p in names.values() if p in inner],
-                lr=options.matrix_learning_rate,
-                momentum=options.momentum,
-                weight_decay=options.weight_decay,
-                # Updates as large as AdamW's usually are, so that both rates mean the same.
-                adjust_lr_fn="match_rms_adamw",
-            )
+        muon = torch.optim.Muon(
+            [p for p in names.values() if p in inner],
+            lr=options.matrix_learning_rate,
+            momentum=options.momentum,
+            weight_decay=options.weight_decay,
+            # Updates as large as AdamW's usually are, so that both rates mean the same.
+            adjust_lr_fn="match_rms_adamw",
         )
-    for optimizer in found:
-        for group in optimizer.param_groups:
-            group["peak"] = group["lr"]
+        muon.param_groups[0]["peak"] = options.matrix_learning_rate
+        found.append(muon)
     return found
+
+
+def adamw(
+    names: Names, options: OptimizerSettings, rate: Callable[[str], float], *, fused: bool = False
+) -> torch.optim.AdamW:
+    """AdamW with the peak rate that ``rate`` gives each parameter by its name."""
+    groups: dict[tuple[float, bool], list[nn.Parameter]] = {}
+    for name, parameter in sorted(names.items(), key=lambda item: not _is_decayed(*item)):
+        groups.setdefault((rate(name), _is_decayed(name, parameter)), []).append(parameter)
+    return torch.optim.AdamW(
+        [
+            {
+                "params": parameters,
+                "lr": peak,
+                "peak": peak,
+                "weight_decay": options.weight_decay if decayed else 0.0,
+            }
+            for (peak, decayed), parameters in groups.items()
+        ],
+        betas=(options.betas[0], options.betas[1]),
+        eps=options.epsilon,
+        fused=fused or None,
+    )
+
+
+def by_depth(blocks: int, rate: float, decay: float) -> Callable[[str], float]:
+    """Peak rates that fall by ``decay`` from each block to the one below it.
+
+    The head has the full rate, the top block ``decay`` times that, the embeddings
+    ``decay ** (blocks + 1)`` (arXiv 1801.06146, section 3.2, which divides by 2.6;
+    arXiv 2006.05987).
+    """
+    return lambda name: rate * decay ** (blocks + 1 - _depth(name, blocks))
+
+
+def _depth(name: str, blocks: int) -> int:
+    """0 for embeddings, 1 for the lowest block, ``blocks`` for the highest, then the head."""
+    if name.startswith("encoder.blocks."):
+        return int(name.split(".")[2]) + 1
+    if name.startswith("encoder.convolution"):
+        return 1  # stands beside the first block
+    return 0 if name.startswith("encoder.") else blocks + 1
 
 
 def _is_decayed(name: str, parameter: nn.Parameter) -> bool:
@@ -82,21 +141,37 @@ def _block_matrices(model: nn.Module) -> set[nn.Parameter]:
     }
 
 
-def share_of_peak(settings: Settings, step: int) -> float:
-    """Share of the peak learning rate in the update that follows ``step`` finished ones.
+@dataclass(frozen=True, kw_only=True)
+class Schedule:
+    """The learning rate over the updates of a run."""
 
-    Rises linearly over ``warmup`` steps, then falls linearly so that it would be zero one update
-    after the last; where it is stable first, it falls over the last ``cooldown`` of the steps.
-    """
-    schedule = settings.schedule
-    if step < schedule.warmup:
-        return (step + 1) / schedule.warmup
-    if schedule.decay == "none":
-        return 1.0
-    falling = settings.steps - schedule.warmup
-    if schedule.decay == "stable":
-        falling = min(falling, max(1, round(schedule.cooldown * settings.steps)))
-    return min(1.0, max(settings.steps - step, 0) / falling)
+    steps: int
+    warmup: int
+    """Updates in which it rises linearly."""
+    decay: str = "linear"
+    cooldown: float = 1.0
+    """``stable`` only: the share of the steps in which it falls."""
+
+    @classmethod
+    def of(cls, settings: Settings) -> "Schedule":
+        """That of a pretraining."""
+        return cls(steps=settings.steps, **settings.schedule.model_dump())
+
+    def share(self, step: int) -> float:
+        """Share of the peak learning rate in the update that follows ``step`` finished ones.
+
+        Rises linearly over ``warmup`` steps, then falls linearly so that it would be zero one
+        update after the last; where it is stable first, it falls over the last ``cooldown`` of the
+        steps.
+        """
+        if step < self.warmup:
+            return (step + 1) / self.warmup
+        if self.decay == "none":
+            return 1.0
+        falling = self.steps - self.warmup
+        if self.decay == "stable":
+            falling = min(falling, max(1, round(self.cooldown * self.steps)))
+        return min(1.0, max(self.steps - step, 0) / falling)
 
 
 def same_until(one: Settings, other: Settings, step: int) -> bool:
@@ -107,7 +182,8 @@ def same_until(one: Settings, other: Settings, step: int) -> bool:
     """
     if one.masking.last_rate is not None and one.steps != other.steps:
         return False
-    return all(share_of_peak(one, n) == share_of_peak(other, n) for n in range(step))
+    first, second = Schedule.of(one), Schedule.of(other)
+    return all(first.share(n) == second.share(n) for n in range(step))
 
 
 def set_learning_rate(optimizers: Sequence[torch.optim.Optimizer], share: float) -> None:
@@ -128,21 +204,26 @@ def to_tensors(optimizers: Sequence[torch.optim.Optimizer], names: Names) -> dic
 
 
 def from_tensors(
-    optimizers: Sequence[torch.optim.Optimizer], names: Names, tensors: dict[str, Tensor]
+    optimizers: Sequence[torch.optim.Optimizer], names: Names, tensors: Mapping[str, Tensor]
 ) -> None:
-    """Put back what :func:`to_tensors` gave; InputError when it belongs to another model."""
+    """Put back what :func:`to_tensors` gave; InputError when it belongs to another model.
+
+    A parameter that no loss has reached has no state.
+    """
     state: dict[str, dict[str, Tensor]] = {}
     for key, tensor in tensors.items():
         name, _, value = key.rpartition(_SEPARATOR)
         state.setdefault(name, {})[value] = tensor
-    if tensors and state.keys() != names.keys():
-        odd = sorted(state.keys() ^ names.keys())[:3]
+    if odd := sorted(state.keys() - names.keys())[:3]:
         raise InputError(f"The optimizer state belongs to another model: {', '.join(odd)}.")
     for name, values in state.items():
         parameter = names[name]
-        # The step count stays where the fused kernel wants it: beside the parameter, in fp32.
-        _owner(optimizers, parameter).state[parameter] = {
-            key: tensor.to(parameter.device) for key, tensor in values.items()
+        owner = _owner(optimizers, parameter)
+        # The fused kernel wants its step count beside the parameter, the plain one on the CPU.
+        counted = parameter.device if owner.defaults.get("fused") else torch.device("cpu")
+        owner.state[parameter] = {
+            key: tensor.to(counted if key == "step" else parameter.device)
+            for key, tensor in values.items()
         }
 
 

@@ -7,6 +7,8 @@ import torch
 
 from core_models.batch import Batch
 from core_models.masking.tokens import IGNORED
+from core_models.tasks.encode import Feature
+from core_models.tasks.sets import TaskSet
 from core_models.tokenizer import Tokenizer
 from core_models.training import models
 from core_models.training.examples import Masker
@@ -15,16 +17,19 @@ from core_models.training.plan import plan_for
 from core_models.training.prepare import prepare
 from core_models.training.settings import Settings
 from core_models.training.streams import open_stream
+from core_models.training.task_schema import TaskSettings
 
 NEIGHBOURS = ("in order", "not in order")
 """Meaning of the pair labels 0 and 1: does the second text follow the first one?"""
 
 
-def first_batch(settings: Settings, run: RunFolder, rows: int = 8) -> list[dict[str, Any]]:
+def first_batch(
+    settings: Settings | TaskSettings, run: RunFolder, rows: int = 8
+) -> list[dict[str, Any]]:
     """What the first step of a run reads; nothing is trained.
 
-    The run's ``data`` folder is made if it is not there yet, and used again when the run starts. A
-    run on a GPU may draw its masks there, and then other ones.
+    The ``data`` folder of a pretraining is made if it is not there yet, and used again when the run
+    starts. A run on a GPU may draw its masks there, and then other ones.
 
     Args:
         settings: What is asked for.
@@ -32,11 +37,21 @@ def first_batch(settings: Settings, run: RunFolder, rows: int = 8) -> list[dict[
         rows: How many examples of the batch are given.
 
     Returns:
-        For each example what :func:`describe` gives.
+        For each example what :func:`describe` gives. Of a fine-tuning ``pieces``, ``ids``,
+        ``segments``, the ``number`` of its row, and what has to be said: ``label``, ``score`` (in
+        0..1 of the set's scale), ``tags`` (None where a piece has none) or ``answer`` (first and
+        last place; that of [CLS] where there is none). The second of two texts that are encoded
+        apart stands in ``second``.
 
     Raises:
         InputError: Settings or data cannot be used, or the run is just being started.
     """
+    if isinstance(settings, TaskSettings):
+        # Imported late: measuring tasks brings libraries that pretraining need not wait for.
+        from core_models.training.task_run import opened  # noqa: PLC0415
+
+        made = opened(settings, run.path)
+        return [_labelled(each, made.task, made.model.tokenizer) for each in made.inputs()[:rows]]
     base = models.base_of(settings, run.path)
     plan = plan_for(settings, models.published_config(settings, base))
     with contextlib.nullcontext() if run.data_path.exists() else run.lock():
@@ -153,3 +168,26 @@ def _visibility(batch: Batch, row: int, real: slice) -> list[str] | None:
         return None
     seen = batch.visibility[row, real, real].int().tolist()
     return ["".join(map(str, line)) for line in seen]
+
+
+def _labelled(feature: Feature, task: TaskSet, tokenizer: Tokenizer) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "pieces": [tokenizer.piece(i) for i in feature.encoding.ids],
+        "ids": list(feature.encoding.ids),
+        "segments": list(feature.encoding.segment_ids),
+        "number": task.train[feature.row].number,
+    }
+    if feature.second is not None:
+        found["second"] = {
+            "pieces": [tokenizer.piece(i) for i in feature.second.ids],
+            "ids": list(feature.second.ids),
+        }
+    if task.kind == "regress":
+        found["score"] = feature.score
+    elif task.kind == "tag":
+        found["tags"] = [None if tag == IGNORED else task.labels[tag] for tag in feature.tags]
+    elif task.kind == "answer":
+        found["answer"] = [feature.start, feature.end]
+    else:
+        found["label"] = task.labels[feature.label]
+    return found

@@ -4,42 +4,38 @@ import contextlib
 import errno
 import traceback
 from collections.abc import Callable
-from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import torch
-from accelerate import Accelerator, PartialState
+from accelerate import PartialState
 from accelerate.utils import broadcast_object_list
 
 from core_models.errors import InputError
-from core_models.model import Model
 from core_models.training import (
     checkpoint,
     durable,
-    models,
     optimizer,
     precision,
+    pretraining_run,
     settings,
     task_settings,
 )
 from core_models.training.checkpoint import Saved
-from core_models.training.examples import Masker
 from core_models.training.folder import RunFolder, State, remember_process
-from core_models.training.guard import DivergenceError
 from core_models.training.host import Stop, asked_for, is_main, meet, processes, rank, threads
+from core_models.training.learning import Begun
 from core_models.training.loop import Trainer
-from core_models.training.models import Base
-from core_models.training.plan import Plan, plan_for
-from core_models.training.prepare import Prepared, prepare
+from core_models.training.meter import finite
+from core_models.training.schema import RunSettings
 from core_models.training.settings import Settings
-from core_models.training.several import LostError, check_same, check_shares, lost
-from core_models.training.streams import open_stream, open_validation
-from core_models.training.task_schema import is_task
+from core_models.training.several import LostError, lost
+from core_models.training.task_schema import TaskSettings, is_task
 from core_models.training.tracker import Tracker
 
+Whole = TypeVar("Whole", bound=RunSettings)
 Say = Callable[[str], None]
-_PLAIN = (InputError, DivergenceError, LostError)
+_PLAIN = (InputError, LostError)
 """Errors whose message is for people."""
 
 
@@ -89,104 +85,76 @@ def _train(run: RunFolder, say: Say) -> State:
         run.write_status(_last(run) | status)
         run.clear_stop(before=durable.process_start())
         run.sweep()
-    processes()
-    if is_task(settings.read_values(run.config_path)):
-        # Imported late: measuring tasks brings libraries that pretraining need not wait for.
-        from core_models.training import task_process  # noqa: PLC0415
-
-        return task_process.fine_tune(run, status, stop, say)
-    options = settings.read(run.config_path)
+    task = is_task(settings.read_values(run.config_path))
+    if processes() > 1 and task:
+        raise InputError(
+            "Fine-tuning runs in one process: labelled sets are small, and several would only wait "
+            "for each other. Start it without torchrun or accelerate launch."
+        )
+    options: RunSettings = task_settings.read_any(run.config_path)
     last = run.last_checkpoint()
     saved = None if last is None else checkpoint.read(last.path)
     before = None if saved is None else int(saved.environment["threads"])
     torch.set_num_threads(threads(options.threads, before))
-    alone = not torch.accelerator.is_available()  # else several CPU processes stay strangers
-    options = _with_precision(options, saved, PartialState(cpu=alone))
-    accelerator = Accelerator(
-        mixed_precision="bf16" if options.precision == "bf16" else "no", cpu=alone
-    )
+    options = _with_precision(options, saved)
     exact = saved is None or _check_resume(run, options, saved)
-    if saved is None:
-        base = models.base_of(options, run.path)
-    else:
-        base = Base(saved.model, saved.companions)
-    plan = plan_for(options, models.published_config(options, base))
-    with accelerator.main_process_first():
-        prepared = prepare(run, options, plan, None if base is None else base.model.tokenizer)
-    check_same(accelerator, run, options, saved)
-    examples = options.batch_size if plan.recurrent else len(prepared.training)
-    check_shares(accelerator.num_processes, options.batch_size, examples)
-    words = prepared.tokenizer
-    config = models.model_config(
-        options, plan, base, vocabulary=words.vocabulary, pad_id=words.pad_id
-    )
-    model = models.build_model(options, plan, config, words, base)
-    begun = options.model_dump(mode="json") if saved is None else None
-    tracker = Tracker(options.tracker if is_main() else None, run, begun)
-    trainer = _trainer(run, options, plan, accelerator, model, base, prepared, say, tracker)
+    begun = _begin(run, options, saved)
+    noted = options.model_dump(mode="json") if saved is None else None
+    tracker = Tracker(options.tracker if is_main() else None, run, noted)
+    trainer = Trainer(run=run, settings=options, learning=begun.learning, say=say, tracker=tracker)
     if saved is not None:
         trainer.restore(saved)
-    facts = _facts(run, options, plan, prepared, trainer)
     here = checkpoint.environment()
-    trainer.write_status(**status, **facts, exact_resume=exact, environment=here)
+    trainer.write_status(**status, **begun.facts, exact_resume=exact, environment=here)
+    for warning in begun.warnings if saved is None else ():
+        trainer.log(f"warning: {warning}")
     trainer.log(f"started at step {trainer.progress.step}")
     with contextlib.closing(tracker):
         ended = trainer.train(stop.requested)
-    if not ended:
+    found = begun.conclude(trainer.measure, stop.requested) if ended else None
+    if found is None:
         trainer.log(f"stopped at step {trainer.progress.step}, saved")
         if is_main():
             run.clear_stop()
         trainer.write_status(state="stopped", reason=stop.reason or "by request")
         return "stopped"
-    _export(run, trainer, model, facts)
-    trainer.write_status(state="finished")
+    if is_main():
+        _export(run, trainer, found | begun.facts)
+    trainer.write_status(state="finished", **begun.facts)
     trainer.log("finished")
     return "finished"
 
 
-def _with_precision(options: Settings, saved: Saved | None, state: PartialState) -> Settings:
+def _begin(run: RunFolder, options: RunSettings, saved: Saved | None) -> Begun:
+    if isinstance(options, Settings):
+        return pretraining_run.begin(run, options, saved)
+    # Imported late: measuring tasks brings libraries that pretraining need not wait for.
+    from core_models.training import task_run  # noqa: PLC0415
+
+    assert isinstance(options, TaskSettings)
+    return task_run.begin(run, options, saved)
+
+
+def _with_precision(options: Whole, saved: Saved | None) -> Whole:
     """The settings with the precision that they leave open; the first process decides for all."""
     before = None if saved is None else saved.settings["precision"]
+    state = PartialState(cpu=not torch.accelerator.is_available())
     chosen = [precision.settled(options.precision, before) if state.is_main_process else ""]
     broadcast_object_list(chosen)
     return options.model_copy(update={"precision": chosen[0]})
 
 
-def _trainer(
-    run: RunFolder,
-    options: Settings,
-    plan: Plan,
-    accelerator: Accelerator,
-    model: Model,
-    base: Base | None,
-    data: Prepared,
-    say: Say,
-    tracker: Tracker,
-) -> Trainer:
-    masker = Masker(plan, model.config, data.tokenizer, data.similar)
-    return Trainer(
-        run=run,
-        settings=options,
-        plan=plan,
-        accelerator=accelerator,
-        model=model,
-        objective=models.build_objective(options, plan, model, base, run.path),
-        stream=open_stream(data.training, masker, options, accelerator.device),
-        validation=open_validation(data.validation, masker, options),
-        say=say,
-        tracker=tracker,
-    )
-
-
-def _check_resume(run: RunFolder, options: Settings, saved: Saved) -> bool:
+def _check_resume(run: RunFolder, options: RunSettings, saved: Saved) -> bool:
     """Refuse other settings; log another environment. Whether the resume is bit-identical.
 
     A run whose learning rate has been the same under both settings may get another end.
     """
     # Through the schema: a field that is newer than the checkpoint has its default.
-    before = settings.validated(Settings, saved.settings)
+    before = settings.validated(type(options), saved.settings)
     changed = settings.changes(before.model_dump(mode="json"), options.model_dump(mode="json"))
-    if optimizer.same_until(before, options, saved.progress.step):
+    if isinstance(options, Settings) and optimizer.same_until(
+        cast(Settings, before), options, saved.progress.step
+    ):
         changed = [name for name in changed if name not in settings.END]
     if changed:
         raise InputError(
@@ -196,56 +164,18 @@ def _check_resume(run: RunFolder, options: Settings, saved: Saved) -> bool:
     return checkpoint.same_environment(run, saved.environment)
 
 
-def _facts(
-    run: RunFolder, options: Settings, plan: Plan, data: Prepared, trainer: Trainer
-) -> dict[str, Any]:
-    companions = trainer.objective.companions()
-    return {
-        "name": options.name or run.path.name,
-        "family": trainer.model.config.family,
-        "objectives": plan.objectives,
-        "losses": trainer.objective.loss_weights(),
-        "format": plan.format,
-        "masking": asdict(plan.masking) if plan.masks else None,
-        "threads": torch.get_num_threads(),
-        "precision": options.precision,
-        "processes": trainer.accelerator.num_processes,
-        "parameters": sum(p.numel() for p in trainer.model.parameters()),
-        "companions": {
-            name: sum(p.numel() for p in companion.parameters())
-            for name, companion in companions.items()
-        },
-        "data": {k: v for k, v in data.facts.items() if k != "baselines"}
-        | {"examples": len(data.training)},
-        "baselines": data.facts["baselines"],
-    }
-
-
-def _export(run: RunFolder, trainer: Trainer, model: Model, facts: dict[str, Any]) -> None:
-    """Write ``model``, the models trained with it, and ``evaluation.json``."""
-    validation = {} if trainer.validation is None else trainer.validate()
+def _export(run: RunFolder, trainer: Trainer, found: dict[str, Any]) -> None:
+    """Write the models and ``evaluation.json``."""
     progress = trainer.progress
     evaluation = {
         "steps": progress.step,
         "tokens": progress.tokens,
         "seconds": round(progress.seconds, 1),
-        "held_out": validation,
-        **facts,
+        **found,
     }
-    if not trainer.accelerator.is_main_process:
-        return
-
-    for name, companion in trainer.objective.companions().items():
-        run.save_model(_writer(companion), name)
-    run.save_model(_writer(model))
-    run.write_evaluation(evaluation)
-
-
-def _writer(model: Model) -> Callable[[Path], None]:
-    def write(folder: Path) -> None:
-        model.save(folder)
-
-    return write
+    for name, model in trainer.learning.models().items():
+        run.save_model(model.save, name)
+    run.write_evaluation(finite(evaluation))
 
 
 _LASTING = frozenset(
@@ -330,20 +260,6 @@ def new_run(recipe: Path, folder: Path) -> Path:
     Raises:
         InputError: the recipe is not valid, or the folder already holds a run.
     """
-    values = settings.read_values(recipe)
-    beside = recipe.resolve().parent
-    if is_task(values):
-        task_settings.read(recipe)
-        return RunFolder.create(folder, task_settings.named_in_full(values, beside)).config_path
-    settings.read(recipe)
-    values["data"] = settings.texts_in_full(values["data"], beside)
-    for part, name in (
-        ("tokenizer", "folder"),
-        ("model", "checkpoint"),
-        ("model", "encoder_from"),
-        ("generator", "encoder_from"),
-    ):
-        given = values.get(part, {}).get(name)
-        if given is not None and (beside / given).is_dir():
-            values[part][name] = str(beside / given)
+    task_settings.read_any(recipe)
+    values = task_settings.named_in_full(settings.read_values(recipe), recipe.resolve().parent)
     return RunFolder.create(folder, values).config_path

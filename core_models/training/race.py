@@ -20,7 +20,6 @@ from core_models.evaluation.words import Word
 from core_models.model import load
 from core_models.training import durable, race_measure, race_schema, settings
 from core_models.training.folder import RunFolder, State, read_json, remember_process
-from core_models.training.guard import DivergenceError
 from core_models.training.host import Stop, on_accelerator, processes, threads
 from core_models.training.precision import settled
 from core_models.training.process import explain, train
@@ -193,7 +192,7 @@ class _Runner:
         self.folder.log(f"{row['name']}: training")
         try:
             state = train(run.config_path, lambda line: self._tell(row, run, line))
-        except (InputError, DivergenceError) as error:
+        except InputError as error:
             row |= {"state": "failed", "reason": str(error)}
             self.folder.log(f"{row['name']}: failed: {error}")
             self._write()

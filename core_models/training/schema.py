@@ -9,7 +9,7 @@ as its help, and the bounds of its type. Nothing else says them.
 """
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -352,24 +352,48 @@ class ScheduleSettings(Part):
     """stable only: the last share of the steps, in which the rate falls."""
 
 
-class CheckpointSettings(Part):
-    """When the run is saved."""
+class Checkpoints(Part):
+    """When a run is saved."""
 
-    every: Annotated[Count, labelled("Saved every (steps)")] = 500
-    """Steps between checkpoints from which the run can resume."""
-    keep: Annotated[Count, labelled("How many are kept")] = 2
+    every: Annotated[Count | None, labelled("Saved every (steps)", none="after each epoch")] = None
+    """Steps between checkpoints from which the run can resume; empty = after each epoch."""
+    keep: Annotated[Count, labelled("How many are kept")] = 1
     """How many of them are kept."""
     snapshots: Annotated[bool, labelled("Keep snapshots")] = False
     """Whether the model alone is also kept at steps 1, 2, 4, 8, ... (to look back later)."""
 
 
-class Settings(Part):
-    """A whole ``config.json``."""
+class CheckpointSettings(Checkpoints):
+    """The same for a pretraining, whose epochs may be long."""
+
+    every: Annotated[Count, labelled("Saved every (steps)")] = 500
+    """Steps between checkpoints from which the run can resume."""
+    keep: Annotated[Count, labelled("How many are kept")] = 2
+    """How many of them are kept."""
+
+
+class RunSettings(Part):
+    """What every ``config.json`` says, whatever is trained."""
 
     name: Annotated[str, labelled("Name", first=True)] = ""
     """What people call the run."""
     description: str = ""
     """What it is for."""
+    threads: Annotated[int, Field(ge=1, le=1024)] | None = None
+    """CPU threads; null = one for each core this process may use."""
+    tracker: TrackerName | None = None
+    """Where reports go beside the run's folder."""
+
+    if TYPE_CHECKING:  # each kind has its own place in the form, and its own default, for these
+        precision: str
+        report_every: int | None
+        validate_every: int | None
+        checkpoints: Checkpoints
+
+
+class Settings(RunSettings):
+    """A whole ``config.json`` of a pretraining."""
+
     model: Annotated[ModelSettings, labelled("Model")]
     tokenizer: Annotated[TokenizerSettings, labelled("Vocabulary")] = TokenizerSettings()
     data: Annotated[DataSettings, labelled("Data")]
@@ -401,14 +425,10 @@ class Settings(Part):
     less time than before on a GPU."""
     seed: Annotated[int, Field(ge=0, lt=2**63), labelled("Seed", first=True)] = 1
     """Seed of initial weights, data order, masking and dropout."""
-    threads: Annotated[int, Field(ge=1, le=1024)] | None = None
-    """CPU threads; null = one for each core this process may use."""
     report_every: Annotated[Count, labelled("Reported every (steps)")] = 20
     """Steps between lines in metrics.jsonl."""
     validate_every: Annotated[Count, labelled("Measured every (steps)")] = 500
     """Steps between validations on the held-out documents."""
-    tracker: TrackerName | None = None
-    """Where reports go beside the run's folder."""
     checkpoints: Annotated[CheckpointSettings, labelled("Checkpoints")] = CheckpointSettings()
 
     @model_validator(mode="after")

@@ -22,6 +22,7 @@ Whole = TypeVar("Whole", bound=BaseModel)
 # These may change between two parts of a run without changing what is computed.
 HARMLESS = frozenset(
     {"name", "description", "threads", "tracker", "report_every", "validate_every", "checkpoints"}
+    | {"compare_from_scratch"}
 )
 
 

@@ -8,7 +8,15 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from core_models.training.schema import PRECISIONS, Count, Part, Rate, TrackerName, labelled
+from core_models.training.schema import (
+    PRECISIONS,
+    Checkpoints,
+    Count,
+    Part,
+    Rate,
+    RunSettings,
+    labelled,
+)
 
 Kind = Literal["classify", "pair", "regress", "tag", "answer"]
 Role = Literal[
@@ -54,24 +62,9 @@ class TaskPart(Part):
     """Whether tags are read from a learnt mix of all layers."""
 
 
-class TaskCheckpoints(Part):
-    """When the run is saved."""
-
-    every: Annotated[Count | None, labelled("Saved every (steps)", none="after each epoch")] = None
-    """Steps between checkpoints from which the run can resume; empty = after each epoch."""
-    keep: Annotated[Count, labelled("How many are kept")] = 1
-    """How many of them are kept."""
-    snapshots: Annotated[bool, labelled("Keep snapshots")] = False
-    """Whether the model alone is also kept at steps 1, 2, 4, 8, ... (to look back later)."""
-
-
-class TaskSettings(Part):
+class TaskSettings(RunSettings):
     """A whole ``config.json`` of a fine-tuning."""
 
-    name: Annotated[str, labelled("Name", first=True)] = ""
-    """What people call the run."""
-    description: str = ""
-    """What it is for."""
     model: StartingModel
     task: Annotated[TaskPart, labelled("Labelled set")]
     learning_rate: Annotated[
@@ -120,16 +113,12 @@ class TaskSettings(Part):
     ] = "fp32"
     """Arithmetic of the matrix products; weights, norms and losses stay in fp32. auto: the
     faster of the two on the machine that the run begins on."""
-    threads: Annotated[int, Field(ge=1, le=1024)] | None = None
-    """CPU threads; null = one for each core this process may use."""
     report_every: Annotated[Count | None, labelled("Reported every (steps)")] = None
     """Steps between lines in metrics.jsonl; empty = so that a run has about a hundred."""
     validate_every: Annotated[Count | None, labelled("Measured every (steps)")] = None
     """Steps between measurements on the development rows, beside those after each epoch; empty =
     half an epoch."""
-    tracker: TrackerName | None = None
-    """Where reports go beside the run's folder."""
-    checkpoints: Annotated[TaskCheckpoints, labelled("Checkpoints")] = TaskCheckpoints()
+    checkpoints: Annotated[Checkpoints, labelled("Checkpoints")] = Checkpoints()
 
 
 def is_task(values: Any) -> bool:

@@ -1,5 +1,6 @@
 """Reading the ``config.json`` of a fine-tuning, and the labelled files that it names."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -7,31 +8,33 @@ from core_models.errors import InputError
 from core_models.tasks import sets
 from core_models.tasks.sets import TaskSet
 from core_models.tasks.settings import Settings as Tuning
-from core_models.training.settings import read_values, resolve_texts, validated
-from core_models.training.task_schema import TaskSettings
+from core_models.training import settings
+from core_models.training.settings import Settings, read_values, resolve_texts, validated
+from core_models.training.task_schema import TaskSettings, is_task
+
+_NAMED = (
+    ("task", "set"),
+    ("task", "dev"),
+    ("tokenizer", "folder"),
+    ("model", "checkpoint"),
+    ("model", "encoder_from"),
+    ("generator", "encoder_from"),
+)
+"""Settings that may name a file or a folder."""
 
 
 def parse(values: Any) -> TaskSettings:
     """Check plain values as read from JSON; InputError lists everything that is wrong."""
-    settings = validated(TaskSettings, values)
-    if settings.from_scratch and settings.compare_from_scratch:
+    found = validated(TaskSettings, values)
+    if found.from_scratch and found.compare_from_scratch:
         raise InputError(
             "compare_from_scratch: the run itself is from_scratch; leave one of the two out."
         )
-    return settings
-
-
-def read(path: Path) -> TaskSettings:
-    """Read ``config.json``; InputError when it is missing, not JSON or not valid."""
-    values = read_values(path)
-    try:
-        return parse(values)
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from None
+    return found
 
 
 def tuning(settings: TaskSettings) -> Tuning:
-    """The same for :class:`~core_models.tasks.finetune.FineTuning`."""
+    """The same for :class:`~core_models.training.finetune.FineTuning`."""
     return Tuning(
         learning_rate=settings.learning_rate,
         epochs=settings.epochs,
@@ -57,15 +60,30 @@ def steps(settings: TaskSettings, inputs: int) -> int:
     return settings.epochs * max(1, inputs // settings.batch_size)
 
 
+def parse_any(values: Any) -> Settings | TaskSettings:
+    """The same for any run: a fine-tuning, or a pretraining."""
+    return parse(values) if is_task(values) else settings.parse(values)
+
+
+def read_any(path: Path) -> Settings | TaskSettings:
+    """Read ``config.json`` of any run; InputError when it is missing, not JSON or not valid."""
+    values = read_values(path)
+    try:
+        return parse_any(values)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+
+
 def named_in_full(values: dict[str, Any], beside: Path) -> dict[str, Any]:
-    """The values with files that lie beside a recipe named in full, for a copy elsewhere."""
-    task, model = dict(values["task"]), dict(values["model"])
-    for name in ("set", "dev"):
-        if task.get(name) and (beside / task[name]).is_file():
-            task[name] = str(beside / task[name])
-    if (beside / model["checkpoint"]).is_dir():
-        model["checkpoint"] = str(beside / model["checkpoint"])
-    return values | {"task": task, "model": model}
+    """The values of any run with what lies beside a recipe named in full, for a copy elsewhere."""
+    found: dict[str, Any] = json.loads(json.dumps(values))
+    if not is_task(values):
+        found["data"] = settings.texts_in_full(found["data"], beside)
+    for part, name in _NAMED:
+        here = beside / (found.get(part, {}).get(name) or "")
+        if here != beside and (here.is_file() if part == "task" else here.is_dir()):
+            found[part][name] = str(here)
+    return found
 
 
 def load_set(settings: TaskSettings, beside: Path) -> TaskSet:

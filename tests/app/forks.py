@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[2]
 NEEDED = (
     "torch._dynamo",  # imported when an optimizer is made
     "core_models.training.process",
-    "core_models.training.task_process",
+    "core_models.training.task_run",
     "core_models.training.race",
 )
 

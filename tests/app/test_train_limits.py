@@ -16,8 +16,8 @@ from app.runs.runs import Runs
 from app.serving.settings import Settings
 from core_models import InputError
 from core_models.tasks import sets
-from core_models.tasks.finetune import FineTuning
 from core_models.training import estimate, task_settings
+from core_models.training.finetune import FineTuning
 from core_models.training.settings import ASSETS
 from tests.app.test_train_tasks import RACE, TASK
 from tests.waiting import until

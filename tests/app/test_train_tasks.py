@@ -14,7 +14,7 @@ from app.runs.reports import Reports
 from core_models import InputError, load
 from core_models.model import SHIPPED
 from core_models.tasks import sets
-from core_models.tasks.finetune import ready
+from core_models.tasks.heads import ready
 from core_models.training import race_schema, task_look, task_settings
 from core_models.training.race_folder import RaceFolder
 

@@ -12,13 +12,14 @@ from torch import Tensor
 
 import core_models as cm
 from core_models.errors import InputError
-from core_models.tasks import rates
 from core_models.tasks.decode import predict
-from core_models.tasks.finetune import FineTuning, Progress, conclude, finetune, ready
-from core_models.tasks.heads import head_for
+from core_models.tasks.heads import head_for, ready
 from core_models.tasks.rows import Row
 from core_models.tasks.sets import TaskSet, from_rows
 from core_models.tasks.settings import Settings, usual_rate
+from core_models.training import optimizer
+from core_models.training.finetune import FineTuning, Progress, conclude, finetune
+from core_models.training.schema import OptimizerSettings
 from tests.tasks.conftest import first_rows, tiny
 
 QUICK = Settings(learning_rate=5e-3, epochs=3, batch_size=4, max_length=64)
@@ -110,7 +111,7 @@ def test_a_resume_ends_with_the_same_bits(bert: cm.Model, at: int) -> None:
 
 
 def drive(tuning: FineTuning, until: int = 10**6) -> None:
-    while not tuning.finished and (tuning.step_count < until or tuning.epoch_ended):
+    while not tuning.finished and (tuning.progress.step < until or tuning.epoch_ended):
         if tuning.epoch_ended:
             tuning.end_epoch()
         else:
@@ -127,13 +128,13 @@ def test_a_state_of_other_settings_is_refused(bert: cm.Model) -> None:
 def test_the_best_epoch_is_kept(bert: cm.Model, monkeypatch: pytest.MonkeyPatch) -> None:
     said = iter([0.5, 0.9, 0.9, 0.7])
     monkeypatch.setattr(
-        "core_models.tasks.finetune.report",
+        "core_models.training.finetune.report",
         lambda *_: SimpleNamespace(metrics={"accuracy": next(said)}),
     )
     tuning = FineTuning(bert, on_itself("topic"), replace(QUICK, epochs=4))
     kept = []
     while not tuning.finished:
-        drive(tuning, until=tuning.step_count + 1)
+        drive(tuning, until=tuning.progress.step + 1)
         if len(tuning.history) > len(kept):
             kept.append(weights(tuning.model))
     tuning.use_best()
@@ -174,17 +175,19 @@ def test_small_models_learn_faster_unless_told(bert: cm.Model) -> None:
 
 
 def test_the_rate_rises_and_falls() -> None:
-    shares = [rates.share_of_peak(step, 10, 0.2) for step in range(10)]
+    schedule = optimizer.Schedule(steps=10, warmup=2)
+    shares = [schedule.share(step) for step in range(10)]
     assert shares == [0.5, 1.0, *(pytest.approx((10 - s) / 8) for s in range(2, 10))]
-    assert rates.share_of_peak(0, 10, 0.0) == 1.0
+    assert optimizer.Schedule(steps=10, warmup=0).share(0) == 1.0
 
 
 def test_lower_blocks_learn_slower(tokenizers: dict[str, cm.Tokenizer]) -> None:
     model = ready(tiny("bert", tokenizers, layers=3), on_itself("topic"), QUICK)
-    names = rates.freeze(model, 0)
-    optimizer = rates.build(names, 3, rate=1.0, decay=0.5, weight_decay=0.1)
+    names = optimizer.freeze(model, 0)
+    options = OptimizerSettings(learning_rate=1.0, weight_decay=0.1)
+    made = optimizer.adamw(names, options, optimizer.by_depth(3, 1.0, 0.5))
     found = {}
-    for group in optimizer.param_groups:
+    for group in made.param_groups:
         for parameter in group["params"]:
             name = next(n for n, p in names.items() if p is parameter)
             found[name] = (group["peak"], group["weight_decay"])
@@ -197,9 +200,10 @@ def test_lower_blocks_learn_slower(tokenizers: dict[str, cm.Tokenizer]) -> None:
 
 
 def test_biases_and_norms_are_not_decayed(model: cm.Model) -> None:
-    names = rates.freeze(model.clone(), 0)
-    optimizer = rates.build(names, model.config.blocks, rate=1.0, decay=1.0, weight_decay=0.1)
-    decays = {id(p): g["weight_decay"] for g in optimizer.param_groups for p in g["params"]}
+    names = optimizer.freeze(model.clone(), 0)
+    options = OptimizerSettings(learning_rate=1.0, weight_decay=0.1)
+    made = optimizer.adamw(names, options, optimizer.by_depth(model.config.blocks, 1.0, 1.0))
+    decays = {id(p): g["weight_decay"] for g in made.param_groups for p in g["params"]}
     found = {name: decays[id(parameter)] for name, parameter in names.items()}
     assert {v for name, v in found.items() if name.endswith("bias") or "norm" in name} == {0.0}
     assert {v for name, v in found.items() if name.endswith("feed_forward.up.weight")} == {0.1}
@@ -224,7 +228,7 @@ def test_a_shared_block_is_told(tokenizers: dict[str, cm.Tokenizer]) -> None:
 def test_all_frozen_leaves_the_head(model: cm.Model) -> None:
     settings = replace(QUICK, frozen=model.config.blocks, epochs=1)
     tuning = FineTuning(model, on_itself("topic"), settings)
-    assert all(name.startswith("heads.") for name in tuning._names)
+    assert all(name.startswith("heads.") for name in tuning.names)
     drive(tuning)
     with pytest.raises(InputError, match="nothing is left that could learn"):
         FineTuning(model, on_itself("similarity"), replace(settings, apart=True))
@@ -262,7 +266,7 @@ def test_a_diverged_step_is_not_made(bert: cm.Model) -> None:
     with pytest.raises(InputError, match=r"diverged at step 1: .* lower learning rate \(now 0.005"):
         tuning.step()
     assert equal(head, tuning.model.heads.state_dict())
-    assert tuning.step_count == 0
+    assert tuning.progress.step == 0
 
 
 @pytest.mark.parametrize(

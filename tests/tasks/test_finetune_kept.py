@@ -9,13 +9,14 @@ import pytest
 import torch
 
 import core_models as cm
-from core_models.tasks import finetune as engine
-from core_models.tasks import rates
-from core_models.tasks.finetune import FineTuning
 from core_models.tasks.rows import Row
 from core_models.tasks.sets import TaskSet, from_rows
 from core_models.tasks.settings import Settings
 from core_models.tokenizer import Tokenizer
+from core_models.training import finetune as engine
+from core_models.training import optimizer
+from core_models.training.finetune import FineTuning
+from core_models.training.schema import OptimizerSettings
 from tests.core.tiny_models import small_bert
 
 TEXTS = ("red fox sees dog", "old house in tree", "small dog sees fox", "tree in old house")
@@ -48,8 +49,8 @@ def test_every_update_has_the_rate_of_its_depth_and_a_clipped_gradient(
 
     def step(self: torch.optim.AdamW, *args: Any) -> Any:
         of = {id(p): group["lr"] for group in self.param_groups for p in group["params"]}
-        given.append({name: of[id(p)] for name, p in tuning._names.items()})
-        norms.append(float(torch.stack([p.grad.norm() for p in tuning._names.values()]).norm()))
+        given.append({name: of[id(p)] for name, p in tuning.names.items()})
+        norms.append(float(torch.stack([p.grad.norm() for p in tuning.names.values()]).norm()))
         return make(self, *args)
 
     monkeypatch.setattr(torch.optim.AdamW, "step", step)
@@ -90,8 +91,8 @@ def test_the_first_of_the_best_epochs_is_kept_and_each_tells_its_own_loss(
         sums = []
         while not tuning.epoch_ended:
             tuning.step()
-            assert tuning.last is not None
-            sums.append(tuning.last.sums["classify_loss"])
+            sums.append(tuning.sums()["classify_loss"])
+            tuning.forget()
         mean = sum(total for total, _ in sums) / sum(count for _, count in sums)
         assert tuning.end_epoch().loss == pytest.approx(mean)
         kept.append({name: t.clone() for name, t in tuning.model.state_dict().items()})
@@ -124,10 +125,11 @@ def test_a_state_that_was_read_is_the_state_that_was_written(base: cm.Model, tas
 
 
 def test_one_frozen_block_leaves_the_next_and_vectors_are_not_decayed(base: cm.Model) -> None:
-    names = rates.freeze(copy.deepcopy(base), 1)
+    names = optimizer.freeze(copy.deepcopy(base), 1)
     beginnings = {".".join(name.split(".")[:3]) for name in names if name.startswith("encoder.")}
     assert beginnings == {"encoder.blocks.1"}
-    found = rates.build(names, 2, rate=1e-3, decay=1.0, weight_decay=0.1)
+    options = OptimizerSettings(learning_rate=1e-3, weight_decay=0.1)
+    found = optimizer.adamw(names, options, optimizer.by_depth(2, 1e-3, 1.0))
     for group in found.param_groups:
         decayed = {p.ndim >= 2 for p in group["params"]}
         assert decayed == {group["weight_decay"] == 0.1}

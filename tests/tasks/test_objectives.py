@@ -11,8 +11,7 @@ from torch import Tensor, nn
 import core_models as cm
 from core_models.tasks import objectives
 from core_models.tasks.encode import Coder
-from core_models.tasks.finetune import ready
-from core_models.tasks.heads import head_for
+from core_models.tasks.heads import head_for, ready
 from core_models.tasks.settings import Settings
 from tests.tasks.conftest import first_rows
 

@@ -12,9 +12,9 @@ from core_models.tasks import sets, tables
 from core_models.tasks.baselines import baselines
 from core_models.tasks.decode import predict
 from core_models.tasks.encode import Coder
-from core_models.tasks.finetune import FineTuning
 from core_models.tasks.rows import Answer, Row
 from core_models.tasks.settings import Settings
+from core_models.training.finetune import FineTuning
 from tests.tasks.conftest import tiny
 
 TSV = 'text\tlabel\n"foo bar\t1\nbaz" and\t0\nqux\t1\nzap\t0\n'

@@ -7,9 +7,9 @@ from core_models.errors import InputError
 from core_models.tasks import objectives, sets
 from core_models.tasks.decode import predict, text_row
 from core_models.tasks.encode import IGNORED, Coder, content
-from core_models.tasks.finetune import FineTuning
 from core_models.tasks.rows import Answer, Row
 from core_models.tasks.settings import Settings
+from core_models.training.finetune import FineTuning
 from tests.tasks.test_decode import oracle
 
 

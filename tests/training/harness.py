@@ -80,7 +80,7 @@ def kill_until_finished(
     task = is_task(read_values(reference.config_path))
     import_module("torch._dynamo")  # once, not in every child: optimizers import it when made
     if task:
-        import_module("core_models.training.task_process")
+        import_module("core_models.training.task_run")
     whole = finish(reference.config_path)
     total = reference.status()["steps"]
     moments = moments or random.Random(7)

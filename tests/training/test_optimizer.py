@@ -8,6 +8,7 @@ import torch
 import core_models as cm
 from core_models.errors import InputError
 from core_models.training import optimizer, settings
+from core_models.training.optimizer import Schedule
 
 
 class Wrapper(torch.nn.Module):
@@ -26,22 +27,22 @@ def options(**changes: Any) -> settings.Settings:
 
 def test_warm_up_and_decay() -> None:
     plan = options(schedule={"warmup": 4})
-    shares = [optimizer.share_of_peak(plan, step) for step in range(11)]
+    shares = [Schedule.of(plan).share(step) for step in range(11)]
     expected = [0.25, 0.5, 0.75, 1.0, 1.0, 5 / 6, 4 / 6, 3 / 6, 2 / 6, 1 / 6, 0.0]
     assert shares == pytest.approx(expected)
     constant = options(schedule={"warmup": 0, "decay": "none"})
-    assert {optimizer.share_of_peak(constant, step) for step in range(10)} == {1.0}
+    assert {Schedule.of(constant).share(step) for step in range(10)} == {1.0}
 
 
 def test_a_stable_run_falls_in_its_last_share() -> None:
     plan = options(schedule={"warmup": 2, "decay": "stable", "cooldown": 0.4})
-    shares = [optimizer.share_of_peak(plan, step) for step in range(11)]
+    shares = [Schedule.of(plan).share(step) for step in range(11)]
     expected = [0.5, 1, 1, 1, 1, 1, 1, 0.75, 0.5, 0.25, 0]
     assert shares == pytest.approx(expected)
     whole = options(schedule={"warmup": 2, "decay": "stable", "cooldown": 1.0})
     linear = options(schedule={"warmup": 2})
     for step in range(11):
-        assert optimizer.share_of_peak(whole, step) == optimizer.share_of_peak(linear, step)
+        assert Schedule.of(whole).share(step) == Schedule.of(linear).share(step)
 
 
 def test_two_ends_are_the_same_until_one_of_them_begins() -> None:
@@ -59,7 +60,7 @@ def test_every_parameter_is_trained_once_and_vectors_are_not_decayed(kind: str) 
     module = Wrapper()
     names = optimizer.parameters(module)
     assert "head.weight" not in names, "the shared table has one name"
-    found = optimizer.build(module, names, options(optimizer={"kind": kind}))
+    found = optimizer.build(module, names, options(optimizer={"kind": kind}).optimizer)
     groups = [group for each in found for group in each.param_groups]
     trained = [id(p) for group in groups for p in group["params"]]
     assert sorted(trained) == sorted(id(p) for p in names.values())
@@ -75,7 +76,7 @@ def test_every_parameter_is_trained_once_and_vectors_are_not_decayed(kind: str) 
 def test_biases_that_look_like_matrices_are_not_decayed() -> None:
     module = cm.Encoder(cm.size("xlnet-base-cased").with_vocabulary(50))
     names = optimizer.parameters(module)
-    (found,) = optimizer.build(module, names, options())
+    (found,) = optimizer.build(module, names, options().optimizer)
     decayed, spared = ({id(p) for p in group["params"]} for group in found.param_groups)
     biases = {id(p) for name, p in names.items() if name.endswith("bias")}
     assert any(p.ndim == 2 for p in names.values() if id(p) in biases)
@@ -88,14 +89,14 @@ def test_state_survives_and_foreign_state_is_refused(kind: str) -> None:
     module = Wrapper()
     names = optimizer.parameters(module)
     plan = options(optimizer={"kind": kind})
-    first = optimizer.build(module, names, plan)
+    first = optimizer.build(module, names, plan.optimizer)
     for parameter in names.values():
         parameter.grad = torch.full_like(parameter, 0.1)
     optimizer.set_learning_rate(first, 0.5)
     for each in first:
         each.step()
     tensors = optimizer.to_tensors(first, names)
-    second = optimizer.build(module, names, plan)
+    second = optimizer.build(module, names, plan.optimizer)
     optimizer.from_tensors(second, names, tensors)
     again = optimizer.to_tensors(second, names)
     assert tensors.keys() == again.keys()

@@ -13,7 +13,7 @@ from core_models.errors import InputError
 from core_models.training import settings
 from core_models.training.estimate import estimate
 from core_models.training.folder import RunFolder
-from core_models.training.loop import Pretraining
+from core_models.training.pretraining import EncoderWithLoss
 from core_models.training.preview import first_batch
 from core_models.training.process import train
 from tests.training.test_resume import SMALL
@@ -34,9 +34,9 @@ def test_the_first_batch_is_what_the_first_step_reads(
     run = make_run(steps=6)
     shown = preview(run, rows=16)
     seen: list[list[int]] = []
-    original = Pretraining.forward
+    original = EncoderWithLoss.forward
 
-    def record(self: Pretraining, batch: Any) -> Any:
+    def record(self: EncoderWithLoss, batch: Any) -> Any:
         if not seen:
             seen.extend(
                 ids[mask].tolist()
@@ -44,7 +44,7 @@ def test_the_first_batch_is_what_the_first_step_reads(
             )
         return original(self, batch)
 
-    monkeypatch.setattr(Pretraining, "forward", record)
+    monkeypatch.setattr(EncoderWithLoss, "forward", record)
     train(run.config_path, lambda line: None)
     assert [row["ids"] for row in shown] == seen
 

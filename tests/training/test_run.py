@@ -15,7 +15,7 @@ import torch
 import core_models as cm
 from core_models.errors import InputError
 from core_models.objectives import Losses, MaskedToken
-from core_models.training import loop
+from core_models.training import learning
 from core_models.training.__main__ import main
 from core_models.training.folder import RunFolder
 from core_models.training.guard import DivergenceError, Guard
@@ -153,7 +153,9 @@ def test_a_loss_that_is_not_a_number_stops_before_the_update(
     make_run: MakeRun, monkeypatch: pytest.MonkeyPatch, asked: str
 ) -> None:
     if asked == "before a report":  # as on a GPU
-        monkeypatch.setattr(loop, "Guard", lambda device, immediate: Guard(device, immediate=False))
+        monkeypatch.setattr(
+            learning, "Guard", lambda device, immediate: Guard(device, immediate=False)
+        )
     run = make_run(checkpoints={"every": 4, "keep": 2})
     original = MaskedToken.forward
     calls = 0

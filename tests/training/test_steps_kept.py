@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import core_models as cm
-from core_models.training import loop, optimizer, settings
+from core_models.training import optimizer, pretraining, settings
 from core_models.training.folder import RunFolder
 from core_models.training.process import train
 from tests.training.conftest import quiet
@@ -75,20 +75,20 @@ def test_a_memory_ends_with_its_text(make_run: MakeRun, monkeypatch: pytest.Monk
     """Nothing is remembered at the first step of an epoch, and something at every other."""
     known: list[bool] = []
     fresh: list[bool] = []
-    forward, draw = loop.Pretraining.forward, loop.Feed.__next__
+    forward, draw = pretraining.EncoderWithLoss.forward, pretraining.Feed.__next__
 
-    def watched(self: loop.Pretraining, batch: cm.Batch) -> Any:
+    def watched(self: pretraining.EncoderWithLoss, batch: cm.Batch) -> Any:
         if self.training:
             known.append(bool(batch.memory))
         return forward(self, batch)
 
-    def drawn(self: loop.Feed) -> Any:
+    def drawn(self: pretraining.Feed) -> Any:
         found = draw(self)
         fresh.append(found.fresh)
         return found
 
-    monkeypatch.setattr(loop.Pretraining, "forward", watched)
-    monkeypatch.setattr(loop.Feed, "__next__", drawn)
+    monkeypatch.setattr(pretraining.EncoderWithLoss, "forward", watched)
+    monkeypatch.setattr(pretraining.Feed, "__next__", drawn)
     overrides = {"layers": 1, "width": 16, "heads": 2, "inner": 16}
     run = make_run(
         documents=12,
@@ -119,7 +119,7 @@ def test_the_optimizers_get_what_is_asked_for() -> None:
     }
     module = cm.Encoder(cm.size("bert-mini").with_vocabulary(50))
     names = optimizer.parameters(module)
-    adamw, muon = optimizer.build(module, names, options(optimizer=asked))
+    adamw, muon = optimizer.build(module, names, options(optimizer=asked).optimizer)
     for group in adamw.param_groups:
         assert (group["betas"], group["eps"], group["peak"]) == ((0.8, 0.85), 1e-5, 1e-3)
     (group,) = muon.param_groups

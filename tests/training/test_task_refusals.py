@@ -14,9 +14,10 @@ import core_models as cm
 from core_models.errors import InputError
 from core_models.model import SHIPPED
 from core_models.tasks import sets
-from core_models.tasks.finetune import FineTuning, ready
+from core_models.tasks.heads import ready
 from core_models.training import task_look, task_settings
 from core_models.training.__main__ import main
+from core_models.training.finetune import FineTuning
 from core_models.training.folder import RunFolder
 from core_models.training.guard import DivergenceError
 from core_models.training.process import train
@@ -145,7 +146,7 @@ def test_too_little_memory_names_what_a_fine_tuning_has(
     def full(self: FineTuning) -> None:
         raise MemoryError
 
-    monkeypatch.setattr(FineTuning, "step", full)
+    monkeypatch.setattr(FineTuning, "update", full)
     with pytest.raises(MemoryError):
         train(run.config_path, quiet)
     reason = run.status()["reason"]

@@ -15,10 +15,11 @@ from transformers import (
 )
 
 import core_models as cm
-from core_models.tasks.finetune import finetune
-from core_models.training import settings, task_look, task_settings
+from core_models.training import settings, task_settings
 from core_models.training.__main__ import main
+from core_models.training.finetune import finetune
 from core_models.training.folder import RunFolder
+from core_models.training.preview import first_batch
 from core_models.training.process import new_run, train
 from core_models.training.task_schema import is_task
 from tests.training.conftest import SENTENCES, labelled, quiet
@@ -134,7 +135,7 @@ def test_the_folder_tells_everything(make_task: MakeTask) -> None:
 def test_a_run_is_what_finetune_does(make_task: MakeTask, base: Path) -> None:
     run = make_task()
     train(run.config_path, quiet)
-    wanted = task_settings.read(run.config_path)
+    wanted = task_settings.read_any(run.config_path)
     task = task_settings.load_set(wanted, run.path)
     torch.set_num_threads(1)
     alone = finetune(cm.load(base), task, task_settings.tuning(wanted))
@@ -202,7 +203,7 @@ def test_a_recipe_beside_its_files(make_task: MakeTask, tmp_path: Path, base: Pa
     values = {"model": {"checkpoint": str(base)}, "task": {"set": "mine.csv"}, "epochs": 1}
     (folder / "mine.json").write_text(json.dumps(values))
     config = new_run(folder / "mine.json", tmp_path / "elsewhere")
-    assert task_settings.read(config).task.set == str(folder / "mine.csv")
+    assert task_settings.read_any(config).task.set == str(folder / "mine.csv")
     assert is_task(settings.read_values(config))
     assert train(config, quiet) == "finished"
 
@@ -236,7 +237,7 @@ def test_the_first_batch_says_what_is_asked(
 ) -> None:
     run = make_task(task={"set": "rows.jsonl"})
     (run.path / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    example = task_look.first_batch(task_settings.read(run.config_path), run.path)[0]
+    example = first_batch(task_settings.read_any(run.config_path), run)[0]
     row = rows[example["number"] - 1]
     if field == "tags":
         assert [tag for tag in example["tags"] if tag] == row["tags"]

@@ -12,8 +12,8 @@ import torch
 
 import core_models as cm
 from core_models.errors import InputError
-from core_models.tasks.finetune import finetune
 from core_models.tasks.metrics import classification
+from core_models.training.finetune import finetune
 from tests.core.tiny_models import new, tiny
 from zoo import score, score_recipe
 from zoo.__main__ import main

@@ -1,7 +1,6 @@
 """Fine-tuning in this process: from a checkpoint and a labelled set to a measured model."""
 
 import contextlib
-import math
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
@@ -14,16 +13,23 @@ from torch import Tensor
 from core_models.data.order import Order, Position
 from core_models.errors import InputError
 from core_models.model import Model
-from core_models.network.initialise import initialise
-from core_models.tasks import objectives, rates
+from core_models.tasks import objectives
 from core_models.tasks.baselines import Baseline, baselines
 from core_models.tasks.decode import Prediction, predict
 from core_models.tasks.encode import Coder, Feature
-from core_models.tasks.heads import check_direction, choices, head_for
-from core_models.tasks.report import Report, main_metric, report
+from core_models.tasks.heads import head_for, ready
+from core_models.tasks.report import Report, main_metric, measure, report, said
 from core_models.tasks.sets import TaskSet
 from core_models.tasks.settings import Settings, usual_rate
+from core_models.training import optimizer
+from core_models.training.checkpoint import Saved, State
+from core_models.training.feed import Drawn
+from core_models.training.learning import Learning
+from core_models.training.meter import HELD_OUT, Meter, means
+from core_models.training.schema import OptimizerSettings
 
+_ROWS = 32
+"""Rows of the development set in one pass for their losses."""
 _BUCKETING = 8
 """Batches that are sorted by length together."""
 
@@ -66,43 +72,17 @@ class Result:
     seconds: float
 
 
-def ready(model: Model, task: TaskSet, settings: Settings) -> Model:
-    """A copy of the model with a fresh head for the set; the given model is not changed."""
-    with torch.random.fork_rng(devices=[]):  # modules draw values at once, which are replaced
-        return _ready(model, task, settings)
-
-
-def _ready(model: Model, task: TaskSet, settings: Settings) -> Model:
-    head = head_for(task, settings)
-    check_direction(model.config, head)
-    generator = torch.Generator().manual_seed(settings.seed)
-    tuned = model.with_head(head, **choices(task, settings), generator=generator)
-    if settings.dropout is None and settings.pretrained:
-        return tuned
-    config = (
-        tuned.config if settings.dropout is None else tuned.config.with_dropout(settings.dropout)
-    )
-    made = Model(config, tuned.tokenizer, [head])
-    made.name = tuned.name
-    if settings.pretrained:
-        made.load_state_dict(tuned.state_dict())
-    else:
-        initialise(made, config.initial_std, generator)
-    return made.to(tuned.encoder.embeddings.pieces.weight.device)
-
-
-class FineTuning:
-    """One fine-tuning, step by step; everything that decides its future is in its state."""
+class FineTuning(Learning):
+    """One fine-tuning, step by step."""
 
     def __init__(self, model: Model, task: TaskSet, settings: Settings) -> None:
         """At step 0, with a copy of the model."""
         self.task, self.settings = task, settings
-        self.rate = settings.learning_rate or usual_rate(model.config.width)
-        self.model = ready(model, task, settings)
+        tuned = ready(model, task, settings)
         head = head_for(task, settings)
-        self.objective = objectives.build(head, self.model.heads[head])
+        self.objective = objectives.build(head, tuned.heads[head])
         self.coder = Coder.of(
-            self.model,
+            tuned,
             task,
             max_length=settings.max_length,
             stride=settings.stride,
@@ -115,23 +95,28 @@ class FineTuning:
             bucketing=_BUCKETING,
             generator=torch.Generator().manual_seed(settings.seed + 1),
         )
-        self.steps = settings.epochs * self._order.batches_per_epoch
-        self._names = rates.freeze(self.model, settings.frozen)
-        self._optimizer = rates.build(
-            self._names,
-            self.model.config.blocks,
-            rate=self.rate,
-            decay=settings.layer_decay,
-            weight_decay=settings.weight_decay,
+        self.epoch = self._order.batches_per_epoch
+        steps = settings.epochs * self.epoch
+        options = OptimizerSettings(
+            learning_rate=float(settings.learning_rate or usual_rate(model.config.width)),
+            weight_decay=float(settings.weight_decay),
+            clip=float(settings.clip),
         )
-        self._device = self.model.encoder.embeddings.pieces.weight.device
-        self._dropout = torch.Generator(self._device).manual_seed(settings.seed + 2).get_state()
-        self.step_count = 0
+        names = optimizer.freeze(tuned, settings.frozen)
+        rates = optimizer.by_depth(tuned.config.blocks, options.learning_rate, settings.layer_decay)
+        super().__init__(
+            tuned,
+            names=names,
+            optimizers=[optimizer.adamw(names, options, rates)],
+            options=options,
+            schedule=optimizer.Schedule(steps=steps, warmup=round(settings.warmup * steps)),
+            weights={self.objective.name: 1.0},
+        )
+        self._dropout = torch.Generator(self.device).manual_seed(settings.seed + 2).get_state()
         self.history: list[Progress] = []
         self.best_epoch = 0
         self._best: dict[str, Tensor] = {}
         self._sums = [0.0, 0.0]
-        self.last: rates.Update | None = None
 
     @property
     def finished(self) -> bool:
@@ -141,50 +126,45 @@ class FineTuning:
     @property
     def epoch_ended(self) -> bool:
         """Whether :meth:`end_epoch` is due before the next step."""
-        return self.step_count == (len(self.history) + 1) * self._order.batches_per_epoch
+        return self.progress.step == (len(self.history) + 1) * self.epoch
+
+    # -- an update --------------------------------------------------------------------------------
 
     def step(self) -> Progress:
         """One update.
 
         Raises:
-            InputError: loss or gradient is not finite; the update is not made.
+            DivergenceError: loss or gradient is not finite; the update is not made.
         """
-        share = rates.share_of_peak(self.step_count, self.steps, self.settings.warmup)
-        rates.set_share(self._optimizer, share)
-        features = self.draw()
-        batch = self.coder.batch(features)
-        self.model.train()
-        with self._randomness(), self.precision():
-            losses = self.objective(self.model.encoder, batch)
-        losses.total.backward()
-        norm = float(torch.nn.utils.clip_grad_norm_(self._names.values(), self.settings.clip))
-        total, count = (float(v) for v in losses.metrics[f"{self.objective.name}_loss"])
-        if not math.isfinite(norm) or not math.isfinite(total):
-            self._optimizer.zero_grad(set_to_none=True)
-            raise InputError(
-                f"Fine-tuning diverged at step {self.step_count + 1}: the loss or its gradient is "
-                f"not finite. Try a lower learning rate (now {self.rate:g})."
-            )
-        self._optimizer.step()
-        self._optimizer.zero_grad(set_to_none=True)
-        self._sums = [self._sums[0] + total, self._sums[1] + count]
-        self.last = rates.Update(
-            sums={k: (float(v), float(n)) for k, (v, n) in losses.metrics.items()},
-            norm=norm,
-            tokens=sum(feature.length for feature in features),
-        )
-        self.step_count += 1
-        return self._progress(share)
+        self.update()
+        return self._progress()
 
-    def draw(self) -> list[Feature]:
+    def draw(self) -> Drawn:
+        """The next batch."""
+        features = self.inputs()
+        tokens = sum(feature.length for feature in features)
+        return Drawn(self.coder.batch(features), tokens)
+
+    def inputs(self) -> list[Feature]:
         """The inputs of the next batch; each call goes on by one batch."""
         return [self.features[i] for i in next(self._order).tolist()]
+
+    def gradients(self, drawn: Drawn) -> dict[str, Tensor]:
+        """Those of the whole batch."""
+        self.model.train()
+        with self._randomness(), self.precision():
+            losses = self.objective(self.model.encoder, drawn.batch)
+        losses.total.backward()
+        total, count = (float(v) for v in losses.metrics[f"{self.objective.name}_loss"])
+        self._sums = [self._sums[0] + total, self._sums[1] + count]
+        return self._meter.of(losses)
+
+    # -- looking ----------------------------------------------------------------------------------
 
     def end_epoch(self) -> Progress:
         """Measure on the development rows, and keep the weights if they are the best so far."""
         found = report(self.task, self.task.dev, self.predict())
-        share = rates.share_of_peak(self.step_count - 1, self.steps, self.settings.warmup)
-        record = self._progress(share, found.metrics)
+        record = self._progress(found.metrics)
         name = main_metric(self.task)
         earlier = [past.metrics[name] for past in self.history]
         self.history.append(record)
@@ -193,6 +173,26 @@ class FineTuning:
             self._best = _copies(self.model.state_dict())
         self._sums = [0.0, 0.0]
         return record
+
+    def measure(self) -> dict[str, float]:
+        """Metrics and losses on the development rows; after an epoch this ends it."""
+        if self.epoch_ended:
+            found = self.end_epoch().metrics
+        else:
+            found = measure(self.task, self.task.dev, said(self.task, self.predict()))
+        return self._losses() | found
+
+    @torch.no_grad()
+    def _losses(self) -> dict[str, float]:
+        self.model.eval()
+        features = self.coder.features(self.task.dev)
+        meter = Meter(self.device)
+        for begin in range(0, len(features), _ROWS):
+            with self.precision():
+                batch = self.coder.batch(features[begin : begin + _ROWS])
+                meter.add(meter.of(self.objective(self.model.encoder, batch)))
+        losses = {name: pair for name, pair in meter.sums().items() if "_loss" in name}
+        return means(losses, self.weights)
 
     def predict(self) -> list[Prediction]:
         """Predictions for the development rows with the present weights."""
@@ -206,18 +206,37 @@ class FineTuning:
             self.model.load_state_dict(self._best)
         self.model.eval()
 
+    def line(self, record: Mapping[str, Any]) -> str:
+        """With the metric by which models are compared."""
+        words = [f"step {record['step']}/{self.steps}", f"loss {record['loss']:.3f}"]
+        if f"{HELD_OUT}loss" in record:
+            main = main_metric(self.task)
+            words.append(f"development loss {record[HELD_OUT + 'loss']:.3f}")
+            words.append(f"{main.replace('_', ' ')} {record[HELD_OUT + main]:.3f}")
+        return ", ".join([*words, f"{record['tokens_per_second']:.0f} tokens/s"])
+
     # -- state ------------------------------------------------------------------------------------
+
+    def state(self) -> State:
+        """All in one file of tensors, and its place among the values."""
+        tensors, position = self.state_dict()
+        return State(
+            models=self.models(), tensors={"state": tensors}, values={"position": position}
+        )
+
+    def _load(self, saved: Saved) -> None:
+        self.load_state_dict(saved.tensors["state"], saved.values["position"])
 
     def state_dict(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
         """Everything that a resume to the last bit needs: tensors, and plain values for JSON."""
         position = self._order.position()
+        states = optimizer.to_tensors(self.optimizers, self.names)
         tensors = {f"model.{k}": v for k, v in _copies(self.model.state_dict()).items()}
         tensors |= {f"best.{k}": v for k, v in self._best.items()}
-        states = rates.to_tensors(self._optimizer, self._names)
-        tensors |= {f"optimizer.{k}": v for k, v in states.items()}
+        tensors |= {f"optimizer.{k}": v for k, v in _copies(states).items()}
         tensors |= {"order": position.generator.clone(), "dropout": self._dropout.clone()}
         values = {
-            "step": self.step_count,
+            "step": self.progress.step,
             "epoch": position.epoch,
             "batch": position.batch,
             "sums": list(self._sums),
@@ -233,42 +252,43 @@ class FineTuning:
             raise InputError("The saved state belongs to other settings; use those, or start anew.")
         self.model.load_state_dict(_under("model.", tensors))
         self._best = _copies(_under("best.", tensors))
-        rates.from_tensors(self._optimizer, self._names, _under("optimizer.", tensors))
+        states = _copies(_under("optimizer.", tensors))
+        optimizer.from_tensors(self.optimizers, self.names, states)
         self._order.restore(Position(values["epoch"], values["batch"], tensors["order"].clone()))
         self._dropout = tensors["dropout"].clone()
-        self.step_count = values["step"]
+        self.progress.step = values["step"]
         self.best_epoch = values["best_epoch"]
         self._sums = list(values["sums"])
         self.history = [Progress(**record) for record in values["history"]]
 
-    def _progress(self, share: float, metrics: dict[str, float] | None = None) -> Progress:
+    def _progress(self, metrics: dict[str, float] | None = None) -> Progress:
         total, count = self._sums
         return Progress(
-            step=self.step_count,
+            step=self.progress.step,
             steps=self.steps,
-            epoch=self.step_count // self._order.batches_per_epoch,
+            epoch=self.progress.step // self.epoch,
             loss=total / max(count, 1.0),
-            learning_rate=self.rate * share,
+            learning_rate=self.learning_rate(),
             metrics=metrics or {},
         )
 
     @contextlib.contextmanager
     def _randomness(self) -> Iterator[None]:
         """Dropout draws from this object's own state, and leaves PyTorch's as it was."""
-        cuda = self._device.type == "cuda"
-        with torch.random.fork_rng(devices=[self._device] if cuda else []):
+        cuda = self.device.type == "cuda"
+        with torch.random.fork_rng(devices=[self.device] if cuda else []):
             if cuda:
-                torch.cuda.set_rng_state(self._dropout, self._device)
+                torch.cuda.set_rng_state(self._dropout, self.device)
             else:
                 torch.set_rng_state(self._dropout)
             yield
-            cuda_state = torch.cuda.get_rng_state(self._device) if cuda else None
+            cuda_state = torch.cuda.get_rng_state(self.device) if cuda else None
             self._dropout = torch.get_rng_state() if cuda_state is None else cuda_state
 
     def precision(self) -> torch.autocast:
         """The arithmetic that was asked for, as a context."""
         enabled = self.settings.precision == "bf16"
-        return torch.autocast(self._device.type, torch.bfloat16, enabled=enabled)
+        return torch.autocast(self.device.type, torch.bfloat16, enabled=enabled)
 
 
 def finetune(

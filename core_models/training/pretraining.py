@@ -1,0 +1,232 @@
+"""Pretraining: batches of a stream, over several processes and parts, with a memory.
+
+What makes a resume bit-identical on the CPU: everything random comes from generators whose state
+is in the checkpoint (data order, masking, and PyTorch's own generator for dropout), the sums of an
+unfinished report and the memory of earlier segments are saved too, and the number of threads is
+pinned, because sums over another number of threads round differently.
+"""
+
+import contextlib
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import torch
+from accelerate import Accelerator
+from torch import Tensor, nn
+
+from core_models.batch import Batch
+from core_models.model import Model
+from core_models.network.encoder import Encoder
+from core_models.objectives import Losses, Objective
+from core_models.training import optimizer
+from core_models.training.checkpoint import Saved, State
+from core_models.training.examples import rows
+from core_models.training.extremes import Extremes
+from core_models.training.feed import Drawn, Feed, Place, Stream
+from core_models.training.learning import Learning
+from core_models.training.memory import Memory, part_of_memory, whole_memory
+from core_models.training.meter import add, line
+from core_models.training.plan import Plan
+from core_models.training.settings import Settings
+from core_models.training.validation import Validation, measure
+
+_STREAM = ("order", "masking")
+"""Names of the states that belong to the stream of batches."""
+
+
+class EncoderWithLoss(nn.Module):
+    """Encoder and objective as one module, so that Accelerate wraps one thing."""
+
+    def __init__(self, encoder: Encoder, objective: Objective) -> None:
+        """Hold both; they share the piece table."""
+        super().__init__()
+        self.encoder = encoder
+        self.objective = objective
+
+    def forward(self, batch: Batch) -> Losses:
+        """Losses of one batch."""
+        losses: Losses = self.objective(self.encoder, batch)
+        return losses
+
+
+class Pretraining(Learning):
+    """One pretraining, of this process or shared by several."""
+
+    def __init__(
+        self,
+        *,
+        settings: Settings,
+        plan: Plan,
+        accelerator: Accelerator,
+        model: Model,
+        objective: Objective,
+        stream: Stream,
+        validation: Validation | None,
+    ) -> None:
+        """Build optimizer and generators at step 0."""
+        self.settings, self.plan = settings, plan
+        self.accelerator, self.objective, self.validation = accelerator, objective, validation
+        self.main, self.validates = accelerator.is_main_process, validation is not None
+        self._extremes = Extremes(objective, model.tokenizer)
+        if settings.compile:
+            for each in (model, *objective.companions().values()):
+                each.encoder.compile(dynamic=True)
+        self._module = accelerator.prepare(EncoderWithLoss(model.encoder, objective))
+        bare = accelerator.unwrap_model(self._module)
+        names = optimizer.parameters(bare)
+        super().__init__(
+            model,
+            names=names,
+            optimizers=optimizer.build(bare, names, settings.optimizer),
+            options=settings.optimizer,
+            schedule=optimizer.Schedule.of(settings),
+            weights=objective.loss_weights(),
+        )
+        self._feed = Feed(stream)
+        self._memory: Memory = ()
+        torch.manual_seed(settings.seed + 3 + accelerator.process_index)
+
+    @property
+    def _rank(self) -> int:
+        return int(self.accelerator.process_index)
+
+    @property
+    def _processes(self) -> int:
+        return int(self.accelerator.num_processes)
+
+    def agreed(self, stop: bool) -> bool:
+        """Whether any process wants to stop."""
+        if self._processes == 1:
+            return stop
+        wish = torch.tensor(float(stop), device=self.device)
+        return bool(self.accelerator.reduce(wish, reduction="sum") > 0)
+
+    def close(self) -> None:
+        """End the thread that makes batches."""
+        self._feed.close()
+
+    # -- an update --------------------------------------------------------------------------------
+
+    def draw(self) -> Drawn:
+        """The next batch of the stream."""
+        drawn = next(self._feed)
+        if drawn.fresh:
+            self._memory = ()
+        return drawn
+
+    def gradients(self, drawn: Drawn) -> dict[str, Tensor]:
+        """Those of all parts and processes together."""
+        counts = {
+            name: count.to(self.device, non_blocking=True)
+            for name, count in self.objective.counts(drawn.batch).items()
+        }
+        self._module.train()
+        measured: dict[str, Tensor] = {}
+        remembered: list[Memory] = []
+        parts = self._parts(drawn.batch)
+        for number, part in enumerate(parts):
+            last = number == len(parts) - 1
+            waiting = contextlib.nullcontext() if last else self.accelerator.no_sync(self._module)
+            with waiting:
+                losses = self._module(part)
+                # Gradients are averaged over processes, the loss is meant to be summed over them.
+                loss = losses.total_over(counts) * self._processes
+                self.accelerator.backward(loss)
+            measured = add(measured, self._meter.of(losses))
+            remembered.append(losses.memory)
+        self._memory = tuple(torch.cat(pieces) for pieces in zip(*remembered, strict=True))
+        if self._processes > 1:
+            measured = self.accelerator.reduce(measured, reduction="sum")
+        return measured
+
+    def _parts(self, batch: Batch) -> list[Batch]:
+        """This process's share of the rows on the device, cut for accumulation."""
+        count = batch.shape[0]
+        cut = [batch]
+        if self._processes > 1 or self.settings.accumulation > 1:
+            own = torch.arange(count)[self._rank :: self._processes]
+            shares = own.tensor_split(self.settings.accumulation)
+            cut = [rows(batch, share.to(batch.device)) for share in shares if len(share)]
+        moved = []
+        begin = 0
+        for part in cut:
+            here = part.to(self.device, non_blocking=True)
+            end = begin + here.shape[0]
+            if self.plan.memory:
+                memory = tuple(old[begin:end] for old in self._memory)
+                here = replace(here, memory=memory, remember=self.plan.memory)
+            begin = end
+            moved.append(here)
+        return moved
+
+    # -- looking ----------------------------------------------------------------------------------
+
+    def measure(self) -> dict[str, float]:
+        """Means on the held-out documents, with the same hidden tokens each time.
+
+        The hardest and the easiest examples are kept for ``validation.json``.
+        """
+        if self.validation is None:
+            return {}
+        watched = self._extremes if self.main else None
+        found = measure(
+            self._module,
+            self.validation,
+            weights=self.weights,
+            device=self.device,
+            remember=self.plan.memory,
+            extremes=watched,
+        )
+        self.examples = (watched.found() or {}) if watched else {}
+        return found
+
+    def line(self, record: Mapping[str, Any]) -> str:
+        """With whatever accuracies there are."""
+        return line(record, self.steps)
+
+    # -- state ------------------------------------------------------------------------------------
+
+    def models(self) -> dict[str, Model]:
+        """The models that are trained with it, and the model."""
+        return {**self.objective.companions(), "model": self.model}
+
+    def state(self) -> State:
+        """Optimizer, generators, memory and the objective's own; in the first process alone."""
+        memory = whole_memory(self._memory, self.accelerator)
+        if not self.main:
+            return State(models={}, tensors={}, values={})
+        random = {"dropout": torch.get_rng_state()}
+        if torch.cuda.is_available():
+            random["dropout_cuda"] = torch.cuda.get_rng_state()
+        place = self._feed.place()
+        return State(
+            models=self.models(),
+            tensors={
+                "optimizer": optimizer.to_tensors(self.optimizers, self.names),
+                "random": random | place.states,
+                "own": self.objective.own_state(),
+                "memory": {f"{step:03}": tensor for step, tensor in enumerate(memory)},
+            },
+            values={
+                "epoch": place.epoch,
+                "batch": place.batch,
+                "companions": list(self.objective.companions()),
+            },
+        )
+
+    def _load(self, saved: Saved) -> None:
+        """The models' weights are already in place."""
+        tensors, random = saved.tensors, saved.tensors["random"]
+        self.objective.load_own_state(tensors.get("own", {}))
+        optimizer.from_tensors(self.optimizers, self.names, tensors.get("optimizer", {}))
+        states = {name: tensor for name, tensor in random.items() if name in _STREAM}
+        self._feed.restore(Place(saved.values["epoch"], saved.values["batch"], states))
+        memory = tuple(tensor for _, tensor in sorted(tensors.get("memory", {}).items()))
+        self._memory = part_of_memory(memory, self.accelerator)
+        if self._processes == 1:
+            torch.set_rng_state(random["dropout"])
+            if "dropout_cuda" in random and torch.cuda.is_available():
+                torch.cuda.set_rng_state(random["dropout_cuda"])
+        else:
+            torch.manual_seed(hash((self.settings.seed, saved.progress.step, self._rank)))
