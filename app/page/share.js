@@ -8,7 +8,7 @@
   const given = new URLSearchParams(location.search);
   document.documentElement.classList.toggle('plain', given.get('plain') === '1');
 
-  const tour = async (step) => (await import('./tour.js')).open(step);
+  const tour = async (lesson) => (await import('./tour.js')).open(lesson);
   const share = async (button) => (await import('./share-view.js')).toggle(button);
 
   function add(brand) {
@@ -16,9 +16,9 @@
       type: 'button', class: 'quiet', id: 'share', 'aria-expanded': 'false', text: t`Share`, onclick: () => share(button),
     });
     brand.querySelector('#language-switch').before(
-      element('button', { type: 'button', class: 'quiet', id: 'tour', text: t`Tour`, onclick: () => tour(0) }), button);
-    const step = Number(given.get('lesson'));
-    if (Number.isInteger(step) && step > 0) tour(step - 1);
+      element('button', { type: 'button', class: 'quiet', id: 'tour', text: t`Tour`, onclick: () => tour(1) }), button);
+    const lesson = Number(given.get('lesson'));
+    if (Number.isInteger(lesson) && lesson > 0) tour(lesson);
   }
   const brand = document.querySelector('header.brand');
   if (brand) add(brand);

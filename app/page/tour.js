@@ -1,4 +1,4 @@
-// The guided tour: eight steps over the labs. Each sets up a sentence, hides words, opens a lab, marks what it speaks of, and
+// The guided tour: nine steps over the labs. Each sets up a sentence, hides words, opens a lab, marks what it speaks of, and
 // notices when its task is done. It stands between the sentence and the lab and covers nothing.
 const { element, sentence, change, field, language, write, openTab, onChange, style, t, texts, tokensOf } = window.Cloze;
 
@@ -9,6 +9,8 @@ const STEPS = texts([
     look: 'Every small square is one attention head: rows look at columns. Find a head in which the hidden word looks at the name of the country.' },
   { title: 'What training hides', task: 'Choose another masking, or more epochs.',
     look: 'Pretraining hides 15 % of the tokens, and not all behind [MASK]. Masks that are drawn once come again; masks that are drawn at each visit show a word in ever new contexts.' },
+  { title: 'A text out of [MASK]s', task: 'Let another word stay, or play the steps.',
+    look: 'All words are hidden but one. In each step the model answers every gap, and the answers that it is surest of stay; the next step reads them, too.' },
   { title: 'A forger and a detective', task: 'Try to fool it with a word of your own.',
     look: 'ELECTRA learns from every token: a small generator fills the gaps, and the discriminator says which words are not original.' },
   { title: 'Another order of reading', task: 'Change the order.',
@@ -25,10 +27,12 @@ const CAPITAL = ['The capital of France is Paris.', 'Paris'];
 const WINTER = ['In winter the lake is covered with snow.', ''];
 // What a visitor reads is not translated: most models of the page read English.
 const SCENES = [
-  ['mask', CAPITAL[0], 'France'], ['attention', ...CAPITAL], ['timeline', ...WINTER],
+  ['mask', CAPITAL[0], 'France'], ['attention', ...CAPITAL], ['timeline', ...WINTER], ['unmasking', CAPITAL[0], ''],
   ['forge', ...CAPITAL], ['permutation', ...WINTER], ['terms', ...CAPITAL],
   ['budget', CAPITAL[0], ''], ['train', ...CAPITAL],
 ];
+// Number of each step in links (?lesson=): a step that came later has the next number, so that old links stay.
+const LESSONS = [1, 2, 3, 9, 4, 5, 6, 7, 8];
 const ENGLISH = 'bert-mini';
 const CHINESE = ['mask', 'attention', 'timeline']; // what Chinese pages show in Chinese
 const part = (id) => window.gradio_config.components.find(({ props }) => props?.elem_id === id)?.props;
@@ -82,10 +86,13 @@ const ACTS = ['pointerdown', 'keydown', 'input'];
 
 // --- the scene ----------------------------------------------------------------------------------
 
-// The first step of a lesson's link is wanted before the page has mounted.
-function whenReady(then) {
-  if (window.Cloze.mounted && sentence.tokens.length && document.querySelector('#tabs [role="tab"]')) then();
-  else requestAnimationFrame(() => whenReady(then));
+// The first step of a lesson's link is wanted before the page has mounted, and while the page's own first sentence (of a
+// Chinese page, or of a link) is on its way, which would come after that of the step.
+const WAITS = 5_000;
+function whenReady(then, until = performance.now() + WAITS) {
+  const there = window.Cloze.mounted && sentence.tokens.length && document.querySelector('#tabs [role="tab"]');
+  if (there && (!window.Cloze.arriving() || performance.now() > until)) then();
+  else requestAnimationFrame(() => whenReady(then, until));
 }
 
 // What a lab shows at a step where the model of the sentence block has nothing to show.
@@ -189,8 +196,8 @@ function draw() {
   next.focus({ preventScroll: true });
 }
 
-/** Open the tour at a step, counted from 0. */
-export function open(step) {
+/** Open the tour at its beginning, or at a lesson. */
+export function open(lesson = 1) {
   style('page/tour');
   if (!panel) {
     done = new Set();
@@ -201,5 +208,5 @@ export function open(step) {
     if (frame) frame.append(panel);
     else whenReady(() => document.getElementById('frame').append(panel));
   }
-  go(step);
+  go(LESSONS.indexOf(lesson) < 0 ? LESSONS.length - 1 : LESSONS.indexOf(lesson));
 }

@@ -64,10 +64,24 @@ function mountLine(view, kind) {
   if (kind === 'problem') view.send('seen', {});
 }
 
+/** A button that copies `text()`; where a page may not, `box` is selected. */
+function copyButton(box, text) {
+  const copy = element('button', { type: 'button', class: 'quiet outlined', text: TEXT.copy });
+  copy.addEventListener('click', async () => {
+    copy.textContent = await copyText(text(), box) ? TEXT.copied : TEXT.press;
+    setTimeout(() => { copy.textContent = TEXT.copy; }, 2000);
+  });
+  return copy;
+}
+
+const tabbed = ({ columns, rows }) => [columns, ...rows]
+  .map((row) => row.map((value) => String(shown(value)).replaceAll(/\s+/g, ' ')).join('\t')).join('\n');
+
 function mountTable(view) {
   const box = element('div', { class: 'table-scroll', tabindex: '0', role: 'region' });
-  const { files } = view.root.dataset; // of a table that is no text
+  const { files, copies } = view.root.dataset; // of a table that is no text
   const save = files ? csvButton(files, () => spoken(view.value)) : '';
+  const copy = copies === undefined ? [] : [' ', copyButton(box, () => tabbed(spoken(view.value)))];
   const show = () => {
     const found = view.value?.columns ? spoken(view.value) : null;
     view.root.hidden = !found;
@@ -75,18 +89,14 @@ function mountTable(view) {
     box.setAttribute('aria-label', found.caption);
     box.replaceChildren(tableOf(found));
   };
-  view.root.replaceChildren(box, save);
+  view.root.replaceChildren(box, save, ...copy);
   view.onValue(show);
   show();
 }
 
 function mountListing(view) {
   const code = element('pre', { class: 'code', tabindex: '0', role: 'region', 'aria-label': TEXT.code });
-  const copy = element('button', { type: 'button', class: 'quiet outlined', text: TEXT.copy });
-  copy.addEventListener('click', async () => {
-    copy.textContent = await copyText(code.textContent, code) ? TEXT.copied : TEXT.press;
-    setTimeout(() => { copy.textContent = TEXT.copy; }, 2000);
-  });
+  const copy = copyButton(code, () => code.textContent);
   view.root.replaceChildren(element('details', {}, element('summary', { text: TEXT.code }), code, copy));
   const show = () => {
     code.textContent = view.value?.text ?? '';

@@ -111,12 +111,18 @@ class Table(Part):
     Args:
         value: The first table.
         elem_id: Id in the page, and the name of the file that it is saved as; None = it is not.
+        copies: Whether a button copies it, as text with tabs, which spreadsheets take.
     """
 
     def __init__(
-        self, value: Mapping[str, Any] | None = None, *, elem_id: str | None = None, **more: Any
+        self,
+        value: Mapping[str, Any] | None = None,
+        *,
+        elem_id: str | None = None,
+        copies: bool = False,
+        **more: Any,
     ) -> None:
-        parts = mounted("table", module=MODULE, files=elem_id)
+        parts = mounted("table", module=MODULE, files=elem_id, copies=copies)
         super().__init__(value, elem_id=elem_id, **{**parts, **more})
 
 

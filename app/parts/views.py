@@ -54,17 +54,20 @@ def mounted(
     main: bool = False,
     files: str | None = None,
     reads: Sequence[str] = (),
+    copies: bool = False,
 ) -> dict[str, Any]:
     """Arguments of ``gr.HTML`` for a part that a script of ours draws; see :func:`view`.
 
     ``main``: whether it is the main picture of its lab. ``files``: what its saved files are called.
-    ``reads``: what it takes of the sentence block (``Cloze.question`` of shell.js).
+    ``reads``: what it takes of the sentence block (``Cloze.question`` of shell.js). ``copies``:
+    whether a button copies it as text.
     """
     listed = ", ".join(f"'{event}'" for event in events)
     place = f' data-module="{module}"' if module else ""
     place += " data-picture" if main else ""
     place += f' data-files="{files}"' if files else ""
     place += f' data-reads="{" ".join(reads)}"' if reads else ""
+    place += " data-copies" if copies else ""
     return {
         "html_template": f'<div class="view view-{name}"{place}></div>',
         "js_on_load": _MOUNT.format(name=name, events=listed),

@@ -187,6 +187,20 @@ def test_a_chinese_page_opens_with_a_chinese_sentence_and_its_model(visitor):
         assert page.evaluate("[...ClozeLanguage.missing]") == []
 
 
+def test_a_lesson_of_a_chinese_page_shows_its_own_sentence(visitor):
+    """The sentence that a Chinese page opens with came after that of the step."""
+    with visitor(DESKTOP, "?lang=zh&lesson=4") as cloze:
+        page = cloze.page
+        page.wait_for_selector(".tour-panel")
+        page.wait_for_function(
+            "() => !Cloze.arriving() && Cloze.sentence.model === 'bert-mini'"
+            " && Cloze.sentence.marks.size === 1"
+        )
+        hidden = "[...Cloze.sentence.marks.keys()].map(k => Cloze.sentence.tokens[k].text)"
+        assert page.evaluate(hidden) == ["Paris"]
+        assert page.evaluate("Cloze.place.tab") == "forge"
+
+
 def test_a_text_that_the_model_does_not_read_is_one_press_from_one_that_does(visitor):
     with visitor(DESKTOP, "?lang=en&other") as cloze:
         page = cloze.page

@@ -1,7 +1,9 @@
 """The Unmasking lab without a browser: every step against the core, words that stay, refusals."""
 
 import asyncio
+from xml.etree import ElementTree
 
+import gradio as gr
 import pytest
 
 import core_models as cm
@@ -78,3 +80,15 @@ def test_a_long_text_is_cut_between_words(session):
 def test_what_does_not_fit_is_refused(session, values, message):
     with pytest.raises(InputError, match=message):
         ask(session, **values)
+
+
+def test_the_drawing_has_every_piece_of_every_step(session):
+    picture = ask(session)[0]
+    question = {**SETTING, "sentence": {"text": TEXT, "model": "bert-mini"}}
+    (svg,) = asyncio.run(tab.draw(session, question))
+    texts = [each.text for each in ElementTree.fromstring(svg).iter() if each.tag.endswith("text")]
+    assert texts[0] == "bert-mini: the text, step by step"
+    wanted = [cell["text"] or "·" for row in picture["rows"] for cell in row]
+    numbers = {str(n) for n in range(7)}
+    assert [text for text in texts[2:] if text not in numbers and " %" not in text] == wanted
+    assert asyncio.run(tab.draw(session, {**question, "sentence": None})) == [gr.skip()]

@@ -81,3 +81,26 @@ def test_in_chinese(visit):
     lab = Lab(cloze, words)
     expect(lab.panel.get_by_role("button", name=words["Play"])).to_be_visible()
     expect(lab.panel.locator("#unmasking-steps output")).to_contain_text("第6步")
+
+
+def test_steps_are_saved_and_copied(lab):
+    lab.panel.get_by_role("radio", name="A word stays").check()
+    expect(lab.chosen.nth(1)).to_have_text("capital")
+    lab.unfold("Every step")
+    fold = lab.panel.locator("#unmasking-table")
+    with lab.page.expect_download() as saved:
+        lab.panel.get_by_role("button", name="Save as SVG", exact=True).click()
+    assert saved.value.suggested_filename == "cloze-unmasking.svg"
+    assert "bert-mini: the text, step by step" in saved.value.path().read_text("utf-8")
+    lab.page.evaluate(
+        """() => Object.defineProperty(navigator, 'clipboard', { configurable: true,
+          value: { writeText: async (text) => { window.copied = text; } } })"""
+    )
+    fold.get_by_role("button", name="Copy", exact=True).click()
+    expect(fold.get_by_role("button", name="Copied", exact=True)).to_be_visible()
+    lines = lab.page.evaluate("copied").split("\n")
+    assert lines[0].split("\t") == ["Step", "Text", "Put in", "Went back to [MASK]"]
+    shown = fold.locator("tbody tr")
+    assert len(lines) == 1 + shown.count()
+    assert lines[1].split("\t")[:2] == ["1", shown.first.locator("td").first.inner_text()]
+    assert not lab.cloze.problems

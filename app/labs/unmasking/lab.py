@@ -19,7 +19,17 @@ from app.labs.unmasking.answers import EXAMPLES, ORDER_NAMES
 from app.labs.unmasking.steps import Steps, steps
 from app.page.sentence import Shared
 from app.parts.controls import answer, remember
-from app.parts.plain import Code, Heading, Kept, Line, SentenceInput, Table, sentences, table
+from app.parts.plain import (
+    Code,
+    Files,
+    Heading,
+    Kept,
+    Line,
+    SentenceInput,
+    Table,
+    sentences,
+    table,
+)
 from app.serving.ask import MOST_SEED, clean_name, clean_text
 from app.serving.languages import reader_of, script_of
 from app.serving.names import loadable
@@ -28,6 +38,7 @@ from app.serving.session import Session
 from core_models.prediction import Unmasking
 from core_models.prediction.passes import KINDS
 from viz.svg import Wording
+from viz.unmasking import Cell, steps_svg
 from viz.words import percent
 
 SHOWN = 4
@@ -61,6 +72,7 @@ class Controls(NamedTuple):
     picture: Steps
     said: Line
     table: Table
+    files: Files
     code: Code
 
 
@@ -105,12 +117,13 @@ def build(shared: Shared) -> Controls:
                 )
             Line(AGAIN)
         with gr.Accordion("Every step", open=False):
-            every = Table(elem_id="unmasking-table")
+            every = Table(elem_id="unmasking-table", copies=True)
+            files = Files("cloze-unmasking")
         with gr.Accordion("What this shows", open=False):
             for text in (ABOUT, ORDERS):
                 Line(text)
         code = Code()
-    return Controls(sentence, example, kept, again, problem, picture, said, every, code)
+    return Controls(sentence, example, kept, again, problem, picture, said, every, files, code)
 
 
 def wire(controls: Controls, shared: Shared, session: Session) -> None:
@@ -120,6 +133,7 @@ def wire(controls: Controls, shared: Shared, session: Session) -> None:
     changed = [part.change for name, part in asked.items() if name != "at"]  # type: ignore[attr-defined]
     outputs = [c.picture, c.said, c.table, c.code]
     answer(changed, partial(show, session), asked, outputs, c.problem)
+    answer([c.files.ask], partial(draw, session), asked, [c.files], c.problem)  # type: ignore[attr-defined]
     c.picture.stay(None, c.picture, kept["stays"], js="value => [value.wish]")  # type: ignore[attr-defined]
     c.picture.scrub(None, c.picture, kept["at"], js="value => value.at")  # type: ignore[attr-defined]
     c.again.click(None, kept["seed"], kept["seed"], js=f"seed => (seed + 1) % {MOST_SEED}")
@@ -148,6 +162,10 @@ def stays(example: unmasking.Example) -> list[int]:
     return [unmasking.sign(example.text), *numbers]
 
 
+Written = tuple[str, unmasking.Cut, unmasking.Setting, Unmasking, list[list[dict[str, Any]]]]
+"""Who wrote, the text, what was chosen, every step, and the cells of the rows."""
+
+
 # --- answers: plain values in, plain values out ---------------------------------------------------
 
 
@@ -155,12 +173,7 @@ async def show(session: Session, question: Mapping[str, Any]) -> list[Any]:
     """Every step, what came out, and the code."""
     if not isinstance(question["sentence"], Mapping):
         return [gr.skip()] * SHOWN
-    name, model = await asyncio.to_thread(writer, session, question["sentence"])
-    sentence = unmasking.cut(model, clean_text(question["sentence"].get("text")))
-    setting = unmasking.read_setting(question, sentence)
-    unmasking.hidden(sentence, setting)
-    found = await session.compute(lambda: unmasking.write(model, sentence, setting), model)
-    rows = unmasking.rows(model, sentence, found)
+    name, sentence, setting, found, rows = await _written(session, question)
     at = question.get("at")
     at = min(at, len(rows) - 1) if type(at) is int and at >= 0 else -1
     return [
@@ -169,6 +182,24 @@ async def show(session: Session, question: Mapping[str, Any]) -> list[Any]:
         every(rows),
         unmasking.code_lines(loadable(name), sentence, setting),
     ]
+
+
+async def draw(session: Session, question: Mapping[str, Any]) -> list[Any]:
+    """Every step as a drawing."""
+    if not isinstance(question["sentence"], Mapping):
+        return [gr.skip()]
+    name, _, _, _, rows = await _written(session, question)
+    cells = [[Cell(**cell) for cell in row] for row in rows]
+    return [steps_svg(cells, title=Wording("{0}: the text, step by step", name))]
+
+
+async def _written(session: Session, question: Mapping[str, Any]) -> Written:
+    name, model = await asyncio.to_thread(writer, session, question["sentence"])
+    sentence = unmasking.cut(model, clean_text(question["sentence"].get("text")))
+    setting = unmasking.read_setting(question, sentence)
+    unmasking.hidden(sentence, setting)
+    found = await session.compute(lambda: unmasking.write(model, sentence, setting), model)
+    return name, sentence, setting, found, unmasking.rows(model, sentence, found)
 
 
 def writer(session: Session, given: Mapping[str, Any]) -> tuple[str, cm.Model]:
