@@ -22,6 +22,7 @@ from starlette.types import Receive, Scope, Send
 from app.runs import card as run_card
 from app.runs import models as run_models
 from app.runs import process as run_process
+from app.runs import room
 from app.runs.runs import Runs
 from core_models import InputError, plain_files
 from core_models.training import durable
@@ -125,7 +126,7 @@ def pack(runs: Runs, run: str, step: int | None = None) -> Packed:
             file.close()  # a checkpoint was replaced by the next one while it was read
         except OSError as error:
             file.close()
-            if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            if room.is_full(error) or error.errno == errno.EFBIG:
                 raise InputError(
                     "The server has no room to pack this model at the moment. Try again later."
                 ) from None

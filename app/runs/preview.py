@@ -15,6 +15,7 @@ from starlette.requests import Request
 
 from app.runs import config as run_config
 from app.runs import races as run_races
+from app.runs import room
 from app.runs.runs import Runs
 from core_models import InputError
 from core_models.training import race_schema, settings, task_settings
@@ -183,7 +184,7 @@ def _trial(
     if not _ONE.acquire(timeout=PATIENCE):
         raise InputError(BUSY)
     try:
-        with tempfile.TemporaryDirectory(prefix="cloze-try-") as name:
+        with room.told(), tempfile.TemporaryDirectory(prefix="cloze-try-") as name:
             beside = Path(name)
             if source is not None:
                 runs.copy_texts(source, values, beside)

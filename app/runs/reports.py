@@ -4,10 +4,8 @@ No Gradio, no PyTorch. Metrics are read from where the last look ended, so a hun
 run cost little more than one.
 """
 
-import contextlib
 import csv
 import io
-import shutil
 import time
 from collections import OrderedDict
 from dataclasses import dataclass, field, replace
@@ -15,7 +13,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from app.runs import damage, doctor
+from app.runs import damage, doctor, room
 from app.runs import config as run_config
 from app.runs import export as run_export
 from app.runs import models as run_models
@@ -36,8 +34,6 @@ _KEPT = 50_000
 """Reports of all runs that are kept in memory, about a kilobyte each; more are read again."""
 _SHARED = 0.5
 """Seconds for which one list of the runs answers every page, unless this server changes a run."""
-_NO_ROOM = 64 << 10
-"""Bytes of a disk that is as good as full: not even a status can be written."""
 _FIGURES = ("loss", "masked_token_loss", "masked_token_accuracy", "tokens_per_second")
 
 
@@ -316,7 +312,7 @@ def _reason(folder: RunFolder, status: dict[str, Any], state: str) -> str | None
         )
     if state != "crashed":
         return None
-    if _free(folder.path) < _NO_ROOM:
+    if room.free(folder.path) < room.LEAST:
         return "The disk is full. Make room and start the run again; it goes on where it was saved."
     printed = _tail(folder.path / "output.txt", most=1)
     if not status and printed:
@@ -331,13 +327,6 @@ def _reason(folder: RunFolder, status: dict[str, Any], state: str) -> str | None
         "It had not saved a checkpoint yet, so what it had learned is lost: when you continue the "
         "run, it begins again at the first step."
     )
-
-
-def _free(path: Path) -> float:
-    """Bytes that are free where a folder lies; no limit for one that is gone."""
-    with contextlib.suppress(OSError):
-        return shutil.disk_usage(path).free
-    return float("inf")
 
 
 def _changed(path: Path) -> int | None:

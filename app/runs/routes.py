@@ -6,7 +6,6 @@ back, and so does any number of other pages.
 """
 
 import asyncio
-import errno
 import logging
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -18,6 +17,7 @@ from starlette.routing import Route
 from app.runs import charts as run_charts
 from app.runs import export as run_export
 from app.runs import owner as run_owner
+from app.runs import room
 from app.runs import scrub as run_scrub
 from app.runs import tasks as run_tasks
 from app.serving.ask import whole_number
@@ -36,10 +36,6 @@ HEADER = "x-cloze"
 OWNER = "x-cloze-owner"
 """The browser's secret: runs that are made with it can only be changed with it."""
 MOST_OFFSET = 2**53
-FULL = (
-    "The disk of this server is full, so nothing of this was kept. Make room, for example by "
-    "deleting runs, and try again."
-)
 _LOG = logging.getLogger("cloze.train")
 
 Answer = Callable[[Request], Awaitable[Any]]
@@ -197,8 +193,8 @@ def _guarded(answer: Answer, refused: int = 200) -> Callable[[Request], Awaitabl
             # With status 200: browsers put every other one into their console as a fault.
             return JSONResponse({"error": str(error)}, refused)
         except Exception as error:
-            if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
-                return JSONResponse({"error": FULL}, refused)
+            if room.is_full(error):
+                return JSONResponse({"error": room.FULL}, refused)
             _LOG.exception("%s %s", request.method, request.url.path)
             text = "Something went wrong on the server. Its log says what."
             return JSONResponse({"error": text}, 500)

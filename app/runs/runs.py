@@ -10,6 +10,8 @@ knows stands in that folder, so a restarted server, or a second one, goes on whe
 """
 
 import contextlib
+import errno
+import os
 import re
 import shutil
 import subprocess
@@ -24,6 +26,7 @@ from app.runs import config as run_config
 from app.runs import models as run_models
 from app.runs import owner as run_owner
 from app.runs import process as run_process
+from app.runs import room
 from app.runs.limits import NO_LIMITS, Limits
 from app.runs.names import BESIDE, beside, new_id
 from app.runs.texts import SHIPPED, Inbox, leaves, note_repeated
@@ -142,6 +145,7 @@ class Runs:
 
     # --- making -----------------------------------------------------------------------------
 
+    @room.told()
     def create(
         self,
         config: Any,
@@ -186,6 +190,13 @@ class Runs:
                 shutil.rmtree(path)
                 raise
         return run
+
+    def discard(self, run: str) -> None:
+        """Remove a run that was just made and could not start, as if it had never been."""
+        with self._exclusive():
+            (self.root / run / "queue").unlink(missing_ok=True)
+            if self.state(run) not in _ACTIVE:
+                durable.remove_folder(self.root / run)
 
     def checked(self, config: Any, *, texts: int = 0, source: str | None = None) -> dict[str, Any]:
         """A config from the page with its model names resolved; InputError when it is not good.
@@ -251,8 +262,14 @@ class Runs:
 
     # --- starting and stopping --------------------------------------------------------------
 
+    @room.told()
     def start(self, run: str) -> None:
-        """Start a run, continue it, or put it into the queue when all places are taken."""
+        """Start a run, continue it, or put it into the queue when all places are taken.
+
+        Raises:
+            InputError: it is at work or has finished, or the disk is full: then it waits, or is as
+                it was.
+        """
         self._check_enabled()
         with self._exclusive():
             state = self.state(run)
@@ -266,8 +283,10 @@ class Runs:
             folder.clear_stop()
             run_process.note(folder.path, late=0)
             self._line_up(folder.path)
-            self._fill_slots()
+            with room.told(room.WAITS):
+                self._fill_slots()
 
+    @room.told()
     def stop(self, run: str) -> None:
         """Ask a run to save and stop after its current step, or take it out of the queue."""
         self._check_enabled()
@@ -380,6 +399,8 @@ class Runs:
         waiting = self.queue()
         busy = sum(self.state(run) in _AT_WORK for run in self.ids())
         for run in waiting[: max(0, self.slots - busy)]:
+            if room.free(self.root) < room.LEAST:  # each try would start a process in vain
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             self._children.append(run_process.launch(self.root / run, self.command))
             (self.root / run / "queue").unlink()
 

@@ -30,8 +30,11 @@ def install(root: Path) -> None:
             if not (root / source.name).exists():
                 aside = root / f".{source.name}{durable.ASIDE}"
                 shutil.rmtree(aside, ignore_errors=True)
-                shutil.copytree(source, aside, copy_function=shutil.copyfile)
-                aside.rename(root / source.name)
+                try:
+                    shutil.copytree(source, aside, copy_function=shutil.copyfile)
+                    aside.rename(root / source.name)
+                finally:
+                    shutil.rmtree(aside, ignore_errors=True)
             seen.append(source.name)
             durable.write_text(note, "\n".join(seen) + "\n")
     except OSError as error:

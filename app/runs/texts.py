@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from app.runs import room
 from app.runs import tables as run_tables
 from app.runs.names import BESIDE, MOST_BYTES, TABLES, check_names, clean_name, leaves, read_text
 from core_models import InputError
@@ -92,6 +93,7 @@ class Inbox:
         self.root = root
         self.folder = root / FOLDER
 
+    @room.told()
     def save(self, name: Any, content: bytes, column: str | None = None) -> Text:
         """Check and keep a text or a table; InputError when it is empty, too long or neither.
 
@@ -122,6 +124,7 @@ class Inbox:
             **facts,
         )
 
+    @room.told()
     def save_documents(self, name: str, documents: Iterable[Sequence[str]]) -> Text:
         """Keep documents that were read on this machine as one text."""
         first: list[Sequence[str]] = []
@@ -134,9 +137,10 @@ class Inbox:
 
         self.folder.mkdir(parents=True, exist_ok=True)
         target = self.folder / f"{secrets.token_hex(8)}.txt"
-        facts = run_tables.write_documents(noted(), target)
         clean = clean_name(name)
-        durable.write_text(target.with_suffix(".json"), json.dumps({"name": clean} | facts))
+        with room.whole(target):
+            facts = run_tables.write_documents(noted(), target)
+            durable.write_text(target.with_suffix(".json"), json.dumps({"name": clean} | facts))
         return Text(id=target.stem, name=clean, sample=_sample(first), **facts)
 
     def _save_table(self, name: str, content: bytes, column: str | None) -> Text:
@@ -145,20 +149,18 @@ class Inbox:
         elif len(content) > MOST_BYTES or not content.startswith(b"PAR1"):
             raise InputError(f"This is no Parquet table of at most {MOST_BYTES >> 20} MB.")
         key = _key("table", name, content)
-        path = self._keep(key, name, content)
-        with _named(path, name):
-            try:
-                seen = run_tables.look(path)
-                if column is not None and column not in seen["columns"]:
-                    listed = ", ".join(seen["columns"])
-                    raise InputError(f"{name} has no column {column!r}; it has {listed}.")
-                place = seen["column"] if column is None else seen["columns"].index(column)
-                about = {"name": name, "columns": seen["columns"], "column": place}
-                durable.write_text(self.folder / f"{key}.json", json.dumps(about))
-                facts = self.facts(f"{key}.{place}")
-            except InputError:
-                path.unlink(missing_ok=True)
-                raise
+        path, beside = self._places(key, name)
+        with room.whole(path, beside), _named(path, name):
+            self._sweep()
+            durable.write_bytes(path, content)
+            seen = run_tables.look(path)
+            if column is not None and column not in seen["columns"]:
+                listed = ", ".join(seen["columns"])
+                raise InputError(f"{name} has no column {column!r}; it has {listed}.")
+            place = seen["column"] if column is None else seen["columns"].index(column)
+            about = {"name": name, "columns": seen["columns"], "column": place}
+            durable.write_text(beside, json.dumps(about))
+            facts = self.facts(f"{key}.{place}")
         counted = {name: facts[name] for name in ("bytes", "lines", "documents")}
         return _seen(seen, place, id=key, name=name, **counted)
 
@@ -181,6 +183,7 @@ class Inbox:
         counted = {"lines": about["lines"], "documents": about["documents"]}
         return Text(sample=_sample(documents[:_SAMPLE]), **counted, **common)
 
+    @room.told()
     def save_labelled(self, name: Any, content: bytes) -> dict[str, Any]:
         """Keep a labelled file, whose columns are chosen later; its id, name and bytes.
 
@@ -222,6 +225,7 @@ class Inbox:
         about: dict[str, Any] = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
         return about
 
+    @room.told()
     def facts(self, value: Any) -> dict[str, Any]:
         """``name``, ``lines``, ``documents`` and ``bytes`` of a text as a run would read it.
 
@@ -244,23 +248,24 @@ class Inbox:
         beside = path.with_name(f"{path.stem}.{place}.json")
         if not target.exists() or not beside.exists():
             column = about["columns"][place]
-            with _named(path, about["name"]):
-                facts = run_tables.write_text(path, column, target)
             stem = f"{Path(about['name']).stem}-{column}"
-            durable.write_text(beside, json.dumps({"name": clean_name(f"{stem}.txt")} | facts))
+            with room.whole(target, beside), _named(path, about["name"]):
+                facts = run_tables.write_text(path, column, target)
+                durable.write_text(beside, json.dumps({"name": clean_name(f"{stem}.txt")} | facts))
         return target
 
     def _keep(
         self, key: str, name: str, content: bytes, about: Mapping[str, Any] | None = None
-    ) -> Path:
-        self.folder.mkdir(parents=True, exist_ok=True)
-        self._forget_old()
-        path = self.folder / f"{key}{Path(name).suffix}"
-        path.write_bytes(content)
-        durable.write_text(
-            self.folder / f"{key}.json", json.dumps({"name": name} | dict(about or {}))
-        )
-        return path
+    ) -> None:
+        self._sweep()
+        path, beside = self._places(key, name)
+        with room.whole(path, beside):
+            durable.write_bytes(path, content)
+            durable.write_text(beside, json.dumps({"name": name} | dict(about or {})))
+
+    def _places(self, key: str, name: str) -> tuple[Path, Path]:
+        """Where a text is kept, and what is known of it."""
+        return self.folder / f"{key}{Path(name).suffix}", self.folder / f"{key}.json"
 
     def copy(self, ids: Iterable[Any], folder: Path) -> list[str]:
         """Copy texts into ``folder/texts`` and give their names relative to ``folder``.
@@ -292,7 +297,9 @@ class Inbox:
                     return path
         raise InputError("A text that was sent is gone; it is kept for a day. Send it again.")
 
-    def _forget_old(self) -> None:
+    def _sweep(self) -> None:
+        """The folder, without what has lain there for too long."""
+        self.folder.mkdir(parents=True, exist_ok=True)
         for path in self.folder.iterdir():
             with contextlib.suppress(OSError):  # another request was quicker
                 if time.time() - path.stat().st_mtime > KEPT_SECONDS:

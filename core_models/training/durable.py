@@ -67,12 +67,22 @@ class Identity:
 
 def write_text(path: Path, text: str) -> None:
     """Replace a file in one step."""
+    write_bytes(path, text.encode())
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Replace a file in one step; what fails leaves nothing: on a full disk room is needed."""
     aside = path.with_name(f".{path.name}{ASIDE}")
-    with aside.open("w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    aside.replace(path)
+    try:
+        with aside.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        aside.replace(path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            aside.unlink(missing_ok=True)
+        raise
     _sync_folder(path.parent)
 
 

@@ -157,7 +157,7 @@ def test_a_process_that_cannot_be_noted_does_not_stay(make_runs, monkeypatch, ch
         write(path, text)
 
     monkeypatch.setattr(durable, "write_text", full)
-    with pytest.raises(OSError, match="No space"):
+    with pytest.raises(InputError, match="waits in the queue"):
         runs.start(run)
     assert runs.state(run) == "queued", "it is tried again when there is room"
     assert [child.poll() for child in children] == [-9]

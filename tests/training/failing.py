@@ -12,6 +12,7 @@ import pytest
 
 NAMES = ("fsync", "replace", "rename", "mkdir", "open", "unlink", "rmdir", "write")
 ERRORS = (errno.ENOSPC, errno.EIO)
+WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT
 SHORT = -1
 """In place of an error: half of what was to be written is, as on a disk that fills up."""
 
@@ -37,11 +38,11 @@ class Disk:
 
 
 @contextlib.contextmanager
-def failing(moment: int, error: int) -> Iterator[Disk]:
-    """Let the n-th operation of this process on files fail; reading never does."""
+def failing(moment: int, error: int, names: tuple[str, ...] = NAMES) -> Iterator[Disk]:
+    """Let the n-th operation of this process on files fail, of these kinds; reading never does."""
     disk = Disk(moment, error)
     with pytest.MonkeyPatch.context() as patch:
-        for name in NAMES:
+        for name in names:
             patch.setattr(os, name, _wrapped(name, getattr(os, name), disk))
         patch.setattr(io, "open", _opened(io.open, disk))
         yield disk
@@ -49,6 +50,8 @@ def failing(moment: int, error: int) -> Iterator[Disk]:
 
 def _wrapped(name: str, real: Callable[..., Any], disk: Disk) -> Callable[..., Any]:
     def call(*arguments: Any, **options: Any) -> Any:
+        if name == "open" and not arguments[1] & WRITING:
+            return real(*arguments, **options)
         if name == "write" and disk.error == SHORT and disk.due(name):
             target, content = arguments
             return real(target, content[: len(content) // 2])

@@ -16,7 +16,7 @@ from app.labs.train.parts import Batch, Told
 from app.parts import fields
 from app.parts.controls import answer
 from app.parts.plain import Kept, Line
-from app.runs import command
+from app.runs import command, room
 from app.runs import form as run_form
 from app.runs import owner as run_owner
 from app.runs import preview as run_preview
@@ -291,7 +291,13 @@ class Form:
         wish = question["wish"] if isinstance(question["wish"], Mapping) else {}
         owner = run_owner.of(question["request"].username, wish.get("owner"))
         run = runs.create(config, texts=ids, source=source, owner=owner)
-        runs.start(run)
+        try:
+            runs.start(run)
+        except InputError as error:
+            if str(error) not in (room.FULL, room.WAITS):
+                raise
+            runs.discard(run)  # the form is as it was, and so is the list
+            raise InputError(room.FULL) from None
         return [{"id": run}, *self.after(config)]
 
     def after(self, config: dict[str, Any]) -> list[Any]:
