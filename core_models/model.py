@@ -256,6 +256,8 @@ class ModelInfo:
     parameters: int
     """Numbers in the files, each shared tensor once."""
     folder: Path
+    left_to_right: bool = False
+    """Whether each token sees itself and those before it only."""
 
 
 def folders() -> list[Path]:
@@ -287,6 +289,7 @@ def _info(folder: Path) -> ModelInfo:
         heads=found.heads,
         parameters=found.parameters,
         folder=folder,
+        left_to_right=found.config is not None and found.config.left_to_right,
     )
 
 

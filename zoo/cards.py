@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from core_models.objectives import NEEDS
 from core_models.training import durable
 from core_models.training.folder import RunFolder, read_json
 from zoo.recipe import Repeated, Sampled, Zoo
@@ -60,10 +61,11 @@ def _write(
     generator: bool,
 ) -> None:
     title = f"Generator of {name}" if generator else zoo.models[name].title
+    goals = _goals(results, generator)
     badge = {
         "title": folder.name,
         "description": title,
-        "trained": sorted(_heads(results, generator)),
+        "trained": sorted({NEEDS[name].head for name in goals if name in NEEDS}),
     }
     (folder / CARD).write_text(
         json.dumps(badge, indent=2, ensure_ascii=False) + "\n", encoding="utf-8"
@@ -126,7 +128,7 @@ def _write(
 def _run_facts(zoo: Zoo, name: str, results: dict[str, Any], generator: bool) -> dict[str, Any]:
     """What docs/models.md tells about the training, and the held-out figures of its own heads."""
     run = results["run"]
-    own = _heads(results, generator)
+    own = _goals(results, generator)
     note = zoo.models[name].note
     return {
         **({"note": note} if note else {}),
@@ -139,12 +141,13 @@ def _run_facts(zoo: Zoo, name: str, results: dict[str, Any], generator: bool) ->
         "held_out": {
             key: value
             for key, value in run["held_out"].items()
-            if any(key.startswith(f"{head}_") for head in own)
+            if any(key.startswith(f"{name}_") for name in own)
         },
     }
 
 
-def _heads(results: dict[str, Any], generator: bool) -> set[str]:
+def _goals(results: dict[str, Any], generator: bool) -> set[str]:
+    """Names of the objectives that were measured; several may train one head."""
     found = {
         key.removesuffix("_loss")
         for key in results["run"]["held_out"]

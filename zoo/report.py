@@ -154,16 +154,23 @@ def _texts(zoo: recipe.Zoo, found: Iterable[Entry]) -> list[str]:
     return lines
 
 
-_PIECES = ("masked_token_accuracy", "permutation_accuracy", "causal_accuracy")
+_PIECES = (
+    "masked_token_accuracy",
+    "masked_diffusion_accuracy",
+    "masked_next_token_accuracy",
+    "permutation_accuracy",
+    "causal_accuracy",
+)
+"""The first that a model has is told: one read both ways has a causal share beside it."""
 _PREDICTING: dict[str, Column] = {
     "words right": _of("words", "accuracy", show=_share),
     "perplexity per word": _of("words", "perplexity", show=lambda v: f"{v:.1f}"),
     "pieces per word": _of("words", "pieces_per_word", show=lambda v: f"{v:.2f}"),
     "pieces right": lambda entry: next(
         (
-            _share(value)
-            for name, value in entry.training.get("held_out", {}).items()
-            if name in _PIECES
+            _share(entry.training["held_out"][name])
+            for name in _PIECES
+            if name in entry.training.get("held_out", {})
         ),
         None,
     ),

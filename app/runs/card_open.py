@@ -130,6 +130,13 @@ def _notes(config: Mapping[str, Any]) -> list[str]:
             "and `target_mapping`. Without them every piece sees itself, so that the scores are "
             "no predictions. The memory of earlier segments is theirs to keep (`mems`)."
         )
+    if kind != "xlnet" and auto == "AutoModelForCausalLM" and not config.get("is_decoder"):
+        notes.append(
+            "- Its class is that of models that read from left to right, but it sees both sides: a "
+            "[MASK] is told at the position before it. transformers advises `is_decoder=True`, "
+            "which would hide from it what follows; `generate` is not what most of its training "
+            "was."
+        )
     if family == "deberta_v3" and auto == "AutoModel" and not task:
         notes.append(
             "- Its head that tells replaced pieces (`mask_predictions.*`) has no class; "

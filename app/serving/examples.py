@@ -6,6 +6,7 @@ from typing import NamedTuple, TypedDict
 
 import core_models as cm
 from core_models.evaluation.language import language_of
+from core_models.prediction.passes import kind_of
 
 
 class Example(TypedDict):
@@ -129,7 +130,7 @@ def examples_of(model: cm.Model) -> list[Example]:
     """The examples of a model's language, direction, size, or family, the first that exist."""
     if language_of(model.tokenizer) == "zh":
         return CHINESE
-    if "causal" in model.heads:
+    if kind_of(model.heads, leftward=model.config.left_to_right) == "causal":
         return FROM_THE_LEFT
     shape = model.config.family, model.config.steps, model.config.width
     if (*shape, model.tokenizer.vocabulary) == CLASSROOM_SHAPE:

@@ -7,8 +7,10 @@ from typing import Any
 
 import core_models as cm
 from app.serving.examples import examples_of
+from core_models.config import Config
 from core_models.evaluation.language import language_of
-from core_models.prediction.passes import KINDS
+from core_models.prediction.passes import kind_of
+from core_models.prediction.visibility_view import WAYS, learnt_ways, ways_of
 from core_models.training.badges import badges
 
 FIGURES = "evaluation.json"
@@ -33,10 +35,21 @@ def card(model: cm.Model, folder: Path, description: str) -> dict[str, Any]:
         "description": description,
         "language": language_of(model.tokenizer),
         "examples": examples_of(model),
-        "fills": next((kind for head, kind in KINDS.items() if head in model.heads), None),
+        **_sight(config),
+        "fills": kind_of(model.heads, leftward=config.left_to_right),
         "judges": "replaced_token" in model.heads,
         "heads": [asdict(badge) for badge in badges(folder)],
         **_figures(folder),
+    }
+
+
+def _sight(config: Config) -> dict[str, list[str]]:
+    """What the tokens see: ``sees`` in some layer, ``learnt`` in pretraining alone."""
+    own = ways_of(config)
+    sees = set[str]() if own is None else set[str]().union(*own)
+    return {
+        "sees": [way for way in WAYS if way in sees],
+        "learnt": [way for way in WAYS if own is not None and way in learnt_ways(config)],
     }
 
 

@@ -25,9 +25,10 @@ def title_of(info: cm.ModelInfo) -> str:
     """The title of a model, or its name and the heads that it has."""
     if info.title != info.name:
         return info.title
-    return with_heads(info.name, info.heads)
+    return with_heads(info.name, info.heads, leftward=info.left_to_right)
 
 
-def with_heads(name: str, heads: Sequence[str]) -> str:
-    """A name, and what its heads answer."""
-    return f"{name} · {', '.join(HEADS.get(head, head) for head in heads) or 'no head'}"
+def with_heads(name: str, heads: Sequence[str], *, leftward: bool) -> str:
+    """A name, and what its heads answer, of a model that reads from left to right or both ways."""
+    known = HEADS if leftward else HEADS | {"causal": "gaps from the place before"}
+    return f"{name} · {', '.join(known.get(head, head) for head in heads) or 'no head'}"

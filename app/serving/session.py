@@ -32,7 +32,7 @@ from app.serving.passes import AttentionResult, attention, cost_of, fill
 from app.serving.pieces import Sentence, blank_note, sentence_tokens
 from app.serving.shelf import Shelf, memory, one
 from core_models import InputError, prediction
-from core_models.model import heads_of
+from core_models.inspection import Inspection, inspect
 
 CACHE_BYTES = 256 << 20
 FILL_BYTES = 32 << 20
@@ -77,7 +77,7 @@ class Session:
         self._infos: dict[str, cm.ModelInfo] = {}
         self._loaded: dict[str, cm.Model] = {}
         self._cards: dict[Path, dict[str, Any]] = {}
-        self._heads: dict[Path, tuple[str, ...]] = {}
+        self._heads: dict[Path, Inspection] = {}
         self._of_runs = Shelf(self._load, MOST_RUN_MODELS, one)
         most = opened.policy.memory if opened else 0
         self._of_others = Shelf(self._load_packed, most, memory)
@@ -151,10 +151,14 @@ class Session:
         try:
             place = self._place(name)
             if place is not None and place not in self._heads:
-                self._heads[place] = heads_of(place)
+                self._heads[place] = inspect(place)
         except (InputError, OSError):
             return title  # it was replaced or deleted a moment ago
-        return title if place is None else model_titles.with_heads(title, self._heads[place])
+        if place is None:
+            return title
+        found = self._heads[place]
+        leftward = found.config is not None and found.config.left_to_right
+        return model_titles.with_heads(title, found.heads, leftward=leftward)
 
     def card(self, name: str) -> dict[str, Any]:
         """What the page says about a model (``model_card``), read once for each folder."""

@@ -11,7 +11,7 @@ causal    causal            the position before it; in a model that reads from l
 ========  ================  =================================================================
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 import torch
@@ -27,6 +27,21 @@ KINDS = {"masked_token": "masked", "permutation": "order", "causal": "causal"}
 """Kind of prediction by head."""
 HEAD_ROWS = 512
 """Most positions that go through a head at once: 60 MB of logits at V = 30,522."""
+
+
+def kind_of(heads: Collection[str], *, leftward: bool) -> str | None:
+    """How a model predicts pieces, of :data:`KINDS` or ``before``; None = it has no such head.
+
+    ``before``: a causal head over an encoder that sees both sides (pretrained by
+    ``masked_next_token``, GPT-BERT): hidden pieces are [MASK] to it, each is told from the position
+    before its own.
+
+    Args:
+        heads: names of the model's heads.
+        leftward: whether its encoder reads from left to right (``config.left_to_right``).
+    """
+    kind = next((kind for name, kind in KINDS.items() if name in heads), None)
+    return "before" if kind == "causal" and not leftward else kind
 
 
 def ready(model: Model) -> None:

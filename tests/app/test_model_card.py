@@ -70,6 +70,7 @@ def test_the_page_names_heads_and_opens_the_rest(cloze):
         )
     )
     assert facts["Layers × width"] == "4 × 256"
+    assert facts["Attention"] == "full"
     assert facts["Parameters"] == f"{sum(p.numel() for p in cm.load('bert-mini').parameters()):,}"
 
 

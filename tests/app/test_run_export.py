@@ -224,6 +224,19 @@ def test_a_causal_model_opens_as_one(runs, tmp_path):
     assert (auto, info) == ("AutoModelForCausalLM", {})
     assert_same_pieces(made, words)
     assert_same_logits(made, theirs, "causal")
+    assert "both sides" not in (tmp_path / "zip" / top / "README.md").read_text("utf-8")
+
+
+def test_a_causal_head_that_sees_both_sides_says_so(runs, tmp_path):
+    """transformers advises to make it a decoder, which would give other answers."""
+    config = replace(tiny("bert-tiny"), objectives=("causal",))
+    made = cm.Model.new(config, tokenizer(), generator=torch.Generator().manual_seed(2)).eval()
+    _, (top,) = unpacked(runs, finished(runs, made), tmp_path / "zip")
+    auto, theirs, words, info = opened(tmp_path / "zip" / top)
+    assert (auto, info, theirs.config.is_decoder) == ("AutoModelForCausalLM", {}, False)
+    assert_same_pieces(made, words)
+    assert_same_logits(made, theirs, "causal")
+    assert "but it sees both sides" in (tmp_path / "zip" / top / "README.md").read_text("utf-8")
 
 
 HEADS = {

@@ -21,7 +21,7 @@ from core_models.training.folder import RunFolder, read_json
 from core_models.training.settings import parse
 from zoo import build, cards, measure, recipe, text
 from zoo.__main__ import main
-from zoo.report import report
+from zoo.report import _PREDICTING, report
 
 ZOO = recipe.read()
 SENTENCE = "The {} of number {} was seen near the river in the morning."
@@ -262,6 +262,33 @@ def test_every_model_is_trained_evaluated_and_exported(
     assert again.metrics() == run.metrics()
     page = report(target)
     assert f"| {name} | {small.models[name].title} |" in page
+
+
+@pytest.mark.parametrize(
+    ("measured", "trained"),
+    [
+        (("masked_next_token", "causal"), ["causal"]),
+        (("masked_diffusion",), ["masked_token"]),
+        (("masked_token", "next_sentence"), ["masked_token", "next_sentence"]),
+    ],
+)
+def test_a_card_names_the_heads_that_objectives_train(
+    tmp_path: Path, measured: tuple[str, ...], trained: list[str]
+) -> None:
+    """What is told as pieces right is that of the objective which most of the training was."""
+    held_out = {"loss": 3.0}
+    for name in reversed(measured):
+        held_out |= {f"{name}_loss": 3.0, f"{name}_accuracy": 0.3 if name == measured[0] else 0.1}
+    data = {"vocabulary": 9, "documents": 2, "tokens": 9, "held_out_documents": 1}
+    facts = {"tokens": 9, "steps": 1, "seconds": 1.0, "data": data, "held_out": held_out}
+    results = {"model": {}, "run": facts, "environment": {"device": "cpu", "threads": 1}}
+    cards.write(tmp_path, ZOO, "bert-mini", RunFolder(tmp_path / "run"), results)
+    assert json.loads((tmp_path / "cloze.json").read_text("utf-8"))["trained"] == trained
+    figures = json.loads((tmp_path / "evaluation.json").read_text("utf-8"))
+    del held_out["loss"]
+    assert figures["run"]["held_out"] == held_out
+    entry = SimpleNamespace(training=figures["run"])
+    assert _PREDICTING["pieces right"](entry) == "30.0 %"
 
 
 def test_later_runs_go_on_with_both_models_of_the_one_before(

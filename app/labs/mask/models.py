@@ -27,7 +27,7 @@ from app.serving.session import Session
 from core_models import InputError
 from core_models.prediction import Filling, score
 from core_models.prediction.gaps import GIVEN, Gaps
-from core_models.prediction.passes import KINDS, head_name
+from core_models.prediction.passes import kind_of
 from viz.svg import Wording
 
 WIDTH = 5
@@ -59,7 +59,7 @@ async def models(session: Session, question: Mapping[str, Any]) -> dict[str, Any
     if parent and HUB_PREFIX + parent.name in names:
         parent = None
     notes = [
-        None if any("causal" in info.heads for info in session.models()) else said.LACKING,
+        None if any(_leftward(info) for info in session.models()) else said.LACKING,
         None if gap else Wording("Hide a word to see each model's answer for it."),
         said.LONG if any(not e["error"] and not e["words"] for e in found) else None,
     ]
@@ -78,6 +78,10 @@ async def models(session: Session, question: Mapping[str, Any]) -> dict[str, Any
     }
 
 
+def _leftward(info: cm.ModelInfo) -> bool:
+    return kind_of(info.heads, leftward=info.left_to_right) == "causal"
+
+
 def _chosen(session: Session, wanted: Any, current: str) -> list[str]:
     """The models asked for; at first the bar's own and one that reads another way.
 
@@ -87,19 +91,18 @@ def _chosen(session: Session, wanted: Any, current: str) -> list[str]:
     if not wanted:
         family = {info.name: info.family for info in session.models()}
         kinds = {
-            info.name: next((kind for head, kind in KINDS.items() if head in info.heads), None)
-            for info in session.models()
+            info.name: kind_of(info.heads, leftward=info.left_to_right) for info in session.models()
         }
-        able = [name for name, kind in kinds.items() if kind and name != current]
-        order = ["causal", "masked", "order"]
+        able = [(name, kind) for name, kind in kinds.items() if kind and name != current]
+        order = ["causal", "masked", "before", "order"]
         able.sort(
-            key=lambda name: (
-                kinds[name] == kinds.get(current),
-                order.index(kinds[name]),
-                family[name] != family.get(current),
+            key=lambda each: (
+                each[1] == kinds.get(current),
+                order.index(each[1]),
+                family[each[0]] != family.get(current),
             )
         )
-        return [current, *able[:1]]
+        return [current, *(name for name, _ in able[:1])]
     if not isinstance(wanted, list) or len(wanted) > MOST_MODELS:
         raise InputError(f"Choose at most {MOST_MODELS} models.")
     return [name for name in dict.fromkeys(map(str, wanted)) if name in known]
@@ -121,7 +124,7 @@ async def _of_model(session: Session, name: str, scene: Scene, gap: Gap | None) 
     try:
         model = await asyncio.to_thread(session.model, name)
         check_fills(model)
-        kind = KINDS[head_name(model)]
+        kind = kind_of(model.heads, leftward=model.config.left_to_right)
         filled = (
             await session.compute(partial(_fill_gap, model, scene, gap), model)
             if gap

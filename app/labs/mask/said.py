@@ -30,6 +30,9 @@ SEES = {
         "that is not hidden."
     ),
     "causal": Wording("Sees only what stands to the left of the gap."),
+    "before": Wording(
+        "Sees both sides of the gap at once; the answer is told from the place before it."
+    ),
 }
 ONE_SIDED = Wording(
     "The same gap, but not the same question: the model that reads from the left must guess before "

@@ -14,8 +14,7 @@ import core_models as cm
 from app.labs.why.answers import Question, Wanted, encode, words_read
 from app.serving.pieces import one_piece
 from core_models import InputError
-from core_models.prediction.passes import KINDS as WAYS
-from core_models.prediction.passes import head_name
+from core_models.prediction.passes import head_name, kind_of
 from core_models.prediction.targets import Target, TargetFunction, head_for, kinds, names
 from core_models.tokenizer import Encoding
 
@@ -62,7 +61,8 @@ def plan(model: cm.Model, wanted: Wanted) -> tuple[Question, dict[str, Any]]:
         kind=kind, position=position, answer=answer, against=against, scale=_scale(wanted, kind)
     )
     # What fills gaps without ever reading [MASK] is measured from nothing at all.
-    blind = next((WAYS[head] for head in WAYS if head in model.heads), "masked") != "masked"
+    fills = kind_of(model.heads, leftward=model.config.left_to_right)
+    blind = fills in ("order", "causal")
     options = replace(wanted.options, baseline=wanted.baseline or ("zero" if blind else "mask"))
     notes += _notes(model, kind, seen, options.baseline, blind)
     choices = _choices(model, target, scores, encoding, listed)
