@@ -139,7 +139,12 @@ def table_rows(
         hovertemplate="%{x}: %{y}<extra></extra>",
     )
     figure.add_vrect(
-        exact[0], exact[1], fillcolor=colour("heat_1"), opacity=0.4, line_width=0, layer="below"
+        exact[0],
+        exact[1],
+        fillcolor=colour("heat_1"),
+        opacity=0.4,
+        line={"width": 0},
+        layer="below",
     )
     figure.update_xaxes(range=[-reach, reach])
     figure.update_yaxes(range=[0, count])

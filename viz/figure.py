@@ -19,6 +19,7 @@ from typing import Any
 import plotly.graph_objects as go
 import plotly.io as pio
 
+from viz.draft import Draft, axes
 from viz.svg import Wording, told
 
 LIGHT = {
@@ -164,20 +165,19 @@ NO_LOOK = "none"
 """Plotly's name for its empty template."""
 
 
-class Chart(go.Figure):  # type: ignore[misc]
+class Chart(Draft):
     """A figure that takes on the look of all charts when it is shown or saved.
 
-    Not sooner: Plotly checks a template at every assignment, which takes longer than all else that
-    is done for a figure, and the page has the look already (:func:`payload`). A template that
-    somebody sets stays.
+    Not sooner: the page has the look already (:func:`payload`). A template that somebody sets
+    stays.
     """
 
     def __init__(self, *traces: Any) -> None:
-        super().__init__(list(traces), {"template": NO_LOOK})
+        super().__init__(traces, {"template": NO_LOOK})
 
     def to_dict(self) -> dict[str, Any]:
         """The figure as plain values, with its look."""
-        whole: dict[str, Any] = super().to_dict()
+        whole = super().to_dict()
         if self.layout.template == pio.templates[NO_LOOK]:
             whole["layout"]["template"] = copy.deepcopy(_look())
         return whole
@@ -237,9 +237,13 @@ def finish(
     """
     if any(len(row) != len(columns) for row in rows):
         raise ValueError(f"Every row of the table needs {len(columns)} cells.")
-    named = [trace for trace in figure.data if trace.name and trace.showlegend is not False]
-    drawn = figure.layout.to_plotly_json()
-    axes = {"x": x, "y": y}
+    draft = figure.draft if isinstance(figure, Draft) else None
+    whole = draft or {"data": figure.data, "layout": figure.layout.to_plotly_json()}
+    named = [
+        trace
+        for trace in whole["data"]
+        if _of(trace, "name") and _of(trace, "showlegend") is not False
+    ]
     figure.update_layout(  # in one go: each update looks at the whole figure
         margin={"t": 72 if len(named) > 1 else 48},
         title={"text": title},
@@ -253,12 +257,17 @@ def finish(
         },
         **{
             axis: {"title": {"text": text}}
-            for kind, text in axes.items()
+            for kind, text in {"x": x, "y": y}.items()
             if text is not None
-            for axis in {f"{kind}axis"} | {key for key in drawn if key.startswith(f"{kind}axis")}
+            for axis in axes(whole["layout"], kind)
         },
     )
     return figure
+
+
+def _of(trace: Any, name: str) -> Any:
+    """A value of a trace, whether it is Plotly's or plain."""
+    return trace.get(name) if isinstance(trace, dict) else trace[name]
 
 
 def payload(figure: go.Figure) -> dict[str, Any]:
@@ -267,7 +276,7 @@ def payload(figure: go.Figure) -> dict[str, Any]:
     ``words``: pairs of a path into the two others (keys and indices) and the text as its key and
     values (:func:`viz.svg.told`); every other text is a visitor's, or the same in each language.
     """
-    whole = figure.to_dict()
+    whole = figure.drawn() if isinstance(figure, Draft) else figure.to_dict()
     layout = {key: value for key, value in whole["layout"].items() if key != "template"}
     found = {"data": [dict(trace) for trace in whole["data"]], "layout": layout}
     return {**found, "words": wordings(found)}

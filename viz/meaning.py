@@ -233,10 +233,11 @@ def likeness(tables: Sequence[Square], random: Sequence[float], *, layer: int) -
         line={"color": colour("heat_2"), "width": 1},
         hoverinfo="skip",
     )
-    for values, name, tone, dash in (
+    lines = (
         (mine, Wording("your sentences"), "model", "solid"),
         (random, Wording("different words of the Primer"), "soft", "dash"),
-    ):
+    )
+    for values, name, tone, dash in lines:
         figure.add_scatter(
             x=list(places),
             y=list(values),
@@ -248,7 +249,7 @@ def likeness(tables: Sequence[Square], random: Sequence[float], *, layer: int) -
     figure.add_vline(layer, line={"color": colour("grey"), "width": 1})
     figure.update_layout(hovermode="x unified")
     figure.update_xaxes(tickmode="array", tickvals=list(places), ticktext=names)
-    columns = [Wording("Layer"), *(trace.name for trace in figure.data[1:])]
+    columns = [Wording("Layer"), *(name for _, name, *_ in lines)]
     return finish(
         figure,
         "",

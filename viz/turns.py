@@ -54,7 +54,7 @@ def score_by_distance(
     if window is not None:
         edge = min(window, reach) + 0.5
         figure.add_vrect(
-            -edge, edge, fillcolor=colour("heat_1"), opacity=0.5, line_width=0, layer="below"
+            -edge, edge, fillcolor=colour("heat_1"), opacity=0.5, line={"width": 0}, layer="below"
         )
     figure.update_xaxes(range=[-reach - 0.5, reach + 0.5])
     columns: list[str] = [Wording("Distance"), Wording("Score")]
