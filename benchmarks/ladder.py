@@ -38,10 +38,11 @@ from core_models.objectives import Weighted, build
 from core_models.training import durable, models, settings
 from core_models.training.examples import Masker
 from core_models.training.folder import RunFolder, read_json
+from core_models.training.learning import EncoderWithLoss
 from core_models.training.loop import Trainer
 from core_models.training.plan import Plan, plan_for
 from core_models.training.prepare import Prepared, prepare
-from core_models.training.pretraining import EncoderWithLoss, Pretraining
+from core_models.training.pretraining import Pretraining
 from core_models.training.settings import Settings
 from core_models.training.streams import open_stream, open_validation
 from core_models.training.tracker import Tracker
@@ -307,7 +308,7 @@ def main() -> None:
     chosen = vars(parser.parse_args())
     only_write = chosen.pop("write")
     torch.set_num_threads(1)
-    ladder = Ladder(**chosen, accelerator=Accelerator(mixed_precision="bf16", cpu=True))
+    ladder = Ladder(**chosen, accelerator=Accelerator(cpu=True))
     steps = rungs()
     costs = {} if only_write else ladder.costs(steps)
     done: dict[str, dict[str, Any]] = {"rungs": {}, "again": {}}

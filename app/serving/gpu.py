@@ -18,7 +18,7 @@ import torch
 
 import core_models as cm
 from app.serving.passes import attention, fill
-from core_models.training.host import on_accelerator
+from core_models.training.host import on
 
 LARGE = 40_000_000
 """Parameters from which a model is answered on the GPU: a smaller one is quicker here."""
@@ -51,7 +51,7 @@ def answers(kind: str, folder: str, asks: Sequence[Any]) -> Sequence[Any]:
 
 @lru_cache(maxsize=2)
 def _opened(folder: str) -> cm.Model:
-    return on_accelerator(cm.load(Path(folder)))
+    return cm.load(Path(folder)).to(on())
 
 
 def lent(environment: Mapping[str, str] = os.environ) -> bool:

@@ -1,25 +1,27 @@
 """How large and how slow a run will be, from a few steps on made-up text."""
 
+import contextlib
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
-from statistics import fmean, median
+from statistics import fmean
 
 import torch
 from torch import Tensor, nn
 
 from core_models.config import Config
 from core_models.data.layout import TokenBatch
-from core_models.objectives import Losses
 from core_models.tokenizer import Tokenizer
 from core_models.training import models, optimizer
 from core_models.training.examples import Masker
+from core_models.training.feed import Drawn, Place
+from core_models.training.learning import Learning, size
 from core_models.training.plan import Plan, plan_for
 from core_models.training.precision import settled
-from core_models.training.pretraining import EncoderWithLoss
+from core_models.training.pretraining import Pretraining
 from core_models.training.settings import Settings, resolve_folder
 from core_models.training.task_schema import TaskSettings
 
@@ -68,14 +70,63 @@ def estimate(
         if settings.threads is not None:
             torch.set_num_threads(settings.threads)
         with torch.random.fork_rng():
-            if isinstance(settings, TaskSettings):
-                return _fine_tuning(settings, beside or Path(), seconds)
-            return _pretraining(settings, beside or Path(), seconds)
+            learning, whole = _opened(settings, beside or Path())
+            with contextlib.closing(learning):
+                each, tokens, memory = _tried(learning, whole, seconds)
     finally:
         torch.set_num_threads(threads)
+    twice = isinstance(settings, TaskSettings) and settings.compare_from_scratch
+    companions = {name: size(model) for name, model in learning.models().items()}
+    return Estimate(
+        parameters=companions.pop("model"),
+        companions=companions,
+        tokens_per_step=tokens,
+        seconds_per_step=each,
+        steps=learning.steps,
+        seconds=each * learning.steps * (2 if twice else 1),
+        device=str(learning.device),
+        memory=memory,
+    )
 
 
-def _pretraining(settings: Settings, beside: Path, seconds: float) -> Estimate:
+def _tried(learning: Learning, whole: float, seconds: float) -> tuple[float, int, int]:
+    """Seconds, tokens and bytes of an update whose batch is ``whole`` times as large."""
+    optimizer.set_learning_rate(learning.optimizers, 0.0)  # as slow, and nothing can diverge
+    passes: list[float] = []
+    updates: list[float] = []
+    tokens: list[int] = []
+    most = 0
+    ends = float("inf")
+    while not passes or time.perf_counter() < ends:
+        began = time.perf_counter()
+        drawn = learning.draw()
+        with kept_for_backward(learning.module) as kept:
+            measured = learning.gradients(drawn)
+        _wait(learning.device)
+        halfway = time.perf_counter()
+        learning.apply(measured)
+        _wait(learning.device)
+        most = max(most, sum(kept.values()))
+        if ends == float("inf"):  # the first round also finds its kernels
+            ends = time.perf_counter() + seconds
+            continue
+        passes.append(halfway - began)
+        updates.append(time.perf_counter() - halfway)
+        tokens.append(drawn.tokens)
+    return (
+        fmean(passes) * whole + fmean(updates),
+        round(fmean(tokens) * whole),
+        held_by(learning.module, learning.optimizers) + round(most * whole),
+    )
+
+
+def _opened(settings: Settings | TaskSettings, beside: Path) -> tuple[Learning, float]:
+    """The run at its first update, and how many times as large its batches are."""
+    if isinstance(settings, TaskSettings):
+        # Imported late: measuring tasks brings libraries that pretraining need not wait for.
+        from core_models.training.task_run import opened  # noqa: PLC0415
+
+        return opened(settings, beside), 1.0
     base = models.base_of(settings, beside)
     plan = plan_for(settings, models.published_config(settings, base))
     words = _words(settings, beside) if base is None else base.model.tokenizer
@@ -84,68 +135,16 @@ def _pretraining(settings: Settings, beside: Path, seconds: float) -> Estimate:
         count = max(settings.tokenizer.vocabulary, count)
     config = models.model_config(settings, plan, base, vocabulary=count, pad_id=words.pad_id)
     model = models.build_model(settings, plan, config, words, base)
-    objective = models.build_objective(settings, plan, model, base, beside)
-    # A CUDA build of PyTorch names "cuda" on machines without such a device, too.
-    found = torch.accelerator.current_accelerator(check_available=True)
-    device = found or torch.device("cpu")
-    module = EncoderWithLoss(model.encoder, objective).to(device)
-    names = optimizer.parameters(module)
-    optimizers = optimizer.build(module, names, settings.optimizer)
     rows = min(_ROWS, settings.batch_size)
-    batches = _Batches(module, settings, plan, rows, config, words)
-
-    def apply() -> None:
-        torch.nn.utils.clip_grad_norm_(names.values(), 1.0)
-        for each in optimizers:
-            each.step()
-            each.zero_grad(set_to_none=True)
-
-    passes, updates, kept = _timed(module, batches.learn, apply, seconds)
-    whole = settings.batch_size / rows
-    each = median(passes) * whole + median(updates)
-    return Estimate(
-        parameters=_size(model),
-        companions={name: _size(other) for name, other in objective.companions().items()},
-        tokens_per_step=settings.batch_size * settings.data.max_length,
-        seconds_per_step=each,
-        steps=settings.steps,
-        seconds=each * settings.steps,
-        device=str(device),
-        memory=held_by(module, optimizers) + round(kept * whole),
-    )
-
-
-def _fine_tuning(settings: TaskSettings, beside: Path, seconds: float) -> Estimate:
-    # Imported late: measuring tasks brings libraries that pretraining need not wait for.
-    from core_models.training.task_run import opened  # noqa: PLC0415
-
-    tuning = opened(settings, beside)
-    optimizer.set_learning_rate(tuning.optimizers, 0.0)  # as slow, and nothing can diverge
-    tokens: list[int] = []
-    measured: dict[str, Tensor] = {}
-
-    def learn() -> None:
-        drawn = tuning.draw()
-        tokens.append(drawn.tokens)
-        measured.update(tuning.gradients(drawn))
-
-    model = tuning.model
-    passes, updates, kept = _timed(model, learn, lambda: tuning.apply(measured), seconds)
-    each = fmean(passes) + fmean(updates)
-    return Estimate(
-        parameters=_size(model),
-        companions={},
-        tokens_per_step=round(fmean(tokens[1:])),
-        seconds_per_step=each,
-        steps=tuning.steps,
-        seconds=each * tuning.steps * (2 if settings.compare_from_scratch else 1),
-        device=str(tuning.device),
-        memory=held_by(model, tuning.optimizers) + kept,
-    )
-
-
-def _size(model: nn.Module) -> int:
-    return sum(p.numel() for p in model.parameters())
+    chosen = {"accumulation": 1, "compile": False, "precision": settled(settings.precision)}
+    return Pretraining(
+        settings=settings.model_copy(update=chosen),
+        plan=plan,
+        model=model,
+        objective=models.build_objective(settings, plan, model, base, beside),
+        stream=_MadeUp(rows, settings.data.max_length, config, plan, words),
+        validation=None,
+    ), settings.batch_size / rows
 
 
 @contextmanager
@@ -186,63 +185,28 @@ def _words(settings: Settings, beside: Path) -> Tokenizer:
     return Tokenizer.train(["stand-in"], vocabulary=100, kind="wordpiece")
 
 
-class _Batches:
-    """Made-up text of a few rows, and the passes of a model over it."""
+class _MadeUp:
+    """The same batch of made-up text again and again."""
 
     def __init__(
-        self,
-        module: EncoderWithLoss,
-        settings: Settings,
-        plan: Plan,
-        rows: int,
-        config: Config,
-        words: Tokenizer,
+        self, rows: int, length: int, config: Config, plan: Plan, words: Tokenizer
     ) -> None:
         if plan.masking.kind == "similar_word":  # as dear, and needs no table of words
             plan = replace(plan, masking=replace(plan.masking, kind="ngram"))
-        raw = _made_up(rows, settings.data.max_length, config, plan)
+        raw = _made_up(rows, length, config, plan)
         batch = Masker(plan, config, words)(raw, torch.Generator().manual_seed(0))
-        self._module, self._plan = module, plan
-        self._device = next(module.parameters()).device
-        self._batch = batch.to(self._device)
-        self._memory: tuple[Tensor, ...] = ()
-        self._low = settled(settings.precision) == "bf16"
+        self._drawn = Drawn(batch, rows * length, fresh=False)
 
-    def learn(self) -> None:
-        """Once forth and back."""
-        batch = self._batch
-        if self._plan.memory:
-            batch = replace(batch, memory=self._memory, remember=self._plan.memory)
-        with torch.autocast(self._device.type, torch.bfloat16, enabled=self._low):
-            losses: Losses = self._module(batch)
-        losses.total.backward()
-        self._memory = losses.memory
+    def draw(self) -> Drawn:
+        """The batch."""
+        return self._drawn
 
+    def place(self) -> Place:
+        """Always the same."""
+        return Place(0, 0)
 
-def _timed(
-    module: nn.Module, learn: Callable[[], None], apply: Callable[[], None], seconds: float
-) -> tuple[list[float], list[float], int]:
-    """Seconds of each pass and of each update, and the most bytes kept for a backward pass."""
-    device = next(module.parameters()).device
-    passes: list[float] = []
-    updates: list[float] = []
-    most = 0
-    ends = float("inf")
-    while not passes or time.perf_counter() < ends:
-        began = time.perf_counter()
-        with kept_for_backward(module) as kept:
-            learn()
-        _wait(device)
-        halfway = time.perf_counter()
-        apply()
-        _wait(device)
-        most = max(most, sum(kept.values()))
-        if ends == float("inf"):  # the first round also finds its kernels
-            ends = time.perf_counter() + seconds
-            continue
-        passes.append(halfway - began)
-        updates.append(time.perf_counter() - halfway)
-    return passes, updates, most
+    def restore(self, place: Place) -> None:
+        """Nothing to do."""
 
 
 def _wait(device: torch.device) -> None:

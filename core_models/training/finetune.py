@@ -13,20 +13,23 @@ from torch import Tensor
 from core_models.data.order import Order, Position
 from core_models.errors import InputError
 from core_models.model import Model
+from core_models.objectives import Losses
 from core_models.tasks import objectives
 from core_models.tasks.baselines import Baseline, baselines
 from core_models.tasks.decode import Prediction, predict
 from core_models.tasks.encode import Coder, Feature
 from core_models.tasks.heads import head_for, ready
-from core_models.tasks.report import Report, main_metric, measure, report, said
+from core_models.tasks.report import Report, main_metric, report, said
+from core_models.tasks.report import measure as figures
 from core_models.tasks.sets import TaskSet
 from core_models.tasks.settings import Settings, usual_rate
 from core_models.training import optimizer
 from core_models.training.checkpoint import Saved, State
 from core_models.training.feed import Drawn
-from core_models.training.learning import Learning
-from core_models.training.meter import HELD_OUT, Meter, means
+from core_models.training.learning import EncoderWithLoss, Learning
+from core_models.training.meter import HELD_OUT
 from core_models.training.schema import OptimizerSettings
+from core_models.training.validation import measure
 
 _ROWS = 32
 """Rows of the development set in one pass for their losses."""
@@ -112,6 +115,8 @@ class FineTuning(Learning):
             schedule=optimizer.Schedule(steps=steps, warmup=round(settings.warmup * steps)),
             weights={self.objective.name: 1.0},
         )
+        low = settings.precision == "bf16"
+        self.module = EncoderWithLoss(tuned.encoder, self.objective, low=low)
         self._dropout = torch.Generator(self.device).manual_seed(settings.seed + 2).get_state()
         self.history: list[Progress] = []
         self.best_epoch = 0
@@ -152,8 +157,8 @@ class FineTuning(Learning):
     def gradients(self, drawn: Drawn) -> dict[str, Tensor]:
         """Those of the whole batch."""
         self.model.train()
-        with self._randomness(), self.precision():
-            losses = self.objective(self.model.encoder, drawn.batch)
+        with self._randomness():
+            losses: Losses = self.module(drawn.batch)
         losses.total.backward()
         total, count = (float(v) for v in losses.metrics[f"{self.objective.name}_loss"])
         self._sums = [self._sums[0] + total, self._sums[1] + count]
@@ -179,20 +184,12 @@ class FineTuning(Learning):
         if self.epoch_ended:
             found = self.end_epoch().metrics
         else:
-            found = measure(self.task, self.task.dev, said(self.task, self.predict()))
-        return self._losses() | found
-
-    @torch.no_grad()
-    def _losses(self) -> dict[str, float]:
-        self.model.eval()
+            found = figures(self.task, self.task.dev, said(self.task, self.predict()))
         features = self.coder.features(self.task.dev)
-        meter = Meter(self.device)
-        for begin in range(0, len(features), _ROWS):
-            with self.precision():
-                batch = self.coder.batch(features[begin : begin + _ROWS])
-                meter.add(meter.of(self.objective(self.model.encoder, batch)))
-        losses = {name: pair for name, pair in meter.sums().items() if "_loss" in name}
-        return means(losses, self.weights)
+        parts = (features[begin : begin + _ROWS] for begin in range(0, len(features), _ROWS))
+        drawn = (Drawn(self.coder.batch(part), 0) for part in parts)
+        measured = measure(self.module, drawn, weights=self.weights, device=self.device)
+        return {name: value for name, value in measured.items() if "loss" in name} | found
 
     def predict(self) -> list[Prediction]:
         """Predictions for the development rows with the present weights."""

@@ -3,12 +3,15 @@
 import os
 import signal
 from types import FrameType
+from typing import TYPE_CHECKING
 
 import torch
 
 from core_models.errors import InputError
-from core_models.model import Model
 from core_models.training.folder import RunFolder
+
+if TYPE_CHECKING:
+    from accelerate import Accelerator
 
 _WORLD = ("WORLD_SIZE", "PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE")
 _RANK = ("RANK", "PMI_RANK", "OMPI_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK")
@@ -100,8 +103,18 @@ def threads(wanted: int | None, before: int | None) -> int:
     return len(affinity(0)) if affinity else os.cpu_count() or 1
 
 
-def on_accelerator(model: Model) -> Model:
-    """The model on the accelerator, where there is one."""
-    if not torch.accelerator.is_available():
-        return model
-    return model.to(torch.accelerator.current_accelerator())
+def together() -> "Accelerator | None":
+    """The processes that were started together; None where this one is alone."""
+    if asked_for() == 1 and "ACCELERATE_MIXED_PRECISION" not in os.environ:
+        return None
+    # Imported late: one process alone need not wait for it.
+    from accelerate import Accelerator  # noqa: PLC0415
+
+    # Without an accelerator several processes would stay strangers, were they not told.
+    return Accelerator(mixed_precision="no", cpu=not torch.accelerator.is_available())
+
+
+def on() -> torch.device:
+    """The accelerator where there is one, else the CPU."""
+    # A CUDA build of PyTorch names "cuda" on machines without such a device, too.
+    return torch.accelerator.current_accelerator(check_available=True) or torch.device("cpu")

@@ -12,7 +12,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from core_models.batch import Batch
 from core_models.model import Model
+from core_models.network.encoder import Encoder
+from core_models.objectives import Losses
 from core_models.training import optimizer
 from core_models.training.checkpoint import Progress, Saved, State
 from core_models.training.feed import Drawn
@@ -22,6 +25,22 @@ from core_models.training.optimizer import Names, Schedule
 from core_models.training.schema import OptimizerSettings
 
 
+class EncoderWithLoss(nn.Module):
+    """Encoder and objective as one module, in the arithmetic that was asked for."""
+
+    def __init__(
+        self, encoder: Encoder, objective: Callable[..., Losses], *, low: bool = False
+    ) -> None:
+        """Hold both; ``low``: matrix products in bfloat16."""
+        super().__init__()
+        self.encoder, self.objective, self.low = encoder, objective, low
+
+    def forward(self, batch: Batch) -> Losses:
+        """Losses of one batch."""
+        with torch.autocast(batch.device.type, torch.bfloat16, enabled=self.low):
+            return self.objective(self.encoder, batch)
+
+
 class Learning:
     """A model on its way. Everything that decides its future is in its state.
 
@@ -29,6 +48,8 @@ class Learning:
     numbers that are not finite stay there until :meth:`settle`.
     """
 
+    module: nn.Module
+    """What gives the losses of a batch; holds everything that is trained."""
     epoch: int = 0
     """Updates after which it is measured whatever the settings say, and may be saved; 0 = none."""
     validates: bool = True
@@ -181,6 +202,11 @@ class Learning:
         self.progress = saved.progress
         self._meter = Meter(self.device, saved.progress.sums)
         self._settled = saved.progress.step
+
+
+def size(model: nn.Module) -> int:
+    """How many numbers it has."""
+    return sum(p.numel() for p in model.parameters())
 
 
 @dataclass(frozen=True)

@@ -1,14 +1,18 @@
-"""The memory of earlier segments of all rows, and the share of one process."""
+"""The memory of earlier segments of all rows."""
+
+from typing import TYPE_CHECKING
 
 import torch
-from accelerate import Accelerator
 from torch import Tensor
+
+if TYPE_CHECKING:
+    from accelerate import Accelerator
 
 Memory = tuple[Tensor, ...]
 """Inputs of every step, each [B, M', D]."""
 
 
-def whole_memory(own: Memory, accelerator: Accelerator) -> Memory:
+def whole_memory(own: Memory, accelerator: "Accelerator") -> Memory:
     """The memory of all rows in their order; process r of n holds the rows r, r + n, r + 2n, ...
 
     The last processes may have a row less than the first ones.
@@ -24,10 +28,3 @@ def whole_memory(own: Memory, accelerator: Accelerator) -> Memory:
         shares = accelerator.gather(even).unflatten(0, (count, -1))  # process, row of the process
         whole.append(shares.transpose(0, 1).flatten(0, 1)[:rows])
     return tuple(whole)
-
-
-def part_of_memory(whole: Memory, accelerator: Accelerator) -> Memory:
-    """The rows of this process, on its device."""
-    rank, count = int(accelerator.process_index), int(accelerator.num_processes)
-    device: torch.device = accelerator.device
-    return tuple(part[rank::count].to(device) for part in whole)

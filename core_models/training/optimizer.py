@@ -196,8 +196,9 @@ def set_learning_rate(optimizers: Sequence[torch.optim.Optimizer], share: float)
 def to_tensors(optimizers: Sequence[torch.optim.Optimizer], names: Names) -> dict[str, Tensor]:
     """The optimizers' state under ``<parameter>|<value>``, on the CPU."""
     found = {}
+    owners = _owners(optimizers)
     for name, parameter in names.items():
-        values = _owner(optimizers, parameter).state.get(parameter, {})
+        values = owners[parameter].state.get(parameter, {})
         for key, value in values.items():
             found[f"{name}{_SEPARATOR}{key}"] = torch.as_tensor(value).detach().cpu().contiguous()
     return found
@@ -216,9 +217,10 @@ def from_tensors(
         state.setdefault(name, {})[value] = tensor
     if odd := sorted(state.keys() - names.keys())[:3]:
         raise InputError(f"The optimizer state belongs to another model: {', '.join(odd)}.")
+    owners = _owners(optimizers)
     for name, values in state.items():
         parameter = names[name]
-        owner = _owner(optimizers, parameter)
+        owner = owners[parameter]
         # The fused kernel wants its step count beside the parameter, the plain one on the CPU.
         counted = parameter.device if owner.defaults.get("fused") else torch.device("cpu")
         owner.state[parameter] = {
@@ -227,12 +229,7 @@ def from_tensors(
         }
 
 
-def _owner(
-    optimizers: Sequence[torch.optim.Optimizer], parameter: nn.Parameter
-) -> torch.optim.Optimizer:
-    return next(
-        optimizer
-        for optimizer in optimizers
-        for group in optimizer.param_groups
-        if any(parameter is p for p in group["params"])
-    )
+def _owners(
+    optimizers: Sequence[torch.optim.Optimizer],
+) -> dict[nn.Parameter, torch.optim.Optimizer]:
+    return {p: each for each in optimizers for group in each.param_groups for p in group["params"]}

@@ -6,74 +6,69 @@ unfinished report and the memory of earlier segments are saved too, and the numb
 pinned, because sums over another number of threads round differently.
 """
 
-import contextlib
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
-from accelerate import Accelerator
-from torch import Tensor, nn
+from torch import Tensor
 
 from core_models.batch import Batch
 from core_models.model import Model
-from core_models.network.encoder import Encoder
 from core_models.objectives import Losses, Objective
 from core_models.training import optimizer
 from core_models.training.checkpoint import Saved, State
 from core_models.training.examples import rows
 from core_models.training.extremes import Extremes
 from core_models.training.feed import Drawn, Feed, Place, Stream
-from core_models.training.learning import Learning
-from core_models.training.memory import Memory, part_of_memory, whole_memory
+from core_models.training.host import on
+from core_models.training.learning import EncoderWithLoss, Learning
+from core_models.training.memory import Memory, whole_memory
 from core_models.training.meter import add, line
 from core_models.training.plan import Plan
 from core_models.training.settings import Settings
 from core_models.training.validation import Validation, measure
 
+if TYPE_CHECKING:
+    from accelerate import Accelerator
+
 _STREAM = ("order", "masking")
 """Names of the states that belong to the stream of batches."""
 
 
-class EncoderWithLoss(nn.Module):
-    """Encoder and objective as one module, so that Accelerate wraps one thing."""
-
-    def __init__(self, encoder: Encoder, objective: Objective) -> None:
-        """Hold both; they share the piece table."""
-        super().__init__()
-        self.encoder = encoder
-        self.objective = objective
-
-    def forward(self, batch: Batch) -> Losses:
-        """Losses of one batch."""
-        losses: Losses = self.objective(self.encoder, batch)
-        return losses
-
-
 class Pretraining(Learning):
     """One pretraining, of this process or shared by several."""
+
+    _rank = 0
+    _processes = 1
 
     def __init__(
         self,
         *,
         settings: Settings,
         plan: Plan,
-        accelerator: Accelerator,
         model: Model,
         objective: Objective,
         stream: Stream,
         validation: Validation | None,
+        accelerator: "Accelerator | None" = None,
     ) -> None:
-        """Build optimizer and generators at step 0."""
+        """Build optimizer and generators at step 0; None: this process is the only one."""
         self.settings, self.plan = settings, plan
         self.accelerator, self.objective, self.validation = accelerator, objective, validation
-        self.main, self.validates = accelerator.is_main_process, validation is not None
+        self.validates = validation is not None
         self._extremes = Extremes(objective, model.tokenizer)
         if settings.compile:
             for each in (model, *objective.companions().values()):
                 each.encoder.compile(dynamic=True)
-        self._module = accelerator.prepare(EncoderWithLoss(model.encoder, objective))
-        bare = accelerator.unwrap_model(self._module)
+        low = settings.precision == "bf16"
+        bare = EncoderWithLoss(model.encoder, objective, low=low).to(on())
+        self.module = bare
+        if accelerator is not None:
+            self._rank, self._processes = accelerator.process_index, accelerator.num_processes
+            self.module = accelerator.prepare(bare)
+        self.main = self._rank == 0
         names = optimizer.parameters(bare)
         super().__init__(
             model,
@@ -85,19 +80,11 @@ class Pretraining(Learning):
         )
         self._feed = Feed(stream)
         self._memory: Memory = ()
-        torch.manual_seed(settings.seed + 3 + accelerator.process_index)
-
-    @property
-    def _rank(self) -> int:
-        return int(self.accelerator.process_index)
-
-    @property
-    def _processes(self) -> int:
-        return int(self.accelerator.num_processes)
+        torch.manual_seed(settings.seed + 3 + self._rank)
 
     def agreed(self, stop: bool) -> bool:
         """Whether any process wants to stop."""
-        if self._processes == 1:
+        if self.accelerator is None:
             return stop
         wish = torch.tensor(float(stop), device=self.device)
         return bool(self.accelerator.reduce(wish, reduction="sum") > 0)
@@ -121,22 +108,22 @@ class Pretraining(Learning):
             name: count.to(self.device, non_blocking=True)
             for name, count in self.objective.counts(drawn.batch).items()
         }
-        self._module.train()
+        self.module.train()
         measured: dict[str, Tensor] = {}
         remembered: list[Memory] = []
         parts = self._parts(drawn.batch)
         for number, part in enumerate(parts):
-            last = number == len(parts) - 1
-            waiting = contextlib.nullcontext() if last else self.accelerator.no_sync(self._module)
+            waiting: AbstractContextManager[None] = nullcontext()
+            if self.accelerator is not None and number < len(parts) - 1:
+                waiting = self.accelerator.no_sync(self.module)
             with waiting:
-                losses = self._module(part)
+                losses: Losses = self.module(part)
                 # Gradients are averaged over processes, the loss is meant to be summed over them.
-                loss = losses.total_over(counts) * self._processes
-                self.accelerator.backward(loss)
+                (losses.total_over(counts) * self._processes).backward()
             measured = add(measured, self._meter.of(losses))
             remembered.append(losses.memory)
         self._memory = tuple(torch.cat(pieces) for pieces in zip(*remembered, strict=True))
-        if self._processes > 1:
+        if self.accelerator is not None:
             measured = self.accelerator.reduce(measured, reduction="sum")
         return measured
 
@@ -171,7 +158,7 @@ class Pretraining(Learning):
             return {}
         watched = self._extremes if self.main else None
         found = measure(
-            self._module,
+            self.module,
             self.validation,
             weights=self.weights,
             device=self.device,
@@ -193,7 +180,9 @@ class Pretraining(Learning):
 
     def state(self) -> State:
         """Optimizer, generators, memory and the objective's own; in the first process alone."""
-        memory = whole_memory(self._memory, self.accelerator)
+        memory = self._memory
+        if self.accelerator is not None:
+            memory = whole_memory(memory, self.accelerator)
         if not self.main:
             return State(models={}, tensors={}, values={})
         random = {"dropout": torch.get_rng_state()}
@@ -223,7 +212,7 @@ class Pretraining(Learning):
         states = {name: tensor for name, tensor in random.items() if name in _STREAM}
         self._feed.restore(Place(saved.values["epoch"], saved.values["batch"], states))
         memory = tuple(tensor for _, tensor in sorted(tensors.get("memory", {}).items()))
-        self._memory = part_of_memory(memory, self.accelerator)
+        self._memory = tuple(rows[self._rank :: self._processes].to(self.device) for rows in memory)
         if self._processes == 1:
             torch.set_rng_state(random["dropout"])
             if "dropout_cuda" in random and torch.cuda.is_available():

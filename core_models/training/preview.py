@@ -11,12 +11,9 @@ from core_models.tasks.encode import Feature
 from core_models.tasks.sets import TaskSet
 from core_models.tokenizer import Tokenizer
 from core_models.training import models
-from core_models.training.examples import Masker
 from core_models.training.folder import RunFolder
-from core_models.training.plan import plan_for
-from core_models.training.prepare import prepare
 from core_models.training.settings import Settings
-from core_models.training.streams import open_stream
+from core_models.training.streams import open_data, open_stream
 from core_models.training.task_schema import TaskSettings
 
 NEIGHBOURS = ("in order", "not in order")
@@ -53,16 +50,11 @@ def first_batch(
         made = opened(settings, run.path)
         return [_labelled(each, made.task, made.model.tokenizer) for each in made.inputs()[:rows]]
     base = models.base_of(settings, run.path)
-    plan = plan_for(settings, models.published_config(settings, base))
     with contextlib.nullcontext() if run.data_path.exists() else run.lock():
-        data = prepare(run, settings, plan, None if base is None else base.model.tokenizer)
+        data, masker, _ = open_data(run, settings, base)
     words = data.tokenizer
-    config = models.model_config(
-        settings, plan, base, vocabulary=words.vocabulary, pad_id=words.pad_id
-    )
-    masker = Masker(plan, config, words, data.similar)
     batch = open_stream(data.training, masker, settings, torch.device("cpu")).draw().batch
-    replaced = "similar" if plan.masking.kind == "similar_word" else "random"
+    replaced = "similar" if masker.plan.masking.kind == "similar_word" else "random"
     return [describe(batch, row, words, replaced) for row in range(min(rows, batch.shape[0]))]
 
 

@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import torch
-from accelerate import PartialState
-from accelerate.utils import broadcast_object_list
 
 from core_models.errors import InputError
 from core_models.training import (
@@ -23,7 +21,16 @@ from core_models.training import (
 )
 from core_models.training.checkpoint import Saved
 from core_models.training.folder import RunFolder, State, remember_process
-from core_models.training.host import Stop, asked_for, is_main, meet, processes, rank, threads
+from core_models.training.host import (
+    Stop,
+    asked_for,
+    is_main,
+    meet,
+    processes,
+    rank,
+    threads,
+    together,
+)
 from core_models.training.learning import Begun
 from core_models.training.loop import Trainer
 from core_models.training.meter import finite
@@ -59,20 +66,28 @@ def train(config: Path, say: Say) -> State:
     if not config.is_file():
         raise InputError(f"There is no file {config}.")
     run = RunFolder(config.parent)
+    return live(run, lambda: _train(run, say), say)
+
+
+def live(folder: RunFolder, work: Callable[[], State], say: Say) -> State:
+    """Take the folder of a run or a race, and do its work unless that is finished.
+
+    A failure is written down, with the reason in plain words.
+    """
     with contextlib.ExitStack() as stack:
         if is_main():
-            stack.enter_context(run.lock())
-        if run.state() == "finished":
-            say(f"{run.path} is finished; its model is in {run.model_path}.")
+            stack.enter_context(folder.lock())
+        if folder.state() == "finished":
+            say(f"{folder.path} is finished.")
             return "finished"
         try:
-            return _train(run, say)
+            return work()
         except BaseException as error:
             gone = lost(error, asked_for())
             if is_main():
-                _record_failure(run, gone or error)
+                _record_failure(folder, gone or error)
             else:
-                _record_other(run, gone or error)
+                _record_other(folder, gone or error)
             if gone is not None:
                 raise gone from error
             raise
@@ -138,9 +153,11 @@ def _begin(run: RunFolder, options: RunSettings, saved: Saved | None) -> Begun:
 def _with_precision(options: Whole, saved: Saved | None) -> Whole:
     """The settings with the precision that they leave open; the first process decides for all."""
     before = None if saved is None else saved.settings["precision"]
-    state = PartialState(cpu=not torch.accelerator.is_available())
-    chosen = [precision.settled(options.precision, before) if state.is_main_process else ""]
-    broadcast_object_list(chosen)
+    chosen = [precision.settled(options.precision, before) if is_main() else ""]
+    if together() is not None:
+        from accelerate.utils import broadcast_object_list  # noqa: PLC0415
+
+        broadcast_object_list(chosen)
     return options.model_copy(update={"precision": chosen[0]})
 
 

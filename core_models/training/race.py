@@ -8,7 +8,7 @@ import argparse
 import contextlib
 import json
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -20,13 +20,12 @@ from core_models.evaluation.words import Word
 from core_models.model import load
 from core_models.training import durable, race_measure, race_schema, settings
 from core_models.training.folder import RunFolder, State, read_json, remember_process
-from core_models.training.host import Stop, on_accelerator, processes, threads
+from core_models.training.host import Stop, on, processes, threads
 from core_models.training.precision import settled
-from core_models.training.process import explain, train
+from core_models.training.process import Say, live, train
 from core_models.training.race_folder import RaceFolder
 from core_models.training.race_schema import Entrant, Race
 
-Say = Callable[[str], None]
 Row = dict[str, Any]
 
 
@@ -70,18 +69,7 @@ def run_race(config: Path, say: Say) -> State:
             "without torchrun or accelerate launch, or train each run of it on its own with them."
         )
     folder = RaceFolder(config.parent)
-    with folder.lock():
-        if folder.state() == "finished":
-            say(f"{folder.path} is finished.")
-            return "finished"
-        try:
-            return _Runner(folder, say).run()
-        except BaseException as error:
-            with contextlib.suppress(OSError):
-                reason = explain(error)
-                folder.log(f"failed: {reason}")
-                folder.write_status(folder.status() | {"state": "failed", "reason": reason})
-            raise
+    return live(folder, lambda: _Runner(folder, say).run(), say)
 
 
 class _Runner:
@@ -224,7 +212,7 @@ class _Runner:
         row["state"] = "measuring"
         self._write()
         torch.set_num_threads(threads(self.race.threads, None))
-        model = on_accelerator(load(run.model_path)).eval()
+        model = load(run.model_path).to(on()).eval()
         calls = race_measure.measurements(model, self.race.measures, self.words)
         for name, call in calls.items():
             group, _, member = name.partition(".")

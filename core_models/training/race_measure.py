@@ -19,32 +19,25 @@ from core_models.tasks import sets
 from core_models.tasks.baselines import baselines
 from core_models.tasks.probe import probe
 from core_models.tasks.report import main_metric
-from core_models.training import models
 from core_models.training.folder import RunFolder
-from core_models.training.plan import plan_for
-from core_models.training.prepare import prepare
 from core_models.training.race_cost import Cost, cost_of
 from core_models.training.race_schema import Measures, Race
 from core_models.training.settings import Settings, resolve_texts
+from core_models.training.streams import open_data
 
 
 def cost(run: RunFolder, settings: Settings) -> Cost:
     """Prepare a run's data, and count what its training will take at their mean length.
 
     Raises:
-        InputError: as :func:`~core_models.training.prepare.prepare`, or no file of the family
+        InputError: as :func:`~core_models.training.streams.open_data`, or no file of the family
             could hold the model.
     """
-    plan = plan_for(settings, models.published_config(settings, None))
-    data = prepare(run, settings, plan)
-    words = data.tokenizer
-    config = models.model_config(
-        settings, plan, None, vocabulary=words.vocabulary, pad_id=words.pad_id
-    )
+    data, masker, config = open_data(run, settings, None)
     length = settings.data.max_length
-    if not plan.recurrent:
+    if not masker.plan.recurrent:
         length = max(1, round(float(np.mean(data.training.lengths))))
-    return cost_of(settings, config, plan, length)
+    return cost_of(settings, config, masker.plan, length)
 
 
 def held_out_words(race: Race, beside: Path) -> list[Word]:

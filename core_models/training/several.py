@@ -2,16 +2,16 @@
 
 import hashlib
 from collections.abc import Mapping
-from typing import Any
-
-from accelerate import Accelerator
-from accelerate.utils import gather_object
+from typing import TYPE_CHECKING, Any
 
 from core_models.errors import InputError
 from core_models.training import durable
 from core_models.training.checkpoint import Saved
 from core_models.training.folder import RunFolder
 from core_models.training.settings import Settings
+
+if TYPE_CHECKING:
+    from accelerate import Accelerator
 
 _OWN = frozenset({"name", "description", "threads"})
 """Settings that processes may differ in. When to report, measure and save is done together."""
@@ -50,7 +50,7 @@ def lost(error: BaseException, processes: int) -> LostError | None:
 
 
 def check_same(
-    accelerator: Accelerator, run: RunFolder, settings: Settings, saved: Saved | None
+    accelerator: "Accelerator", run: RunFolder, settings: Settings, saved: Saved | None
 ) -> None:
     """InputError in every process where they do not go on from the same place in the same run.
 
@@ -64,6 +64,8 @@ def check_same(
         "step": 0 if saved is None else saved.progress.step,
         "data": _digest(run),
     }
+    from accelerate.utils import gather_object  # noqa: PLC0415
+
     first, *others = gather_object([own])
     for number, other in enumerate(others, start=1):
         if differ := _differences(first, other):

@@ -3,12 +3,32 @@
 import numpy as np
 import torch
 
+from core_models.config import Config
 from core_models.data.recurrent import Recurrent
 from core_models.data.store import TokenStore
 from core_models.training.examples import Examples, Masker
 from core_models.training.feed import Continued, Shuffled, Stream
+from core_models.training.folder import RunFolder
+from core_models.training.models import Base, model_config, published_config
+from core_models.training.plan import plan_for
+from core_models.training.prepare import Prepared, prepare
 from core_models.training.settings import Settings
 from core_models.training.validation import Validation
+
+
+def open_data(
+    run: RunFolder, settings: Settings, base: Base | None
+) -> tuple[Prepared, Masker, Config]:
+    """The run's data, made where it is missing; what hides pieces of it; the model's config.
+
+    Raises:
+        InputError: the settings or the data cannot be used.
+    """
+    plan = plan_for(settings, published_config(settings, base))
+    data = prepare(run, settings, plan, None if base is None else base.model.tokenizer)
+    words = data.tokenizer
+    config = model_config(settings, plan, base, vocabulary=words.vocabulary, pad_id=words.pad_id)
+    return data, Masker(plan, config, words, data.similar), config
 
 
 def open_stream(

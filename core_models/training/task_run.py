@@ -19,7 +19,7 @@ from core_models.training import task_settings
 from core_models.training.checkpoint import Saved
 from core_models.training.finetune import FineTuning, finetune
 from core_models.training.folder import RunFolder
-from core_models.training.host import on_accelerator
+from core_models.training.host import on
 from core_models.training.learning import Begun
 from core_models.training.settings import resolve_folder
 from core_models.training.task_data import prepare
@@ -38,7 +38,7 @@ def begin(run: RunFolder, settings: TaskSettings, saved: Saved | None) -> Begun:
     """
     del saved  # the whole model is in the state
     task, baselines = prepare(run, settings)
-    model = on_accelerator(load(resolve_folder(settings.model.checkpoint, run.path)))
+    model = load(resolve_folder(settings.model.checkpoint, run.path)).to(on())
     tuning = FineTuning(model, task, task_settings.tuning(settings))
     facts = _facts(run, settings, tuning, baselines)
 
@@ -66,7 +66,7 @@ def opened(settings: TaskSettings, beside: Path) -> FineTuning:
     Raises:
         InputError: the settings, the model or the set cannot be used.
     """
-    model = on_accelerator(load(resolve_folder(settings.model.checkpoint, beside)))
+    model = load(resolve_folder(settings.model.checkpoint, beside)).to(on())
     task = task_settings.load_set(settings, beside)
     return FineTuning(model, task, task_settings.tuning(settings))
 

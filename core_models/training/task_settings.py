@@ -1,6 +1,7 @@
 """Reading the ``config.json`` of a fine-tuning, and the labelled files that it names."""
 
 import json
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -35,20 +36,10 @@ def parse(values: Any) -> TaskSettings:
 
 def tuning(settings: TaskSettings) -> Tuning:
     """The same for :class:`~core_models.training.finetune.FineTuning`."""
+    same = {field.name for field in fields(Tuning)} & TaskSettings.model_fields.keys()
     return Tuning(
-        learning_rate=settings.learning_rate,
-        epochs=settings.epochs,
-        batch_size=settings.batch_size,
-        seed=settings.seed,
-        layer_decay=settings.layer_decay,
+        **{name: getattr(settings, name) for name in same},
         frozen=settings.frozen_layers,
-        warmup=settings.warmup,
-        dropout=settings.dropout,
-        weight_decay=settings.weight_decay,
-        clip=settings.clip,
-        max_length=settings.max_length,
-        stride=settings.stride,
-        precision=settings.precision,
         apart=settings.task.apart,
         every_step=settings.task.every_step,
         pretrained=not settings.from_scratch,

@@ -1,7 +1,7 @@
 """Held-out batches: the same text with the same tokens hidden, each time they are asked for."""
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 import torch
@@ -59,7 +59,7 @@ class Validation:
 @torch.no_grad()
 def measure(
     module: nn.Module,
-    validation: Validation,
+    validation: Iterable[Drawn],
     *,
     weights: Mapping[str, float],
     device: torch.device,

@@ -13,7 +13,7 @@ from core_models.errors import InputError
 from core_models.training import settings
 from core_models.training.estimate import estimate
 from core_models.training.folder import RunFolder
-from core_models.training.pretraining import EncoderWithLoss
+from core_models.training.learning import EncoderWithLoss
 from core_models.training.preview import first_batch
 from core_models.training.process import train
 from tests.training.test_resume import SMALL

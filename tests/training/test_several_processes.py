@@ -15,7 +15,7 @@ import pytest
 import torch
 
 from core_models.errors import InputError
-from core_models.training import durable, several
+from core_models.training import durable
 from core_models.training.folder import RunFolder
 from core_models.training.memory import whole_memory
 from core_models.training.process import explain, train
@@ -74,7 +74,7 @@ def test_processes_that_see_different_runs_are_refused(
                 other["settings"] = other["settings"] | {name: value}
         return [own[0], other]
 
-    monkeypatch.setattr(several, "gather_object", gather)
+    monkeypatch.setattr("accelerate.utils.gather_object", gather)
     settings = read(run.config_path)
     if reason is None:
         check_same(TWO, run, settings, None)  # type: ignore[arg-type]

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import core_models as cm
-from core_models.training import optimizer, pretraining, settings
+from core_models.training import learning, optimizer, pretraining, settings
 from core_models.training.folder import RunFolder
 from core_models.training.process import train
 from tests.training.conftest import quiet
@@ -75,9 +75,9 @@ def test_a_memory_ends_with_its_text(make_run: MakeRun, monkeypatch: pytest.Monk
     """Nothing is remembered at the first step of an epoch, and something at every other."""
     known: list[bool] = []
     fresh: list[bool] = []
-    forward, draw = pretraining.EncoderWithLoss.forward, pretraining.Feed.__next__
+    forward, draw = learning.EncoderWithLoss.forward, pretraining.Feed.__next__
 
-    def watched(self: pretraining.EncoderWithLoss, batch: cm.Batch) -> Any:
+    def watched(self: learning.EncoderWithLoss, batch: cm.Batch) -> Any:
         if self.training:
             known.append(bool(batch.memory))
         return forward(self, batch)
@@ -87,7 +87,7 @@ def test_a_memory_ends_with_its_text(make_run: MakeRun, monkeypatch: pytest.Monk
         fresh.append(found.fresh)
         return found
 
-    monkeypatch.setattr(pretraining.EncoderWithLoss, "forward", watched)
+    monkeypatch.setattr(learning.EncoderWithLoss, "forward", watched)
     monkeypatch.setattr(pretraining.Feed, "__next__", drawn)
     overrides = {"layers": 1, "width": 16, "heads": 2, "inner": 16}
     run = make_run(
