@@ -80,6 +80,8 @@ class Batch:
     them a batch determines its losses, whoever computes them."""
     class_labels: Tensor | None = None
     """Class of each text or pair [B], int64; -100 = no label."""
+    label_sets: Tensor | None = None
+    """Which labels each text or pair has [B, C], float: 1 = this one, 0 = not; NaN = not known."""
     score_labels: Tensor | None = None
     """Score of each text or pair [B], float; NaN = no label."""
     tag_labels: Tensor | None = None

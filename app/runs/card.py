@@ -40,6 +40,7 @@ _PURPOSES = {
     "causal": "predict the next piece",
     "distillation": "give the answers of a larger model",
     "classify": "give a text one of its labels",
+    "multilabel": "give a text all labels that hold",
     "regress": "give a text, or a pair, a score",
     "similarity": "place two texts so that their cosine is their similarity",
     "tag": "give every word a tag",

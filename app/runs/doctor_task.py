@@ -8,12 +8,19 @@ from app.runs.doctor_case import Case, Finding
 
 _UNEVEN = 3
 """Labels are uneven when the commonest is this many times as frequent as the rarest."""
-_NAMES = {"accuracy": "accuracy", "entity_f1": "F1", "f1": "F1", "pearson": "correlation"}
+_NAMES = {
+    "accuracy": "accuracy",
+    "entity_f1": "F1",
+    "micro_f1": "F1",
+    "f1": "F1",
+    "pearson": "correlation",
+}
 
 _LABEL = "who always gives the commonest label and never reads the text"
 _SAME = {
     "classify": _LABEL,
     "pair": _LABEL,
+    "multilabel": _LABEL,
     "regress": "who always gives the mean score and never reads the text",
     "tag": "who gives every word the commonest tag and never reads it",
     "answer": "who never gives an answer, whatever is asked",

@@ -13,6 +13,7 @@ OWN, COPIED = "", "*"
 KINDS = {
     "classify": Wording("a label of a text"),
     "pair": Wording("a label of two texts"),
+    "multilabel": Wording("any number of labels"),
     "regress": Wording("a score"),
     "tag": Wording("a tag for each word"),
     "answer": Wording("an answer in a text"),
@@ -21,6 +22,7 @@ ROLES = {
     "text": "Column: text",
     "text_b": "Column: second text",
     "label": "Column: label",
+    "labels": "Column: several labels",
     "score": "Column: score",
     "tokens": "Column: words",
     "tags": "Column: tags",

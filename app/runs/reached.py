@@ -225,7 +225,7 @@ def _answer(row: Mapping[str, Any], said: Any, task: Mapping[str, Any]) -> str:
             named_ = [f"{w} {tag}" for w, tag in zip(words, tags, strict=True) if tag != "O"]
             return ", ".join(named_) or Wording("no name")
     if isinstance(said, list):
-        return " ".join(map(str, said))
+        return (", " if task["kind"] == "multilabel" else " ").join(map(str, said))
     if isinstance(said, int | float):
         return f"{said:.2f}"
     return str(said) if said else Wording("no answer")

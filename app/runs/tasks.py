@@ -20,7 +20,7 @@ from app.serving.session import Session
 from core_models import InputError
 from core_models.tasks import sets
 from core_models.tasks.columns import guess
-from core_models.tasks.rows import KINDS, NEEDED, ROLES, Row
+from core_models.tasks.rows import KINDS, NEEDED, OPTIONAL, ROLES, Row
 from core_models.tasks.sets import TaskSet
 from core_models.tasks.settings import usual_rate
 from core_models.tasks.tables import Table, parse
@@ -45,7 +45,6 @@ TITLES = {
     "ner-zh": "Names in a sentence, Chinese",
     "qa": "Questions on a text",
 }
-OPTIONAL = {"regress": ("text_b",), "answer": ("start",)}
 _ROWS = 5
 _TYPICAL = 8
 """Rows of a set that are shown: some of each label."""
@@ -131,7 +130,7 @@ def _wanted(task: Mapping[str, Any]) -> tuple[str | None, dict[str, str]]:
 
 def _facts(made: TaskSet) -> dict[str, Any]:
     rows = sorted(made.train, key=lambda row: row.number)
-    typical = run_tables.representative([row.label for row in rows], _TYPICAL)
+    typical = run_tables.representative([row.label or ", ".join(row.labels) for row in rows], _TYPICAL)
     return {
         "name": made.name,
         "kind": made.kind,
@@ -141,11 +140,11 @@ def _facts(made: TaskSet) -> dict[str, Any]:
         "chinese": made.chinese,
         "paired": all(row.pair is not None for row in made.train),
         "warnings": list(made.warnings),
-        "rows": [_shown(rows[place]) for place in typical],
+        "rows": [_shown(rows[place], made) for place in typical],
     }
 
 
-def _shown(row: Row) -> dict[str, Any]:
+def _shown(row: Row, made: TaskSet) -> dict[str, Any]:
     """A row for people."""
     said = row.label
     if row.tags:
@@ -153,6 +152,8 @@ def _shown(row: Row) -> dict[str, Any]:
         said = ", ".join(f"{token} {tag}" for token, tag in pairs if tag != "O")[:_SHORT]
     elif row.score is not None:
         said = f"{row.score:g}"
+    elif made.kind == "multilabel":
+        said = ", ".join(row.labels)
     elif row.label is None:
         said = "; ".join(answer.text for answer in row.answers)
     text = row.text or " ".join(row.tokens)

@@ -17,6 +17,7 @@ MOST_PIECES = 200
 HIDDEN = {"visible": False}
 EXAMPLES = {
     "classify": ("The evening was a delight from the first song to the last.",),
+    "multilabel": ("The evening was a delight from the first song to the last.",),
     "pair": ("A man is playing a guitar on the street.", "Somebody makes music."),
     "regress": ("The children play in the garden.", "Kids are playing outside."),
     "tag": ("Maria Silva flew from Lisbon to the office of the United Nations in Geneva.",),
@@ -92,6 +93,10 @@ def tried(found: Mapping[str, Any]) -> Parts:
         parts |= _answers(found)
     else:
         parts["shares"] = {"visible": True, "value": _shares(found["probabilities"])}
+    if kind == "multilabel":  # each share is one label's own: the first need not hold, others may
+        held = ", ".join(found["labels"])
+        parts["shares"]["value"]["label"] = held or "\N{EN DASH}"
+        parts["found"] = line(None if held else Wording("It finds that none of its labels holds."))
     return parts
 
 

@@ -13,6 +13,7 @@ HEADS = {
     "sentence_order": "sentence order",
     "replaced_token": "judges tokens",
     "classify": "labels of texts",
+    "multilabel": "several labels of texts",
     "regress": "scores of texts",
     "tag": "labels of words",
     "span": "answers in texts",

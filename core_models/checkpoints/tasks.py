@@ -25,8 +25,12 @@ POOLED = Task(head="regress")
 
 POOLINGS = {"cls": "token", "mean": "mean"}
 """Their ways to make a text's vector to ours."""
-_TEXT = ("classify", "regress")
-_PROBLEMS = {"single_label_classification": "classify", "regression": "regress"}
+_TEXT = ("classify", "multilabel", "regress")
+_PROBLEMS = {
+    "single_label_classification": "classify",
+    "multi_label_classification": "multilabel",
+    "regression": "regress",
+}
 _MIX = "cloze_tag."
 
 
@@ -154,7 +158,7 @@ class TaskFiles:
             key = next(written, self.pooling_fields[0])
             style["pooling"] = fields.choice(key, self.poolings)
         rate = _rate(values, *self.text_dropout)
-        return self.task(head, labels if head == "classify" else (), dropout=rate, **style)
+        return self.task(head, labels if head in LABELLED else (), dropout=rate, **style)
 
     def _read_style(self, values: Mapping[str, Any]) -> dict[str, Any]:
         if self.activation_field is None or self.activation_field not in values:

@@ -40,15 +40,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("set", metavar="SET", help="a shipped set or a file")
     parser.add_argument("--dev", metavar="FILE", help="rows to measure on")
     parser.add_argument(
-        "--kind", metavar="KIND", help="classify, pair, regress, tag or answer (default: guessed)"
+        "--kind",
+        metavar="KIND",
+        help="classify, pair, multilabel, regress, tag or answer (default: guessed)",
     )
     parser.add_argument(
         "--column",
         action="append",
         default=[],
         metavar="ROLE=NAME",
-        help="which column holds text, text_b, label, score, tokens, tags, context, question, "
-        "answers or start; may be repeated",
+        help="which column holds text, text_b, label, labels, score, tokens, tags, context, "
+        "question, answers or start; may be repeated",
     )
     for name, (kind, text) in _SETTINGS.items():
         option = "--" + name.replace("_", "-")

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 from core_models.errors import InputError
 
-TASKS = ("classify", "regress", "tag", "span", "similarity")
+TASKS = ("classify", "multilabel", "regress", "tag", "span", "similarity")
 """Fine-tuning heads."""
-LABELLED = ("classify", "tag")
+LABELLED = ("classify", "multilabel", "tag")
 """Those whose answers have names."""
 TOKENS = ("first", "last")
 POOLINGS = ("token", "mean", "late")
@@ -18,7 +18,7 @@ class Task:
     """The one fine-tuning head of a model."""
 
     head: str
-    """``classify``, ``regress``, ``tag``, ``span`` or ``similarity``."""
+    """``classify``, ``multilabel``, ``regress``, ``tag``, ``span`` or ``similarity``."""
     labels: tuple[str, ...] = ()
     """Names of the answers by number, where they have names."""
     dropout: float | None = None

@@ -129,6 +129,13 @@ class ClassifyHead(TextHead):
         return self.scores(hidden, mask)
 
 
+class MultilabelHead(ClassifyHead):
+    """Which of the task's labels hold for a text or pair, each by itself: none, one or several.
+
+    A label's probability is the sigmoid of its logit; the layers are those of a classification.
+    """
+
+
 class RegressHead(TextHead):
     """One number for a text or pair."""
 
@@ -280,6 +287,7 @@ def build_task_head(name: str, config: Config) -> TaskHead:
 
 _HEADS: dict[str, type[TaskHead]] = {
     "classify": ClassifyHead,
+    "multilabel": MultilabelHead,
     "regress": RegressHead,
     "tag": TagHead,
     "span": SpanHead,

@@ -71,6 +71,35 @@ def _whole(row: Row) -> str:
     return row.text if row.pair is None else f"{row.text}{_BETWEEN}{row.pair}"
 
 
+def _commonest_alone(task: TaskSet) -> list[Said]:
+    common = Counter(label for row in task.train for label in row.labels).most_common(1)[0][0]
+    return [(common,)] * len(task.dev)
+
+
+def _words_each(task: TaskSet) -> list[Said]:
+    return _each_label(task, CountVectorizer(**_grams(task)))
+
+
+def _weighted_words_each(task: TaskSet) -> list[Said]:
+    return _each_label(task, TfidfVectorizer(sublinear_tf=True, **_grams(task)))
+
+
+def _each_label(task: TaskSet, counter: CountVectorizer) -> list[Said]:
+    """One logistic regression for each label, over the same counts."""
+    train = counter.fit_transform([_whole(row) for row in task.train])
+    dev = counter.transform([_whole(row) for row in task.dev])
+    found: list[list[str]] = [[] for _ in task.dev]
+    for label in task.labels:
+        wanted = [label in row.labels for row in task.train]
+        if len(set(wanted)) == 1:  # nothing to be told apart
+            holds = [wanted[0]] * len(task.dev)
+        else:
+            holds = LogisticRegression(max_iter=1000).fit(train, wanted).predict(dev).tolist()
+        for row, true in zip(found, holds, strict=True):
+            row += [label] if true else []
+    return [tuple(row) for row in found]
+
+
 def _mean_score(task: TaskSet) -> list[Said]:
     mean = float(np.mean([row.score for row in task.train if row.score is not None]))
     return [mean] * len(task.dev)
@@ -127,6 +156,11 @@ _LABEL: Sequence[tuple[str, str, Method]] = (
     ("weighted_words", "bag of words with tf-idf weights", _weighted_words),
 )
 _METHODS: dict[str, Sequence[tuple[str, str, Method]]] = {
+    "multilabel": (
+        ("majority", "always the commonest label", _commonest_alone),
+        ("bag_of_words", "bag of words", _words_each),
+        ("weighted_words", "bag of words with tf-idf weights", _weighted_words_each),
+    ),
     "classify": _LABEL,
     "pair": _LABEL,
     "regress": (

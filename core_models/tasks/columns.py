@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from core_models.errors import InputError
-from core_models.tasks.rows import KINDS, NEEDED, ROLES
+from core_models.tasks.rows import KINDS, NEEDED, OPTIONAL, ROLES, holds_lists
 from core_models.tasks.tables import Table
 
 
@@ -36,15 +36,19 @@ def guess(
         if column not in table.columns:
             raise InputError(f"{table.name} has no column {column!r}; it has {there}.")
     by_name = {column.lower(): column for column in table.columns}
+    if (several := _several(table, by_name, found, kind)) is not None:
+        found["labels"] = several
+        kind = kind or "multilabel"
     for role, names in ROLES.items():
         free = [by_name[n] for n in names if n in by_name and by_name[n] not in found.values()]
-        if role not in found and free:
+        if role not in found and free and role != "labels":
             found[role] = free[0]
     for together in ({"tokens", "tags"}, {"context", "question"}):
         if not together <= found.keys():  # a lone "labels" or "query" means something else
             found = {r: c for r, c in found.items() if r not in together or r in (columns or {})}
     found = _by_values(table, found, labelled=kind in ("classify", "pair"))
-    fitting = [k for k in ("tag", "answer", "pair", "regress", "classify") if _fits(k, found)]
+    order = ("tag", "answer", "multilabel", "pair", "regress", "classify")
+    fitting = [k for k in order if _fits(k, found)]
     if kind is None and "regress" in fitting and "score" in (columns or {}):
         kind = "regress"
     if kind is None and fitting:
@@ -55,8 +59,23 @@ def guess(
             f"{table.name}: no column for {' and '.join(lacking)}; it has {there}. "
             "Say which column holds what."
         )
-    used = {*NEEDED[kind], *(("text_b",) if kind == "regress" else ()), "start"}
+    used = {*NEEDED[kind], *OPTIONAL.get(kind, ())}
     return Guess(kind, {role: column for role, column in found.items() if role in used})
+
+
+def _several(
+    table: Table, by_name: Mapping[str, str], found: Mapping[str, str], kind: str | None
+) -> str | None:
+    """The column of several labels: where they are wanted, or one by a usual name holds lists."""
+    if kind not in (None, "multilabel") or "labels" in found:
+        return found.get("labels")
+    names = [by_name[n] for n in ROLES["labels"] if n in by_name]
+    named = [column for column in names if column not in found.values()]
+    if kind == "multilabel":
+        return next(iter(named), None)
+    if any(column in ROLES[role] for role in ("tokens", "context") for column in by_name):
+        return None
+    return next((column for column in named if holds_lists(table.records[:500], column)), None)
 
 
 def _by_values(table: Table, found: dict[str, str], *, labelled: bool) -> dict[str, str]:
@@ -73,7 +92,7 @@ def _by_values(table: Table, found: dict[str, str], *, labelled: bool) -> dict[s
     if "text" not in found and rest and max(widths.values()) >= 1:
         found["text"] = max(rest, key=widths.__getitem__)
         rest.remove(found["text"])
-    if "label" not in found and "score" not in found:
+    if not {"label", "labels", "score"} & found.keys():
         few = [c for c in rest if len({str(r.get(c)) for r in sample}) <= max(2, len(sample) // 2)]
         measures = [c for c in rest if _is_measure(sample, c)]
         if few:

@@ -62,6 +62,8 @@ class Prediction:
     """What was said about a row; which fields are filled follows from the kind."""
 
     label: str | None = None
+    labels: tuple[str, ...] = ()
+    """Of several that may hold, those whose probability reaches the coder's threshold."""
     probabilities: dict[str, float] | None = None
     """Of every label."""
     score: float | None = None
@@ -176,6 +178,10 @@ def _decoded(coder: Coder, row: Row, parts: Sequence[tuple[Feature, Tensor]]) ->
     if coder.kind == "regress":
         low, high = coder.scale
         return Prediction(score=low + (high - low) * float(values))
+    if coder.kind == "multilabel":
+        named = dict(zip(coder.labels, values.sigmoid().tolist(), strict=True))
+        held = tuple(label for label, p in named.items() if p >= coder.threshold)
+        return Prediction(labels=held, probabilities=named)
     probabilities = values.softmax(-1).tolist()
     named = dict(zip(coder.labels, probabilities, strict=True))
     return Prediction(label=coder.labels[int(values.argmax())], probabilities=named)

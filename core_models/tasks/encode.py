@@ -35,6 +35,8 @@ class Feature:
     second: Encoding | None = None
     """The other text, encoded apart (bi-encoder)."""
     label: int = IGNORED
+    labels: tuple[int, ...] = ()
+    """Several labels, or none."""
     score: float = math.nan
     """In 0..1 of the set's scale."""
     words: tuple[int, ...] = ()
@@ -69,6 +71,8 @@ class Coder:
     """Most pieces of one input."""
     stride: int = 64
     """By how many pieces the next window of a long context starts later."""
+    threshold: float = 0.5
+    """Probability from which on one of several labels is said to hold."""
 
     def __post_init__(self) -> None:
         """Check lengths against the model."""
@@ -169,6 +173,11 @@ class Coder:
                 score_labels=scores.to(device),
                 second=self.model.collate(second) if self.apart else None,
             )
+        if self.kind == "multilabel":
+            sets = torch.zeros(len(features), len(self.labels))
+            for row, feature in enumerate(features):
+                sets[row, list(feature.labels)] = 1.0
+            return replace(batch, label_sets=sets.to(device))
         return replace(batch, class_labels=torch.tensor([f.label for f in features]).to(device))
 
     def shift(self, feature: Feature, length: int) -> int:
@@ -197,6 +206,7 @@ class Coder:
                 encoding=self._encode(row.text, None if apart else row.pair),
                 second=self._encode(row.pair) if apart and row.pair is not None else None,
                 label=IGNORED if row.label is None else self._number(row.label),
+                labels=tuple(map(self._number, row.labels)),
                 score=math.nan if row.score is None else (row.score - low) / (high - low),
             )
         ]

@@ -6,13 +6,20 @@ from typing import TypedDict
 import torch
 
 from core_models.config import Config
+from core_models.config.task import LABELLED
 from core_models.errors import InputError
 from core_models.model import Model
 from core_models.network.initialise import initialise
 from core_models.tasks.sets import TaskSet
 from core_models.tasks.settings import Settings
 
-_HEADS = {"classify": "classify", "pair": "classify", "tag": "tag", "answer": "span"}
+_HEADS = {
+    "classify": "classify",
+    "pair": "classify",
+    "multilabel": "multilabel",
+    "tag": "tag",
+    "answer": "span",
+}
 
 
 def head_for(task: TaskSet, settings: Settings) -> str:
@@ -38,7 +45,7 @@ def choices(task: TaskSet, settings: Settings) -> Choices:
     """How the head for a set is made."""
     head = head_for(task, settings)
     return {
-        "labels": task.labels if head in ("classify", "tag") else (),
+        "labels": task.labels if head in LABELLED else (),
         "pooling": "mean" if head == "similarity" else "token",
         "every_step": settings.every_step and head == "tag",
     }
@@ -46,7 +53,7 @@ def choices(task: TaskSet, settings: Settings) -> Choices:
 
 def check_direction(config: Config, head: str) -> None:
     """InputError where a head reads the first token of a model that shows it nothing else."""
-    if head in ("classify", "regress") and config.attention.direction == "left":
+    if head in ("classify", "multilabel", "regress") and config.attention.direction == "left":
         raise InputError(
             "This model reads from left to right: its first token, which stands for a text, sees "
             "nothing of it. Choose a model that reads both sides, or a set of tags or answers."

@@ -56,6 +56,39 @@ def classification(true: Sequence[str], predicted: Sequence[str]) -> dict[str, f
     }
 
 
+def several_labels(
+    true: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]], labels: Sequence[str]
+) -> dict[str, float]:
+    """Micro- and macro-F1 over all labels, and the share of rows with just the right ones.
+
+    A label that no row has and none was given counts 0 in the macro-F1, as in scikit-learn.
+    """
+    given, found = (_indicators(rows, labels) for rows in (true, predicted))
+    return {
+        "micro_f1": float(scores.f1_score(given, found, average="micro", zero_division=0)),
+        "macro_f1": float(scores.f1_score(given, found, average="macro", zero_division=0)),
+        "exact_match": float((given == found).all(1).mean()),
+    }
+
+
+def per_label_of_several(
+    true: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]], labels: Sequence[str]
+) -> dict[str, LabelScores]:
+    """Precision, recall and F1 of each label; 0 where it was never given."""
+    return {
+        label: per_label(
+            [label if label in row else "" for row in true],
+            [label if label in row else "" for row in predicted],
+            [label],
+        )[label]
+        for label in labels
+    }
+
+
+def _indicators(rows: Sequence[Sequence[str]], labels: Sequence[str]) -> NDArray[np.int64]:
+    return np.array([[int(label in row) for label in labels] for row in rows])
+
+
 def per_label(
     true: Sequence[str], predicted: Sequence[str], labels: Sequence[str]
 ) -> dict[str, LabelScores]:

@@ -72,6 +72,32 @@ class Classify(TaskObjective):
         return _choice(self.name, answer, _given(batch.class_labels, "class_labels"))
 
 
+class Multilabel(TaskObjective):
+    """Mean of the binary cross-entropies of all labels, each of which holds or not.
+
+    That of transformers' "multi_label_classification". A label that is not known (NaN) is left
+    out of its row's mean.
+    """
+
+    name = "multilabel"
+
+    def labelled(self, batch: Batch) -> Tensor:
+        """Rows [B] of which some label is known."""
+        return ~_given(batch.label_sets, "label_sets").isnan().all(1)
+
+    def losses(self, answer: Tensor, batch: Batch) -> Losses:
+        """Of logits [B, C]; right are the rows of which every known label is."""
+        labels = _given(batch.label_sets, "label_sets")
+        rows = self.labelled(batch)
+        logits, labels = answer[rows], labels[rows]
+        known = ~labels.isnan()
+        wanted = labels.nan_to_num()
+        each = functional.binary_cross_entropy_with_logits(logits, wanted, reduction="none")
+        total = ((each * known).sum(1) / known.sum(1)).sum()
+        right = (((logits.detach() > 0) == (wanted > 0.5)) | ~known).all(1)
+        return Losses.of_one(self.name, total, rows.sum().float(), right.sum().float())
+
+
 class Tag(TaskObjective):
     """Cross-entropy over the tags of the labelled pieces (arXiv 1810.04805, section 5.3)."""
 
@@ -144,7 +170,8 @@ class Span(TaskObjective):
 
 
 OBJECTIVES: dict[str, type[TaskObjective]] = {
-    objective.name: objective for objective in (Classify, Tag, Regress, Similarity, Span)
+    objective.name: objective
+    for objective in (Classify, Multilabel, Tag, Regress, Similarity, Span)
 }
 """By the name of their head."""
 

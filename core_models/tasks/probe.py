@@ -56,7 +56,7 @@ def probe(
 
     Args:
         model: stays as it is; evaluation mode.
-        task: of any kind but ``answer``.
+        task: of any kind but ``answer`` and ``multilabel``.
         layer: 0 = embeddings, n = after step n; None = the last.
         pooling: ``mean`` of the tokens or ``first``, the state of [CLS]; tags always read the
             first piece of each word.
@@ -73,8 +73,9 @@ def probe(
         raise InputError(f"Layer {layer} does not exist; this model has 0 (embeddings) to {steps}.")
     if pooling not in POOLINGS:
         raise InputError(f"pooling is {pooling!r}; allowed are {', '.join(POOLINGS)}.")
-    if task.kind == "answer":
-        raise InputError("Answers in a text are no matter for a linear probe; take another set.")
+    if task.kind in ("answer", "multilabel"):
+        what = {"answer": "Answers in a text", "multilabel": "Several labels at once"}[task.kind]
+        raise InputError(f"{what} are no matter for a linear probe; take another set.")
     if model.training:
         raise InputError("The model is in training mode, where dropout is on; call model.eval().")
     apart = task.kind == "regress" and all(row.pair is not None for row in task.train)

@@ -11,7 +11,8 @@ from core_models.tasks.rows import Row
 from core_models.tasks.sets import TaskSet
 
 Said = str | float | tuple[str, ...]
-"""What was said about a row in plain form: a label, a score, tags, or an answer ("" = none)."""
+"""What was said about a row in plain form: a label, several labels, a score, tags, or an answer
+("" = none)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +56,8 @@ def main_metric(task: TaskSet) -> str:
     """The metric by which models are compared on a set."""
     if task.kind == "tag":
         return "entity_f1" if task.entities else "accuracy"
-    return {"regress": "pearson", "answer": "f1"}.get(task.kind, "accuracy")
+    mains = {"regress": "pearson", "answer": "f1", "multilabel": "micro_f1"}
+    return mains.get(task.kind, "accuracy")
 
 
 def measure(task: TaskSet, rows: Sequence[Row], said: Sequence[Said]) -> dict[str, float]:
@@ -80,6 +82,9 @@ def measure(task: TaskSet, rows: Sequence[Row], said: Sequence[Said]) -> dict[st
             return flat
         whole = metrics.entity_scores([row.tags for row in rows], found)
         return whole | {"accuracy": flat["accuracy"]}
+    if task.kind == "multilabel":
+        several = [s for s in said if isinstance(s, tuple)]
+        return metrics.several_labels([row.labels for row in rows], several, task.labels)
     return metrics.classification([str(row.label) for row in rows], [str(s) for s in said])
 
 
@@ -91,6 +96,8 @@ def said(task: TaskSet, predictions: Sequence[Prediction]) -> list[Said]:
         return [p.tags for p in predictions]
     if task.kind == "answer":
         return [p.answer() for p in predictions]
+    if task.kind == "multilabel":
+        return [p.labels for p in predictions]
     return [p.label or "" for p in predictions]
 
 
@@ -110,6 +117,17 @@ def report(
         confusion = metrics.confusion(true, found, task.labels)
         sure = [max((p.probabilities or {"": 0.0}).values()) for p in predictions]
         calibration = metrics.calibration(sure, [a == b for a, b in zip(true, found, strict=True)])
+        values["calibration_error"] = calibration.error
+    elif task.kind == "multilabel":
+        held = [row.labels for row in rows]
+        labels = metrics.per_label_of_several(held, [p.labels for p in predictions], task.labels)
+        chances = [
+            (p.probabilities or {}, row.labels) for p, row in zip(predictions, rows, strict=True)
+        ]
+        calibration = metrics.calibration(
+            [chance for named, _ in chances for chance in named.values()],
+            [label in holding for named, holding in chances for label in named],
+        )
         values["calibration_error"] = calibration.error
     elif task.entities:
         labels = metrics.per_entity([row.tags for row in rows], [p.tags for p in predictions])
@@ -150,8 +168,8 @@ def _mistakes(
                     number=row.number,
                     text=row.text or prediction.text,
                     pair=row.pair,
-                    expected=_shown(_expected(task, row)),
-                    said=_shown(one),
+                    expected=_shown(task, _expected(task, row)),
+                    said=_shown(task, one),
                     wrongness=wrongness,
                 )
             )
@@ -166,6 +184,10 @@ def _wrongness(task: TaskSet, row: Row, prediction: Prediction, one: Said) -> fl
         return float(sum(a != b for a, b in zip(row.tags, prediction.tags, strict=True)))
     if task.kind == "answer":
         return 1 - metrics.answer_f1(str(one), [answer.text for answer in row.answers])
+    if task.kind == "multilabel":
+        named = prediction.probabilities or {}
+        wrong = set(row.labels).symmetric_difference(prediction.labels)
+        return sum(abs((label in row.labels) - named.get(label, 0.0)) for label in wrong)
     right = one == row.label
     return 0.0 if right else 1 - (prediction.probabilities or {}).get(str(row.label), 0.0)
 
@@ -177,12 +199,12 @@ def _expected(task: TaskSet, row: Row) -> Said:
         return row.tags
     if task.kind == "answer":
         return row.answers[0].text if row.answers else ""
-    return str(row.label)
+    return row.labels if task.kind == "multilabel" else str(row.label)
 
 
-def _shown(value: Said) -> str:
+def _shown(task: TaskSet, value: Said) -> str:
     if isinstance(value, tuple):
-        return " ".join(value)
+        return (", " if task.kind == "multilabel" else " ").join(value)
     return f"{value:.2f}" if isinstance(value, float) else value
 
 

@@ -5,19 +5,21 @@ import contextlib
 import json
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from core_models.errors import InputError
 
-KINDS = ("classify", "pair", "regress", "tag", "answer")
-"""A label of a text, a label of two, a score, a tag for each word, an answer in a text."""
+KINDS = ("classify", "pair", "multilabel", "regress", "tag", "answer")
+"""A label of a text, a label of two, any number of labels, a score, a tag for each word, an answer
+in a text."""
 
 ROLES: dict[str, tuple[str, ...]] = {
     "text": ("text", "text_a", "sentence", "sentence1", "premise", "review", "question1"),
     "text_b": ("text_b", "pair", "sentence2", "hypothesis", "question2"),
     "label": ("label", "class", "category", "sentiment", "topic", "gold_label"),
+    "labels": ("labels", "label", "tags", "categories", "topics", "genres"),
     "score": ("score", "similarity", "rating"),
     "tokens": ("tokens", "words"),
     "tags": ("tags", "ner_tags", "labels"),
@@ -31,12 +33,16 @@ ROLES: dict[str, tuple[str, ...]] = {
 NEEDED = {
     "classify": ("text", "label"),
     "pair": ("text", "text_b", "label"),
+    "multilabel": ("text", "labels"),
     "regress": ("text", "score"),
     "tag": ("tokens", "tags"),
     "answer": ("context", "question", "answers"),
 }
-"""Roles without which a kind cannot be read; ``regress`` may have a ``text_b``, ``answer`` a
-``start``."""
+"""Roles without which a kind cannot be read."""
+OPTIONAL = {"regress": ("text_b",), "multilabel": ("text_b",), "answer": ("start",)}
+"""Roles that a kind may have besides."""
+SEPARATORS = ("|", ";", ",")
+"""What may stand between several labels in a cell; the first of them that a column holds."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +70,8 @@ class Row:
     pair: str | None = None
     """The second text, or the question."""
     label: str | None = None
+    labels: tuple[str, ...] = ()
+    """Several labels, or none: all that hold."""
     score: float | None = None
     tokens: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
@@ -106,6 +114,44 @@ def _labelled(record: Mapping[str, Any], columns: Mapping[str, str]) -> dict[str
     if label is None or isinstance(label, list | dict) or not str(label).strip() or _hollow(label):
         raise InputError(f"column {columns['label']!r} holds no label")
     return _texts(record, columns) | {"label": str(label).strip()}
+
+
+def _several(record: Mapping[str, Any], columns: Mapping[str, str]) -> dict[str, Any]:
+    value = record.get(columns["labels"])
+    if isinstance(value, dict):
+        raise InputError(f"column {columns['labels']!r} holds no list of labels: {value!r}")
+    items = value if isinstance(value, list) else [] if value is None or _hollow(value) else [value]
+    if any(item is None or isinstance(item, list | dict) or _hollow(item) for item in items):
+        raise InputError(f"column {columns['labels']!r} has an entry that is no label: {value!r}")
+    named = (str(item).strip() for item in items)
+    return _texts(record, columns) | {"labels": tuple(sorted({name for name in named if name}))}
+
+
+def in_lists(records: Sequence[Mapping[str, Any]], column: str) -> list[dict[str, Any]]:
+    """Records whose cells of several labels are lists.
+
+    A cell is a list already, spells one out, or holds labels with one of :data:`SEPARATORS`
+    between: the first that any cell of the column has. An empty cell has no label.
+    """
+    cells = [record.get(column) for record in records]
+    lists = [_written(cell) if isinstance(cell, str) else cell for cell in cells]
+    texts = [c for c, found in zip(cells, lists, strict=True) if found is None and c is not None]
+    between = next((s for s in SEPARATORS if any(s in str(text) for text in texts)), None)
+    found = []
+    for record, cell, listed in zip(records, cells, lists, strict=True):
+        value = listed
+        if listed is None and isinstance(cell, str):
+            value = cell.split(between) if between else [cell]
+        found.append({**record, column: value})
+    return found
+
+
+def holds_lists(records: Sequence[Mapping[str, Any]], column: str) -> bool:
+    """Whether every cell of a column is a list or spells one out; empty ones aside."""
+    cells = [cell for record in records if (cell := record.get(column)) not in (None, "")]
+    return bool(cells) and all(
+        isinstance(_written(cell) if isinstance(cell, str) else cell, list) for cell in cells
+    )
 
 
 def _scored(record: Mapping[str, Any], columns: Mapping[str, str]) -> dict[str, Any]:
@@ -230,6 +276,7 @@ def _shortened(value: str) -> str:
 _READERS: dict[str, Reader] = {
     "classify": _labelled,
     "pair": _labelled,
+    "multilabel": _several,
     "regress": _scored,
     "tag": _tagged,
     "answer": _question,

@@ -5,11 +5,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from core_models.errors import InputError
 from core_models.tasks import tables
 from core_models.tasks.columns import Guess, guess
-from core_models.tasks.rows import NEEDED, Row, is_bio, read_row
+from core_models.tasks.rows import NEEDED, Row, in_lists, is_bio, read_row
 from core_models.tasks.tables import Table
 from core_models.tasks.words import is_chinese
 
@@ -28,7 +29,8 @@ class Statistics:
 
     rows: int
     labels: dict[str, int]
-    """Rows of each label; for tags whole entities, or words where the tags are no entities."""
+    """Rows of each label (a row with several counts for each of them); for tags whole entities, or
+    words where the tags are no entities."""
     unanswered: int
     """Questions that their context does not answer."""
     scores: tuple[float, float] | None
@@ -46,7 +48,7 @@ class TaskSet:
     train: tuple[Row, ...]
     dev: tuple[Row, ...]
     labels: tuple[str, ...] = ()
-    """Classes, or tags with ``O`` first; empty for scores and answers."""
+    """Labels, or tags with ``O`` first; empty for scores and answers."""
     scale: tuple[float, float] = (0.0, 1.0)
     """Lowest and highest score of the training rows."""
     chinese: bool = False
@@ -176,7 +178,10 @@ def rows_of(table: Table, guessed: Guess) -> list[Row]:
             raise InputError(
                 f"{table.name} has no column {guessed.columns[role]!r}; it has {there}."
             )
-    for number, record in zip(table.numbers, table.records, strict=True):
+    records: Sequence[Mapping[str, Any]] = table.records
+    if guessed.kind == "multilabel":
+        records = in_lists(records, guessed.columns["labels"])
+    for number, record in zip(table.numbers, records, strict=True):
         try:
             found.append(read_row(guessed.kind, record, guessed.columns, number))
         except InputError as error:
@@ -198,8 +203,10 @@ def hold_out(rows: Sequence[Row], share: float = 0.15) -> tuple[list[Row], list[
             "All rows have the same text; rows to measure on need a text of their own."
         )
     kinds: dict[str | None, list[list[Row]]] = {}
+    often = Counter(label for row in rows for label in row.labels)
     for group in groups.values():
-        kinds.setdefault(group[0].label, []).append(group)
+        rarest = min(group[0].labels, key=lambda label: (often[label], label), default=None)
+        kinds.setdefault(group[0].label or rarest, []).append(group)
     rng = random.Random(_SPLIT_SEED)
     train: list[list[Row]] = []
     dev: list[list[Row]] = []
@@ -220,14 +227,22 @@ def hold_out(rows: Sequence[Row], share: float = 0.15) -> tuple[list[Row], list[
 def _labels(kind: str, rows: Sequence[Row]) -> tuple[str, ...]:
     if kind == "tag":
         return tuple(sorted({t for row in rows for t in row.tags}, key=lambda t: (t != "O", t)))
-    return tuple(sorted({row.label for row in rows if row.label is not None}))
+    return tuple(sorted({label for row in rows for label in _of(row)}))
+
+
+def _of(row: Row) -> tuple[str, ...]:
+    """The row's label or labels."""
+    return row.labels if row.label is None else (row.label,)
 
 
 def _check_labels(name: str, kind: str, rows: Sequence[Row]) -> None:
     if len(rows) < 2:
         raise InputError(f"{name} has {len(rows)} rows; at least 2 are needed.")
     labels = _labels(kind, rows)
-    if kind in ("classify", "pair", "tag"):
+    if kind == "multilabel" and len(labels) < 2:
+        there = f"only the label {labels[0]!r}" if labels else "no label"
+        raise InputError(f"{name} has {there}; at least two labels are needed.")
+    if kind in ("classify", "pair", "multilabel", "tag"):
         if len(labels) < 2:
             raise InputError(
                 f"{name}: every row has the label {labels[0]!r}; at least two labels are needed."
@@ -247,7 +262,7 @@ def _check_labels(name: str, kind: str, rows: Sequence[Row]) -> None:
 def _warnings(made: TaskSet) -> list[str]:
     found = []
     counts = _counts(made.train, made.kind, made.entities)
-    if made.kind != "tag" and counts:
+    if made.kind not in ("tag", "multilabel") and counts:
         common, rare = max(counts, key=counts.__getitem__), min(counts, key=counts.__getitem__)
         if counts[common] >= _UNEVEN * counts[rare]:
             found.append(
@@ -298,7 +313,7 @@ def _beginnings(tags: Sequence[str]) -> list[str]:
 
 def _counts(rows: Sequence[Row], kind: str, entities: bool) -> dict[str, int]:
     if kind != "tag":
-        return dict(sorted(Counter(r.label for r in rows if r.label is not None).items()))
+        return dict(sorted(Counter(label for row in rows for label in _of(row)).items()))
     tags = [tag for row in rows for tag in row.tags]
     if entities:
         tags = [tag[2:] for row in rows for tag in _beginnings(row.tags)]

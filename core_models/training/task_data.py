@@ -63,6 +63,7 @@ def _read_rows(path: Path) -> list[Row]:
 def _row(values: dict[str, Any]) -> Row:
     return Row(
         **values
+        | {"labels": tuple(values.get("labels", ()))}
         | {"tokens": tuple(values["tokens"]), "tags": tuple(values["tags"])}
         | {"answers": tuple(Answer(**answer) for answer in values["answers"])}
     )

@@ -18,11 +18,12 @@ from core_models.training.schema import (
     labelled,
 )
 
-Kind = Literal["classify", "pair", "regress", "tag", "answer"]
+Kind = Literal["classify", "pair", "multilabel", "regress", "tag", "answer"]
 Role = Literal[
     "text",
     "text_b",
     "label",
+    "labels",
     "score",
     "tokens",
     "tags",
@@ -48,8 +49,8 @@ class TaskPart(Part):
     dev: str | None = None
     """File with the rows to measure on; null = 15 % of the rows are held out."""
     kind: Kind | None = None
-    """A label of a text, a label of two, a score, a tag for each word, an answer in a text; null =
-    as the columns suggest."""
+    """A label of a text, a label of two, any number of labels, a score, a tag for each word, an
+    answer in a text; null = as the columns suggest."""
     columns: dict[Role, str] = Field(default_factory=dict)
     """Which column holds what; roles that are left out are guessed."""
     apart: Annotated[
