@@ -43,7 +43,11 @@ SIZES = {
 LENGTH, PADDING, ROWS = 13, 5, 3
 EVERYTHING = (*STEP_SITES, *INPUT_SITES, "term:*")
 TEXTS = ["The red fox sees the small dog.", "A dog likes the old house.", "Birds sing in the tree."]
-LABELS = {"classify": ("good", "bad", "neither"), "tag": ("O", "PERSON")}
+LABELS = {
+    "classify": ("good", "bad", "neither"),
+    "multilabel": ("good", "bad", "neither", "long"),
+    "tag": ("O", "PERSON"),
+}
 
 
 @cache

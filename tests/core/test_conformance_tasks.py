@@ -24,6 +24,7 @@ cases = pytest.mark.parametrize("case", SIZES)
 
 TASK_SHAPES = {
     "classify": (ROWS, 3),
+    "multilabel": (ROWS, 4),
     "regress": (ROWS,),
     "tag": (ROWS, LENGTH, 2),
     "span": (ROWS, LENGTH, 2),

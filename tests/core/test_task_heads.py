@@ -65,17 +65,20 @@ FAMILIES: dict[str, tuple[str, dict[str, Any]]] = {
 }
 CLASSES = {
     "classify": "ForSequenceClassification",
+    "multilabel": "ForSequenceClassification",
     "regress": "ForSequenceClassification",
     "tag": "ForTokenClassification",
     "span": "ForQuestionAnswering",
 }
 AUTO = {
     "classify": tf.AutoModelForSequenceClassification,
+    "multilabel": tf.AutoModelForSequenceClassification,
     "regress": tf.AutoModelForSequenceClassification,
     "tag": tf.AutoModelForTokenClassification,
     "span": tf.AutoModelForQuestionAnswering,
 }
 LABELS = ("no", "perhaps", "yes")
+NAMED = ("classify", "multilabel", "tag")
 NO_DROPOUT = dict.fromkeys(
     (
         "hidden_dropout_prob",
@@ -94,7 +97,9 @@ def theirs(family: str, head: str, **more: Any) -> Any:
     """A random model of their class, its labels named."""
     stem, values = FAMILIES[family]
     kind = stem + CLASSES[head] + ("Simple" if (family, head) == ("xlnet", "span") else "")
-    if head in ("classify", "tag"):
+    if head == "multilabel":
+        more["problem_type"] = "multi_label_classification"
+    if head in NAMED:
         more["id2label"] = dict(enumerate(LABELS))
         more["label2id"] = {name: number for number, name in enumerate(LABELS)}
     if head == "regress":
@@ -142,7 +147,7 @@ def test_answers_equal(tmp_path: Path, family: str, head: str) -> None:
     reference = theirs(family, head)
     model = parity.written(reference, tmp_path)
     assert list(model.heads) == [head]
-    assert model.heads[head].labels == (LABELS if head in ("classify", "tag") else ())
+    assert model.heads[head].labels == (LABELS if head in NAMED else ())
     for length, pad in parity.LENGTHS:
         values = values_of(family, length, pad)
         keep = real(head, family, values)
@@ -160,7 +165,7 @@ def test_both_directions_keep_every_bit(tmp_path: Path, family: str, head: str) 
     before = json.loads((tmp_path / "theirs" / "config.json").read_text())
     after = json.loads((tmp_path / "ours" / "config.json").read_text())
     assert "cloze_task" not in after
-    if head in ("classify", "tag"):
+    if head in NAMED:
         assert after["id2label"] == before["id2label"]
         assert after["label2id"] == before["label2id"]
     opened = AUTO[head].from_pretrained(tmp_path / "ours").eval()
@@ -169,7 +174,11 @@ def test_both_directions_keep_every_bit(tmp_path: Path, family: str, head: str) 
         expected = answers(reference, values, head)
         torch.testing.assert_close(answers(opened, values, head), expected, atol=1e-6, rtol=0)
     assert model.config.task is not None
-    problems = {"classify": "single_label_classification", "regress": "regression"}
+    problems = {
+        "classify": "single_label_classification",
+        "multilabel": "multi_label_classification",
+        "regress": "regression",
+    }
     assert opened.config.problem_type == problems.get(head)
 
 

@@ -28,7 +28,7 @@ def change_config(folder: Path, change: dict[str, Any]) -> None:
             {"id2label": {"0": "a", "1": "b", "2": "c"}},
             r"has shape \[2.*; config.json asks for \[3",
         ),
-        ({"problem_type": "multi_label_classification"}, "problem_type is 'multi_label_class"),
+        ({"problem_type": "multi_label"}, "problem_type is 'multi_label'; supported are single_"),
         ({"problem_type": ["regression"]}, "problem_type is "),
         ({"problem_type": "regression"}, "a regression has 2 outputs"),
         ({"classifier_dropout": "0.1"}, "classifier_dropout is '0.1'; expected a number"),

@@ -290,7 +290,7 @@ def test_a_dropout_rate_is_kept(tmp_path: Path, family: str, name: str, field: s
 @pytest.mark.parametrize(
     ("name", "options", "match"),
     [
-        ("rank", {}, "task.head is 'rank'; allowed are classify, regress, tag, span, similarity"),
+        ("rank", {}, "task.head is 'rank'; allowed are classify, multilabel, "),
         ("classify", {}, "classify has 0 labels; allowed are 2 to 10000"),
         ("classify", {"labels": ("a",)}, "classify has 1 labels"),
         ("classify", {"labels": ("a", "a")}, "Labels must differ"),
