@@ -81,3 +81,27 @@ def test_bad_input_is_told(
 def test_shipped_sets_are_named_in_the_documents() -> None:
     readme = (sets.SHIPPED.parent / "README.md").read_text()
     assert all(f"`{name}`" in readme for name in sets.shipped())
+
+
+def test_several_labels_at_once(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = [
+        json.dumps({"Body": f"row {' '.join(held)} of {i}", "Topics": held})
+        for i in range(20)
+        for held in (["good"], ["bad"], ["bad", "good"], [])
+    ]
+    path, saved = tmp_path / "several.jsonl", tmp_path / "out"
+    path.write_text("\n".join(lines))
+    options = ["--epochs", "2", "--column", "labels=Topics", "--json", "--save", str(saved)]
+    assert main(["finetune", str(folder), str(path), *options]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["set"]["kind"], found["main"]) == ("multilabel", "micro_f1")
+    assert set(found["metrics"]) == {"micro_f1", "macro_f1", "exact_match", "calibration_error"}
+    assert {b["name"] for b in found["baselines"]} == {
+        "majority",
+        "bag_of_words",
+        "weighted_words",
+    }
+    assert list(found["labels"]) == ["bad", "good"]
+    assert cm.load(saved).heads["multilabel"].labels == ("bad", "good")
