@@ -212,6 +212,13 @@ def _fine_tuned(family: str) -> tuple[Case, ...]:
             family,
             "fine-tuned",
             f"{stem}ForSequenceClassification",
+            {"multilabel": "logits"},
+            body | {"num_labels": 3, "problem_type": "multi_label_classification"},
+        ),
+        Case(
+            family,
+            "fine-tuned",
+            f"{stem}ForSequenceClassification",
             {"regress": "logits"},
             body | {"num_labels": 1},
         ),

@@ -154,6 +154,8 @@ def _labelled(row: dict[str, Any]) -> dict[str, Any]:
     """A row of a labelled set in the form of those of a text."""
     pieces: list[str] = row["pieces"]
     said = row.get("label", row.get("score"))
+    if "labels" in row:
+        said = ", ".join(row["labels"]) or "\N{EN DASH}"
     labels = list(row.get("tags") or [None] * len(pieces))
     if "answer" in row:
         first, last = row["answer"]

@@ -35,10 +35,10 @@ def first_batch(
 
     Returns:
         For each example what :func:`describe` gives. Of a fine-tuning ``pieces``, ``ids``,
-        ``segments``, the ``number`` of its row, and what has to be said: ``label``, ``score`` (in
-        0..1 of the set's scale), ``tags`` (None where a piece has none) or ``answer`` (first and
-        last place; that of [CLS] where there is none). The second of two texts that are encoded
-        apart stands in ``second``.
+        ``segments``, the ``number`` of its row, and what has to be said: ``label``, ``labels``,
+        ``score`` (in 0..1 of the set's scale), ``tags`` (None where a piece has none) or ``answer``
+        (first and last place; that of [CLS] where there is none). The second of two texts that are
+        encoded apart stands in ``second``.
 
     Raises:
         InputError: Settings or data cannot be used, or the run is just being started.
@@ -180,6 +180,8 @@ def _labelled(feature: Feature, task: TaskSet, tokenizer: Tokenizer) -> dict[str
         found["tags"] = [None if tag == IGNORED else task.labels[tag] for tag in feature.tags]
     elif task.kind == "answer":
         found["answer"] = [feature.start, feature.end]
+    elif task.kind == "multilabel":
+        found["labels"] = [task.labels[number] for number in feature.labels]
     else:
         found["label"] = task.labels[feature.label]
     return found

@@ -181,4 +181,9 @@ def _sureness(task: TaskSet, row: Row, one: Prediction) -> float | None:
     if task.kind == "answer":
         wanted = {answer.text for answer in row.answers} or {""}
         return abs(one.margin) if one.answer() in wanted and math.isfinite(one.margin) else None
+    if task.kind == "multilabel":  # as sure as of the label that it is least sure of
+        sides = (
+            abs(p - (label not in row.labels)) for label, p in (one.probabilities or {}).items()
+        )
+        return min(sides, default=0.0) if set(one.labels) == set(row.labels) else None
     return (one.probabilities or {}).get(str(row.label)) if one.label == row.label else None

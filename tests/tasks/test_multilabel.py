@@ -15,13 +15,13 @@ from core_models.errors import InputError
 from core_models.tasks import baselines, decode, metrics, objectives, sets
 from core_models.tasks.columns import guess
 from core_models.tasks.encode import Coder
-from core_models.tasks.finetune import finetune
 from core_models.tasks.heads import head_for
 from core_models.tasks.probe import probe
 from core_models.tasks.report import main_metric, measure, report
 from core_models.tasks.rows import Row
 from core_models.tasks.settings import Settings
 from core_models.tasks.tables import Table, parse
+from core_models.training.finetune import finetune
 from tests.tasks.conftest import tiny
 
 PARTS = {

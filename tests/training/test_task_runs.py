@@ -161,12 +161,18 @@ PAIRS = [
     for i, (a, b) in enumerate(zip(SENTENCES[:30], SENTENCES[30:60], strict=True))
 ]
 
+SEVERAL = [
+    {"text": s, "labels": [word for word in ("dog", "red", "sees") if word in s.split()]}
+    for s in SENTENCES[:30]
+]
+
 
 @pytest.mark.parametrize(
     ("rows", "opened", "head"),
     [
         (None, AutoModelForSequenceClassification, "classify"),
         (PAIRS, AutoModelForSequenceClassification, "regress"),
+        (SEVERAL, AutoModelForSequenceClassification, "multilabel"),
         (NAMES, AutoModelForTokenClassification, "tag"),
         (QUESTIONS, AutoModelForQuestionAnswering, "span"),
     ],
