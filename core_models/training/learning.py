@@ -215,7 +215,7 @@ class Begun:
 
     learning: Learning
     facts: dict[str, Any]
-    """What stands in ``status.json`` and ``evaluation.json`` from now on."""
+    """For ``status.json`` and ``evaluation.json``, beside what every run tells there."""
     conclude: Callable[[Callable[[], dict[str, float]], Callable[[], bool]], dict[str, Any] | None]
     """What is found out after the last update; None where it was stopped meanwhile. It is given
     what measures (and writes examples down), and what asks whether to stop."""

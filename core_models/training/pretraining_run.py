@@ -5,8 +5,6 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
-import torch
-
 from core_models.training import models
 from core_models.training.checkpoint import Saved
 from core_models.training.folder import RunFolder
@@ -55,23 +53,15 @@ def begin(run: RunFolder, settings: Settings, saved: Saved | None) -> Begun:
         del stop
         return {"held_out": measure()}
 
-    return Begun(learning, _facts(run, settings, plan, data, learning), conclude)
+    return Begun(learning, _facts(plan, data, learning), conclude)
 
 
-def _facts(
-    run: RunFolder, settings: Settings, plan: Plan, data: Prepared, learning: Pretraining
-) -> dict[str, Any]:
+def _facts(plan: Plan, data: Prepared, learning: Pretraining) -> dict[str, Any]:
     return {
-        "name": settings.name or run.path.name,
-        "family": learning.model.config.family,
         "objectives": plan.objectives,
-        "losses": learning.weights,
         "format": plan.format,
         "masking": asdict(plan.masking) if plan.masks else None,
-        "threads": torch.get_num_threads(),
-        "precision": settings.precision,
         "processes": processes(),
-        "parameters": size(learning.model),
         "companions": {
             name: size(model) for name, model in learning.objective.companions().items()
         },

@@ -31,7 +31,7 @@ from core_models.training.host import (
     threads,
     together,
 )
-from core_models.training.learning import Begun
+from core_models.training.learning import Begun, size
 from core_models.training.loop import Trainer
 from core_models.training.meter import finite
 from core_models.training.schema import RunSettings
@@ -120,7 +120,8 @@ def _train(run: RunFolder, say: Say) -> State:
     if saved is not None:
         trainer.restore(saved)
     here = checkpoint.environment()
-    trainer.write_status(**status, **begun.facts, exact_resume=exact, environment=here)
+    facts = _facts(run, options, begun)
+    trainer.write_status(**status, **facts, exact_resume=exact, environment=here)
     for warning in begun.warnings if saved is None else ():
         trainer.log(f"warning: {warning}")
     trainer.log(f"started at step {trainer.progress.step}")
@@ -134,8 +135,8 @@ def _train(run: RunFolder, say: Say) -> State:
         trainer.write_status(state="stopped", reason=stop.reason or "by request")
         return "stopped"
     if is_main():
-        _export(run, trainer, found | begun.facts)
-    trainer.write_status(state="finished", **begun.facts)
+        _export(run, trainer, found | facts)
+    trainer.write_status(state="finished", **facts)
     trainer.log("finished")
     return "finished"
 
@@ -148,6 +149,20 @@ def _begin(run: RunFolder, options: RunSettings, saved: Saved | None) -> Begun:
 
     assert isinstance(options, TaskSettings)
     return task_run.begin(run, options, saved)
+
+
+def _facts(run: RunFolder, options: RunSettings, begun: Begun) -> dict[str, Any]:
+    """What stands in ``status.json`` and ``evaluation.json`` from now on."""
+    learning = begun.learning
+    return {
+        "name": options.name or run.path.name,
+        "family": learning.model.config.family,
+        "losses": learning.weights,
+        "threads": torch.get_num_threads(),
+        "precision": options.precision,
+        "parameters": size(learning.model),
+        **begun.facts,
+    }
 
 
 def _with_precision(options: Whole, saved: Saved | None) -> Whole:

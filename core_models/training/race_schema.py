@@ -22,9 +22,11 @@ from core_models.training.schema import (
     GeneratorSettings,
     MaskingSettings,
     ModelOverrides,
+    Named,
     ObjectiveName,
     OptimizerSettings,
     Part,
+    Precision,
     Rate,
     ScheduleSettings,
     Steps,
@@ -102,13 +104,9 @@ class Measures(Part):
     """Whether the shipped minimal pairs are compared."""
 
 
-class Race(Part):
+class Race(Named):
     """A whole file of a race."""
 
-    name: Annotated[str, labelled("Name", first=True)] = ""
-    """What people call it."""
-    description: str = ""
-    """What it is for."""
     entrants: Annotated[list[Entrant], Field(min_length=2, max_length=24)]
     budget: Annotated[Budget, labelled("Budget")]
     overrides: Annotated[ModelOverrides, labelled("Shape")] = ModelOverrides()
@@ -124,14 +122,10 @@ class Race(Part):
     schedule: Annotated[ScheduleSettings, labelled("Schedule")] = ScheduleSettings()
     batch_size: Annotated[int, Field(ge=1, le=65_536), labelled("Batch size", first=True)] = 32
     """Examples for one update."""
-    precision: Annotated[
-        Literal["fp32", "bf16", "auto"], labelled("Precision", names=PRECISIONS)
-    ] = "fp32"
+    precision: Annotated[Precision, labelled("Precision", names=PRECISIONS)] = "fp32"
     """Arithmetic of the matrix products; auto: the faster of the two, the same for all runs."""
     seed: Annotated[int, Field(ge=0, lt=2**63), labelled("Seed", first=True)] = 1
     """Seed of every run."""
-    threads: Annotated[int, Field(ge=1, le=1024)] | None = None
-    """CPU threads; null = one for each core."""
     report_every: Annotated[Count, labelled("Reported every (steps)")] = 20
     """Steps between lines in a run's metrics.jsonl."""
     validate_every: Annotated[Count, labelled("Measured every (steps)")] = 500

@@ -82,6 +82,7 @@ MaskingKind = Literal[
     "ordering",
     "diffusion",
 ]
+Precision = Literal["fp32", "bf16", "auto"]
 TrackerName = Literal["tensorboard", "trackio", "wandb"]
 FORMATS = {
     "next_sentence": "pairs of segments, half of them neighbours",
@@ -372,15 +373,20 @@ class CheckpointSettings(Checkpoints):
     """How many of them are kept."""
 
 
-class RunSettings(Part):
-    """What every ``config.json`` says, whatever is trained."""
+class Named(Part):
+    """What every file says, be it of a run or of a race."""
 
     name: Annotated[str, labelled("Name", first=True)] = ""
-    """What people call the run."""
+    """What people call it."""
     description: str = ""
     """What it is for."""
     threads: Annotated[int, Field(ge=1, le=1024)] | None = None
     """CPU threads; null = one for each core this process may use."""
+
+
+class RunSettings(Named):
+    """What every ``config.json`` says, whatever is trained."""
+
     tracker: TrackerName | None = None
     """Where reports go beside the run's folder."""
 
@@ -415,9 +421,7 @@ class Settings(RunSettings):
     """Parts into which the batch of one process is cut to save memory."""
     steps: Annotated[Steps, labelled("Steps", first=True)]
     """Updates in the whole run."""
-    precision: Annotated[
-        Literal["fp32", "bf16", "auto"], labelled("Precision", first=True, names=PRECISIONS)
-    ] = "fp32"
+    precision: Annotated[Precision, labelled("Precision", first=True, names=PRECISIONS)] = "fp32"
     """Arithmetic of the matrix products; weights, norms and losses stay in fp32. auto: the
     faster of the two on the machine that the run begins on."""
     compile: bool = False

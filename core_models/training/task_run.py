@@ -7,8 +7,6 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from core_models.model import Model, load
 from core_models.tasks.baselines import Baseline
 from core_models.tasks.decode import Prediction
@@ -40,7 +38,7 @@ def begin(run: RunFolder, settings: TaskSettings, saved: Saved | None) -> Begun:
     task, baselines = prepare(run, settings)
     model = load(resolve_folder(settings.model.checkpoint, run.path)).to(on())
     tuning = FineTuning(model, task, task_settings.tuning(settings))
-    facts = _facts(run, settings, tuning, baselines)
+    facts = _facts(settings, tuning, baselines)
 
     def conclude(measure: object, stop: Callable[[], bool]) -> dict[str, Any] | None:
         del measure
@@ -84,22 +82,14 @@ def _from_scratch(
     )
 
 
-def _facts(
-    run: RunFolder, settings: TaskSettings, tuning: FineTuning, baselines: list[Baseline]
-) -> dict[str, Any]:
+def _facts(settings: TaskSettings, tuning: FineTuning, baselines: list[Baseline]) -> dict[str, Any]:
     objective = tuning.objective.name
     task = tuning.task
     return {
-        "name": settings.name or run.path.name,
-        "family": tuning.model.config.family,
         "model": settings.model.checkpoint,
         "objectives": {objective: 1.0},
-        "losses": {objective: 1.0},
         "main": main_metric(task),
         "learning_rate": tuning.rate,
-        "threads": torch.get_num_threads(),
-        "precision": settings.precision,
-        "parameters": sum(p.numel() for p in tuning.model.parameters()),
         "task": _facts_of(task, baselines),
         "baselines": _main_values(task, baselines),
     }

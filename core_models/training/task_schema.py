@@ -13,6 +13,7 @@ from core_models.training.schema import (
     Checkpoints,
     Count,
     Part,
+    Precision,
     Rate,
     RunSettings,
     labelled,
@@ -109,9 +110,7 @@ class TaskSettings(RunSettings):
     ] = False
     """Whether the same fine-tuning is done once more from random weights at the end, as a mark to
     beat."""
-    precision: Annotated[
-        Literal["fp32", "bf16", "auto"], labelled("Precision", names=PRECISIONS)
-    ] = "fp32"
+    precision: Annotated[Precision, labelled("Precision", names=PRECISIONS)] = "fp32"
     """Arithmetic of the matrix products; weights, norms and losses stay in fp32. auto: the
     faster of the two on the machine that the run begins on."""
     report_every: Annotated[Count | None, labelled("Reported every (steps)")] = None
