@@ -187,10 +187,10 @@ class Model(nn.Module):
         return batch.to(self.encoder.embeddings.pieces.weight.device)
 
     def save(self, folder: str | Path) -> None:
-        """Write a folder that transformers and :func:`load` open."""
+        """Write a folder that transformers and :func:`load` open; with the tokenizer, if any."""
         path = Path(folder)
         form = BY_FAMILY[self.config.family]
-        beside = self.tokenizer.save
+        beside = None if self._tokenizer is None else self._tokenizer.save
         save_checkpoint(self, form, self.config, path, beside=beside, spare=self.spare)
 
     def with_head(

@@ -180,7 +180,7 @@ class Trace:
                 raise ValueError(f"no trace site {site!r}; known are {known}")
 
     def check(self, steps: int, terms: Iterable[str]) -> None:
-        """ValueError for an edit that would change nothing in a model.
+        """InputError for an edit that would change nothing in a model.
 
         Args:
             steps: of the model.
@@ -189,13 +189,13 @@ class Trace:
         known = {f"term:{name}" for name in terms} | {"term:*"}
         for edit in self.edits:
             if edit.stream not in STREAMS:
-                raise ValueError(f"no stream {edit.stream!r}; known are {', '.join(STREAMS)}")
+                raise InputError(f"No stream {edit.stream!r}; known are {', '.join(STREAMS)}.")
             if edit.site.startswith("term:") and edit.site not in known:
                 names = ", ".join(sorted(known))
-                raise ValueError(f"no score term {edit.site!r} in this model; it has {names}")
+                raise InputError(f"No score term {edit.site!r} in this model; it has {names}.")
             inside = edit.step is None or edit.stream == DECODER or 0 <= edit.step < steps
             if not inside:
-                raise ValueError(f"no step {edit.step} to edit; this model has 0 to {steps - 1}")
+                raise InputError(f"No step {edit.step} to edit; this model has 0 to {steps - 1}.")
 
     def at(self, step: int | None, stream: str = "content") -> "Sites":
         """The view of one step that the model's code offers its tensors to."""

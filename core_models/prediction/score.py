@@ -20,7 +20,7 @@ from core_models.prediction.results import Score, TokenScore
 from core_models.tokenizer import Encoding, Tokenizer, check_text
 
 
-def score(model: Model, texts: Sequence[str], *, batch_size: int = 64) -> list[Score]:
+def score(model: Model, texts: str | Sequence[str], *, batch_size: int = 64) -> list[Score]:
     """Log-likelihood of each text, or the nearest thing its model has.
 
     A masked model and XLNet have a pseudo-log-likelihood (Salazar et al. 2020, arXiv 1910.14659,
@@ -31,7 +31,8 @@ def score(model: Model, texts: Sequence[str], *, batch_size: int = 64) -> list[S
 
     Args:
         model: In eval mode, with a head that predicts pieces.
-        texts: One score each, in order. Texts beyond the model's longest input lose their end.
+        texts: One score each, in order; a text alone has one. Texts beyond the model's longest
+            input lose their end.
         batch_size: Copies per forward pass.
 
     Raises:
@@ -40,6 +41,7 @@ def score(model: Model, texts: Sequence[str], *, batch_size: int = 64) -> list[S
     head = head_of(model)
     if batch_size < 1:
         raise InputError(f"batch_size is {batch_size}; it must be a whole number from 1.")
+    texts = [texts] if isinstance(texts, str) else texts
     encodings: dict[str, Encoding] = {}
     for number, text in enumerate(texts, start=1):
         try:

@@ -64,5 +64,5 @@ def test_a_decoder_has_steps_of_its_own_to_edit() -> None:
     after = model.encoder.decode(batch, model.encoder(batch, trace=trace), trace)
     assert before.any()
     assert not after.any()
-    with pytest.raises(ValueError, match="no step 1 to edit"):
+    with pytest.raises(cm.InputError, match="No step 1 to edit"):
         model.encoder(batch, trace=cm.Trace(edits=[replace(edit, stream="content")]))

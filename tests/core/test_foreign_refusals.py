@@ -239,6 +239,11 @@ def test_a_model_of_ours_without_a_tokenizer_takes_ids(tmp_path):
         path.unlink()
     model = cm.load(tmp_path)
     assert "masked_token" in model(cm.Batch(input_ids=torch.tensor([[2, 7, 3]]))).logits
+    model.save(tmp_path / "again")
+    again = cm.load(tmp_path / "again")
+    assert again.config == model.config
+    with pytest.raises(cm.InputError, match="opened without a tokenizer"):
+        again.encode("Fine.")
 
 
 @pytest.mark.parametrize("name", ["../secret", "a/../b", "owner/../../etc", "/etc/passwd", "a//b"])

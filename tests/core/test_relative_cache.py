@@ -17,6 +17,7 @@ from core_models.config import Config, Disentangled
 from core_models.families import size
 from core_models.network.encoder import Encoder
 from core_models.network.initialise import initialise
+from core_models.network.terms.cache import Cache
 from core_models.network.trace import Trace
 
 KINDS = ["deberta-base", "deberta-v3-base", "xlnet-base"]
@@ -344,3 +345,24 @@ def test_a_fused_step_in_eval_mode_is_seen(name: str) -> None:
         after = encoder(batch(9)).hidden
     assert not torch.allclose(before, after)
     torch.testing.assert_close(after, fresh(encoder, batch(9)).detach(), atol=1e-5, rtol=0)
+
+
+@pytest.mark.parametrize("shape", [(128, 128), (100, 128), (128,)])
+def test_a_row_or_a_column_that_is_written_behind_makes_it_stale(shape: tuple[int, ...]) -> None:
+    weight = nn.Parameter(torch.zeros(shape))
+    cache = Cache()
+
+    def total() -> float:
+        with torch.no_grad():
+            (found,) = cache.get("", None, [weight], lambda: (weight.sum(),))
+        return float(found)
+
+    for row in (5, 64, 99):  # as who takes a neuron out does
+        before = total()
+        weight.data[row] += 1.0
+        assert total() > before
+    for column in (3, 90):
+        before = total()
+        weight.data[..., column] += 1.0
+        assert total() > before
+    assert total() == float(weight.detach().sum())

@@ -299,9 +299,9 @@ def test_a_head_switched_off_gives_nothing() -> None:
 @pytest.mark.parametrize(
     ("edit", "message"),
     [
-        (switch_off_term("c2pp"), "no score term 'term:c2pp'.*term:c2p, term:p2c"),
-        (switch_off_heads(99, [0]), "no step 99 to edit"),
-        (Edit("residual", torch.zeros_like, 0, "contnt"), "no stream 'contnt'"),
+        (switch_off_term("c2pp"), "No score term 'term:c2pp'.*term:c2p, term:p2c"),
+        (switch_off_heads(99, [0]), "No step 99 to edit"),
+        (Edit("residual", torch.zeros_like, 0, "contnt"), "No stream 'contnt'"),
     ],
 )
 def test_an_edit_that_would_change_nothing_is_refused(edit: Edit, message: str) -> None:

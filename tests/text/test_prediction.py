@@ -283,6 +283,7 @@ def test_scores_do_not_depend_on_the_company(model: cm.Model, sentences: list[st
 
 def test_long_and_unusable_lines(model: cm.Model) -> None:
     assert score(model, []) == []
+    assert score(model, "Fine.") == score(model, ["Fine."])  # no row for each of its letters
     with pytest.raises(InputError, match="Text 2: The text is empty"):
         score(model, ["Fine.", " "])
     with pytest.raises(InputError, match="batch_size"):

@@ -1,9 +1,9 @@
 """Results that depend on parameters only, kept from one forward pass to the next.
 
 Relative projections never change between passes of a finished model, and computing them is a large
-share of a short pass. They are kept only where no gradient is recorded (:func:`keeping`), and every
-use checks that the parameters are still the same objects with the same contents, so a training
-step, a load or a cast makes them stale.
+share of a short pass. They are kept only on a CPU and where no gradient is recorded
+(:func:`keeping`), and every use checks that the parameters are still the same objects with the same
+contents, so a training step, a load or a cast makes them stale.
 """
 
 from collections.abc import Callable, Hashable, Sequence
@@ -101,9 +101,13 @@ class Cache:
         return type(self), ()
 
 
-def keeping() -> bool:
-    """Whether results may be kept now: no gradient is recorded and no graph is compiled."""
-    return not torch.is_grad_enabled() and not torch.compiler.is_compiling()
+def keeping(device: torch.device) -> bool:
+    """Whether results may be kept now: no gradient is recorded and no graph is compiled.
+
+    And on a CPU alone: elsewhere whoever looked at the parameters would have to wait for them.
+    """
+    idle = not torch.is_grad_enabled() and not torch.compiler.is_compiling()
+    return idle and device.type == "cpu"
 
 
 def casting(device: torch.device) -> bool:
@@ -112,8 +116,6 @@ def casting(device: torch.device) -> bool:
     return torch.amp.is_autocast_available(kind) and torch.is_autocast_enabled(kind)
 
 
-_SAMPLED = 64
-"""Values of a parameter that are looked at, evenly spread; an average moves all of them."""
 _INTEGERS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 
@@ -125,10 +127,14 @@ def _state(parameter: Tensor) -> tuple[int, int]:
 
 
 def _sample(parameter: Tensor) -> NDArray[Any]:
-    """Some values of a parameter where they lie in memory; of a GPU's none, as it would wait."""
+    """Some values of a parameter where they lie in memory: of a matrix one in nearly every row.
+
+    Each is a column further than the one before, so that whoever writes to a row, a column or all
+    of a matrix writes to one of them.
+    """
     values = parameter.detach()
-    if values.device.type != "cpu" or not values.is_contiguous():
+    if not values.is_contiguous():
         return np.empty(0)
-    flat = values.view(-1)[:: max(1, values.numel() // _SAMPLED)]
+    flat = values.view(-1)[:: values.shape[-1] + 1 if values.dim() > 1 else 1]
     found: NDArray[Any] = flat.view(_INTEGERS[flat.element_size()]).numpy()
     return found

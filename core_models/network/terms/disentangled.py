@@ -77,7 +77,7 @@ class DisentangledTable(nn.Module):
     def forward(self, batch: Batch, memory: int) -> Prepared:
         """The rows that a pass over [B, L] needs."""
         length = batch.shape[1]
-        kept = keeping() and not self.training
+        kept = keeping(self.relative.weight.device) and not self.training
         reach = length - 1
         if kept:
             reach = self.reach = reach_for(reach, self.reach)

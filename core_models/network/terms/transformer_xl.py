@@ -51,7 +51,7 @@ class TransformerXLTable(nn.Module):
         keys = memory + length
         reach = keys - 1
         device = batch.device
-        kept = keeping() and not self.training and reach <= MOST_KEPT
+        kept = keeping(device) and not self.training and reach <= MOST_KEPT
         if kept:
             reach = self.reach = reach_for(reach, self.reach)
             (rows,) = self.cache.get(
