@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import plotly.graph_objects as go
-from _plotly_utils.utils import convert_to_base64
+from plotly.basedatatypes import convert_to_base64
 
 Values = dict[str, Any]
 _NAMES = {"paper_bgcolor", "plot_bgcolor"}

@@ -39,6 +39,11 @@ class Tables(nn.Module):
             nn.Identity() if narrow == width else next(wide, Unshown("projection of pieces"))
         )
 
+    def alone(self, ids: Tensor) -> Tensor:
+        """Pieces [B, L] without position and segment, normed and projected -> [B, L, D]."""
+        found: Tensor = self.projection(self.norm(self.pieces(ids)))
+        return found
+
 
 class Unshown(nn.Module):
     """In the place of a part that a class has nothing like."""
