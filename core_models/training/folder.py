@@ -194,6 +194,31 @@ class RunFolder:
             records, offset = self.read_metrics(offset)
             yield from records
 
+    # -- data -------------------------------------------------------------------------------------
+
+    def prepare(
+        self, facts: str, wanted: Mapping[str, Any], build: Callable[[Path], None]
+    ) -> dict[str, Any]:
+        """Fill ``data`` through ``build(folder)``, unless it is there, whole, and of the same kind.
+
+        Args:
+            facts: Name of the file in it that holds plain values.
+            wanted: Whatever the data depends on; ``ingredients`` among those values.
+            build: Fills an empty folder.
+
+        Returns:
+            The other values.
+        """
+        path = self.data_path / facts
+        if self.data_path.exists():
+            usable = durable.verify(self.data_path) is None
+            if not usable or read_json(path).get("ingredients") != wanted:
+                self.log("the data folder does not belong to this config.json and is built again")
+                durable.remove_folder(self.data_path)
+        durable.write_folder(self.data_path, build)
+        values = read_json(path)
+        return {name: value for name, value in values.items() if name != "ingredients"}
+
     # -- checkpoints ------------------------------------------------------------------------------
 
     def checkpoints(self, kind: str = "checkpoints") -> list[Checkpoint]:

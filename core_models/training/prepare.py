@@ -23,7 +23,6 @@ from core_models.errors import InputError
 from core_models.tokenizer import Tokenizer
 from core_models.tokenizer.files import Template
 from core_models.tokenizer.training import RECIPES
-from core_models.training import durable
 from core_models.training.folder import RunFolder
 from core_models.training.plan import Plan
 from core_models.training.settings import ASSETS, Settings, resolve_folder, resolve_texts
@@ -64,15 +63,9 @@ def prepare(
         InputError: a file or folder is missing, or there is too little text.
     """
     wanted = _ingredients(settings, plan)
-    if run.data_path.exists():
-        usable = durable.verify(run.data_path) is None
-        if not usable or _facts(run.data_path)["ingredients"] != wanted:
-            run.log("the data folder does not belong to this config.json and is built again")
-            durable.remove_folder(run.data_path)
-    durable.write_folder(
-        run.data_path, lambda folder: _build(folder, run, settings, plan, wanted, tokenizer)
+    facts = run.prepare(
+        _FACTS, wanted, lambda folder: _build(folder, run, settings, plan, wanted, tokenizer)
     )
-    facts = _facts(run.data_path)
     own = Tokenizer.from_folder(run.data_path / "tokenizer")
     store = run.data_path / "store"
     similar = run.data_path / _SIMILAR
@@ -83,7 +76,7 @@ def prepare(
         if facts["held_out_documents"]
         else None,
         similar=Similar.load(similar) if similar.exists() else None,
-        facts={name: value for name, value in facts.items() if name != "ingredients"},
+        facts=facts,
     )
 
 
@@ -107,11 +100,6 @@ def check_documents(count: int, held_out: float) -> None:
             "which two are held out to measure on. Put a blank line between documents, for "
             "example between paragraphs."
         )
-
-
-def _facts(folder: Path) -> dict[str, Any]:
-    values: dict[str, Any] = json.loads((folder / _FACTS).read_text(encoding="utf-8"))
-    return values
 
 
 def _build(

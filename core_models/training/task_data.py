@@ -9,9 +9,7 @@ from core_models.tasks import sets
 from core_models.tasks.baselines import Baseline, baselines
 from core_models.tasks.rows import Answer, Row
 from core_models.tasks.sets import TaskSet
-from core_models.training import durable
 from core_models.training.folder import RunFolder
-from core_models.training.settings import read_values
 from core_models.training.task_schema import TaskSettings
 from core_models.training.task_settings import load_set
 
@@ -25,14 +23,7 @@ def prepare(run: RunFolder, settings: TaskSettings) -> tuple[TaskSet, list[Basel
         InputError: a file is missing, or a row cannot be used.
     """
     wanted = settings.task.model_dump(mode="json")
-    if run.data_path.exists() and (
-        durable.verify(run.data_path) is not None
-        or read_values(run.data_path / _FACTS)["ingredients"] != wanted
-    ):
-        run.log("the data folder does not belong to this config.json and is built again")
-        durable.remove_folder(run.data_path)
-    durable.write_folder(run.data_path, lambda folder: _build(folder, run, settings))
-    facts = read_values(run.data_path / _FACTS)
+    facts = run.prepare(_FACTS, wanted, lambda folder: _build(folder, run, settings))
     train, dev = (_read_rows(run.data_path / f"{part}.jsonl") for part in _ROWS)
     task = sets.from_rows(facts["name"], facts["kind"], train, dev)
     # Rows were rewritten when the file was read, so only then it was seen in what scheme they were.
