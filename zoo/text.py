@@ -4,7 +4,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from core_models.data import documents
@@ -38,14 +38,19 @@ class Text:
 def of(recipes: Mapping[str, TextRecipe], name: str, folder: Path, data: Path | None) -> Text:
     """A text in ``folder/NAME``, and before it the one from which it keeps apart.
 
+    One that holds nothing out itself is asked about what the other one holds out.
+
     Raises:
         InputError: as in :func:`build`.
     """
     recipe = recipes[name]
-    without = None
-    if recipe.apart_from is not None:
-        without = of(recipes, recipe.apart_from, folder, data).held_out
-    return build(folder / name, recipe, data, without)
+    if recipe.apart_from is None:
+        return build(folder / name, recipe, data)
+    other = of(recipes, recipe.apart_from, folder, data)
+    made = build(folder / name, recipe, data, other.held_out)
+    if any(part.held_out for part in (*recipe.repeated, *recipe.sampled)):
+        return made
+    return replace(made, held_out=other.held_out, open=other.open)
 
 
 def build(folder: Path, recipe: TextRecipe, data: Path | None, without: Path | None = None) -> Text:
