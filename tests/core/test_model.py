@@ -193,7 +193,7 @@ def test_a_folder_that_is_no_model(tmp_path: Path) -> None:
 
 def test_a_config_of_a_megabyte_is_not_read(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text('{"model_type": "bert"}' + " " * 10**6)
-    with pytest.raises(cm.InputError, match=r"config\.json has 1000022 bytes; at most 1000000"):
+    with pytest.raises(cm.InputError, match=r"config\.json has 1,000,022 bytes; at most 1,000,000"):
         cm.load(tmp_path)
 
 
