@@ -103,7 +103,7 @@ def curves(
     along = Wording("Time, {0}", unit) if by == "seconds" else AXES[by]
     return finish(
         figure,
-        title,
+        title if isinstance(title, Wording) else plain(title),
         alt=Wording("{0} over the run: {1} curves.", name, len(found)),
         columns=[Wording("Run"), AXES[by], name],
         rows=[*rows, *([each.name, None, each.value] for each in baselines)],
@@ -236,7 +236,7 @@ def calibration(bins: Sequence[tuple[float, float, int]], *, error: float) -> go
     )
 
 
-def followed(points: Sequence[tuple[int, float]], *, title: str) -> go.Figure:
+def followed(points: Sequence[tuple[int, float]], *, title: Wording) -> go.Figure:
     """The probability of one word at every snapshot of a run.
 
     Args:
@@ -257,7 +257,7 @@ def followed(points: Sequence[tuple[int, float]], *, title: str) -> go.Figure:
     figure.update_yaxes(ticksuffix=" %", rangemode="tozero")
     return finish(
         figure,
-        title,
+        Wording(title.key, *map(plain, title.values)),
         alt=Wording("{0}, at {1} snapshots", title, len(points)),
         columns=[Wording("Steps"), Wording("Probability")],
         rows=[[step, chance] for step, chance in points],

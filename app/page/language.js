@@ -33,10 +33,12 @@
 
   const missing = new Set(); // keys without a translation, for the tests
   const catalogue = () => window.ClozeCatalogue ?? {};
+  // A run may be called "toString", which every object has.
+  const entry = (key) => (Object.hasOwn(catalogue(), key) ? catalogue()[key] : undefined);
 
   function translate(key) {
     if (language === 'en' || !/\p{L}/u.test(key)) return key;
-    const found = catalogue()[key];
+    const found = entry(key);
     if (found === undefined) missing.add(key);
     return found ?? key;
   }
@@ -76,7 +78,7 @@
   function message(text) {
     if (typeof text !== 'string' || !text) return text;
     if (language === 'en') return bound(text);
-    const exact = catalogue()[text];
+    const exact = entry(text);
     if (exact !== undefined) return bound(exact);
     patterns ??= compile();
     for (const { form, order, translation } of patterns) {
@@ -92,7 +94,7 @@
 
   // Joints between values, such as "{0}: {1}", have no letters, but Chinese has signs of its own for them.
   const phrase = ([key, ...values]) => fill(
-    catalogue()[key] ?? translate(key),
+    entry(key) ?? translate(key),
     values.map((value) => (Array.isArray(value) ? phrase(value) : value)),
   );
 

@@ -111,7 +111,10 @@ class Opened:
         if self.policy.mode != "any":
             self.policy.check(wanted)
             raise InputError("Folders are opened only where a server has one visitor.")
-        return self._look_folder(Path(wanted).expanduser())
+        try:
+            return self._look_folder(Path(wanted).expanduser())
+        except RuntimeError:  # "~name", and nobody here is called so
+            return self._look_folder(Path(wanted))
 
     def _look_hub(self, name: str) -> Offer:
         self.policy.check(name)
