@@ -236,12 +236,13 @@ def calibration(bins: Sequence[tuple[float, float, int]], *, error: float) -> go
     )
 
 
-def followed(points: Sequence[tuple[int, float]], *, title: Wording) -> go.Figure:
+def followed(points: Sequence[tuple[int, float]], *, title: str, said: str) -> go.Figure:
     """The probability of one word at every snapshot of a run.
 
     Args:
         points: Steps, and the probability there.
-        title: Whose probability, and where.
+        title: Whose probability, and where, as a chart reads it (`viz.figure.plain`).
+        said: The same as it is.
     """
     figure = Chart()
     figure.add_scatter(
@@ -257,8 +258,8 @@ def followed(points: Sequence[tuple[int, float]], *, title: Wording) -> go.Figur
     figure.update_yaxes(ticksuffix=" %", rangemode="tozero")
     return finish(
         figure,
-        Wording(title.key, *map(plain, title.values)),
-        alt=Wording("{0}, at {1} snapshots", title, len(points)),
+        title,
+        alt=Wording("{0}, at {1} snapshots", said, len(points)),
         columns=[Wording("Steps"), Wording("Probability")],
         rows=[[step, chance] for step, chance in points],
         height=260,
