@@ -72,9 +72,16 @@ def main() -> None:
         import_module(name)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody asks how a child ended
     for line in sys.stdin:
+        begun, begins = os.pipe()
         child = os.fork()
         if child == 0:
+            os.setsid()
+            os.close(begins)
             _become(json.loads(line))
+        os.close(begins)
+        # Before it has a session of its own, who gives it a low priority gives that to all tests.
+        os.read(begun, 1)
+        os.close(begun)
         sys.stdout.write(f"{child}\n")
         sys.stdout.flush()
 
@@ -82,7 +89,6 @@ def main() -> None:
 def _become(order: dict[str, Any]) -> None:
     """Be the process that was ordered, to its end."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    os.setsid()
     os.environ.clear()
     os.environ.update(order["environment"])
     nothing = os.open(os.devnull, os.O_RDONLY)
