@@ -279,7 +279,7 @@ def test_injected_runs(gate, cloze, places):
 
 def test_injected_uploads(gate, cloze, tmp_path):
     """Names of files, their texts, columns and labels, settings as JSON, and what is refused."""
-    for texts in batches(gate, 6):
+    for texts in batches(gate, 3):
         texts = [text.replace("\0", "") for text in texts]  # no text file has one
         names = [re.sub(r"[/\0]", "", text)[:80] or "a" for text in texts]
         form = open_form(cloze)

@@ -144,7 +144,10 @@ MASKING = {
         ({"cloze_maskings": MASKING}, "has the field 'cloze_maskings', which is not known"),
         ({"cloze_task": None}, "cloze_task must be an object with named fields, not None"),
         ({"cloze_task": {}}, "cloze_task lacks the field 'head'"),
-        ({"cloze_task": {"head": "rank"}}, "task.head is 'rank'; allowed are classify, regress"),
+        (
+            {"cloze_task": {"head": "rank"}},
+            "task.head is 'rank'; allowed are classify, multilabel, regress",
+        ),
         ({"cloze_task": {"head": "tag", "layers": 3}}, "cloze_task has no field 'layers'"),
         ({"cloze_task": {"head": "classify", "labels": ["a"]}}, "classify has 1 labels; allowed"),
         ({"cloze_task": {"head": "tag", "labels": ["a", "a"]}}, "Labels must differ"),
