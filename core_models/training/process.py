@@ -211,7 +211,7 @@ def _export(run: RunFolder, trainer: Trainer, found: dict[str, Any]) -> None:
 
 
 _LASTING = frozenset(
-    (
+    {
         "name",
         "family",
         "objectives",
@@ -222,8 +222,11 @@ _LASTING = frozenset(
         "tokens",
         "baselines",
         "task",
-    )
-) | {"data", "parameters", "companions"}
+        "data",
+        "parameters",
+        "companions",
+    }
+)
 
 
 def _last(run: RunFolder) -> dict[str, Any]:
