@@ -145,7 +145,8 @@
   window.Cloze.opening = (text, model) => {
     window.Cloze.mounted = true;
     if (!opened || (opened.fresh && !opened.instead)) return [AS_IT_IS, AS_IT_IS];
-    if (models().includes(opened.model)) return [opened.text, opened.model];
+    const { text: wanted } = opened; // what follows may find that all of the link is there already
+    if (models().includes(opened.model)) return [wanted, opened.model];
     // A snapshot of a run stands in no list: the Train tab asks the server for it (train.js).
     if (/^run\/./.test(opened.model ?? '')) {
       window.Cloze.wanted = opened.model;
@@ -158,7 +159,7 @@
       }
       window.Cloze.missing();
     }
-    return [opened.text, model];
+    return [wanted, model];
   };
   let offered = null; // what a link holds whose model is not open here
   window.Cloze.offered = () => offered?.model ?? null;

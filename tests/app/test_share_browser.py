@@ -2,7 +2,7 @@
 
 import json
 import re
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
 
@@ -261,3 +261,16 @@ def test_what_is_written_while_the_page_opens_stays(profile, server):
         rest(page)
         assert page.evaluate("Cloze.sentence.text") == "The heart pumps blood ."
         assert page.input_value("#sentence-text textarea") == "The heart pumps blood ."
+
+
+def test_a_link_with_the_text_of_the_page_and_a_model_that_is_nowhere(visit, server):
+    """All that it asks for but the model is there already: no part of the page may fail of that."""
+    cloze = visit(link="?")
+    text = cloze.page.input_value("#sentence-text textarea")
+    cloze.page.goto("about:blank")
+    cloze.open(f"{server}/#{urlencode({'text': text, 'model': 'no-such-model'})}")
+    note = cloze.page.get_by_text("The link names the model “no-such-model”, which is not here.")
+    note.wait_for()
+    cloze.rest()
+    assert cloze.page.get_by_text("Error", exact=True).count() == 0
+    assert cloze.page.input_value("#sentence-text textarea") == text
