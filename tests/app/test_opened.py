@@ -1,6 +1,8 @@
 """Models of the hub and of folders behind the page: who may open which, and what they answer."""
 
+import asyncio
 import json
+import shutil
 import threading
 from collections import namedtuple
 from dataclasses import replace
@@ -9,6 +11,8 @@ from pathlib import Path
 import pytest
 
 import core_models as cm
+from app.labs.terms import lab as terms
+from app.labs.terms import scene
 from app.serving.ask import Ask, Mark
 from app.serving.opened import library
 from app.serving.opened.library import Opened
@@ -125,6 +129,10 @@ def test_a_folder_opens_where_one_visitor_is_alone(folder, open_with):
     assert name.startswith("folder/")
     assert ("bert · gaps, next sentence", name) in session.choices()
     assert str(folder.parent) not in str(session.choices())
+    assert session.called(name) == folder.name
+    sentence = {"text": TEXT, "model": name, "marks": []}
+    question = {**terms.PLAIN, "reader": "", "row": 0, "sentence": sentence}
+    assert asyncio.run(scene.look(session, question)).titles == (folder.name, folder.name)
     first = session.model(name)
     new(tiny("bert-mini"), seed=7).save(folder)
     again = opened(session, str(folder))
@@ -133,6 +141,14 @@ def test_a_folder_opens_where_one_visitor_is_alone(folder, open_with):
     for mode in ("list", "off"):
         with pytest.raises(InputError):
             open_with(mode=mode, ids=(NAME,)).open(str(folder), "me")
+
+
+def test_what_a_run_left_is_called_after_the_run(folder, open_with, tmp_path):
+    left = tmp_path / "evening" / "model"
+    shutil.copytree(folder, left)
+    session = open_with()
+    assert session.called(opened(session, str(left))) == "evening/model"
+    assert session.called("bert-mini") == "bert-mini"
 
 
 def test_only_what_may_be_opened_is(there, folder, open_with):

@@ -22,6 +22,8 @@ MOST_TEXT = 4096
 
 _log = logging.getLogger(__name__)
 
+_OF_RUNS = ("model", "generator")
+
 
 @dataclass(frozen=True, kw_only=True)
 class Offer:
@@ -152,7 +154,11 @@ class Opened:
             )
         # A folder that is written anew is another model.
         name = FOLDER_PREFIX + hashlib.sha256("\n".join(mark).encode()).hexdigest()[:12]
-        return self._offer(name, folder.name, folder)
+        # What a run leaves is called the same in every run.
+        title = (
+            folder.name if folder.name not in _OF_RUNS else f"{folder.parent.name}/{folder.name}"
+        )
+        return self._offer(name, title, folder)
 
     def _offer(self, name: str, title: str, folder: Path) -> Offer:
         """What lies on the disk, counted in the headers of its weights."""
