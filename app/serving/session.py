@@ -134,10 +134,6 @@ class Session:
         others = [pair for library in libraries for pair in library.models()]
         return [*shipped, *((self._title(name, title), name) for name, title in others)]
 
-    def called(self, name: str) -> str:
-        """What sentences call a model: its name, or the title of a folder that was opened."""
-        return dict(self.opened.models()).get(name, name) if self.opened else name
-
     def open(self, text: object, visitor: str) -> Job:
         """Begin to open a hub id or a folder (:meth:`Opened.begin`); it is loaded once."""
         if self.opened is None:

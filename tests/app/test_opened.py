@@ -1,7 +1,7 @@
 """Models of the hub and of folders behind the page: who may open which, and what they answer."""
 
-import asyncio
 import json
+import re
 import shutil
 import threading
 from collections import namedtuple
@@ -11,8 +11,6 @@ from pathlib import Path
 import pytest
 
 import core_models as cm
-from app.labs.terms import lab as terms
-from app.labs.terms import scene
 from app.serving.ask import Ask, Mark
 from app.serving.opened import library
 from app.serving.opened.library import Opened
@@ -126,13 +124,9 @@ def test_what_is_no_encoder_is_refused_before_its_weights_come(there, folder, op
 def test_a_folder_opens_where_one_visitor_is_alone(folder, open_with):
     session = open_with()
     name = opened(session, str(folder))
-    assert name.startswith("folder/")
+    assert re.fullmatch(r"folder/bert-[0-9a-f]{8}", name)
     assert ("bert · gaps, next sentence", name) in session.choices()
     assert str(folder.parent) not in str(session.choices())
-    assert session.called(name) == folder.name
-    sentence = {"text": TEXT, "model": name, "marks": []}
-    question = {**terms.PLAIN, "reader": "", "row": 0, "sentence": sentence}
-    assert asyncio.run(scene.look(session, question)).titles == (folder.name, folder.name)
     first = session.model(name)
     new(tiny("bert-mini"), seed=7).save(folder)
     again = opened(session, str(folder))
@@ -143,12 +137,23 @@ def test_a_folder_opens_where_one_visitor_is_alone(folder, open_with):
             open_with(mode=mode, ids=(NAME,)).open(str(folder), "me")
 
 
-def test_what_a_run_left_is_called_after_the_run(folder, open_with, tmp_path):
-    left = tmp_path / "evening" / "model"
-    shutil.copytree(folder, left)
+@pytest.mark.parametrize(
+    ("place", "title", "told"),
+    [
+        ("evening/model", "evening/model", "evening-model"),
+        ("a <b> & c/it", "it", "it"),
+        ("x/<i>A b.v2", "<i>A b.v2", "i-A-b.v2"),
+        ("x/模型 一", "模型 一", "模型-一"),
+        ("x/---", "---", "model"),
+    ],
+)
+def test_a_folder_has_a_name_that_can_be_read(folder, open_with, tmp_path, place, title, told):
+    """In every lab and in links; without markup, and without where it lies."""
+    shutil.copytree(folder, tmp_path / place)
     session = open_with()
-    assert session.called(opened(session, str(left))) == "evening/model"
-    assert session.called("bert-mini") == "bert-mini"
+    name = opened(session, str(tmp_path / place))
+    assert re.fullmatch(rf"folder/{told}-[0-9a-f]{{8}}", name)
+    assert any(shown.startswith(f"{title} ·") for shown, key in session.choices() if key == name)
 
 
 def test_only_what_may_be_opened_is(there, folder, open_with):

@@ -87,7 +87,7 @@ def look(session: Session, question: Mapping[str, Any]) -> dict[str, Any]:
     keep = [n for n, special in enumerate(encoding.special) if not (hidden and special)]
     every = step(len(keep))
     return {
-        "said": say_ways(session.called(ask.model), config, len(encoding)),
+        "said": say_ways(ask.model, config, len(encoding)),
         "grids": grids(view, config, labels, row, keep),
         "note": sentences(
             LEGEND,

@@ -258,7 +258,7 @@ def fitted(looked: Looked, question: Mapping[str, Any]) -> list[Any]:
     def part(kind: Any, name: str, value: Any, **more: Any) -> Any:
         return kind(**more) if question[name] == value else kind(**more, value=value)
 
-    names = [(looked.titles[0], ""), *((n, n) for n in looked.offered if n != looked.bar)]
+    names = [(looked.bar, ""), *((n, n) for n in looked.offered if n != looked.bar)]
     reader = "" if looked.reader == looked.bar else looked.reader
     several, pieces = len(found["names"]) > 1, len(tokens)
     gaps = [(f"{n} {tokens[n]['own']}", n) for n in found["gaps"]]

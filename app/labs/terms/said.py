@@ -30,13 +30,13 @@ def _one_product(looked: Looked) -> Wording:
         return Wording(
             "{0} has one product q·k, of queries and keys turned by their positions: what a "
             "distance is worth depends on both contents, so it is shown for two pieces at a time.",
-            looked.titles[1],
+            looked.reader,
         )
     return Wording(
         "{0} has one product q·k, and its absolute positions are in the input, added to the pieces "
         "before the first layer, so no map can tell what comes from content and what from "
         "position.",
-        looked.titles[1],
+        looked.reader,
     )
 
 
@@ -49,11 +49,11 @@ def notes(looked: Looked) -> str:
             said.append(NONE)
     if looked.reader != looked.bar:
         text = "{0} is taken apart in place of {1}, with its own pieces."
-        said.append(Wording(text, *reversed(looked.titles)))
+        said.append(Wording(text, looked.reader, looked.bar))
     shown, read = len(found["columns"]), len(found["tokens"])
     if found["truncated"]:
         text = "The text is long: {0} reads {1} of its {2} pieces."
-        said.append(Wording(text, looked.titles[1], read, f"{found['whole']:,}"))
+        said.append(Wording(text, looked.reader, read, f"{found['whole']:,}"))
     if shown < read:
         text = "Pieces {0} to {1} of {2}"
         said.append(Wording(text, found["first"], found["columns"][-1], read))

@@ -77,9 +77,6 @@ class Looked(NamedTuple):
     bar: str
     """The model of the sentence block."""
     reader: str
-    """The model that is taken apart."""
-    titles: tuple[str, str]
-    """What sentences call these two."""
     offered: list[str]
     marked: bool
     """Something is hidden in the sentence block."""
@@ -116,8 +113,7 @@ async def look(session: Session, question: Mapping[str, Any]) -> Looked:
         return {**found, "rotation": turned.examine(model, setting, found)}
 
     found = await session.compute(examine, model)
-    titles = session.called(bar), session.called(name)
-    return Looked(bar, name, titles, offered, bool(marks), found, setting)
+    return Looked(bar, name, offered, bool(marks), found, setting)
 
 
 def row_table(found: Mapping[str, Any], row: int) -> dict[str, Any]:
@@ -219,7 +215,7 @@ def drawing(looked: Looked) -> str:
         drawn,
         rows=[tokens[position]["text"] for position in found["rows"]],
         columns=[tokens[position]["text"] for position in columns],
-        title=Wording("{0}: {1}", looked.titles[1], place),
+        title=Wording("{0}: {1}", looked.reader, place),
     )
 
 

@@ -2,6 +2,7 @@
 
 import hashlib
 import logging
+import re
 import shutil
 import threading
 from collections.abc import Callable
@@ -19,10 +20,11 @@ from core_models.hub import fetch as hub
 SPARE_DISK = 512 << 20
 """Bytes that stay free on the disk."""
 MOST_TEXT = 4096
+MOST_NAME = 60
+"""Letters of a folder's name."""
+_OF_RUNS = ("model", "generator")
 
 _log = logging.getLogger(__name__)
-
-_OF_RUNS = ("model", "generator")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,7 +32,7 @@ class Offer:
     """A model that could be opened, as it is told before anything is fetched."""
 
     name: str
-    """In the model picker and in links: ``hub/owner/model`` or ``folder/...``."""
+    """In the model picker and in links: ``hub/owner/model`` or ``folder/NAME-NUMBER``."""
     title: str
     size: int
     """Bytes of its files."""
@@ -152,13 +154,13 @@ class Opened:
                 f"“{str(path)[:200]}” is no folder with a config.json here, and no hub id "
                 "of the form owner/model."
             )
-        # A folder that is written anew is another model.
-        name = FOLDER_PREFIX + hashlib.sha256("\n".join(mark).encode()).hexdigest()[:12]
         # What a run leaves is called the same in every run.
-        title = (
-            folder.name if folder.name not in _OF_RUNS else f"{folder.parent.name}/{folder.name}"
-        )
-        return self._offer(name, title, folder)
+        parent = f"{folder.parent.name}/" if folder.name in _OF_RUNS else ""
+        title = f"{parent}{folder.name}"
+        # A folder that is written anew is another model; labs and links call it by this name.
+        told = re.sub(r"[^\w.]+", "-", title)[:MOST_NAME].strip("-.") or "model"
+        number = hashlib.sha256("\n".join(mark).encode()).hexdigest()[:8]
+        return self._offer(f"{FOLDER_PREFIX}{told}-{number}", title, folder)
 
     def _offer(self, name: str, title: str, folder: Path) -> Offer:
         """What lies on the disk, counted in the headers of its weights."""
