@@ -38,4 +38,21 @@
     if (found || patience === 0) window.requestAnimationFrame = real;
     return found ? 0 : real.call(window, callback);
   };
+
+  // Of events that come in one moment it sends every question at once, whatever their trigger_mode says, and shows the answers as
+  // they come: an older one may come last and stay. So the questions of one event leave one by one; each was asked with all that
+  // stood there when it happened.
+  const RUN = /\/run\/predict(\?|$)/;
+  const { fetch } = window;
+  const last = new Map();
+  const together = new Set((dependencies ?? []).filter((event) => event.trigger_mode === 'multiple').map((event) => event.id));
+  window.fetch = (...asked) => {
+    const [address, options] = asked;
+    if (typeof options?.body !== 'string' || !RUN.test(String(address))) return fetch(...asked);
+    const event = /"fn_index":(\d+)/.exec(options.body.slice(options.body.lastIndexOf('"fn_index":')))?.[1];
+    if (!event || together.has(Number(event))) return fetch(...asked);
+    const answer = (last.get(event) ?? Promise.resolve()).then(() => fetch(...asked));
+    last.set(event, answer.catch(() => {}));
+    return answer;
+  };
 })();

@@ -130,6 +130,8 @@ def test_combined_heads_are_those_chosen(lab):
     last = attention_flow.combine(maps(lab), [(2, 0), (2, 1)], "mean")
     np.testing.assert_allclose(numbers(ask(lab, "combined")), last, atol=1e-6)
     assert ask(lab, "combined", picks="none")["said"] == "Pick a head to begin."
+    # Of a larger model, or of a link: none of them is there.
+    assert ask(lab, "combined", picks="9.9 x")["chosen"]["cells"] == ["2.0", "2.1"]
     assert len(ask(lab, "combined", picks="all")["chosen"]["cells"]) == 6
 
 

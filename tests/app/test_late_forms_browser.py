@@ -1,19 +1,29 @@
 """The Train lab's forms where answers come late, twice, in another order or once not at all."""
 
 import json
+import re
 from threading import Event
 
 import pytest
 from playwright.sync_api import expect
 
+from app.runs import command
 from app.runs import preview as run_preview
 from app.runs import sources as run_sources
 from core_models import InputError
 from tests.app.held import Held, finished_runs
 from tests.app.test_train_again_browser import PAIRED
 from tests.app.train_tab import KINDS, Form, Run, copy_run, open_form, open_run, shared
+from tests.app.visitors import PAINTED
 
 ESTIMATE = {"seconds": 5.0, "tokens_per_second": 1.0, "memory": 1.0e8, "entrants": []}
+
+TOGETHER = """([first, second, one, two]) => {
+  for (const [box, text] of [[first, one], [second, two]]) {
+    Object.getOwnPropertyDescriptor(HTMLInputElement.prototype, 'value').set.call(box, text);
+    box.dispatchEvent(new Event('input', { bubbles: true }));
+  }
+}"""
 
 
 @pytest.fixture
@@ -191,7 +201,60 @@ def test_settings_that_are_being_written_are_not_replaced(cloze, kind):
     form.field("Settings").fill("{")
     form.button("Use these settings").click()
     form.refuses("This is not JSON")
+    # An empty box is filled again.
+    form.field("Settings").fill("")
     form.field("Seed").fill("4")
+    cloze.rest()
+    assert form.config()["seed"] == 4
+
+
+def test_settings_that_are_being_written_stay_when_an_answer_comes(cloze, monkeypatch):
+    """An answer to an older question once put its own settings over them."""
+    form = open_form(cloze)
+    settings = form.config()
+    cloze.rest()
+    asked, go = Event(), Event()
+
+    def slowly(*arguments):
+        asked.set()
+        go.wait(30)
+        return real(*arguments)
+
+    real = command.file_name
+    with monkeypatch.context() as patch:
+        patch.setattr(command, "file_name", slowly)
+        form.field("Seed").fill("5")
+        assert asked.wait(30)
+        form.field("Settings").fill(json.dumps(settings | {"seed": 77}))
+        go.set()
+        cloze.rest()
+    assert '"seed": 77' in form.field("Settings").input_value()
+
+
+def test_of_two_acts_in_one_moment_the_later_one_counts(cloze):
+    """Gradio asks for both at once, and the first answer may come last."""
+    form = open_form(cloze, "race")
+    boxes = [form.field(name).element_handle() for name in ("Steps of each", "Seed")]
+    sent = Held(cloze.page, "/run/predict")
+    cloze.page.evaluate(TOGETHER, [*boxes, "12", "34"])
+    sent.wait()
+    while sent.routes:  # the last of them first
+        with cloze.page.expect_response(re.compile("/run/predict")):
+            sent.give(which=-1)
+        cloze.page.evaluate(PAINTED)
+    sent.end()
+    cloze.rest()
+    settings = form.config()
+    assert (settings["budget"], settings["seed"]) == ({"steps": 12}, 34)
+
+
+def test_a_pasted_name_is_taken(cloze):
+    """Gradio tells of keys in a text box, not of what the mouse puts there."""
+    form = open_form(cloze, "race")
+    form.fold("The same from the command line")
+    name = form.field("Name")
+    cloze.page.evaluate(TOGETHER, [*[name.element_handle()] * 2, "Mine", "Mine and yours"])
+    expect(form.field("Command")).to_have_value(re.compile("race mine-and-yours.json"))
 
 
 def test_a_form_is_as_it_was_left(cloze, make):

@@ -50,6 +50,8 @@ async def combined(asked: Asked) -> Shown:
     how = one_of(asked.values, "how", ("mean", "max"))
     picks = {**asked.values, "picks": asked.values["picks"] or "last"}
     heads = read_heads(picks, "picks", asked.shape)
+    if not heads and picks["picks"] != "none":  # a model or a link has others
+        heads = read_heads({"picks": "last"}, "picks", asked.shape)
     cells = {"cells": written(heads), "own": written(heads), "kind": "picked"}
     if not heads:
         return {"chosen": cells, "said": Wording("Pick a head to begin.")}

@@ -33,6 +33,9 @@ CHOICES = "found => Cloze.trainChoices(found)"
 SAVE = """shown => import(`${window.ClozeRoot}cloze/app/parts/download.js`).then(
   ({ download }) => download(
     `${shown.file}.json`, `${JSON.stringify(shown.shell, null, 2)}\\n`, 'application/json'))"""
+# What somebody writes there while an answer is under way stays; what an older answer has put does not.
+WRITE = """(shown, json, drawn) => [shown?.written, drawn].includes(json)
+  ? [shown.text, shown.text] : [{ __type__: 'update' }, { __type__: 'update' }]"""
 COPY = """command => import(`${window.ClozeRoot}cloze/app/parts/download.js`).then(
   ({ copyText }) => { copyText(command, document.activeElement); })"""
 JSON_ABOUT = "Every setting the trainer knows; those above are part of it."
@@ -79,7 +82,7 @@ class Form:
 
     def _end(self) -> None:
         """What every form ends with."""
-        self.measured, self.batched, self.shown = Kept(), Kept(), Kept()
+        self.measured, self.batched, self.shown, self.drawn = Kept(), Kept(), Kept(), Kept()
         self.said = Line(elem_classes=["said"])
         self.about = Line()
         self.time = Line()
@@ -182,7 +185,7 @@ class Form:
             **{name: getattr(self, name) for name in ("measured", "batched", "json", "shown")},
         }
         told = [self.said, self.about, self.wrong, self.time, self.first_batch]
-        told += [self.json, self.before, self.command, self.shown, *self.tells]
+        told += [self.before, self.command, self.shown, *self.tells]
         # What a try found may be of settings that are others by now: a check drops it then.
         changes = [self.kept.change, self.measured.change, self.batched.change, *self.changes()]
         answer(changes, self.check, asked, told, self.problem, first=True)
@@ -203,12 +206,18 @@ class Form:
         )
         use = {**inputs, "json": self.json}
         answer([self.apply.click], self.use, use, self.filled(), self.problem)
+        boxes = [self.json, self.drawn]
+        self.shown.change(None, [self.shown, *boxes], boxes, js=WRITE)
         self.save.click(None, self.shown, None, js=SAVE)
         self.copy.click(None, self.command, None, js=COPY)
 
     def changes(self) -> list[Any]:
         """Events of a visitor that change the settings."""
-        return [part.input for part in self.controls.values()]
+        # Pasting is no `input` of a text box.
+        return [
+            part.change if isinstance(part, gr.Textbox) else part.input
+            for part in self.controls.values()
+        ]
 
     def emptied(self) -> list[Component]:
         """What is put back once a run has started, beside the settings that are kept."""
@@ -255,11 +264,11 @@ class Form:
             files = []
         called = command.file_name(config.get("name"), self.otherwise)
         shown = {"text": text, "file": called, "shell": command.for_shell(config, files)}
+        shown["written"] = None if edited else question["json"]
         return [
             *(said, about, wrong),
             self.time_of(measured) if measured else "",
             batch,
-            gr.skip() if edited else text,
             command.before(config, files),
             self.shell.format(called),
             shown,
