@@ -33,7 +33,7 @@ CHOICES = "found => Cloze.trainChoices(found)"
 SAVE = """shown => import(`${window.ClozeRoot}cloze/app/parts/download.js`).then(
   ({ download }) => download(
     `${shown.file}.json`, `${JSON.stringify(shown.shell, null, 2)}\\n`, 'application/json'))"""
-# What somebody writes there while an answer is under way stays; what an older answer has put does not.
+# What somebody writes there while an answer is under way stays.
 WRITE = """(shown, json, drawn) => [shown?.written, drawn].includes(json)
   ? [shown.text, shown.text] : [{ __type__: 'update' }, { __type__: 'update' }]"""
 COPY = """command => import(`${window.ClozeRoot}cloze/app/parts/download.js`).then(
