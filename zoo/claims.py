@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from zoo.entries import Entry, spread
+from zoo.entries import Entry, spread, unlearnt
 
 RULE = """The verdict follows from the difference of our two figures alone. It **reproduces** if the
 difference has the claimed sign and is larger than two standard errors; it is the **opposite** if it
@@ -95,7 +95,11 @@ def _tuned(
     if absent:
         return absent
     sums, variance, count = [0.0, 0.0], 0.0, 0
-    for task in tasks or figures[left[0]].tasks:
+    asked = tasks or tuple(figures[left[0]].tasks)
+    told = [task for task in asked if not unlearnt(figures.values(), task)]
+    if not told:
+        return f"no model does better on {' or '.join(asked)} than the commonest answer"
+    for task in told:
         found = [spread(figures[name].values(task, kind)) for name, kind in (left, right)]
         both = [one for one in found if one is not None and one.seeds > 1]
         if len(both) < 2:

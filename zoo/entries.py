@@ -12,6 +12,8 @@ from core_models.training import folder as run_folder
 from zoo.cards import FIGURES
 from zoo.weights import SCORES, kept_scores
 
+KINDS = ("pretrained", "fresh")
+
 
 @dataclass(frozen=True)
 class Entry:
@@ -62,6 +64,21 @@ def spread(values: Iterable[float]) -> Spread | None:
         return None
     deviation = statistics.stdev(known) if len(known) > 1 else 0.0
     return Spread(math.fsum(known) / len(known), deviation, len(known))
+
+
+def unlearnt(models: Iterable[Entry], task: str) -> bool:
+    """Whether no model's mean over seeds is two standard errors above the commonest answer.
+
+    Such figures tell how rare that answer is, and nothing of the models. A task that was never
+    scored is not meant.
+    """
+    found = [entry for entry in models if task in entry.tasks]
+    scores = [spread(entry.values(task, kind)) for entry in found for kind in KINDS]
+    known = [one for one in scores if one is not None]
+    least = next((e.tasks[task].get("baselines", {}).get("majority") for e in found), None)
+    if not known or least is None:
+        return False
+    return all(one.mean - 2 * math.sqrt(one.variance_of_mean) <= least for one in known)
 
 
 def entries(folder: Path, order: Iterable[str] = ()) -> dict[str, Entry]:

@@ -7,7 +7,7 @@ from typing import Any
 from zoo import claims, recipe, score_recipe
 from zoo import report_texts as texts
 from zoo.cards import GENERATOR, text_lines
-from zoo.entries import Entry, entries, spread
+from zoo.entries import KINDS, Entry, entries, spread, unlearnt
 from zoo.score_recipe import Scores
 
 _BASELINES = {
@@ -218,7 +218,10 @@ def _fine_tuned(found: Mapping[str, Entry], scores: Scores) -> list[str]:
     }
     lines = ["## Fine-tuned", "", texts.TUNED]
     for title, tasks in groups.items():
+        left = [task for task in tasks if unlearnt(models, task)]
+        tasks = [task for task in tasks if task not in left]
         lines += [f"### {title}", "", *_asked(tasks, scores, models), ""]
+        lines += [_unlearnt(task, scores, models) for task in left]
         some = [entry for entry in models if any(task in entry.tasks for task in tasks)]
         if some:
             lines += [*_table(("model", *tasks), _score_rows(tasks, some)), ""]
@@ -241,6 +244,19 @@ def _asked(tasks: Sequence[str], scores: Scores, models: Sequence[Entry]) -> lis
     return _table(header, rows, words=3)
 
 
+def _unlearnt(task: str, scores: Scores, models: Sequence[Entry]) -> str:
+    """Why a task is in no table."""
+    known: Mapping[str, Any] = next(e.tasks[task] for e in models if task in e.tasks)
+    return texts.UNLEARNT.format(
+        task=task,
+        title=scores.tasks[task].title,
+        metric=str(known["metric"]).replace("_", " "),
+        share=f"{100 * known['baselines']['majority']:.1f}",
+        train=known["train_rows"],
+        dev=known["dev_rows"],
+    )
+
+
 def _score_rows(tasks: Sequence[str], models: Sequence[Entry]) -> list[list[str]]:
     rows = []
     for key, title in _BASELINES.items():
@@ -248,7 +264,7 @@ def _score_rows(tasks: Sequence[str], models: Sequence[Entry]) -> list[list[str]
         if any(cell != _NONE for cell in cells):
             rows.append([title, *cells])
     for entry in models:
-        for kind, name in (("pretrained", entry.name), ("fresh", "\u2026 from random weights")):
+        for kind, name in zip(KINDS, (entry.name, "\u2026 from random weights"), strict=True):
             cells = [_spread(entry.values(task, kind)) for task in tasks]
             if any(cell != _NONE for cell in cells):
                 rows.append([name, *cells])

@@ -40,6 +40,10 @@ the same architecture from random weights, where it was scored. Rows and setting
 `assets/recipes/scores.json`; the sets are cut to what a CPU can do, so these are not the figures of
 the full sets.
 """
+UNLEARNT = """`{task}`, {title}: in no table and no mean. With {train} rows to learn from, no model,
+pretrained or not, is two standard errors above the commonest answer to everything ({metric} {share}
+on {dev} rows).
+"""
 CLAIMS = """What the papers found at their size, beside the difference that came out here: 4 to 6
 layers of width 256, a few million to a few hundred million tokens. No verdict knows that some
 models were trained otherwise than the rest (see the first section).

@@ -12,7 +12,7 @@ from tests.core.tiny_models import new, tiny
 from zoo import claims
 from zoo.__main__ import DOCUMENT, main
 from zoo.claims import Claim, Difference
-from zoo.entries import Entry
+from zoo.entries import Entry, unlearnt
 from zoo.report import report
 from zoo.weights import fingerprint
 
@@ -187,6 +187,46 @@ def test_tuned_scores_by_hand() -> None:
     assert claims.tuned("a", "c")(figures) == "c is not in the set"
     own = {"a": entry("a", {"x": values(0.8, 0.8, fresh=(0.6, 0.6))})}
     assert claims.pretraining("a")(own) == Difference(0.8, 0.6, 0.0, "mean of 1 task")
+
+
+def test_a_task_that_no_model_learns_counts_nowhere() -> None:
+    def tasks(*scores: float) -> dict[str, Any]:
+        beside = {"baselines": {"majority": 0.5}}
+        return {"x": values(*scores) | beside, "y": values(0.6, 0.7) | beside}
+
+    # 0.52 on the mean, with a standard error of 0.02: it may be chance.
+    chance = {"a": entry("a", tasks(0.5, 0.54)), "b": entry("b", tasks(0.5, 0.5))}
+    assert unlearnt(chance.values(), "x")
+    assert not unlearnt(chance.values(), "y")
+    assert not unlearnt(chance.values(), "never scored")
+    found = claims.tuned("a", "b")(chance)
+    assert isinstance(found, Difference)
+    assert found.over == "mean of 1 task"
+    said = claims.tuned("a", "b", tasks=("x",))(chance)
+    assert said == "no model does better on x than the commonest answer"
+    # One model that has learnt it is enough for all.
+    learnt = {**chance, "c": entry("c", tasks(0.6, 0.61))}
+    assert not unlearnt(learnt.values(), "x")
+    found = claims.tuned("a", "b")(learnt)
+    assert isinstance(found, Difference)
+    assert found.over == "mean of 2 tasks"
+
+
+def test_such_a_task_is_in_no_table_and_a_sentence_says_why(tmp_path: Path) -> None:
+    new(tiny("bert-mini")).save(tmp_path / "bert-mini")
+    task = {"metric": "f1", "train_rows": 160, "dev_rows": 80, "baselines": {"majority": 0.225}}
+    told = task | {"pretrained": {"1": 0.225, "2": 0.225, "3": 0.225}}
+    other = task | {"pretrained": {"1": 0.5, "2": 0.5, "3": 0.5}}
+    scores = {
+        "weights": fingerprint(tmp_path / "bert-mini"),
+        "tasks": {"qa": told, "sentiment": other},
+    }
+    (tmp_path / "bert-mini" / "scores.json").write_text(json.dumps(scores))
+    page = report(tmp_path)
+    assert "\n`qa`, answers in a text: in no table and no mean. With 160 rows" in page
+    assert "(f1 22.5\non 80 rows)" in page
+    assert "| sentiment | sentiment-hard | topic | nli | similarity | ner |\n" in page
+    assert "\n| qa |" not in page
 
 
 def test_shares_by_hand() -> None:
