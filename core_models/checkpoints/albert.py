@@ -95,7 +95,11 @@ def read_config(values: Mapping[str, Any]) -> Config:
     return replace(
         config,
         family=ALBERT_BASE.family,
-        embeddings=replace(config.embeddings, width=width, square_projection=True),
+        embeddings=replace(
+            config.embeddings,
+            width=width,
+            square_projection=ALBERT_BASE.embeddings.square_projection,
+        ),
         schedule=schedule_of(layers, groups, inner),
         objectives=ALBERT_BASE.objectives,
         masking=ALBERT_BASE.masking,

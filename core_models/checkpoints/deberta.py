@@ -93,7 +93,6 @@ def read_body(values: Mapping[str, Any], base: Config) -> Config:
             vocabulary=vocabulary,
             width=table,
             positions=positions,
-            projected_first=table != width,
             segments=fields.integer("type_vocab_size", 0, 64, 0),
             pad_id=fields.integer("pad_token_id", 0, vocabulary - 1, 0),
         ),

@@ -116,7 +116,8 @@ class Config:
         """Check ranges and the agreements between parts; one model has one config.
 
         So kinds are the shortest list that gives them, and neither a window that no layer has stays
-        nor groups of one, nor what is said of a projection that there is not.
+        nor groups of one. What is said of a projection stays where there is none, so that a copy
+        with tables of another width has its family's.
         """
         check(self)
         object.__setattr__(self, "layer_kinds", _repeated(self.kinds))
@@ -126,11 +127,6 @@ class Config:
         if attention.group == 1:
             attention = replace(attention, key_heads=None)
         object.__setattr__(self, "attention", attention)
-        parts = self.embeddings
-        square = parts.square_projection and parts.width == self.width
-        first = parts.projected_first and (square or parts.width != self.width)
-        parts = replace(parts, square_projection=square, projected_first=first)
-        object.__setattr__(self, "embeddings", parts)
 
     @property
     def steps(self) -> int:

@@ -24,10 +24,10 @@ class Embeddings:
     normed: bool = True
     """Whether a LayerNorm follows the sum (at width E)."""
     square_projection: bool = False
-    """Whether there is a projection where E equals D, too (ALBERT); False where E differs."""
+    """Whether there is a projection where E equals D, too (ALBERT)."""
     projected_first: bool = False
-    """Whether the projection has no bias and comes before the norm, which is at width D then
-    (DeBERTa); False where there is no projection."""
+    """Whether the projection, where there is one, has no bias and comes before the norm, which is
+    at width D then (DeBERTa)."""
     blank_padding: bool = False
     """Whether the rows of padding are set to zero after the norm (DeBERTa)."""
 

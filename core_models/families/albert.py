@@ -18,7 +18,7 @@ from core_models.families.family import Family
 ALBERT_BASE = replace(
     BERT_BASE,
     family="albert",
-    embeddings=replace(BERT_BASE.embeddings, vocabulary=30000, width=128),
+    embeddings=replace(BERT_BASE.embeddings, vocabulary=30000, width=128, square_projection=True),
     feed_forward=replace(BERT_BASE.feed_forward, activation="gelu_tanh"),
     schedule=(0,) * 12,
     objectives=("masked_token", "sentence_order"),

@@ -20,7 +20,12 @@ DEBERTA_BASE: Config = replace(
     BERT_BASE,
     family="deberta",
     embeddings=replace(
-        BERT_BASE.embeddings, vocabulary=50265, positions=None, segments=0, blank_padding=True
+        BERT_BASE.embeddings,
+        vocabulary=50265,
+        positions=None,
+        segments=0,
+        projected_first=True,
+        blank_padding=True,
     ),
     attention=replace(BERT_BASE.attention, key_bias=False, terms=Disentangled(span=512)),
     norm_epsilon=1e-7,

@@ -1,5 +1,6 @@
 """ALBERT against transformers on random tiny models with non-trivial weights."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from core_models.network.layer import FUNCTIONS
 from core_models.network.trace import Trace
 from tests.core import parity
 from tests.core.parity import LENGTHS, VOCABULARY, read
+from tests.core.tiny_models import new, tiny
 
 PLAIN = {
     "hidden_size": 32,
@@ -90,6 +92,20 @@ def test_round_trip_is_bit_equal(tmp_path: Path, shape: str) -> None:
     assert model.config.family == "albert"
     masked = theirs(SHAPES[shape], AlbertForMaskedLM)
     parity.check_round_trip(masked, AutoModelForMaskedLM, tmp_path / "masked")
+
+
+def test_a_fresh_model_with_tables_as_wide_as_its_layers(tmp_path: Path) -> None:
+    config = tiny("albert-base")
+    config = replace(config, embeddings=replace(config.embeddings, width=config.width))
+    new(config).save(tmp_path)
+    model = read(tmp_path)
+    assert model.config == config
+    assert model.encoder.embeddings.projection.weight.shape == (8, 8)
+    reference, info = AlbertForPreTraining.from_pretrained(tmp_path, output_loading_info=True)
+    assert not any(info.values()), info
+    values = parity.inputs(11, "right")
+    values["input_ids"] %= config.embeddings.vocabulary
+    parity.check_outputs(model, reference.eval(), values, HEADS)
 
 
 def test_every_step_is_a_record_of_its_own(tmp_path: Path) -> None:
@@ -175,8 +191,6 @@ def test_configs_that_cannot_be_read(values: dict[str, Any], match: str) -> None
 
 
 def test_a_schedule_without_groups_cannot_be_written() -> None:
-    from dataclasses import replace
-
     with pytest.raises(InputError, match="not made of groups"):
         FORMATS["albert"].write_config(replace(size("albert-base"), schedule=(0, 1, 0)))
 

@@ -99,6 +99,7 @@ DISENTANGLED = {
 DEBERTA = {
     "embeddings.vocabulary": 50265,
     **POSITIONS,
+    "embeddings.projected_first": True,
     "embeddings.blank_padding": True,
     "attention.key_bias": False,
     **DISENTANGLED,

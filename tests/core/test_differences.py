@@ -57,6 +57,7 @@ DIFFERENCES: dict[str, dict[str, Any]] = {
     "albert-base": {
         VOCABULARY: 30000,
         "embeddings.width": 128,
+        "embeddings.square_projection": True,
         "attention.dropout": 0.0,
         "feed_forward.activation": "gelu_tanh",
         "schedule": [0] * 12,
@@ -68,6 +69,7 @@ DIFFERENCES: dict[str, dict[str, Any]] = {
     "albert-base-v1": {
         VOCABULARY: 30000,
         "embeddings.width": 128,
+        "embeddings.square_projection": True,
         "feed_forward.activation": "gelu_tanh",
         "schedule": [0] * 12,
         "objectives": ["masked_token", "sentence_order"],

@@ -246,9 +246,9 @@ REFUSED: dict[str, tuple[str, Callable[[cm.Config], cm.Config], str]] = {
         "embeddings.width is 6, which .* read back as 8",
     ),
     "query stream": ("bert-mini", lambda c: replace(c, query_stream=True), "query_stream is True"),
-    "equal widths": (
+    "equal widths without a projection": (
         "albert-base",
-        lambda c: part(c, "embeddings", width=8),
+        lambda c: part(c, "embeddings", width=8, square_projection=False),
         "embeddings.square_projection is False, which .* read back as True",
     ),
     "key bias of v1": (
@@ -273,7 +273,7 @@ REFUSED: dict[str, tuple[str, Callable[[cm.Config], cm.Config], str]] = {
     ),
     "norm before the projection of v1": (
         "deberta-base",
-        lambda c: part(c, "embeddings", width=6),
+        lambda c: part(c, "embeddings", width=6, projected_first=False),
         "embeddings.projected_first is False, which .* read back as True",
     ),
     "style of v3": (

@@ -5,9 +5,11 @@ from typing import Any
 import pytest
 
 import core_models as cm
+from core_models import families
 from core_models.config import Disentangled
 from core_models.errors import InputError
 from core_models.training import settings
+from core_models.training.models import model_config
 from core_models.training.plan import Plan, plan_for
 from core_models.training.shape import build_config
 
@@ -192,3 +194,29 @@ def test_causal_reads_from_left_to_right() -> None:
     values = parsed("bert-mini", objectives={"causal": 1})
     assert build_config(values, 1000, 0).attention.direction == "left"
     assert config("bert-mini").attention.direction == "both"
+
+
+FIRST = {name: next(iter(family.sizes)) for name, family in families.FAMILIES.items()}
+
+
+def shaped(name: str, table: int | None) -> cm.Config:
+    """The config of a model of width 64 to train, which is refused where no file could hold it."""
+    overrides = {"layers": 2, "width": 64, "heads": 2, "embedding_width": table}
+    given = parsed(name, model={"size": name, "overrides": overrides})
+    return model_config(given, plan_for(given, cm.size(name)), None, vocabulary=1000, pad_id=0)
+
+
+@pytest.mark.parametrize("family", FIRST)
+def test_tables_as_wide_as_the_layers_fit_into_every_file(family: str) -> None:
+    assert shaped(FIRST[family], 64).embeddings.width == 64
+
+
+@pytest.mark.parametrize("family", FIRST)
+def test_tables_of_another_width_are_refused_by_name_where_files_have_no_projection(
+    family: str,
+) -> None:
+    if family in ("albert", "electra", "deberta", "deberta_v2", "deberta_v3"):
+        assert shaped(FIRST[family], 32).projected
+    else:
+        with pytest.raises(InputError, match=r"embeddings\.width is 32|embedding_width"):
+            shaped(FIRST[family], 32)
