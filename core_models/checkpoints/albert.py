@@ -11,7 +11,7 @@ from typing import Any
 
 from core_models.checkpoints import bert
 from core_models.checkpoints.fields import Fields, names
-from core_models.checkpoints.table import Format, Ignored, Row, Scores
+from core_models.checkpoints.table import Format, Row, Scores, counter, tied, twin
 from core_models.checkpoints.tasks import POOLED, TaskFiles
 from core_models.config import Config
 from core_models.errors import InputError
@@ -139,17 +139,9 @@ FORMAT = Format(
     ),
     more_rows=block_rows,
     ignored=(
-        Ignored(
-            "predictions.decoder.weight",
-            "tied with the piece table",
-            same_as="albert.embeddings.word_embeddings.weight",
-        ),
-        Ignored(
-            "predictions.decoder.bias",
-            "the same parameter as predictions.bias",
-            same_as="predictions.bias",
-        ),
-        Ignored("albert.embeddings.position_ids", "a buffer that counts 0, 1, 2, ..."),
+        tied("predictions.decoder.weight", "albert.embeddings.word_embeddings.weight"),
+        twin("predictions.decoder.bias", "predictions.bias"),
+        counter("albert.embeddings.position_ids"),
     ),
     read_config=read_config,
     write_config=write_config,

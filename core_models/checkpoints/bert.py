@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from core_models.checkpoints.fields import Fields, names, unwritable
-from core_models.checkpoints.table import Format, Ignored, Row, Scores, untied
+from core_models.checkpoints.fields import Fields, names, shape_of, their_activation, unwritable
+from core_models.checkpoints.table import Format, Row, Scores, counter, tied, twin
 from core_models.checkpoints.tasks import POOLED, TaskFiles
 from core_models.config import Attention, Config, Embeddings, FeedForward
 from core_models.families.bert import BERT_BASE
@@ -42,18 +42,18 @@ def read_config(values: Mapping[str, Any]) -> Config:
     """BertConfig's fields; absent ones take BertConfig's defaults."""
     fields = Fields(values)
     width, heads = fields.width_and_heads(768, 12)
-    vocabulary = fields.integer("vocab_size", 1, 2_000_000, 30522)
     fields.fixed("position_embedding_type", "absolute")
     decoder = fields.boolean("is_decoder", False)
+    vocabulary, pad_id = fields.pieces(30522, 0)
     return replace(
         BERT_BASE,
         width=width,
         embeddings=Embeddings(
             vocabulary=vocabulary,
+            pad_id=pad_id,
             width=width,
             positions=fields.integer("max_position_embeddings", 1, 1_000_000, 512),
             segments=fields.integer("type_vocab_size", 1, 64, 2),
-            pad_id=fields.integer("pad_token_id", 0, vocabulary - 1, 0),
         ),
         attention=Attention(
             heads=heads,
@@ -65,7 +65,7 @@ def read_config(values: Mapping[str, Any]) -> Config:
             width=fields.integer("intermediate_size", 1, 65_536, 3072),
             activation=fields.activation("hidden_act"),
         ),
-        schedule=tuple(range(fields.integer("num_hidden_layers", 1, 512, 12))),
+        schedule=fields.schedule(12),
         norm_epsilon=fields.number("layer_norm_eps", 0, 1, 1e-12),
         dropout=fields.number("hidden_dropout_prob", 0, 1, 0.1),
         initial_std=fields.number("initializer_range", 0, 10, 0.02),
@@ -81,22 +81,14 @@ def write_config(config: Config) -> dict[str, Any]:
     if parts.segments == 0:
         raise unwritable("embeddings.segments", 0, config.family, "1 to 64")
     return {
-        "vocab_size": config.embeddings.vocabulary,
-        "hidden_size": config.width,
-        "num_hidden_layers": config.steps,
-        "num_attention_heads": config.attention.heads,
-        "intermediate_size": config.feed_forward.width,
-        "hidden_act": {"gelu_tanh": "gelu_new"}.get(
-            config.feed_forward.activation, config.feed_forward.activation
-        ),
+        **shape_of(config),
+        "hidden_act": their_activation(config.feed_forward.activation),
         "hidden_dropout_prob": config.dropout,
         "attention_probs_dropout_prob": config.attention.dropout,
         "max_position_embeddings": config.embeddings.positions,
         "type_vocab_size": config.embeddings.segments,
         "initializer_range": config.initial_std,
         "layer_norm_eps": config.norm_epsilon,
-        "pad_token_id": config.embeddings.pad_id,
-        "tie_word_embeddings": not untied(config),
     } | ({"is_decoder": True} if config.attention.direction == "left" else {})
 
 
@@ -129,17 +121,9 @@ FORMAT = Format(
         Row("cls.seq_relationship.*", "heads.next_sentence.classifier.*"),
     ),
     ignored=(
-        Ignored(
-            "cls.predictions.decoder.weight",
-            "tied with the piece table",
-            same_as="bert.embeddings.word_embeddings.weight",
-        ),
-        Ignored(
-            "cls.predictions.decoder.bias",
-            "the same parameter as cls.predictions.bias",
-            same_as="cls.predictions.bias",
-        ),
-        Ignored("bert.embeddings.position_ids", "a buffer that counts 0, 1, 2, ..."),
+        tied("cls.predictions.decoder.weight", "bert.embeddings.word_embeddings.weight"),
+        twin("cls.predictions.decoder.bias", "cls.predictions.bias"),
+        counter("bert.embeddings.position_ids"),
     ),
     read_config=read_config,
     write_config=write_config,

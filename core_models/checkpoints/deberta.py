@@ -15,8 +15,15 @@ import torch
 from torch import Tensor
 
 from core_models.checkpoints import bert
-from core_models.checkpoints.fields import Fields, names, unwritable
-from core_models.checkpoints.table import Format, Ignored, Packed, Row, Scores, untied
+from core_models.checkpoints.fields import (
+    Fields,
+    names,
+    shape_of,
+    their_activation,
+    untied,
+    unwritable,
+)
+from core_models.checkpoints.table import Format, Ignored, Packed, Row, Scores, counter
 from core_models.checkpoints.tasks import POOLED, TaskFiles
 from core_models.config import Config, Disentangled, FeedForward, MaskDecoder, Plain
 from core_models.errors import InputError
@@ -73,7 +80,7 @@ def read_body(values: Mapping[str, Any], base: Config) -> Config:
     positions = None
     if fields.boolean("position_biased_input", True):
         positions = fields.integer("max_position_embeddings", 1, 1_000_000, 512)
-    vocabulary = fields.integer("vocab_size", 1, 2_000_000, base.embeddings.vocabulary)
+    vocabulary, pad_id = fields.pieces(base.embeddings.vocabulary, 0)
     decoder = None
     if _STEPS in values:
         if positions is not None:
@@ -91,10 +98,10 @@ def read_body(values: Mapping[str, Any], base: Config) -> Config:
         embeddings=replace(
             base.embeddings,
             vocabulary=vocabulary,
+            pad_id=pad_id,
             width=table,
             positions=positions,
             segments=fields.integer("type_vocab_size", 0, 64, 0),
-            pad_id=fields.integer("pad_token_id", 0, vocabulary - 1, 0),
         ),
         attention=replace(
             base.attention,
@@ -106,7 +113,7 @@ def read_body(values: Mapping[str, Any], base: Config) -> Config:
             width=fields.integer("intermediate_size", 1, 65_536, base.feed_forward.width),
             activation=fields.activation("hidden_act"),
         ),
-        schedule=tuple(range(fields.integer("num_hidden_layers", 1, 512, base.steps))),
+        schedule=fields.schedule(base.steps),
         norm_epsilon=fields.number("layer_norm_eps", 0, 1, 1e-7),
         dropout=fields.number("hidden_dropout_prob", 0, 1, 0.1),
         initial_std=fields.number("initializer_range", 0, 10, 0.02),
@@ -164,14 +171,9 @@ def write_body(config: Config) -> dict[str, Any]:
     relative = isinstance(terms, Disentangled)
     span = terms.span if isinstance(terms, Disentangled) else -1
     positions = decoder.positions if decoder else parts.positions
-    activation = config.feed_forward.activation
     return {
-        "vocab_size": config.embeddings.vocabulary,
-        "hidden_size": config.width,
-        "num_hidden_layers": config.steps,
-        "num_attention_heads": config.attention.heads,
-        "intermediate_size": config.feed_forward.width,
-        "hidden_act": {"gelu_tanh": "gelu_new"}.get(activation, activation),
+        **shape_of(config),
+        "hidden_act": their_activation(config.feed_forward.activation),
         "hidden_dropout_prob": config.dropout,
         "attention_probs_dropout_prob": config.attention.dropout,
         "max_position_embeddings": positions or abs(span) if relative else positions or 512,
@@ -179,12 +181,10 @@ def write_body(config: Config) -> dict[str, Any]:
         "type_vocab_size": config.embeddings.segments,
         "initializer_range": config.initial_std,
         "layer_norm_eps": config.norm_epsilon,
-        "pad_token_id": config.embeddings.pad_id,
         "relative_attention": relative,
         "position_biased_input": parts.positions is not None,
         "pos_att_type": list(reversed(terms.kinds)) if isinstance(terms, Disentangled) else None,
         "legacy": needs_older(config),
-        "tie_word_embeddings": not untied(config),
         **({} if parts.width == config.width else {"embedding_size": parts.width}),
         **({_STEPS: decoder.steps} if decoder else {}),
     }
@@ -263,7 +263,7 @@ IGNORED = (
     Ignored("cls.predictions.transform.LayerNorm.*", _REASON, kept=True),
     Ignored("cls.predictions.decoder.*", "tied with the piece table, and the same bias twice"),
     Ignored("cls.predictions.bias", _REASON, kept=True),
-    Ignored("deberta.embeddings.position_ids", "a buffer that counts 0, 1, 2, ..."),
+    counter("deberta.embeddings.position_ids"),
 )
 
 
@@ -286,8 +286,11 @@ def block_rows(attention: Mapping[str, str]) -> tuple[Row, ...]:
     ) + tuple(Row(theirs + a, ours + b) for a, b in rest.items())
 
 
-_PACK = "deberta.encoder.layer.{n}.attention.self.in_proj.weight"
-_PARTS = ("query", "key", "value")
+_PACKED = Packed(
+    "deberta.encoder.layer.{n}.attention.self.in_proj.weight",
+    tuple(f"encoder.blocks.{{n}}.attention.{part}.weight" for part in ("query", "key", "value")),
+    _Interleaved(),
+)
 
 FIELDS = bert.FIELDS | names(
     """
@@ -303,9 +306,9 @@ FORMAT = Format(
     architectures={("masked_token",): "DebertaForMaskedLM", (): "DebertaModel"},
     rows=(
         *BODY_ROWS,
+        *_PACKED.rows,
         *block_rows(
-            {f"in_proj.weight:{part}": f"{part}.weight" for part in _PARTS}
-            | {
+            {
                 "q_bias": "query.bias",
                 "v_bias": "value.bias",
                 "pos_proj.weight": "terms.position_key.weight",
@@ -313,7 +316,7 @@ FORMAT = Format(
             }
         ),
     ),
-    packed=(Packed(_PACK, tuple(f"{_PACK}:{part}" for part in _PARTS), _Interleaved()),),
+    packed=(_PACKED,),
     ignored=IGNORED,
     tasks=tasks("Deberta"),
     read_config=read_config,

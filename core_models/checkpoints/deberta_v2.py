@@ -12,7 +12,7 @@ from typing import Any
 from torch import Tensor
 
 from core_models.checkpoints import deberta
-from core_models.checkpoints.fields import ACTIVATIONS, Fields, names
+from core_models.checkpoints.fields import Fields, names, their_activation
 from core_models.checkpoints.table import FAMILY_FIELD, Format, Ignored, Row
 from core_models.config import Config, Convolution, Disentangled, Plain
 from core_models.errors import InputError
@@ -77,9 +77,8 @@ def write_config(config: Config) -> dict[str, Any]:
             "norm_rel_ebd": "layer_norm" if terms.normed else "none",
         }
     if config.convolution:
-        theirs = {ours: name for name, ours in reversed(ACTIVATIONS.items())}
         values["conv_kernel_size"] = config.convolution.kernel
-        values["conv_act"] = theirs[config.convolution.activation]
+        values["conv_act"] = their_activation(config.convolution.activation)
     return values
 
 

@@ -9,33 +9,29 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from core_models.checkpoints.fields import ACTIVATIONS, Fields, names, unwritable
-from core_models.checkpoints.table import Format, Ignored, Row, Scores, untied
+from core_models.checkpoints.fields import Fields, names, their_activation, untied, unwritable
+from core_models.checkpoints.table import Format, Row, Scores, counter, tied
 from core_models.checkpoints.tasks import TaskFiles
 from core_models.config import Attention, Config, Embeddings, FeedForward
 from core_models.config.task import Task
-from core_models.errors import InputError
 from core_models.families.distilbert import DISTILBERT_BASE
 
 
 def read_config(values: Mapping[str, Any]) -> Config:
     """DistilBertConfig's fields; absent ones take DistilBertConfig's defaults."""
     fields = Fields(values)
-    width = fields.integer("dim", 1, 16_384, 768)
-    heads = fields.integer("n_heads", 1, 256, 12)
-    if width % heads:
-        raise InputError(f"config.json: dim {width} is not a multiple of n_heads {heads}.")
-    vocabulary = fields.integer("vocab_size", 1, 2_000_000, 30522)
+    width, heads = fields.width_and_heads(768, 12, ("dim", "n_heads"))
     fields.fixed("tie_weights_", True)
+    vocabulary, pad_id = fields.pieces(30522, 0)
     return replace(
         DISTILBERT_BASE,
         width=width,
         embeddings=Embeddings(
             vocabulary=vocabulary,
+            pad_id=pad_id,
             width=width,
             positions=fields.integer("max_position_embeddings", 1, 1_000_000, 512),
             segments=0,
-            pad_id=fields.integer("pad_token_id", 0, vocabulary - 1, 0),
         ),
         attention=Attention(
             heads=heads,
@@ -46,7 +42,7 @@ def read_config(values: Mapping[str, Any]) -> Config:
             width=fields.integer("hidden_dim", 1, 65_536, 3072),
             activation=fields.activation("activation"),
         ),
-        schedule=tuple(range(fields.integer("n_layers", 1, 512, 6))),
+        schedule=fields.schedule(6, "n_layers"),
         dropout=fields.number("dropout", 0, 1, 0.1),
         initial_std=fields.number("initializer_range", 0, 10, 0.02),
         masked_token_style=fields.scores(),
@@ -58,14 +54,13 @@ def write_config(config: Config) -> dict[str, Any]:
     parts = config.embeddings
     if parts.positions is None:
         raise unwritable("embeddings.positions", None, config.family, "a number of rows")
-    theirs = {ours: name for name, ours in reversed(ACTIVATIONS.items())}
     return {
         "vocab_size": parts.vocabulary,
         "dim": config.width,
         "n_layers": config.steps,
         "n_heads": config.attention.heads,
         "hidden_dim": config.feed_forward.width,
-        "activation": theirs[config.feed_forward.activation],
+        "activation": their_activation(config.feed_forward.activation),
         "dropout": config.dropout,
         "attention_dropout": config.attention.dropout,
         "max_position_embeddings": parts.positions,
@@ -101,12 +96,8 @@ FORMAT = Format(
         Row("vocab_projector.bias", "heads.masked_token.decoder.bias"),
     ),
     ignored=(
-        Ignored(
-            "vocab_projector.weight",
-            "tied with the piece table",
-            same_as=_TABLES + "word_embeddings.weight",
-        ),
-        Ignored(_TABLES + "position_ids", "a buffer that counts 0, 1, 2, ..."),
+        tied("vocab_projector.weight", _TABLES + "word_embeddings.weight"),
+        counter(_TABLES + "position_ids"),
     ),
     read_config=read_config,
     write_config=write_config,

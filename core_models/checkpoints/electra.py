@@ -10,7 +10,7 @@ from typing import Any
 
 from core_models.checkpoints import bert
 from core_models.checkpoints.fields import Fields
-from core_models.checkpoints.table import Format, Ignored, Row, Scores
+from core_models.checkpoints.table import Format, Row, Scores, counter, tied
 from core_models.checkpoints.tasks import POOLED, TaskFiles
 from core_models.config import Config
 from core_models.families.electra import ELECTRA_BASE
@@ -63,12 +63,8 @@ FORMAT = Format(
         Row("generator_lm_head.bias", "heads.masked_token.decoder.bias"),
     ),
     ignored=(
-        Ignored(
-            "generator_lm_head.weight",
-            "tied with the piece table",
-            same_as="electra.embeddings.word_embeddings.weight",
-        ),
-        Ignored("electra.embeddings.position_ids", "a buffer that counts 0, 1, 2, ..."),
+        tied("generator_lm_head.weight", "electra.embeddings.word_embeddings.weight"),
+        counter("electra.embeddings.position_ids"),
     ),
     read_config=read_config,
     write_config=write_config,

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from core_models.checkpoints.fields import ACTIVATIONS, Fields, names, unwritable
+from core_models.checkpoints.fields import Fields, names, rotary_of, shape_of, their_activation
 from core_models.checkpoints.table import Format, Row
 from core_models.checkpoints.tasks import TaskFiles
 from core_models.config import Attention, Config, Embeddings, FeedForward, Rotary
@@ -32,19 +32,19 @@ def read_config(values: Mapping[str, Any]) -> Config:
             f"config.json: num_attention_heads {heads} is not a multiple of num_key_value_heads "
             f"{key_heads}."
         )
-    vocabulary = fields.integer("vocab_size", 1, 2_000_000, base.embeddings.vocabulary)
     for key, only in (("tie_word_embeddings", False), ("mlp_bias", False)):
         fields.fixed(key, only)
     bias = fields.boolean("attention_bias", False)
+    vocabulary, pad_id = fields.pieces(base.embeddings.vocabulary, base.embeddings.pad_id)
     return replace(
         base,
         width=width,
         embeddings=Embeddings(
             vocabulary=vocabulary,
+            pad_id=pad_id,
             width=width,
             positions=None,
             segments=0,
-            pad_id=fields.integer("pad_token_id", 0, vocabulary - 1, base.embeddings.pad_id),
             normed=False,
         ),
         attention=Attention(
@@ -64,7 +64,7 @@ def read_config(values: Mapping[str, Any]) -> Config:
             gated=True,
             bias=False,
         ),
-        schedule=tuple(range(fields.integer("num_hidden_layers", 1, 512, base.steps))),
+        schedule=fields.schedule(base.steps),
         norm_epsilon=fields.number("rms_norm_eps", 0, 1, 1e-5),
         dropout=fields.number("hidden_dropout", 0, 1, 0.0),
         initial_std=fields.number("initializer_range", 0, 10, 0.02),
@@ -79,37 +79,20 @@ def _optional(fields: Fields, key: str, default: int) -> int:
 
 def _read_rotary(fields: Fields) -> Rotary:
     """How fast queries and keys turn, in the fields of transformers 5 or of 4."""
-    if fields.values.get("rope_scaling") is not None:
-        raise InputError(
-            "config.json: rope_scaling is set; only unscaled rotary positions are read."
-        )
-    written = fields.values.get("rope_parameters") or {}
-    if not isinstance(written, Mapping) or written.get("rope_type", "default") != "default":
-        raise InputError(
-            f"config.json: rope_parameters is {written!r}; only an object of rope_type default is "
-            "supported."
-        )
-    default = fields.number("rope_theta", 1, 1e12, _DEFAULT_THETA)
-    theta = Fields(written).number("rope_theta", 1, 1e12, default)
+    written = fields.values.get("rope_parameters")
+    theta = fields.theta(written, "rope_parameters", "rope_theta", _DEFAULT_THETA)
     positions = fields.integer("max_position_embeddings", 1, 1_000_000, 8_192)
     return Rotary(theta=theta, local_theta=theta, positions=positions)
 
 
 def write_config(config: Config) -> dict[str, Any]:
     """The inverse of :func:`read_config`; values that it has no field for are found out later."""
-    attention, rotary = config.attention, config.attention.rotary
-    if rotary is None:
-        raise unwritable("attention.rotary", None, config.family, "an object")
-    theirs = {ours: name for name, ours in reversed(ACTIVATIONS.items())}
+    attention, rotary = config.attention, rotary_of(config)
     return {
-        "vocab_size": config.embeddings.vocabulary,
-        "hidden_size": config.width,
-        "num_hidden_layers": config.steps,
-        "num_attention_heads": attention.heads,
+        **shape_of(config),
         "num_key_value_heads": attention.heads // attention.group,
         "head_dim": attention.head_width,
-        "intermediate_size": config.feed_forward.width,
-        "hidden_act": theirs[config.feed_forward.activation],
+        "hidden_act": their_activation(config.feed_forward.activation),
         "hidden_dropout": config.dropout,
         "attention_dropout": attention.dropout,
         "attention_bias": attention.query_bias,
@@ -118,7 +101,6 @@ def write_config(config: Config) -> dict[str, Any]:
         "rope_parameters": {"rope_type": "default", "rope_theta": rotary.theta},
         "rms_norm_eps": config.norm_epsilon,
         "initializer_range": config.initial_std,
-        "pad_token_id": config.embeddings.pad_id,
         "tie_word_embeddings": False,
     }
 

@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping
 from difflib import SequenceMatcher
 from typing import Any
 
+from core_models.config import Config, Rotary
 from core_models.errors import InputError
 
 ACTIVATIONS = {
@@ -87,6 +88,37 @@ def unwritable(path: str, value: Any, family: str, allowed: str) -> InputError:
     )
 
 
+def untied(config: Config) -> bool:
+    """Whether pieces are scored by a matrix of the head's own."""
+    return config.masked_token_style == "untied"
+
+
+def their_activation(ours: str) -> str:
+    """Their first name of one of our activations."""
+    return next(theirs for theirs, found in ACTIVATIONS.items() if found == ours)
+
+
+def shape_of(config: Config) -> dict[str, Any]:
+    """The fields that most classes have under these names."""
+    return {
+        "vocab_size": config.embeddings.vocabulary,
+        "hidden_size": config.width,
+        "num_hidden_layers": config.steps,
+        "num_attention_heads": config.attention.heads,
+        "intermediate_size": config.feed_forward.width,
+        "pad_token_id": config.embeddings.pad_id,
+        "tie_word_embeddings": not untied(config),
+    }
+
+
+def rotary_of(config: Config) -> Rotary:
+    """The config's rotary positions; InputError where it has none, which files cannot say."""
+    rotary = config.attention.rotary
+    if rotary is None:
+        raise unwritable("attention.rotary", None, config.family, "an object")
+    return rotary
+
+
 class Fields:
     """Typed access to a config.json; the key must be present unless a default is given."""
 
@@ -102,16 +134,47 @@ class Fields:
             )
         return value
 
-    def width_and_heads(self, width: int, heads: int) -> tuple[int, int]:
-        """``hidden_size`` and ``num_attention_heads``, or these; the first is a multiple."""
-        width = self.integer("hidden_size", 1, 16_384, width)
-        heads = self.integer("num_attention_heads", 1, 256, heads)
+    def width_and_heads(
+        self, width: int, heads: int, keys: tuple[str, str] = ("hidden_size", "num_attention_heads")
+    ) -> tuple[int, int]:
+        """The two fields, or these; the first is a multiple."""
+        width = self.integer(keys[0], 1, 16_384, width)
+        heads = self.integer(keys[1], 1, 256, heads)
         if width % heads:
             raise InputError(
-                f"config.json: hidden_size {width} is not a multiple of "
-                f"num_attention_heads {heads}."
+                f"config.json: {keys[0]} {width} is not a multiple of {keys[1]} {heads}."
             )
         return width, heads
+
+    def pieces(self, vocabulary: int, pad_id: int) -> tuple[int, int]:
+        """Rows of the piece table, and the one of padding; these where the fields are absent."""
+        vocabulary = self.integer("vocab_size", 1, 2_000_000, vocabulary)
+        return vocabulary, self.integer("pad_token_id", 0, vocabulary - 1, pad_id)
+
+    def schedule(self, steps: int, key: str = "num_hidden_layers") -> tuple[int, ...]:
+        """As many steps as layers, each a block of its own."""
+        return tuple(range(self.integer(key, 1, 512, steps)))
+
+    def theta(self, written: Any, path: str, older: str, default: float) -> float:
+        """Base of rotary wavelengths, unscaled.
+
+        Args:
+            written: ``rope_parameters`` of transformers 5, or its part for a kind of layers; None =
+                absent.
+            path: what that is called.
+            older: the field of transformers 4.
+            default: where neither is there.
+        """
+        if self.values.get("rope_scaling") is not None:
+            raise InputError(
+                "config.json: rope_scaling is set; only unscaled rotary positions are read."
+            )
+        own = written or {}
+        if not isinstance(own, Mapping) or own.get("rope_type", "default") != "default":
+            raise InputError(
+                f"config.json: {path} is {own!r}; only an object of rope_type default is supported."
+            )
+        return Fields(own).number("rope_theta", 1, 1e12, self.number(older, 1, 1e12, default))
 
     def number(self, key: str, low: float, high: float, default: float | None = None) -> float:
         """A number in low..high."""

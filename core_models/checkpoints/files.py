@@ -19,10 +19,11 @@ import safetensors.torch
 import torch
 from torch import Tensor, nn
 
+from core_models.checkpoints.fields import untied
 from core_models.checkpoints.formats import BY_FAMILY, FORMATS
 from core_models.checkpoints.names import present_heads, spelling, their_names, twice
 from core_models.checkpoints.own_fields import OBJECTIVES, complete
-from core_models.checkpoints.table import FAMILY_FIELD, Format, Transform, untied
+from core_models.checkpoints.table import FAMILY_FIELD, Format, Transform
 from core_models.checkpoints.weights import (
     INDEX,
     WEIGHTS,

@@ -5,15 +5,12 @@ the two inner layers of the feed-forward network. Rates of dropout are zero in e
 where they are not, ours drop what a branch gives and theirs what is inside it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-import torch
-from torch import Tensor
-
-from core_models.checkpoints.fields import ACTIVATIONS, Fields, names, unwritable
-from core_models.checkpoints.table import Format, Ignored, Packed, Row, Scores, untied
+from core_models.checkpoints.fields import Fields, names, rotary_of, shape_of, their_activation
+from core_models.checkpoints.table import Format, Packed, Row, Scores, Stacked, tied
 from core_models.checkpoints.tasks import TaskFiles
 from core_models.config import Attention, Config, Embeddings, FeedForward, Rotary
 from core_models.config.task import Task
@@ -27,44 +24,26 @@ _THETAS = {"full_attention": "global_rope_theta", "sliding_attention": "local_ro
 _DEFAULT_THETA = {"full_attention": 160_000.0, "sliding_attention": 10_000.0}
 
 
-class _Stacked:
-    """[n R, ...], n layers one after the other, to n parts of R rows each."""
-
-    def __init__(self, parts: int) -> None:
-        self.parts = parts
-
-    def split(self, theirs: Tensor, config: Config) -> Sequence[Tensor]:
-        if theirs.dim() == 0 or theirs.shape[0] % self.parts:
-            raise InputError(
-                f"A tensor of {self.parts} layers has shape {list(theirs.shape)}; its first size "
-                f"must be a multiple of {self.parts}."
-            )
-        return theirs.chunk(self.parts)
-
-    def join(self, parts: Sequence[Tensor], config: Config) -> Tensor:
-        return torch.cat(list(parts))
-
-
 def read_config(values: Mapping[str, Any]) -> Config:
     """ModernBertConfig's fields; absent ones take ModernBertConfig's defaults."""
     fields = Fields(values)
     base = MODERNBERT_BASE
     width, heads = fields.width_and_heads(base.width, base.attention.heads)
-    vocabulary = fields.integer("vocab_size", 1, 2_000_000, base.embeddings.vocabulary)
-    layers = fields.integer("num_hidden_layers", 1, 512, base.steps)
-    kinds = _read_kinds(fields, layers)
+    schedule = fields.schedule(base.steps)
+    kinds = _read_kinds(fields, len(schedule))
     bias = fields.boolean("attention_bias", False)
     activation = fields.activation("hidden_activation")
     head_activation = fields.activation("classifier_activation")
+    vocabulary, pad_id = fields.pieces(base.embeddings.vocabulary, base.embeddings.pad_id)
     return replace(
         base,
         width=width,
         embeddings=Embeddings(
             vocabulary=vocabulary,
+            pad_id=pad_id,
             width=width,
             positions=None,
             segments=0,
-            pad_id=fields.integer("pad_token_id", 0, vocabulary - 1, base.embeddings.pad_id),
         ),
         attention=Attention(
             heads=heads,
@@ -83,7 +62,7 @@ def read_config(values: Mapping[str, Any]) -> Config:
             gated=True,
             bias=fields.boolean("mlp_bias", False),
         ),
-        schedule=tuple(range(layers)),
+        schedule=schedule,
         layer_kinds=kinds,
         norm_bias=fields.boolean("norm_bias", False),
         norm_epsilon=fields.number("norm_eps", 0, 1, 1e-5),
@@ -131,26 +110,18 @@ def _read_kinds(fields: Fields, layers: int) -> tuple[str, ...]:
 
 def _read_rotary(fields: Fields) -> Rotary:
     """How fast each kind of layers turns, in the fields of transformers 5 or of 4."""
-    if fields.values.get("rope_scaling") is not None:
-        raise InputError(
-            "config.json: rope_scaling is set; only unscaled rotary positions are read."
-        )
     written = fields.values.get("rope_parameters") or {}
     if not isinstance(written, Mapping) or not set(written) <= set(_KINDS):
         raise InputError(
             f"config.json: rope_parameters must be an object with {' and '.join(_KINDS)}, not "
             f"{written!r}."
         )
-    thetas = {}
-    for kind, older in _THETAS.items():
-        own = written.get(kind) or {}
-        if not isinstance(own, Mapping) or own.get("rope_type", "default") != "default":
-            raise InputError(
-                f"config.json: rope_parameters.{kind} is {own!r}; only rope_type default is "
-                "supported."
-            )
-        default = fields.number(older, 1, 1e12, _DEFAULT_THETA[kind])
-        thetas[kind] = Fields(own).number("rope_theta", 1, 1e12, default)
+    thetas = {
+        kind: fields.theta(
+            written.get(kind), f"rope_parameters.{kind}", older, _DEFAULT_THETA[kind]
+        )
+        for kind, older in _THETAS.items()
+    }
     return Rotary(
         theta=thetas["full_attention"],
         local_theta=thetas["sliding_attention"],
@@ -160,18 +131,12 @@ def _read_rotary(fields: Fields) -> Rotary:
 
 def write_config(config: Config) -> dict[str, Any]:
     """The inverse of :func:`read_config`; values that it has no field for are found out later."""
-    attention, rotary = config.attention, config.attention.rotary
-    if rotary is None:
-        raise unwritable("attention.rotary", None, config.family, "an object")
-    theirs = {ours: name for name, ours in reversed(ACTIVATIONS.items())}
+    attention, rotary = config.attention, rotary_of(config)
     kinds = {ours: name for name, ours in _KINDS.items()}
+    activation = config.feed_forward.activation
     values = {
-        "vocab_size": config.embeddings.vocabulary,
-        "hidden_size": config.width,
-        "num_hidden_layers": config.steps,
-        "num_attention_heads": attention.heads,
-        "intermediate_size": config.feed_forward.width,
-        "hidden_activation": theirs[config.feed_forward.activation],
+        **shape_of(config),
+        "hidden_activation": their_activation(activation),
         "embedding_dropout": config.dropout,
         "mlp_dropout": config.dropout,
         "attention_dropout": attention.dropout,
@@ -182,22 +147,30 @@ def write_config(config: Config) -> dict[str, Any]:
         "attention_bias": attention.query_bias,
         "mlp_bias": config.feed_forward.bias,
         "classifier_bias": config.head_bias,
-        "classifier_activation": theirs[config.head_activation or config.feed_forward.activation],
+        "classifier_activation": their_activation(
+            config.head_activation or config.feed_forward.activation
+        ),
         "decoder_bias": config.score_bias,
         "layer_types": [kinds[kind] for kind in config.kinds],
         "rope_parameters": {
             "full_attention": {"rope_type": "default", "rope_theta": rotary.theta},
             "sliding_attention": {"rope_type": "default", "rope_theta": rotary.local_theta},
         },
-        "pad_token_id": config.embeddings.pad_id,
-        "tie_word_embeddings": not untied(config),
     }
     return values | ({} if attention.window is None else {"local_attention": 2 * attention.window})
 
 
 _THEIRS, _OURS = "model.layers.{n}.", "encoder.blocks.{n}."
-_QKV, _INNER = _THEIRS + "attn.Wqkv.*", _THEIRS + "mlp.Wi.*"
-_QKV_PARTS, _INNER_PARTS = ("query", "key", "value"), ("up", "gate")
+_QKV = Packed(
+    _THEIRS + "attn.Wqkv.*",
+    tuple(f"{_OURS}attention.{part}.*" for part in ("query", "key", "value")),
+    Stacked(3),
+)
+_INNER = Packed(
+    _THEIRS + "mlp.Wi.*",
+    (_OURS + "feed_forward.up.*", _OURS + "feed_forward.gate.*"),
+    Stacked(2),
+)
 
 FORMAT = Format(
     model_type="modernbert",
@@ -205,10 +178,10 @@ FORMAT = Format(
     rows=(
         Row("model.embeddings.tok_embeddings.weight", "encoder.embeddings.pieces.weight"),
         Row("model.embeddings.norm.*", "encoder.embeddings.norm.*"),
-        *(Row(f"{_QKV}:{part}", f"{_OURS}attention.{part}.*") for part in _QKV_PARTS),
+        *_QKV.rows,
         Row(_THEIRS + "attn.Wo.*", _OURS + "attention.output.*"),
         Row(_THEIRS + "attn_norm.*", _OURS + "attention_norm.*"),
-        *(Row(f"{_INNER}:{part}", f"{_OURS}feed_forward.{part}.*") for part in _INNER_PARTS),
+        *_INNER.rows,
         Row(_THEIRS + "mlp.Wo.*", _OURS + "feed_forward.down.*"),
         Row(_THEIRS + "mlp_norm.*", _OURS + "feed_forward_norm.*"),
         Row("model.final_norm.*", "encoder.final_norm.*"),
@@ -216,17 +189,8 @@ FORMAT = Format(
         Row("head.norm.*", "heads.masked_token.norm.*"),
         Row("decoder.bias", "heads.masked_token.decoder.bias"),
     ),
-    packed=(
-        Packed(_QKV, tuple(f"{_QKV}:{part}" for part in _QKV_PARTS), _Stacked(3)),
-        Packed(_INNER, tuple(f"{_INNER}:{part}" for part in _INNER_PARTS), _Stacked(2)),
-    ),
-    ignored=(
-        Ignored(
-            "decoder.weight",
-            "tied with the piece table",
-            same_as="model.embeddings.tok_embeddings.weight",
-        ),
-    ),
+    packed=(_QKV, _INNER),
+    ignored=(tied("decoder.weight", "model.embeddings.tok_embeddings.weight"),),
     read_config=read_config,
     write_config=write_config,
     tasks=TaskFiles(

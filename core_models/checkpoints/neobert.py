@@ -18,8 +18,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from core_models.checkpoints.fields import Fields, names, unwritable
-from core_models.checkpoints.table import Format, Packed, Row
+from core_models.checkpoints.fields import Fields, names, rotary_of, shape_of, unwritable
+from core_models.checkpoints.table import Format, Packed, Row, Stacked
 from core_models.checkpoints.tasks import POOLED, TaskFiles
 from core_models.config import Config, Rotary
 from core_models.errors import InputError
@@ -47,26 +47,10 @@ class _ByHeads:
         return torch.stack([*pairs, v], 1).flatten(0, 2)
 
 
-class _Halves:
-    """[2 F, D] to the layer that is activated and the one that is multiplied in."""
-
-    def split(self, theirs: Tensor, config: Config) -> Sequence[Tensor]:
-        if theirs.dim() == 0 or theirs.shape[0] % 2:
-            raise InputError(
-                f"A tensor of two layers has shape {list(theirs.shape)}; its first size must be "
-                "even."
-            )
-        return theirs.chunk(2)
-
-    def join(self, parts: Sequence[Tensor], config: Config) -> Tensor:
-        return torch.cat(list(parts))
-
-
 def read_config(values: Mapping[str, Any]) -> Config:
     """NeoBERTConfig's fields; absent ones take the released file's values."""
     fields = Fields(values)
     width, heads = fields.width_and_heads(NEOBERT.width, NEOBERT.attention.heads)
-    vocabulary = fields.integer("vocab_size", 1, 2_000_000, NEOBERT.embeddings.vocabulary)
     released = {"rope": True, "rms_norm": True, "ngpt": False, "tie_word_embeddings": False}
     for key, only in released.items():
         fields.fixed(key, only)
@@ -76,14 +60,15 @@ def read_config(values: Mapping[str, Any]) -> Config:
         )
     inner = int(2 * fields.integer("intermediate_size", 1, 65_536, 3072) / 3)
     positions = fields.integer("max_length", 1, 1_000_000, 4_096)
+    vocabulary, pad_id = fields.pieces(NEOBERT.embeddings.vocabulary, 0)
     return replace(
         NEOBERT,
         width=width,
         embeddings=replace(
             NEOBERT.embeddings,
             vocabulary=vocabulary,
+            pad_id=pad_id,
             width=width,
-            pad_id=fields.integer("pad_token_id", 0, vocabulary - 1, 0),
         ),
         attention=replace(
             NEOBERT.attention,
@@ -92,7 +77,7 @@ def read_config(values: Mapping[str, Any]) -> Config:
             rotary=Rotary(theta=10_000.0, local_theta=10_000.0, positions=positions),
         ),
         feed_forward=replace(NEOBERT.feed_forward, width=8 * max(1, -(-inner // 8))),
-        schedule=tuple(range(fields.integer("num_hidden_layers", 1, 512, NEOBERT.steps))),
+        schedule=fields.schedule(NEOBERT.steps),
         norm_epsilon=fields.number("norm_eps", 0, 1, 1e-5),
         dropout=fields.number("dropout", 0, 1, 0.0),
         initial_std=fields.number("decoder_init_range", 0, 10, 0.02),
@@ -101,17 +86,12 @@ def read_config(values: Mapping[str, Any]) -> Config:
 
 def write_config(config: Config) -> dict[str, Any]:
     """The inverse of :func:`read_config`; values that it has no field for are found out later."""
-    rotary = config.attention.rotary
-    if rotary is None:
-        raise unwritable("attention.rotary", None, config.family, "an object")
+    rotary = rotary_of(config)
     if config.feed_forward.width % 8:
         inner = config.feed_forward.width
         raise unwritable("feed_forward.width", inner, config.family, "a multiple of 8")
     return {
-        "vocab_size": config.embeddings.vocabulary,
-        "hidden_size": config.width,
-        "num_hidden_layers": config.steps,
-        "num_attention_heads": config.attention.heads,
+        **shape_of(config),
         "dim_head": config.attention.head_width,
         "intermediate_size": config.feed_forward.width * 3 // 2,
         "dropout": config.dropout,
@@ -119,33 +99,37 @@ def write_config(config: Config) -> dict[str, Any]:
         "norm_eps": config.norm_epsilon,
         "embedding_init_range": config.initial_std,
         "decoder_init_range": config.initial_std,
-        "pad_token_id": config.embeddings.pad_id,
         "tie_word_embeddings": False,
     }
 
 
 _THEIRS, _OURS = "model.transformer_encoder.{n}.", "encoder.blocks.{n}."
-_QKV, _INNER = _THEIRS + "qkv.*", _THEIRS + "ffn.w12.*"
-_QKV_PARTS, _INNER_PARTS = ("query", "key", "value"), ("up", "gate")
+_QKV = Packed(
+    _THEIRS + "qkv.*",
+    tuple(f"{_OURS}attention.{part}.*" for part in ("query", "key", "value")),
+    _ByHeads(),
+)
+_INNER = Packed(
+    _THEIRS + "ffn.w12.*",
+    (_OURS + "feed_forward.up.*", _OURS + "feed_forward.gate.*"),
+    Stacked(2),
+)
 
 FORMAT = Format(
     model_type="neobert",
     architectures={("masked_token",): "NeoBERTLMHead", (): "NeoBERT"},
     rows=(
         Row("model.encoder.weight", "encoder.embeddings.pieces.weight"),
-        *(Row(f"{_QKV}:{part}", f"{_OURS}attention.{part}.*") for part in _QKV_PARTS),
+        *_QKV.rows,
         Row(_THEIRS + "wo.*", _OURS + "attention.output.*"),
         Row(_THEIRS + "attention_norm.*", _OURS + "attention_norm.*"),
-        *(Row(f"{_INNER}:{part}", f"{_OURS}feed_forward.{part}.*") for part in _INNER_PARTS),
+        *_INNER.rows,
         Row(_THEIRS + "ffn.w3.*", _OURS + "feed_forward.down.*"),
         Row(_THEIRS + "ffn_norm.*", _OURS + "feed_forward_norm.*"),
         Row("model.layer_norm.*", "encoder.final_norm.*"),
         Row("decoder.*", "heads.masked_token.scores.*"),
     ),
-    packed=(
-        Packed(_QKV, tuple(f"{_QKV}:{part}" for part in _QKV_PARTS), _ByHeads()),
-        Packed(_INNER, tuple(f"{_INNER}:{part}" for part in _INNER_PARTS), _Halves()),
-    ),
+    packed=(_QKV, _INNER),
     ignored=(),
     read_config=read_config,
     write_config=write_config,

@@ -10,7 +10,7 @@ from typing import Any
 
 from core_models.checkpoints import bert
 from core_models.checkpoints.fields import Fields
-from core_models.checkpoints.table import Format, Ignored, Row, Scores
+from core_models.checkpoints.table import Format, Ignored, Row, Scores, counter, tied, twin
 from core_models.checkpoints.tasks import POOLED, TaskFiles
 from core_models.config import Config
 from core_models.families.roberta import ROBERTA_BASE
@@ -49,16 +49,10 @@ FORMAT = Format(
         Row("lm_head.bias", "heads.masked_token.decoder.bias"),
     ),
     ignored=(
-        Ignored(
-            "lm_head.decoder.weight",
-            "tied with the piece table",
-            same_as="roberta.embeddings.word_embeddings.weight",
-        ),
-        Ignored(
-            "lm_head.decoder.bias", "the same parameter as lm_head.bias", same_as="lm_head.bias"
-        ),
+        tied("lm_head.decoder.weight", "roberta.embeddings.word_embeddings.weight"),
+        twin("lm_head.decoder.bias", "lm_head.bias"),
         Ignored("roberta.pooler.dense.*", "no objective ever trained it", kept=True),
-        Ignored("roberta.embeddings.position_ids", "a buffer that counts 0, 1, 2, ..."),
+        counter("roberta.embeddings.position_ids"),
     ),
     read_config=read_config,
     write_config=bert.write_config,

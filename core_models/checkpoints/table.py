@@ -11,8 +11,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
+import torch
 from torch import Tensor
 
+from core_models.checkpoints.fields import untied
 from core_models.checkpoints.tasks import TaskFiles
 from core_models.checkpoints.weights import same
 from core_models.config import Config
@@ -21,11 +23,6 @@ from core_models.errors import InputError
 
 FAMILY_FIELD = "cloze_family"
 """A field of ours in config.json: the family, where several share one ``model_type``."""
-
-
-def untied(config: Config) -> bool:
-    """Whether pieces are scored by a matrix of the head's own."""
-    return config.masked_token_style == "untied"
 
 
 class Transform(Protocol):
@@ -68,12 +65,42 @@ class Layout(Protocol):
 
 
 @dataclass(frozen=True)
+class Stacked:
+    """[n R, ...], n layers one after the other, to n parts of R rows each."""
+
+    layers: int
+
+    def split(self, theirs: Tensor, config: Config) -> Sequence[Tensor]:
+        """The parts; InputError where the rows cannot be shared out."""
+        if theirs.dim() == 0 or theirs.shape[0] % self.layers:
+            raise InputError(
+                f"A tensor of {self.layers} layers has shape {list(theirs.shape)}; its first size "
+                f"must be a multiple of {self.layers}."
+            )
+        return theirs.chunk(self.layers)
+
+    def join(self, parts: Sequence[Tensor], config: Config) -> Tensor:
+        """The inverse, bit for bit."""
+        return torch.cat(list(parts))
+
+
+@dataclass(frozen=True)
 class Packed:
-    """A tensor of theirs that holds several; rows then refer to the parts by their new names."""
+    """A tensor of theirs that holds several of ours."""
 
     theirs: str
-    parts: tuple[str, ...]
+    ours: tuple[str, ...]
     layout: Layout
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """Names of the parts once they are split, which :attr:`rows` refer to."""
+        return tuple(f"{self.theirs}:{n}" for n in range(len(self.ours)))
+
+    @property
+    def rows(self) -> tuple[Row, ...]:
+        """A row for each part."""
+        return tuple(map(Row, self.parts, self.ours))
 
 
 @dataclass(frozen=True)
@@ -86,6 +113,21 @@ class Ignored:
     """Their name of the tensor that this one must equal bit for bit where both are present."""
     kept: bool = False
     """Whether it holds values of its own, which come back into the file when the model is saved."""
+
+
+def tied(theirs: str, table: str) -> Ignored:
+    """The matrix of a head that is their piece table."""
+    return Ignored(theirs, "tied with the piece table", same_as=table)
+
+
+def twin(theirs: str, other: str) -> Ignored:
+    """A second name of a parameter."""
+    return Ignored(theirs, f"the same parameter as {other}", same_as=other)
+
+
+def counter(theirs: str) -> Ignored:
+    """Numbers of positions."""
+    return Ignored(theirs, "a buffer that counts 0, 1, 2, ...")
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ from typing import Any
 from torch import Tensor
 
 from core_models.checkpoints import bert
-from core_models.checkpoints.fields import Fields, names, unwritable
-from core_models.checkpoints.table import Format, Ignored, Row, Scores, untied
+from core_models.checkpoints.fields import Fields, names, their_activation, untied, unwritable
+from core_models.checkpoints.table import Format, Row, Scores, tied
 from core_models.checkpoints.tasks import POOLED, TaskFiles
 from core_models.config import Config, FeedForward, TransformerXL
 from core_models.errors import InputError
@@ -50,10 +50,7 @@ class _Vector:
 def read_config(values: Mapping[str, Any]) -> Config:
     """XLNetConfig's fields; absent ones take XLNetConfig's defaults."""
     fields = Fields(values)
-    width = fields.integer("d_model", 1, 16_384, 1024)
-    heads = fields.integer("n_head", 1, 256, 16)
-    if width % heads:
-        raise InputError(f"config.json: d_model {width} is not a multiple of n_head {heads}.")
+    width, heads = fields.width_and_heads(1024, 16, ("d_model", "n_head"))
     for key, expected in (
         ("d_head", width // heads),
         ("untie_r", True),
@@ -65,15 +62,15 @@ def read_config(values: Mapping[str, Any]) -> Config:
         raise InputError(f"config.json: attn_type is {direction!r}; expected bi or uni.")
     clamp = fields.integer("clamp_len", -1, 1_000_000, -1)
     dropout = fields.number("dropout", 0, 1, 0.1)
-    vocabulary = fields.integer("vocab_size", 1, 2_000_000, 32000)
+    vocabulary, pad_id = fields.pieces(32000, 5)
     return replace(
         XLNET_BASE,
         width=width,
         embeddings=replace(
             XLNET_BASE.embeddings,
             vocabulary=vocabulary,
+            pad_id=pad_id,
             width=width,
-            pad_id=fields.integer("pad_token_id", 0, vocabulary - 1, 5),
         ),
         attention=replace(
             XLNET_BASE.attention,
@@ -89,7 +86,7 @@ def read_config(values: Mapping[str, Any]) -> Config:
             activation=fields.activation("ff_activation"),
             inner_dropout=True,
         ),
-        schedule=tuple(range(fields.integer("n_layer", 1, 512, 24))),
+        schedule=fields.schedule(24, "n_layer"),
         norm_epsilon=fields.number("layer_norm_eps", 0, 1, 1e-12),
         dropout=dropout,
         initial_std=fields.number("initializer_range", 0, 10, 0.02),
@@ -103,7 +100,6 @@ def write_config(config: Config) -> dict[str, Any]:
     if not isinstance(terms, TransformerXL):
         raise unwritable("attention.terms.kind", terms.kind, config.family, TransformerXL.kind)
     directions = {ours: theirs for theirs, ours in _DIRECTIONS.items()}
-    activation = config.feed_forward.activation
     return {
         "vocab_size": config.embeddings.vocabulary,
         "d_model": config.width,
@@ -111,7 +107,7 @@ def write_config(config: Config) -> dict[str, Any]:
         "n_head": config.attention.heads,
         "d_head": config.attention.head_width,
         "d_inner": config.feed_forward.width,
-        "ff_activation": {"gelu_tanh": "gelu_new"}.get(activation, activation),
+        "ff_activation": their_activation(config.feed_forward.activation),
         "attn_type": directions[terms.direction],
         "untie_r": True,
         "clamp_len": terms.clamp or -1,
@@ -164,13 +160,7 @@ FORMAT = Format(
         Row(_THEIRS + "ff.layer_norm.*", _OURS + "feed_forward_norm.*"),
         Row("lm_loss.bias", "heads.permutation.decoder.bias"),
     ),
-    ignored=(
-        Ignored(
-            "lm_loss.weight",
-            "tied with the piece table",
-            same_as="transformer.word_embedding.weight",
-        ),
-    ),
+    ignored=(tied("lm_loss.weight", "transformer.word_embedding.weight"),),
     read_config=read_config,
     write_config=write_config,
     tasks=TaskFiles(

@@ -378,7 +378,7 @@ def test_files_of_transformers_4_are_read() -> None:
         ({"rope_scaling": {"rope_type": "yarn"}}, "rope_scaling is set"),
         (
             {"rope_parameters": {"full_attention": {"rope_type": "linear", "rope_theta": 1.0}}},
-            "only rope_type default",
+            "only an object of rope_type default",
         ),
         ({"rope_parameters": {"rope_theta": 1.0}}, "must be an object with full_attention"),
         ({"mlp_dropout": 0.1}, "only equal ones are supported"),
