@@ -1,8 +1,27 @@
-"""The settings of a fine-tuning."""
+"""What a fine-tuning is told, and the ranges of its values.
+
+:class:`Settings` is the argument of a call, by the names of the core. A run's ``config.json`` is
+:class:`~core_models.training.task_schema.TaskSettings`: also the model, the files and the reports,
+by names that old folders have, with the words of the page's form. It takes its ranges from here and
+becomes one of these (:func:`core_models.training.task_settings.tuning`).
+"""
 
 from dataclasses import dataclass
 
 from core_models.errors import InputError
+
+RANGES: dict[str, tuple[float, float]] = {
+    "learning_rate": (1e-7, 1.0),
+    "epochs": (1, 1000),
+    "batch_size": (1, 4096),
+    "seed": (0, 2**31),
+    "layer_decay": (0.05, 1.0),
+    "warmup": (0.0, 0.9),
+    "dropout": (0.0, 0.9),
+    "weight_decay": (0.0, 1.0),
+    "clip": (1e-3, 1e6),
+}
+"""Least and greatest value, both allowed."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,18 +62,7 @@ class Settings:
 
     def __post_init__(self) -> None:
         """Check ranges."""
-        ranges: dict[str, tuple[float, float]] = {
-            "learning_rate": (1e-7, 1),
-            "epochs": (1, 1000),
-            "batch_size": (1, 4096),
-            "seed": (0, 2**31),
-            "layer_decay": (0.05, 1),
-            "warmup": (0, 0.9),
-            "dropout": (0, 0.9),
-            "weight_decay": (0, 1),
-            "clip": (1e-3, 1e6),
-        }
-        for name, (low, high) in ranges.items():
+        for name, (low, high) in RANGES.items():
             value = getattr(self, name)
             if value is not None and not low <= value <= high:
                 raise InputError(f"{name} is {value}; allowed is {low:g} to {high:g}.")

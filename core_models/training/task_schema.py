@@ -8,13 +8,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from core_models.tasks.settings import RANGES
 from core_models.training.schema import (
     PRECISIONS,
     Checkpoints,
     Count,
     Part,
     Precision,
-    Rate,
     RunSettings,
     labelled,
 )
@@ -33,6 +33,12 @@ Role = Literal[
     "answers",
     "start",
 ]
+
+
+def _within(name: str) -> Any:
+    """The range of a value that the core checks, too."""
+    low, high = RANGES[name]
+    return Field(ge=low, le=high)
 
 
 class StartingModel(Part):
@@ -70,28 +76,28 @@ class TaskSettings(RunSettings):
     model: StartingModel
     task: Annotated[TaskPart, labelled("Labelled set")]
     learning_rate: Annotated[
-        Annotated[float, Field(ge=1e-7, le=1.0)] | None, labelled("Learning rate", first=True)
+        Annotated[float, _within("learning_rate")] | None, labelled("Learning rate", first=True)
     ] = None
     """Peak rate of the head; empty = 5e-4, 1e-4 or 3e-5 by the width of the model."""
-    epochs: Annotated[int, Field(ge=1, le=1000), labelled("Epochs", first=True)] = 5
+    epochs: Annotated[int, _within("epochs"), labelled("Epochs", first=True)] = 5
     """Passes over the training rows."""
-    batch_size: Annotated[int, Field(ge=1, le=4096), labelled("Batch size", first=True)] = 16
+    batch_size: Annotated[int, _within("batch_size"), labelled("Batch size", first=True)] = 16
     """Rows (or windows of long texts) for one update."""
-    seed: Annotated[int, Field(ge=0, le=2**31), labelled("Seed", first=True)] = 1
+    seed: Annotated[int, _within("seed"), labelled("Seed", first=True)] = 1
     """Seed of the new head, the order of the rows and dropout."""
     layer_decay: Annotated[
-        float, Field(ge=0.05, le=1.0), labelled("Layer-wise decay", first=True)
+        float, _within("layer_decay"), labelled("Layer-wise decay", first=True)
     ] = 1.0
     """Factor of the learning rate from each block to the one below; 1 = the same everywhere."""
     frozen_layers: Annotated[int, Field(ge=0, le=48), labelled("Frozen layers", first=True)] = 0
     """Lowest blocks that stay as they are, with the embeddings."""
-    warmup: Annotated[float, Field(ge=0.0, le=0.9), labelled("Warm-up (share)", first=True)] = 0.1
+    warmup: Annotated[float, _within("warmup"), labelled("Warm-up (share)", first=True)] = 0.1
     """Share of the steps in which the rate rises; then it falls to zero."""
-    dropout: Annotated[Annotated[Rate, Field(le=0.9)] | None, labelled("Dropout")] = None
+    dropout: Annotated[Annotated[float, _within("dropout")] | None, labelled("Dropout")] = None
     """One rate for every dropout; empty = the model's own."""
-    weight_decay: Annotated[float, Field(ge=0.0, le=1.0), labelled("Weight decay")] = 0.01
+    weight_decay: Annotated[float, _within("weight_decay"), labelled("Weight decay")] = 0.01
     """Decoupled weight decay of the matrices."""
-    clip: Annotated[float, Field(ge=1e-3, le=1e6), labelled("Largest gradient")] = 1.0
+    clip: Annotated[float, _within("clip"), labelled("Largest gradient")] = 1.0
     """Largest global gradient norm."""
     max_length: Annotated[int, Field(ge=8, le=4096), labelled("Longest input", first=True)] = 128
     """Longest input in tokens; the model's longest where that is less."""
