@@ -2,16 +2,19 @@
 
 One sequence at a time without gradients, as the page asks for it, and a training step (forward and
 backward) over eight. transformers runs with each attention that it has for the family, and the
-faster one counts. Our BERT runs in the same rounds, and so does the encoder that
-``optimize_for_inference`` makes. Weights are drawn, so nothing is downloaded. A part is run with,
-for example, ``python -m benchmarks.forward --size mini --family deberta``.
+faster one counts; NeoBERT, which it does not have, runs there as the EuroBERT that computes the
+same. Our BERT of as many layers runs in the same rounds, and so does the encoder that
+``optimize_for_inference`` makes. Weights are drawn, so nothing is downloaded.
+
+All families are measured at two shapes, and those of other shapes at their own, too. A part is run
+with, for example, ``python -m benchmarks.forward --size mini --family deberta``.
 """
 
 import argparse
 import copy
 import statistics
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -38,13 +41,25 @@ FAMILIES = {
     "deberta_v2": "deberta-v2-xlarge",
     "deberta_v3": "deberta-v3-base",
     "modernbert": "modernbert-base",
+    "distilbert": "distilbert-base-uncased",
+    "eurobert": "eurobert-210m",
+    "neobert": "neobert",
 }
 """The published size whose values each family is measured with, at the shapes below."""
 SHAPES = {"mini": (6, 256), "base": (12, 768)}
-"""Layers and width; heads of 64, inner width four times the width."""
+"""Layers and width; heads of 64, the inner width keeps its proportion."""
+PUBLISHED = (
+    "distilbert-base-uncased",
+    "modernbert-base",
+    "ettin-encoder-17m",
+    "ettin-encoder-68m",
+    "mmbert-small",
+    "neobert",
+)
+"""Published sizes that are also measured as they are."""
 LENGTHS = (32, 128, 512)
 TRAINING = (8, 128)
-"""Sequences and tokens of a training step, at the first shape."""
+"""Sequences and tokens of a training step, of encoders as wide as the first shape."""
 VOCABULARY = 2000
 """Rows of the piece table; look-ups cost alike whatever their number."""
 TOLERANCE = 1e-4
@@ -75,9 +90,11 @@ class Pair:
     theirs: dict[str, Any]
 
 
-def shaped(family: str, size: str) -> cm.Config:
-    """A family's config at a shape."""
-    config, (layers, width) = cm.size(FAMILIES[family]), SHAPES[size]
+def shaped(name: str, shape: tuple[int, int] | None = None) -> cm.Config:
+    """A published size over few pieces, with other layers and another width; None = its own."""
+    config = cm.size(name)
+    layers, width = shape or (config.steps, config.width)
+    inner = config.feed_forward.width * width // config.width
     own_width = config.embeddings.width == config.width
     return replace(
         config,
@@ -89,7 +106,7 @@ def shaped(family: str, size: str) -> cm.Config:
             width=width if own_width else config.embeddings.width,
         ),
         attention=config.attention.with_heads(width // 64, 64),
-        feed_forward=replace(config.feed_forward, width=4 * width),
+        feed_forward=replace(config.feed_forward, width=inner - inner % 8),
         schedule=(0,) * layers if config.blocks == 1 else tuple(range(layers)),
     )
 
@@ -101,6 +118,8 @@ def same_weights(config: cm.Config) -> Pair:
 
     logging.disable_progress_bar()
     logging.set_verbosity_error()
+    if not BY_FAMILY[config.family].in_transformers:
+        config = replace(config, family="eurobert", score_bias=False)
     ours = Shaped(config).eval()
     theirs = {}
     with tempfile.TemporaryDirectory() as folder:
@@ -122,26 +141,44 @@ def measure(arguments: argparse.Namespace) -> Report:
         torch.set_num_threads(arguments.threads)
     tables, figures = [], []
     for size in arguments.size:
-        bert = same_weights(shaped("bert", size)).ours
         found = [
-            figure
-            for family in arguments.family
-            for figure in _family(family, size, bert, arguments)
+            {"size": size, **figure}
+            for name, config in _chosen(size, arguments.family).items()
+            for figure in _figures(name, config, arguments)
         ]
         figures += found
-        layers, width = SHAPES[size]
         tables.append(
             Table(
-                f"Encoder, {layers} layers of {width}",
+                _title(size),
                 _COLUMNS,
                 [_row(figure) for figure in found],
                 "Milliseconds are medians of runs in turn; the other columns are medians of each "
-                "round's ratio of times, below 1: faster. Packed: `optimize_for_inference` in "
-                "float32 and bfloat16 against transformers' float32.",
+                "round's ratio of times, below 1: faster. Our BERT has as many layers of the same "
+                "width. Packed: `optimize_for_inference` in float32 and bfloat16 against "
+                "transformers' float32.",
             )
         )
     machine = environment("torch", "transformers", threads=torch.get_num_threads())
     return Report("python -m benchmarks.forward", tables, machine, figures)
+
+
+def _chosen(size: str, families: Sequence[str]) -> dict[str, cm.Config]:
+    """What is measured of these families at a size, by the name in the table."""
+    if size in SHAPES:
+        return {family: shaped(FAMILIES[family], SHAPES[size]) for family in families}
+    configs = {name: shaped(name) for name in PUBLISHED}
+    return {
+        f"{name}, {config.steps} of {config.width}": config
+        for name, config in configs.items()
+        if config.family in families
+    }
+
+
+def _title(size: str) -> str:
+    if size in SHAPES:
+        layers, width = SHAPES[size]
+        return f"Encoder, {layers} layers of {width}"
+    return "Encoder, layers and width as published"
 
 
 _COLUMNS = (
@@ -170,10 +207,9 @@ def _row(figure: Figure) -> tuple[str, ...]:
     )
 
 
-def _family(
-    family: str, size: str, bert: cm.Encoder, arguments: argparse.Namespace
-) -> list[Figure]:
-    pair = same_weights(shaped(family, size))
+def _figures(name: str, config: cm.Config, arguments: argparse.Namespace) -> list[Figure]:
+    pair = same_weights(config)
+    bert = Shaped(shaped(FAMILIES["bert"], (config.steps, config.width))).eval().encoder
     packed = {"packed": cm.optimize_for_inference(pair.ours)}
     if torch.ops.mkldnn._is_mkldnn_bf16_supported():
         packed["packed_bfloat16"] = cm.optimize_for_inference(pair.ours, torch.bfloat16)
@@ -186,13 +222,13 @@ def _family(
             times = interleaved(runs, seconds=arguments.seconds)
         figures.append(_figure(times, packed) | {"pass": "forward", "difference": apart})
         figures[-1] |= {"rows": 1, "length": length}
-    if arguments.training and size == next(iter(SHAPES)):
+    if arguments.training and config.width == SHAPES["mini"][1]:
         rows, length = TRAINING
         times = interleaved(
             _training(pair, bert, drawn_ids(rows, length)), seconds=arguments.seconds
         )
         figures.append(_figure(times, ()) | {"pass": "training", "rows": rows, "length": length})
-    return [{"family": family, "size": size, **figure} for figure in figures]
+    return [{"family": name, **figure} for figure in figures]
 
 
 def _figure(times: Mapping[str, list[float]], packed: Mapping[str, object] | tuple[()]) -> Figure:
@@ -269,7 +305,8 @@ def _training(pair: Pair, bert: cm.Encoder, ids: Tensor) -> Contestants:
 def build_parser() -> argparse.ArgumentParser:
     """Arguments of the benchmark."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.forward", description=__doc__)
-    parser.add_argument("--size", nargs="+", choices=SHAPES, default=list(SHAPES))
+    sizes = [*SHAPES, "published"]
+    parser.add_argument("--size", nargs="+", choices=sizes, default=sizes)
     parser.add_argument("--family", nargs="+", choices=FAMILIES, default=list(FAMILIES))
     parser.add_argument("--lengths", nargs="+", type=int, default=list(LENGTHS), metavar="L")
     parser.add_argument("--seconds", type=float, default=6.0, help="time for each row")

@@ -25,8 +25,40 @@ def test_forward_measures_the_same_model_twice(monkeypatch):
     assert "| albert | 2 x 8, training |" in found.to_markdown()
 
 
+@pytest.mark.parametrize("family", ["modernbert", "distilbert", "eurobert", "neobert"])
+def test_forward_measures_the_newer_families(monkeypatch, family):
+    monkeypatch.setattr(forward, "SHAPES", {"mini": (4, 64)})
+    arguments = ["--size", "mini", "--family", family, "--lengths", "8", "150", "--seconds", "0"]
+    found = forward.measure(forward.build_parser().parse_args([*arguments, "--no-training"]))
+    assert [(figure["family"], figure["length"]) for figure in found.figures] == [
+        (family, 8),
+        (family, 150),
+    ]
+    assert all(figure["difference"] < forward.TOLERANCE for figure in found.figures)
+
+
+def test_forward_measures_published_shapes(monkeypatch):
+    monkeypatch.setattr(forward, "PUBLISHED", ("ettin-encoder-17m", "neobert"))
+    arguments = ["--size", "published", "--family", "modernbert", "--lengths", "8"]
+    found = forward.measure(
+        forward.build_parser().parse_args([*arguments, "--seconds", "0", "--no-training"])
+    )
+    (figure,) = found.figures
+    assert (figure["family"], figure["size"]) == ("ettin-encoder-17m, 7 of 256", "published")
+    assert figure["difference"] < forward.TOLERANCE
+
+
+def test_a_family_keeps_the_proportion_of_its_inner_width():
+    widths = {
+        name: forward.shaped(forward.FAMILIES[name], forward.SHAPES["mini"]).feed_forward.width
+        for name in ("bert", "modernbert", "eurobert", "neobert")
+    }
+    assert widths == {"bert": 1024, "modernbert": 384, "eurobert": 1024, "neobert": 680}
+    assert forward.shaped("mmbert-small").feed_forward.width == 1152
+
+
 def test_forward_refuses_other_weights():
-    pair = forward.same_weights(forward.shaped("bert", "mini"))
+    pair = forward.same_weights(forward.shaped("bert-base-uncased", (6, 256)))
     with torch.no_grad():
         pair.ours.blocks[3].feed_forward.up.weight.mul_(1.5)
     with pytest.raises(RuntimeError, match="not the same model"):
@@ -99,9 +131,17 @@ def test_a_document_without_the_place_is_an_error():
         report.insert("no markers", "page", report.Report("", [], []), "2026-01-01")
 
 
-def test_long_inputs_are_measured_on_the_same_model():
-    arguments = ["--lengths", "40", "300", "--seconds", "0", "--threads", "1"]
+@pytest.mark.parametrize(
+    ("size", "title"),
+    [
+        ("ettin-encoder-17m", "**ettin-encoder-17m, 7 layers of 256**"),
+        ("neobert", "**neobert, 6 layers of 256**"),
+    ],
+)
+def test_long_inputs_are_measured_on_the_same_model(size, title):
+    arguments = ["--size", size, "--lengths", "40", "300", "--seconds", "0", "--threads", "1"]
     found = long.measure(long.build_parser().parse_args(arguments))
     assert [figure["length"] for figure in found.figures] == [40, 300]
     assert all(figure["difference"] < forward.TOLERANCE for figure in found.figures)
+    assert title in found.to_markdown()
     assert "| 300 |" in found.to_markdown()
