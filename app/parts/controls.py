@@ -26,12 +26,13 @@ import asyncio
 import inspect
 import json
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import gradio as gr
 from gradio.components import Component
 
-from app.parts.plain import Line
+from app.parts.plain import Kept, Line
 from app.serving.locales import spoken
 from app.serving.metrics import counted
 from core_models import InputError
@@ -126,13 +127,36 @@ def answer(
     coming = on_coming_events if inspect.isasyncgenfunction(answering) else on_events
     reply = coming if alone else on_event
     if first:
-        problem.seen(reply, **common)
+        triggers = [*triggers, problem.seen]
+    triggers = [_unshared(trigger) for trigger in triggers]
     # What Gradio names itself can be one event; `then` and events of our parts stand alone.
     named = [trigger for trigger in triggers if hasattr(trigger, "has_trigger")]
     for trigger in triggers:
         if trigger not in named:
             trigger(reply, **common)
     return gr.on(named, reply, **common) if named else None
+
+
+def _unshared(trigger: Any) -> Any:
+    """A trigger that no other answer has: itself, or the change of a value that it counts up.
+
+    When an answer has come, and its event happened meanwhile once more, Gradio 6.31 repeats that
+    event for all that listen to it. Two answers of one event, both under way, then repeat each
+    other for ever.
+    """
+    of_ours = isinstance(trigger, partial)
+    part = trigger.args[0] if of_ours else trigger.__self__
+    if part is None:  # `then` happens to one listener
+        return trigger
+    event = part._id, (trigger.func if of_ours else trigger).event_name
+    page = gr.context.Context.root_block
+    known = page.__dict__.setdefault("answered", set())
+    if event not in known:
+        known.add(event)
+        return trigger
+    again = Kept(0)
+    trigger(None, again, again, js="count => count + 1")
+    return again.change
 
 
 def offer(

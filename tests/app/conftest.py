@@ -36,7 +36,7 @@ from tests.app.why_questions import open_session
 from tests.core.tiny_models import new, tiny
 from tests.stand_in_hub import stand_in
 
-START = run_process.start
+START, NICE = run_process.start, run_process.NICE
 MODEL = "bert-mini"
 SENTENCE = "The capital of France is Paris."
 NOTHING_HIDDEN = f"#text={quote_plus(SENTENCE)}&model={MODEL}"
@@ -74,13 +74,18 @@ def one_shipped_model(tmp_path_factory):
 
 @pytest.fixture(scope="session", autouse=True)
 def forked_trainings():
-    """The page's trainings are forked, but where a test asks for ``real_processes``."""
+    """The page's trainings are forked, but where a test asks for ``real_processes``.
+
+    They have the priority of the tests, which wait for them: at the lowest one, what other tests
+    leave of a busy machine is not enough for any of them.
+    """
     if not hasattr(os, "fork"):
         yield
         return
     forks = Forks()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(run_process, "start", forks.start)
+        patch.setattr(run_process, "NICE", 0)
         yield
     forks.close()
 
@@ -89,6 +94,7 @@ def forked_trainings():
 def real_processes(monkeypatch):
     """Trainings start as for visitors."""
     monkeypatch.setattr(run_process, "start", START)
+    monkeypatch.setattr(run_process, "NICE", NICE)
 
 
 @pytest.fixture(scope="session")

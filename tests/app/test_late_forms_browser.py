@@ -25,6 +25,16 @@ TOGETHER = """([first, second, one, two]) => {
   }
 }"""
 
+SLOWLY = """() => {
+  const { fetch } = window;
+  window.quickly = fetch;
+  window.fetch = async (...asked) => {
+    const answer = await fetch(...asked);
+    await new Promise((done) => setTimeout(done, 300));
+    return answer;
+  };
+}"""
+
 
 @pytest.fixture
 def make(runs):
@@ -246,6 +256,25 @@ def test_of_two_acts_in_one_moment_the_later_one_counts(cloze):
     cloze.rest()
     settings = form.config()
     assert (settings["budget"], settings["seed"]) == ({"steps": 12}, 34)
+
+
+def test_a_file_is_looked_at_and_checked_a_few_times(cloze, tmp_path):
+    """Two answers of one event, both under way, once repeated each other until one was quick."""
+    form = open_form(cloze)
+    form.fold("Texts of your own")
+    cloze.page.evaluate(SLOWLY)
+    asked = []
+    cloze.hear("request", lambda it: asked.append(it) if "/run/predict" in it.url else None)
+    for name in ("first.csv", "second.csv", "third.csv"):
+        rows = "".join(f"A bird sang to child {n}.\n" for n in range(40))
+        (tmp_path / name).write_text(f"text\n{rows}")
+        form.send(tmp_path / name)
+        form.button(f"Remove {name}").wait_for()
+    form.says("text, which is read")
+    assert len(asked) < 30
+    cloze.rest()
+    assert len(asked) < 30
+    cloze.page.evaluate("() => { window.fetch = window.quickly; }")
 
 
 def test_a_pasted_name_is_taken(cloze):

@@ -1,7 +1,9 @@
 """The page in a real browser: what a visitor does, and what must come of it."""
 
 import csv
+from collections import Counter
 
+import httpx
 import pytest
 
 from core_models.prediction import fill
@@ -35,6 +37,16 @@ def same_share(shown: str, probability: float) -> bool:
         return probability < 1.01e-5
     digits = shown.split()[0].partition(".")[2]
     return abs(float(shown.split()[0]) - probability * 100) <= 0.51 * 10 ** -len(digits)
+
+
+def test_no_event_has_two_answers(server):
+    """Gradio repeats an event for all that listen to it: two answers would repeat each other."""
+    found = httpx.get(f"{server}/config", timeout=60).json()["dependencies"]
+    answers = [each for each in found if each["backend_fn"]]
+    assert len(answers) > 80
+    latest = [each for each in answers if each["trigger_mode"] == "always_last"]
+    events = Counter(tuple(target) for each in latest for target in each["targets"] if target[0])
+    assert [event for event, count in events.items() if count > 1] == []
 
 
 def test_clicking_a_word_shows_the_models_own_predictions(cloze, model):

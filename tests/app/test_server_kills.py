@@ -247,7 +247,7 @@ def test_a_run_that_ended_by_another_clock_is_no_crash(tmp_path, day):
 @pytest.mark.skipif(
     not Path("/proc/self/autogroup").exists(), reason="the kernel does not group sessions"
 )
-def test_a_run_takes_what_the_page_leaves(tmp_path, command):
+def test_a_run_takes_what_the_page_leaves(tmp_path, command, real_processes):
     """Its own session would have the same share as the server's, for all its low priority."""
     runs = Runs(tmp_path / "runs", seconds=60, command=command)
     run = runs.create(CONFIG)
