@@ -306,7 +306,7 @@ def test_nothing_held_out_is_told_before_anything_is_trained(recipe: Path, tmp_p
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"size": "albert-base-v2"}, "entrants, last: .*type albert cannot hold"),
+        ({"size": "neobert"}, "entrants, last: .*family neobert cannot hold"),
         ({"size": "bert-mini", "learning_rate": 1.0}, "entrants, last: .*warmup"),
     ],
 )
@@ -314,10 +314,10 @@ def test_a_run_that_cannot_end_is_refused_before_any_is_trained(
     recipe: Path, tmp_path: Path, changes: dict[str, Any], message: str
 ) -> None:
     entrants = [*values()["entrants"], {"name": "last"} | changes]
-    schedule = {"warmup": 2 if "albert" in changes["size"] else 30}
-    recipe.write_text(
-        json.dumps(values(entrants=entrants, schedule=schedule, budget={"flops": 1e8}))
-    )
+    schedule = {"warmup": 2 if changes["size"] == "neobert" else 30}
+    overrides = values()["overrides"] | {"inner": 60}
+    given = values(entrants=entrants, schedule=schedule, overrides=overrides, budget={"flops": 1e8})
+    recipe.write_text(json.dumps(given))
     folder = RaceFolder(tmp_path / "race")
     with pytest.raises(InputError, match=message.replace("last", "(last|masked)")):
         run_race(new_race(recipe, folder.path), quiet)

@@ -128,15 +128,15 @@ def check_models(run: RunFolder) -> None:
 
 
 def test_a_size_that_no_file_can_hold_is_refused_before_the_training(tmp_path: Path) -> None:
-    """ALBERT's files have no place for an embedding as wide as the layers."""
+    """NeoBERT's files tell the inner width in steps of eight."""
     values = {
         "model": {
-            "size": "albert-base",
-            "overrides": {"layers": 2, "width": 32, "heads": 2, "embedding_width": 32},
+            "size": "neobert",
+            "overrides": {"layers": 2, "width": 32, "heads": 2, "inner": 60},
         },
         "tokenizer": {"vocabulary": 300},
         "data": {"texts": ["primer/english-life.txt"], "max_length": 24},
         "steps": 5,
     }
-    with pytest.raises(InputError, match="files of type albert cannot hold"):
+    with pytest.raises(InputError, match="files of the family neobert cannot hold"):
         estimate(settings.parse(values), tmp_path, seconds=0.1)
