@@ -1,7 +1,7 @@
 """Controls for the settings of a run, made from the schema that checks them.
 
-A labelled field of :mod:`core_models.training.schema` becomes one of Gradio's controls: its label,
-bounds and help are the field's own. So a new setting is one field, and pretraining,
+A labelled field (:mod:`core_models.training.run_schema`) becomes one of Gradio's controls: its
+label, bounds and help are the field's own. So a new setting is one field, and pretraining,
 fine-tuning and race have no list of settings of their own.
 """
 
@@ -15,7 +15,7 @@ from gradio.components import Component
 
 from app.parts.controls import OpenCheckboxGroup, OpenDropdown, OpenNumber
 from app.parts.plain import Line
-from core_models.training.schema import Part
+from core_models.training.run_schema import Part
 
 MOST_LETTERS = 60
 EMPTY = ""

@@ -33,7 +33,7 @@ from core_models.inspection import inspect
 from core_models.training import settings
 from core_models.training.models import fresh_generator_config, heads_of
 from core_models.training.plan import Plan, plan_for
-from core_models.training.schema import Part
+from core_models.training.run_schema import Part
 from core_models.training.shape import build_config
 from core_models.training.task_schema import TaskSettings
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from core_models.training.schema import FORMATS, MASKINGS
+from core_models.training.data_schema import FORMATS, MASKINGS
 from viz.svg import Wording
 
 OBJECTIVES = {

@@ -14,7 +14,7 @@ from core_models.training.folder import RunFolder
 from core_models.training.guard import DivergenceError
 from core_models.training.learning import Learning
 from core_models.training.meter import HELD_OUT, finite, means
-from core_models.training.schema import RunSettings
+from core_models.training.run_schema import RunSettings
 from core_models.training.tracker import Tracker
 
 _REPORTS = 100

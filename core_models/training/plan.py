@@ -6,7 +6,8 @@ from typing import get_args
 from core_models.config import Config, Plain, TransformerXL
 from core_models.errors import InputError
 from core_models.families import family
-from core_models.training.schema import MaskingKind, Settings
+from core_models.training.data_schema import MaskingKind
+from core_models.training.schema import Settings
 
 _KINDS = {"permutation": "ordering", "similar": "similar_word", "none": "uniform"}
 """Names of a config's maskings that differ in the settings."""
@@ -39,7 +40,7 @@ _LEFTWARD = 1 / 16
 
 @dataclass(frozen=True, kw_only=True)
 class MaskingPlan:
-    """How tokens are chosen for prediction; see :class:`~core_models.training.schema`."""
+    """How tokens are chosen for prediction; see :mod:`~core_models.training.data_schema`."""
 
     kind: str
     rate: float

@@ -34,7 +34,7 @@ from core_models.training.host import (
 from core_models.training.learning import Begun, size
 from core_models.training.loop import Trainer
 from core_models.training.meter import finite
-from core_models.training.schema import RunSettings
+from core_models.training.run_schema import RunSettings
 from core_models.training.settings import Settings
 from core_models.training.several import LostError, lost
 from core_models.training.task_schema import TaskSettings, is_task

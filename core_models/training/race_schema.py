@@ -13,24 +13,24 @@ from core_models.errors import InputError
 from core_models.families import size
 from core_models.tasks import sets
 from core_models.training import settings
-from core_models.training.schema import (
+from core_models.training.data_schema import DataSettings, FormatName, MaskingSettings
+from core_models.training.run_schema import (
     PRECISIONS,
-    CheckpointSettings,
     Count,
-    DataSettings,
-    FormatName,
-    GeneratorSettings,
-    MaskingSettings,
-    ModelOverrides,
     Named,
-    ObjectiveName,
-    OptimizerSettings,
     Part,
     Precision,
     Rate,
-    ScheduleSettings,
     Steps,
     labelled,
+)
+from core_models.training.schema import (
+    CheckpointSettings,
+    GeneratorSettings,
+    ModelOverrides,
+    ObjectiveName,
+    OptimizerSettings,
+    ScheduleSettings,
 )
 from core_models.training.shape import build_config
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from core_models.tasks.settings import RANGES
-from core_models.training.schema import (
+from core_models.training.run_schema import (
     PRECISIONS,
     Checkpoints,
     Count,

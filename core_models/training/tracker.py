@@ -12,7 +12,7 @@ from uuid import uuid4
 
 from core_models.errors import InputError
 from core_models.training.folder import RunFolder
-from core_models.training.schema import TrackerName
+from core_models.training.run_schema import TrackerName
 
 PROJECT = "cloze"
 

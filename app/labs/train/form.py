@@ -24,7 +24,7 @@ from app.runs.runs import OFF, Runs
 from app.runs.words import duration
 from app.serving.session import Session
 from core_models import InputError
-from core_models.training.schema import Part
+from core_models.training.run_schema import Part
 from viz.svg import Wording
 
 Asked = tuple[dict[str, Any], list[str], str | None]
