@@ -7,6 +7,7 @@ from threading import Event
 import pytest
 from playwright.sync_api import expect
 
+from app.labs.train.pretraining import Pretraining
 from app.runs import command
 from app.runs import preview as run_preview
 from app.runs import sources as run_sources
@@ -167,16 +168,16 @@ def test_settings_of_a_run_come_into_its_form_or_not_at_all(cloze, make, runs, m
         page.locator("#train-forms").get_by_text("Not now.").wait_for()
     assert page.get_by_text("These are the settings").locator("visible=true").count() == 0
     # Of two runs the one that was asked for last, whichever answers first.
-    read = runs.as_form
+    fill = Pretraining.fill
     go, asked = Event(), Event()
 
-    def slowly(run):
-        if run == first:
+    def slowly(form, config, **more):
+        if more.get("source") == first:
             asked.set()
             go.wait(30)
-        return read(run)
+        return fill(form, config, **more)
 
-    monkeypatch.setattr(runs, "as_form", slowly)
+    monkeypatch.setattr(Pretraining, "fill", slowly)
     open_run(cloze, first)
     shown.button("New run from this one").click()
     assert asked.wait(30)
