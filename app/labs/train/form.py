@@ -33,9 +33,13 @@ CHOICES = "found => Cloze.trainChoices(found)"
 SAVE = """shown => import(`${window.ClozeRoot}cloze/app/parts/download.js`).then(
   ({ download }) => download(
     `${shown.file}.json`, `${JSON.stringify(shown.shell, null, 2)}\\n`, 'application/json'))"""
-# What somebody writes there while an answer is under way stays.
-WRITE = """(shown, json, drawn) => [shown?.written, drawn].includes(json)
-  ? [shown.text, shown.text] : [{ __type__: 'update' }, { __type__: 'update' }]"""
+# What somebody writes there while an answer is under way stays, also in the moment between Gradio's
+# look at the box and this one.
+WRITE = """(shown, json, drawn) => {{
+  const box = document.querySelector('#train-forms .kind-{0} .json textarea')?.value ?? json;
+  return box === json && [shown?.written, drawn].includes(json)
+    ? [shown.text, shown.text] : [{{ __type__: 'update' }}, {{ __type__: 'update' }}];
+}}"""
 COPY = """command => import(`${window.ClozeRoot}cloze/app/parts/download.js`).then(
   ({ copyText }) => { copyText(command, document.activeElement); })"""
 JSON_ABOUT = "Every setting the trainer knows; those above are part of it."
@@ -207,7 +211,7 @@ class Form:
         use = {**inputs, "json": self.json}
         answer([self.apply.click], self.use, use, self.filled(), self.problem)
         boxes = [self.json, self.drawn]
-        self.shown.change(None, [self.shown, *boxes], boxes, js=WRITE)
+        self.shown.change(None, [self.shown, *boxes], boxes, js=WRITE.format(self.kind))
         self.save.click(None, self.shown, None, js=SAVE)
         self.copy.click(None, self.command, None, js=COPY)
 
