@@ -20,7 +20,8 @@ from core_models.training.durable import Identity
 from tests.app.test_runs import CONFIG
 from tests.waiting import until
 
-# Takes the place of a training process: only one is at work in a folder, until it is to stop.
+# Takes the place of a training process: only one is at work in a folder, until it is to stop, or its
+# script is gone: one that has just been started when its test ends is not known to anybody.
 STAND_IN = """
 import json, sys, threading
 from pathlib import Path
@@ -32,7 +33,7 @@ with run.lock():
     with (run.path / "begun.jsonl").open("a") as begun:
         begun.write(json.dumps(status["process"]) + chr(10))
     run.write_status(status | {"state": "running"})
-    while not run.stop_requested():
+    while not run.stop_requested() and Path(__file__).exists():
         threading.Event().wait(0.02)
     run.write_status(status | {"state": "stopped"})
 """
@@ -46,7 +47,8 @@ def command(tmp_path, monkeypatch):
     script.write_text(STAND_IN)
     monkeypatch.setenv("PYTHONPATH", str(run_process.ROOT))
     monkeypatch.setattr(run_process, "start", None)  # nothing but the command is started
-    return f"exec {sys.executable} {script} {{run}}"
+    yield f"exec {sys.executable} {script} {{run}}"
+    script.unlink()
 
 
 def serve(folder, command):
