@@ -20,8 +20,8 @@ from core_models.training.durable import Identity
 from tests.app.test_runs import CONFIG
 from tests.waiting import until
 
-# Takes the place of a training process: only one is at work in a folder, until it is to stop, or its
-# script is gone: one that has just been started when its test ends is not known to anybody.
+# Takes the place of a training process: only one is at work in a folder, until it is to stop, or
+# its script is gone: one that was started as its test ended is not known to anybody.
 STAND_IN = """
 import json, sys, threading
 from pathlib import Path
