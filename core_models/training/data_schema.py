@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 
 from core_models.training.run_schema import Part, Share, labelled
 
+# Written out once more, so that settings are read without PyTorch; a test holds them together.
 FormatName = Literal[
     "next_sentence",
     "sentence_order",

@@ -2,18 +2,24 @@
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
+from core_models.data import FORMATS
 from core_models.errors import InputError
-from core_models.training import settings
+from core_models.training import data_schema, settings
 
 RECIPES = [
     path
     for path in sorted((settings.ASSETS / "recipes").glob("*.json"))
     if "model" in json.loads(path.read_text())  # what trains a language model
 ]
+
+
+def test_names_of_choices_are_those_of_the_core() -> None:
+    assert get_args(data_schema.FormatName) == FORMATS == tuple(data_schema.FORMATS)
+    assert get_args(data_schema.MaskingKind) == tuple(data_schema.MASKINGS)
 
 
 def minimal(**changes: Any) -> dict[str, Any]:
