@@ -50,11 +50,11 @@ function recoloured(value, twins) {
   return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, key === 'meta' ? each : recoloured(each, twins)]));
 }
 
-/** theme: 'light', 'dark' or 'print'. */
-function dressed(payload, found, theme) {
+/** theme: 'light', 'dark' or 'print'. With a width, in pixels, Plotly need not measure its place, which would lay the page out. */
+function dressed(payload, found, theme, width) {
   const figure = spoken(payload);
   const { data, layout } = theme === 'dark' ? recoloured(figure, found.twins) : figure;
-  return { data, layout: { ...layout, template: found[theme], autosize: true } };
+  return { data, layout: { ...layout, template: found[theme], width } };
 }
 
 const NARROW = 520; // pixels of width, below which a legend above the chart would cover its title
@@ -76,13 +76,15 @@ function narrowed({ data, layout }, width) {
 
 function makeTwin(name) {
   const box = element('div', { class: 'figure-scroll', tabindex: '0', role: 'region', 'aria-label': TEXT.numbers });
-  let meta = null;
-  const root = element('details', { class: 'figure-twin' }, element('summary', { text: TEXT.numbers }), box, csvButton(name, () => meta));
-  const fill = () => { if (root.open && meta) box.replaceChildren(tableOf(meta)); };
+  let payload = null;
+  const meta = () => spoken(payload).layout.meta;
+  const root = element('details', { class: 'figure-twin' }, element('summary', { text: TEXT.numbers }), box, csvButton(name, meta));
+  const fill = () => { if (root.open && !root.hidden) box.replaceChildren(tableOf(meta())); };
   root.addEventListener('toggle', fill);
-  return { root, show(found) { meta = found; root.hidden = !found; fill(); } };
+  return { root, show(found) { payload = found; root.hidden = !found.layout.meta?.columns; fill(); } };
 }
 
+const PATIENCE = 100; // milliseconds that a width has to stay before a chart takes it on
 const LATEST = 1000; // milliseconds that a chart out of view waits for an idle moment
 const idle = window.requestIdleCallback ?? setTimeout; // Safari has none
 
@@ -124,6 +126,7 @@ export function makeFigure({ name = 'figure', onPick = null } = {}) {
   let width = 0;
   let drawnWidth = 0;
   let near = false; // whether some of it is in the window
+  for (const side of ['clientWidth', 'clientHeight']) Object.defineProperty(plot, side, { get: () => width }); // Plotly asks whether it is 0
   const unseen = () => {
     root.dataset.state = width > LEAST ? 'waiting' : 'unseen';
     return root.dataset.state === 'unseen';
@@ -141,7 +144,7 @@ export function makeFigure({ name = 'figure', onPick = null } = {}) {
     drawn = mine;
     drawnTheme = theme();
     drawnWidth = width;
-    const { data, layout } = narrowed(dressed(payload, found, drawnTheme), width);
+    const { data, layout } = narrowed(dressed(payload, found, drawnTheme, width), width);
     // A finger scrolls the page; it does not draw a zoom box.
     if (matchMedia('(pointer: coarse)').matches) layout.dragmode = false;
     const first = !plot.classList.contains('js-plotly-plot');
@@ -159,13 +162,14 @@ export function makeFigure({ name = 'figure', onPick = null } = {}) {
     if (!root.isConnected) { drawers.delete(redraw); return; }
     if (drawnTheme && drawnTheme !== theme()) draw();
   };
+  let resizing = 0;
   // Seen, with what came or changed while it was hidden, or as wide as it was not before.
   new ResizeObserver((sizes) => {
     width = sizes.at(-1).contentRect.width;
     if (width <= LEAST) return;
     if (drawn !== payload || drawnTheme !== theme()) draw();
     else if (width < NARROW !== drawnWidth < NARROW) draw();
-    else if (width !== drawnWidth) { drawnWidth = width; window.Plotly.Plots.resize(plot); }
+    else if (width !== drawnWidth) { clearTimeout(resizing); resizing = setTimeout(draw, PATIENCE); }
   }).observe(plot);
   new IntersectionObserver((places) => { near = places.at(-1).isIntersecting; }).observe(plot);
 
@@ -180,9 +184,8 @@ export function makeFigure({ name = 'figure', onPick = null } = {}) {
         return;
       }
       drawers.add(redraw);
-      const meta = spoken(next).layout.meta;
       plot.style.minHeight = `${next.layout.height ?? 360}px`; // nothing below moves when the chart arrives
-      twin.show(meta?.columns ? meta : null);
+      twin.show(next);
       draw();
     },
   };
@@ -199,7 +202,14 @@ export function mount(view) {
     },
   });
   view.root.replaceChildren(figure.root);
-  const show = () => figure.show(view.value?.data ? view.value : null);
+  let shown = null;
+  const show = () => {
+    const text = view.value?.figure;
+    if (text && text === shown) return; // only what was picked is another
+    shown = text;
+    const payload = text ? JSON.parse(text) : view.value; // an object, where a script of ours sets it
+    figure.show(payload?.data ? payload : null);
+  };
   view.onValue(show);
   show();
 }

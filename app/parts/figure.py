@@ -59,14 +59,22 @@ class Figure(Part):
         super().__init__(value, elem_id=elem_id, **{**parts, **more})
 
     def postprocess(self, value: Any) -> Any:
-        """What the page gets of a figure; None clears it."""
-        return drawn(value) if isinstance(value, go.Figure) else value
+        """What the page gets of a figure; None clears it.
+
+        One text: Gradio walks over every value within an object, here and several times on the
+        page.
+        """
+        return {"figure": _json(value)} if isinstance(value, go.Figure) else value
 
 
 def drawn(figure: go.Figure) -> dict[str, Any]:
     """A figure as plain values, for a view with a figure among its parts (figure.js)."""
-    found: dict[str, Any] = json.loads(to_json_plotly(payload(figure)))
+    found: dict[str, Any] = json.loads(_json(figure))
     return found
+
+
+def _json(figure: go.Figure) -> str:
+    return str(to_json_plotly(payload(figure)))
 
 
 def routes() -> list[Route]:

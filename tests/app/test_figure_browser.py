@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import expect
 
 from app.page.theme import theme
-from app.parts.figure import LOOK, SCRIPT, Figure
+from app.parts.figure import LOOK, SCRIPT, Figure, drawn
 from app.serving import server
 from viz.figure import DARK, finish, plain
 from viz.svg import Wording
@@ -101,6 +101,38 @@ def test_an_update_keeps_the_zoom(page):
     )
     assert bar(page).bounding_box()["height"] > tall
     assert page.evaluate(RANGE) == pytest.approx(zoomed)
+
+
+def test_gradio_gets_a_figure_as_one_text():
+    """It walks over each value within an object, in the server and on the page."""
+    (text,) = Figure().postprocess(chart(3)).values()
+    assert json.loads(text) == drawn(chart(3))
+
+
+COUNT_MEASURES = """() => {
+  const { getComputedStyle } = window;
+  window.measured = 0;
+  window.getComputedStyle = (part, ...more) => {
+    window.measured += part.matches('.js-plotly-plot');
+    return getComputedStyle(part, ...more);
+  };
+}"""
+WIDE = "wide => document.querySelector('#chart .main-svg').getBoundingClientRect().width === wide"
+
+
+def test_a_chart_is_as_wide_as_its_place_and_does_not_measure_it(page):
+    page.evaluate(COUNT_MEASURES)
+    page.get_by_label("Height").first.fill("8")
+    page.get_by_label("Height").first.press("Tab")
+    page.wait_for_function("document.querySelector('.js-plotly-plot').data[0].y[0] === 8")
+    for width in (700, 450, 640):
+        page.locator("#chart").evaluate(
+            "(part, wide) => { part.style.width = wide; }", f"{width}px"
+        )
+        page.wait_for_function(
+            WIDE, arg=page.locator("#chart .figure-plot").bounding_box()["width"]
+        )
+    assert page.evaluate("window.measured") == 0
 
 
 def test_what_came_while_it_was_hidden_is_drawn_when_it_is_seen(page):
