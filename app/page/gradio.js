@@ -20,9 +20,26 @@
 
     map() { return []; }
   }
+  // An answer marks every input of its event as done, for ever, and whenever an event begins or ends all that were ever marked are
+  // told so again, each found by a walk over the tree: with every lab that was opened a click costs more. Where no progress is
+  // shown, nobody is marked.
+  class Unmarked extends Unwatched {
+    concat() { return []; }
+  }
+
+  // And each input is told, by a walk of its own, that nothing was found wrong with it; no event of ours has such a check.
+  class Inputs extends Unwatched {
+    static get [Symbol.species]() { return Array; }
+
+    forEach(...each) { if (!window.Cloze?.mounted) super.forEach(...each); }
+  }
   const { dependencies = null } = window.gradio_config ?? {};
   if (dependencies) {
-    for (const event of dependencies) event.targets = Targets.from(event.targets);
+    for (const event of dependencies) {
+      event.targets = Targets.from(event.targets);
+      event.inputs = Inputs.from(event.inputs);
+      if (event.show_progress === 'hidden') event.show_progress_on = new Unmarked();
+    }
     window.gradio_config.dependencies = Unwatched.from(dependencies);
   }
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from app.labs.budget.lab import PRESETS
 from tests.app.one_page import SENTENCE
 from tests.app.visitors import Cloze
 
@@ -80,6 +81,39 @@ def test_a_page_at_rest_draws_no_frames(profile, server):
         cloze.settle()
         assert cloze.page.evaluate("window.framesGiven") > 0
         cloze.page.wait_for_function(NO_FRAMES)  # the last movement takes some seconds to end
+
+
+COUNT_MARKS = """(() => {
+  const { entries } = Object;
+  window.marked = 0;
+  Object.entries = (value) => {
+    const found = entries(value);
+    window.marked += found.filter(([, each]) => each && Object.hasOwn(each, 'eta_total')).length;
+    return found;
+  };
+})()"""
+TOLD = """() => {
+  let told = 0;
+  for (const event of gradio_config.dependencies) event.inputs.forEach(() => { told += 1; });
+  return told;
+}"""
+
+
+def test_gradio_marks_no_components_that_show_no_progress(profile, server):
+    """It would go on telling all of them at each event, by a walk over the whole page for each."""
+    with profile.new_page() as page:
+        page.add_init_script(COUNT_MARKS)
+        cloze = Cloze(page, [])
+        cloze.open(f"{server}/#tab=budget")
+        for preset in ("Relative positions", "BERT against ALBERT"):
+            page.get_by_label(preset).check()
+            page.wait_for_function(
+                "name => document.querySelector('#budget-bars .js-plotly-plot')"
+                "?.data[0].y.at(-1) === name",
+                arg=PRESETS[preset][-1],
+            )
+        assert page.evaluate("window.marked") == 0
+        assert page.evaluate(TOLD) == 0
 
 
 @pytest.mark.parametrize(
