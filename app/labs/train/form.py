@@ -364,8 +364,13 @@ def parsed(text: Any) -> Any:
 
 
 def key(asked: Asked) -> str:
-    """By what a try knows the settings that it was made of."""
-    return json.dumps(asked, sort_keys=True)
+    """By what a try knows the settings that it was made of.
+
+    What the run is called is no part of it: the page proposes a name, which may come after the try.
+    """
+    config, *more = asked
+    named = {path: value for path, value in config.items() if path != "name"}
+    return json.dumps([named, *more], sort_keys=True)
 
 
 def matching(found: Any, of: str | None) -> Mapping[str, Any] | None:
