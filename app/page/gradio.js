@@ -35,6 +35,8 @@
   }
   const { dependencies = null } = window.gradio_config ?? {};
   if (dependencies) {
+    // What follows an event runs one after the other, each to its end: what needs no server would wait for its answer.
+    dependencies.sort((one, other) => one.backend_fn - other.backend_fn);
     for (const event of dependencies) {
       event.targets = Targets.from(event.targets);
       event.inputs = Inputs.from(event.inputs);

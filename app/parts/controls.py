@@ -27,6 +27,7 @@ import inspect
 import json
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import gradio as gr
@@ -128,13 +129,23 @@ def answer(
     reply = coming if alone else on_event
     if first:
         triggers = [*triggers, problem.seen]
-    triggers = [_unshared(trigger) for trigger in triggers]
-    # What Gradio names itself can be one event; `then` and events of our parts stand alone.
-    named = [trigger for trigger in triggers if hasattr(trigger, "has_trigger")]
+    triggers = [_listed(_unshared(trigger)) for trigger in triggers]
+    # All are one event, whose answers come in order; only what follows another answer stands alone.
+    named = [trigger for trigger in triggers if not isinstance(trigger, partial)]
     for trigger in triggers:
-        if trigger not in named:
+        if isinstance(trigger, partial):
             trigger(reply, **common)
     return gr.on(named, reply, **common) if named else None
+
+
+def _listed(trigger: Any) -> Any:
+    """A trigger as `gr.on` takes it: an event of our parts does not say whose it is."""
+    part = trigger.args[0] if isinstance(trigger, partial) else None
+    if part is None:  # `then`, or one that says so
+        return trigger
+    kind = ("event_name", "callback", "connection", "event_specific_args")
+    told = {name: getattr(trigger.func, name) for name in kind}
+    return SimpleNamespace(__self__=part, has_trigger=True, **told)
 
 
 def _unshared(trigger: Any) -> Any:

@@ -162,21 +162,16 @@ def test_the_code_of_the_page_gives_its_numbers():
         assert per_token == row["per_token"]
 
 
-def test_a_preset_is_chosen_and_an_own_size_switched_off():
-    sizes, own, said, chart, *_ = tab.choose(question(own=OWN, preset="BERT against ALBERT"))
-    assert (sizes, own) == (["bert-base-uncased", "albert-base"], False)
-    assert "9.3 times fewer" in said
-    assert list(chart.data[0].y) == sizes
-    with pytest.raises(InputError, match="preset"):
-        tab.choose(question(preset="none"))
+def test_a_preset_has_published_sizes():
+    assert "9.3 times fewer" in shown(sizes=tab.PRESETS["BERT against ALBERT"])[0]
     for names in tab.PRESETS.values():
         assert set(names) <= set(cm.sizes())
 
 
 def test_an_own_size_begins_with_the_values_of_a_published_one():
-    switch, *values = tab.start(question(**{"own.base": "albert-base"}))[:9]
-    assert switch is True
-    assert values == [30000, 128, 768, 12, 12, 3072, "all", 1]
+    assert [*tab.start("albert-base").values()] == [30000, 128, 768, 12, 12, 3072, "all", 1]
+    for name in cm.sizes():
+        budget.read_own({"base": name, **tab.start(name)})
 
 
 def test_the_bars_and_their_table_hold_every_part():

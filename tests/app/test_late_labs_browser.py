@@ -5,9 +5,13 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from app.claims.desk import CLAIMS
 from tests.app.held import Held
 from tests.app.one_page import mark, renewed
+from tests.app.test_claims_browser import BOTH, FAST
+from tests.app.test_claims_browser import Lab as Claims
 from tests.app.test_forge_browser import Lab as Forge
+from tests.app.visitors import PAINTED, take
 
 
 @pytest.fixture
@@ -140,3 +144,93 @@ def test_a_late_answer_to_an_order_does_not_move_the_pieces_back(labs):
     held.end()
     labs.rest()
     assert [text.split()[2] for text in chips.all_inner_texts()] == moved
+
+
+def test_a_link_keeps_a_choice_that_is_not_answered_yet(labs):
+    """What needs no server does not wait for the answer to the same event."""
+    page = labs.page
+    page.evaluate("Cloze.openTab('Ladder')")
+    page.locator("#ladder-rungs .xtitle").wait_for()
+    held = Held(page, PREDICT)
+    page.get_by_role("radio", name="Perplexity").check()
+    held.wait()
+    page.wait_for_function("Cloze.kept('ladder')?.measure === 'perplexity'")
+    assert len(held.routes) == 1
+    held.end()
+    expect(page.locator("#ladder-rungs .xtitle")).to_have_text("Perplexity")
+
+
+def test_a_guess_stays_whenever_its_statement_is_shown(labs):
+    """Another statement takes the guess of the one before away at once, not when it is shown."""
+    page = labs.page
+    lab = Claims(labs)
+    lab.open(FAST)
+    labs.rest()
+    held = Held(page, PREDICT, lambda it: f'"{BOTH}"' in (it.post_data or ""))
+    lab.choose("Statement", str(CLAIMS[BOTH].statement))
+    held.wait()
+    lab.guess("Wrong")
+    held.wait(2)
+    held.give()
+    lab.card.get_by_role("heading", name=str(CLAIMS[BOTH].statement)).wait_for()
+    expect(page.get_by_role("radio", name="Wrong", exact=True)).to_be_checked()
+    held.end()
+    lab.judged("Half right")
+    labs.rest()
+    assert page.evaluate("Cloze.kept('claims')?.ran?.length") == 1
+
+
+def last_first(page, held):
+    """Give the answers that are held back, the last of them first."""
+    held.wait()
+    page.evaluate(PAINTED)
+    while held.routes:
+        with page.expect_response(re.compile(PREDICT)):
+            held.give(which=-1)
+    held.end()
+
+
+def test_what_a_lab_begins_with_does_not_take_the_place_of_a_choice(visit):
+    cloze = visit()
+    held = Held(cloze.page, PREDICT)
+    cloze.page.evaluate("Cloze.openTab('Ladder')")
+    held.wait()
+    cloze.page.get_by_role("radio", name="Perplexity").check()
+    last_first(cloze.page, held)
+    cloze.rest()
+    expect(cloze.page.locator("#ladder-rungs .xtitle")).to_have_text("Perplexity")
+
+
+def test_a_preset_is_shown_whatever_was_asked_before(labs):
+    page = labs.page
+    page.evaluate("Cloze.openTab('Budget')")
+    page.get_by_role("radio", name="The vocabulary grows").check()
+    page.get_by_text("mdeberta-v3-base").first.wait_for()
+    labs.rest()
+    held = Held(page, PREDICT)
+    page.get_by_role("checkbox", name="Each bar to full length").check()
+    held.wait()
+    page.get_by_role("radio", name="BERT against ALBERT").check()
+    last_first(page, held)
+    page.get_by_text("9.3 times fewer parameters").wait_for()
+    labs.rest()
+    assert page.get_by_text("9.3 times fewer parameters").is_visible()
+    rows = labs.numbers("#budget-bars")
+    assert len(rows[0]) == 3, "both models and nothing else"
+    page.get_by_role("checkbox", name="Each bar to full length").uncheck()
+
+
+def test_a_size_to_start_from_leaves_what_is_typed(labs):
+    page = labs.page
+    page.evaluate("Cloze.openTab('Budget')")
+    page.get_by_role("button", name="A size of your own").click()
+    labs.rest()
+    held = Held(page, PREDICT)
+    take(page.locator("#budget-base input"), "albert-base", exact=True)
+    held.wait()
+    page.locator("#budget-layers input").fill("7")
+    last_first(page, held)
+    labs.rest()
+    expect(page.locator("#budget-layers input")).to_have_value("7")
+    expect(page.locator("#budget-embedding input")).to_have_value("128")
+    page.locator("#budget-own input").uncheck()

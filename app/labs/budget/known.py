@@ -35,11 +35,10 @@ def known_models(session: Session, question: Mapping[str, Any]) -> dict[str, Ins
     return found
 
 
-def with_chosen(question: Mapping[str, Any]) -> list[str]:
-    """The sizes with the model of the sentence block among them."""
+def chosen_name(question: Mapping[str, Any]) -> str:
+    """The model of the sentence block, as a size is called."""
     chosen = clean_name((question["chosen"] or {}).get("model"))
-    name = chosen if chosen.startswith(PREFIXES) else MODEL + chosen
-    return [*dict.fromkeys([*(question["sizes"] or ()), name])]
+    return chosen if chosen.startswith(PREFIXES) else MODEL + chosen
 
 
 def exact(known: Mapping[str, Inspection]) -> list[str]:

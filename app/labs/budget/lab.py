@@ -3,6 +3,8 @@
 It needs no sentence. Published sizes are chosen by name, and one size may be the visitor's own.
 """
 
+import json
+import time
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -11,12 +13,12 @@ from gradio.components import Component
 
 import core_models as cm
 from app.labs.budget import answers, timing
-from app.labs.budget.known import MODEL, exact, known_models, label, with_chosen
+from app.labs.budget.known import MODEL, chosen_name, exact, known_models, label
 from app.labs.budget.tables import costs, published_figures
 from app.page.sentence import Shared
 from app.parts.controls import Answering, answer, remember
 from app.parts.figure import Figure
-from app.parts.plain import Code, Heading, Line, SentenceInput, Table, sentences
+from app.parts.plain import Code, Heading, Kept, Line, SentenceInput, Table, sentences
 from app.serving.names import loadable
 from app.serving.session import Session
 from core_models import Config, InputError
@@ -52,6 +54,8 @@ PRESETS = {
     ],
 }
 FIRST = PRESETS["Four ways to be base"]
+SET = f"(name, count) => [({json.dumps(PRESETS)})[name], false, count + 1]"
+ADD = "(added, sizes, count) => [[...new Set([...sizes ?? [], added.name])], count + 1]"
 LENGTH = 64
 BASE = "bert-base-uncased"
 LABELS = {
@@ -182,28 +186,38 @@ def wire(controls: Controls, shared: Shared, session: Session) -> None:
     kept = {"sizes": c.sizes, "length": c.length, "shares": c.shares, **c.own}
     asked = {**kept, "costs": c.costs}
     outputs = [c.said, c.chart, c.costs, c.narrow, c.code]
-    parts = [c.sizes, c.length, c.shares, *(part for n, part in c.own.items() if n != "own.base")]
+    parts: list[Any] = [
+        c.sizes,
+        c.length,
+        c.shares,
+        *(part for n, part in c.own.items() if n != "own.base"),
+    ]
 
     def knowing(answering: Answering) -> Answering:
         return lambda question: answering({**question, "known": known_models(session, question)})
 
-    answer([part.input for part in parts], knowing(show), asked, outputs, c.problem, first=True)
-    chosen = {**asked, "preset": c.preset}
-    answer([c.preset.input], choose, chosen, [c.sizes, c.own["own"], *outputs], c.problem)
+    # Presets and what a measurement ends with count this up: one event has all answers, in order.
+    again = Kept(0)
+    triggers = [again.change, *(part.input for part in parts)]  # type: ignore[attr-defined]
+    answer(triggers, knowing(show), asked, outputs, c.problem, first=True)
+    c.preset.input(None, [c.preset, again], [c.sizes, c.own["own"], again], js=SET)
+    added = Kept()
     wanted = {**asked, "chosen": c.chosen}
 
     def on_this(question: Mapping[str, Any]) -> list[Any]:
-        sizes = with_chosen(question)
-        asked = {**question, "sizes": sizes}
-        return [sizes, *show({**asked, "known": known_models(session, asked)})]
+        name = chosen_name(question)
+        asked = {**question, "sizes": [*(question["sizes"] or ()), name]}
+        chosen_configs({**asked, "known": known_models(session, asked)})
+        return [{"name": name, "time": time.time()}]
 
-    answer([c.this.click], on_this, wanted, [c.sizes, *outputs], c.problem)
+    answer([c.this.click], on_this, wanted, [added], c.problem)
+    added.change(None, [added, c.sizes, again], [c.sizes, again], js=ADD)  # type: ignore[attr-defined]
     values = [c.own[f"own.{name}"] for name in (*LABELS, "sharing", "groups")]
-    started = [c.own["own"], *values, *outputs]
-    answer([c.own["own.base"].input], knowing(start), asked, started, c.problem)
+    started = [c.own["own"], *values, again]
+    c.own["own.base"].input(None, [c.own["own.base"], again], started, js=_starts())
     measured = answer([c.measure.click], knowing(measure), asked, [c.costs], c.problem, alone=True)
     # Whatever was chosen meanwhile: times of another length or size are dropped.
-    answer([measured.then], knowing(show), asked, outputs, c.problem)
+    measured.then(None, again, again, js="count => count + 1")
     remember("budget", kept)
 
 
@@ -265,21 +279,20 @@ def show(question: Mapping[str, Any]) -> list[Any]:
     ]
 
 
-def choose(question: Mapping[str, Any]) -> list[Any]:
-    """The sizes of a preset, and what they cost."""
-    names = PRESETS.get(str(question["preset"]))
-    if names is None:
-        raise InputError("This preset does not exist.")
-    return [names, False, *show({**question, "sizes": names, "own": False})]
+def _starts() -> str:
+    """The values of a published size, for the visitor's own one; of a name that is none, none."""
+    found = {name: [True, *start(name).values()] for name in cm.sizes()}
+    return f"""(name, count) => {{
+      const none = [true, ...Array({len(LABELS) + 2}).fill({{ __type__: 'update' }})];
+      return [...({json.dumps(found)})[name] ?? none, count + 1];
+    }}"""
 
 
-def start(question: Mapping[str, Any]) -> list[Any]:
-    """The values of the size that the visitor's own one starts from, and what it costs."""
-    base = cm.size(str(question["own.base"])[:100])
-    first = answers.values(base)
+def start(name: str) -> dict[str, Any]:
+    """The values of the visitor's own size, as they are in a published one."""
+    first = answers.values(cm.size(name))
     first["groups"] = min(first["groups"], first["layers"])
-    values = {f"own.{name}": first[name] for name in (*LABELS, "sharing", "groups")}
-    return [True, *values.values(), *show({**question, **values, "own": True})]
+    return {each: first[each] for each in (*LABELS, "sharing", "groups")}
 
 
 def known_times(question: Mapping[str, Any], length: int) -> dict[str, dict[str, Any]]:
