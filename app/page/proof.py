@@ -7,14 +7,18 @@ from typing import Any, NamedTuple
 import gradio as gr
 from gradio.components import Component
 
-from app.parts.controls import answer
-from app.parts.plain import Line, sentences
+from app.parts.controls import InsteadError, answer
+from app.parts.plain import Kept, Line, sentences
 from app.serving.ask import clean_name, clean_text
 from app.serving.session import Session
+from core_models import InputError
 from core_models.foreign.proof import proof
 from viz.svg import Wording
 
 FORGET = "() => [null, null]"
+# An answer about another sentence or model, which come meanwhile, is not shown.
+SHOWN = """(found, text, model) => (found?.of[0] === text && found.of[1] === model
+  ? [found.said, { __type__: 'update' }] : [null, null])"""
 
 
 class Controls(NamedTuple):
@@ -40,11 +44,17 @@ def wire(controls: Controls, text: Component, model: Component, session: Session
     alone = asyncio.Lock()
 
     async def on_click(question: Mapping[str, Any]) -> list[Any]:
-        async with alone:  # each loads the model once more
-            return [await asyncio.to_thread(compare, session, question)]
+        of = [question["text"], question["model"]]
+        try:
+            async with alone:  # each loads the model once more
+                said = await asyncio.to_thread(compare, session, question)
+        except InputError as error:
+            raise InsteadError(str(error), [{"of": of, "said": None}]) from error
+        return [{"of": of, "said": controls.said.postprocess(said)}]
 
-    asked = {"text": text, "model": model}
-    answer([controls.button.click], on_click, asked, [controls.said], controls.problem, once=True)
+    found, asked = Kept(), {"text": text, "model": model}
+    after = answer([controls.button.click], on_click, asked, [found], controls.problem, once=True)
+    after.then(None, [found, text, model], told, js=SHOWN)
 
 
 def compare(session: Session, question: Mapping[str, Any]) -> str:

@@ -280,6 +280,14 @@ class OpenNumber(Open, gr.Number):
         return "" if value is None else value
 
 
+def new_value(value: Any, held: Any) -> dict[str, Any]:
+    """The value of an update (``gr.update(**new_value(...))``) of a control that holds another one.
+
+    A value that is right already is not sent: the visitor may have chosen another one meanwhile.
+    """
+    return {} if value == held else {"value": value}
+
+
 def choices(options: Mapping[str, str], language: str, chosen: str, value: str) -> list[Any]:
     """Choices of the moment: pairs of the title, in a language of the page, and its value.
 

@@ -149,7 +149,8 @@ def test_a_guess_measures_and_counts_once(session):
     assert again == {"name": FAST, "seed": 1, "guess": None}
     _, radio, button, card, chart, score, table, code, _ = ask(answers.show, desk, **known)
     found = desk.found(CLAIMS[FAST], 0, MODEL)
-    assert (radio.value, radio.interactive, button.interactive) == ("partly", False, True)
+    assert (card["name"], card["guessed"], card["measured"]) == (FAST, "partly", True)
+    assert (radio.interactive, button.interactive) == (False, True)
     assert card["verdict"] == found.verdict
     right = answers.hit("partly", found.verdict)
     assert score == f"Your guesses: {int(right)} of 1 right."

@@ -21,6 +21,7 @@ def labs(module_page):
     module_page.page.unroute_all(behavior="ignoreErrors")
 
 
+GUESSED = "roberta-340"
 PREDICT = "/gradio_api/run/predict"
 
 
@@ -178,6 +179,35 @@ def test_a_guess_stays_whenever_its_statement_is_shown(labs):
     lab.judged("Half right")
     labs.rest()
     assert page.evaluate("Cloze.kept('claims')?.ran?.length") == 1
+
+
+def test_a_guess_is_not_taken_along_to_another_statement(labs):
+    page = labs.page
+    lab = Claims(labs)
+    lab.open(GUESSED)
+    labs.rest()
+    held = Held(page, PREDICT)
+    lab.guess("Partly")
+    held.wait().give()  # what is measured
+    held.wait()  # what is shown of it
+    lab.choose("Statement", str(CLAIMS[FAST].statement))
+    held.give()
+    held.wait().end()
+    lab.card.get_by_role("heading", name=str(CLAIMS[FAST].statement)).wait_for()
+    labs.rest()
+    expect(lab.panel.get_by_role("radio", checked=True)).to_have_count(0)
+    lab.open(GUESSED)
+    expect(lab.panel.get_by_role("radio", name="Partly")).to_be_checked()
+
+
+def test_a_model_that_a_lab_opens_waits_for_no_answer(visit, detective):
+    """The answer of a server could take the place of a model that is chosen since."""
+    page = visit(link="#text=A%20cat.&model=zz-detective").page
+    page.locator("#open-generator").wait_for()
+    held = Held(page, PREDICT)
+    page.locator("#open-generator").click()
+    expect(page.locator("#sentence-model input")).to_have_value(re.compile("generator"))
+    held.end()
 
 
 def last_first(page, held):

@@ -12,6 +12,7 @@ from app.page.proof import compare
 from app.page.sentence import read
 from app.serving.model_card import card
 from core_models import InputError
+from tests.app.held import Held
 
 
 def test_the_shipped_model(session, model):
@@ -88,3 +89,15 @@ def test_the_same_sentence_through_transformers(cloze, session):
     expect(said).to_be_hidden()
     with pytest.raises(InputError, match="There is no text yet"):
         compare(session, {"text": " ", "model": "bert-mini"})
+
+
+def test_what_is_said_of_a_sentence_that_was_there_before_is_not_shown(cloze):
+    cloze.unfold("Model")
+    held = Held(cloze.page, "/run/predict")
+    cloze.page.get_by_role("button", name="The same sentence through transformers").click()
+    held.wait().what = lambda request: False
+    cloze.write("Bees make honey.")
+    with cloze.page.expect_response(re.compile("/run/predict")):
+        held.end()
+    cloze.rest()
+    expect(cloze.page.get_by_text("as BertForPreTraining of transformers")).to_be_hidden()

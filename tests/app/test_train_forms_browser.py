@@ -108,7 +108,8 @@ def test_a_refused_table_leaves_nothing_of_the_one_before(cloze, tmp_path, chine
     form.choose("Labelled set", "Sentiment, Chinese")
     form.says("characters on average")
     expect(base).not_to_have_value(re.compile("^bert-mini "))
-    assert form.config()["model"]["checkpoint"] == chinese
+    form.fold("All settings as JSON")
+    expect(form.field("Settings")).to_have_value(re.compile(f'"checkpoint": "{chinese}"'))
     assert not form.shown("This set is Chinese")
     form.choose("Checkpoint", "bert-mini ·")
     form.says("This set is Chinese, and bert-mini")

@@ -195,10 +195,8 @@ def show(desk: Desk, question: Mapping[str, Any]) -> list[Any]:
         chart = measured(numbers, statement=claim.name)
     return [
         gr.skip() if question["claim"] == claim.name else claim.name,
-        # Before it is measured, a guess is the visitor's: this may come after it was made.
-        gr.Radio(value=guess, interactive=False)
-        if result
-        else gr.Radio(interactive=not lacks(desk, claim)),
+        # What was guessed the page takes from the card, if it is still about what is chosen.
+        gr.Radio(interactive=not result and not lacks(desk, claim)),
         gr.Button(interactive=bool(result) and claim.drawn),
         card(claim, result, guess, lacks(desk, claim)),
         chart,
@@ -217,6 +215,9 @@ def card(claim: Claim, result: Result | None, guess: Any, lacking: bool) -> dict
         (Wording("The rule"), claim.rule.text),
     ]
     value: dict[str, Any] = {
+        "name": claim.name,
+        "measured": result is not None,
+        "guessed": guess,
         "family": claim.family,
         "statement": claim.statement,
         "articles": who,

@@ -39,6 +39,15 @@ ADD = """(found, ran, guesses) => (!found ? [ran, guesses] : [
   { ...guesses, [found.name]: found.guess },
 ])"""
 
+# A guess belongs to a statement and a model; Gradio may tell twice that these are others.
+OTHER = """(model, claim, of) => {
+  const now = JSON.stringify([model, claim]);
+  return [now, now === of ? { __type__: 'update' } : null];
+}"""
+# Once it is measured; an answer may be about the statement before the one that is chosen.
+GUESSED = """(card, claim) => (card?.measured && card.name === claim ? card.guessed
+  : { __type__: 'update' })"""
+
 
 class Controls(NamedTuple):
     """What the lab consists of."""
@@ -137,8 +146,10 @@ def wire(controls: Controls, shared: Shared, session: Session) -> None:
     rest = partial(claims.measure_next, desk)
     answer([c.clock.tick], rest, done, [c.found, c.all, c.clock], c.problem)
     c.found.change(None, [c.found, c.ran, c.guesses], [c.ran, c.guesses], js=ADD)
+    of = Kept()
     for other in (c.model.change, c.claim.change):  # type: ignore[attr-defined]
-        other(None, None, c.guess, js="() => null")
+        other(None, [c.model, c.claim, of], [of, c.guess], js=OTHER)
+    c.card.change(None, [c.card, c.claim], c.guess, js=GUESSED)  # type: ignore[attr-defined]
     c.next.click(None, [c.claim, c.topic, c.only], c.claim, js=NEXT)
     c.topic.input(None, None, c.only, js="() => []")
     c.all.input(None, c.all, c.clock, js="active => ({ __type__: 'update', active })")

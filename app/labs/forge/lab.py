@@ -226,6 +226,7 @@ async def show(session: Session, question: Mapping[str, Any]) -> list[Any]:
     question = {**question, "fakes": [] if stale else question["fakes"]}
     game = await play(session, question)
     score = scored(question, game)
+    counted = score != scores.read(question["score"]) or not last_of(question)
     above = await _unread(session, question["sentence"], game)
     mine, judge = game["mine"], game["chosen"]
     text = str(question["sentence"]["text"])
@@ -267,8 +268,8 @@ async def show(session: Session, question: Mapping[str, Any]) -> list[Any]:
         own,
         [] if stale else gr.skip(),
         shown.notes(game) if mine else None,
-        scores.board(score),
-        score,
+        # A score that has not changed is not sent: the visitor may have put it back meanwhile.
+        *([scores.board(score), score] if counted else [gr.skip()] * 2),
     ]
 
 

@@ -16,7 +16,7 @@ from app.labs.mask.scene import check_fills, scene
 from app.page.sentence import Shared
 from app.parts.figure import Figure
 from app.parts.plain import Line
-from app.parts.views import listen, payload, view
+from app.parts.views import listen, view
 from app.serving.ask import read_ask
 from app.serving.session import Session
 
@@ -144,15 +144,15 @@ class Controls(NamedTuple):
     """What the tab consists of."""
 
     predictions: gr.HTML
-    """Asks with ``ask``, for its picture with ``picture``, and opens another model with ``choose``;
-    drawn by predictions.js."""
+    """Asks with ``ask``, and for its picture with ``picture``; drawn by
+    predictions.js."""
     folds: tuple[Fold, ...]
     """As they stand in `LOOKS`."""
 
 
 def build(shared: Shared) -> Controls:
     """Lay the tab out."""
-    predictions = view("predictions", events=["ask", "picture", "choose"])
+    predictions = view("predictions", events=["ask", "picture"])
     return Controls(predictions, tuple(folds.build(look) for look in LOOKS))
 
 
@@ -162,29 +162,8 @@ def wire(controls: Controls, shared: Shared, session: Session) -> None:
         controls.predictions,
         {"ask": partial(predict, session), "picture": partial(picture, session)},
     )
-
-    def on_choose(event: gr.EventData) -> Any:
-        name = chosen(session, payload(event).get("name"))
-        return gr.skip() if name is None else name
-
-    # Only the value: choices would come back in English (language.js).
-    controls.predictions.choose(
-        on_choose,
-        None,
-        shared.model,
-        show_progress="hidden",
-        show_progress_on=[],
-        trigger_mode="multiple",
-        queue=False,
-        api_visibility="private",
-    )
     for fold, look in zip(controls.folds, LOOKS, strict=True):
         folds.wire(fold, look, session)
-
-
-def chosen(session: Session, value: Any) -> str | None:
-    """The model that a button of the tab opens; None for one that is not in the list."""
-    return value if value in [name for _, name in session.choices()] else None
 
 
 async def predict(session: Session, question: Mapping[str, Any]) -> dict[str, Any]:

@@ -169,7 +169,7 @@
     function drawJudge({ generator, judges }) {
       const button = (id, text, onclick) => element('button', { type: 'button', class: 'quiet outlined', id, text, onclick });
       ways.replaceChildren(...[
-        generator && button('open-generator', t`Open its generator`, () => view.send('choose', { name: generator })),
+        generator && button('open-generator', t`Open its generator`, () => window.Cloze.chooseModel(generator)),
         judges && button('open-forge', t`Open in Forge`, () => window.Cloze.openTab('Forge')),
       ].filter(Boolean));
       ways.hidden = !ways.children.length;

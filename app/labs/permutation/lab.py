@@ -19,7 +19,7 @@ from app.labs.permutation.answers import Cut, Setting
 from app.labs.permutation.grid import OrderGrid, grid, names
 from app.labs.permutation.said import STREAMS
 from app.page.sentence import Shared
-from app.parts.controls import OpenDropdown, answer, offer, remember
+from app.parts.controls import OpenDropdown, answer, new_value, offer, remember
 from app.parts.figure import Figure
 from app.parts.plain import Code, Files, Heading, Kept, Line, SentenceInput, Table
 from app.serving.ask import MOST_SEED, clean_name, clean_text, whole_number
@@ -270,9 +270,7 @@ async def show(session: Session, question: Mapping[str, Any]) -> list[Any]:
 def _choice(size: int, value: int, chosen: Any) -> Any:
     """Numbers to choose from; a value that is right already is not sent."""
     choices = [(str(n + 1), n) for n in range(size)]
-    if chosen == value:
-        return gr.Dropdown(choices=choices)
-    return gr.Dropdown(choices=choices, value=value)
+    return gr.Dropdown(choices=choices, **new_value(value, chosen))
 
 
 def draw(session: Session, question: Mapping[str, Any]) -> list[Any]:

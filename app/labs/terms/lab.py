@@ -18,7 +18,7 @@ from app.labs.terms import tables as terms_tables
 from app.labs.terms.maps import TermMaps, maps, name_of
 from app.labs.terms.scene import STREAMS, Looked, look, readers
 from app.page.sentence import Shared
-from app.parts.controls import OpenDropdown, OpenSlider, answer, offer, remember
+from app.parts.controls import OpenDropdown, OpenSlider, answer, new_value, offer, remember
 from app.parts.figure import Figure
 from app.parts.plain import (
     Code,
@@ -237,7 +237,7 @@ async def show(session: Session, question: Mapping[str, Any]) -> list[Any]:
         *fitted(looked, question),
         maps(found, by=session.languages(looked.reader)),
         say.notes(looked),
-        gr.Dropdown(choices=queries(found), value=row),
+        gr.Dropdown(choices=queries(found), **new_value(row, question["row"])),
         scene.row_table(found, row),
         say.prediction(looked),
         scene.prediction(looked, titles),
@@ -256,7 +256,7 @@ def fitted(looked: Looked, question: Mapping[str, Any]) -> list[Any]:
     found, tokens = looked.found, looked.found["tokens"]
 
     def part(kind: Any, name: str, value: Any, **more: Any) -> Any:
-        return kind(**more) if question[name] == value else kind(**more, value=value)
+        return kind(**more, **new_value(value, question[name]))
 
     names = [(looked.bar, ""), *((n, n) for n in looked.offered if n != looked.bar)]
     reader = "" if looked.reader == looked.bar else looked.reader
@@ -271,7 +271,7 @@ def fitted(looked: Looked, question: Mapping[str, Any]) -> list[Any]:
         gr.Radio(visible=several or "hidden"),
         gr.update(
             visible=len(found["streams"]) > 1 or "hidden",
-            **({} if question["stream"] == found["stream"] else {"value": found["stream"]}),
+            **new_value(found["stream"], question["stream"]),
         ),
         part(
             gr.Slider,

@@ -1,6 +1,6 @@
 """The form for a pretraining: a recipe, a family and its shape, and how it learns."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import gradio as gr
@@ -16,11 +16,16 @@ from app.runs import form as run_form
 from app.runs import preview as run_preview
 from app.runs.words import duration, many, ours, sentences, taught
 from app.serving.session import Session
+from core_models import InputError
 from core_models.families import FAMILIES
 from core_models.training.schema import Settings
 from viz.svg import Wording
 
 FRESH = "a fresh model"
+# What was chosen, as a value that no answer writes.
+RECIPE = "preset => ({ preset, at: Date.now() })"
+BASE = "(base, _, family) => ({ base, family, at: Date.now() })"
+FAMILY = "family => ({ base: '', family, at: Date.now() })"
 SHAPE = ("model.overrides.layers", "model.overrides.width", "tokenizer.vocabulary")
 """What a model that is trained on has already."""
 _FOLLOW = ("objectives", "masking", "generator", "distillation")
@@ -97,32 +102,42 @@ class Pretraining(ReadingForm):
     def wire(self, session: Session, turns: run_preview.Turns, wish: Told, started: Told) -> None:
         """A recipe is tried once, so that it says how long it takes here."""
         super().wire(session, turns, wish, started)
-        preset = {"preset": self.preset}
-        filled = answer([self.preset.input], self.choose, preset, self.filled(), self.problem)
         inputs = {"kept": self.kept, **self.controls, **self.own}
-        answer([filled.then], self.try_recipe, inputs, [self.measured], self.problem, patient=True)
-        of = {"base": self.base, "family": self.family, **inputs}
-        for part in (self.base, self.family):
-            answer([part.input], self.become, of, self.filled(), self.problem)
+        # One event, so that the last choice counts, made of what the one before has filled in.
+        act, of = Kept(), [self.base, self.family]
+        for part, js in ((self.preset, RECIPE), (self.base, BASE), (self.family, FAMILY)):
+            part.input(None, [part, *of], act, js=js)
+        asked = {"act": act, **inputs}
+        chosen = [act.change]  # type: ignore[attr-defined]
+        filled = answer(chosen, self.become, asked, self.filled(), self.problem)
+        answer([filled.then], self.try_recipe, asked, [self.measured], self.problem, patient=True)
 
-    def choose(self, question: Mapping[str, Any]) -> list[Any]:
+    def become(self, question: Mapping[str, Any]) -> list[Any]:
+        """What was chosen: settings of a recipe, for another family or for another beginning."""
+        act = question["act"] if isinstance(question["act"], Mapping) else {}
+        return self.choose(act) if "preset" in act else self.turn({**question, **act})
+
+    def choose(self, act: Mapping[str, Any]) -> list[Any]:
         """The settings of a recipe."""
-        recipe = next(each for each in run_form.presets() if each["name"] == question["preset"])
+        recipe = _named(run_form.presets(), act.get("preset"))
         return self.fill(recipe["config"], recipe=recipe["name"])
 
     async def try_recipe(self, question: Mapping[str, Any]) -> list[Any]:
         """How long a recipe takes, if that is not known yet."""
-        return await self.estimate(question)
+        act = question["act"] if isinstance(question["act"], Mapping) else {}
+        return await self.estimate(question) if "preset" in act else [gr.skip()]
 
-    def become(self, question: Mapping[str, Any]) -> list[Any]:
+    def turn(self, question: Mapping[str, Any]) -> list[Any]:
         """Settings for another family, or for a model that goes on learning."""
-        config, base = self.settings(question), str(question["base"] or "")[:200]
+        config, base = self.settings(question), str(question.get("base") or "")[:200]
         model = config["model"] if isinstance(config.get("model"), Mapping) else {}
         dropout = model.get("dropout") or 0
         if base:
             config["model"] = {"checkpoint": base, "dropout": dropout}
             return self.fill(config, source=kept(question)["source"])
-        chosen = next(each for each in run_form.families() if each["name"] == question["family"])
+        families = run_form.families()
+        # After a model that goes on learning no family is chosen.
+        chosen = _named(families, question.get("family") or families[0]["name"])
         shape = model.get("overrides") or {"layers": 2, "width": 128}
         shape = {name: shape[name] for name in ("layers", "width") if name in shape}
         if not model.get("checkpoint") and family_of(config) == chosen["name"]:
@@ -154,6 +169,13 @@ class Pretraining(ReadingForm):
                 found[place + 3] = gr.update(value=found[place + 3], visible=not base)
         family = gr.update(value=family_of(config), visible=not base)
         return [*found, more.get("recipe"), base, family]
+
+
+def _named(offered: Iterable[Mapping[str, Any]], name: Any) -> Mapping[str, Any]:
+    found = next((each for each in offered if each["name"] == name), None)
+    if found is None:
+        raise InputError("This choice does not exist.")
+    return found
 
 
 def family_of(config: Mapping[str, Any]) -> str | None:

@@ -10,7 +10,7 @@ from app.labs.train.form import key, matching, translated
 from app.labs.train.parts import Told
 from app.labs.train.reading import ReadingForm, counted
 from app.parts import fields
-from app.parts.controls import OpenCheckboxGroup, OpenDropdown, answer
+from app.parts.controls import OpenCheckboxGroup, OpenDropdown, answer, new_value
 from app.parts.plain import Table, table
 from app.runs import preview as run_preview
 from app.runs import races as run_races
@@ -94,7 +94,7 @@ class Racing(ReadingForm):
         """How many models do how much."""
         names = names_of(self.settings(question))
         whose = question["whose"] if question["whose"] in names else next(iter(names), None)
-        chosen = gr.update(choices=names, value=whose)
+        chosen = gr.update(choices=names, **new_value(whose, question["whose"]))
         if found is None:
             return ["", "", None, chosen, None]
         entrants, steps = found["entrants"], found["steps"]

@@ -9,7 +9,7 @@ from gradio.components import Component
 
 from app.labs.train.form import Asked, Form
 from app.labs.train.parts import Told, Upload, sent
-from app.parts.controls import OpenCheckboxGroup, OpenDropdown, answer
+from app.parts.controls import OpenCheckboxGroup, OpenDropdown, answer, new_value
 from app.parts.plain import Kept, Table, table
 from app.runs import preview as run_preview
 from app.runs import sources as run_sources
@@ -155,8 +155,10 @@ class ReadingForm(Form):
         names = [(str(each.get("name"))[:80], each_id) for each_id, each in there.items()]
         return [
             gr.update(visible=True),
-            gr.update(choices=names, value=of),
-            gr.update(choices=choices, value=place, visible=bool(choices)),
+            gr.update(choices=names, **new_value(of, question["looked"])),
+            gr.update(
+                choices=choices, visible=bool(choices), **new_value(place, question["column"])
+            ),
             _rows(text, place),
             {**columns, "of": of, "last": last},
         ]

@@ -9,7 +9,7 @@ from gradio.components import Component
 from app.labs.train.form import Asked, Form, kept, translated
 from app.labs.train.parts import Told, Upload, sent
 from app.parts import fields
-from app.parts.controls import OpenDropdown, answer
+from app.parts.controls import OpenDropdown, answer, new_value
 from app.parts.plain import Kept, Line, Table
 from app.runs import form as run_form
 from app.runs import labelled
@@ -175,12 +175,12 @@ class Tuning(Form):
             noted,
             gr.update(visible=chosen == labelled.OWN),
             gr.update(visible=bool(columns)),
-            gr.update(value=shown),
+            gr.update(**new_value(shown, question["kind"])),
             *(
                 gr.update(
                     choices=[(labelled.NONE, ""), *((column, column) for column in columns)],
-                    value=mapped.get(role, ""),
                     visible=role in kinds[shown],
+                    **new_value(mapped.get(role, ""), question[f"role.{role}"]),
                 )
                 for role in labelled.ROLES
             ),
