@@ -1,8 +1,8 @@
 // What Gradio 6.31 does and need not. Runs before Gradio's own script, which has its configuration from `gradio_config`.
 (() => {
   'use strict';
-  // It walks all events once for each component, twice, through Svelte's proxies: half of the time until the page is there. Svelte
-  // watches plain arrays only, and events never change.
+  // It walks all events and components when it starts, several times, through Svelte's proxies: half of the time until the page is
+  // there. Svelte watches plain arrays only, and neither list ever changes (components are drawn from copies, which do).
   class Unwatched extends Array {}
 
   // For arguments that no event of ours has, it looks every target of an event up in the tree of all components, again through
@@ -33,7 +33,42 @@
 
     forEach(...each) { if (!window.Cloze?.mounted) super.forEach(...each); }
   }
-  const { dependencies = null } = window.gradio_config ?? {};
+
+  // When it starts it asks twice which events each component has, and looks through all of them each time. It asks in the order of
+  // the layout: so the next one of the layout is tried before the search.
+  const OF_ONE = /\.targets\.find\(/;
+  class Events extends Unwatched {
+    #order = [];
+
+    #next = 0;
+
+    #of = new Map();
+
+    inOrder(layout) {
+      const walk = ({ id, children = [] }) => { this.#order.push(id); children.forEach(walk); };
+      walk(layout);
+      for (const event of this) {
+        for (const id of new Set(Array.prototype.map.call(event.targets, ([target]) => target))) {
+          this.#of.set(id, [...(this.#of.get(id) ?? []), event]);
+        }
+      }
+      return this;
+    }
+
+    filter(wanted) {
+      if (!OF_ONE.test(wanted)) return super.filter(wanted).inOrder(layout); // those of the page that is shown
+      const asked = (n) => Boolean(wanted({ targets: [[this.#order[n]]] }));
+      if (!asked(this.#next)) this.#next = this.#order.findIndex((_, n) => asked(n));
+      if (this.#next < 0) {
+        this.#next = 0;
+        return super.filter(wanted);
+      }
+      const found = this.#of.get(this.#order[this.#next]) ?? [];
+      this.#next = (this.#next + 1) % this.#order.length;
+      return [...found];
+    }
+  }
+  const { dependencies = null, layout } = window.gradio_config ?? {};
   if (dependencies) {
     // What follows an event runs one after the other, each to its end: what needs no server would wait for its answer.
     dependencies.sort((one, other) => one.backend_fn - other.backend_fn);
@@ -42,7 +77,8 @@
       event.inputs = Inputs.from(event.inputs);
       if (event.show_progress === 'hidden') event.show_progress_on = new Unmarked();
     }
-    window.gradio_config.dependencies = Unwatched.from(dependencies);
+    window.gradio_config.dependencies = Events.from(dependencies);
+    window.gradio_config.components = Unwatched.from(window.gradio_config.components);
   }
 
   // It counts the seconds of its start-up sign in a loop of animation frames, and goes on when the sign is gone: a page at

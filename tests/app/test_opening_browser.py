@@ -116,6 +116,36 @@ def test_gradio_marks_no_components_that_show_no_progress(profile, server):
         assert page.evaluate(TOLD) == 0
 
 
+COUNT_SEARCHES = """(() => {
+  const { filter } = Array.prototype;
+  window.searched = 0;
+  Array.prototype.filter = function (...given) {
+    if (/\\.targets\\.find\\(/.test(given[0])) window.searched += this.length;
+    return filter.apply(this, given);
+  };
+})()"""
+EVENTS = """() => {
+  const { components, dependencies } = gradio_config;
+  const has = (event, id) => event.targets.some((target) => target[0] === id);
+  let asked = [...dependencies.filter(() => true)].length === dependencies.length;
+  const page = dependencies.filter(() => true); // as Gradio takes those of the page that is shown
+  for (const { id } of [...components].reverse()) { // not in the order of the layout
+    const found = page.filter((event) => event.targets.find((target) => target[0] === id));
+    asked = asked && found.length === [...dependencies].reduce((n, event) => n + has(event, id), 0);
+  }
+  return asked;
+}"""
+
+
+def test_gradio_finds_the_events_of_a_component_without_a_search(profile, server):
+    """It would look through all of them for each component, twice, before the page is there."""
+    with profile.new_page() as page:
+        page.add_init_script(COUNT_SEARCHES)
+        Cloze(page, []).open(server)
+        assert page.evaluate("window.searched") == 0
+        assert page.evaluate(EVENTS)
+
+
 @pytest.mark.parametrize(
     "link", ["#text=Hello+world&model=nope&marks=1.999.x.-1", "#text=%20", "#marks=1", "#text=a%ff"]
 )
