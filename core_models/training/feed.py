@@ -17,6 +17,7 @@ from core_models.data.order import Order, Position
 from core_models.data.recurrent import Recurrent
 from core_models.masking import tokens as masking
 from core_models.training.examples import Examples
+from core_models.training.host import put_back
 
 _STREAM = 7  # keeps the draws of recurrent batches apart from those of single examples
 
@@ -104,7 +105,8 @@ class Shuffled:
     def restore(self, place: Place) -> None:
         """Go on from a place."""
         self._order.restore(Position(place.epoch, place.batch, place.states["order"]))
-        self._masking.set_state(place.states["masking"])
+        anew = (self._masking.initial_seed(), place.epoch, place.batch)
+        put_back(self._masking, place.states["masking"], anew=anew)
 
 
 class Continued:

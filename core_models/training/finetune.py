@@ -26,6 +26,7 @@ from core_models.tasks.settings import Settings, usual_rate
 from core_models.training import optimizer
 from core_models.training.checkpoint import Saved, State
 from core_models.training.feed import Drawn
+from core_models.training.host import put_back
 from core_models.training.learning import EncoderWithLoss, Learning
 from core_models.training.meter import HELD_OUT
 from core_models.training.schema import OptimizerSettings
@@ -252,7 +253,9 @@ class FineTuning(Learning):
         states = _copies(_under("optimizer.", tensors))
         optimizer.from_tensors(self.optimizers, self.names, states)
         self._order.restore(Position(values["epoch"], values["batch"], tensors["order"].clone()))
-        self._dropout = tensors["dropout"].clone()
+        dropout = torch.Generator(self.device)
+        put_back(dropout, tensors["dropout"], anew=(self.settings.seed, values["step"]))
+        self._dropout = dropout.get_state()
         self.progress.step = values["step"]
         self.best_epoch = values["best_epoch"]
         self._sums = list(values["sums"])

@@ -2,10 +2,12 @@
 
 import os
 import signal
+from collections.abc import Hashable
 from types import FrameType
 from typing import TYPE_CHECKING
 
 import torch
+from torch import Tensor
 
 from core_models.errors import InputError
 from core_models.training.folder import RunFolder
@@ -118,3 +120,20 @@ def on() -> torch.device:
     """The accelerator where there is one, else the CPU."""
     # A CUDA build of PyTorch names "cuda" on machines without such a device, too.
     return torch.accelerator.current_accelerator(check_available=True) or torch.device("cpu")
+
+
+def put_back(generator: torch.Generator, state: Tensor, *, anew: Hashable) -> None:
+    """Let a generator go on from where a saved one stood.
+
+    A run may go on where there is no GPU, or where there is one now: the states of generators are
+    of other lengths there, and none can take another's.
+
+    Args:
+        generator: Of this machine's device.
+        state: As `torch.Generator.get_state` gave it; bytes.
+        anew: Of what it is seeded where it cannot go on.
+    """
+    if len(state) == len(generator.get_state()):
+        generator.set_state(state)
+    else:
+        generator.manual_seed(hash(anew) & 0x7FFF_FFFF)

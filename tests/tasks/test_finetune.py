@@ -110,6 +110,23 @@ def test_a_resume_ends_with_the_same_bits(bert: cm.Model, at: int) -> None:
     assert ends[0].best_epoch == ends[1].best_epoch
 
 
+def test_it_goes_on_where_generators_have_states_of_another_length(bert: cm.Model) -> None:
+    """A GPU's has 16 bytes, a CPU's some 5,000; the run goes on, with other draws."""
+    task = on_itself("topic")
+    broken = FineTuning(bert, task, QUICK)
+    drive(broken, until=3)
+    tensors, values = broken.state_dict()
+    ends = []
+    for _ in range(2):
+        resumed = FineTuning(bert, task, QUICK)
+        elsewhere = torch.zeros(16, dtype=torch.uint8)
+        resumed.load_state_dict({**tensors, "dropout": elsewhere}, values)
+        assert resumed.progress.step == 3
+        drive(resumed)
+        ends.append(weights(resumed.model))
+    assert equal(*ends)
+
+
 def drive(tuning: FineTuning, until: int = 10**6) -> None:
     while not tuning.finished and (tuning.progress.step < until or tuning.epoch_ended):
         if tuning.epoch_ended:

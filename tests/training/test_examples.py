@@ -153,6 +153,31 @@ def test_what_goes_wrong_in_the_second_thread_is_raised(
     feed.close()
 
 
+def test_a_place_of_another_device_is_gone_on_from(store: tuple[TokenStore, Tokenizer]) -> None:
+    """As of a GPU, whose generators' states are shorter: the order stays, the draws do not."""
+    plan, config = plan_of("uniform", dynamic=True)
+    examples = Examples(store[0], Masker(plan, config, store[1]), seed=3)
+
+    def stream() -> Shuffled:
+        return Shuffled(examples, batch_size=4, bucketing=1, seed=5, device=torch.device("cpu"))
+
+    first = stream()
+    first.draw()
+    place = first.place()
+    expected = first.draw().batch
+    states = {**place.states, "masking": torch.zeros(16, dtype=torch.uint8)}
+    found = []
+    for _ in range(2):
+        other = stream()
+        other.restore(replace(place, states=states))
+        found.append(other.draw().batch)
+    assert torch.equal(found[0].input_ids, found[1].input_ids)
+    assert found[0].attention_mask is not None
+    assert expected.attention_mask is not None
+    assert torch.equal(found[0].attention_mask, expected.attention_mask)
+    assert not torch.equal(found[0].input_ids, expected.input_ids)
+
+
 def test_tokens_are_counted_without_padding(store: tuple[TokenStore, Tokenizer]) -> None:
     plan, config = plan_of("uniform")
     examples = Examples(store[0], Masker(plan, config, store[1]), seed=3)
