@@ -56,6 +56,7 @@
     }
 
     filter(wanted) {
+      if (!layout) return super.filter(wanted); // the sign-in
       if (!OF_ONE.test(wanted)) return super.filter(wanted).inOrder(layout); // those of the page that is shown
       const asked = (n) => Boolean(wanted({ targets: [[this.#order[n]]] }));
       if (!asked(this.#next)) this.#next = this.#order.findIndex((_, n) => asked(n));
@@ -68,7 +69,7 @@
       return [...found];
     }
   }
-  const { dependencies = null, layout } = window.gradio_config ?? {};
+  const { components, dependencies = null, layout } = window.gradio_config ?? {};
   if (dependencies) {
     // What follows an event runs one after the other, each to its end: what needs no server would wait for its answer.
     dependencies.sort((one, other) => one.backend_fn - other.backend_fn);
@@ -78,7 +79,7 @@
       if (event.show_progress === 'hidden') event.show_progress_on = new Unmarked();
     }
     window.gradio_config.dependencies = Events.from(dependencies);
-    window.gradio_config.components = Unwatched.from(window.gradio_config.components);
+    window.gradio_config.components = Unwatched.from(components);
   }
 
   // It counts the seconds of its start-up sign in a loop of animation frames, and goes on when the sign is gone: a page at
