@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import core_models as cm
-from app.labs.budget.known import known_models, with_chosen
+from app.labs.budget.known import chosen_name, known_models
 from app.labs.budget.lab import show
 from app.labs.mask import models as mask_models
 from app.runs.form import check, readers, weigh
@@ -110,14 +110,12 @@ def test_the_budget_counts_an_opened_model_in_its_files(there, folder, open_with
     exact = f"{sum(p.numel() for p in cm.load(folder).parameters()):,}"
     question = {"sizes": ["bert-base-uncased"], "chosen": {"model": name}, "length": 8}
     question |= {"own": False, "shares": False, "costs": None}
-    sizes = with_chosen(question)
-    assert sizes == ["bert-base-uncased", name]
-    asked = {**question, "sizes": sizes}
+    assert chosen_name(question) == name
+    asked = {**question, "sizes": ["bert-base-uncased", name]}
     said, *_, code = show({**asked, "known": known_models(session, asked)})
     assert f"{name} has {exact} parameters in its files." in said
     assert f"cm.load('{NAME}').config" in code
-    shipped = with_chosen({**question, "chosen": {"model": "bert-mini"}})
-    assert shipped[-1] == "model/bert-mini"
+    assert chosen_name({**question, "chosen": {"model": "bert-mini"}}) == "model/bert-mini"
     for wrong in ("hub/somebody/else", "model/../x", "run/none"):
         with pytest.raises(InputError):
             known_models(session, {"sizes": [wrong]})

@@ -171,6 +171,13 @@ class Tuning(Form):
         kinds = run_tasks.describe()["kinds"]
         shown = facts.get("kind") or "classify"
         mapped = (noted["task"] or {}).get("columns") or facts.get("guess") or {}
+        other = of != before.get("of")
+
+        def column(role: str) -> dict[str, Any]:
+            """With the columns of another table its own always come, or the box would be empty."""
+            value = mapped.get(role, "")
+            return {"value": value} if other else new_value(value, question[f"role.{role}"])
+
         return [
             noted,
             gr.update(visible=chosen == labelled.OWN),
@@ -180,7 +187,7 @@ class Tuning(Form):
                 gr.update(
                     choices=[(labelled.NONE, ""), *((column, column) for column in columns)],
                     visible=role in kinds[shown],
-                    **new_value(mapped.get(role, ""), question[f"role.{role}"]),
+                    **column(role),
                 )
                 for role in labelled.ROLES
             ),
