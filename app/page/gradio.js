@@ -82,6 +82,13 @@
     window.gradio_config.components = Unwatched.from(components);
   }
 
+  // A list that is open goes where its box is when somebody scrolls, but not when an answer above the box makes room for itself.
+  document.addEventListener('DOMContentLoaded', () => {
+    new ResizeObserver(() => {
+      if (document.querySelector('ul[role=listbox]')) window.dispatchEvent(new Event('scroll'));
+    }).observe(document.body);
+  });
+
   // It counts the seconds of its start-up sign in a loop of animation frames, and goes on when the sign is gone: a page at
   // rest would draw sixty frames a second, a tenth of a processor. The first frame of that loop after the page has mounted is not given.
   const CLOCK = /performance\.now\(\)[^;]*\/\s*1e3/;

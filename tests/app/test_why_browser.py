@@ -172,6 +172,30 @@ def test_a_choice_belongs_to_its_sentence(lab):
     lab.says("Why “paris”?")
 
 
+GAP = """box => {
+  const list = document.getElementById(box.getAttribute('aria-controls'));
+  const [one, other] = [box, list].map((each) => each.getBoundingClientRect());
+  return Math.max(one.top - other.bottom, other.top - one.bottom);
+}"""
+GROW = """() => {
+  document.documentElement.style.overflowAnchor = 'none'; // the browser would scroll along
+  const grown = Object.assign(document.createElement('p'), { style: 'height: 200px' });
+  document.querySelector('#tabs').prepend(grown);
+}"""
+
+
+def test_an_open_list_stays_at_its_box_when_something_above_it_grows(lab):
+    lab.unfold("What to explain")
+    box = lab.box("rather than")
+    box.click()
+    lab.page.get_by_role("option").first.wait_for()
+    place = box.bounding_box()["y"]
+    assert box.evaluate(GAP) < 20
+    lab.page.evaluate(GROW)
+    assert box.bounding_box()["y"] > place + 100
+    lab.page.wait_for_function(f"box => Math.abs(({GAP})(box)) < 20", arg=box.element_handle())
+
+
 def test_every_try_brings_its_sentence_and_its_choices(lab):
     for name, (text, hidden, chosen) in TRIES.items():
         if chosen.get("kind") == "replaced":
