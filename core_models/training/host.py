@@ -2,7 +2,6 @@
 
 import os
 import signal
-from collections.abc import Hashable
 from types import FrameType
 from typing import TYPE_CHECKING
 
@@ -122,7 +121,7 @@ def on() -> torch.device:
     return torch.accelerator.current_accelerator(check_available=True) or torch.device("cpu")
 
 
-def put_back(generator: torch.Generator, state: Tensor, *, anew: Hashable) -> None:
+def put_back(generator: torch.Generator, state: Tensor, *, anew: tuple[int, ...]) -> None:
     """Let a generator go on from where a saved one stood.
 
     A run may go on where there is no GPU, or where there is one now: the states of generators are

@@ -325,6 +325,16 @@ def test_the_score_counts_what_the_visitor_did_and_each_once(session):
     assert scored({"roll": 9, "fakes": [[4, "bees"]]}, stale) == score
 
 
+def test_a_score_that_has_not_changed_is_not_sent(session):
+    """It may have been put back while the answer was under way."""
+    first = {"text": TEXT, "model": "sleuth", "roll": 3, "fakes": []}
+    values = question(marks=hide(2, 6), last=first, score=scores.EMPTY)
+    assert asyncio.run(tab.show(session, values))[-2:] == [gr.skip()] * 2
+    board, score = asyncio.run(tab.show(session, {**values, "roll": 4}))[-2:]
+    assert score["generator"][0] > 0
+    assert board == scores.board(score)
+
+
 @pytest.mark.parametrize("kept", [None, 3, {}, {"human": [1], "generator": [0, 0], "counted": []}])
 def test_a_broken_score_begins_anew(kept):
     assert scores.read(kept) == scores.EMPTY

@@ -144,8 +144,7 @@ class Controls(NamedTuple):
     """What the tab consists of."""
 
     predictions: gr.HTML
-    """Asks with ``ask``, and for its picture with ``picture``; drawn by
-    predictions.js."""
+    """Asks with ``ask``, and for its picture with ``picture``; drawn by predictions.js."""
     folds: tuple[Fold, ...]
     """As they stand in `LOOKS`."""
 
