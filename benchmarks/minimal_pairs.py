@@ -5,8 +5,9 @@
 
 Twelve phenomena, three paradigms each, after the list of BLiMP (arXiv 1912.00582); patterns and
 word lists are this project's own. Every word is a whole piece of the shipped English vocabularies
-(a test says so, and names four words that a later one spells), so that no side is punished for how it is spelt, and the two sentences of a pair
-hold the same words, or the same number of them, wherever the phenomenon allows it.
+(a test says so, and names four words that a later one spells), so that no side is punished for how
+it is spelt, and the two sentences of a pair hold the same words, or the same number of them,
+wherever the phenomenon allows it.
 """
 
 import argparse
