@@ -20,7 +20,7 @@ import plotly.graph_objects as go
 import plotly.io as pio
 
 from viz.draft import Draft, axes
-from viz.svg import Wording, told
+from viz.svg import Wording, legal, told
 
 LIGHT = {
     "paper": "#fffefb",
@@ -195,8 +195,11 @@ def templates() -> dict[str, Any]:
 
 
 def plain(text: str) -> str:
-    """A visitor's text for a label: Plotly would read ``<b>``, ``<a>`` and ``&amp;`` as markup."""
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    """A visitor's text for a label: Plotly would read ``<b>``, ``<a>`` and ``&amp;`` as markup.
+
+    A control character would make of the saved SVG a file that nothing opens.
+    """
+    return legal(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 def apart(labels: Sequence[str]) -> list[str]:

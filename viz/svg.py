@@ -69,7 +69,7 @@ def told(text: str) -> Any:
     Values that are wordings are such lists, too; any other text stays what it is.
     """
     # JSON writes control characters as escapes, which the reader would put into the drawing.
-    return [text.key, *map(told, text.values)] if isinstance(text, Wording) else _legal(text)
+    return [text.key, *map(told, text.values)] if isinstance(text, Wording) else legal(text)
 
 
 def untold(parts: Any) -> str:
@@ -106,13 +106,14 @@ def _shorten_value(text: Wording, fits: Callable[[str], bool]) -> Wording:
     return cut(shorten(values[longest], lambda value: fits(cut(value))))
 
 
-def _legal(text: str) -> str:
+def legal(text: str) -> str:
+    """Text without what no XML document may hold, for example control characters."""
     return ILLEGAL.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def clean(text: str) -> str:
     """Text that is safe inside an XML element or attribute."""
-    return escape(_legal(text), {'"': "&quot;", "'": "&apos;"})
+    return escape(legal(text), {'"': "&quot;", "'": "&apos;"})
 
 
 def text_width(text: str) -> float:

@@ -29,9 +29,9 @@ _OTHERS = (
         "$& $1 $` $'",
         "\\${__hit()}",
     ),
-    # what Plotly reads
+    # what Plotly reads; not <b>, which charts have for the reader's own words
     "<a href='javascript:__hit()' target=inj>x</a>",
-    *("<b>inj</b>", "<sup>inj</sup><br>y", "%{x} %{customdata[0]}<extra>inj</extra>"),
+    *("<i>inj</i>", "<sup>inj</sup><br>y", "%{x} %{customdata[0]}<extra>inj</extra>"),
     "<span style='font-size:90px'>inj</span>",
     # Markdown and formulas
     *("[x](javascript:__hit())", "![x](inj)", "# inj", "**inj**", "| a | b |", "> inj"),
@@ -91,9 +91,9 @@ FOUND = r"""() => {
     }
   }
   for (const each of document.querySelectorAll('.figure tspan, .figure text')) {
-    const bold = each.tagName === 'tspan' && /inj/.test(each.textContent)
-      && /bold|italic|90px/.test(each.getAttribute('style') ?? '');
-    if (bold) found.push(`markup in a chart: ${each.textContent}`);
+    const read = each.tagName === 'tspan' && /inj/.test(each.textContent)
+      && /italic|90px|70%/.test(each.getAttribute('style') ?? '');
+    if (read) found.push(`markup in a chart: ${each.textContent}`);
   }
   return [...new Set(found)].slice(0, 8);
 }"""
@@ -120,12 +120,16 @@ def harmless(cloze: Cloze, *where: object) -> None:
 
 
 def shown(cloze: Cloze, root: str, texts: Sequence[str]) -> None:
-    """Wait until these stand in a part of the page to be read, letter for letter."""
+    """Wait until these stand in a part of the page to be read, letter for letter.
+
+    Browsers read a NUL in a template as U+FFFD.
+    """
     cloze.page.wait_for_function(
         """([root, texts]) => {
+          const read = (text) => text.replaceAll('\\0', '\\ufffd');
           const said = [...document.querySelectorAll(root)].map((each) => each.textContent
             + [...each.querySelectorAll('input, textarea')].map(({ value }) => value).join('\\n'));
-          return texts.every((text) => said.some((each) => each.includes(text)));
+          return texts.every((text) => said.some((each) => read(each).includes(read(text))));
         }""",
         arg=[root, list(texts)],
     )

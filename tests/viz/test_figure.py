@@ -22,6 +22,10 @@ def bars() -> go.Figure:
     )
 
 
+def test_a_label_holds_no_markup_and_nothing_that_a_saved_picture_cannot():
+    assert plain("a\0<b>\x08 \U0001f600\n&") == "a\ufffd&lt;b&gt;\ufffd \U0001f600\n&amp;"
+
+
 def test_texts_of_the_program_can_be_translated_and_those_of_visitors_not():
     found = payload(bars())
     told = {json.dumps(path): words for path, words in found["words"]}
