@@ -35,7 +35,7 @@ from core_models import InputError, prediction
 from core_models.inspection import Inspection, inspect
 
 CACHE_BYTES = 256 << 20
-FILL_BYTES = 32 << 20
+FILL_BYTES = 16 << 20
 """Of candidates, which are small: all that a class asks about one sentence."""
 MOST_RUN_MODELS = 12
 """Models of runs in memory at a time; they are small, but a run may have a dozen snapshots."""
