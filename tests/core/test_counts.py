@@ -210,6 +210,16 @@ def test_all_that_is_trained_is_all_that_a_new_model_holds(name: str) -> None:
     assert count(config).trained == sum(p.numel() for p in new(config).parameters())
 
 
+@pytest.mark.parametrize("name", ["modernbert-base", "bert-mini", "xlnet-base", "deberta-base"])
+@pytest.mark.parametrize("schedule", [(0,), (0, 0, 1), (0, 1, 2, 3), (0, 1, 0, 2, 2), (1, 0, 2)])
+def test_every_block_counts_once_in_any_schedule(name: str, schedule: tuple[int, ...]) -> None:
+    config = replace(tiny(name), schedule=schedule)
+    found, model = count(config), new(config)
+    assert found.trained == sum(p.numel() for p in model.parameters())
+    terms = [block.get_submodule("attention.terms") for block in model.encoder.blocks]
+    assert found.terms == sum(p.numel() for part in terms for p in part.parameters())
+
+
 def test_two_heads_that_read_pairs_have_a_pooler_each() -> None:
     config = replace(tiny("bert-mini"), objectives=("next_sentence", "sentence_order"))
     found = count(config)

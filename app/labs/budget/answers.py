@@ -9,8 +9,6 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
-import torch
-
 import core_models as cm
 from app.serving.ask import whole_number
 from core_models import Config, Count, InputError
@@ -138,25 +136,18 @@ def mebibytes(size: int) -> str:
 # --- counting -------------------------------------------------------------------------------------
 
 
-@lru_cache(maxsize=256)
 def parts_of(config: Config) -> dict[str, int]:
     """Parameters by part; they add up to ``count(config).pretraining``."""
     found = counted(config)
-    with torch.device("meta"):
-        block = cm.Encoder(replace(config, schedule=(0,))).blocks[0]
-    # XLNet and DeBERTa v1 keep projections and biases of the relative terms in every block.
-    terms = config.blocks * sum(
-        p.numel() for p in block.get_submodule("attention.terms").parameters()
-    )
     return {
         "pieces": found.pieces,
         "positions": found.positions,
         "segments": found.segments,
         "projection": found.projection,
-        "attention": found.attention - terms,
+        "attention": found.attention - found.terms,
         "feed_forward": found.feed_forward,
         "norms": found.embedding_norm + found.norms,
-        "relative": found.relative + terms,
+        "relative": found.relative + found.terms,
         "other": found.convolution + found.query_start,
         "head": found.pooler + sum(found.heads.values()),
     }
@@ -191,23 +182,22 @@ def describe(name: str, config: Config, length: int) -> dict[str, Any]:
 
 
 def factorise(config: Config) -> dict[str, Any]:
-    """Tables of full width against narrow tables with a projection, counted from both modules.
+    """Tables of full width against the model's own ones, with a projection where they are narrow.
 
     ``break_even`` is the width below which narrow tables save parameters: V E + E D = V D gives
     E = V D / (V + D). Biases of the projection are left out of ``narrow``, as in the formula.
     """
     tables, width = config.embeddings, config.width
     own = counted(config)
-    # One layer will do: tables do not depend on depth.
-    full = counted(replace(config, embeddings=replace(tables, width=width), schedule=(0,)))
+    full = tables.vocabulary * width
     bias = width if own.projection else 0
     narrow = own.pieces + own.projection - bias
     return {
-        "full": full.pieces,
+        "full": full,
         "narrow": narrow,
         "bias": bias,
         "factorised": tables.width != width,
-        "ratio": full.pieces / narrow,
+        "ratio": full / narrow,
         "break_even": tables.vocabulary * width / (tables.vocabulary + width),
     }
 
