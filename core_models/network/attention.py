@@ -19,6 +19,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from core_models.config import Attention as AttentionConfig
+from core_models.network.fused import attend_fused
 from core_models.network.rotary import Rotation
 from core_models.network.terms import Prepared, Terms, build_terms
 from core_models.network.trace import Sites
@@ -59,9 +60,7 @@ def attend(
             bias = functools.reduce(torch.add, terms.values())
             if visible is not None:
                 bias = torch.where(visible, bias, float("-inf"))
-        return F.scaled_dot_product_attention(
-            q, k, v, attn_mask=bias, dropout_p=dropout, scale=scale
-        )
+        return attend_fused(q, k, v, bias, scale, dropout)
     scores = sites.offer("content_score", (q @ k.transpose(-1, -2)) * scale)  # [B, H, Q, K]
     for name, term in terms.items():
         scores = scores + sites.offer(f"term:{name}", term)
@@ -189,9 +188,7 @@ class Attention(nn.Module):
             context = shared.windows.attend(q, k, v, scale, dropout)
         else:
             q, bias = self.terms.bias(q, k, shared.prepared, source.relative, shared.visible)
-            context = F.scaled_dot_product_attention(
-                q, k, v, attn_mask=bias, dropout_p=dropout, scale=scale
-            )
+            context = attend_fused(q, k, v, bias, scale, dropout)
         if sites is not None:
             context = sites.offer("head_output", context)
         output: Tensor = self.output(context.transpose(1, 2).flatten(2))  # [B, Q, H * d] -> D

@@ -14,6 +14,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from core_models.network.fused import attend_fused
+
 
 def band(window: int, queries: Tensor, keys: int) -> Tensor:
     """Bool [..., Q, K]: keys at most ``window`` tokens from the queries' positions [..., Q]."""
@@ -62,13 +64,13 @@ class Windows:
         behind = blocks * size - self.length
         queries = F.pad(q, (0, 0, 0, behind)).unflatten(2, (blocks, size))  # [B, H, n, S, d]
         seen = self.seen.expand(rows, -1, -1, -1, -1).flatten(0, 1)
-        context = F.scaled_dot_product_attention(
+        context = attend_fused(
             queries.transpose(1, 2).flatten(0, 1),
             self._around(k, behind),
             self._around(v, behind),
-            attn_mask=seen,
-            dropout_p=dropout,
-            scale=scale,
+            seen,
+            scale,
+            dropout,
         )
         parted: Tensor = context.unflatten(0, (rows, blocks)).transpose(1, 2)  # [B, H, n, S, d]
         return parted.flatten(2, 3)[:, :, : self.length]
