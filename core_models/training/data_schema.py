@@ -115,6 +115,9 @@ class DataSettings(Part):
     """Share of documents cut into single segments of a few sentences, without pair label."""
     bucketing: Annotated[int, Field(ge=1, le=1000)] = 16
     """Batches whose examples are sorted by length together, to save padding; 1 = no sorting."""
+    even: bool = False
+    """Whether batches are cut by tokens and batch_size is the mean: an update is then as sure with
+    short examples as with long ones; false = batch_size examples each. Not for recurrent."""
     reuse: Annotated[int, Field(ge=0, le=4096)] | None = None
     """recurrent only: tokens of a segment that come from the stream, and may be remembered; the
     others belong to the second text. null = half of max_length."""

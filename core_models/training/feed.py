@@ -73,6 +73,7 @@ class Shuffled:
         seed: int,
         device: torch.device,
         steps: int = 1,
+        even: bool = False,
     ) -> None:
         """Draw the first epoch; ``steps``: updates of the run, over which the share moves."""
         self._examples = examples
@@ -85,6 +86,7 @@ class Shuffled:
             batch_size=batch_size,
             bucketing=bucketing,
             generator=torch.Generator().manual_seed(seed + 2),
+            even=even,
         )
 
     def draw(self) -> Drawn:

@@ -83,6 +83,7 @@ def prepare(
 def _ingredients(settings: Settings, plan: Plan) -> dict[str, Any]:
     """Whatever the data folder depends on."""
     values = settings.model_dump(mode="json")
+    del values["data"]["even"]  # how batches are cut; nothing that is kept depends on it
     chosen = {name: values[name] for name in ("tokenizer", "data", "seed")}
     return chosen | {
         "checkpoint": settings.model.checkpoint,

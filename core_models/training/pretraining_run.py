@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
+from core_models.data.order import fewest_rows
 from core_models.training import models
 from core_models.training.checkpoint import Saved
 from core_models.training.folder import RunFolder
@@ -37,7 +38,10 @@ def begin(run: RunFolder, settings: Settings, saved: Saved | None) -> Begun:
     if accelerator:
         check_same(accelerator, run, settings, saved)
         examples = settings.batch_size if plan.recurrent else len(data.training)
-        check_shares(accelerator.num_processes, settings.batch_size, examples)
+        least = settings.batch_size
+        if settings.data.even and not plan.recurrent:
+            least = fewest_rows(least)
+        check_shares(accelerator.num_processes, least, examples)
     model = models.build_model(settings, plan, config, data.tokenizer, base)
     learning = Pretraining(
         settings=settings,

@@ -81,11 +81,11 @@ def check_shares(processes: int, batch_size: int, examples: int) -> None:
 
     Args:
         processes: of the run.
-        batch_size: as asked for.
+        batch_size: examples that the smallest batch has.
         examples: that there are; a batch holds no more.
     """
     if min(batch_size, examples) < processes:
-        what = f"batch_size is {batch_size}"
+        what = f"The smallest batches have {batch_size}"
         if examples < batch_size:
             what = f"There are {examples} examples in all"
         raise InputError(

@@ -50,6 +50,7 @@ def open_stream(
         seed=settings.seed,
         device=device,
         steps=settings.steps,
+        even=settings.data.even,
     )
 
 

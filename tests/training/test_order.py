@@ -9,18 +9,21 @@ from core_models.data.order import Order
 LENGTHS = np.random.default_rng(0).integers(5, 60, 53)
 
 
-def order(bucketing: int = 3, seed: int = 1) -> Order:
+def order(bucketing: int = 3, seed: int = 1, *, even: bool = False) -> Order:
     return Order(
         LENGTHS,
         batch_size=5,
         bucketing=bucketing,
         generator=torch.Generator().manual_seed(seed),
+        even=even,
     )
 
 
+@pytest.mark.parametrize("even", [False, True])
 @pytest.mark.parametrize("bucketing", [1, 3, 100])
-def test_an_epoch_shows_every_example_at_most_once(bucketing: int) -> None:
-    stream = order(bucketing)
+def test_an_epoch_shows_every_example_at_most_once(bucketing: int, even: bool) -> None:
+    stream = order(bucketing, even=even)
+    assert stream.batches_per_epoch == 10
     for _ in range(3):
         seen = torch.cat([next(stream) for _ in range(stream.batches_per_epoch)])
         assert len(seen) == 50
@@ -35,16 +38,17 @@ def test_epochs_differ_and_seeds_decide() -> None:
     assert a[:10] != a[10:]
 
 
-def test_restored_at_any_batch_it_goes_on_alike() -> None:
-    reference = order()
+@pytest.mark.parametrize("even", [False, True])
+def test_restored_at_any_batch_it_goes_on_alike(even: bool) -> None:
+    reference = order(even=even)
     expected = [next(reference).tolist() for _ in range(35)]
     for done in range(35):
-        stream = order()
+        stream = order(even=even)
         for _ in range(done):
             next(stream)
         for _ in range(2):  # twice: a restored stream must save itself right as well
             position = stream.position()
-            stream = order(seed=99)
+            stream = order(seed=99, even=even)
             stream.restore(position)
         assert [next(stream).tolist() for _ in range(35 - done)] == expected[done:]
 
@@ -55,6 +59,36 @@ def test_bucketing_saves_padding() -> None:
         return sum(len(batch) * int(LENGTHS[batch].max()) for batch in batches)
 
     assert padded(order(10)) < 0.75 * padded(order(1))
+
+
+def test_even_batches_have_as_many_tokens_each() -> None:
+    lengths = np.array([4] * 60 + [20] * 12)
+    stream = Order(
+        lengths,
+        batch_size=8,
+        bucketing=9,
+        generator=torch.Generator().manual_seed(0),
+        even=True,
+    )
+    batches = [next(stream) for _ in range(stream.batches_per_epoch)]
+    assert sorted(len(batch) for batch in batches) == [2, 3, 3, 3, 8, 13, 13, 13, 14]
+    tokens = [int(lengths[batch].sum()) for batch in batches]
+    assert max(tokens) <= 64
+    assert min(tokens) >= 40
+
+
+def test_an_even_batch_has_a_quarter_of_the_usual_examples_at_least() -> None:
+    lengths = np.array([2] * 31 + [500])
+    stream = Order(
+        lengths,
+        batch_size=8,
+        bucketing=4,
+        generator=torch.Generator().manual_seed(0),
+        even=True,
+    )
+    batches = [next(stream) for _ in range(stream.batches_per_epoch)]
+    assert sorted(map(len, batches)) == [2, 2, 2, 26]
+    assert sorted(torch.cat(batches).tolist()) == list(range(32))
 
 
 def test_fewer_examples_than_a_batch_are_one_batch() -> None:

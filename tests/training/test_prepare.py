@@ -42,6 +42,18 @@ def test_training_only_texts_are_never_held_out(tmp_path: Path, toy: Toy) -> Non
     assert not any("zebra" in line for line in said[1])
 
 
+def test_how_batches_are_cut_needs_no_text_anew(tmp_path: Path, toy: Toy) -> None:
+    run = RunFolder(tmp_path)
+    (tmp_path / "text.txt").write_text(text(40))
+    for even in (False, True):
+        data = toy()["data"] | {"texts": ["text.txt"], "even": even}
+        run.config_path.write_text(json.dumps(toy(data=data)))
+        values = settings.read(run.config_path)
+        assert values.data.even == even
+        prepare(run, values, plan_for(values, cm.size("bert-mini")))
+        (tmp_path / "text.txt").unlink(missing_ok=True)
+
+
 def _order_pairs(folder: Path, toy: Toy, text: str, **more: Any) -> TokenStore:
     """Training examples of a run for sentence order over one text."""
     folder.mkdir()
