@@ -3,7 +3,7 @@
   'use strict';
   const {
     element, icon, register, sentence, change, onChange, question, asker, field, write, format,
-    t, texts, message, listed, keep, kept,
+    t, texts, message, modelTitle, listed, keep, kept,
   } = window.Cloze;
 
   const DICE = [
@@ -208,7 +208,13 @@
     view.root.replaceChildren(
       element('div', { class: 'tools' }, roll, clear, ...FOLDS.map(([name, text]) => fold(name, text))),
       element('div', { class: 'draw-fold', 'data-fold': 'draw' }, rates, kinds, whole, pieces, count), legend, lengths);
-    chooseModel = (name) => { window.Cloze.chosenModel = name; view.send('choose'); };
+    // With a new list of models, where it is in none yet.
+    chooseModel = (name, offered) => {
+      const choices = offered?.map(([title, model]) => [modelTitle(title), model]);
+      if (choices) window.gradio_config.components.find(({ props }) => props?.elem_id === 'sentence-model').props.choices = choices;
+      window.Cloze.chosenModel = { __type__: 'update', value: name, ...(choices ? { choices } : {}) };
+      view.send('choose');
+    };
 
     let drawn = null; // the seed of the last draw
     let asked = 0;
@@ -309,5 +315,5 @@
     onChange(drawState);
     drawState();
   });
-  Object.assign(window.Cloze, { chooseModel: (name) => chooseModel(name), openFold });
+  Object.assign(window.Cloze, { chooseModel: (...given) => chooseModel(...given), openFold });
 })();

@@ -3,7 +3,7 @@
 import pytest
 
 from app.runs.reports import Reports
-from tests.app.held import BUSY, Held, finished_race, finished_runs
+from tests.app.held import BUSY, Held, finished_race, finished_runs, posts
 from tests.app.test_train_held_out_browser import MASKED
 from tests.app.train_tab import Run, card, legend, look_again, open_run, shared
 from tests.app.visitors import rest
@@ -135,13 +135,55 @@ def test_what_one_run_was_asked_is_not_answered_by_another(cloze, make, live):
     assert not shown.shown("Not now.")
     held.end()
     # A model that cannot be opened is told of where it was to be opened.
-    held = Held(page, "/gradio_api/queue/join", lambda it: f"run/{first}" in (it.post_data or ""))
+    held = Held(page, "/gradio_api/", opens(f"run/{first}"))
     shown.button("See its attention").click()
     held.wait()
     open_run(cloze, second)
     held.end()
     rest(page)
     assert not shown.problem.is_visible()
+
+
+OPENED = "zz-detective-generator"
+
+
+def opens(model):
+    """Whether it asks for a run's model."""
+    return lambda it: posts(it) and f'"name":"{model}"' in (it.post_data or "")
+
+
+def test_a_model_that_comes_late_calls_nobody_back(cloze, make, live, detective):
+    """Who has gone to another lab or run stays there, with the model that is chosen."""
+    page, shown = cloze.page, Run(cloze)
+    first, second = make("First"), make("Second")
+    live(first, model=OPENED)
+    open_run(cloze, first)
+    look_again(page)
+    before = page.evaluate("Cloze.sentence.model")
+    assert before != OPENED
+    held = Held(page, "/gradio_api/", opens(OPENED))
+    attend = shown.button("See its attention")
+    attend.click()
+    held.wait()
+    page.evaluate("Cloze.openTab('Budget')")
+    page.wait_for_function("Cloze.place.tab === 'budget'")
+    held.give()
+    rest(page)
+    assert page.evaluate("[Cloze.place.tab, Cloze.sentence.model]") == ["budget", before]
+    open_run(cloze, first)
+    attend.click()
+    held.wait()
+    open_run(cloze, second)
+    held.give()
+    rest(page)
+    assert page.evaluate("[Cloze.place.tab, Cloze.sentence.model]") == ["train", before]
+    open_run(cloze, first)
+    attend.click()
+    held.wait().end()
+    page.wait_for_function("Cloze.place.tab === 'attention'")
+    page.wait_for_function("Cloze.sentence.model === 'zz-detective-generator'")
+    page.evaluate("model => Cloze.chooseModel(model)", before)
+    page.wait_for_function("model => Cloze.sentence.model === model", arg=before)
 
 
 GUESS = {

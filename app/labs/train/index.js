@@ -4,7 +4,12 @@ window.Cloze.register('finder', (view) => {
   const REVISION = 1; // one question, once
   const send = window.Cloze.asker(view, 'open', () => window.Cloze.missing());
   window.Cloze.findModel = (name) => send({ rev: REVISION, name });
-  view.onValue(() => { if (view.value?.rev === REVISION && view.value.error) window.Cloze.missing(); });
+  view.onValue(() => {
+    const { rev, error, name, choices } = view.value ?? {};
+    if (rev !== REVISION) return;
+    if (error) window.Cloze.missing();
+    else window.Cloze.chooseModel(name, choices);
+  });
   if (window.Cloze.wanted) window.Cloze.findModel(window.Cloze.wanted);
 });
 

@@ -6,6 +6,7 @@ the run that is shown (:mod:`app.labs.train.runs`). The two meet in two values: 
 """
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 import gradio as gr
@@ -19,13 +20,12 @@ from app.labs.train.tuning import Tuning
 from app.page.sentence import Shared
 from app.parts.controls import answer
 from app.parts.plain import Kept, Line
-from app.parts.views import payload, view
+from app.parts.views import listen, view
 from app.runs import preview as run_preview
 from app.runs.config import kind_of
 from app.runs.runs import OFF, Runs
-from app.serving.ask import clean_name, read_revision
+from app.serving.ask import clean_name
 from app.serving.session import Session
-from core_models import InputError
 
 SCRIPTS = ("labs/train/index.js",)
 FORMS: dict[str, tuple[str, type[Form]]] = {
@@ -82,7 +82,7 @@ def build(shared: Shared) -> Controls:
 
 def wire(controls: Controls, shared: Shared, session: Session) -> None:
     """Forms answer for themselves; a wish of the list fills one."""
-    _wire(controls.panel.watch, shared, session)
+    listen(controls.panel.watch, {"open": partial(opened, session)})
     controls.panel.wire()
     c = controls
     turns = run_preview.Turns()
@@ -130,29 +130,13 @@ def granted(session: Session, forms: Mapping[str, Form], wish: Any) -> list[Any]
 
 def outside(shared: Shared, session: Session) -> None:
     """An empty view that is there before any tab is: a link may name a snapshot of a run."""
-    _wire(view("finder", events=["open"]), shared, session)
+    listen(view("finder", events=["open"]), {"open": partial(opened, session)})
 
 
-def _wire(main: gr.HTML, shared: Shared, session: Session) -> None:
-    async def on_open(event: gr.EventData) -> tuple[Any, Any]:
-        question = payload(event)
-        try:
-            choices, name = choose(session, question.get("name"))
-        except InputError as error:
-            return {"rev": read_revision(question), "error": str(error)}, gr.skip()
-        answer = {"rev": read_revision(question), "error": None, "name": name}
-        return answer, gr.Dropdown(choices=choices, value=name)
-
-    main.open(
-        on_open,
-        None,
-        [main, shared.model],
-        show_progress="hidden",
-        show_progress_on=[],
-        trigger_mode="multiple",
-        concurrency_limit=None,
-        api_visibility="private",
-    )
+def opened(session: Session, question: Mapping[str, Any]) -> dict[str, Any]:
+    """A model that is there, and the models to choose from; the page chooses it if it is wanted."""
+    choices, name = choose(session, question.get("name"))
+    return {"name": name, "choices": [list(choice) for choice in choices]}
 
 
 def choose(session: Session, value: Any) -> tuple[list[tuple[str, str]], str]:

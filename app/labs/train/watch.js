@@ -76,7 +76,7 @@ export function mountWatch(view) {
 
   function show(id) {
     if (id !== wish.run) Object.assign(wish, { what: null, by: null, entrant: null, with: wish.with.filter((other) => other !== id) });
-    [wish.run, seen, told, doomed] = [id, { list: seen.list }, null, null];
+    [wish.run, seen, told, doomed, opening] = [id, { list: seen.list }, null, null, null];
     turn += 1;
     setPlace({ run: id });
     if (!id) forgetRun();
@@ -161,16 +161,21 @@ export function mountWatch(view) {
     wishes += 1;
     views.wish.value = { owner: own(), wishes, ...more };
   }
-  // Gradio owns the model picker, so choosing a model there is an event.
   let revision = 0;
-  let opening = null;
+  let opening = null; // what is to be opened; whoever goes elsewhere meanwhile, to another lab or run, is not called back
   const send = asker(view, 'open');
   view.onValue(() => {
-    if (!revision || view.value?.rev !== revision) return;
-    if (!view.value.error) openTab(opening.tab);
-    else if (opening.run === wish.run) told = message(view.value.error);
-    tell(told);
+    const { rev, error, name, choices } = view.value ?? {};
+    if (!opening || rev !== revision) return;
+    if (error) {
+      told = message(error);
+      tell(told);
+    } else {
+      window.Cloze.chooseModel(name, choices);
+      openTab(opening.tab);
+    }
   });
+  document.addEventListener('cloze:tab', () => { opening = null; });
   window.Cloze.runs = {
     choose: (id) => { if (id === wish.run) look(); else show(id); },
     fresh() { decided = true; show(null); fill(); form.querySelector('input')?.focus(); },
@@ -189,7 +194,7 @@ export function mountWatch(view) {
     again() { const copy = wish.run; show(null); fill({ copy }); },
     tune({ model }) { show(null); fill({ tune: model }); },
     open({ model, detects }, tab = detects ? 'forge' : 'mask') { // a discriminator has no head that fills gaps
-      opening = { tab, run: wish.run };
+      opening = { tab };
       revision += 1;
       send({ rev: revision, name: model });
     },
