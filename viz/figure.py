@@ -197,9 +197,11 @@ def templates() -> dict[str, Any]:
 def plain(text: str) -> str:
     """A visitor's text for a label: Plotly would read ``<b>``, ``<a>`` and ``&amp;`` as markup.
 
-    A control character would make of the saved SVG a file that nothing opens.
+    It would put a value, or nothing, for ``%{x}``, and a control character would make of the saved
+    SVG a file that nothing opens.
     """
-    return legal(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    escaped = legal(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return escaped.replace("%{", "%&#123;")
 
 
 def apart(labels: Sequence[str]) -> list[str]:

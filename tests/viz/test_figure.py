@@ -24,6 +24,7 @@ def bars() -> go.Figure:
 
 def test_a_label_holds_no_markup_and_nothing_that_a_saved_picture_cannot():
     assert plain("a\0<b>\x08 \U0001f600\n&") == "a\ufffd&lt;b&gt;\ufffd \U0001f600\n&amp;"
+    assert plain("%{x} 5 %") == "%&#123;x} 5 %"
 
 
 def test_texts_of_the_program_can_be_translated_and_those_of_visitors_not():
