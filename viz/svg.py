@@ -42,9 +42,13 @@ class Wording(str):
     values: tuple[str, ...]
 
     def __new__(cls, key: str, *values: object) -> Self:
-        """Fill the values in."""
+        """Fill the values in.
+
+        A text without any stays as it is: it may be a name or a title from a file.
+        """
         texts = tuple(value if isinstance(value, str) else str(value) for value in values)
-        made = super().__new__(cls, VALUE.sub(lambda found: texts[int(found[1])], key))
+        whole = VALUE.sub(lambda found: texts[int(found[1])], key) if texts else key
+        made = super().__new__(cls, whole)
         made.key, made.values = key, texts
         return made
 

@@ -48,6 +48,8 @@ def test_a_wording_reads_as_its_text():
         assert mark(again) == mark(said)
     with pytest.raises(IndexError):
         Wording("{0} and {1}", "one")
+    title = Wording("probe: {0}", Wording("{0} {1} of a file"))
+    assert title == "probe: {0} {1} of a file", "no mark of the program's own"
 
 
 def test_a_mark_holds_key_and_values():
