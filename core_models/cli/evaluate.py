@@ -18,7 +18,8 @@ compared between vocabularies. Pairs: which of two sentences is likelier (pseudo
 Capitals: "The capital of X is [MASK]." for the countries of the Atlas. Plain sentences: is a word
 that fits first, or in the first five? Pairs of texts: what a next-sentence or sentence-order head
 says of neighbours, strangers and swapped ones. Forgeries: how well a discriminator catches its
-generator (needs --generator)."""
+generator (needs --generator). Attention: its entropy by layer in plain sentences; near 0, every
+head looks at one token and learns no more."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -50,6 +51,7 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
     import core_models as cm
     from core_models.data import documents
     from core_models.evaluation import (
+        evaluate_attention,
         evaluate_capitals,
         evaluate_forgeries,
         evaluate_minimal_pairs,
@@ -57,6 +59,7 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
         evaluate_text_pairs,
         evaluate_words,
     )
+    from core_models.evaluation.attention import plain_texts
     from core_models.evaluation.language import language_of
     from core_models.evaluation.minimal_pairs import SHIPPED, read_pairs
     from core_models.evaluation.plain import read_plain_sentences
@@ -69,8 +72,8 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
     texts = list(documents.read(arguments.text))
     sentences = [sentence for document in texts for sentence in document]
     found: dict[str, Any] = {"model": model.name}
+    language = language_of(model.tokenizer)
     if set(KINDS) & set(model.heads):
-        language = language_of(model.tokenizer)
         plain = read_plain_sentences(language)
         found["plain_sentences"] = asdict(evaluate_plain_sentences(model, plain))
         if language == "en":
@@ -103,6 +106,7 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
             f"{model.name} predicts no pieces (heads: {', '.join(model.heads) or 'none'}); give "
             "its --generator and a --text to measure what it catches."
         )
+    found["attention"] = asdict(evaluate_attention(model, plain_texts(language)))
     if arguments.json:
         output.json(found)
         return 0
@@ -117,5 +121,7 @@ def _rows(values: dict[str, Any], indent: str = "") -> Iterator[tuple[str, str]]
         if isinstance(value, dict):
             yield label, ""
             yield from _rows(value, indent + "  ")
+        elif isinstance(value, tuple):
+            yield label, ", ".join(f"{each:.2f}" for each in value)
         else:
             yield label, f"{value:.4g}" if isinstance(value, float) else str(value)
