@@ -208,14 +208,15 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 def browser():
     """Chromium, for all tests of a process: what it has compiled is compiled for all."""
     path = find_chromium()
-    with pytest.MonkeyPatch.context() as patch, sync_playwright() as playwright:
+    with pytest.MonkeyPatch.context() as patch:
         look_often(patch)
-        expect.set_options(timeout=PATIENCE)
-        PLAYWRIGHT["loop"] = asyncio.get_running_loop()
-        browser = playwright.chromium.launch(executable_path=path, args=list(FLAGS))
-        yield browser
-        show_loop()
-        browser.close()
+        with sync_playwright() as playwright:
+            expect.set_options(timeout=PATIENCE)
+            PLAYWRIGHT["loop"] = asyncio.get_running_loop()
+            browser = playwright.chromium.launch(executable_path=path, args=list(FLAGS))
+            yield browser
+            show_loop()
+            browser.close()
 
 
 @pytest.fixture(scope="session")

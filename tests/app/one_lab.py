@@ -22,9 +22,9 @@ class OneLab:
         """The page's language, where it is not English."""
         self.page.wait_for_function("!!window.Cloze?.openTab")
         self.page.evaluate("name => Cloze.openTab(name)", self.lab)
-        heading = self.page.get_by_role("heading", name=self.named(self.heading))
-        self.panel = self.page.get_by_role("tabpanel").filter(has=heading).last
-        heading.wait_for()
+        # By its id: to look for it by its role is to ask every element of the page, each time.
+        self.panel = self.page.locator(f"#tab-{self.lab}[role=tabpanel]")
+        self.panel.get_by_role("heading", name=self.named(self.heading)).wait_for()
 
     def named(self, key: str, *values: str) -> str:
         """A text of ours as the page says it."""

@@ -5,6 +5,7 @@ from collections import Counter
 
 import httpx
 import pytest
+from playwright.sync_api import expect
 
 from core_models.prediction import fill
 from tests.app.one_page import SENTENCE, renewed
@@ -47,6 +48,13 @@ def test_no_event_has_two_answers(server):
     latest = [each for each in answers if each["trigger_mode"] == "always_last"]
     events = Counter(tuple(target) for each in latest for target in each["targets"] if target[0])
     assert [event for event, count in events.items() if count > 1] == []
+
+
+def test_who_waits_does_not_describe_the_page(cloze):
+    """As Playwright does at each look in vain (``driver.js``): tests take a fifth longer then."""
+    with pytest.raises(AssertionError, match="not found") as told:
+        expect(cloze.page.locator("#nowhere")).to_be_visible(timeout=1)
+    assert "Aria snapshot" not in str(told.value)
 
 
 def test_clicking_a_word_shows_the_models_own_predictions(cloze, model):

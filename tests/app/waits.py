@@ -7,6 +7,7 @@ drawing frames: 7 % of a core, and each process of the suite waits most of its t
 """
 
 import re
+from pathlib import Path
 
 from playwright.sync_api import Locator, Page
 from playwright.sync_api import TimeoutError as WaitedInVain
@@ -55,7 +56,11 @@ def _wait_for_selector(
 
 
 def look_often(patch) -> None:
-    """Make the waits of all pages look often, for as long as the patch lasts."""
+    """Make the waits of all pages look often, for as long as the patch lasts.
+
+    Called before Playwright is started, whose driver reads the environment (``driver.js``).
+    """
+    patch.setenv("NODE_OPTIONS", f'--require="{Path(__file__).with_name("driver.js").as_posix()}"')
     patch.setattr(Page, "set_default_timeout", _limit)
     patch.setattr(Page, "wait_for_function", _wait_for_function)
     patch.setattr(Page, "wait_for_selector", _wait_for_selector)
