@@ -215,6 +215,9 @@ def _figure_lines(figures: Mapping[str, Any]) -> list[str]:
         forged = figures["forgeries"]
         lines.append(f"| replaced tokens: area under the ROC curve | {forged['auc']:.3f} |")
         lines.append(f"| replaced tokens found | {100 * forged['found']:.1f} % |")
+    if "attention" in figures:
+        spread = ", ".join(f"{each:.2f}" for each in figures["attention"]["entropy"])
+        lines.append(f"| entropy of the attention by layer, nats | {spread} |")
     return lines
 
 

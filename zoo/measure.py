@@ -16,6 +16,7 @@ from core_models.checkpoints.half import round_to_half
 from core_models.data import documents
 from core_models.errors import InputError
 from core_models.evaluation import (
+    evaluate_attention,
     evaluate_capitals,
     evaluate_forgeries,
     evaluate_minimal_pairs,
@@ -23,6 +24,7 @@ from core_models.evaluation import (
     evaluate_text_pairs,
     evaluate_words,
 )
+from core_models.evaluation.attention import plain_texts
 from core_models.evaluation.language import language_of
 from core_models.evaluation.minimal_pairs import Pair, read_pairs
 from core_models.evaluation.plain import PlainSentence, read_plain_sentences
@@ -36,9 +38,12 @@ from core_models.training import durable
 from core_models.training.folder import read_json
 from zoo.cards import FIGURES, GENERATOR, refresh
 
-PARTS = ("words", "minimal_pairs", "capitals", "plain_sentences", "text_pairs", "forgeries")
+PARTS = (
+    *("words", "minimal_pairs", "capitals", "plain_sentences", "text_pairs", "forgeries"),
+    "attention",
+)
 """The figures of a model, by what is asked."""
-TEXTLESS = {"minimal_pairs", "capitals", "plain_sentences"}
+TEXTLESS = {"minimal_pairs", "capitals", "plain_sentences", "attention"}
 """Parts that ask about no held-out text."""
 _FORGERY_SENTENCES = 400
 _ROWS = 64
@@ -95,6 +100,9 @@ class Questions:
         if "forgeries" in only and generator is not None:
             some = self.sentences[:: max(1, len(self.sentences) // _FORGERY_SENTENCES)]
             found["forgeries"] = asdict(evaluate_forgeries(generator, model, some))
+        if "attention" in only:
+            texts = plain_texts(language_of(model.tokenizer))
+            found["attention"] = asdict(evaluate_attention(model, texts))
         return found
 
     def _predicted(self, model: Model, only: Collection[str]) -> dict[str, Any]:
@@ -133,7 +141,7 @@ def measure(
     """
     model, generator = _load(folder)
     found = questions.figures(model, generator, PARTS if only is None else only)
-    if not found:
+    if not found.keys() - ({"attention"} if only is None else set()):
         raise InputError(
             f"{folder.name} predicts no pieces (heads: {', '.join(model.heads) or 'none'}), and no "
             f"{folder.name}{GENERATOR} lies beside it."

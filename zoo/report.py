@@ -43,6 +43,7 @@ def report(folder: Path) -> str:
         *_section("Plain sentences", texts.PLAIN, found.values(), _PLAINLY),
         *_section("Pairs of texts", texts.PAIRS, found.values(), _PAIR_TASKS, words=2),
         *_section("Catching forgeries", texts.FORGERIES, found.values(), _CAUGHT),
+        *_section("Attention", texts.LOOKING, found.values(), _LOOKING),
         *_fine_tuned(found, scores),
         *_claimed(found),
     ]
@@ -86,6 +87,9 @@ def _reason(entry: Entry, title: str) -> str:
         if set(entry.training.get("held_out", {})) & {f"{name}_accuracy" for name in _PAIR_NAMES}:
             return f"not asked yet; `python -m zoo measure {entry.name}` does it."
         return "trained for neither task."
+    if title == "Attention":
+        command = "`python -m zoo measure NAME --only attention`"
+        return f"not asked yet; {command} does it."
     if "words" not in entry.figures:
         return "it predicts no pieces, it judges them."
     if title == "Plain sentences":
@@ -114,6 +118,10 @@ def _share(value: float) -> str:
 
 def _whole(value: float) -> str:
     return f"{value:,.0f}"
+
+
+def _listed(values: Sequence[float]) -> str:
+    return ", ".join(f"{value:.2f}" for value in values)
 
 
 def _training(zoo: recipe.Zoo) -> dict[str, Column]:
@@ -203,6 +211,10 @@ _CAUGHT: dict[str, Column] = {
     "found": _of("forgeries", "found", show=_share),
     "false alarms": _of("forgeries", "false_alarms", show=_share),
     "generator hits the original": _of("forgeries", "generator_hits", show=_share),
+}
+_LOOKING: dict[str, Column] = {
+    "entropy by layer": _of("attention", "entropy", show=_listed),
+    "hidden states by layer": _of("attention", "residual", show=_listed),
 }
 
 

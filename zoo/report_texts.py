@@ -34,6 +34,11 @@ FORGERIES = """Tokens of held-out text that the model's own generator drew. AUC 
 a replaced token looks more suspicious than an original one; found and false alarms are at
 probability 0.5.
 """
+LOOKING = """How widely attention looks in the plain sentences: the entropy of its probabilities in
+nats, mean over heads and tokens (0: each looks at one token; 1.1: at three alike), and the root
+mean square of the hidden states. A head that looks at one token lets no gradient through and stops
+learning.
+"""
 TUNED = """Main metric in percent on rows that were not learnt from, after the last epoch: mean and
 standard deviation over fine-tuning seeds (three, or as many as stand in brackets). Below a model
 the same architecture from random weights, where it was scored. Rows and settings are those of

@@ -162,6 +162,10 @@ def test_one_figure_is_measured_and_the_others_stay(
         f"{plain['in_first_five']} / 60 |",
     ]
     assert card == CARD.replace("| hidden words right | 99.0 % |", "\n".join(rows))
+    assert main([*arguments, "attention"]) == 0
+    spread = json.loads((folder / "evaluation.json").read_text())["attention"]["entropy"]
+    row = f"| entropy of the attention by layer, nats | {', '.join(f'{e:.2f}' for e in spread)} |"
+    assert row in (folder / "README.md").read_text()
     make(tmp_path, "b", size="electra-small-discriminator")
     arguments[1] = "b"
     assert main([*arguments, "capitals", "plain_sentences"]) == 2
@@ -174,8 +178,8 @@ def test_a_discriminator_is_measured_with_the_generator_beside_it(
     held_out = tmp_path / "held-out.txt"
     held_out.write_text(SENTENCES)
     questions = Questions.of(held_out, words=5, pairs=read_pairs()[:2])
-    assert set(measure(source / "b", questions)) == {"forgeries"}
-    asked = {"words", "minimal_pairs", "plain_sentences"}
+    assert set(measure(source / "b", questions)) == {"forgeries", "attention"}
+    asked = {"words", "minimal_pairs", "plain_sentences", "attention"}
     assert set(measure(source / "b-generator", questions)) == asked
     (source / "b-generator").rename(source / "c")
     with pytest.raises(cm.InputError, match="no b-generator lies beside it"):
