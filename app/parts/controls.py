@@ -141,7 +141,7 @@ def answer(
 def _listed(trigger: Any) -> Any:
     """A trigger as `gr.on` takes it: an event of our parts does not say whose it is."""
     part = trigger.args[0] if isinstance(trigger, partial) else None
-    if part is None:  # `then`, or one that says so
+    if part is None or not trigger.func.has_trigger:  # one that says so, or `then`
         return trigger
     kind = ("event_name", "callback", "connection", "event_specific_args")
     told = {name: getattr(trigger.func, name) for name in kind}
@@ -157,7 +157,7 @@ def _unshared(trigger: Any) -> Any:
     """
     of_ours = isinstance(trigger, partial)
     part = trigger.args[0] if of_ours else trigger.__self__
-    if part is None:  # `then` happens to one listener
+    if part is None or (of_ours and not trigger.func.has_trigger):  # `then` has one listener
         return trigger
     event = part._id, (trigger.func if of_ours else trigger).event_name
     page = gr.context.Context.root_block

@@ -47,6 +47,35 @@ def test_a_family_that_is_chosen_after_a_recipe_counts(cloze):
     assert form.config()["model"]["size"].startswith("roberta")
 
 
+def test_what_is_typed_after_a_recipe_stays(cloze):
+    """The recipe's answer once wrote over it."""
+    form = open_form(cloze)
+    recipe, other = form.field("ELECTRA mini"), form.field("BERT mini")
+    other.check()
+    cloze.rest()
+    steps = form.field("Steps").input_value()
+    held = Held(cloze.page, "/run/predict")
+    recipe.check()
+    held.wait()
+    form.field("Steps").fill("321")
+    held.end()
+    expect(form.field("Family")).to_have_value(re.compile("ELECTRA"))
+    cloze.rest()
+    expect(form.field("Steps")).to_have_value("321")
+    config = form.config()
+    assert (config["steps"], config["model"]["size"][:7]) == (321, "electra")
+    # The next recipe is taken whole, also where another one was still coming.
+    held = Held(cloze.page, "/run/predict")
+    form.field("RoBERTa mini").check()
+    held.wait()
+    other.check()
+    cloze.page.evaluate(PAINTED)
+    held.end()
+    cloze.rest()
+    expect(form.field("Steps")).to_have_value(steps)
+    assert form.config()["steps"] == int(steps)
+
+
 def test_a_column_of_a_table_stays_chosen(cloze, tmp_path):
     form = open_form(cloze, "task")
     form.choose("Labelled set", "my own table …")

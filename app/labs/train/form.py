@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import gradio as gr
 from gradio.components import Component
 
-from app.labs.train.parts import Batch, Told
+from app.labs.train.parts import Batch, Told, packed
 from app.parts import fields
 from app.parts.controls import answer
 from app.parts.plain import Kept, Line
@@ -40,6 +40,7 @@ WRITE = """(shown, json, drawn) => {{
   return box === json && [shown?.written, drawn].includes(json)
     ? [shown.text, shown.text] : [{{ __type__: 'update' }}, {{ __type__: 'update' }}];
 }}"""
+FILL = "(found, ...now) => Cloze.trainFilled('{0}', found, now)"
 COPY = """command => import(`${window.ClozeRoot}cloze/app/parts/download.js`).then(
   ({ copyText }) => { copyText(command, document.activeElement); })"""
 JSON_ABOUT = "Every setting the trainer knows; those above are part of it."
@@ -87,6 +88,7 @@ class Form:
     def _end(self) -> None:
         """What every form ends with."""
         self.measured, self.batched, self.shown, self.drawn = Kept(), Kept(), Kept(), Kept()
+        self.filling = Kept()
         self.said = Line(elem_classes=["said"])
         self.about = Line()
         self.time = Line()
@@ -208,12 +210,32 @@ class Form:
             once=True,
             patient=True,
         )
-        use = {**inputs, "json": self.json}
-        answer([self.apply.click], self.use, use, self.filled(), self.problem)
+        self.fills([self.apply.click], self.use, inputs)
+        into = self.filled()
+        taking = [self.filling, *into]
+        self.taken = self.filling.change(None, taking, into, js=FILL.format(self.kind))  # type: ignore[attr-defined]
         boxes = [self.json, self.drawn]
         self.shown.change(None, [self.shown, *boxes], boxes, js=WRITE.format(self.kind))
         self.save.click(None, self.shown, None, js=SAVE)
         self.copy.click(None, self.command, None, js=COPY)
+
+    def fills(
+        self, triggers: Sequence[Any], act: Callable[..., Any], inputs: Mapping[str, Any]
+    ) -> None:
+        """Answer by other settings; what somebody changes before they are there stays."""
+        asked = {**inputs, "json": self.json}
+        places = {id(part): place for place, part in enumerate(self.filled())}
+        may = {
+            name: places[id(part)]
+            for name, part in asked.items()
+            if id(part) in places and part is not self.kept
+        }
+
+        def on_act(question: Mapping[str, Any]) -> list[Any]:
+            held = {may[name]: question[name] for name in may}
+            return [packed(self.filled(), act(question), held)]
+
+        answer(triggers, on_act, asked, [self.filling], self.problem)
 
     def changes(self) -> list[Any]:
         """Events of a visitor that change the settings."""

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import gradio as gr
 
 from app.labs.train.form import Form
-from app.labs.train.parts import Told
+from app.labs.train.parts import Told, packed
 from app.labs.train.pretraining import Pretraining
 from app.labs.train.racing import Racing
 from app.labs.train.runs import Panel
@@ -89,12 +89,12 @@ def wire(controls: Controls, shared: Shared, session: Session) -> None:
     for form in c.forms.values():
         form.wire(session, turns, c.wish, c.started)
     c.kind.change(None, c.kind, c.columns, js=SHOW)
-    filled = [part for form in c.forms.values() for part in form.filled()]
+    filling = [form.filling for form in c.forms.values()]
 
     def on_wish(question: Mapping[str, Any]) -> list[Any]:
         return granted(session, c.forms, question["wish"])
 
-    outputs = [c.offers, c.off, c.kind, *filled]
+    outputs = [c.offers, c.off, c.kind, *filling]
     answer([c.wish.change], on_wish, {"wish": c.wish}, outputs, c.problem)
     for form in c.forms.values():
         form.offer(c.offers)
@@ -104,7 +104,7 @@ def granted(session: Session, forms: Mapping[str, Form], wish: Any) -> list[Any]
     """Models that are there now, the kind of form, and its settings, as the list of runs wishes."""
     wish = wish if isinstance(wish, Mapping) else {}
     runs = session.library if isinstance(session.library, Runs) else None
-    kind, new = None, []
+    kind, new = None, None
     if wish.get("copy") is not None and runs is not None:
         config = runs.as_form(str(wish["copy"])[:80])
         kind = kind_of(config)
@@ -121,9 +121,8 @@ def granted(session: Session, forms: Mapping[str, Form], wish: Any) -> list[Any]
         "" if runs is not None and runs.enabled else OFF,
         kind or gr.skip(),
         *(
-            value
+            packed(form.filled(), new) if new and name == kind else gr.skip()
             for name, form in forms.items()
-            for value in (new if new and name == kind else [gr.skip()] * len(form.filled()))
         ),
     ]
 

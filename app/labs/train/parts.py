@@ -1,7 +1,10 @@
 """Parts of the forms that have a script of their own."""
 
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any
+
+from gradio.components import Component
 
 from app.parts.views import Part, mounted
 from core_models import InputError
@@ -99,3 +102,27 @@ def sent(value: Any) -> list[Mapping[str, Any]]:
     if len(listed) > MOST_SENT:
         raise InputError(f"At most {MOST_SENT} texts go into one run.")
     return [each for each in listed if isinstance(each, Mapping)]
+
+
+def packed(
+    parts: Sequence[Component], values: Sequence[Any], held: Mapping[int, Any] | None = None
+) -> dict[str, Any]:
+    """New values of a form for the page, which takes them but for what was changed meanwhile.
+
+    Args:
+        parts: What gets them.
+        values: Of each part, plain or an update.
+        held: By their places, what parts held when this was asked for; None = all are taken.
+    """
+    return {
+        "values": [_posted(*each) for each in zip(parts, values, strict=True)],
+        "held": {str(place): value for place, value in (held or {}).items()},
+        "time": time.time(),  # the same settings, chosen again, are news
+    }
+
+
+def _posted(part: Component, value: Any) -> Any:
+    """A new value, or an update, as Gradio sends it to the page."""
+    if not isinstance(value, Mapping) or value.get("__type__") != "update":
+        return part.postprocess(value)
+    return {**value, "value": part.postprocess(value["value"])} if "value" in value else value

@@ -109,8 +109,9 @@ class Pretraining(ReadingForm):
             part.input(None, [part, *of], act, js=js)
         asked = {"act": act, **inputs}
         chosen = [act.change]  # type: ignore[attr-defined]
-        filled = answer(chosen, self.become, asked, self.filled(), self.problem)
-        answer([filled.then], self.try_recipe, asked, [self.measured], self.problem, patient=True)
+        self.fills(chosen, self.become, asked)
+        then = [self.taken.then]
+        answer(then, self.try_recipe, inputs, [self.measured], self.problem, patient=True)
 
     def become(self, question: Mapping[str, Any]) -> list[Any]:
         """What was chosen: settings of a recipe, for another family or for another beginning."""
@@ -124,8 +125,7 @@ class Pretraining(ReadingForm):
 
     async def try_recipe(self, question: Mapping[str, Any]) -> list[Any]:
         """How long a recipe takes, if that is not known yet."""
-        act = question["act"] if isinstance(question["act"], Mapping) else {}
-        return await self.estimate(question) if "preset" in act else [gr.skip()]
+        return await self.estimate(question) if kept(question).get("recipe") else [gr.skip()]
 
     def turn(self, question: Mapping[str, Any]) -> list[Any]:
         """Settings for another family, or for a model that goes on learning."""

@@ -10,7 +10,7 @@ from app.labs.train.form import key, matching, translated
 from app.labs.train.parts import Told
 from app.labs.train.reading import ReadingForm, counted
 from app.parts import fields
-from app.parts.controls import OpenCheckboxGroup, OpenDropdown, answer, new_value
+from app.parts.controls import OpenCheckboxGroup, OpenDropdown, new_value
 from app.parts.plain import Table, table
 from app.runs import preview as run_preview
 from app.runs import races as run_races
@@ -158,7 +158,7 @@ class Racing(ReadingForm):
         """The budget may be counted in another unit."""
         super().wire(session, turns, wish, started)
         inputs = {"kept": self.kept, **self.controls, **self.own, "budget": self.budget}
-        answer([self.budget.input], self.change_budget, inputs, self.filled(), self.problem)
+        self.fills([self.budget.input], self.change_budget, inputs)
 
     def changes(self) -> list[Any]:
         """Who takes part, too."""

@@ -206,6 +206,16 @@ export function mountWatch(view) {
     form.dataset.kind = chosen; // a form that was drawn stays, with all that is in it
     return KINDS.map((each) => (each === chosen ? { ...AS_IT_IS, visible: true } : AS_IT_IS));
   };
+  // Other settings for a form, all but what somebody has changed since they were asked for: what stands there is neither what
+  // the question held nor what was put there last.
+  const put = Object.fromEntries(KINDS.map((each) => [each, []]));
+  const same = (one, other) => JSON.stringify(one ?? '') === JSON.stringify(other ?? '');
+  window.Cloze.trainFilled = (form, { values, held }, now) => values.map((value, n) => {
+    const { value: plain, ...more } = value?.__type__ ? value : { value, ...AS_IT_IS };
+    if (plain === undefined || (n in held && !same(now[n], held[n]) && !same(now[n], put[form][n]))) return more;
+    put[form][n] = plain;
+    return { ...more, value: plain };
+  });
   onStarted = show;
   fill(kind === KINDS[0] ? {} : { kind }); // of a link; later a late answer would undo a choice
   if (decided) show(wish.run);
