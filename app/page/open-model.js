@@ -39,6 +39,11 @@
     if (sentence.model === found.name) change({ marks: new Map(sentence.marks) }); // what could not be answered is asked again
     return [{ __type__: 'update', choices, value: found.name }, null];
   }
+  /** What was looked at is told, with the button that opens it, while it is what is named. */
+  function offeredModel(offer, named) {
+    const as = { __type__: 'update' };
+    return offer && offer.text === named ? [offer.said, { ...as, visible: true }] : [as, as];
+  }
   /** A model beside its published parent: the names of both. One that is not here is looked at first, and its size told. */
   function besideParent({ name, beside }) {
     const parent = `hub/${name}`;
@@ -48,5 +53,5 @@
     }
     return [beside, parent];
   }
-  Object.assign(window.Cloze, { openedModel, besideParent, hiddenPart: HIDDEN });
+  Object.assign(window.Cloze, { openedModel, offeredModel, besideParent, hiddenPart: HIDDEN });
 })();

@@ -20,6 +20,7 @@ from app.serving.session import Session
 from core_models import InputError
 from viz.svg import Wording
 
+OFFER = "(offer, named) => Cloze.offeredModel(offer, named)"
 PAUSE = 0.2
 """Seconds between two looks at what has come."""
 
@@ -30,7 +31,7 @@ class Controls(NamedTuple):
     named: OpenDropdown
     said: Line
     offer: Kept
-    """The text that was looked at, or None."""
+    """The text that was looked at and what is said of it (:func:`look`), or None."""
     go: gr.Button
     stop: gr.Button
     progress: gr.HTML
@@ -78,12 +79,15 @@ def wire(controls: Controls, model: gr.Dropdown, session: Session) -> None:
             session.opened.cancel(str(request.session_hash or ""))
 
     def on_look(question: Mapping[str, Any]) -> list[Any]:
-        return look(session, question["named"])
+        offer = look(session, question["named"])
+        return [{**offer, "said": c.said.postprocess(offer["said"])} if offer else None]
 
     # A link names a model, too; then, and while a new one is looked at, the last offer is void.
     c.progress.ask(None, None, c.named, js="() => Cloze.askedModel")
     c.named.change(None, None, [c.go, c.said], js="() => [Cloze.hiddenPart, null]")
-    answer([c.named.change], on_look, asked, [c.said, c.offer, c.go], c.problem)
+    answer([c.named.change], on_look, asked, [c.offer], c.problem)
+    # An older look may come when another model is named already.
+    c.offer.change(None, [c.offer, c.named], [c.said, c.go], js=OFFER)  # type: ignore[attr-defined]
     common: dict[str, Any] = {
         "show_progress": "hidden",
         "show_progress_on": [],
@@ -105,13 +109,14 @@ def wire(controls: Controls, model: gr.Dropdown, session: Session) -> None:
 # --- answers: plain values in, plain values out ---------------------------------------------------
 
 
-def look(session: Session, text: Any) -> list[Any]:
-    """What a hub id or a folder is, the offer, and whether it can be opened."""
+def look(session: Session, text: Any) -> dict[str, Any] | None:
+    """What a hub id or a folder is, where it can be opened; None of no name."""
     assert session.opened is not None
     if not text:
-        return ["", None, gr.update(visible=False)]
+        return None
     offer = session.opened.look(text)
-    return [tell(offer), {"text": str(text)}, gr.update(visible=True)]
+    # With the time, so that a name that is named again is news.
+    return {"text": str(text), "said": tell(offer), "time": time.time()}
 
 
 def tell(offer: Offer) -> str:

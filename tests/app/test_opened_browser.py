@@ -8,8 +8,9 @@ from playwright.sync_api import expect
 
 import core_models.model as shipped
 from tests.app.conftest import MODEL
+from tests.app.held import Held
 from tests.app.test_accessibility import ALL, RUN
-from tests.app.visitors import PATIENCE
+from tests.app.visitors import PAINTED, PATIENCE
 from tests.stand_in_hub import stand_in
 
 NAME = "somebody/small-bert"
@@ -127,6 +128,44 @@ def test_what_cannot_be_opened_is_said_and_a_later_name_takes_its_place(visit, t
     box.press("Enter")
     expect(page.get_by_role("button", name="Open it", exact=True)).to_be_visible()
     expect(page.locator("#open-problem p")).to_be_hidden()
+
+
+def test_a_look_that_comes_late_offers_nothing_under_another_name(visit, there):
+    cloze = visit()
+    page = cloze.page
+    go = page.get_by_role("button", name="Open it", exact=True)
+    held = Held(page, "/gradio_api/run/predict", lambda it: '"somebody/' in (it.post_data or ""))
+    name_it(page, NAME)
+    held.wait()
+    page.evaluate(OFFERED)
+    box = page.get_by_label("Model of the hub, or a folder").first
+    box.fill("somebody/gated")
+    box.press("Enter")
+    page.evaluate(PAINTED)
+    with page.expect_response("**/run/predict"):
+        held.give()
+    held.wait()  # it is asked about the other one now
+    held.give()
+    expect(page.get_by_text("is gated: accept its terms on the hub")).to_be_visible()
+    expect(go).to_be_hidden()
+    assert page.evaluate("offered") == []
+    # Named again, it is offered again.
+    box.fill(NAME)
+    box.press("Enter")
+    held.wait().end()
+    expect(go).to_be_visible()
+    expect(page.get_by_text("5.4 million parameters. 11.0")).to_be_visible()
+
+
+# Names that were there, if only for a moment, when the button was.
+OFFERED = """() => {
+  window.offered = [];
+  new MutationObserver(() => {
+    const go = document.getElementById('open-go');
+    const named = document.querySelector('#open-named input').value;
+    if (go?.checkVisibility()) window.offered.push(named);
+  }).observe(document.getElementById('open-model'), { subtree: true, attributes: true });
+}"""
 
 
 @pytest.mark.parametrize(("width", "dark"), [(1280, False), (390, True)])
