@@ -23,6 +23,7 @@ from app.parts.figure import Figure
 from app.parts.plain import (
     Code,
     Heading,
+    Kept,
     Line,
     SentenceInput,
     SentenceOutput,
@@ -65,6 +66,8 @@ LACKING = Wording(
     "model hub lack these heads as well. Train one: choose SpanBERT in the Train tab, or run {0}",
     "python -m zoo build spanbert-mini",
 )
+PICK = "(first, count) => ({ first, count, at: Date.now() })"
+DRAW = "() => ({ draw: true, at: Date.now() })"
 
 
 class Controls(NamedTuple):
@@ -157,10 +160,12 @@ def wire(controls: Controls, shared: Shared, session: Session) -> None:
         for name, e in EXAMPLES.items()
     }
     offer(c.example, examples, c.sentence, {"inside": c.inside, "run": c.which})
-    picked = {**asked, "first": c.first, "count": c.count}
-    answer([c.first.input, c.count.input], partial(pick, session), picked, [c.hides], c.problem)
-    drawn = {**asked, "hides": c.hides}
-    answer([c.draw.click], partial(draw, session), drawn, [c.hides], c.problem)
+    # One event, so that the last act counts; what was picked no answer changes on its way.
+    act = Kept()
+    for event, js in ((c.first.input, PICK), (c.count.input, PICK), (c.draw.click, DRAW)):
+        event(None, [c.first, c.count], act, js=js)
+    hiding = {**asked, "hides": c.hides, "act": act}
+    answer([act.change], partial(hide, session), hiding, [c.hides], c.problem)  # type: ignore[attr-defined]
     remember("spans", kept)
 
 
@@ -247,6 +252,14 @@ def expected(told: spans.Told, sentence: spans.Cut, span: spans.Span) -> dict[st
 
 
 # --- what is hidden -------------------------------------------------------------------------------
+
+
+def hide(session: Session, question: Mapping[str, Any]) -> list[Any]:
+    """What was asked for last: the words that were picked, or a draw."""
+    act = question["act"] if isinstance(question["act"], Mapping) else {}
+    if act.get("draw"):
+        return draw(session, question)
+    return pick(session, {**question, "first": act.get("first"), "count": act.get("count")})
 
 
 def pick(session: Session, question: Mapping[str, Any]) -> list[Any]:
