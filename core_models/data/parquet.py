@@ -31,7 +31,7 @@ def open_parquet(path: Path) -> Any:
         columns = [about.schema.column(number) for number in range(about.num_columns)]
         texts = [column.path for column in columns if column.physical_type == "BYTE_ARRAY"]
         return parquet.ParquetFile(path, metadata=about, read_dictionary=texts)
-    except (arrow.ArrowException, OSError) as error:
+    except (arrow.ArrowException, UnicodeDecodeError, OSError) as error:
         raise InputError(f"{path.name} is no parquet file: {error}") from error
 
 
@@ -55,6 +55,8 @@ def parquet_rows(file: Any, path: Path, columns: Sequence[str]) -> Iterator[dict
                 if left < 0:
                     raise plain_files.unpacks(path.name)
                 yield row
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path.name} is damaged: a cell is no UTF-8 text ({error}).") from error
     except (arrow.ArrowException, OSError) as error:
         raise InputError(f"{path.name} is damaged: {error}") from error
 

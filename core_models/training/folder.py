@@ -332,7 +332,7 @@ def _values(lines: list[bytes]) -> Iterator[Any]:
 
 def thinned(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Each second report, and all with held-out figures where these are few."""
-    held_out = [any(name.startswith("validation_") for name in record) for record in records]
+    held_out = ["validation_" in " ".join(record) for record in records]  # a million of them
     rare = sum(held_out) < len(records) // 4
     return [
         record

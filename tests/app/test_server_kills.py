@@ -134,8 +134,9 @@ def test_two_servers_on_one_folder(gate, tmp_path, command):
         for draw in gate.cases(2, 40):
             assert until(lambda: len(working()) == 2)
             ending = draw.choice(working())
-            runs.stop(ending)
-            assert until(lambda run=ending: run not in working() or runs.state(run) != "stopping")
+            began = at_work(folder, ending)
+            runs.stop(ending)  # its process ends a moment after it is called stopped
+            assert until(lambda run=ending, old=began: at_work(folder, run) != old)
             assert all(len(at_work(folder, run)) <= 1 for run in ids)
             assert len(working()) <= 2
         killed = servers.pop()

@@ -101,6 +101,21 @@ def test_parquet(tmp_path: Path) -> None:
         list(read_documents(tmp_path / "b.parquet"))
 
 
+def test_a_parquet_file_with_letters_that_are_none(tmp_path: Path) -> None:
+    arrow = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    path = tmp_path / "a.parquet"
+    cells = arrow.array([b"a cat", b"a d\xf5g"], arrow.binary()).view(arrow.string())
+    parquet.write_table(arrow.table({"words": cells}), path)
+    with pytest.raises(InputError, match=r"a\.parquet is damaged: a cell is no UTF-8 text"):
+        list(read_documents(path))
+    parquet.write_table(arrow.table({"words": ["a cat"]}), path, store_schema=False)
+    path.write_bytes(path.read_bytes().replace(b"words", b"w\xe1rds"))
+    with pytest.raises(InputError, match=r"a\.parquet is no parquet file"):
+        list(read_documents(path))
+
+
 def test_datasets(tmp_path: Path) -> None:
     datasets = pytest.importorskip("datasets")
     made = datasets.Dataset.from_dict({"id": [1, 2, 3], "text": ROWS})
