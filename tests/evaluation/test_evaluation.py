@@ -238,7 +238,7 @@ def test_a_chinese_model_is_asked_for_characters_only(
     shown = capsys.readouterr()
     found = json.loads(shown.out)
     assert found["words"]["words"] == 5
-    assert set(found) == {"model", "words", "plain_sentences"}
+    assert set(found) == {"model", "words", "plain_sentences", "attention"}
     assert found["plain_sentences"]["asked"] == 30
     assert "left out" in shown.err
     assert main(["evaluate", "--model", model]) == 2
