@@ -13,6 +13,7 @@ from gradio_client import Client
 
 import core_models as cm
 from app.labs.train import lab as train
+from app.labs.train.pretraining import family_of
 from app.runs import export as run_export
 from app.runs import form as run_form
 from app.runs import preview as run_preview
@@ -21,6 +22,7 @@ from app.runs import texts as run_texts
 from app.serving.settings import Settings
 from core_models import InputError, prediction
 from core_models.tokenizer import Tokenizer
+from core_models.training.settings import ASSETS
 from tests.app.test_run_export import finished, model
 
 CONFIG = {
@@ -83,6 +85,15 @@ def test_parameters_are_those_of_the_model_that_is_built(check):
     layer = 4 * (width * width + width) + 2 * width * inner + inner + width + 4 * width
     head = width * width + width + 2 * width + vocabulary
     assert found["parameters"] == tables + 2 * layer + head
+
+
+def test_every_recipe_names_its_family_or_goes_on_learning():
+    for path in sorted((ASSETS / "recipes").glob("*.json")):
+        config = json.loads(path.read_text())
+        if "size" in config.get("model", {}):
+            assert family_of(config) == cm.size(config["model"]["size"]).family, path.name
+    assert family_of({"model": {"size": "bert-mini"}}) == "bert"
+    assert family_of({"model": {"checkpoint": "bert-mini"}}) is None
 
 
 @pytest.mark.parametrize("family", [each["name"] for each in run_form.families()])

@@ -179,9 +179,10 @@ def _named(offered: Iterable[Mapping[str, Any]], name: Any) -> Mapping[str, Any]
 
 
 def family_of(config: Mapping[str, Any]) -> str | None:
-    """The family of a fresh model."""
+    """The family of a fresh model; None for one that goes on learning."""
     size = fields.read(config, "model.size")
-    return next((name for name, family in FAMILIES.items() if size in family.sizes), None)
+    known = ((name, {*family.sizes, *family.aliases}) for name, family in FAMILIES.items())
+    return next((name for name, sizes in known if size in sizes), None)
 
 
 def told(preset: Mapping[str, Any]) -> str:
