@@ -1,7 +1,7 @@
 """How widely attention looks: a model all of whose heads look at one token has stopped learning it.
 
 The softmax of such a head passes no gradient on. It happens where queries and keys grow without a
-bound (arXiv 2303.06296, section 3: "entropy collapse").
+bound ("entropy collapse", arXiv 2303.06296).
 """
 
 from collections.abc import Sequence
@@ -57,11 +57,11 @@ def evaluate_attention(model: Model, texts: Sequence[str]) -> AttentionResult:
         real = torch.ones(batch.shape, device=batch.device) if mask is None else mask
         tokens += int(real.sum())
         for step in range(steps):
-            shares = trace.records["probabilities", step, "content"].double()  # [B, H, Q, K]
+            shares = trace.records["probabilities", step, "content"].float()  # [B, H, Q, K]
             spread = torch.special.entr(shares).sum(-1) * real[:, None]
             entropy[step] += spread.sum().cpu()
             looks[step] += float(real.sum()) * shares.shape[1]
-            states = trace.records["residual", step, "content"].double()
+            states = trace.records["residual", step, "content"].float()
             square[step] += (states.square().mean(-1) * real).sum().cpu()
     return AttentionResult(
         entropy=tuple((entropy / looks).tolist()),

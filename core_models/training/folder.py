@@ -332,7 +332,8 @@ def _values(lines: list[bytes]) -> Iterator[Any]:
 
 def thinned(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Each second report, and all with held-out figures where these are few."""
-    held_out = ["validation_" in " ".join(record) for record in records]  # a million of them
+    # All names of a report at once: there may be a million reports.
+    held_out = ["validation_" in " ".join(record) for record in records]
     rare = sum(held_out) < len(records) // 4
     return [
         record

@@ -85,7 +85,7 @@ def check_shares(processes: int, batch_size: int, examples: int) -> None:
         examples: that there are; a batch holds no more.
     """
     if min(batch_size, examples) < processes:
-        what = f"The smallest batches have {batch_size}"
+        what = f"The smallest batches have {batch_size} examples"
         if examples < batch_size:
             what = f"There are {examples} examples in all"
         raise InputError(

@@ -61,34 +61,31 @@ def test_bucketing_saves_padding() -> None:
     assert padded(order(10)) < 0.75 * padded(order(1))
 
 
-def test_even_batches_have_as_many_tokens_each() -> None:
-    lengths = np.array([4] * 60 + [20] * 12)
+def even_batches(lengths: list[int], bucketing: int) -> list[list[int]]:
+    """The even batches of eight examples on average of one epoch."""
     stream = Order(
-        lengths,
+        np.array(lengths),
         batch_size=8,
-        bucketing=9,
+        bucketing=bucketing,
         generator=torch.Generator().manual_seed(0),
         even=True,
     )
-    batches = [next(stream) for _ in range(stream.batches_per_epoch)]
-    assert sorted(len(batch) for batch in batches) == [2, 3, 3, 3, 8, 13, 13, 13, 14]
-    tokens = [int(lengths[batch].sum()) for batch in batches]
+    return [next(stream).tolist() for _ in range(stream.batches_per_epoch)]
+
+
+def test_even_batches_have_as_many_tokens_each() -> None:
+    lengths = [4] * 60 + [20] * 12
+    batches = even_batches(lengths, 9)
+    assert sorted(map(len, batches)) == [2, 3, 3, 3, 8, 13, 13, 13, 14]
+    tokens = [sum(lengths[index] for index in batch) for batch in batches]
     assert max(tokens) <= 64
     assert min(tokens) >= 40
 
 
 def test_an_even_batch_has_a_quarter_of_the_usual_examples_at_least() -> None:
-    lengths = np.array([2] * 31 + [500])
-    stream = Order(
-        lengths,
-        batch_size=8,
-        bucketing=4,
-        generator=torch.Generator().manual_seed(0),
-        even=True,
-    )
-    batches = [next(stream) for _ in range(stream.batches_per_epoch)]
+    batches = even_batches([2] * 31 + [500], 4)
     assert sorted(map(len, batches)) == [2, 2, 2, 26]
-    assert sorted(torch.cat(batches).tolist()) == list(range(32))
+    assert sorted(index for batch in batches for index in batch) == list(range(32))
 
 
 def test_fewer_examples_than_a_batch_are_one_batch() -> None:

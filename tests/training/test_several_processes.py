@@ -86,7 +86,7 @@ def test_processes_that_see_different_runs_are_refused(
 def test_every_process_needs_an_example() -> None:
     check_shares(1, 1, 1)
     check_shares(4, 4, 9)
-    with pytest.raises(InputError, match="batches have 3, and 4 processes"):
+    with pytest.raises(InputError, match="batches have 3 examples, and 4 processes"):
         check_shares(4, 3, 100)
     with pytest.raises(InputError, match="2 examples in all, and 4 processes"):
         check_shares(4, 32, 2)
