@@ -7,7 +7,6 @@ that a closed page needs no word of farewell. No Gradio and no PyTorch in it.
 import asyncio
 import os
 import sys
-from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
@@ -21,7 +20,6 @@ from core_models import InputError
 LEASE = 5.0
 """Seconds without a question after which a visitor counts as gone."""
 MOST_WAITING = 32
-MOST_GIVEN_UP = 256
 CACHE_BYTES = 16 << 20
 _BYTES_OF_A_NUMBER = 32
 _NICENESS = 10
@@ -55,8 +53,6 @@ class Desk:
         self.parts = Cache(most)
         """What jobs keep for each other."""
         self._answers = Cache(most)
-        self._given_up: OrderedDict[str, Hashable] = OrderedDict()
-        """What each visitor gave up last: a question that was on its way then does not begin it."""
         self._jobs: list[Job] = []
         """The first one is being computed."""
         self._changed = Condition()
@@ -72,16 +68,12 @@ class Desk:
 
         Raises:
             InputError: Too many jobs are waiting.
-            StoppedError: The visitor has given this one up and has not asked for it again.
         """
         if (known := self._answers.get(key)) is not None:
             job = Job(key, work, 1.0)
             job.future.set_result(known)
             return job
         with self._changed:
-            if self._given_up.get(visitor) == key:
-                raise StoppedError
-            self._given_up.pop(visitor, None)
             found = None
             for job in self._jobs:
                 if job.key == key and not job.future.done() and job.visitors:
@@ -104,16 +96,8 @@ class Desk:
         """The visitor waits for nothing any more."""
         with self._changed:
             for job in self._jobs:
-                if job.visitors.pop(visitor, None) is not None:
-                    self._given_up[visitor] = job.key
-            while len(self._given_up) > MOST_GIVEN_UP:
-                self._given_up.popitem(last=False)
+                job.visitors.pop(visitor, None)
             self._tidy()
-
-    def again(self, visitor: str) -> None:
-        """The visitor may ask again for what they gave up."""
-        with self._changed:
-            self._given_up.pop(visitor, None)
 
     def ahead(self, job: Job) -> int:
         """How many jobs come before this one."""

@@ -50,9 +50,6 @@ def test_a_visitor_who_leaves_frees_the_desk_and_one_who_stays_does_not():
     with pytest.raises(StoppedError):
         job.future.result(10)
     finish(desk)
-    with pytest.raises(StoppedError):  # a question that was on its way begins it no more
-        desk.ask("ann", 1, slow(gate, log, "late"))
-    desk.again("ann")
     again = desk.ask("ann", 1, slow(gate, log, "anew"))
     gate.set()
     assert again.future.result(10) == {"name": "anew"}

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import time
+from threading import Event
 
 import gradio as gr
 import pytest
@@ -16,7 +17,7 @@ from app.labs.why.methods import METHODS
 from app.labs.why.service import Progress
 from app.serving.ask import Ask, Mark
 from core_models.prediction.targets import TargetFunction
-from tests.app.why_questions import MARKS, MODEL, TEXT, ask, finish, question, told
+from tests.app.why_questions import MARKS, MODEL, TEXT, ask, finish, question, told, without_end
 from viz.why import Attributed, attributions
 
 
@@ -203,16 +204,20 @@ def test_giving_up_really_stops_the_work(explainer, why_session):
         assert found["working"]
         assert found["clock"].active
         assert found["cancel"].visible
-        tab.stop(explainer, {"visitor": "me"})
+        stopped = told(explainer, **values, given_up=tab.THIS)
+        assert stopped["again"].visible
+        assert not stopped["cancel"].visible
+        assert not stopped["clock"].active
         finish(explainer.desk)
         count = len(passes)
         assert count < 200
-        late = told(explainer, **values)  # it was on its way when the visitor gave up
-        assert late["again"].visible
-        assert not late["clock"].active
+        still = told(explainer, **values, given_up=stopped["given_up"])
+        assert still["again"].visible
         assert not explainer.desk.busy()
         assert len(passes) == count
-        tab.go_on(explainer, {"visitor": "me"})
+        other = told(explainer, **{**values, "steps": 290}, given_up=stopped["given_up"])
+        assert other["working"]  # another question is computed
+        assert other["given_up"] is None
         assert told(explainer, **values)["working"]
     explainer.desk.leave("me")
     finish(explainer.desk)
@@ -308,12 +313,32 @@ def test_the_check_is_of_the_question_that_it_was_asked_for(explainer):
     def checked(**values):
         return asyncio.run(tab.check(explainer, question(marks=MARKS, **values)))
 
-    assert checked(draw=None) == [gr.skip()] * 5
+    assert checked(draw=None)[3:] == [gr.skip()] * 2
     while (found := checked(draw=draw))[0]:
         pass
     assert len(found[4]["rows"]) == 5
     assert "draw 2" in found[4]["caption"]
     assert checked(draw=draw, window=2)[3:] == ["", None]
+    assert checked(draw=draw, sentence={"text": "another"}) == [gr.skip()] * 5
+
+
+def test_a_check_is_given_up(explainer, monkeypatch):
+    now = shown(explainer, marks=MARKS)["shown"]
+    monkeypatch.setattr(why, "attribute", without_end(why.attribute, Event()))
+    working, clock, cancel, *rest = asyncio.run(
+        tab.check(explainer, question(marks=MARKS, draw=[3, now]))
+    )
+    assert working
+    assert clock.active
+    assert cancel.visible
+    working, clock, cancel, *rest = asyncio.run(
+        tab.check(explainer, question(marks=MARKS, draw=[3, None]))
+    )
+    assert working == ""
+    assert not clock.active
+    assert not cancel.visible
+    assert rest == [gr.skip()] * 2
+    finish(explainer.desk)
 
 
 def test_numbers_are_written_as_people_read_them():

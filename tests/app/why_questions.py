@@ -47,8 +47,19 @@ def question(**values):
     """What the lab's controls hold; the sentence's own values by their names."""
     sentence = {"text": TEXT, "model": MODEL, "marks": [], "language": "en"}
     sentence |= {name: values.pop(name) for name in tuple(values) if name in sentence}
-    more = {"visitor": "me", "sentence": sentence, "of": sentence, "shown": None}
+    more = {"visitor": "me", "sentence": sentence, "of": sentence, "shown": None, "given_up": None}
     return {**more, **tab.FIRST, **values}
+
+
+def without_end(attribute, gate):
+    """A method that goes on until a gate is opened, or nobody waits for it."""
+
+    def waits(method, function, *rest):
+        while not gate.wait(0.01):
+            function.tell(0.5)
+        return attribute(method, function, *rest)
+
+    return waits
 
 
 def ask(explainer, *, seed=None, **values):

@@ -13,7 +13,7 @@ from gradio.components import Component
 
 from app.labs.why import words
 from app.labs.why.methods import STEPS, WINDOWS
-from app.labs.why.replies import MOST_NOTES, SECOND, check, go_on, show, stop, stop_check
+from app.labs.why.replies import MOST_NOTES, SECOND, THIS, check, show
 from app.labs.why.service import Explainer
 from app.labs.why.tries import FILL, FIRST, FOLLOW, TRIES, WRITE
 from app.page.sentence import Shared
@@ -55,6 +55,7 @@ FORGOTTEN = (
     "A method whose bars hardly change does not show what those layers had learnt."
 )
 DRAW = "(draw, shown) => [[(draw?.[0] ?? 0) + 1, shown]]"
+GIVE_UP_DRAW = "(draw) => [[draw[0], null]]"
 
 
 class Controls(NamedTuple):
@@ -65,6 +66,8 @@ class Controls(NamedTuple):
     """The sentence that the choices belong to, or the try that is on its way."""
     shown: Kept
     """Which question is shown, see `mark`."""
+    given_up: Kept
+    """The question that the visitor does not wait for any more, see `replies.idle`."""
     clock: gr.Timer
     problem: Line
     tries: gr.Radio
@@ -98,7 +101,7 @@ def build(shared: Shared) -> Controls:
     tries = OpenRadio(names, label="What to try")
     problem = Line(problem=True)
     sentence = SentenceInput(["text", "model", "marks", "language"])
-    of, shown = Kept(), Kept()
+    of, shown, given_up = Kept(), Kept(), Kept()
     with gr.Row(elem_classes=["choices"]):
         told: dict[str, Component] = {"said": Line(), "working": Line()}
         cancel, again = _button("Cancel"), _button("Compute")
@@ -129,7 +132,10 @@ def build(shared: Shared) -> Controls:
         Line(INTRO)
     told["code"] = Code()
     clock = gr.Timer(AGAIN, active=False)
-    return Controls(sentence, of, shown, clock, problem, tries, kept, told, cancel, again, check)
+    return Controls(
+        *(sentence, of, shown, given_up, clock),
+        *(problem, tries, kept, told, cancel, again, check),
+    )
 
 
 def _choices() -> dict[str, Component]:
@@ -175,7 +181,7 @@ def wire(controls: Controls, shared: Shared, session: Session) -> None:
     c, kept, checked = controls, controls.kept, controls.check
     explainer = Explainer(session)
     chosen = [kept[name] for name in FIRST]
-    asked = {"sentence": c.sentence, "of": c.of, "shown": c.shown, **kept}
+    asked = {"sentence": c.sentence, "of": c.of, "shown": c.shown, "given_up": c.given_up, **kept}
     c.sentence.change(
         None,
         [c.sentence, c.of],
@@ -186,21 +192,23 @@ def wire(controls: Controls, shared: Shared, session: Session) -> None:
     written = filled.then(None, c.tries, None, js=WRITE)
     written.then(None, [c.sentence, c.of], follows, js=FOLLOW)
     kept["second"].input(None, None, kept["position"], js="() => ''")
-    waits = [c.told["working"], c.clock, c.cancel, c.again]
+    # Only one event asks: an answer that is late cannot undo what has been clicked since.
+    c.cancel.click(None, None, c.given_up, js=f"() => '{THIS}'")
+    c.again.click(None, None, c.given_up, js="() => null")
     answer(
         [
             *(c.of.change, kept["second"].change, kept["position"].change, c.clock.tick),
+            c.given_up.change,
             *(kept[name].input for name in ("kind", "word", "against", "scale", "baseline")),
             *(kept[name].release for name in ("steps", "window")),
         ],
         partial(show, explainer),
         asked,
-        [c.shown, c.tries, *chosen, *c.told.values(), c.clock, c.cancel, c.again],
+        [c.shown, c.tries, *chosen, *c.told.values(), c.clock, c.cancel, c.again, c.given_up],
         c.problem,
     )
-    answer([c.cancel.click], partial(stop, explainer), {}, waits, c.problem)
-    answer([c.again.click], partial(go_on, explainer), {}, waits, c.problem)
     checked.begin.click(None, [checked.draw, c.shown], checked.draw, js=DRAW)
+    checked.cancel.click(None, checked.draw, checked.draw, js=GIVE_UP_DRAW)
     ends = [checked.working, checked.clock, checked.cancel]
     answer(
         [checked.draw.change, checked.clock.tick, c.shown.change],
@@ -209,5 +217,4 @@ def wire(controls: Controls, shared: Shared, session: Session) -> None:
         [*ends, checked.said, checked.stages],
         checked.problem,
     )
-    answer([checked.cancel.click], partial(stop_check, explainer), {}, ends, checked.problem)
     remember("why", kept)

@@ -20,6 +20,8 @@ from viz.svg import Wording
 from viz.why import Attributed, attributions
 
 DONE = "done"
+THIS = "this"
+"""What the visitor gives up: the question that is computed. Its mark takes this one's place."""
 MOST_NOTES = 4
 SECOND = Wording("Second text (the first one is the sentence above)")
 QUESTION = Wording("Question about the sentence above")
@@ -27,7 +29,7 @@ NOTHING = Wording("nothing in particular")
 TOLD = (
     *("shown", "tries", *FIRST, "said", "working", "chart", "strongest"),
     *(f"note {n}" for n in range(MOST_NOTES)),
-    *("total", "agreement", "code", "clock", "cancel", "again"),
+    *("total", "agreement", "code", "clock", "cancel", "again", "given_up"),
 )
 """What an answer of `show` fills, in this order."""
 EMPTY = dict.fromkeys(("said", "strongest", "total", "code"), "") | {
@@ -46,10 +48,13 @@ async def show(explainer: Explainer, question: Mapping[str, Any]) -> list[Any]:
         now = mark(wanted)
         if shown == [*now, DONE]:
             return tell(**idle())
+        if question["given_up"] in (THIS, now):
+            explainer.desk.leave(question["visitor"])
+            return tell(**idle(given_up=now))
         model, asked, scene = await explainer.plan(wanted)
         found = await explainer.explain(model, asked, question["visitor"])
     except StoppedError:
-        return tell(**idle(stopped=True))
+        return tell(**idle(given_up=now))
     except InputError as error:
         able = await explainer.able(str(question["sentence"].get("model")))
         shown = tell(shown=None, **kinds(able, question), **EMPTY, **idle())
@@ -84,13 +89,14 @@ def tell(**values: Any) -> list[Any]:
     return [values.get(name, gr.skip()) for name in TOLD]
 
 
-def idle(*, stopped: bool = False) -> dict[str, Any]:
-    """Nothing is computed."""
+def idle(*, given_up: list[str] | None = None) -> dict[str, Any]:
+    """Nothing is computed; the mark of a question that is given up is kept with it."""
     return {
         "working": "",
         "clock": gr.Timer(active=False),
         "cancel": gr.Button(visible=False),
-        "again": gr.Button(visible=stopped),
+        "again": gr.Button(visible=bool(given_up)),
+        "given_up": given_up,
     }
 
 
@@ -101,6 +107,7 @@ def busy(found: Progress) -> dict[str, Any]:
         "clock": gr.Timer(active=True),
         "cancel": gr.Button(visible=True),
         "again": gr.Button(visible=False),
+        "given_up": None,
     }
 
 
@@ -192,23 +199,14 @@ def pictures(scene: Mapping[str, Any], found: Mapping[str, Any]) -> dict[str, An
     }
 
 
-def stop(explainer: Explainer, question: Mapping[str, Any]) -> list[Any]:
-    """Give up what the visitor waits for."""
-    explainer.desk.leave(question["visitor"])
-    return list(idle(stopped=True).values())
-
-
-def go_on(explainer: Explainer, question: Mapping[str, Any]) -> list[Any]:
-    """Compute what was given up after all."""
-    explainer.desk.again(question["visitor"])
-    return list(busy(Progress(share=0, ahead=0)).values())
-
-
 async def check(explainer: Explainer, question: Mapping[str, Any]) -> list[Any]:
     """The check of exactly the question that it was asked for, or how far it is."""
     seed, of = read_draw(question["draw"])
     visitor = f"{question['visitor']}/check"
-    if not of or not ready(question):
+    if not of:  # never asked for, or given up
+        explainer.desk.leave(visitor)
+        return [*ended(), gr.skip(), gr.skip()]
+    if not ready(question):
         return [gr.skip()] * 5
     wanted = why.read(question)
     if [*mark(wanted), DONE] != of:
@@ -230,12 +228,6 @@ async def check(explainer: Explainer, question: Mapping[str, Any]) -> list[Any]:
 def ended() -> list[Any]:
     """No check is computed."""
     return ["", gr.Timer(active=False), gr.Button(visible=False)]
-
-
-def stop_check(explainer: Explainer, question: Mapping[str, Any]) -> list[Any]:
-    """Give the check up."""
-    explainer.desk.leave(f"{question['visitor']}/check")
-    return ended()
 
 
 def read_draw(value: Any) -> tuple[int, Any]:
