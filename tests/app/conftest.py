@@ -270,16 +270,19 @@ def model(session):
 
 @pytest.fixture
 def detective(session, monkeypatch, tmp_path):
-    """A small random discriminator with its generator, added to the models of the page."""
+    """A small random discriminator and its generator of one layer, added to the page's models."""
     tokenizer = session.model("bert-mini").tokenizer
     config = replace(
         cm.size("electra-small-discriminator").with_vocabulary(tokenizer.vocabulary),
         initial_std=0.1,
     )
-    added = {"zz-detective": ["replaced_token"], "zz-detective-generator": ["masked_token"]}
-    for seed, (name, heads) in enumerate(added.items()):
+    added = {
+        "zz-detective": ("replaced_token", config),
+        "zz-detective-generator": ("masked_token", replace(config, schedule=(0,))),
+    }
+    for seed, (name, (head, shape)) in enumerate(added.items()):
         generator = torch.Generator().manual_seed(seed)
-        cm.Model.new(config, tokenizer, heads=heads, generator=generator).save(tmp_path / name)
+        cm.Model.new(shape, tokenizer, heads=[head], generator=generator).save(tmp_path / name)
     monkeypatch.setenv("CLOZE_MODELS", str(tmp_path))
     before = dict(session._infos)
     session._infos.clear()

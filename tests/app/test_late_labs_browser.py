@@ -122,6 +122,21 @@ def test_a_sweep_goes_on_where_it_was_left(labs):
     mode("Heads").check()
 
 
+def test_a_layer_found_in_another_model_is_one_of_this(visit, detective):
+    """The first answer finds a layer of four while a model of one layer is asked for."""
+    cloze = visit()
+    page = cloze.page
+    held = Held(page, PREDICT, lambda it: '"heads"' in (it.post_data or ""))
+    page.evaluate("Cloze.openTab('Attention')")
+    held.wait()
+    page.evaluate("Cloze.chooseModel('zz-detective-generator')")
+    page.wait_for_function("Cloze.sentence.model === 'zz-detective-generator'")
+    held.end()
+    cloze.rest()
+    for name, choices in (("Layer", "1"), ("Head", "[1-4]")):
+        expect(page.get_by_label(name, exact=True)).to_have_value(re.compile(choices))
+
+
 def test_a_time_is_that_of_the_length_it_stands_below(labs):
     page = labs.page
     page.evaluate("Cloze.openTab('Budget')")

@@ -73,13 +73,21 @@ USES = {
 }
 SETTLE = f"""(settled, acted, ...values) => {{
   const [, answered, changes] = JSON.parse(settled);
-  const choices = {list(CHOICES)}.map((name, n) => {{
-    const found = changes.find(([changed, asked]) => changed === name && asked === values[n]);
-    return found ? found[2] : {{ __type__: 'update' }};
+  const names = {list(CHOICES)};
+  const now = (name) => values[names.indexOf(name)];
+  const other = ([name, asked, found]) => now(name) !== asked && now(name) !== found;
+  const choices = names.map((name) => {{
+    const change = changes.find((each) => each[0] === name && each[1] === now(name));
+    return change ? change[2] : {{ __type__: 'update' }};
   }});
-  return [answered === acted ? {{ __type__: 'update' }} : acted + 1, ...choices];
+  const told = answered === acted && !changes.some(other);
+  return [told ? {{ __type__: 'update' }} : acted + 1, ...choices];
 }}"""
-"""Of acts that follow each other quickly Gradio 6.31 may ask only for the first: ask again then."""
+"""Ask again where the answer is not of what the page holds now.
+
+Of acts that follow each other quickly Gradio 6.31 may ask only for the first; and what an answer
+finds is set while the next question is on its way, which may be about a model without that layer.
+"""
 PICK = """({ picked, kind }, layer, head, picks, off, acted) => {
   if (kind === 'picked') picks = picked.own || 'none';
   else if (kind === 'off') off = picked.own;
