@@ -1,4 +1,11 @@
-from app.main import launch
+import argparse
+
+ABOUT = """\
+Opens the page on http://127.0.0.1:7860. It takes no arguments: its settings are environment
+variables, such as PORT and CLOZE_MODEL. docs/hosting.md lists them all."""
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(usage="[PORT=8000] python app.py", description=ABOUT).parse_args()
+    from app.main import launch  # after --help, which need not wait for it
+
     launch()

@@ -2,8 +2,11 @@
 
 import asyncio
 import json
+import subprocess
+import sys
 import threading
 from functools import partial
+from pathlib import Path
 from types import SimpleNamespace
 
 import gradio as gr
@@ -24,6 +27,16 @@ from app.serving.direct import PATH, Direct
 from app.serving.settings import Settings
 from core_models import InputError
 from tests.waiting import soon
+
+START = Path(__file__).resolve().parents[2] / "app.py"
+
+
+@pytest.mark.parametrize(("given", "code"), [("--help", 0), ("--port=8000", 2)])
+def test_arguments_are_not_passed_over(given, code):
+    """Who types ``--port`` reads which variable sets it, and no page opens elsewhere."""
+    done = subprocess.run([sys.executable, START, given], capture_output=True, text=True)
+    assert done.returncode == code
+    assert "PORT=8000" in done.stdout + done.stderr
 
 
 def test_gradio_remembers_a_bounded_number_of_pages(session, runs, monkeypatch):
