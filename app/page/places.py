@@ -77,7 +77,7 @@ PLACES = (
     Place(
         "learn",
         "How they learn",
-        "What is hidden, what is asked?",
+        "What are they asked?",
         (
             Lab("timeline", "Masking over time", "text", timeline),
             Lab("unmasking", "Unmasking", "text", unmasking),
