@@ -13,7 +13,7 @@ from gradio.components import Component
 
 from app.labs.why import words
 from app.labs.why.methods import STEPS, WINDOWS
-from app.labs.why.replies import MOST_NOTES, SECOND, THIS, check, show
+from app.labs.why.replies import MOST_NOTES, SECOND, check, show
 from app.labs.why.service import Explainer
 from app.labs.why.tries import FILL, FIRST, FOLLOW, TRIES, WRITE
 from app.page.sentence import Shared
@@ -65,9 +65,10 @@ class Controls(NamedTuple):
     of: Kept
     """The sentence that the choices belong to, or the try that is on its way."""
     shown: Kept
-    """Which question is shown, see `mark`."""
+    """Which question is shown or computed, see `replies.mark`."""
     given_up: Kept
-    """The question that the visitor does not wait for any more, see `replies.idle`."""
+    """The question that the visitor does not wait for any more. No answer changes it: one that is
+    late would undo what has been clicked since."""
     clock: gr.Timer
     problem: Line
     tries: gr.Radio
@@ -192,8 +193,7 @@ def wire(controls: Controls, shared: Shared, session: Session) -> None:
     written = filled.then(None, c.tries, None, js=WRITE)
     written.then(None, [c.sentence, c.of], follows, js=FOLLOW)
     kept["second"].input(None, None, kept["position"], js="() => ''")
-    # Only one event asks: an answer that is late cannot undo what has been clicked since.
-    c.cancel.click(None, None, c.given_up, js=f"() => '{THIS}'")
+    c.cancel.click(None, c.shown, c.given_up, js="(shown) => [shown]")
     c.again.click(None, None, c.given_up, js="() => null")
     answer(
         [
@@ -204,7 +204,7 @@ def wire(controls: Controls, shared: Shared, session: Session) -> None:
         ],
         partial(show, explainer),
         asked,
-        [c.shown, c.tries, *chosen, *c.told.values(), c.clock, c.cancel, c.again, c.given_up],
+        [c.shown, c.tries, *chosen, *c.told.values(), c.clock, c.cancel, c.again],
         c.problem,
     )
     checked.begin.click(None, [checked.draw, c.shown], checked.draw, js=DRAW)

@@ -20,8 +20,6 @@ from viz.svg import Wording
 from viz.why import Attributed, attributions
 
 DONE = "done"
-THIS = "this"
-"""What the visitor gives up: the question that is computed. Its mark takes this one's place."""
 MOST_NOTES = 4
 SECOND = Wording("Second text (the first one is the sentence above)")
 QUESTION = Wording("Question about the sentence above")
@@ -29,7 +27,7 @@ NOTHING = Wording("nothing in particular")
 TOLD = (
     *("shown", "tries", *FIRST, "said", "working", "chart", "strongest"),
     *(f"note {n}" for n in range(MOST_NOTES)),
-    *("total", "agreement", "code", "clock", "cancel", "again", "given_up"),
+    *("total", "agreement", "code", "clock", "cancel", "again"),
 )
 """What an answer of `show` fills, in this order."""
 EMPTY = dict.fromkeys(("said", "strongest", "total", "code"), "") | {
@@ -48,13 +46,13 @@ async def show(explainer: Explainer, question: Mapping[str, Any]) -> list[Any]:
         now = mark(wanted)
         if shown == [*now, DONE]:
             return tell(**idle())
-        if question["given_up"] in (THIS, now):
+        if question["given_up"] == now:
             explainer.desk.leave(question["visitor"])
-            return tell(**idle(given_up=now))
+            return tell(**idle(given_up=True))
         model, asked, scene = await explainer.plan(wanted)
         found = await explainer.explain(model, asked, question["visitor"])
     except StoppedError:
-        return tell(**idle(given_up=now))
+        return tell(**idle(given_up=True))
     except InputError as error:
         able = await explainer.able(str(question["sentence"].get("model")))
         shown = tell(shown=None, **kinds(able, question), **EMPTY, **idle())
@@ -68,8 +66,8 @@ async def show(explainer: Explainer, question: Mapping[str, Any]) -> list[Any]:
             **idle(),
         )
     same = isinstance(shown, list) and shown[:1] == now[:1]
-    changed = {} if same else {**offers(scene, question), **EMPTY, "shown": now}
-    return tell(**changed, **busy(found))
+    changed = {} if same else {**offers(scene, question), **EMPTY}
+    return tell(**changed, **({} if shown == now else {"shown": now}), **busy(found))
 
 
 def ready(question: Mapping[str, Any]) -> bool:
@@ -89,14 +87,13 @@ def tell(**values: Any) -> list[Any]:
     return [values.get(name, gr.skip()) for name in TOLD]
 
 
-def idle(*, given_up: list[str] | None = None) -> dict[str, Any]:
-    """Nothing is computed; the mark of a question that is given up is kept with it."""
+def idle(*, given_up: bool = False) -> dict[str, Any]:
+    """Nothing is computed; what is given up can be asked for again."""
     return {
         "working": "",
         "clock": gr.Timer(active=False),
         "cancel": gr.Button(visible=False),
-        "again": gr.Button(visible=bool(given_up)),
-        "given_up": given_up,
+        "again": gr.Button(visible=given_up),
     }
 
 
@@ -107,7 +104,6 @@ def busy(found: Progress) -> dict[str, Any]:
         "clock": gr.Timer(active=True),
         "cancel": gr.Button(visible=True),
         "again": gr.Button(visible=False),
-        "given_up": None,
     }
 
 
