@@ -12,6 +12,7 @@ from core_models.checkpoints.files import read_tensors
 from core_models.evaluation import evaluate_capitals, evaluate_forgeries
 from core_models.model import SHIPPED
 from core_models.prediction import fill
+from zoo import ship
 
 NAMES = sorted(path.parent.name for path in SHIPPED.glob("*/config.json"))
 DETECTIVES = [name for name in NAMES if f"{name}-generator" in NAMES]
@@ -28,8 +29,8 @@ def shipped(name: str) -> cm.Model:
 
 def test_files_are_small_enough_for_plain_git() -> None:
     sizes = [path.stat().st_size for path in SHIPPED.rglob("*") if path.is_file()]
-    assert max(sizes) <= 10_000_000
-    assert sum(sizes) <= 140_000_000
+    assert max(sizes) <= ship.LARGEST_FILE
+    assert sum(sizes) <= ship.LARGEST_SET
 
 
 @pytest.mark.parametrize("name", NAMES)

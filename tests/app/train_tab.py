@@ -58,8 +58,9 @@ class Form(Parts):
         self.problem.get_by_text(text).or_(self.problem.filter(has_text=text)).first.wait_for()
 
     def config(self) -> dict:
-        """All settings."""
+        """All settings, once every answer stands in them."""
         self.fold("All settings as JSON")
+        self.cloze.rest()
         return json.loads(self.field("Settings").input_value())
 
     def use(self, config: dict) -> None:
