@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from core_models.errors import InputError
 from core_models.model import Model
 from core_models.network.encoder import Encoder
+from core_models.training.muon import Muon
 from core_models.training.schema import OptimizerSettings
 from core_models.training.settings import Settings
 
@@ -57,21 +58,17 @@ def build(
     Unlike BERT's released optimizer this AdamW corrects the bias of its averages, which matters in
     the first few hundred steps only.
     """
-    if options.kind == "muon" and not hasattr(torch.optim, "Muon"):
-        raise InputError(f"optimizer.kind: muon needs torch 2.9 or newer, not {torch.__version__}.")
     inner = _block_matrices(model) if options.kind == "muon" else set()
     rest = {name: p for name, p in names.items() if p not in inner}
     found: list[torch.optim.Optimizer] = [
         adamw(rest, options, lambda _: options.learning_rate, fused=True)
     ]
     if inner:
-        muon = torch.optim.Muon(
+        muon = Muon(
             [p for p in names.values() if p in inner],
             lr=options.matrix_learning_rate,
             momentum=options.momentum,
             weight_decay=options.weight_decay,
-            # Updates as large as AdamW's usually are, so that both rates mean the same.
-            adjust_lr_fn="match_rms_adamw",
         )
         muon.param_groups[0]["peak"] = options.matrix_learning_rate
         found.append(muon)
