@@ -168,6 +168,12 @@
     if (offered?.model === name && sentence.text === offered.text) opened = offered;
     offered = null;
   };
+  // The snapshot of the link is there; who has chosen a model meanwhile keeps it.
+  window.Cloze.found = (name, choices) => {
+    if (['', part('sentence-model')?.value].includes(sentence.model)) { window.Cloze.chooseModel(name, choices); return; }
+    opened = null;
+    follow();
+  };
   // The model of the link is nowhere: open with another one, and say so.
   window.Cloze.missing = () => {
     if (!opened) return;

@@ -186,6 +186,26 @@ def test_a_model_that_comes_late_calls_nobody_back(cloze, make, live, detective)
     page.wait_for_function("model => Cloze.sentence.model === model", arg=before)
 
 
+def test_a_model_that_is_chosen_before_the_link_has_its_snapshot_stays(
+    visit, server, make, runs, session, detective
+):
+    """What the link names once took the place of what a visitor had chosen since."""
+    run = make("Late snapshot")
+    runs.folder(run).save(4, session.model("bert-mini").save, kind="snapshots")
+    cloze, link = visit(), f"#text=A+cat+sleeps.&model=run/{run}/step-4&marks=2"
+    page = cloze.page
+    held = Held(page, "/gradio_api/", opens(f"run/{run}/step-4"))
+    page.goto("about:blank")
+    cloze.open(f"{server}/{link}")
+    held.wait()
+    page.evaluate("model => Cloze.chooseModel(model)", OPENED)
+    page.wait_for_function("model => Cloze.sentence.model === model", arg=OPENED)
+    held.end()
+    cloze.rest()
+    assert page.evaluate("[Cloze.sentence.text, Cloze.sentence.model]") == ["A cat sleeps.", OPENED]
+    assert f"model={OPENED}" in page.url
+
+
 GUESS = {
     "predictions": [
         {"candidates": [{"rank": 1, "display": "word", "piece": "word", "probability": 0.5}]}

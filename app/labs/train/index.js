@@ -8,7 +8,7 @@ window.Cloze.register('finder', (view) => {
     const { rev, error, name, choices } = view.value ?? {};
     if (rev !== REVISION) return;
     if (error) window.Cloze.missing();
-    else window.Cloze.chooseModel(name, choices);
+    else window.Cloze.found(name, choices);
   });
   if (window.Cloze.wanted) window.Cloze.findModel(window.Cloze.wanted);
 });
