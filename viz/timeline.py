@@ -11,8 +11,9 @@ import plotly.graph_objects as go
 from viz.figure import Chart, colour, finish, plain, series
 from viz.svg import Wording, shorten
 
-CASES = {"M": "hidden", "R": "random", "K": "kept"}
-"""Colour of a piece by what the model sees in its place: [MASK], another piece, itself."""
+CASES = {"M": "hidden", "R": "random", "K": "kept", "S": "hidden"}
+"""Colour of a piece by what the model sees in its place: [MASK], another piece, itself, or a
+similar one (MacBERT, which has no [MASK])."""
 SEEN_BEFORE = 0.4
 """Opacity of a mask that comes again."""
 MOST_LETTERS = 11
@@ -65,15 +66,20 @@ def masks(
             pieces,
         )
     letters = [mark[0] for visit in visits for mark in visit.marks if mark]
-    counts = [letters.count(letter) for letter in CASES]
-    shares = [(n, len(letters), round(100 * n / (len(letters) or 1))) for n in counts]
-    names = (
-        Wording("[MASK]: {0} of {1} ({2} %)", *shares[0]),
-        Wording("another piece: {0} of {1} ({2} %)", *shares[1]),
-        Wording("kept: {0} of {1} ({2} %)", *shares[2]),
-    )
-    for tone, name in zip(CASES.values(), names, strict=True):
-        marker = {"symbol": "square", "size": 12, "color": colour(tone)}
+    counts = {letter: letters.count(letter) for letter in CASES}
+    shares = {
+        letter: (n, len(letters), round(100 * n / (len(letters) or 1)))
+        for letter, n in counts.items()
+    }
+    names = {
+        "M": Wording("[MASK]: {0} of {1} ({2} %)", *shares["M"]),
+        "S": Wording("a similar word: {0} of {1} ({2} %)", *shares["S"]),
+        "R": Wording("another piece: {0} of {1} ({2} %)", *shares["R"]),
+        "K": Wording("kept: {0} of {1} ({2} %)", *shares["K"]),
+    }
+    del names["M" if counts["S"] else "S"]
+    for letter, name in names.items():
+        marker = {"symbol": "square", "size": 12, "color": colour(CASES[letter])}
         figure.add_scatter(x=[None], y=[None], mode="markers", marker=marker, name=name)
     # An axis of its own for what stands below the columns.
     figure.add_scatter(x=[0], y=[1], xaxis="x2", mode="none", hoverinfo="skip", showlegend=False)
@@ -160,14 +166,15 @@ def _cells(figure: go.Figure, visits: Sequence[Visit | None], pieces: Sequence[s
     if not shown:
         return
     tones = [colour("heat_0"), *map(colour, CASES.values())]
-    steps = [(step / 4, tone) for n, tone in enumerate(tones) for step in (n, n + 1)]
+    count = len(tones)
+    steps = [(step / count, tone) for n, tone in enumerate(tones) for step in (n, n + 1)]
     order = ["", *CASES]
     empty = [None] * len(pieces)
     figure.add_heatmap(
         z=[[order.index(mark[:1]) for mark in visit.marks] if visit else empty for visit in visits],
         y=list(range(1, len(visits) + 1)),
         zmin=-0.5,
-        zmax=3.5,
+        zmax=count - 0.5,
         colorscale=steps,
         showscale=False,
         xgap=2,

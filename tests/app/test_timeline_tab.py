@@ -15,6 +15,7 @@ from core_models.data import documents
 from core_models.data.corpus import Corpus
 from core_models.data.formats import examples
 from core_models.data.layout import Layout
+from core_models.data.similar import similar_words
 from core_models.masking import spans as span_masking
 from core_models.masking import tokens as masking
 from core_models.masking.electra import with_replacement
@@ -67,6 +68,16 @@ def calls(model):
         "with_replacement": lambda i, o, w, n, g: with_replacement(
             i, o, lengths=n, generator=g, kept=0.15, **common
         ),
+        "similar_word": lambda i, o, w, n, g: similar_words(
+            i,
+            o,
+            w,
+            table=timeline.similar(model.tokenizer),
+            vocabulary=model.tokenizer.vocabulary,
+            weights=(0.4, 0.3, 0.2, 0.1),
+            lengths=n,
+            generator=g,
+        ),
     }
 
 
@@ -83,12 +94,30 @@ def test_every_draw_is_that_of_the_core(model, kind):
         masked = calls(model)[kind](ids, words >= 0, words, length, source)
         cases, inputs = masked.cases[0].tolist(), masked.inputs[0].tolist()
         assert visit.draw == n
-        assert [mark[:1] for mark in visit.marks] == [["", *"MRK"][cases[p]] for p in plain]
+        assert [mark[:1] for mark in visit.marks] == [["", *"MRKS"][cases[p]] for p in plain]
         assert visit.seen == [model.tokenizer.display(inputs[p]) for p in plain]
         if kind == "with_replacement":
             times = masked.times[0].tolist()
             drawn = [times[p] for p in plain if times[p] > 1]
             assert [int(mark[1:]) for mark in visit.marks if mark[1:]] == drawn
+
+
+def test_macbert_puts_similar_words_and_says_which(session, model):
+    """Words of one kind stand for each other, and the picture has no [MASK]."""
+    found = describe(model, "The cat drinks milk in the kitchen.", kind="similar_word", epochs=40)
+    pairs = dict(found.replaced())
+    assert pairs.keys() <= set(found.pieces)
+    assert len(pairs) > 4
+    assert all(piece != seen for piece, seen in pairs.items())
+    table = timeline.similar(model.tokenizer).neighbours
+    (cat,) = model.tokenizer.encode_plain(["cat"])[0][0].tolist()
+    assert pairs["cat"] == model.tokenizer.display(table[cat,][0][0])
+    answer = ask(session, kind="similar_word", epochs=40)
+    assert "Dynamic masking puts similar words: " in answer["said"]
+    legend = [each.name for each in answer["dynamic"].data if each.name]
+    assert legend[0].startswith("a similar word: ")
+    assert not any("[MASK]" in name for name in legend)
+    assert "similar" not in ask(session, kind="uniform")["said"]
 
 
 def test_regimes_visit_the_draws_they_should(model):
@@ -279,5 +308,5 @@ def test_the_shown_code_recomputes_the_masks(session, model, kind, capsys):
     printed = capsys.readouterr().out.splitlines()
     visits = describe(model, kind=kind, epochs=3).regimes["dynamic"]["visits"]
     for line, visit in zip(printed, visits, strict=True):
-        cases = [["", *"MRK"].index(mark[:1]) for mark in visit.marks]
+        cases = [["", *"MRKS"].index(mark[:1]) for mark in visit.marks]
         assert line.startswith(str([0, *cases, 0]))

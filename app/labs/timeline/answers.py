@@ -10,12 +10,16 @@ import torch
 from torch import Tensor
 
 import core_models as cm
+from app.labs.pairs.answers import PRIMER
 from app.labs.timeline.formats import layout_and_corpus, pack
 from app.serving.ask import MOST_SEED, clean_text, whole_number
 from app.serving.pieces import sentence_tokens
 from core_models import InputError
 from core_models.config import Masking
+from core_models.data import documents
+from core_models.data.corpus import Corpus
 from core_models.data.pairs import segments
+from core_models.data.similar import Similar, lexicon, similar_table, similar_words, word_vectors
 from core_models.masking import spans as span_masking
 from core_models.masking import tokens as masking
 from core_models.masking.electra import Drawn as Replaced
@@ -34,7 +38,19 @@ LETTERS = {
     masking.MASK: "M",
     masking.RANDOM: "R",
     masking.KEPT: "K",
+    masking.SIMILAR: "S",
 }
+TABLE = """\
+from core_models.data import documents, similar
+from core_models.data.corpus import Corpus
+from core_models.training.settings import ASSETS
+
+primer = documents.read(sorted((ASSETS / "primer").glob("*.txt")))
+corpus = Corpus.encode(primer, tokenizer)
+known = [word for word in similar.lexicon(corpus) if tokenizer.unknown_id not in word]
+vectors = similar.word_vectors(corpus, known, generator=masking.generator_for(0))
+table = similar.similar_table(known, vectors)""".splitlines()
+"""Python that finds similar words."""
 LENGTH_DRAWS = 4_000
 CORPUS_ROWS, CORPUS_LENGTH = 48, 128
 
@@ -80,8 +96,16 @@ KINDS: dict[str, Kind] = {
         label="With replacement (ELECTRA)",
         note=Wording("ELECTRA: a piece may be drawn twice; 85 % [MASK], 15 % left, none random."),
     ),
+    "similar_word": Kind(
+        family="chinese-macbert-base",
+        label="Similar words (MacBERT)",
+        note=Wording(
+            "MacBERT: up to four words on end give way to similar ones, never to [MASK]; which are "
+            "similar is counted in the Primer."
+        ),
+    ),
 }
-HISTOGRAMS = ("ngram", "windowed_ngram", "span")
+HISTOGRAMS = ("ngram", "windowed_ngram", "span", "similar_word")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,7 +141,7 @@ def published_shares(kind: str) -> tuple[float, ...]:
     longest = _recipe(kind).longest
     if kind == "span":
         return span_masking.geometric(longest=longest)
-    weights = _weights(longest)
+    weights = _weights(kind)
     return tuple(weight / sum(weights) for weight in weights)
 
 
@@ -125,8 +149,10 @@ def _recipe(kind: str) -> Masking:
     return cm.size(KINDS[kind].family).masking
 
 
-def _weights(longest: int) -> tuple[float, ...]:
-    return tuple(1 / n for n in range(1, longest + 1))
+def _weights(kind: str) -> tuple[float, ...]:
+    if kind == "similar_word":
+        return span_masking.MACBERT_WEIGHTS
+    return tuple(1 / n for n in range(1, _recipe(kind).longest + 1))
 
 
 def draw(
@@ -160,8 +186,20 @@ def draw(
         return masking.uniform(ids, maskable, **common)
     if kind == "whole_word":
         return masking.whole_word(ids, maskable, words, **common)
+    common["weights"] = _weights(kind)
+    if kind == "similar_word":
+        del common["mask_id"]
+        return similar_words(ids, maskable, words, table=similar(tokenizer), **common)
     choose = span_masking.ngrams if kind == "ngram" else span_masking.windowed_ngrams
-    return choose(ids, maskable, words, weights=_weights(recipe.longest), **common)
+    return choose(ids, maskable, words, **common)
+
+
+@lru_cache(maxsize=8)
+def similar(tokenizer: Tokenizer) -> Similar:
+    """Which word of the Primer is most like each of its words, as pieces of a vocabulary."""
+    corpus = Corpus.encode(documents.read(sorted(PRIMER.glob("*.txt"))), tokenizer)
+    words = [word for word in lexicon(corpus) if tokenizer.unknown_id not in word]
+    return similar_table(words, word_vectors(corpus, words, generator=generator_for(0)))
 
 
 def visits(regime: str, setting: Setting) -> list[int]:
@@ -181,6 +219,15 @@ class Drawn:
     rate: float
     """Share of the input that is asked."""
     truncated: bool
+
+    def replaced(self) -> list[tuple[str, str]]:
+        """Different pieces and the similar ones that stand in their place, as they are drawn."""
+        found = {}
+        for visit in self.regimes["dynamic"]["visits"]:
+            for piece, mark, seen in zip(self.pieces, visit.marks, visit.seen, strict=True):
+                if mark == LETTERS[masking.SIMILAR]:
+                    found.setdefault(piece, seen)
+        return list(found.items())
 
 
 def describe(tokenizer: Tokenizer, text: str, setting: Setting) -> Drawn:
@@ -310,14 +357,19 @@ def code_lines(name: str, text: str, setting: Setting) -> str:
         "windowed_ngram": "span_masking.windowed_ngrams",
         "span": "span_masking.spans",
         "with_replacement": "masking_electra.with_replacement",
+        "similar_word": "similar.similar_words",
     }
     arguments = f"mask_id=tokenizer.mask_id, rate={recipe.rate}"
+    table = []
+    if setting.kind == "similar_word":
+        arguments = f"table=table, rate={recipe.rate}"
+        table = TABLE
     if setting.kind == "with_replacement":
         arguments += f", kept={recipe.split[2]}"
     else:
         arguments += f", vocabulary=tokenizer.vocabulary, split={recipe.split}"
     if setting.kind in ("ngram", "windowed_ngram"):
-        arguments += f", weights={_weights(recipe.longest)}"
+        arguments += f", weights={_weights(setting.kind)}"
     if setting.kind != "span":
         arguments += ", lengths=torch.tensor([len(encoding)])"
     words = "" if setting.kind in ("uniform", "with_replacement") else ", words"
@@ -329,6 +381,7 @@ def code_lines(name: str, text: str, setting: Setting) -> str:
             "from core_models.masking import spans as span_masking, tokens as masking",
             "",
             f"tokenizer = cm.load({name!r}).tokenizer",
+            *table,
             f"encoding = tokenizer.encode({text!r}, max_length={MOST_PIECES})",
             "ids = torch.tensor([encoding.ids])",
             "words = torch.tensor([[-1 if w is None else w for w in encoding.words]])",

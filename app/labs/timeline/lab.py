@@ -31,6 +31,7 @@ PRESETS: dict[str, tuple[str, int, int, str]] = {
     "RoBERTa: afresh": ("uniform", 40, 10, "dynamic"),
     "One mask for ever": ("uniform", 20, 10, "static"),
     "SpanBERT's spans": ("span", 20, 10, "dynamic"),
+    "MacBERT: similar words": ("similar_word", 20, 10, "dynamic"),
 }
 """The values of CHOSEN."""
 ABOUT = """\
@@ -47,6 +48,7 @@ FORMATS = """\
 Six documents of the Primer, cut as RoBERTa's authors compared it. A number and a colour stand for \
 a document, hatching for the second text of a pair; what is left of a bar is special pieces and \
 padding. Behind each bar: pieces, special ones included, and the label of a pair."""
+MOST_PAIRS = 6
 KNOWN = json.dumps(PRESETS)
 SETS = f"name => ({KNOWN})[name]"
 """Without a request, so that no answer comes later than the next choice."""
@@ -203,7 +205,9 @@ def show(session: Session, question: Mapping[str, Any]) -> list[Any]:
     last = {regime: f"{seen['growth'][-1]:.1f}" for regime, seen in found.regimes.items()}
     return [
         *pictures,
-        said(setting.epochs, last["dynamic"], last["copies"], last["static"]),
+        sentences(
+            said(setting.epochs, last["dynamic"], last["copies"], last["static"]), put(found)
+        ),
         note(setting.kind, found),
         regimes(found),
         growth({REGIMES[name]: seen["growth"] for name, seen in found.regimes.items()}),
@@ -260,6 +264,12 @@ def said(epochs: int, *means: str) -> str:
         epochs,
         *means,
     )
+
+
+def put(found: timeline.Drawn) -> str | None:
+    """What stands in the place of the first pieces that give way to similar ones."""
+    pairs = [f"{piece} → {seen}" for piece, seen in found.replaced()[:MOST_PAIRS]]
+    return Wording("Dynamic masking puts similar words: {0}.", ", ".join(pairs)) if pairs else None
 
 
 def note(kind: str, found: timeline.Drawn) -> str:
