@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -80,21 +81,25 @@ def _spawn(
         )
 
 
-def silent_state(folder: RunFolder) -> str | None:
+def silent_state(folder: RunFolder, status: Mapping[str, Any]) -> str | None:
     """What is known of a run from the process that a page started, beside its status.
 
     ``starting`` or ``crashed`` while the run has not written its status; ``running`` where a
     command lasts whose process is on another machine; else None.
+
+    Args:
+        folder: of the run.
+        status: the one that says so little.
     """
     started = read_json(folder.path / "launch.json")
     if not started:
         return None
     lasts = _launched(started).alive()
     # No comparison of times where it can be helped: the clock may have been set meanwhile.
-    updated, seen = folder.status().get("updated", 0.0), started.get("seen")
+    updated, seen = status.get("updated", 0.0), started.get("seen")
     if updated == seen if seen is not None else updated < started.get("time", 0.0):
         return "starting" if lasts else "crashed"
-    return "running" if lasts and folder.state() == "crashed" else None
+    return "running" if lasts and folder.state(status) == "crashed" else None
 
 
 def age_here(folder: RunFolder) -> float | None:

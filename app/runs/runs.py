@@ -134,9 +134,11 @@ class Runs:
         folder = self.folder(run)
         if (folder.path / "queue").exists():
             return "queued"
-        state = folder.state()
+        # Read once: between two looks a run may begin, and be taken for one that had stopped.
+        status = folder.status()
+        state: str = folder.state(status)
         if state != "running":
-            state = run_process.silent_state(folder) or state
+            state = run_process.silent_state(folder, status) or state
         return "stopping" if state == "running" and folder.stop_requested() else state
 
     def queue(self) -> list[str]:

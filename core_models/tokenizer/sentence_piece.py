@@ -221,8 +221,11 @@ def _count(content: bytes) -> int:
             at = _after_number(content, at)
         elif written == 2:
             start = _after_number(content, at)
-            low = [byte & 127 for byte in content[at:start]]
-            at = start + sum(byte << 7 * place for place, byte in enumerate(low))
+            if start == at + 1:  # nearly all: a file may hold millions
+                at += 1 + content[at] if at < len(content) else 1
+            else:
+                low = [byte & 127 for byte in content[at:start]]
+                at = start + sum(byte << 7 * place for place, byte in enumerate(low))
         elif written in (1, 5):
             at += 8 if written == 1 else 4
         else:

@@ -102,13 +102,16 @@ class RunFolder:
                 raise InputError(f"A process is already training in {self.path}.")
             yield
 
-    def state(self) -> State:
+    def state(self, status: Mapping[str, Any] | None = None) -> State:
         """What the run is doing now, as far as files and the process table can tell.
 
         ``crashed``: the status says running, but its process is gone (killed, out of memory,
         machine restarted). Such a run resumes from its last checkpoint.
+
+        Args:
+            status: one that was read already. None = read it.
         """
-        status = self.status()
+        status = self.status() if status is None else status
         if not status:
             return "new"
         state = status.get("state")

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+import traceback
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from app.runs.reports import Reports
 from app.runs.runs import Runs
 from core_models import InputError
 from core_models.training.durable import Identity
+from core_models.training.folder import RunFolder
 from tests.app.test_runs import CONFIG
 from tests.waiting import until
 
@@ -66,7 +68,11 @@ def serve(folder, command):
                 except InputError:
                     pass  # it began a moment ago
             until(lambda: False, 0.01)
+    except BaseException:
+        traceback.print_exc()
+        raise
     finally:
+        sys.stderr.flush()
         os._exit(1)
 
 
@@ -244,6 +250,22 @@ def test_a_run_that_ended_by_another_clock_is_no_crash(tmp_path, day):
         launched = {"process": gone, "time": time.time() + day, "seen": seen}
         (folder.path / "launch.json").write_text(json.dumps(launched))
         assert runs.state(folder.path.name) == state
+    runs.close()
+
+
+def test_a_run_that_begins_while_it_is_looked_at_holds_its_place(tmp_path, monkeypatch):
+    """What it says of itself changes between any two looks."""
+    runs = Runs(tmp_path / "runs", seconds=60)
+    folder = runs.folder(runs.create(CONFIG))
+    here = Identity.current(os.getpid()).to_json()
+    before = {"state": "stopped", "updated": 5.0}
+    begun = {"state": "running", "updated": 6.0, "process": here}
+    launched = {"process": here, "time": time.time(), "seen": before["updated"]}
+    (folder.path / "launch.json").write_text(json.dumps(launched))
+    for looks in (0, 1, 2):
+        said = iter([before] * looks)
+        monkeypatch.setattr(RunFolder, "status", lambda _, said=said: next(said, begun))
+        assert runs.state(folder.path.name) in ACTIVE
     runs.close()
 
 

@@ -29,7 +29,6 @@ CHOSEN = ("kind", "epochs", "copies", "regime")
 PRESETS: dict[str, tuple[str, int, int, str]] = {
     "BERT: ten copies, 40 epochs": ("uniform", 40, 10, "copies"),
     "RoBERTa: afresh": ("uniform", 40, 10, "dynamic"),
-    "One mask for ever": ("uniform", 20, 10, "static"),
     "SpanBERT's spans": ("span", 20, 10, "dynamic"),
     "MacBERT: similar words": ("similar_word", 20, 10, "dynamic"),
 }
