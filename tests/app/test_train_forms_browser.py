@@ -158,6 +158,8 @@ def test_recipes_tell_what_they_hide_and_how_long_they_take(cloze, quick_trials)
     form.says(re.compile("At most about .* here"))
     form.field("Five minutes on a GPU").check()
     form.says("It needs a GPU; this machine has none.")
+    cloze.rest()
+    assert not form.shown(re.compile("At most about"))  # nobody asked for minutes of a busy CPU
 
 
 def test_a_race_is_weighed_before_it_starts(cloze, quick_trials):

@@ -124,8 +124,11 @@ class Pretraining(ReadingForm):
         return self.fill(recipe["config"], recipe=recipe["name"])
 
     async def try_recipe(self, question: Mapping[str, Any]) -> list[Any]:
-        """How long a recipe takes, if that is not known yet."""
-        return await self.estimate(question) if kept(question).get("recipe") else [gr.skip()]
+        """How long a recipe takes. One for a GPU keeps a CPU busy for minutes: only on demand."""
+        name = kept(question).get("recipe")
+        if not name or lacks_gpu(_named(run_form.presets(), name)):
+            return [gr.skip()]
+        return await self.estimate(question)
 
     def turn(self, question: Mapping[str, Any]) -> list[Any]:
         """Settings for another family, or for a model that goes on learning."""
@@ -185,6 +188,11 @@ def family_of(config: Mapping[str, Any]) -> str | None:
     return next((name for name, sizes in known if size in sizes), None)
 
 
+def lacks_gpu(preset: Mapping[str, Any]) -> bool:
+    """Whether a recipe is for a GPU and this machine has none."""
+    return preset["gpu"] and not run_form.has_gpu()
+
+
 def told(preset: Mapping[str, Any]) -> str:
     """What a recipe is, what it needs, and how long it took here."""
     config = preset["config"]
@@ -194,9 +202,7 @@ def told(preset: Mapping[str, Any]) -> str:
         [
             ours(str(config.get("description", ""))),
             Wording("{0} steps \N{MULTIPLICATION SIGN} {1} examples.", steps, batch),
-            Wording("It needs a GPU; this machine has none.")
-            if preset["gpu"] and not run_form.has_gpu()
-            else "",
+            Wording("It needs a GPU; this machine has none.") if lacks_gpu(preset) else "",
             Wording("At most about {0} here.", duration(seconds)) if seconds else "",
         ]
     )
