@@ -14,7 +14,7 @@ from tests.gate import Gate
 
 ROOT = Path(__file__).resolve().parents[1]
 SECONDS = 6.0
-"""Most processor time for one way to read a bomb: some six times what it takes; a real one goes on."""
+"""Most processor time for one way to read a bomb: six times what it takes; a real one goes on."""
 MEGABYTES = 100
 LETTERS = 2_100
 """Most of a message, whatever a file calls itself."""

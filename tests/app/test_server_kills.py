@@ -40,7 +40,6 @@ with run.lock():
     run.write_status(status | {"state": "stopped"})
 """
 ACTIVE = ("starting", "running")
-FOUND_SECONDS = 5.0
 
 
 @pytest.fixture
@@ -100,9 +99,7 @@ def test_servers_killed_with_live_runs(gate, tmp_path, command):
             assert len(working) <= 2, states
             assert all(len(at_work(folder, run)) <= 1 for run in ids)
             seen = Runs(folder, seconds=60, slots=2, command=command)
-            found = until(
-                lambda seen=seen, w=working: all(seen.state(r) in ACTIVE for r in w), FOUND_SECONDS
-            )
+            found = until(lambda seen=seen, w=working: all(seen.state(run) in ACTIVE for run in w))
             assert found, {run: seen.state(run) for run in ids}
             seen.close()
             for run in working if draw.random() < 0.5 else ():
