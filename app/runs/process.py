@@ -17,6 +17,7 @@ from core_models import plain_files
 from core_models.training import durable
 from core_models.training.durable import Identity
 from core_models.training.folder import RunFolder
+from core_models.training.race_folder import RaceFolder
 
 ROOT = Path(__file__).resolve().parents[2]
 NICE = 19
@@ -34,7 +35,8 @@ def launch(path: Path, command: str | None = None) -> subprocess.Popen[bytes]:
         command: of a shell, in which ``{run}`` stands for what follows ``python -m``. It lasts as
             long as the run, and whatever it starts writes into the same folder. None = here.
     """
-    seen = read_json(path / "status.json").get("updated", 0.0)
+    kind = RaceFolder if (path / "experiment.json").is_file() else RunFolder
+    seen = kind(path).status().get("updated", 0.0)
     environment = {name: value for name, value in os.environ.items() if not _SECRET.search(name)}
     if command is None:
         child = start(list(_module(path)), environment, path / "output.txt")

@@ -132,8 +132,14 @@ class Runs:
     def state(self, run: str) -> str:
         """new, queued, starting, running, stopping, stopped, finished, failed or crashed."""
         folder = self.folder(run)
-        if (folder.path / "queue").exists():
-            return "queued"
+        waits, asked = (folder.path / "queue").exists(), folder.stop_requested()
+        state = self._doing(folder)
+        # A server that was killed as it started a run has left it in the queue.
+        begun = state in ("starting", "running") and not asked
+        return "queued" if waits and not begun else state
+
+    def _doing(self, folder: RunFolder) -> str:
+        """What the process of a run does, whether or not it waits for a place."""
         # Read once: between two looks a run may begin, and be taken for one that had stopped.
         status = folder.status()
         state: str = folder.state(status)
@@ -298,6 +304,7 @@ class Runs:
             if state == "queued":
                 (folder.path / "queue").unlink()
             elif state in ("starting", "running"):
+                (folder.path / "queue").unlink(missing_ok=True)
                 folder.request_stop()
             elif state == "stopping":
                 raise InputError("This run is stopping already: it saves first.")
@@ -314,16 +321,20 @@ class Runs:
         """
         self.close()
         with self._exclusive():
-            active = [run for run in self.ids() if self.state(run) in _AT_WORK]
-            ours = [run for run in active if run_process.age_here(self.folder(run)) is not None]
-            for run in ours:
-                self.folder(run).request_stop()
+            ours = [each for each, _ in self._at_work() if run_process.age_here(each) is not None]
+            for folder in ours:
+                # Before it waits: this server may be killed meanwhile. A disk may be full till then.
+                with contextlib.suppress(OSError):
+                    self._line_up(folder.path)
+                folder.request_stop()
             until = time.monotonic() + seconds
-            while time.monotonic() < until and any(self.state(run) in _AT_WORK for run in ours):
+            while time.monotonic() < until and any(self._doing(each) in _AT_WORK for each in ours):
                 time.sleep(0.05)
-            for run in ours:
-                if self.state(run) != "finished":
-                    self._line_up(self.folder(run).path)
+            for folder in ours:
+                if self._doing(folder) == "finished":
+                    (folder.path / "queue").unlink(missing_ok=True)
+                elif not (folder.path / "queue").exists():
+                    self._line_up(folder.path)
 
     def delete(self, run: str) -> None:
         """Remove a run with everything it learned."""
@@ -397,12 +408,28 @@ class Runs:
         last = max(map(_asked, self.root.glob("*/queue")), default=0.0)
         durable.write_text(path / "queue", repr(max(time.time(), last + 0.001)))
 
+    def _at_work(self) -> list[tuple[RunFolder, bool]]:
+        """Runs with a process, also those that wait as well, and whether each is asked to stop."""
+        found = []
+        for run in self.ids():
+            with contextlib.suppress(InputError):  # deleted by hand since it was listed
+                folder = self.folder(run)
+                # Before its state: a process writes that it has stopped, and then forgets why.
+                asked = folder.stop_requested()
+                if self._doing(folder) in _AT_WORK:
+                    found.append((folder, asked))
+        return found
+
     def _fill_slots(self) -> None:
-        waiting = self.queue()
-        busy = sum(self.state(run) in _AT_WORK for run in self.ids())
-        for run in waiting[: max(0, self.slots - busy)]:
+        busy = {folder.path.name: asked for folder, asked in self._at_work()}
+        waiting = [run for run in self.queue() if run not in busy]
+        for run, asked in busy.items():
+            if not asked:  # else it goes on when it has stopped
+                (self.root / run / "queue").unlink(missing_ok=True)
+        for run in waiting[: max(0, self.slots - len(busy))]:
             if room.free(self.root) < room.LEAST:  # each try would start a process in vain
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            RunFolder(self.root / run).clear_stop()
             self._children.append(run_process.launch(self.root / run, self.command))
             (self.root / run / "queue").unlink()
 

@@ -2,6 +2,7 @@
 
 import json
 import math
+import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -136,7 +137,8 @@ def write_text(path: Path, column: str, target: Path) -> dict[str, int]:
 def write_documents(documents: Iterable[Sequence[str]], target: Path) -> dict[str, int]:
     """Documents as plain text; see :func:`write_text`."""
     found = {"lines": 0, "documents": 0, "bytes": 0}
-    part = target.with_suffix(".part")
+    # A name of its own: a class may send the same table at once.
+    part = target.with_name(f"{target.stem}.{secrets.token_hex(4)}.part")
     try:
         with part.open("wb") as file:
             for document in documents:
@@ -150,15 +152,14 @@ def write_documents(documents: Iterable[Sequence[str]], target: Path) -> dict[st
                         "through the command line: see docs/training.md."
                     )
                 file.write(text)
+        if found["lines"] < 2:
+            raise InputError(
+                "There is only one line of text. Put one sentence on each line and a blank line "
+                "between documents; a few hundred lines are the least that teaches anything."
+            )
         part.replace(target)
     finally:
         part.unlink(missing_ok=True)
-    if found["lines"] < 2:
-        target.unlink()
-        raise InputError(
-            "There is only one line of text. Put one sentence on each line and a blank line "
-            "between documents; a few hundred lines are the least that teaches anything."
-        )
     return found
 
 

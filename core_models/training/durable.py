@@ -4,6 +4,7 @@ import contextlib
 import hashlib
 import json
 import os
+import secrets
 import shutil
 import time
 from collections.abc import Callable, Iterator
@@ -72,7 +73,8 @@ def write_text(path: Path, text: str) -> None:
 
 def write_bytes(path: Path, content: bytes) -> None:
     """Replace a file in one step; what fails leaves nothing: on a full disk room is needed."""
-    aside = path.with_name(f".{path.name}{ASIDE}")
+    # A name of its own: of two who write the same at once, neither takes the other's away.
+    aside = path.with_name(f".{path.name}.{secrets.token_hex(4)}{ASIDE}")
     try:
         with aside.open("wb") as file:
             file.write(content)

@@ -149,6 +149,18 @@ class RunFolder:
             if before is None or path.stat().st_mtime < before:
                 path.unlink()
 
+    def wanted_since(self) -> float:
+        """Since when a request to stop is meant for this process, in seconds since 1970.
+
+        A page's command may wait for a machine for hours before it starts the process; the page
+        writes ``launch.json`` with the status that it saw. To be asked before the first status.
+        """
+        began, launch = durable.process_start(), self.path / "launch.json"
+        with contextlib.suppress(OSError):
+            if read_json(launch).get("seen") == self.status().get("updated", 0.0):
+                began = min(began, launch.stat().st_mtime)
+        return began
+
     # -- log and metrics --------------------------------------------------------------------------
 
     def log(self, message: str) -> None:
@@ -275,9 +287,15 @@ class RunFolder:
         """Keep a checkpoint whatever is saved after it: another run begins with its model."""
         durable.append_line(self.path / _HELD, str(step))
 
-    def prune(self, keep: int) -> None:
-        """Remove all but the ``keep`` newest checkpoints, and those that are held."""
-        older = self.checkpoints()[:-keep]
+    def prune(self, keep: int, step: int | None = None) -> None:
+        """Remove all but the ``keep`` newest checkpoints, and those that are held.
+
+        Args:
+            keep: how many stay.
+            step: of the run now. Later ones were damaged when it went on: they stay, and count for
+                none. None = all count.
+        """
+        older = [each for each in self.checkpoints() if step is None or each.step <= step][:-keep]
         held = _lines(self.path / _HELD) if older else []
         for checkpoint in older:
             if str(checkpoint.step) not in held:
@@ -290,7 +308,7 @@ class RunFolder:
                 if leftover.is_dir():
                     shutil.rmtree(leftover)
                 else:
-                    leftover.unlink()
+                    leftover.unlink(missing_ok=True)
 
 
 def runs(root: Path | str) -> list[RunFolder]:

@@ -69,7 +69,7 @@ class Trainer:
             self.progress.step,
             lambda folder: checkpoint.write(folder, state, self.progress, plain),
         )
-        self.run.prune(self.settings.checkpoints.keep)
+        self.run.prune(self.settings.checkpoints.keep, self.progress.step)
 
     # -- the run ----------------------------------------------------------------------------------
 

@@ -12,7 +12,6 @@ import torch
 from core_models.errors import InputError
 from core_models.training import (
     checkpoint,
-    durable,
     optimizer,
     precision,
     pretraining_run,
@@ -97,8 +96,9 @@ def _train(run: RunFolder, say: Say) -> State:
     stop = Stop(run)
     status: dict[str, Any] = {"state": "running", "process": remember_process()}
     if is_main():
+        since = run.wanted_since()
         run.write_status(_last(run) | status)
-        run.clear_stop(before=durable.process_start())
+        run.clear_stop(before=since)
         run.sweep()
     task = is_task(settings.read_values(run.config_path))
     if processes() > 1 and task:
@@ -130,9 +130,9 @@ def _train(run: RunFolder, say: Say) -> State:
     found = begun.conclude(trainer.measure, stop.requested) if ended else None
     if found is None:
         trainer.log(f"stopped at step {trainer.progress.step}, saved")
-        if is_main():
-            run.clear_stop()
         trainer.write_status(state="stopped", reason=stop.reason or "by request")
+        if is_main():  # not before: without the request it would seem to go on
+            run.clear_stop()
         return "stopped"
     if is_main():
         _export(run, trainer, found | facts)

@@ -78,7 +78,7 @@ class _Runner:
     def __init__(self, folder: RaceFolder, say: Say) -> None:
         self.folder, self.say = folder, say
         self._stop = Stop(folder)
-        before = folder.status()
+        before, since = folder.status(), folder.wanted_since()
         self.status: dict[str, Any] = {
             "name": folder.path.name,
             **{k: before[k] for k in ("table", "probe_baselines", "precision") if k in before},
@@ -86,7 +86,7 @@ class _Runner:
             "process": remember_process(),
         }
         folder.write_status(self.status)
-        folder.clear_stop(before=durable.process_start())
+        folder.clear_stop(before=since)
         folder.sweep()
         self.race: Race = race_schema.parse(settings.read_values(folder.config_path))
         self.rows: list[Row] = self.status.setdefault("table", [])
@@ -112,9 +112,9 @@ class _Runner:
         return "finished"
 
     def _stopped(self) -> State:
-        self.folder.clear_stop()
         self.folder.log("stopped")
         self._write(state="stopped", reason=self._stop.reason or "by request")
+        self.folder.clear_stop()  # not before: without the request it would seem to go on
         return "stopped"
 
     # -- before the first step --------------------------------------------------------------------

@@ -1,5 +1,8 @@
 """Texts that visitors send: what is refused in plain words, tables, names of files."""
 
+import os
+from pathlib import Path
+
 import pytest
 
 from app.runs import form as run_form
@@ -34,6 +37,42 @@ CONFIG = {
 def test_what_is_no_text_is_refused_in_plain_words(make_runs, content, words):
     with pytest.raises(InputError, match=words):
         make_runs().inbox.save("x.txt", content)
+
+
+@pytest.mark.parametrize("name", ["my.txt", "my.csv", "labels.csv"])
+def test_a_class_that_sends_one_file_at_once(tmp_path, make_runs, monkeypatch, name):
+    """Another one sends it between any two writes; both have it then."""
+    content = b"id,text\n1,A cat sees a dog.\n2,A dog hears a bird.\n"
+    originals = {"fsync": os.fsync, "replace": Path.replace}
+    for moment in range(1, 20):
+        inbox = run_texts.Inbox(tmp_path / str(moment))
+        calls = 0
+
+        def send(inbox=inbox):
+            if name == "labels.csv":
+                return inbox.save_labelled(name, content)["id"]
+            return inbox.save(name, content).id
+
+        def meanwhile(call, send=send, moment=moment):
+            def made(*given):
+                nonlocal calls
+                calls += 1
+                if calls == moment:
+                    send()
+                return call(*given)
+
+            return made
+
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "fsync", meanwhile(originals["fsync"]))
+            patch.setattr(Path, "replace", meanwhile(originals["replace"]))
+            sent = send()
+        assert inbox.facts(sent)["name"].startswith(name.partition(".")[0])
+        assert inbox.copy([sent], tmp_path / f"run-{moment}")
+        assert {path.suffix for path in inbox.folder.iterdir()} <= {".txt", ".csv", ".json"}
+        if calls < moment:
+            return
+    pytest.fail("more moments than there are")
 
 
 @pytest.mark.parametrize(

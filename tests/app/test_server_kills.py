@@ -266,6 +266,119 @@ def test_a_run_that_begins_while_it_is_looked_at_holds_its_place(tmp_path, monke
     runs.close()
 
 
+LASTS = "exec sleep 600 # {run}"
+"""A process that never says what it does."""
+
+
+@pytest.fixture
+def server(tmp_path):
+    """Makes servers over one folder, which start processes that last as long as their test."""
+    made = []
+
+    def make(**options):
+        made.append(Runs(tmp_path / "runs", **{"seconds": 60, "command": LASTS} | options))
+        return made[-1]
+
+    yield make
+    for runs in made:
+        runs.close()
+        for child in runs._children:
+            child.kill()
+            child.wait()
+
+
+def begun(runs):
+    """A run at work, and what its process writes of itself."""
+    run = runs.create(CONFIG)
+    runs.start(run)
+    process = json.loads((runs.root / run / "launch.json").read_text())["process"]
+    runs.folder(run).write_status({"state": "running", "process": process, "step": 1, "steps": 9})
+    assert runs.state(run) == "running"
+    return run, {"process": process, "step": 1, "steps": 9}
+
+
+def test_a_race_that_goes_on_holds_its_place(server):
+    """Its status has another name than that of a run."""
+    runs = server()
+    entrants = [{"name": name, "size": "bert-mini"} for name in ("a", "b")]
+    race = runs.create({"entrants": entrants, "budget": {"steps": 30}, "data": CONFIG["data"]})
+    runs.folder(race).write_status({"state": "stopped"})
+    runs.start(race)
+    assert runs.state(race) == "starting"
+    run = runs.create(CONFIG)
+    runs.start(run)
+    assert runs.state(run) == "queued"
+
+
+def test_what_still_saves_when_the_next_server_comes_goes_on_when_it_has(server):
+    """It was put into the queue while it was at work."""
+    runs = server()
+    run, status = begun(runs)
+    runs.rest(0.0)
+    later = server(slots=2)
+    assert later.state(run) == "queued"
+    later._look()
+    assert (later.queue(), later._children) == ([run], [])
+    runs._children[0].kill()
+    runs._children[0].wait()
+    later.folder(run).write_status(status | {"state": "stopped"})
+    later._look()
+    assert (later.queue(), len(later._children)) == ([], 1)
+    assert later.state(run) == "starting"
+    assert not later.folder(run).stop_requested()
+
+
+def test_what_stops_while_it_is_looked_at_stays_in_the_queue(server, monkeypatch):
+    """It ends, and forgets that it was asked to, between any two looks."""
+    runs = server()
+    run, status = begun(runs)
+    runs.rest(0.0)
+    later = server()
+    look = later._doing
+
+    def ending(folder):
+        found = look(folder)
+        folder.write_status(status | {"state": "stopped"})
+        folder.clear_stop()
+        return found
+
+    monkeypatch.setattr(later, "_doing", ending)
+    assert later.state(run) == "queued"
+    runs.folder(run).request_stop()
+    runs.folder(run).write_status(status | {"state": "running"})
+    later._look()
+    assert later.queue() == [run]
+
+
+def test_a_server_killed_while_it_waits_for_what_saves_has_put_it_into_the_queue(
+    server, monkeypatch
+):
+    def kill(seconds):
+        raise KeyboardInterrupt
+
+    runs = server()
+    run, _ = begun(runs)
+    monkeypatch.setattr(time, "sleep", kill)
+    with pytest.raises(KeyboardInterrupt):
+        runs.rest(60.0)
+    assert runs.queue() == [run]
+
+
+def test_a_run_that_a_killed_server_left_in_the_queue_holds_its_place(server):
+    """The server had started it and was killed before it took it out."""
+    runs = server()
+    run, _ = begun(runs)
+    (runs.root / run / "queue").write_text("1.0")
+    other = runs.create(CONFIG)
+    later = server()
+    later.start(other)
+    assert (later.state(run), later.state(other)) == ("running", "queued")
+    assert (later.queue(), later._children) == ([other], [])
+    (runs.root / run / "queue").write_text("1.0")
+    later.stop(run)
+    assert later.queue() == [other]
+
+
 @pytest.mark.skipif(
     not Path("/proc/self/autogroup").exists(), reason="the kernel does not group sessions"
 )

@@ -141,6 +141,20 @@ def test_a_stop_request_older_than_the_process_is_forgotten(make_run: MakeRun) -
     assert train(run.config_path, quiet) == "finished"
 
 
+def test_a_stop_request_made_while_a_command_waits_for_a_machine_is_obeyed(
+    make_run: MakeRun,
+) -> None:
+    """A page wrote launch.json long before this process was started, and the request after it."""
+    run = make_run(steps=6)
+    for asked, ended in ((101, "stopped"), (99, "finished")):
+        launch = {"seen": run.status().get("updated", 0.0)}
+        (run.path / "launch.json").write_text(json.dumps(launch))
+        os.utime(run.path / "launch.json", (100, 100))
+        run.request_stop()
+        os.utime(run.path / "stop", (asked, asked))
+        assert train(run.config_path, quiet) == ended
+
+
 def test_sigterm_saves_and_stops(make_run: MakeRun) -> None:
     run = make_run()
 
@@ -169,6 +183,24 @@ def test_a_damaged_checkpoint_falls_back_to_the_one_before(make_run: MakeRun) ->
     assert train(run.config_path, quiet) == "finished"
     assert "started at step 14" in (run.path / "log.txt").read_text()
     assert_same(run, reference)
+
+
+def test_a_damaged_checkpoint_does_not_take_the_place_of_a_new_one(make_run: MakeRun) -> None:
+    """The new one is of an earlier step: the run went on from before the damage."""
+    run = make_run(checkpoints={"every": 4, "keep": 1})
+    for step in (8, 4):
+
+        def stop(line: str, step: int = step) -> None:
+            if line.startswith(f"step {step}/"):
+                run.request_stop()
+
+        assert train(run.config_path, stop) == "stopped"
+        if step == 8:
+            weights = run.checkpoints()[-1].path / "optimizer.safetensors"
+            weights.write_bytes(weights.read_bytes()[:-1])
+    last = run.last_checkpoint()
+    assert last is not None
+    assert last.step == 4
 
 
 def test_a_changed_config_is_refused_until_it_is_put_back(make_run: MakeRun) -> None:
