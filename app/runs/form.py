@@ -33,9 +33,11 @@ from core_models.inspection import inspect
 from core_models.training import settings
 from core_models.training.models import fresh_generator_config, heads_of
 from core_models.training.plan import Plan, plan_for
+from core_models.training.precision import emulated
 from core_models.training.run_schema import Part
 from core_models.training.shape import build_config
 from core_models.training.task_schema import TaskSettings
+from viz.svg import Wording
 
 _BASES = {"bert": "bert-base-uncased", "modernbert": "ettin-encoder-17m"}
 """Published size of a family that fresh models are cut from, where it is not its first one."""
@@ -84,6 +86,17 @@ def has_gpu() -> bool:
     """Whether a run would train on an accelerator."""
     found = torch.accelerator.current_accelerator(check_available=True)
     return found is not None and found.type != "cpu"
+
+
+def slow(runs: Runs | None, config: Mapping[str, Any]) -> str:
+    """A word where this machine's processor would emulate the arithmetic that is asked for."""
+    elsewhere = runs is not None and runs.command is not None
+    if config.get("precision") != "bf16" or elsewhere or has_gpu() or not emulated():
+        return ""
+    return Wording(
+        "The processor of this machine has no bfloat16 products and emulates them: bf16 takes "
+        "many times as long as fp32 here."
+    )
 
 
 @cache

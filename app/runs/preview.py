@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import json
+import re
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -16,6 +17,7 @@ from starlette.requests import Request
 from app.runs import config as run_config
 from app.runs import races as run_races
 from app.runs import room
+from app.runs.names import BESIDE
 from app.runs.runs import Runs
 from core_models import InputError
 from core_models.training import race_schema, settings, task_settings
@@ -35,6 +37,11 @@ _FRESH = 30.0
 """Seconds for which what was found answers for others: a class chooses one preset at one time."""
 
 
+_MOST_READ = 1 << 19
+"""Characters of a visitor's texts that a first batch is made of: of 20 MB, a vocabulary alone took
+minutes, in which nobody else had a turn."""
+_DOCUMENTS = 16
+"""Of a shortened text, at least, where it has as many: some are held out."""
 _GLANCE = 0.2
 """Seconds between two looks whether a page still waits for its answer."""
 
@@ -68,19 +75,51 @@ class Turns:
 def first_batch(
     runs: Runs, config: Any, texts: Sequence[Any], source: str | None
 ) -> dict[str, Any]:
-    """The first batch of a form, as the model will see it; nothing is kept."""
+    """The first batch of a form, as the model will see it; nothing is kept.
+
+    Of long texts that were sent the beginning is read, and the answer says ``shortened``.
+    """
     # Imported late, here and below: a page starts in half the time without the trainer.
     from core_models.training import preview  # noqa: PLC0415
 
     with _trial(runs, config, texts, source) as (values, beside):
+        if run_config.is_task(values):
+            rows = preview.first_batch(task_settings.parse(values), RunFolder(beside))
+            return {"rows": [_labelled(row) for row in rows]}
+        found = {"shortened": _shorten(beside / BESIDE)}
         if run_config.kind_of(values) == "race":
             race = race_schema.parse(values)
             # Of its first entrant: whoever asks for another one names it first.
             first = run_races.run_values(race, race.entrants[0])
             rows = preview.first_batch(settings.parse(first), RunFolder(beside))
-            return {"rows": rows, "entrant": race.entrants[0].name}
-        rows = preview.first_batch(task_settings.parse_any(values), RunFolder(beside))
-        return {"rows": [_labelled(row) for row in rows] if run_config.is_task(values) else rows}
+            return found | {"rows": rows, "entrant": race.entrants[0].name}
+        return found | {"rows": preview.first_batch(settings.parse(values), RunFolder(beside))}
+
+
+def _shorten(folder: Path) -> bool:
+    """Cut the texts in a folder to what a first batch is made of; whether there was more."""
+    paths = sorted(folder.glob("*.txt"))
+    found = False
+    for path in paths:
+        text, most = path.read_text(encoding="utf-8"), _MOST_READ // len(paths)
+        if len(text) > most:
+            path.write_text(_beginning(text, most), encoding="utf-8")
+            found = True
+    return found
+
+
+def _beginning(text: str, most: int) -> str:
+    """The first documents of a text, each cut so that several fit."""
+    each, kept = most // _DOCUMENTS, list[str]()
+    for document in re.split(r"\n(?:[ \t]*\n)+", text.strip()):
+        if most <= 0:
+            break
+        lines = document[:each]
+        if len(document) > each and "\n" in lines:  # no line ends in its middle
+            lines = lines.rpartition("\n")[0]
+        kept.append(lines)
+        most -= len(lines)
+    return "\n\n".join(kept)
 
 
 def estimate(runs: Runs, config: Any, texts: Sequence[Any], source: str | None) -> dict[str, Any]:

@@ -13,20 +13,36 @@ import torch
 from torch import Tensor, nn
 
 from core_models.config import Config
+from core_models.counting.counts import count
 from core_models.data.layout import TokenBatch
+from core_models.errors import InputError
 from core_models.tokenizer import Tokenizer
-from core_models.training import models, optimizer
+from core_models.training import models, optimizer, task_settings
 from core_models.training.examples import Masker
 from core_models.training.feed import Drawn, Place
+from core_models.training.host import on
 from core_models.training.learning import Learning, size
 from core_models.training.plan import Plan, plan_for
-from core_models.training.precision import settled
+from core_models.training.precision import emulated, settled
 from core_models.training.pretraining import Pretraining
+from core_models.training.race_cost import cost_of
 from core_models.training.settings import Settings, resolve_folder
 from core_models.training.task_schema import TaskSettings
 
 _ROWS = 8
 """Examples of a step of the calibration, at most; its time grows with them."""
+_TASK_ROWS = 16
+"""The same of a fine-tuning, whose examples are of all lengths."""
+_SAMPLED = 5_000
+"""Rows of a larger set that are read for it: to cut 150,000 into pieces took 15 seconds."""
+_OPERATIONS = 1e11
+"""Of a core, for a step with fewer examples than these: 2 to 4 seconds with AVX2 alone."""
+_EMULATED = 16
+"""How many of them an emulated one is worth."""
+_STATES = 4 * 4
+"""Bytes of a parameter: weight, gradient and AdamW's two averages."""
+_MAPS = 5
+"""Maps that a step keeps at least for its backward pass, where attention has terms of its own."""
 
 
 @dataclass(frozen=True)
@@ -60,17 +76,18 @@ def estimate(
     Args:
         settings: What is asked for.
         beside: Where a checkpoint, a tokenizer or a set that it names is looked up.
-        seconds: Time for the calibration; the first update is not counted.
+        seconds: Time for the calibration; the first update is not counted, unless it alone takes
+            longer.
 
     Raises:
-        InputError: The settings cannot be used.
+        InputError: The settings cannot be used, or this machine has too little memory for them.
     """
     threads = torch.get_num_threads()
     try:
         if settings.threads is not None:
             torch.set_num_threads(settings.threads)
         with torch.random.fork_rng():
-            learning, whole = _opened(settings, beside or Path())
+            learning, whole, steps = _opened(settings, beside or Path())
             with contextlib.closing(learning):
                 each, tokens, memory = _tried(learning, whole, seconds)
     finally:
@@ -82,8 +99,8 @@ def estimate(
         companions=companions,
         tokens_per_step=tokens,
         seconds_per_step=each,
-        steps=learning.steps,
-        seconds=each * learning.steps * (2 if twice else 1),
+        steps=steps,
+        seconds=each * steps * (2 if twice else 1),
         device=str(learning.device),
         memory=memory,
     )
@@ -96,7 +113,7 @@ def _tried(learning: Learning, whole: float, seconds: float) -> tuple[float, int
     updates: list[float] = []
     tokens: list[int] = []
     most = 0
-    ends = float("inf")
+    first, ends = True, 0.0
     while not passes or time.perf_counter() < ends:
         began = time.perf_counter()
         drawn = learning.draw()
@@ -107,8 +124,9 @@ def _tried(learning: Learning, whole: float, seconds: float) -> tuple[float, int
         learning.apply(measured)
         _wait(learning.device)
         most = max(most, sum(kept.values()))
-        if ends == float("inf"):  # the first round also finds its kernels
-            ends = time.perf_counter() + seconds
+        # The first round also finds its kernels, which is little where it takes that long.
+        if first and time.perf_counter() - began < seconds:
+            first, ends = False, time.perf_counter() + seconds
             continue
         passes.append(halfway - began)
         updates.append(time.perf_counter() - halfway)
@@ -120,31 +138,76 @@ def _tried(learning: Learning, whole: float, seconds: float) -> tuple[float, int
     )
 
 
-def _opened(settings: Settings | TaskSettings, beside: Path) -> tuple[Learning, float]:
-    """The run at its first update, and how many times as large its batches are."""
+def _opened(settings: Settings | TaskSettings, beside: Path) -> tuple[Learning, float, int]:
+    """The run at its first update, how many times as large its batches are, and its steps."""
     if isinstance(settings, TaskSettings):
         # Imported late: measuring tasks brings libraries that pretraining need not wait for.
-        from core_models.training.task_run import opened  # noqa: PLC0415
+        from core_models.training.task_run import sampled  # noqa: PLC0415
 
-        return opened(settings, beside), 1.0
+        rows = min(_TASK_ROWS, settings.batch_size)
+        part = settings.model_copy(update={"batch_size": rows})
+        tuning, inputs = sampled(part, beside, _SAMPLED)
+        return tuning, settings.batch_size / rows, task_settings.steps(settings, inputs)
     base = models.base_of(settings, beside)
     plan = plan_for(settings, models.published_config(settings, base))
     words = _words(settings, beside) if base is None else base.model.tokenizer
-    count = words.vocabulary
+    pieces = words.vocabulary
     if base is None and settings.tokenizer.folder is None:
-        count = max(settings.tokenizer.vocabulary, count)
-    config = models.model_config(settings, plan, base, vocabulary=count, pad_id=words.pad_id)
+        pieces = max(settings.tokenizer.vocabulary, pieces)
+    config = models.model_config(settings, plan, base, vocabulary=pieces, pad_id=words.pad_id)
+    precision = settled(settings.precision)
+    rows = _rows(settings, config, plan, slow=precision == "bf16" and emulated())
+    _check_memory(settings, config, plan, rows)
     model = models.build_model(settings, plan, config, words, base)
-    rows = min(_ROWS, settings.batch_size)
-    chosen = {"accumulation": 1, "compile": False, "precision": settled(settings.precision)}
-    return Pretraining(
+    chosen = {"accumulation": 1, "compile": False, "precision": precision}
+    learning = Pretraining(
         settings=settings.model_copy(update=chosen),
         plan=plan,
         model=model,
         objective=models.build_objective(settings, plan, model, base, beside),
         stream=_MadeUp(rows, settings.data.max_length, config, plan, words),
         validation=None,
-    ), settings.batch_size / rows
+    )
+    return learning, settings.batch_size / rows, settings.steps
+
+
+def _rows(settings: Settings, config: Config, plan: Plan, *, slow: bool) -> int:
+    """Examples of a step of the calibration: fewer of a model that takes long for each."""
+    most, length = min(_ROWS, settings.batch_size), settings.data.max_length
+    if on().type != "cpu":
+        return most
+    each = cost_of(settings, config, plan, length).flops_per_step / settings.batch_size
+    affordable = torch.get_num_threads() * _OPERATIONS / each / (_EMULATED if slow else 1)
+    return max(1, min(most, int(affordable)))
+
+
+def _check_memory(settings: Settings, config: Config, plan: Plan, rows: int) -> None:
+    """InputError where a step would fill the memory, and so end whatever else runs here."""
+    if on().type != "cpu":  # a GPU that is full refuses by itself
+        return
+    trained = [config]
+    if "replaced_token" in plan.objectives:
+        trained.append(models.fresh_generator_config(settings, config))
+    needed, length = 0, settings.data.max_length
+    for each in trained:
+        maps = 0 if each.attention.terms.kind == "plain" else _MAPS * each.steps
+        needed += _STATES * count(each).trained
+        needed += 4 * rows * maps * each.attention.heads * length**2
+    if needed > (there := free_memory()):
+        raise InputError(
+            f"A step of this training takes at least {needed / 1e6:,.0f} MB of memory; this "
+            f"machine has {there / 1e6:,.0f} MB free. Choose a smaller model, or shorter examples."
+        )
+
+
+def free_memory() -> float:
+    """Bytes of memory that are free, where the system tells."""
+    try:
+        with open("/proc/meminfo", encoding="ascii") as file:
+            facts = dict(line.split(":", 1) for line in file)
+        return 1024 * int(facts["MemAvailable"].split()[0])
+    except (OSError, ValueError, LookupError):
+        return float("inf")
 
 
 @contextmanager

@@ -7,6 +7,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from core_models.training.precision import emulated
+
 _STEPS = 5
 _COEFFICIENTS = 3.4445, -4.775, 2.0315
 _TINY = 1e-7
@@ -81,6 +83,4 @@ def precision(device: str) -> torch.dtype:
     On a processor without bfloat16 products, where they are emulated, float32: emulated ones took
     35 times as long, and five sixths of a run (PyTorch 2.13, a CPU with AVX2 alone).
     """
-    # The module's own flag: MKL-DNN may be there on a processor that has none of its fast paths.
-    has = torch.backends.mkldnn.is_available() and torch.ops.mkldnn._is_mkldnn_bf16_supported()
-    return torch.bfloat16 if device != "cpu" or has else torch.float32
+    return torch.float32 if device == "cpu" and emulated() else torch.bfloat16

@@ -30,12 +30,15 @@ def faster(threads: int) -> str:
 
     CPUs differ by more than a factor of three: with AMX, or on AMD's Zen 4, bfloat16 products take
     half the time of fp32's, with AVX-512 BF16 alone on some Intel machines nearly twice the time
-    (docs/training.md). A CUDA device gets bf16 where it has the instructions.
+    (docs/training.md). Where they are emulated, nothing is measured: fp32 it is, and measuring
+    would take long. A CUDA device gets bf16 where it has the instructions.
     """
     if torch.cuda.is_available():
         return "bf16" if torch.cuda.is_bf16_supported(including_emulation=False) else "fp32"
     if torch.accelerator.is_available():
         return "fp32"  # Metal's bfloat16 is emulated on most machines
+    if emulated():
+        return "fp32"
     before = torch.get_num_threads()
     torch.set_num_threads(threads)
     try:
@@ -43,6 +46,13 @@ def faster(threads: int) -> str:
             return min(times := _times(), key=times.__getitem__)
     finally:
         torch.set_num_threads(before)
+
+
+def emulated() -> bool:
+    """Whether this machine's CPU has no bfloat16 products of its own."""
+    # The module's own flag: MKL-DNN may be there on a processor that has none of its fast paths.
+    has = torch.backends.mkldnn.is_available() and torch.ops.mkldnn._is_mkldnn_bf16_supported()
+    return not has
 
 
 def _times() -> dict[str, float]:

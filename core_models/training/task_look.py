@@ -7,6 +7,7 @@ from core_models.model import Model
 from core_models.tasks.encode import Coder
 from core_models.tasks.heads import check_direction, choices, head_for
 from core_models.tasks.sets import TaskSet
+from core_models.tasks.settings import Settings as Tuning
 from core_models.training.task_schema import TaskSettings
 from core_models.training.task_settings import tuning
 
@@ -45,14 +46,19 @@ def inputs(
 
 def check_model(settings: TaskSettings, task: TaskSet, model: Model) -> None:
     """InputError for a model that cannot learn this set, as the run itself would say."""
-    check_direction(model.config, head_for(task, tuning(settings)))
+    check_direction(model.config, head_for(task, _tuning(settings)))
 
 
 def parameters(settings: TaskSettings, task: TaskSet, model: Model) -> int:
     """How many numbers are trained: the encoder's, and those of the head that the set needs."""
-    wanted = tuning(settings)
+    wanted = _tuning(settings)
     head = head_for(task, wanted)
     config = task_config(model.config, head, dropout=None, **choices(task, wanted))
     with torch.device("meta"):
         made = Model(config, model.tokenizer, [head])
     return sum(p.numel() for p in made.parameters())
+
+
+def _tuning(settings: TaskSettings) -> Tuning:
+    """What is asked for; nothing is computed here, so an open precision need not be settled."""
+    return tuning(settings.model_copy(update={"precision": "fp32"}))

@@ -19,6 +19,7 @@ from core_models.training.finetune import FineTuning, finetune
 from core_models.training.folder import RunFolder
 from core_models.training.host import on
 from core_models.training.learning import Begun
+from core_models.training.precision import settled
 from core_models.training.settings import resolve_folder
 from core_models.training.task_data import prepare
 from core_models.training.task_schema import TaskSettings
@@ -64,9 +65,21 @@ def opened(settings: TaskSettings, beside: Path) -> FineTuning:
     Raises:
         InputError: the settings, the model or the set cannot be used.
     """
+    return sampled(settings, beside)[0]
+
+
+def sampled(
+    settings: TaskSettings, beside: Path, most: int | None = None
+) -> tuple[FineTuning, int]:
+    """The same over at most so many of its rows, and about how many inputs all would be."""
+    settings = settings.model_copy(update={"precision": settled(settings.precision)})
     model = load(resolve_folder(settings.model.checkpoint, beside)).to(on())
     task = task_settings.load_set(settings, beside)
-    return FineTuning(model, task, task_settings.tuning(settings))
+    rows = len(task.train)
+    if most is not None and rows > most:
+        task = replace(task, train=tuple(task.train[n * rows // most] for n in range(most)))
+    tuning = FineTuning(model, task, task_settings.tuning(settings))
+    return tuning, round(len(tuning.features) * rows / len(task.train))
 
 
 def _from_scratch(

@@ -2,6 +2,7 @@
 
 import asyncio
 import math
+import threading
 from dataclasses import replace
 from pathlib import Path
 
@@ -152,6 +153,20 @@ def test_models_answer_through_their_own_heads(others):
     shown = [said.of_model(found[name]) for name in names]
     assert [bars and len(bars.layout.meta["rows"]) for bars, *_ in shown] == [6, 6, 6, None]
     assert "fills no gaps" in shown[3][1]
+
+
+def test_nobody_waits_while_the_models_of_the_runs_are_listed(others, monkeypatch):
+    """With 200 runs that takes a second after a start: not of the thread that answers all."""
+    threads, real = [], others.choices
+
+    def choices():
+        threads.append(threading.current_thread())
+        return real()
+
+    monkeypatch.setattr(others, "choices", choices)
+    ask(others, mask_models.models, 1)
+    assert threads
+    assert threading.current_thread() not in threads
 
 
 def test_a_model_stands_at_first_beside_its_twin_that_reads_otherwise(others):

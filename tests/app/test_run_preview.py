@@ -5,6 +5,7 @@ from threading import Event, active_count
 
 import pytest
 
+from app.runs import form as run_form
 from app.runs import preview as run_preview
 from core_models import InputError
 from core_models.training import estimate as estimates
@@ -104,3 +105,38 @@ def test_tries_wait_in_turn_and_who_has_gone_is_passed_over():
 
     assert asyncio.run(visit()) == ("first", "third")
     assert begun == ["first", "third"]
+
+
+def test_of_long_texts_a_first_batch_reads_the_beginning(make_runs, monkeypatch):
+    monkeypatch.setattr(run_preview, "_MOST_READ", 4_000)
+    runs = make_runs()
+    config = TINY | {"data": {"texts": [], "max_length": 16, "held_out": 0.2}}
+    for copies, shortened in ((4, False), (40, True)):
+        documents = [f"cat {number} sat on the mat\n" * 40 for number in range(copies)]
+        text = runs.inbox.save("own.txt", "\n".join(documents).encode())
+        found = run_preview.first_batch(runs, config, [text.id], None)
+        assert found["shortened"] is shortened
+        assert found["rows"]
+
+
+def test_a_shortened_text_has_documents_and_whole_lines():
+    documents = ["\n".join([f"line {n}"] * 1_000) for n in range(20)]
+    kept = run_preview._beginning("\n\n".join(documents), 1_600).split("\n\n")
+    assert len(kept) >= run_preview._DOCUMENTS
+    for number, document in enumerate(kept):
+        assert set(document.split("\n")) == {f"line {number}"}
+    endless = run_preview._beginning("x" * 10_000, 1_600)
+    assert endless == "x" * 100
+
+
+def test_who_asks_for_emulated_arithmetic_is_told(make_runs, monkeypatch):
+    monkeypatch.setattr(run_form, "has_gpu", lambda: False)
+    monkeypatch.setattr(run_form, "emulated", lambda: True)
+    runs = make_runs()
+    assert "many times as long" in run_form.slow(runs, TINY | {"precision": "bf16"})
+    for choice in ("fp32", "auto", None):
+        assert run_form.slow(runs, TINY | {"precision": choice}) == ""
+    elsewhere = make_runs(command="ssh gpu1 {run}")
+    assert run_form.slow(elsewhere, TINY | {"precision": "bf16"}) == ""
+    monkeypatch.setattr(run_form, "emulated", lambda: False)
+    assert run_form.slow(runs, TINY | {"precision": "bf16"}) == ""

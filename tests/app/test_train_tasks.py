@@ -192,6 +192,14 @@ def test_a_form_refuses_what_the_run_would_refuse_and_counts_its_windows(make_ru
     assert json.loads((runs.root / run / "page.json").read_text())["steps"] == parts["steps"]
 
 
+def test_a_fine_tuning_may_leave_its_arithmetic_open(make_runs, session):
+    runs, open_ = make_runs(), TASK | {"precision": "auto"}
+    known = run_tasks.check(runs, session, TASK, [], None)
+    assert run_tasks.check(runs, session, open_, [], None) == known
+    assert runs.create(open_) in runs.ids()
+    assert run_preview.first_batch(runs, open_, [], None)["rows"]
+
+
 def test_what_a_form_comes_to_counts_steps_and_parameters(make_runs, session):
     found = run_tasks.check(make_runs(), session, TASK, [], None)
     rows = found["rows"][0]

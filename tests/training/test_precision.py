@@ -23,6 +23,7 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
         times = {name: 1.0 if name == faster else 2.0 for name in ("fp32", "bf16")}
         precision.faster.cache_clear()
         monkeypatch.setattr(precision, "_times", lambda: times)
+        monkeypatch.setattr(precision, "emulated", lambda: False)
 
     monkeypatch.setattr("torch.accelerator.is_available", lambda: False)
     yield become
@@ -35,6 +36,17 @@ def test_what_is_faster_here_unless_something_is_asked_for(machine, faster: str)
     assert precision.settled("auto") == faster
     assert precision.settled("auto", before="bf16") == "bf16"
     assert precision.settled("fp32", before="bf16") == "fp32"
+
+
+def test_emulated_products_are_not_timed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("torch.accelerator.is_available", lambda: False)
+    monkeypatch.setattr(precision, "emulated", lambda: True)
+    monkeypatch.setattr(precision, "_times", lambda: pytest.fail("took seconds"))
+    precision.faster.cache_clear()
+    try:
+        assert precision.settled("auto") == "fp32"
+    finally:
+        precision.faster.cache_clear()
 
 
 def test_both_are_timed_and_nothing_else_changes() -> None:

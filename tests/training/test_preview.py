@@ -10,7 +10,8 @@ import torch
 
 from core_models.cli.main import main
 from core_models.errors import InputError
-from core_models.training import settings
+from core_models.training import estimate as estimates
+from core_models.training import models, settings
 from core_models.training.estimate import estimate
 from core_models.training.folder import RunFolder
 from core_models.training.learning import EncoderWithLoss
@@ -128,6 +129,59 @@ def test_an_estimate_counts_what_the_run_will_have(make_run: MakeRun, size: str)
     biases = 0 if size == "electra-small" else 1
     assert found.parameters == status["parameters"] + missing * (width + biases)
     assert found.companions.keys() == status["companions"].keys()
+
+
+@pytest.fixture
+def updates(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, ...]]:
+    """Shapes of the batches that are learnt from."""
+    seen: list[tuple[int, ...]] = []
+    real = EncoderWithLoss.forward
+
+    def record(self: EncoderWithLoss, batch: Any) -> Any:
+        seen.append(tuple(batch.input_ids.shape))
+        return real(self, batch)
+
+    monkeypatch.setattr(EncoderWithLoss, "forward", record)
+    return seen
+
+
+def test_a_trial_of_a_large_model_reads_few_examples_once(
+    make_run: MakeRun, updates: list[tuple[int, ...]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = make_run()
+    options = settings.read(run.config_path)
+    length = options.data.max_length
+    whole = estimate(options, run.path, seconds=0.0)
+    assert updates == [(8, length)]  # no second one after one that took that long
+    monkeypatch.setattr(estimates, "_OPERATIONS", 1.0)
+    part = estimate(options, run.path, seconds=0.0)
+    assert updates[1:] == [(1, length)]
+    assert part.tokens_per_step == whole.tokens_per_step
+
+
+def test_a_trial_reads_fewer_examples_where_their_arithmetic_is_emulated(
+    make_run: MakeRun, updates: list[tuple[int, ...]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = make_run(precision="bf16", threads=1)
+    options = settings.read(run.config_path)
+    for emulated, rows in ((False, 8), (True, 1)):
+        monkeypatch.setattr(estimates, "emulated", lambda found=emulated: found)
+        each = 3e6  # operations, about, of an example of the toy
+        monkeypatch.setattr(estimates, "_OPERATIONS", 8 * each)
+        estimate(options, run.path, seconds=0.0)
+        assert updates.pop()[0] == rows
+
+
+@pytest.mark.parametrize("size", ["bert-base-uncased", "electra-base", "deberta-base"])
+def test_a_trial_that_would_fill_the_memory_is_refused(
+    make_run: MakeRun, monkeypatch: pytest.MonkeyPatch, size: str
+) -> None:
+    """Before a model is built: a server whose memory is full is ended, for everybody."""
+    monkeypatch.setattr(models, "build_model", lambda *given: pytest.fail("was built"))
+    monkeypatch.setattr(estimates, "free_memory", lambda: 1e6)
+    run = make_run(model={"size": size, "overrides": {"layers": 12, "width": 768}})
+    with pytest.raises(InputError, match="this machine has 1 MB free"):
+        estimate(settings.read(run.config_path), run.path)
 
 
 def test_a_build_for_gpus_estimates_without_one(

@@ -15,7 +15,8 @@ from transformers import (
 )
 
 import core_models as cm
-from core_models.training import settings, task_settings
+from core_models.training import estimate as estimates
+from core_models.training import precision, settings, task_run, task_settings
 from core_models.training.__main__ import main
 from core_models.training.finetune import finetune
 from core_models.training.folder import RunFolder
@@ -233,6 +234,19 @@ def test_looking_before_training(
         assert example["pieces"][0] == "[CLS]"
     train(run.config_path, quiet)
     assert run.status()["parameters"] == found["estimate"]["parameters"]
+
+
+@pytest.mark.parametrize("most", [10, 5_000])
+def test_an_estimate_reads_some_of_the_rows(
+    make_task: MakeTask, monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    run = make_task(batch_size=32, precision="auto")
+    options = task_settings.read_any(run.config_path)
+    monkeypatch.setattr(estimates, "_SAMPLED", most)
+    monkeypatch.setattr(precision, "emulated", lambda: True)
+    tuning = task_run.opened(options, run.path)
+    found = estimates.estimate(options, run.path, seconds=0.0)
+    assert found.steps == tuning.steps
 
 
 @pytest.mark.parametrize(

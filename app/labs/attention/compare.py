@@ -30,7 +30,8 @@ WAYS = ("mean", "head", "rollout")
 async def compared(asked: Asked) -> Shown:
     """Two models on the same text: ``other``, ``what`` (mean, head or rollout), ``place``."""
     what = one_of(asked.values, "what", WAYS)
-    names = [name for _, name in asked.lab.session.choices() if name != asked.ask.model]
+    choices = await asyncio.to_thread(asked.lab.session.choices)  # reads the folder of each run
+    names = [name for _, name in choices if name != asked.ask.model]
     if not names:
         raise InputError(
             "There is only one model here to choose. Train a model in the Train tab, or put "

@@ -41,10 +41,10 @@ async def models(session: Session, question: Mapping[str, Any]) -> dict[str, Any
     """Up to four models on the same gap, and what each makes of every word of the sentence."""
     scene = await read(session, question)
     gap = scene.gap(question.get("at")) if scene.gaps else None
-    choices = session.choices()
-    names = _chosen(session, question.get("models"), scene.ask.model)
-    words = words_of(scene.ask.text)
+    choices = await asyncio.to_thread(session.choices)  # reads the folder of each run
     titles = {name: title for title, name in choices}
+    names = _chosen(session, [*titles], question.get("models"), scene.ask.model)
+    words = words_of(scene.ask.text)
     found = [
         {
             "name": name,
@@ -82,12 +82,11 @@ def _leftward(info: cm.ModelInfo) -> bool:
     return kind_of(info.heads, leftward=info.left_to_right) == "causal"
 
 
-def _chosen(session: Session, wanted: Any, current: str) -> list[str]:
+def _chosen(session: Session, known: list[str], wanted: Any, current: str) -> list[str]:
     """The models asked for; at first the bar's own and one that reads another way.
 
     Rather one of the same family: the causal twin beside the BERT that it is the twin of.
     """
-    known = [name for _, name in session.choices()]
     if not wanted:
         family = {info.name: info.family for info in session.models()}
         kinds = {

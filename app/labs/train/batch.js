@@ -8,6 +8,7 @@ const TEXT = texts({
     + 'the second text has a darker ground.',
   plain: 'Each line is one example as the model reads it. Nothing in it is hidden.',
   order: 'Numbers give the order of prediction. Point at a numbered piece to see what the model may look at when it guesses it.',
+  shortened: 'Of a long text only the beginning was read for this, so the run itself learns other pieces and begins with other examples.',
   pair: { 'in order': 'The second text is in order.', 'not in order': 'The second text is not in order.' },
   says: (row) => t`Row ${row.number}, to be answered with: ${row.says}.`,
   boundary: (each) => t`${each.piece}: from the pieces around its span, place ${each.place + 1}`,
@@ -76,7 +77,7 @@ export function mountBatch(view) {
     if (view.root.hidden) return;
     title.textContent = found.entrant ? t`The first batch of ${found.entrant}` : TEXT.title;
     const asks = found.rows.some((row) => row.targets || row.says || row.labels.some((label) => label !== null));
-    facts.textContent = sentences(asks ? TEXT.legend : TEXT.plain, found.rows.some((row) => row.targets) ? TEXT.order : null);
+    facts.textContent = sentences(asks ? TEXT.legend : TEXT.plain, found.rows.some((row) => row.targets) ? TEXT.order : null, found.shortened ? TEXT.shortened : null);
     key.replaceChildren(...legend(found.rows));
     rows.replaceChildren(...found.rows.map(example));
     view.root.scrollIntoView({ block: 'nearest' });

@@ -21,7 +21,7 @@ from app.runs import form as run_form
 from app.runs import owner as run_owner
 from app.runs import preview as run_preview
 from app.runs.runs import OFF, Runs
-from app.runs.words import duration
+from app.runs.words import duration, sentences
 from app.serving.session import Session
 from core_models import InputError
 from core_models.training.run_schema import Part
@@ -279,6 +279,9 @@ class Form:
         said, about, *more = self.tell(question, found)
         measured = matching(question["measured"], of)
         batch = gr.skip() if matching(question["batched"], of) else None
+        time = sentences(
+            [self.time_of(measured) if measured else "", run_form.slow(self.runs, config)]
+        )
         text, before = written(config), question["shown"]
         last = before.get("text") if isinstance(before, Mapping) else None
         # What somebody writes there stays until it is used, or the settings are others altogether.
@@ -293,7 +296,7 @@ class Form:
         shown["written"] = None if edited else question["json"]
         return [
             *(said, about, wrong),
-            self.time_of(measured) if measured else "",
+            time,
             batch,
             command.before(config, files),
             self.shell.format(called),
