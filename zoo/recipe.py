@@ -63,8 +63,6 @@ class Budget(Part):
     """Merged into the settings of every run."""
     note: str = ""
     """What sets all models of this budget apart from others; cards of those without one say so."""
-    texts: dict[str, str] = {}
-    """Other text recipes that this budget reads in place of the models' own."""
 
 
 class Later(Part):
@@ -115,7 +113,6 @@ class ModelRecipe(Part):
     def at(self, name: str, budget: Budget) -> "ModelRecipe":
         """The recipe under one budget, whose name is ``name``."""
         values: dict[str, Any] = {
-            "text": budget.texts.get(self.text, self.text),
             "note": self.note or budget.note,
             "budgets": {},
         }
@@ -123,7 +120,7 @@ class ModelRecipe(Part):
         if special is not None:
             values["settings"] = merge(self.settings, special.settings)
             values["note"] = values["note"] if special.note is None else special.note
-            values["text"] = special.text or values["text"]
+            values["text"] = special.text or self.text
             values["tokens"] = special.tokens or self.tokens
             values["then"] = special.then
         return self.model_copy(update=values)

@@ -124,12 +124,20 @@ CHINESE = [
     _example("Beijing", "北京是中国的首都，位于华北平原的北部。", "中国"),
     _example("South", "阿根廷在南美洲的南部，首都是布宜诺斯艾利斯。", "南部"),
 ]
+MACBERT = [
+    CHINESE[0],
+    CHINESE[1],
+    CHINESE[3],
+    _example("Japan", "日本是亚洲东部的一个岛国。", "一个"),
+    _example("Egypt", "埃及在非洲的东北部，首都是开罗。", "首都"),
+]
+"""In training it never saw a [MASK], only similar words: it fills fewer gaps than its BERT."""
 
 
 def examples_of(model: cm.Model) -> list[Example]:
     """The examples of a model's language, direction, size, or family, the first that exist."""
     if language_of(model.tokenizer) == "zh":
-        return CHINESE
+        return MACBERT if model.config.family == "macbert" else CHINESE
     if kind_of(model.heads, leftward=model.config.left_to_right) == "causal":
         return FROM_THE_LEFT
     shape = model.config.family, model.config.steps, model.config.width
@@ -188,7 +196,7 @@ PAIRS = {
             "日本是亚洲东部的一个岛国。",
             "它的首都是东京，是世界上最大的城市之一。",
             "那里常常发生地震。",
-            "老师让学生安静下来。",
+            "妈妈给孩子讲了一个故事。",
         ),
         Texts(
             "秋天到了，许多鸟都飞到南方去过冬。",

@@ -104,9 +104,12 @@ def test_a_budget_may_change_text_tokens_and_start_of_a_model() -> None:
     assert cpu.models["electra-mini"].note != ZOO.budgets["cpu"].note
     assert cpu.models["xlnet-mini"].note == ZOO.budgets["cpu"].note
     assert cpu.models["bert-mini"].note.startswith("The rest of the set began")
-    assert [name for name in ZOO.models if cpu.is_chinese(name)] == ["bert-mini-chinese"]
-    assert cpu.models["bert-mini-chinese"].text == "chinese_primer"
-    assert ZOO.at("gpu").models["bert-mini-chinese"].text == "chinese"
+    assert [name for name in ZOO.models if cpu.is_chinese(name)] == [
+        "bert-mini-chinese",
+        "macbert-mini-chinese",
+    ]
+    assert cpu.models["modernbert-mini"].text == "english_set"
+    assert ZOO.at("gpu").models["modernbert-mini"].text == "english"
     gpu = ZOO.at("gpu")
     assert "encoder_from" not in gpu.run_settings("electra-mini", "gpu")["model"]
     assert gpu.models["electra-mini"].note == ""
