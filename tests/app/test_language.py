@@ -7,6 +7,7 @@ import pytest
 
 from app.serving import locales
 from core_models import InputError
+from core_models.model import SHIPPED
 from tests.app.language_keys import (
     APP,
     FIXED,
@@ -88,6 +89,17 @@ def test_pictures_of_python_are_translated(catalogue):
     }
     assert {name: keys for name, keys in missing.items() if keys} == {}
     assert sum(map(len, map(worded, DRAWN))) > 80
+
+
+def test_cards_of_shipped_models_are_translated(catalogue):
+    said = set()
+    for folder in (path.parent for path in SHIPPED.glob("*/cloze.json")):
+        card = json.loads((folder / "cloze.json").read_text("utf-8"))
+        run = json.loads((folder / "evaluation.json").read_text("utf-8"))["run"]
+        said |= {run.get("note", "")}
+        if not folder.name.endswith("-generator"):
+            said |= {card["description"]}
+    assert sorted(said - {*catalogue, ""}) == []
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
