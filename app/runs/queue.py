@@ -48,7 +48,7 @@ def waits(reports: Looks, waiting: Sequence[str]) -> dict[str, float | None]:
     runs = reports.runs
     ids = runs.ids()
     speed, start = _speed(reports, ids), _start(reports, ids)
-    busy = [run for run in ids if runs.state(run) in ("starting", "running", "stopping")]
+    busy = runs.at_work()
     # When each place is free; None: nobody knows, so that place may never be.
     free = [_left(reports, run, speed) for run in busy][: runs.slots]
     places: list[float] = [0.0] * max(0, runs.slots - len(free))
@@ -135,11 +135,12 @@ def _left(reports: Looks, run: str, speed: float | None) -> float | None:
     runs = reports.runs
     try:
         path, config = runs.folder(run).path, runs.config(run)
-        status = runs.folder(run).status()
+        status, state = runs.folder(run).status(), runs.state(run)
+        age = run_process.age_here(runs.folder(run)) if state == "running" else None
+        records = reports.records_of(run)
     except InputError:
         return 0.0  # deleted since
-    records = reports.records_of(run)
-    if runs.state(run) == "stopping":
+    if state == "stopping":
         return 0.0
     left = seconds_left(status, records)
     if left is None:
@@ -152,7 +153,6 @@ def _left(reports: Looks, run: str, speed: float | None) -> float | None:
         done = float(records[-1]["seconds"]) if records else 0.0
         left += left + done  # everything once more from random weights
     if runs.limits.minutes is not None:
-        age = run_process.age_here(runs.folder(run)) if runs.state(run) == "running" else None
         left = min(left, max(0.0, 60.0 * runs.limits.minutes - (age or 0.0)))
     return left
 

@@ -147,6 +147,10 @@ class Runs:
             state = run_process.silent_state(folder, status) or state
         return "stopping" if state == "running" and folder.stop_requested() else state
 
+    def at_work(self) -> list[str]:
+        """Runs with a process, the newest first."""
+        return [folder.path.name for folder, _ in self._at_work()]
+
     def queue(self) -> list[str]:
         """Runs that wait, the next one first."""
         return [path.parent.name for path in sorted(self.root.glob("*/queue"), key=_asked)]

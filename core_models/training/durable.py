@@ -154,13 +154,21 @@ def _seal(folder: Path) -> None:
     _sync_folder(folder)
 
 
-def remove_folder(path: Path) -> None:
-    """Remove a folder; its name is gone before its first file is."""
+def remove_folder(path: Path, unless: Callable[[], bool] = lambda: False) -> None:
+    """Remove a folder; its name is gone before its first file is.
+
+    Args:
+        path: of the folder.
+        unless: asked once the name is gone; True brings the folder back.
+    """
     aside = path.with_name(f".{path.name}.removed{ASIDE}")
     if aside.exists():
         shutil.rmtree(aside)
     path.replace(aside)
-    shutil.rmtree(aside)
+    if unless():
+        aside.replace(path)
+    else:
+        shutil.rmtree(aside)
 
 
 def verify(path: Path) -> str | None:

@@ -25,6 +25,7 @@ import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -296,10 +297,14 @@ class RunFolder:
                 none. None = all count.
         """
         older = [each for each in self.checkpoints() if step is None or each.step <= step][:-keep]
-        held = _lines(self.path / _HELD) if older else []
+
+        def held(step: int) -> bool:
+            return str(step) in _lines(self.path / _HELD)
+
         for checkpoint in older:
-            if str(checkpoint.step) not in held:
-                durable.remove_folder(checkpoint.path)
+            if not held(checkpoint.step):
+                # Who holds it between these looks finds it gone, or it comes back.
+                durable.remove_folder(checkpoint.path, partial(held, checkpoint.step))
 
     def sweep(self) -> None:
         """Remove what a killed process left half-written. Only for the holder of the lock."""

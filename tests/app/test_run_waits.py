@@ -7,7 +7,9 @@ import time
 import pytest
 
 from app.runs.limits import Limits
+from app.runs.queue import waits
 from app.runs.reports import Reports
+from core_models import InputError
 from core_models.training.folder import remember_process
 from tests.app.test_runs import CONFIG
 
@@ -41,6 +43,24 @@ def test_a_waiting_run_tells_how_long_it_will_wait(make_runs):
     assert found[odd]["wait_seconds"] == pytest.approx(120 + 400, abs=2)
     assert found[last]["wait_seconds"] is None  # nobody knows how long the odd one takes
     assert Reports(runs).live(third)["summary"]["wait_seconds"] == pytest.approx(320, abs=2)
+
+
+def test_a_run_that_a_hand_deletes_meanwhile_leaves_the_list_whole(make_runs, monkeypatch):
+    runs = make_runs()
+    first, second = (runs.create(CONFIG) for _ in range(2))
+    reported(runs, first)
+    queued(runs, second)
+    folder = runs.folder
+    for left in range(12):
+        looks = iter(range(left))
+
+        def vanishing(run, looks=looks):
+            if run == first and next(looks, None) is None:
+                raise InputError("There is no such run.")
+            return folder(run)
+
+        monkeypatch.setattr(runs, "folder", vanishing)
+        assert set(waits(Reports(runs), [second])) == {second}
 
 
 def test_a_waiting_run_waits_for_the_start_of_those_before_it_too(make_runs):

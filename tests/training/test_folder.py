@@ -246,6 +246,24 @@ def test_a_damaged_checkpoint_is_passed_over(run: RunFolder, damage: str) -> Non
     assert (again.path / "model" / "weights").read_bytes() == b"new"
 
 
+def test_what_is_held_while_older_ones_go_stays(
+    run: RunFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another run begins with it after prune has looked, and before its name is gone."""
+    for step in (1, 2):
+        run.save(step, fill(b"x"))
+    replace = Path.replace
+
+    def held_first(path: Path, target: Path) -> Path:
+        if path.name == "step-1":
+            run.hold(1)
+        return replace(path, target)
+
+    monkeypatch.setattr(Path, "replace", held_first)
+    run.prune(1)
+    assert [c.step for c in run.checkpoints()] == [1, 2]
+
+
 def test_prune_keeps_the_newest(run: RunFolder) -> None:
     for step in (2, 10, 9, 100):
         run.save(step, fill(b"x"))

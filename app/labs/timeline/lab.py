@@ -95,7 +95,7 @@ def build(shared: Shared) -> Controls:
     """Lay the lab out: what is chosen, the pictures, and folds for all else."""
     Heading("What is hidden, epoch by epoch?")
     with gr.Row(elem_classes=["choices"]):
-        preset = gr.Radio(list(PRESETS), label="What to try", scale=5, min_width=300)
+        preset = gr.Radio(list(PRESETS), label="What to try", scale=7, min_width=300)
         kinds = [(kind.label, name) for name, kind in timeline.KINDS.items()]
         chosen: dict[str, Component] = {
             "kind": gr.Dropdown(
