@@ -108,6 +108,11 @@ def test_it_plays_through_the_layers_and_stops(lab):
 
 
 def test_a_visitors_own_word(lab):
+    lab.layer.focus()
+    lab.page.keyboard.press("Home")
+    lab.says("Static embedding")  # so whatever the fixture's two quick choices asked is answered
+    lab.page.keyboard.press("End")
+    lab.says("After layer 4")
     lab.fill(sentences=f"<img src=x onerror=alert(1)> ${{1}}\n{EXAMPLES['bank'].text}")
     lab.says("Without the word, and left out: sentence 1.")
     lab.marks(4)

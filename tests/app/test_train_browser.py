@@ -49,6 +49,7 @@ def test_a_run_from_the_form_to_the_mask_tab(visit, runs, session, monkeypatch):
     cloze = visit()
     shown, page = Run(cloze), cloze.page
     form = open_form(cloze)
+    form.says("parameters: ")  # the page is new: its own settings have been looked at
     form.use(CONFIG)
     form.refuses("There is nothing to read")
     form.fold("Texts of your own")
