@@ -39,6 +39,7 @@ class Lab(OneLab):
 
     def fill(self, word=None, sentences=None):
         self.unfold("The word and its sentences")
+        self.cloze.rest()  # what is typed while the fold mounts its boxes may be lost
         named = ("Sentences, one in each line", sentences), ("Word", word)
         for name, text in named:
             if text is not None:
