@@ -80,6 +80,6 @@ def orthogonal(matrix: Tensor, dtype: torch.dtype) -> Tensor:
 def precision(device: str) -> torch.dtype:
     """What :func:`orthogonal` computes in there: bfloat16, which is enough for it.
 
-    On a processor without bfloat16 products, where they are emulated, float32 (docs/experiments.md).
+    float32 on a processor that emulates bfloat16 products (docs/experiments.md).
     """
     return torch.float32 if device == "cpu" and emulated() else torch.bfloat16
