@@ -78,8 +78,10 @@
   const part = (id) => window.gradio_config?.components.find(({ props }) => props?.elem_id === id)?.props;
   const models = () => part('sentence-model').choices.map(([, name]) => name);
   function firstVisit() {
-    if ([...given.keys()].some((name) => name !== 'tab' && name !== 'run')) return null;
     const own = { text: part('sentence-text')?.value, model: part('sentence-model')?.value, fresh: true };
+    // A link that names the model alone: what it reads is an example of its own (follow).
+    if (given.get('model')) return { ...own, model: given.get('model'), instead: own.text };
+    if ([...given.keys()].some((name) => name !== 'tab' && name !== 'run')) return null;
     const [text, model] = part('cloze-examples')?.value?.openings?.[language] ?? [];
     return text ? { text, model, fresh: true, instead: own.text } : own;
   }
@@ -103,15 +105,22 @@
         return;
       }
       opened = null;
-      if (fresh) {
-        change({ marks: hiddenBy(sentence.card?.examples.find((each) => each.text === text)) });
-        return;
-      }
       if (stranger) {
         const note = t`The link names the model “${stranger.slice(0, 60)}”, which is not here.`;
         change({ notes: [...sentence.notes, note] });
+      }
+      if (fresh) {
+        const examples = sentence.card?.examples ?? [];
+        const example = examples.find((each) => each.text === text);
+        if (!example && examples.length && !stranger) {
+          opened = { text: examples[0].text, model, fresh, instead };
+          window.Cloze.write('sentence-text', examples[0].text);
+          return;
+        }
+        change({ marks: hiddenBy(example) });
         return;
       }
+      if (stranger) return;
       const fitting = [...marks].filter(([position]) => {
         const token = sentence.tokens[position];
         return token && !token.special && !token.masked;

@@ -274,3 +274,13 @@ def test_a_link_with_the_text_of_the_page_and_a_model_that_is_nowhere(visit, ser
     cloze.rest()
     assert cloze.page.get_by_text("Error", exact=True).count() == 0
     assert cloze.page.input_value("#sentence-text textarea") == text
+
+
+def test_a_link_with_a_model_that_is_nowhere_and_no_text_opens_as_without_one(visit):
+    cloze = visit(link="#model=no-such-model")
+    cloze.page.get_by_text(
+        "The link names the model “no-such-model”, which is not here."
+    ).wait_for()
+    cloze.page.wait_for_function("() => Cloze.sentence.marks.size === 1")
+    cloze.settle()
+    assert cloze.page.locator("button.candidate").first.is_visible()

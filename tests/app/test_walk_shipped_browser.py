@@ -113,3 +113,24 @@ def test_who_answers_in_a_lab_and_does_not_read_the_sentence_is_said(profile, ad
     page.wait_for_function(ANSWERED, arg="forge")
     assert cloze.problems == []
     leave(cloze, profile)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("model", "text"),
+    [
+        ("macbert-mini-chinese", "法国的首都是巴黎。"),
+        ("causal-mini", "The president lives in the White House."),
+        ("xlnet-mini", SENTENCE),
+    ],
+)
+def test_a_link_that_names_a_model_alone_opens_with_what_it_reads(profile, address, model, text):
+    cloze = new_page(profile, address, (1280, 900), dark=False, link=f"?lang=en#model={model}")
+    page = cloze.page
+    page.wait_for_function("text => Cloze.sentence.text === text", arg=text)
+    page.wait_for_function("() => Cloze.sentence.marks.size")
+    assert page.evaluate("Cloze.sentence.model") == model
+    cloze.settle()
+    expect(page.locator("button.candidate").first).to_be_visible()
+    assert cloze.problems == []
+    leave(cloze, profile)

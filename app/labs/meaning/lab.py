@@ -48,6 +48,13 @@ Contextual vectors crowd into a cone, so any two have a high cosine. The dashed 
 cosine of different words of the Primer: only what lies above it is likeness."""
 FILLED = {n: {"word": n, "sentences": each.text} for n, each in EXAMPLES.items()}
 FILL = f"name => Object.values(({json.dumps(FILLED)})[name])"
+# What a visitor writes is no example any more: said here, so that no late answer has to. The word
+# of an example comes before its sentences.
+MATCH = f"""(word, sentences, example) => {{
+  const known = {json.dumps(FILLED)};
+  const name = Object.keys(known).find((each) => known[each].sentences === sentences.trim());
+  return name && [name, example].includes(word) ? word : null;
+}}"""
 NEXT = """(layer, playing) => {
   const last = Number(document.querySelector('#meaning-layer input[type=range]')?.max ?? 0);
   const next = layer < last ? layer + 1 : 0;
@@ -194,6 +201,8 @@ def wire(controls: Controls, shared: Shared, session: Session) -> None:
         near.problem,
     )
     c.example.input(None, c.example, [c.word, c.sentences], js=FILL)
+    for box in (c.word, c.sentences):
+        box.change(None, [c.word, c.sentences, c.example], c.example, js=MATCH)
     c.take.click(None, [shared.text, c.sentences], c.sentences, js=ADD)
     active = "active => ({ __type__: 'update', active })"
     c.playing.change(None, c.playing, c.clock, js=active)
@@ -223,9 +232,10 @@ async def show(session: Session, corpus: Corpus, question: Mapping[str, Any]) ->
     layer = meaning.read_layer(question["layer"], found.last - 1)
     way = question["way"]
     used = [words.sentences[number] for number in found.numbers]
-    # A choice that is right already is not sent: the visitor may have made another one meanwhile.
+    # No choice is sent that is right already, and none is taken away: the visitor may have made
+    # another one meanwhile, and the page itself sees what is no example.
     radio = {"choices": [name for name in EXAMPLES if language_of(name) == language]}
-    if example != question["example"]:
+    if example not in (None, question["example"]):
         radio["value"] = example
     return [
         gr.Radio(**radio),
