@@ -106,8 +106,8 @@ def look(inbox: Inbox, task: Any) -> dict[str, Any]:
         kind, columns = _wanted(task)
         guessed = guess(table, kind=kind, columns=columns)
         found |= {"kind": guessed.kind, "guess": guessed.columns}
-        dev = None if task.get("dev") is None else _table(inbox, task["dev"])
-        made = sets.build(table, dev, kind=kind, columns=columns)
+        both = [each for each in (name, task.get("dev")) if each is not None]
+        made = _built(inbox, both, kind, columns)
     except InputError as error:
         return found | {"problem": str(error)}
     return found | {"problem": None} | _facts(made)
@@ -116,7 +116,26 @@ def look(inbox: Inbox, task: Any) -> dict[str, Any]:
 def _table(inbox: Inbox, value: Any) -> Table:
     """A sent file; messages name it as the visitor does."""
     path = inbox.find(value)
-    return parse(path.read_bytes(), path.suffix, inbox.name_of(value))
+    if (table := inbox.opened.get(value)) is None:
+        content = path.read_bytes()
+        table = parse(content, path.suffix, inbox.name_of(value))
+        inbox.opened.put(value, table, len(content))
+    return table
+
+
+def _built(
+    inbox: Inbox, tables: Sequence[Any], kind: str | None, columns: Mapping[str, str]
+) -> TaskSet:
+    """The set of a sent file, and of another one to measure on where there are two."""
+    table, dev = [*(_table(inbox, each) for each in tables), None][:2]
+    assert table is not None
+    guessed = guess(table, kind=kind, columns=columns)
+    key = (*tables, guessed.kind, *sorted(guessed.columns.items()))
+    if (made := inbox.opened.get(key)) is None:
+        made = sets.build(table, dev, kind=kind, columns=columns)
+        size = sum(inbox.find(each).stat().st_size for each in tables)
+        inbox.opened.put(key, made, size)
+    return made
 
 
 def _wanted(task: Mapping[str, Any]) -> tuple[str | None, dict[str, str]]:
@@ -208,15 +227,12 @@ def _inputs(task: TaskSet, model: "Model", options: TaskSettings) -> int:
 def _open(runs: Runs, options: TaskSettings, texts: Sequence[Any], source: str | None) -> TaskSet:
     """The set of a form, from where it lies now."""
     part = options.task
-    tables: list[Table | None] = [_table(runs.inbox, text) for text in texts[:2]]
-    if not tables and source is not None and part.set.startswith(f"{BESIDE}/"):
+    if not texts and source is not None and part.set.startswith(f"{BESIDE}/"):
         return task_settings.load_set(options, runs.folder(source).path)
-    if not tables:
+    if not texts:
         return task_settings.load_set(options, runs.root)
     columns = {str(role): column for role, column in part.columns.items()}
-    table, dev = [*tables, None][:2]
-    assert table is not None
-    return sets.build(table, dev, kind=part.kind, columns=columns)
+    return _built(runs.inbox, texts[:2], part.kind, columns)
 
 
 def result(runs: Runs, run: str) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from typing import Any
 from app.runs import room
 from app.runs import tables as run_tables
 from app.runs.names import BESIDE, MOST_BYTES, TABLES, check_names, clean_name, leaves, read_text
+from app.serving.cache import Cache
 from core_models import InputError
 from core_models.training import durable
 from core_models.training.settings import ASSETS
@@ -92,6 +93,8 @@ class Inbox:
     def __init__(self, root: Path) -> None:
         self.root = root
         self.folder = root / FOLDER
+        self.opened = Cache(2 * MOST_BYTES)
+        """Labelled tables and the sets they make, by id: each change of a form looks at them."""
 
     @room.told()
     def save(self, name: Any, content: bytes, column: str | None = None) -> Text:

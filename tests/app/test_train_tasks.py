@@ -64,6 +64,27 @@ def test_a_sent_table_is_guessed_and_may_be_mapped_otherwise(make_runs):
     assert sent["id"] not in wrong["problem"]
 
 
+def test_a_sent_table_is_read_once_for_all_changes_of_a_form(make_runs, session, monkeypatch):
+    runs, read, built = make_runs(), [], []
+    parse, build = run_tasks.parse, run_tasks.sets.build
+    monkeypatch.setattr(run_tasks, "parse", lambda *a: read.append(a) or parse(*a))
+    monkeypatch.setattr(run_tasks.sets, "build", lambda *a, **k: built.append(k) or build(*a, **k))
+    one = runs.inbox.save_labelled("moods.csv", ROWS.encode())["id"]
+    other = runs.inbox.save_labelled("moods.csv", ROWS.upper().encode())["id"]
+    first = run_tasks.look(runs.inbox, {"set": one})
+    assert run_tasks.look(runs.inbox, {"set": one}) == first
+    assert (len(read), len(built)) == (1, 1)
+    named = {"kind": first["kind"], "columns": first["guess"]}
+    config = {"task": named, "model": {"checkpoint": "bert-mini"}}
+    assert sum(run_tasks.check(runs, session, config, [one], None)["rows"]) == ROWS.count("\n") - 1
+    assert (len(read), len(built)) == (1, 1), "what the form names is what was guessed"
+    run_tasks.look(runs.inbox, {"set": other})
+    run_tasks.look(runs.inbox, {"set": one, "dev": other})
+    assert (len(read), len(built)) == (2, 3)
+    turned = {"text": first["guess"]["label"], "label": first["guess"]["text"]}
+    assert run_tasks.look(runs.inbox, {"set": one, "columns": turned}) != first
+
+
 @pytest.mark.parametrize(
     ("name", "content", "ending"),
     [
