@@ -108,13 +108,28 @@
   const RUN = /\/run\/predict(\?|$)/;
   const { fetch } = window;
   const last = new Map();
-  const together = new Set((dependencies ?? []).filter((event) => event.trigger_mode === 'multiple').map((event) => event.id));
+  const those = (mode) => new Set((dependencies ?? []).filter((event) => event.trigger_mode === mode).map((event) => event.id));
+  const together = those('multiple');
+  // While a server starts anew the proxy before it answers in its place, and Gradio drops what was asked: it is asked again until the
+  // server is there, but what may happen once only (a run that starts) is left to the visitor.
+  const once = those('once');
+  const GATEWAY = [502, 503];
+  const PAUSE = 1_000;
+  async function persist(event, asked) {
+    for (;;) {
+      const found = await fetch(...asked);
+      const away = GATEWAY.includes(found.status);
+      window.Cloze?.away?.(away);
+      if (!away || once.has(event)) return found;
+      await new Promise((done) => { setTimeout(done, PAUSE); });
+    }
+  }
   window.fetch = (...asked) => {
     const [address, options] = asked;
     if (typeof options?.body !== 'string' || !RUN.test(String(address))) return fetch(...asked);
-    const event = /"fn_index":(\d+)/.exec(options.body.slice(options.body.lastIndexOf('"fn_index":')))?.[1];
-    if (!event || together.has(Number(event))) return fetch(...asked);
-    const answer = (last.get(event) ?? Promise.resolve()).then(() => fetch(...asked));
+    const event = Number(/"fn_index":(\d+)/.exec(options.body.slice(options.body.lastIndexOf('"fn_index":')))?.[1]);
+    if (Number.isNaN(event) || together.has(event)) return persist(event, asked);
+    const answer = (last.get(event) ?? Promise.resolve()).then(() => persist(event, asked));
     last.set(event, answer.catch(() => {}));
     return answer;
   };

@@ -86,6 +86,7 @@
     }
   }
 
+  window.Cloze.away = (gone) => (gone ? lose() : find()); // a proxy says so (gradio.js)
   window.addEventListener('offline', lose);
   window.addEventListener('online', find);
   loaded.then(() => {

@@ -217,6 +217,36 @@ def test_what_is_typed_while_the_server_is_away_is_read_when_it_is_back(visit):
     cloze.problems[:] = [each for each in cloze.problems if "ERR_INTERNET" not in each]
 
 
+def test_what_a_proxy_answers_for_a_server_that_starts_anew_is_asked_again(visit):
+    """Both ways to ask: Gradio's events, of which one reads the text, and the views' own."""
+    cloze = visit()
+    page, away = cloze.page, [True]
+
+    def answer(route):
+        if away[0]:
+            route.fulfill(status=502, body="<html>Bad Gateway</html>", content_type="text/html")
+        else:
+            route.continue_()
+
+    page.route("**/run/predict*", answer)
+    cloze.chip("Paris").click()
+    hint = page.locator(".view-chips .offline")
+    hint.wait_for()
+    assert OFFLINE in hint.inner_text()
+    away[0] = False
+    cloze.settle()
+    page.locator("button.candidate").first.wait_for()
+    hint.wait_for(state="hidden")
+    away[0] = True
+    page.fill("#sentence-text textarea", "The heart pumps blood.")
+    hint.wait_for()
+    away[0] = False
+    page.wait_for_function("() => Cloze.sentence.text === 'The heart pumps blood.'")
+    hint.wait_for(state="hidden")
+    page.unroute("**/run/predict*")
+    cloze.problems[:] = [each for each in cloze.problems if "502" not in each]
+
+
 AHEAD = """() => {
   const names = performance.getEntriesByType('resource').map(({ name }) => name);
   const asked = (what) => names.filter((name) => name.includes(what)).length;
