@@ -237,8 +237,9 @@ def similar_words(
 ) -> SpanMasked:
     """Choose n-grams of whole words, and replace them word by word.
 
-    The n-grams are those of `span_masking.ngrams`. Each word is drawn by itself: replaced by one
-    of its similar words (by random pieces if it has none), by random pieces, or kept.
+    The n-grams are those of `core_models.masking.spans.ngrams`. Each word is drawn by itself:
+    replaced by one of its similar words (by random pieces if it has none), by random pieces, or
+    kept.
 
     Args:
         ids: Piece ids [L] or [B, L], int64.

@@ -19,9 +19,11 @@ import torch
 from core_models.errors import InputError
 from core_models.model import Model
 from core_models.prediction.passes import HEAD_ROWS, head_of, hidden_at, seen_with
+from core_models.tasks.words import MARKS
 from core_models.tokenizer import Encoding
 
-_WORD = re.compile(r"[\u4e00-\u9fff]|[^\W\d_\u4e00-\u9fff]+(?:['\u2019][^\W\d_]+)?")
+_LETTERS = rf"(?:[^\W\d_\u4e00-\u9fff][{MARKS}]*)+"
+_WORD = re.compile(rf"[\u4e00-\u9fff]|{_LETTERS}(?:['\u2019]{_LETTERS})?")
 _LONGEST = 400
 """Characters of a sentence; a longer one might be cut off by a model with few positions."""
 
@@ -45,9 +47,9 @@ class WordsResult:
     """exp of the mean of -log p(word | the rest of its sentence)."""
     pieces_per_word: float
     unknown: float
-    """Share of words with an unknown piece, or beyond the last piece that the model reads of their
-    sentence; they count as wrong and are left out of the perplexity, as the probability of
-    "unknown" says nothing about the word."""
+    """Share of words with an unknown piece, or with one beyond the last that the model reads of
+    their sentence; they count as wrong and are left out of the perplexity, as the probability of
+    "unknown", or of a part, says nothing about the word."""
 
 
 class _Question(NamedTuple):
@@ -136,7 +138,8 @@ def _questions(model: Model, words: Sequence[Word]) -> tuple[list[_Question], in
             and stop > word.start
         ]
         ids = [encoding.ids[position] for position in positions]
-        if not ids or tokenizer.unknown_id in ids:
+        cut = encoding.truncated and max(stop for _, stop in encoding.offsets) < word.stop
+        if not ids or cut or tokenizer.unknown_id in ids:
             unknown += 1
             continue
         pieces += len(ids)

@@ -62,7 +62,7 @@ def with_replacement(
     replaced = real & (coin.to(rows.device) < split[0])
     times = torch.zeros_like(rows).scatter_add_(1, positions, real.long())
     masks = torch.zeros_like(rows).scatter_add_(1, positions, replaced.long())
-    # `_replace` takes a number per position: 0 stands for [MASK], 1 for kept.
+    # `replace_pieces` takes a number per position: 0 stands for [MASK], 1 for kept.
     case = (masks == 0).double()
     masked = replace_pieces(ids, times > 0, case, rows, mask_id, split)
     return Drawn(masked.inputs, masked.labels, masked.cases, times.view(ids.shape))

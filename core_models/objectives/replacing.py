@@ -59,7 +59,8 @@ def sample(logits: Tensor, draws: Tensor, temperature: float = 1.0) -> Tensor:
     """Pieces [N] from logits [N, V] by the inverse of the cumulative distribution.
 
     Piece k is taken for draws in [P(pieces before k), P(pieces up to k)), so equal draws give equal
-    pieces wherever and in whatever company they are computed.
+    pieces wherever and in whatever company they are computed. Where scores are no numbers it is
+    some piece: the loss says so, and the trainer refuses it.
     """
     scores = logits.float()
     # The best score becomes 0, which no temperature can lift out of the numbers.
@@ -69,4 +70,5 @@ def sample(logits: Tensor, draws: Tensor, temperature: float = 1.0) -> Tensor:
     # Rounding may lift a draw to the very end, where pieces without probability lie.
     most_below = most.nextafter(torch.full_like(most, -math.inf))
     wanted = torch.minimum(draws[:, None].to(steps.dtype) * most, most_below)
-    return torch.searchsorted(steps, wanted, right=True).squeeze(1)
+    found = torch.searchsorted(steps, wanted, right=True).squeeze(1)
+    return found.clamp(max=logits.shape[-1] - 1)

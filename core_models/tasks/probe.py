@@ -60,12 +60,12 @@ def probe(
         layer: 0 = embeddings, n = after step n; None = the last.
         pooling: ``mean`` of the tokens or ``first``, the state of [CLS]; tags always read the
             first piece of each word.
-        strength: of the L2 penalty.
+        strength: of the L2 penalty, above 0.
         max_length: longest input in pieces.
         batch_size: rows in one forward pass.
 
     Raises:
-        InputError: the kind or the layer cannot be probed.
+        InputError: the kind or the layer cannot be probed, or a value is not allowed.
     """
     steps = model.config.steps
     layer = steps if layer is None else layer
@@ -73,6 +73,8 @@ def probe(
         raise InputError(f"Layer {layer} does not exist; this model has 0 (embeddings) to {steps}.")
     if pooling not in POOLINGS:
         raise InputError(f"pooling is {pooling!r}; allowed are {', '.join(POOLINGS)}.")
+    if not strength > 0:
+        raise InputError(f"strength is {strength}; it must be above 0.")
     if task.kind in ("answer", "multilabel"):
         what = {"answer": "Answers in a text", "multilabel": "Several labels at once"}[task.kind]
         raise InputError(f"{what} are no matter for a linear probe; take another set.")

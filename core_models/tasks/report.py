@@ -1,5 +1,6 @@
 """Predictions against the truth: figures, tables, and what went wrong."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -44,12 +45,13 @@ class Report:
     """Rows by true and predicted label, in the order of the set's labels; else empty."""
     calibration: Calibration | None
     threshold: float | None
-    """Margin above which saying "no answer" is best on these very rows."""
+    """Margin above which saying "no answer" is best on these very rows; minus infinity = always."""
     mistakes: tuple[Mistake, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values."""
-        return asdict(self)
+        """Plain values for a JSON file; minus infinity, which JSON lacks, is null."""
+        never = self.threshold == -math.inf
+        return asdict(self) | {"threshold": None if never else self.threshold}
 
 
 def main_metric(task: TaskSet) -> str:

@@ -205,8 +205,10 @@ def _question(record: Mapping[str, Any], columns: Mapping[str, str]) -> dict[str
     if isinstance(value, str) and (written := _written(value)) is not None:
         value = written
     if isinstance(value, str):
-        start = str(record.get(columns.get("start", ""), "") or "").strip()
-        value = [{"text": value, "start": start or None}] if value.strip() else []
+        start = record.get(columns.get("start", ""))
+        if _hollow(start) or not str(start).strip():
+            start = None
+        value = [{"text": value, "start": start}] if value.strip() else []
     if isinstance(value, dict):  # the columns of `datasets`: {"text": [...], "answer_start": [...]}
         texts, starts = value.get("text", []), value.get("answer_start", [])
         if not (isinstance(texts, list) and isinstance(starts, list)) or len(texts) != len(starts):
@@ -233,11 +235,11 @@ def _answer(context: str, item: Any) -> Answer:
         start = context.find(text)
         if start < 0:
             raise InputError(f"the answer {text!r} does not stand in the context")
-    try:
-        whole = int(start)
+    try:  # tables of numbers write 12 as 12.0 where another row has none
+        whole = int(number) if (number := float(start)).is_integer() else None
     except (TypeError, ValueError, OverflowError):
         whole = None
-    if whole is None or (isinstance(start, float) and whole != start):
+    if whole is None:
         raise InputError(f"the start of an answer is no whole number: {start!r}")
     start = whole
     if start < 0 or context[start : start + len(text)] != text:

@@ -147,12 +147,10 @@ def from_rows(
         raise InputError(f"{name} has no row to measure on.")
     if dev is None:
         train, dev = hold_out(train)
-        learnt = _labels(kind, train)
-        if kind in ("classify", "pair") and len(learnt) < 2:
+        if stays := _lacking(kind, train):
             raise InputError(
                 f"{name}: of {len(train) + len(dev)} rows 15 % are held out, and all that stay to "
-                f"learn from have the label {learnt[0]!r}; add rows of other labels, or give a "
-                "file to measure on."
+                f"learn from have {stays}, or give a file to measure on."
             )
     labels = _labels(kind, [*train, *dev])
     scores = [row.score for row in train if row.score is not None]
@@ -257,6 +255,17 @@ def _check_labels(name: str, kind: str, rows: Sequence[Row]) -> None:
         raise InputError(f"{name}: every row has the score {rows[0].score}; they must differ.")
     if kind == "answer" and not any(row.answers for row in rows):
         raise InputError(f"{name}: no question has an answer; at least one is needed.")
+
+
+def _lacking(kind: str, rows: Sequence[Row]) -> str:
+    """What rows have in common so that nothing can be learnt of them, and a cure; "" = nothing."""
+    if kind in ("classify", "pair", "tag") and len(labels := _labels(kind, rows)) < 2:
+        return f"the label {labels[0]!r}; add rows of other labels"
+    if kind == "regress" and len({row.score for row in rows}) < 2:
+        return f"the score {rows[0].score}; add rows of other scores"
+    if kind == "multilabel" and not _labels(kind, rows):
+        return "no label; add rows with labels"
+    return ""
 
 
 def _warnings(made: TaskSet) -> list[str]:

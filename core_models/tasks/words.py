@@ -1,18 +1,25 @@
 """Words of a text with their places, for tagging and for counting."""
 
 import re
+import unicodedata
 from collections.abc import Iterable
 from typing import NamedTuple
 
 _CHINESE = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f"
 """Ideographs: the blocks that BERT's tokenizer sets apart."""
-_LETTER = rf"[^\W{_CHINESE}]"
+MARKS = "".join(
+    character
+    for character in map(chr, range(0x300, 0x10000))
+    if unicodedata.category(character).startswith("M")
+)
+"""Accents and vowel signs that are characters of their own, and what tells a sign's form."""
+_LETTERS_ON_END = rf"(?:[^\W{_CHINESE}][{MARKS}]*)+"
 _WORD = re.compile(
-    rf"[{_CHINESE}]"
+    rf"[{_CHINESE}][{MARKS}]*"
     r"|'s\b"
     r"|\d+(?:[./:,-]\d+)+"
-    rf"|{_LETTER}+(?:[-'](?!s\b){_LETTER}+)*"
-    r"|[^\w\s]"
+    rf"|{_LETTERS_ON_END}(?:[-'](?!s\b){_LETTERS_ON_END})*"
+    rf"|[^\w\s][{MARKS}]*"
 )
 _IDEOGRAPH = re.compile(f"[{_CHINESE}]")
 _LETTERS = re.compile(rf"[{_CHINESE}]|[^\W\d_]")
@@ -27,7 +34,10 @@ class Word(NamedTuple):
 
 
 def words(text: str) -> list[Word]:
-    """Words, numbers, punctuation marks and single Chinese characters; ``'s`` stands alone."""
+    """Words, numbers, punctuation marks and single Chinese characters; ``'s`` stands alone.
+
+    A letter keeps the accents and vowel signs that follow it as characters of their own.
+    """
     return [Word(m.group(), m.start(), m.end()) for m in _WORD.finditer(text)]
 
 

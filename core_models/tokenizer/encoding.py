@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -78,6 +78,8 @@ MARKERS = {
 }
 
 
+_OTHER_SPACES = "\t\n\f\r\u2028\u2029"
+"""Those that SentencePiece's own table of characters (nmt_nfkc) writes as blanks."""
 _SPACES = {"\n": "↵", "\t": "⇥"}
 """Signs of spaces; others are "␣"."""
 
@@ -150,6 +152,16 @@ def spell_masks(text: str, own: str) -> tuple[str, list[int]]:
         origins += [*range(end, match.start()), *([match.start()] * len(own))]
         end = match.end()
     return "".join([*parts, text[end:]]), [*origins, *range(end, len(text) + 1)]
+
+
+def blanks_for(kind: str, vocabulary: Container[str]) -> dict[int, str]:
+    """Spaces that are read as blanks, as `str.translate` takes them.
+
+    SentencePiece does so, but rules that were not made by it may know blanks alone.
+    """
+    if kind != "unigram":
+        return {}
+    return {ord(space): " " for space in _OTHER_SPACES if space not in vocabulary}
 
 
 class PlainPart(NamedTuple):

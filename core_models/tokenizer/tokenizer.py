@@ -23,6 +23,7 @@ from core_models.tokenizer.encoding import (
     Encoding,
     PlainPart,
     begins_word,
+    blanks_for,
     check_text,
     longest_first,
     lowercases,
@@ -100,6 +101,7 @@ class Tokenizer:
         self._marks = np.array(
             [self.kind == "unigram" and is_mark(piece) for piece in self._pieces]
         )
+        self._blanks = blanks_for(self.kind, vocabulary)
         self._settings = given or files.settings_for(
             backend, self.specials, self.template, lowercase=lowercases(parsed["normalizer"])
         )
@@ -190,7 +192,8 @@ class Tokenizer:
 
         Args:
             text: At most 20,000 characters, not blank. A gap may be written [MASK] or <mask>,
-                whatever the vocabulary calls it.
+                whatever the vocabulary calls it. Line breaks and tabs are blanks to a unigram
+                vocabulary that has no piece for them.
             pair: The second text, same limits.
             max_length: Most pieces to keep, special pieces included. Longer inputs lose pieces
                 at the end of the longer text and are marked as truncated.
@@ -213,7 +216,7 @@ class Tokenizer:
         for name, part in texts.items():
             spelled, origins = spell_masks(part, own)
             with checks.readable():
-                found = self._backend.encode(spelled, add_special_tokens=False)
+                found = self._backend.encode(self._spaced(spelled), add_special_tokens=False)
             if not found.ids:
                 raise InputError(
                     "The text holds only characters that cannot be shown; write a word."
@@ -250,7 +253,9 @@ class Tokenizer:
         """
         result = []
         with checks.readable():
-            encoded = self._blind.encode_batch(list(texts), add_special_tokens=False)
+            encoded = self._blind.encode_batch(
+                [self._spaced(text) for text in texts], add_special_tokens=False
+            )
         for text, found in zip(texts, encoded, strict=True):
             ids = np.asarray(found.ids, dtype=np.int32)
             starts = self._starts(PlainPart(found.ids, found.word_ids, found.offsets), text)
@@ -258,6 +263,10 @@ class Tokenizer:
                 join_chinese(starts, text, found.offsets, segment(text))
             result.append((ids, starts))
         return result
+
+    def _spaced(self, text: str) -> str:
+        """The text with blanks for what is one, character by character."""
+        return text.translate(self._blanks) if self._blanks else text
 
     @cached_property
     def _blind(self) -> tokenizers.Tokenizer:

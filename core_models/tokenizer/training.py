@@ -110,7 +110,8 @@ def _unigram(
     steps: list[Any] = [normalizers.NFKC()]
     if lowercase:
         steps.append(normalizers.Lowercase())
-    backend.normalizer = normalizers.Sequence([*steps, normalizers.Replace(Regex(" {2,}"), " ")])
+    # Line breaks and tabs are blanks, too, as in SentencePiece; nothing else knows them.
+    backend.normalizer = normalizers.Sequence([*steps, normalizers.Replace(Regex(r"\s+"), " ")])
     # "first": what follows a mask piece directly ("[MASK].") gets no blank of its own.
     backend.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="first")
     backend.decoder = decoders.Metaspace(prepend_scheme="first")

@@ -42,6 +42,22 @@ def test_a_draw_picks_the_piece_whose_share_it_falls_into() -> None:
     assert sample(flat, torch.tensor([1.0])).item() == 1  # never what has no probability
 
 
+@pytest.mark.parametrize("odd", [math.nan, math.inf, -math.inf])
+def test_scores_that_overflow_give_a_piece_of_the_vocabulary(odd: float) -> None:
+    logits = torch.tensor([[0.0, odd, 1.0], [odd, odd, odd]])
+    assert set(sample(logits, torch.tensor([0.5, 0.5])).tolist()) <= {0, 1, 2}
+
+
+def test_a_generator_that_diverges_gives_a_loss_that_is_no_number() -> None:
+    """The trainer refuses such an update with a sentence; a piece beyond the table stopped it."""
+    objective = pair()
+    with torch.no_grad():
+        for weight in objective.generator.heads["masked_token"].parameters():
+            weight.fill_(math.inf)
+    losses = objective(objective.model.encoder, masked_batch())
+    assert not bool(losses.parts["masked_token"].isfinite())
+
+
 def test_samples_follow_the_softmax_and_the_temperature() -> None:
     logits = torch.tensor([2.0, 0.0, -1.0, 1.0, -9.0])
     draws = torch.rand(200_000, generator=torch.Generator().manual_seed(0))

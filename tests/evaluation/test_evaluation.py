@@ -119,6 +119,28 @@ def test_words_are_drawn_from_the_text_alone() -> None:
         choose_words(["!!!"])
 
 
+def test_a_hidden_word_keeps_the_marks_of_its_letters() -> None:
+    for text in ("Jose\u0301 Garci\u0301a ran", "\u0939\u093f\u0928 \u092e\u0947\u0902"):
+        found = [word.sentence[word.start : word.stop] for word in choose_words([text])]
+        assert found == text.split()
+
+
+def test_a_word_that_is_cut_off_counts_as_not_read(model: cm.Model) -> None:
+    """The probability of its first pieces is not that of the word."""
+    start = SENTENCES[0].index("morning")
+    words = [Word(SENTENCES[2], 0, 4), Word(SENTENCES[0], start, start + len("morning"))]
+    (encoding,) = model.encode([SENTENCES[0]])
+    last = next(p for p, (_, stop) in enumerate(encoding.offsets) if stop == words[1].stop)
+    table = replace(model.config.embeddings, positions=last + 1)  # [SEP] takes the last place
+    short = cm.Model.new(
+        replace(model.config, embeddings=table),
+        model.tokenizer,
+        generator=torch.Generator().manual_seed(1),
+    ).eval()
+    assert evaluate_words(model, words).unknown == 0
+    assert evaluate_words(short, words).unknown == 0.5
+
+
 def test_the_pieces_of_a_word_multiply(model: cm.Model) -> None:
     """By hand: hide all pieces, ask for the first; show it, ask for the second."""
     sentence = SENTENCES[0]

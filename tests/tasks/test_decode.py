@@ -1,5 +1,6 @@
 """From what a head says to labels, entities and answers."""
 
+import json
 import math
 from typing import Any
 
@@ -9,11 +10,18 @@ from torch import Tensor, nn
 
 import core_models as cm
 from core_models.tasks import objectives
-from core_models.tasks.decode import entities_of, predict, text_row
+from core_models.tasks.decode import (
+    AnswerCandidate,
+    Prediction,
+    entities_of,
+    predict,
+    text_row,
+)
 from core_models.tasks.encode import Coder, content
 from core_models.tasks.objectives import TaskObjective
 from core_models.tasks.report import measure, report, said
 from core_models.tasks.rows import Answer, Row
+from core_models.tasks.sets import TaskSet
 from tests.tasks.conftest import first_rows
 
 
@@ -198,6 +206,16 @@ def test_reports_of_answers_have_a_threshold(model: cm.Model) -> None:
     found = report(task, task.dev, predictions)
     assert found.threshold is not None
     assert found.metrics["best_f1"] >= found.metrics["f1"]
+
+
+def test_a_report_whose_best_threshold_is_never_to_answer_is_json() -> None:
+    """Each answer is wrong, so none is best; JSON has no infinity."""
+    rows = (Row(text="a b", pair="?", answers=(Answer("a", 0),)), Row(text="a b", pair="?"))
+    task = TaskSet(name="x", kind="answer", train=rows, dev=rows)
+    wrong = AnswerCandidate(text="b", start=2, end=3, score=1.0, probability=0.9)
+    found = report(task, rows, [Prediction(answers=(wrong,))] * 2)
+    assert found.threshold == -math.inf
+    assert json.loads(json.dumps(found.to_json(), allow_nan=False))["threshold"] is None
 
 
 def test_content_leaves_blanks_out(model: cm.Model) -> None:

@@ -126,6 +126,18 @@ def test_two_labels_are_needed(labels: tuple[tuple[str, ...], ...], match: str) 
         sets.from_rows("few", "multilabel", few)
 
 
+def test_labels_that_are_held_out_altogether() -> None:
+    """Its baselines had no commonest label."""
+    rows = [Row(text=f"text {n}", labels=()) for n in range(3)]
+    for odd in range(3):
+        few = [replace(row, labels=("a", "b")) if row.text[-1] == str(odd) else row for row in rows]
+        if not any(row.labels for row in sets.hold_out(few)[0]):
+            with pytest.raises(InputError, match="to learn from have no label; add rows with"):
+                sets.from_rows("few", "multilabel", few)
+            return
+    raise AssertionError("no such split; choose other rows")
+
+
 def test_rows_held_out_keep_shares_of_rare_labels() -> None:
     many = [Row(text=f"a {n}", labels=("common",)) for n in range(180)]
     rare = [Row(text=f"b {n}", labels=("common", "rare")) for n in range(20)]

@@ -107,6 +107,21 @@ def test_a_question_without_the_field_is_not_a_question_without_an_answer() -> N
     assert sets.build(lines(known, none)).statistics().rows == 1
 
 
+@pytest.mark.parametrize(("start", "place"), [("9.0", 9), (9.0, 9), ("", 0), (None, 0)])
+def test_starts_as_tables_of_numbers_write_them(start: object, place: int) -> None:
+    """A column of whole numbers in which some are missing is one of fractions to pandas."""
+    said = {"context": "Ann saw, Ann ran.", "question": "Who?", "answer": "Ann"}
+    said |= {"answer_start": start}
+    task = sets.build(lines(said, said), lines(said))
+    assert task.train[0].answers == (Answer("Ann", place),)
+
+
+def test_a_start_of_zero_is_a_place_like_any_other() -> None:
+    said = {"context": "See Ann run.", "question": "Who?", "answer": "Ann", "answer_start": 0}
+    with pytest.raises(InputError, match="row 1: at character 0 the context has 'See', not 'Ann'"):
+        sets.build(lines(said, said), lines(said))
+
+
 def test_lists_as_python_prints_them() -> None:
     table = read("tokens,tags\n\"['a', 'b']\",\"['O', 'B-X']\"\n\"['c']\",['O']\n")
     task = sets.build(table, table)

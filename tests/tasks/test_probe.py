@@ -70,6 +70,12 @@ def test_words_of_tags_are_read_at_their_first_piece(model: cm.Model) -> None:
     torch.testing.assert_close(torch.tensor(found[0][2]), alone[place], atol=1e-5, rtol=0)
 
 
+@pytest.mark.parametrize("strength", [0.0, -1.0, float("nan")])
+def test_a_probe_needs_a_penalty(bert: cm.Model, strength: float) -> None:
+    with pytest.raises(InputError, match=r"strength is .*; it must be above 0"):
+        probe(bert, first_rows("topic"), strength=strength)
+
+
 def test_what_cannot_be_probed_is_told(bert: cm.Model) -> None:
     with pytest.raises(InputError, match=r"Layer 9 does not exist; this model has 0 .* to 2"):
         probe(bert, on_itself("topic"), layer=9)

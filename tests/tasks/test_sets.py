@@ -258,3 +258,38 @@ def test_a_label_that_is_held_out_altogether() -> None:
                 sets.from_rows("few", "classify", rows[:count] + rows[2:])
             return
     raise AssertionError("no such split; choose other rows")
+
+
+def test_tags_that_are_held_out_altogether() -> None:
+    """One tag alone is nothing to tell apart, which a probe answered with an error of its own."""
+    for odd in range(8):
+        rows = [Row(tokens=("a", f"{n}"), tags=("O", "B-X" if n == odd else "O")) for n in range(8)]
+        if len({tag for row in sets.hold_out(rows)[0] for tag in row.tags}) < 2:
+            with pytest.raises(InputError, match="to learn from have the label 'O'; add rows"):
+                sets.from_rows("few", "tag", rows)
+            return
+    raise AssertionError("no such split; choose other rows")
+
+
+def test_a_score_that_is_held_out_altogether() -> None:
+    """Equal scores have no scale: they were divided by its width, which is zero."""
+    for odd in range(10):
+        rows = [Row(text=f"text {n}", score=float(n == odd)) for n in range(10)]
+        if len({row.score for row in sets.hold_out(rows)[0]}) < 2:
+            with pytest.raises(InputError, match=r"to learn from have the score 0.0; add rows"):
+                sets.from_rows("few", "regress", rows)
+            return
+    raise AssertionError("no such split; choose other rows")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Jose\u0301 Garci\u0301a reist nach Mu\u0308nchen",
+        "\u0939\u093f\u0928\u094d\u0926\u0940 \u092e\u0947\u0902",
+        "\u05e9\u05b8\u05c1\u05dc\u05d5\u05b9\u05dd \u2600\ufe0f",
+    ],
+)
+def test_a_word_keeps_the_marks_of_its_letters(text: str) -> None:
+    """Accents and vowel signs may be characters of their own."""
+    assert [word.text for word in words(text)] == text.split()

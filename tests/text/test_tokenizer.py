@@ -9,6 +9,8 @@ from core_models.errors import InputError
 from core_models.tokenizer import MAX_CHARACTERS, Specials, Tokenizer
 from core_models.tokenizer import files as tokenizer_files
 
+MODELS = Path(__file__).parents[2] / "assets" / "models"
+
 
 def small(words: str, **settings: object) -> Tokenizer:
     """A WordPiece tokenizer with exactly these pieces after the special ones."""
@@ -83,7 +85,7 @@ def test_byte_pieces_read_as_text(sentences: list[str]) -> None:
 @pytest.mark.parametrize("kind", ["byte_bpe", "unigram"])
 def test_pieces_of_space_alone_have_a_sign(sentences: list[str], kind: str) -> None:
     tok = Tokenizer.train(sentences[:500], vocabulary=400, kind=kind)
-    encoding = tok.encode("the  \n end")
+    encoding = tok.encode("the  \n end \U00013000")
     shown = [tok.display(index) for index in encoding.ids]
     assert "␣" in shown
     assert all(text.strip() for text in shown)
@@ -113,6 +115,30 @@ def test_blanks_in_a_row_are_one_to_a_unigram_vocabulary(sentences: list[str]) -
     ends = [[found.text[:stop].split() for _, stop in found.offsets] for found in (one, more)]
     assert ends[0] == ends[1]
     assert tok.unknown_id in tok.encode("the {2,}river").ids  # no character is lost
+
+
+@pytest.mark.parametrize("space", ["\n", "\r\n", "\t", " \n ", "\u2028"])
+def test_every_space_is_a_blank_to_a_unigram_vocabulary(sentences: list[str], space: str) -> None:
+    """As in SentencePiece; not a piece that nobody knows, with the next word's letters behind."""
+    tok = Tokenizer.train(sentences[:500], vocabulary=400, kind="unigram")
+    one, other = tok.encode("the river was"), tok.encode(f"the{space}river was")
+    assert (other.ids, other.words) == (one.ids, one.words)
+    ((plain, _),) = tok.encode_plain([f"the{space}river was"])
+    assert plain.tolist() == one.ids[1:-1]
+    place = one.pieces.index("\u2581was")
+    start, end = other.offsets[place]
+    assert other.text[start:end].strip() == "was"
+
+
+@pytest.mark.parametrize("name", ["albert-mini", "xlnet-mini", "deberta-v3-mini"])
+def test_a_line_break_is_a_blank_to_the_shipped_unigram_vocabularies(name: str) -> None:
+    """Their rules, with which they were trained, know blanks alone."""
+    tok = Tokenizer.from_folder(MODELS / name)
+    for space in ("\n", "\t", "\u2028"):
+        one, other = tok.encode("The cat sat on it"), tok.encode(f"The cat{space}sat on it")
+        assert (other.ids, other.words, other.offsets) == (one.ids, one.words, one.offsets)
+        ((plain, _),) = tok.encode_plain([other.text])
+        assert plain.tolist() == [i for i in one.ids if i not in tok.special_ids]
 
 
 def test_unigram_pieces_read_as_text(sentences: list[str]) -> None:
