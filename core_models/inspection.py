@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from core_models.checkpoints.fields import untied
 from core_models.checkpoints.files import (
     CONFIG,
     present_heads,
@@ -58,8 +59,11 @@ def inspect(folder: str | Path) -> Inspection:
     form = read_format(values)
     tensors = their_names(form, headers)
     config = form.settle(form.read_config(values), tensors)
-    numbers = sum(t.numel() for n, t in tensors.items() if not form.ignores(n))
     heads = present_heads(form, tensors)
+    form = form.at(config)
+    if form.scores is not None and untied(config):
+        tensors = form.scores.read(tensors)
+    numbers = sum(t.numel() for n, t in tensors.items() if not form.ignores(n))
     return Inspection(config.family, made_for, False, numbers, size, heads, config)
 
 

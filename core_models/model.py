@@ -209,8 +209,8 @@ class Model(nn.Module):
         under the same name (BERT, ALBERT), as transformers does.
 
         Args:
-            name: ``classify``, ``regress``, ``tag``, ``span`` or ``similarity``.
-            labels: names of the answers (classify, tag).
+            name: ``classify``, ``multilabel``, ``regress``, ``tag``, ``span`` or ``similarity``.
+            labels: names of the answers (classify, multilabel, tag).
             dropout: rate inside the head; None = the family's default.
             pooling: how a whole text is read: ``token``, ``mean`` or ``late``.
             every_step: whether tags read a learned mix of every step's states.
@@ -312,7 +312,7 @@ def heads_of(folder: Path) -> tuple[str, ...]:
 def named_folder(name: str) -> Path | None:
     """Where :func:`load` finds a plain name: among the named models, else as a folder here."""
     for path in (*(root / name for root in folders()), Path(name)):
-        if (path / CONFIG).exists():
+        if os.path.exists(path / CONFIG):  # False, too, for names that no file can have
             return path
     return None
 
@@ -338,7 +338,7 @@ def load(name: str | Path, *, tokenizer: bool = True) -> Model:
         found = named_folder(name)
         if found is not None:
             return Model.from_folder(found, tokenizer=tokenizer)
-    elif name and "\0" not in name and Path(name).is_dir():
+    elif os.path.isdir(name):
         return Model.from_folder(Path(name), tokenizer=tokenizer)
     elif hub.is_hub_id(name):
         model = Model.from_folder(hub.fetch(name), tokenizer=tokenizer)

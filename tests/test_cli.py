@@ -188,6 +188,15 @@ def test_score_ends_quietly_when_its_reader_does(folder):
     assert done.stderr == b""
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+@pytest.mark.parametrize("arguments", [["models"], ["count", "bert-base", "--json"]])
+def test_a_full_disk_is_told_in_a_sentence(arguments, capsys, monkeypatch):
+    with Path("/dev/full").open("w") as full:
+        monkeypatch.setattr("sys.stdout", full)
+        assert main(arguments) == 2
+    assert capsys.readouterr().err.startswith("error: The disk is full")
+
+
 def test_score_refuses_files_that_cannot_be_read(refused, folder, tmp_path):
     missing = tmp_path / "missing.txt"
     assert str(missing) in refused("score", str(missing), "--model", folder)
@@ -277,6 +286,11 @@ def test_help_does_not_wait_for_torch():
 @pytest.mark.parametrize("arguments", [[], ["paint"], ["fill"]])
 def test_wrong_usage_ends_with_code_2(refused, arguments):
     assert "usage:" in refused(*arguments)
+
+
+@pytest.mark.parametrize("seed", ["-1", "9" * 30, "one"])
+def test_a_seed_that_no_generator_takes_is_wrong_usage(refused, seed):
+    assert "--seed" in refused("evaluate", "--seed", seed)
 
 
 def test_a_process_refuses_bytes_that_are_no_text_without_a_traceback(folder):

@@ -26,3 +26,11 @@ def positive(text: str) -> int:
     if number < 1:
         raise argparse.ArgumentTypeError(f"{number} is too small; give 1 or more")
     return number
+
+
+def seed(text: str) -> int:
+    """A whole number that every generator of random numbers takes."""
+    number = int(text)
+    if not 0 <= number < 2**63:
+        raise argparse.ArgumentTypeError(f"{number} is no seed; give 0 to 2^63 - 1")
+    return number

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from core_models.cli.arguments import add_json, add_model, positive
+from core_models.cli.arguments import add_json, add_model, positive, seed
 from core_models.cli.output import Output
 from core_models.errors import InputError
 
@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="sentences for the forgeries (default: 500)",
     )
-    parser.add_argument("--seed", type=int, default=0, help="of the words that are hidden")
+    parser.add_argument("--seed", type=seed, default=0, help="of the words that are hidden")
     add_json(parser)
 
 

@@ -1,6 +1,7 @@
 """The parser, and what becomes of errors."""
 
 import argparse
+import errno
 import os
 import sys
 from collections.abc import Sequence
@@ -23,7 +24,7 @@ VERBS: dict[str, ModuleType] = {
 }
 
 BAD_INPUT = 2
-"""Exit code for input that cannot be used; argparse takes the same."""
+"""Exit code for input that cannot be used, or a full disk; argparse takes the same."""
 INTERRUPTED = 130
 READER_GONE = 141
 """What a shell reports for a program that writes into a closed pipe."""
@@ -60,7 +61,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
-        # Python flushes standard output once more at exit, and would complain there.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _let_go()
         return READER_GONE
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        _let_go()
+        sys.stderr.write("error: The disk is full; make room and ask again.\n")
+        return BAD_INPUT
     return code
+
+
+def _let_go() -> None:
+    """Python flushes standard output once more at exit, and would complain there."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

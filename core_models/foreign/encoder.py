@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from core_models.batch import Batch
@@ -75,6 +76,8 @@ class ForeignEncoder(Encoder):
         """Sites of a step that a trace may ask for."""
         self.most = most
         """Most tokens of one input."""
+        self.reads_padding = False
+        """Whether padding changes what stands beside it (a convolution, a mix of all tokens)."""
         self._outputs: tuple[str, ...] = ()
         self._segments = "token_type_ids" in inspect.signature(base.forward).parameters
         watch_table(self.embeddings.pieces)
@@ -95,6 +98,7 @@ class ForeignEncoder(Encoder):
             with torch.inference_mode():
                 batch = Batch(input_ids=ids, segment_ids=torch.zeros_like(ids))
                 passed, hidden = self._run(batch, trace)
+                self.reads_padding = self._changes(hidden, ids)
         except Exception as error:  # of any kind, by what a class needs beside ids
             raise InputError(
                 f"A {self.config.family} cannot be run on the ids of a short text alone "
@@ -161,6 +165,17 @@ class ForeignEncoder(Encoder):
                 "own, which cannot be shown. Choose another model."
             )
         return self.get_parameter(self._outputs[step])
+
+    def _changes(self, hidden: Tensor, ids: Tensor) -> bool:
+        """Whether ids [1, L] give something else than ``hidden`` with padding after them."""
+        length = ids.shape[1]
+        more = min(3, self.most - length)
+        padded = F.pad(ids, (0, more), value=self.config.embeddings.pad_id)
+        mask = torch.arange(length + more)[None] < length
+        segments = torch.zeros_like(padded)
+        batch = Batch(input_ids=padded, attention_mask=mask, segment_ids=segments)
+        apart = self._run(batch, None)[1][:, :length] - hidden
+        return bool(apart.abs().max() > 1e-3 * hidden.abs().max())
 
     def _run(
         self, batch: Batch, trace: Trace | None, every_step: bool = False

@@ -20,11 +20,11 @@ from core_models.output import every_place
 
 FIELDS = {
     "prediction_logits": ("masked_token",),
-    "seq_relationship_logits": ("next_sentence",),
+    "seq_relationship_logits": ("next_sentence", "sentence_order"),
     "sop_logits": ("sentence_order",),
     "logits": (
         *("masked_token", "permutation", "causal", "replaced_token"),
-        *("classify", "regress", "tag"),
+        *("next_sentence", "classify", "multilabel", "regress", "tag"),
     ),
 }
 """Heads of ours that an output of theirs may be, by its name."""

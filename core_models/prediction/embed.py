@@ -1,6 +1,6 @@
 """One vector for each text."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import torch
 import torch.nn.functional as F
@@ -8,7 +8,8 @@ from torch import Tensor
 
 from core_models.errors import InputError
 from core_models.model import Model
-from core_models.prediction.passes import ready
+from core_models.prediction.passes import ready, together
+from core_models.tokenizer import Encoding
 
 POOLINGS = ("mean", "token")
 _PADDED_TOKENS = 8192
@@ -42,11 +43,10 @@ def embed(
     if pooling not in POOLINGS:
         raise InputError(f"No pooling {pooling!r}; there are {', '.join(POOLINGS)}.")
     encodings = model.encode(texts)
-    order = sorted(range(len(encodings)), key=lambda n: len(encodings[n]))
+    if not encodings:
+        raise InputError("No text was given; pass at least one.")
     found: dict[int, Tensor] = {}
-    while order:
-        rows = max(1, _PADDED_TOKENS // len(encodings[order[-1]]))
-        chosen, order = order[-rows:], order[:-rows]
+    for chosen in _chunks(model, encodings):
         batch = model.collate([encodings[n] for n in chosen])
         with torch.inference_mode():
             hidden = model.encoder(batch).hidden
@@ -61,3 +61,13 @@ def embed(
     result = torch.stack([found[n] for n in range(len(encodings))])
     result = F.normalize(result, dim=-1) if normalize else result
     return result[0] if isinstance(texts, str) else result
+
+
+def _chunks(model: Model, encodings: Sequence[Encoding]) -> Iterator[list[int]]:
+    """Numbers of the encodings that share a pass, the longest first."""
+    for part in reversed(together(model, encodings)):
+        order = sorted(part, key=lambda n: len(encodings[n]))
+        while order:
+            rows = max(1, _PADDED_TOKENS // len(encodings[order[-1]]))
+            yield order[-rows:]
+            order = order[:-rows]

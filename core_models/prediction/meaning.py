@@ -8,12 +8,14 @@ high cosine; subtracting the mean over many other words of the same layer takes 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import Tensor
 
 from core_models.errors import InputError
 from core_models.model import Model
+from core_models.prediction.passes import apart, together
 from core_models.tokenizer import Encoding
 
 _CHINESE = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]")
@@ -64,9 +66,11 @@ def word_vectors(
 
     Args:
         model: In eval mode.
-        encodings: Inputs, padded together.
+        encodings: Inputs, padded together unless the model reads padding.
         places: Row and piece positions of each word; the pieces' vectors are averaged.
     """
+    if len(rows := together(model, encodings)) > 1:
+        return apart(partial(word_vectors, model), encodings, places, rows)
     batch = model.collate(encodings)
     assert batch.input_ids is not None
     longest = batch.shape[1]

@@ -11,14 +11,17 @@ causal    causal            the position before it; in a model that reads from l
 ========  ================  =================================================================
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
+from typing import TypeVar
 
 import torch
 from torch import Tensor, nn
 
 from core_models.batch import Batch
 from core_models.errors import InputError
+from core_models.foreign.encoder import ForeignEncoder
 from core_models.model import Model
 from core_models.network.trace import Trace
 from core_models.tokenizer import Encoding
@@ -27,6 +30,9 @@ KINDS = {"masked_token": "masked", "permutation": "order", "causal": "causal"}
 """Kind of prediction by head."""
 HEAD_ROWS = 512
 """Most positions that go through a head at once: 60 MB of logits at V = 30,522."""
+
+Place = TypeVar("Place")
+"""One position of a row, or several."""
 
 
 def kind_of(heads: Collection[str], *, leftward: bool) -> str | None:
@@ -89,6 +95,8 @@ def hidden_at(
     Pieces that are the mask piece are hidden from every place, whatever the family. The trace
     listens to the one forward pass, the mask decoder's included.
     """
+    if trace is None and len(parts := together(model, encodings)) > 1:
+        return apart(partial(hidden_at, model), encodings, places, parts)
     batch = model.collate(encodings)
     longest = batch.shape[1]
     left = model.tokenizer.template.pad_left
@@ -109,6 +117,36 @@ def hidden_at(
     targets, index = _by_row(batch, rows, columns)
     hidden = hidden_of(model, batch, targets)
     return hidden[rows.to(hidden.device), index.to(hidden.device)]
+
+
+def together(model: Model, encodings: Sequence[Encoding]) -> list[list[int]]:
+    """Which of the encodings may share a pass: all, or those of one length.
+
+    The latter where padding would change what stands beside it, as in ConvBERT and FNet, which
+    transformers runs: a text would mean something else beside a longer one.
+    """
+    rows = list(range(len(encodings)))
+    if not (isinstance(model.encoder, ForeignEncoder) and model.encoder.reads_padding):
+        return [rows]
+    lengths = sorted({len(encoding) for encoding in encodings})
+    return [[row for row in rows if len(encodings[row]) == length] for length in lengths]
+
+
+def apart(
+    ask: Callable[[Sequence[Encoding], Sequence[tuple[int, Place]]], Tensor],
+    encodings: Sequence[Encoding],
+    places: Sequence[tuple[int, Place]],
+    parts: Sequence[Sequence[int]],
+) -> Tensor:
+    """What ``ask`` gives at N places [N, ...], each part of the rows in a pass of its own."""
+    found: dict[int, Tensor] = {}
+    for rows in parts:
+        numbers = [n for n, (row, _) in enumerate(places) if row in rows]
+        if numbers:
+            own = [(rows.index(places[n][0]), places[n][1]) for n in numbers]
+            answers = ask([encodings[row] for row in rows], own)
+            found.update(zip(numbers, answers, strict=True))
+    return torch.stack([found[n] for n in range(len(places))])
 
 
 def hidden_of(model: Model, batch: Batch, places: Tensor) -> Tensor:

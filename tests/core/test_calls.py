@@ -132,6 +132,8 @@ def test_vectors_of_texts() -> None:
         cm.embed(model, texts, pooling="max")
     with pytest.raises(cm.InputError, match="training mode"):
         cm.embed(copy.deepcopy(model).train(), texts)
+    with pytest.raises(cm.InputError, match="No text was given"):
+        cm.embed(model, [])
 
 
 def test_xlnets_text_is_its_last_token() -> None:

@@ -10,9 +10,11 @@ import torch
 import core_models as cm
 from core_models.prediction.ablation import damage, without_heads
 from core_models.prediction.attention_flow import moved_values
+from core_models.prediction.fill import fill_many
 from core_models.prediction.lens import lens
 from core_models.prediction.meaning import word_vectors
 from core_models.prediction.passes import seen_with
+from core_models.prediction.results import FillRequest
 from core_models.prediction.targets import Target, TargetFunction, frozen_copy, redrawn
 from tests.core.foreign_models import BLIND, TEXT, UNFIT, WHOLE, saved
 
@@ -77,6 +79,32 @@ def test_predictions_scores_and_vectors(kind, tmp_path):
     assert found.predictions[0].candidates[0].id == best
     assert cm.score(model, ["red fox"])[0].total < 0
     assert cm.embed(model, TEXTS).shape == (2, 16)
+
+
+@pytest.mark.parametrize("kind", ["convbert", "mobilebert", "fnet", "esm"])
+def test_longer_texts_beside_a_text_change_nothing(kind, tmp_path):
+    saved(kind, tmp_path)
+    model = cm.load(tmp_path)
+    texts = ["birds", "the red fox sees a small dog", "the red fox", "birds sing"]
+    vectors = torch.stack([cm.embed(model, text) for text in texts])
+    torch.testing.assert_close(cm.embed(model, texts), vectors)
+    alone = [cm.score(model, text)[0].total for text in texts]
+    assert [each.total for each in cm.score(model, texts)] == pytest.approx(alone, abs=1e-4)
+    requests = [FillRequest(f"{text} [MASK]") for text in texts]
+    for request, found in zip(requests, fill_many(model, requests), strict=True):
+        best = found.predictions[0].candidates[0]
+        expected = cm.fill(model, request.text).predictions[0].candidates[0]
+        assert best.probability == pytest.approx(expected.probability, abs=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["convbert", "fnet", "esm"])
+def test_vectors_of_words_do_not_hang_on_other_sentences(kind, tmp_path):
+    saved(kind, tmp_path)
+    model = cm.load(tmp_path)
+    encodings = model.encode(["birds", "the red fox sees a small dog", "birds sing"])
+    words = torch.cat([word_vectors(model, [each], [(0, [1])]) for each in encodings])
+    every = word_vectors(model, encodings, [(row, [1]) for row in range(3)])
+    torch.testing.assert_close(every, words)
 
 
 @pytest.mark.parametrize("kind", WHOLE)

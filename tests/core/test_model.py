@@ -6,6 +6,7 @@ import threading
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -174,10 +175,32 @@ def test_a_header_has_the_shapes_of_the_weights(tmp_path: Path) -> None:
     assert all(t.is_meta for t in headers.values())
 
 
-@pytest.mark.parametrize("name", ["no-such-model", "", " ", "a/b/c", "x--y/z", "a\0b"])
+@pytest.mark.parametrize(
+    "name", ["no-such-model", "", " ", "a/b/c", "x--y/z", "a\0b", "x" * 300, "x/" * 3_000]
+)
 def test_unknown_names_list_what_there_is(name: str) -> None:
     with pytest.raises(cm.InputError, match="bert-mini"):
         cm.load(name)
+    with pytest.raises(cm.InputError, match="No published size"):
+        cm.count(name)
+
+
+@pytest.mark.parametrize("name", ["locked", "locked/model"])
+def test_a_folder_that_may_not_be_looked_at_is_not_found(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    look = os.stat
+
+    def refuse(path: Any, **options: Any) -> os.stat_result:
+        if "locked" in str(path):  # whoever runs the tests may look everywhere
+            raise PermissionError(13, "Permission denied", str(path))
+        return look(path, **options)
+
+    monkeypatch.setattr(os, "stat", refuse)
+    with pytest.raises(cm.InputError, match=r"No model '.*locked"):
+        cm.load(f"{tmp_path}/{name}")
+    with pytest.raises(cm.InputError, match="No published size 'locked"):
+        cm.count(name)
 
 
 def test_a_folder_that_is_no_model(tmp_path: Path) -> None:

@@ -4,8 +4,10 @@ import json
 from pathlib import Path
 
 import pytest
+import torch
 
 import core_models as cm
+from tests.core.conformance import LABELS, new
 from tests.core.foreign_models import TEXT, saved
 
 SHIPPED = Path("assets/models")
@@ -22,6 +24,29 @@ def test_families_of_ours(name):
     assert found.attention is not None
     assert found.attention < 1e-4
     assert found.ours > 0 < found.theirs
+
+
+@pytest.mark.parametrize(
+    ("case", "head"),
+    [
+        ("macbert", "sentence_order"),
+        ("bert", "next_sentence"),
+        *(("roberta", head) for head in ("classify", "multilabel", "regress", "tag", "span")),
+    ],
+)
+def test_every_head_that_their_class_has_is_compared(case, head, tmp_path):
+    model = new(case)
+    if head in model.heads:
+        model.heads = torch.nn.ModuleDict(
+            {name: part for name, part in model.heads.items() if case == "macbert" or name == head}
+        )
+    else:
+        generator = torch.Generator().manual_seed(1)
+        model = model.with_head(head, LABELS.get(head, ()), generator=generator)
+    model.save(tmp_path)
+    found = cm.proof(cm.load(tmp_path), tmp_path, ["the red fox", "birds"]).predictions
+    assert set(found) == set(model.heads)
+    assert max(found.values()) < 1e-5
 
 
 @pytest.mark.parametrize("kind", ["mpnet", "esm"])

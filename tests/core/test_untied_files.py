@@ -205,6 +205,8 @@ def test_counts_are_those_of_the_file(tmp_path: Path, case: str) -> None:
     tied = count(replace(config, masked_token_style="tied"))
     assert found.gap_head - tied.gap_head == VOCABULARY * config.embeddings.width
     assert found.flops(11).heads == tied.flops(11).heads
+    held = sum(p.numel() for p in model.parameters())
+    assert cm.inspect(tmp_path).parameters == held
 
 
 def test_a_file_of_transformers_4_has_the_bias_under_its_other_name(tmp_path: Path) -> None:
@@ -216,6 +218,7 @@ def test_a_file_of_transformers_4_has_the_bias_under_its_other_name(tmp_path: Pa
     save_file(tensors | {"cls.predictions.bias": used}, path, metadata={"format": "pt"})
     model = parity.read(tmp_path)
     assert model.spare == {}
+    assert cm.inspect(tmp_path).parameters == sum(p.numel() for p in model.parameters())
     parity.check_outputs(model, reference, parity.inputs(12, "right"), MASKED)
 
 
