@@ -153,15 +153,22 @@ class Desk:
         self._running.pop(key, None)
 
 
-def code_lines(claim: Claim, seed: int) -> str:
-    """Python that runs a card's measurement without the page."""
+def code_lines(claim: Claim, seed: int, model: str | None = None) -> str:
+    """Python that runs a card's measurement without the page.
+
+    Args:
+        claim: The card.
+        seed: Of everything that is drawn.
+        model: Installed model that answers; None where none is asked.
+    """
+    session = f"Session(), {model!r}" if model else "Session()"
     return "\n".join(
         [
             "from app.claims.desk import CLAIMS, measure",
             "from app.claims.bench import Bench",
             "from app.serving.session import Session",
             "",
-            f"result = measure(CLAIMS[{claim.name!r}], Bench(Session(), seed={seed}))",
+            f"result = measure(CLAIMS[{claim.name!r}], Bench({session}, seed={seed}))",
             "print(result.verdict, {n.key: n.value for n in result.numbers})",
             "",
             "# The same from the core:",

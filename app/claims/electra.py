@@ -253,8 +253,8 @@ CLAIMS = (
         how="Masks 48 texts of the Primer four times as the released code does.",
         measure=_share,
         rule=Rule(
-            text="Right if 14.5 to 15.5 % of the pieces are chosen, half right from 13 % on, else "
-            "wrong.",
+            text="Right if 14.5 to 15.5 % of the pieces are chosen, half right if 13 to 17 % are, "
+            "else wrong.",
             judge=lambda values: (
                 "right"
                 if abs(values["chosen"] - 15) <= 0.5

@@ -127,8 +127,11 @@ class Batcher:
             if len(results) != len(batch):
                 raise RuntimeError(f"{len(results)} results for {len(batch)} items.")
         except BaseException as error:  # the thread must live on whatever a model does
+            # asyncio loses a StopIteration: whoever waits for it waits for ever.
+            lost = isinstance(error, StopIteration)
+            told = LookupError("nothing of this kind is there") if lost else error
             for job in batch:
-                job.future.set_exception(error)
+                job.future.set_exception(told)
             return
         for job, result in zip(batch, results, strict=True):
             if isinstance(result, BaseException):

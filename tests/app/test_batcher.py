@@ -1,5 +1,6 @@
 """What waits is run in batches, and what was answered is kept."""
 
+import asyncio
 import threading
 from concurrent.futures import CancelledError
 
@@ -90,6 +91,18 @@ def test_a_failing_batch_does_not_end_the_thread():
     batcher.close()
     with pytest.raises(RuntimeError):
         batcher.submit("good", 1)
+
+
+def test_work_that_runs_out_of_an_iterator_is_not_waited_for_for_ever():
+    """asyncio cannot hand a StopIteration on."""
+    batcher = Batcher(lambda _, items: [next(iter(())) for _ in items])
+
+    async def ask():
+        return await asyncio.wait_for(asyncio.wrap_future(batcher.submit("a", 1)), 20)
+
+    with pytest.raises(LookupError):
+        asyncio.run(ask())
+    batcher.close()
 
 
 def test_a_cancelled_request_is_not_run(batcher, recorder):

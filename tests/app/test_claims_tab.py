@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+from copy import copy
 from dataclasses import replace
 
 import gradio as gr
@@ -160,6 +161,27 @@ def test_a_guess_measures_and_counts_once(session):
     measured = [row for row in table["rows"] if row[5] is not None]
     assert [row[5][0] for row in measured] == [number.value for number in found.numbers]
     assert f"CLAIMS['{FAST}']" in code
+
+
+def test_the_code_asks_the_model_that_answered(session, monkeypatch):
+    def work(bench):
+        name = bench.with_head("masked_token").name
+        return [Number(key="x", label="x", value=float(name == "other"))]
+
+    slow_claim(monkeypatch, work, head="masked_token")
+    infos, first = session.models(), session.model(MODEL)
+    infos = [*infos, replace(infos[0], name="other")]
+    models = {MODEL: first, "other": copy(first)}
+    models["other"].name = "other"
+    monkeypatch.setattr(Session, "models", lambda self: infos)
+    monkeypatch.setattr(Session, "model", lambda self, name: models[name])
+    desk = Desk(session)
+    chosen = {"claim": "slow", "model": {"model": "other"}, "ran": ["slow.0"]}
+    ask(answers.measure, desk, **chosen)
+    code = ask(answers.show, desk, **chosen)[7]
+    names: dict[str, object] = {}
+    exec(code.partition("# The same")[0], names)
+    assert desk.found(CLAIMS["slow"], 0, "other").numbers == names["result"].numbers
 
 
 def test_nothing_is_asked_before_the_lab_is_seen(session):

@@ -128,6 +128,21 @@ def test_losses_are_means_over_gaps_and_over_every_token(session):
     assert loss["discriminator"]["each"] == pytest.approx([-math.log(p) for p in truth])
 
 
+def test_a_gap_of_the_text_costs_the_generator_nothing(session):
+    answer = ask(session, text="The capital of [MASK] is Paris.", marks=hide(6))
+    (gap,) = [gap for gap in answer["gaps"] if not gap["written"]]
+    assert answer["loss"]["generator"] == {
+        "count": 1,
+        "each": [pytest.approx(-math.log(gap["original_probability"]))],
+        "mean": pytest.approx(-math.log(gap["original_probability"])),
+    }
+    rows = shown.learned_from(answer).layout.meta["rows"]
+    assert [row[0] for row in rows if row[2] is not None] == [6]
+    alone = ask(session, text="[MASK]")
+    assert alone["loss"]["generator"]["mean"] is None
+    assert "no place" in shown.learned(alone)
+
+
 def test_my_fake_is_judged_alone_in_the_true_sentence(session):
     answer = ask(session, marks=hide(2), fakes=[[6, "honey"]])
     sleuth = session.model("sleuth")

@@ -24,7 +24,8 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 def small(name: str, head: str, direction: str = "both", kind: str = "wordpiece") -> cm.Model:
-    tokenizer = cm.Tokenizer.train(LINES, vocabulary=120, kind=kind)
+    vocabulary = 300 if kind == "byte_bpe" else 120
+    tokenizer = cm.Tokenizer.train(LINES, vocabulary=vocabulary, kind=kind)
     config = cm.size(name).with_vocabulary(tokenizer.vocabulary, pad_id=tokenizer.pad_id)
     config = narrow(config, width=32, inner=64)
     config = replace(config, attention=replace(config.attention, direction=direction))
@@ -95,6 +96,19 @@ def test_a_gap_written_in_the_text_has_its_name(masked):
     found = sight(masked, text, [place], [])
     assert found["names"] == ["Madrid", "is", "the", "[MASK]", "of", "Spain", "."]
     assert found["gap"] == 3
+
+
+@pytest.mark.parametrize(("text", "gap"), [("Madrid  is", 1), ("Madrid is ", 2)])
+def test_a_hidden_blank_stands_for_itself(text, gap):
+    loaded = small("bert-tiny", "masked_token", kind="byte_bpe")
+    (encoding,) = loaded.encode([text])
+    place = next(n for n, (a, b) in enumerate(encoding.offsets) if b > a and not text[a:b].strip())
+    found = sight(loaded, text, [place], [])
+    names = ["Madrid", "is"]
+    names.insert(gap, loaded.tokenizer.display(encoding.ids[place]))
+    assert found["names"] == names
+    assert found["gap"] == gap
+    assert found["gap"] == found["read"]
 
 
 @pytest.fixture(scope="module")

@@ -198,6 +198,15 @@ def test_gaps_move_into_other_pieces(others):
     assert [encoding.ids[p] for p in rest] == [other.tokenizer.mask_id]
 
 
+@pytest.mark.parametrize(
+    ("name", "load"),
+    [("bert-mini", "bert-mini"), ("run/mine", "runs/mine/model"), ("hub/a/b", "a/b")],
+)
+def test_the_code_loads_what_the_core_knows(others, name, load):
+    found = scene(Ask(text=TEXT, model=name, marks=(Mark(position=4),)), others.model(MODEL))
+    assert f"cm.load({load!r})" in found.code([], [])
+
+
 def test_words_by_eye():
     text = "It's 3.5 °C, 我们去 well-known."
     assert [text[a:b] for a, b in words_of(text)] == [

@@ -335,6 +335,18 @@ def test_the_shown_code_recomputes_the_answer(with_xlnet, variant, capsys):
     assert f"{last:.4e}"[:6] in printed or f"{last:.4f}" in printed
 
 
+@pytest.mark.parametrize("variant", permutation.VARIANTS)
+def test_the_shown_code_has_the_leak(with_xlnet, variant, capsys):
+    values = {"variant": variant, "k": 2, "leak": True}
+    names: dict[str, object] = {}
+    exec(shown(with_xlnet, **values)["code"], names)
+    masks = ask(with_xlnet, **values)
+    assert torch.equal(names["seen"].target_visibility[0], bits(masks["query"]))
+    last = judge(with_xlnet, **values)["rows"][0]["leak"]
+    printed = capsys.readouterr().out
+    assert f"{last:.4e}"[:6] in printed or f"{last:.4f}" in printed
+
+
 def test_the_picture_has_a_ring_at_the_place_of_each_row():
     mask = Mask(title="<both>", rows=[1, 0], seen=[[True, True], [False, True]])
     svg = masks_svg([mask], ["a", "<b>"], title="t", note="what it means")

@@ -302,6 +302,11 @@ def test_pictures_hold_every_mask(session, model):
         assert payload(figure)["words"]
 
 
+def test_the_code_loads_the_model_of_a_run_from_its_folder(session, model, monkeypatch):
+    monkeypatch.setattr(session, "model", lambda name: model)
+    assert "cm.load('runs/mine/model')" in ask(session, model="run/mine")["code"]
+
+
 @pytest.mark.parametrize("kind", timeline.KINDS)
 def test_the_shown_code_recomputes_the_masks(session, model, kind, capsys):
     exec(ask(session, kind=kind, epochs=3)["code"], {})

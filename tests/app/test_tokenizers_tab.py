@@ -209,6 +209,12 @@ def test_the_svg_opens_whatever_the_text_holds(session):
     assert "北京" in "".join(ElementTree.fromstring(drawing).itertext())
 
 
+def test_the_code_loads_the_model_of_a_run_from_its_folder(session, monkeypatch):
+    loaded = session.model("bert-mini")
+    monkeypatch.setattr(session, "model", lambda name: loaded)
+    assert "cm.load('runs/mine/model')" in shown(session, model="run/mine")[3]
+
+
 def test_the_code_of_the_page_gives_its_pieces(session, monkeypatch):
     monkeypatch.chdir(tokenizers.FOLDER.parent.parent)
     printed: list = []

@@ -54,6 +54,26 @@ def test_words_stay_where_they_were_chosen_and_are_forgotten_with_their_text(ses
         ask(session, stays=[SIGN, *range(7)])
 
 
+def test_a_gap_of_the_text_never_stays(session):
+    text = "The [MASK] is red."
+    picture, _, _, code = ask(session, text=text)
+    assert [c["text"] for c in picture["columns"] if c["stays"]] == ["The"], "the longest word"
+    assert "hidden = [2, 3, 4, 5]" in code
+    stays = [unmasking.sign(text), 0, 1, 2, 3, 4]
+    picture, _, _, code = ask(session, text=text, stays=stays)
+    assert [c["text"] for c in picture["columns"] if not c["stays"]] == ["[MASK]"]
+    assert len(picture["rows"]) == 2
+    assert "hidden = [2]" in code
+    assert len(ask(session, text="[MASK]")[0]["rows"]) == 2
+
+
+@pytest.mark.parametrize("text", ["Paris", "?"])
+def test_a_single_word_is_hidden(session, text):
+    picture, *_ = ask(session, text=text)
+    assert not any(column["stays"] for column in picture["columns"])
+    assert picture["rows"][0][0]["kind"] == "hidden"
+
+
 def test_pieces_go_back_and_are_drawn(session):
     picture, _, table, code = ask(session, again=0.5, drawn=True, steps=4, order="left_to_right")
     assert any(row[3] for row in table["rows"])

@@ -181,6 +181,7 @@ def show(desk: Desk, question: Mapping[str, Any]) -> list[Any]:
     if question["model"] is None:
         return [gr.skip()] * SHOWN
     claim, known = chosen(question), seeds(question)
+    seed = known.get(claim.name, 0)
     guesses = question["guesses"] if isinstance(question["guesses"], Mapping) else {}
     results = {name: found(desk, question, CLAIMS[name], seed) for name, seed in known.items()}
     result, guess = results.get(claim.name), guesses.get(claim.name)
@@ -202,7 +203,7 @@ def show(desk: Desk, question: Mapping[str, Any]) -> list[Any]:
         chart,
         score,
         verdicts(topic_of(question), results, guesses),
-        code_lines(claim, known.get(claim.name, 0)),
+        code_lines(claim, seed, desk.key(claim, seed, model_of(question))[2]),
         gr.Timer(active=True) if todo else gr.skip(),
     ]
 

@@ -157,7 +157,7 @@ def _forgery(
                 "candidates": candidates,
             }
         )
-    return {"gaps": gaps, "after": chances(after), "loss": losses(forged, after)}
+    return {"gaps": gaps, "after": chances(after), "loss": losses(forged, after, tokenizer)}
 
 
 def choose(encoding: Encoding, tokenizer: Tokenizer, spans: Sequence[Span], seed: int) -> list[int]:
@@ -212,14 +212,15 @@ def distributions(
     ]
 
 
-def losses(forged: Forged, judged: DetectResult) -> dict[str, Any]:
+def losses(forged: Forged, judged: DetectResult, tokenizer: Tokenizer) -> dict[str, Any]:
     """Where the two models get a loss: how many places, that of each, and its mean, in nats.
 
     The generator's is that of the hidden positions, the discriminator's that of every token,
     [CLS] and [SEP] too (arXiv 2003.10555, section 2). The text counts as given at the generator's
-    temperature.
+    temperature. At a gap of the text nobody knows the word, so the generator has no loss there.
     """
-    truth = [s.original_probability for s in forged.samples]
+    known = [s for s in forged.samples if s.original != tokenizer.mask_id]
+    truth = [s.original_probability for s in known]
     right = [v.probability if v.replaced else 1 - v.probability for v in judged.verdicts]
     return {
         "generator": _loss(truth),

@@ -125,7 +125,7 @@ def learned_from(game: Game) -> Any:
     loss = game["loss"]
     if loss is None:
         return None
-    places = [gap["position"] for gap in game["gaps"]]
+    places = [gap["position"] for gap in game["gaps"] if not gap["written"]]
     hidden = list(zip(places, loss["generator"]["each"], strict=True))
     texts = [token["text"] for token in game["tokens"]]
     return losses(texts, hidden, loss["discriminator"]["each"])

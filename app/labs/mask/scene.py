@@ -8,6 +8,7 @@ from typing import Any
 
 import core_models as cm
 from app.serving.ask import Ask, read_ask
+from app.serving.names import loadable
 from app.serving.pieces import SentenceToken, check_marks, sentence_tokens
 from app.serving.session import Session
 from core_models import InputError
@@ -73,7 +74,8 @@ class Scene:
 
     def code(self, imports: Sequence[str], lines: Sequence[str]) -> str:
         """Lines of Python that recompute an answer."""
-        head = ["import core_models as cm", *imports, "", f"model = cm.load({self.ask.model!r})"]
+        load = f"model = cm.load({loadable(self.ask.model)!r})"
+        head = ["import core_models as cm", *imports, "", load]
         return "\n".join([*head, f"text = {self.ask.text!r}", *lines])
 
     def others(self, gap: Gap) -> list[int]:

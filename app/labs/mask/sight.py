@@ -31,16 +31,19 @@ def sight(model: cm.Model, text: str, gap: Sequence[int], hidden: Sequence[int])
     """
     tokenizer = model.tokenizer
     changes = dict.fromkeys([*gap, *hidden], tokenizer.mask_id)
-    encoding = seen_with(model.encode([text])[0], changes)
+    (given,) = model.encode([text])
+    encoding = seen_with(given, changes)
     trace = cm.Trace(["probabilities"])
     hidden_at(model, [encoding], [(0, gap[0])], trace)
     seen = _looks(trace.stack("probabilities"))
     kind = KINDS[head_name(model)]
     if kind == "order":
         seen[gap[0]] = _looks(trace.stack("probabilities", stream="query"))[0]
-    spans = words_of(text)
+    spans, at = words_of(text), _first(text, *encoding.offsets[gap[0]])
+    # A piece may be blanks alone, which are no word by eye: hidden, it stands for itself.
+    blank = not any(begin <= at < after for begin, after in spans)
+    spans = sorted([*spans, (at, at + 1)]) if blank else spans
     places = _places(encoding, spans, gap)
-    at = _first(text, *encoding.offsets[gap[0]])
     own = next(n for n, word in enumerate(spans) if word[0] <= at < word[1])
     first = max(0, min(own - MOST_WORDS // 2, len(spans) - MOST_WORDS))
     words = [n for n in range(first, min(first + MOST_WORDS, len(spans))) if places[n]]
@@ -48,10 +51,13 @@ def sight(model: cm.Model, text: str, gap: Sequence[int], hidden: Sequence[int])
     looking = [[gap[0]] if word == own else places[word] for word in words]
     rows = [[bool(seen[row][:, places[column]].any()) for column in words] for row in looking]
     read = next((row for row, word in enumerate(words) if reader in places[word]), None)
+    names = [_name(text, spans[word], tokenizer.piece(tokenizer.mask_id)) for word in words]
+    if blank:
+        names[words.index(own)] = tokenizer.display(given.ids[gap[0]])
     return {
         "words": words,
         "cut": [words[:1] > [0], words[-1:] < [len(spans) - 1]],
-        "names": [_name(text, spans[word], tokenizer.piece(tokenizer.mask_id)) for word in words],
+        "names": names,
         "seen": rows,
         "gap": words.index(own),
         "read": read,

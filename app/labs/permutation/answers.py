@@ -207,6 +207,11 @@ def code_lines(model: str | None, text: str, sentence: Cut, setting: Setting) ->
             f"special[:, {special}] = True",
             "seen = released(chosen, special, order.argsort(1), reuse=0)",
         ]
+    if setting.leak:
+        lines += [
+            "itself = torch.nn.functional.one_hot(seen.targets, order.shape[1]).bool()",
+            "seen = replace(seen, target_visibility=seen.target_visibility | itself)  # the leak",
+        ]
     lines += ["print(seen.visibility.int(), seen.targets, seen.target_visibility.int())"]
     if model is None:
         return "\n".join(lines)

@@ -96,9 +96,22 @@ def sign(text: str) -> int:
     return zlib.crc32(text.encode("utf-8", "replace"))
 
 
+def gap(sentence: Cut, word: int) -> bool:
+    """Whether a word is a gap that the text itself has, which cannot stay."""
+    return any(sentence.tokens[n].masked for n in sentence.words[word])
+
+
 def usual(sentence: Cut) -> list[int]:
-    """What stays where the visitor chose nothing: the longest word, or two signs in the middle."""
-    sizes = [sum(len(sentence.tokens[n].text) for n in word) for word in sentence.words]
+    """What stays where the visitor chose nothing: the longest word, or two signs in the middle.
+
+    Of a single word nothing: it would leave none to hide.
+    """
+    if len(sentence.words) == 1:
+        return []
+    sizes = [
+        0 if gap(sentence, number) else sum(len(sentence.tokens[n].text) for n in word)
+        for number, word in enumerate(sentence.words)
+    ]
     if max(sizes) == 1:
         middle = (len(sizes) - 1) // 2
         return [max(0, middle - 1), middle]
@@ -118,6 +131,7 @@ def read_setting(question: Mapping[str, Any], sentence: Cut) -> Setting:
     if isinstance(chosen, list) and chosen and chosen[0] == sign(sentence.text):
         listed = chosen[1:]
     stays = {n for n in listed[:MOST_PIECES] if type(n) is int and 0 <= n < len(sentence.words)}
+    stays = {n for n in stays if not gap(sentence, n)}
     return Setting(
         order=order,
         steps=whole_number(question.get("steps"), "steps", 1, MOST_STEPS),
