@@ -129,8 +129,15 @@
     if (typeof options?.body !== 'string' || !RUN.test(String(address))) return fetch(...asked);
     const event = Number(/"fn_index":(\d+)/.exec(options.body.slice(options.body.lastIndexOf('"fn_index":')))?.[1]);
     if (Number.isNaN(event) || together.has(event)) return persist(event, asked);
-    const answer = (last.get(event) ?? Promise.resolve()).then(() => persist(event, asked));
-    last.set(event, answer.catch(() => {}));
-    return answer;
+    const before = last.get(event);
+    // It may ask the same twice in one moment: the second answer would undo what the visitor did after the first one.
+    const same = before?.body === options.body;
+    const answer = same ? before.answer : Promise.allSettled([before?.answer]).then(() => persist(event, asked));
+    if (!same) {
+      const mine = { body: options.body, answer };
+      last.set(event, mine);
+      answer.catch(() => {}).finally(() => { if (last.get(event) === mine) last.delete(event); });
+    }
+    return answer.then((found) => found.clone());
   };
 })();

@@ -42,6 +42,8 @@ MOST_REPORTS = 40_000
 """Of one run that are kept in memory; more than a chart can show."""
 _READ = 1 << 20
 """Bytes of reports that are read at once."""
+_UNDER_WAY = 60
+"""Seconds within which a file is written; it is a leftover then."""
 
 
 @dataclass(frozen=True)
@@ -307,13 +309,19 @@ class RunFolder:
                 durable.remove_folder(checkpoint.path, partial(held, checkpoint.step))
 
     def sweep(self) -> None:
-        """Remove what a killed process left half-written. Only for the holder of the lock."""
+        """Remove what a killed process left half-written. Only for the holder of the lock.
+
+        Folders are written by that holder alone; files by the page's server, too, which writes
+        ``launch.json`` while the process that it has started sweeps. So new ones stay.
+        """
         for parent in (self.path, self.path / "checkpoints", self.path / "snapshots"):
             for leftover in parent.glob(f".*{durable.ASIDE}"):
                 if leftover.is_dir():
                     shutil.rmtree(leftover)
-                else:
-                    leftover.unlink(missing_ok=True)
+                    continue
+                with contextlib.suppress(FileNotFoundError):  # it has got its name meanwhile
+                    if time.time() - leftover.stat().st_mtime > _UNDER_WAY:
+                        leftover.unlink()
 
 
 def runs(root: Path | str) -> list[RunFolder]:

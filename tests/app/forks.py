@@ -4,6 +4,7 @@ A dozen tests start real trainings; each would spend four seconds in imports. Ru
 is that process: it reads a line of JSON for each training and answers with the number of a child.
 """
 
+import contextlib
 import json
 import os
 import runpy
@@ -35,6 +36,14 @@ class Child:
     def poll(self) -> int | None:
         """None while it runs; its exit status is not known."""
         return None if self._identity.alive() else 0
+
+    def kill(self) -> None:
+        """End it at once."""
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.pid, signal.SIGKILL)
+
+    def wait(self) -> None:
+        """Nobody is told how it ended (:func:`main`)."""
 
 
 class Forks:

@@ -92,3 +92,32 @@ def test_a_column_of_a_table_stays_chosen(cloze, tmp_path):
     cloze.rest()
     expect(form.field("Column: text")).to_have_value("two")
     expect(form.field("Column: label")).to_have_value("other")
+
+
+ASK = """([event, data]) => {
+  const body = JSON.stringify({ data, fn_index: event, trigger_id: 1, session_hash: 'visitor' });
+  return fetch('/gradio_api/run/predict', { method: 'POST', body }).then((found) => found.text());
+}"""
+
+
+def test_what_is_asked_twice_in_one_moment_is_asked_once(cloze):
+    """The second answer would undo what a visitor did after the first; other questions wait."""
+    cloze.rest()
+    page = cloze.page
+    event = page.evaluate(
+        "() => gradio_config.dependencies.find((e) => e.trigger_mode === 'always_last').id"
+    )
+    held = Held(page, "/run/predict")
+    page.evaluate(f"window.asked = [['a'], ['a'], ['b']].map((data) => ({ASK})([{event}, data]))")
+    held.wait()
+    page.evaluate(PAINTED)
+    assert len(held.routes) == 1
+    bodies = []
+    while held.routes:
+        route = held.routes.pop(0)
+        bodies.append(route.request.post_data_json["data"])
+        route.fulfill(body=str(len(bodies)))
+        if len(bodies) == 1:
+            held.wait()
+    assert page.evaluate("Promise.all(window.asked)") == ["1", "1", "2"]
+    assert bodies == [["a"], ["b"]]

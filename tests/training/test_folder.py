@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -221,6 +222,21 @@ def test_killed_at_every_system_call_a_checkpoint_is_whole_or_absent(
             durable.remove_folder(run.checkpoints()[1].path)
     assert died > 10
     assert [c.step for c in run.checkpoints()] == [2]
+
+
+def test_a_sweep_leaves_what_somebody_writes_right_now(run: RunFolder) -> None:
+    """The page's server writes launch.json while the process that it has started sweeps."""
+    new, old = (run.path / f".launch.json.{name}{durable.ASIDE}" for name in ("new", "old"))
+    for path in (new, old):
+        path.write_text("{}")
+    long_ago = time.time() - 3600
+    os.utime(old, (long_ago, long_ago))
+    half = run.path / f".model{durable.ASIDE}"
+    half.mkdir()
+    run.sweep()
+    assert new.exists()
+    assert not old.exists()
+    assert not half.exists(), "folders are the holder's own"
 
 
 @pytest.mark.parametrize("damage", ["cut", "flip", "missing", "manifest"])
