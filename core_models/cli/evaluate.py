@@ -77,7 +77,10 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
         plain = read_plain_sentences(language)
         found["plain_sentences"] = asdict(evaluate_plain_sentences(model, plain))
         if language == "en":
-            found["capitals"] = asdict(evaluate_capitals(model))
+            try:
+                found["capitals"] = asdict(evaluate_capitals(model))
+            except InputError as error:
+                sys.stderr.write(f"note: {error} Capitals are left out.\n")
             found["minimal_pairs"] = asdict(evaluate_minimal_pairs(model, read_pairs(SHIPPED)))
         else:
             sys.stderr.write("note: minimal pairs and capitals are English; left out.\n")

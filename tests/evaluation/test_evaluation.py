@@ -267,6 +267,18 @@ def test_a_chinese_model_is_asked_for_characters_only(
     assert "give a held-out --text" in capsys.readouterr().err
 
 
+def test_a_vocabulary_without_capitals_is_measured_by_the_rest(
+    model: cm.Model, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model.save(tmp_path / "m")
+    assert main(["evaluate", "--model", str(tmp_path / "m"), "--json"]) == 0
+    out, err = capsys.readouterr()
+    assert "note: No capital" in err
+    found = json.loads(out)
+    assert "capitals" not in found
+    assert {"minimal_pairs", "plain_sentences"} <= found.keys()
+
+
 def test_the_command(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
