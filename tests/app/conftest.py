@@ -286,6 +286,8 @@ def detective(session, monkeypatch, tmp_path):
     monkeypatch.setenv("CLOZE_MODELS", str(tmp_path))
     before = dict(session._infos)
     session._infos.clear()
+    for name in added:  # so that no late question loads one whose folder is gone
+        session.model(name)
     yield session.model("zz-detective")
     session._infos.clear()
     session._infos.update(before)

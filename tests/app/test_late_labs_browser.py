@@ -232,12 +232,14 @@ def test_a_guess_is_not_taken_along_to_another_statement(labs):
 
 def test_a_model_that_a_lab_opens_waits_for_no_answer(visit, detective):
     """The answer of a server could take the place of a model that is chosen since."""
-    page = visit(link="#text=A%20cat.&model=zz-detective").page
+    cloze = visit(link="#text=A%20cat.&model=zz-detective")
+    page = cloze.page
     page.locator("#open-generator").wait_for()
     held = Held(page, PREDICT)
     page.locator("#open-generator").click()
     expect(page.locator("#sentence-model input")).to_have_value(re.compile("generator"))
     held.end()
+    cloze.rest()
 
 
 def last_first(page, held):

@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 
@@ -33,14 +34,15 @@ class Seen:
     """Whether a checkpoint was half-written."""
 
 
-def start(config: Path, first: Callable[[], None] = lambda: None) -> int:
+def start(config: Path, first: Callable[[], None] | None = None) -> int:
     """Fork a child that trains, after it has done something else; its process number."""
     child = os.fork()
     if child:
         return child
     status = 1
     try:
-        first()
+        if first is not None:
+            first()
         train(config, quiet)
         status = 0
     except BaseException as error:
@@ -73,6 +75,24 @@ def await_checkpoint(run: RunFolder) -> None:
     until(lambda: run.checkpoints()[-1:] != before)
 
 
+def die_while_writing(before: int) -> None:
+    """Be killed when so many files of checkpoints have been brought to the disk, before the next.
+
+    A disk in memory writes so quickly that moments drawn at random all but miss it.
+    """
+    sync_file = durable.sync_file
+
+    def sync(path: Path) -> None:
+        nonlocal before
+        if any(part.endswith(durable.ASIDE) for part in path.parts):
+            if not before:
+                os.kill(os.getpid(), signal.SIGKILL)
+            before -= 1
+        sync_file(path)
+
+    durable.sync_file = sync
+
+
 def kill_until_finished(
     reference: RunFolder, run: RunFolder, kills: int, moments: random.Random | None = None
 ) -> Seen:
@@ -86,9 +106,13 @@ def kill_until_finished(
     moments = moments or random.Random(7)
     seen = Seen()
     for number in range(kills):
-        child = start(run.config_path)
+        writing = number % 3 == 1
+        before = moments.randrange(20) if writing else 0
+        child = start(run.config_path, partial(die_while_writing, before) if writing else None)
         try:
-            if task and number:
+            if writing:
+                os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
+            elif task and number:
                 # Its preparation takes longer than its training, so random moments would miss that.
                 await_checkpoint(run)
                 await_moment(run, moments.uniform(0.0, 0.05), total)

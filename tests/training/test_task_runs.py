@@ -65,6 +65,7 @@ def test_killed_at_random_moments_a_run_resumes_bit_identically(make_task: MakeT
     seen = kill_until_finished(reference, killed, 5)
     assert set(seen.states) <= {"new", "crashed", "finished"}, seen
     assert seen.states.count("crashed") >= 2, seen
+    assert any(seen.torn), seen
     assert any(0 < step < 35 for step in seen.steps), seen  # some fell into the training
     assert killed.state() == "finished"
     assert_same(killed, reference)
