@@ -118,7 +118,11 @@ class Session:
                 known = ", ".join(self._infos) or "none is installed"
                 raise InputError(f"There is no model “{name[:60]}” here. Known models: {known}.")
             if name not in self._loaded:
-                self._loaded[name] = self._load_packed(name)
+                try:
+                    self._loaded[name] = self._load_packed(name)
+                except OSError as error:
+                    reason = error.strerror or error
+                    raise InputError(f"The files of {name} cannot be read: {reason}.") from None
             return self._loaded[name]
 
     async def ready(self, name: str) -> cm.Model:

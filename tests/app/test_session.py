@@ -1,6 +1,7 @@
 """The service without a browser: answers, draws, models, checks."""
 
 import asyncio
+import errno
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -159,6 +160,15 @@ def test_only_listed_models_are_loaded(session, models, name):
         session.model(name)
     with pytest.raises(InputError):
         session.model(str(models / "tiny"))
+
+
+def test_a_model_whose_files_go_while_it_is_loaded_is_refused(session, monkeypatch):
+    def load(place):
+        raise FileNotFoundError(errno.ENOENT, "No such file or directory", f"{place}/vocab.txt")
+
+    monkeypatch.setattr(cm, "load", load)
+    with pytest.raises(InputError, match=r"files of tiny cannot be read: No such file"):
+        session.model("tiny")
 
 
 def test_a_model_is_loaded_once_by_many_threads(session, monkeypatch):
