@@ -249,8 +249,9 @@ def finish(
         for trace in whole["data"]
         if _of(trace, "name") and _of(trace, "showlegend") is not False
     ]
+    above = (44 if len(named) > 1 else 20) + (28 if title else 0)
     figure.update_layout(  # in one go: each update looks at the whole figure
-        margin={"t": 72 if len(named) > 1 else 48},
+        margin={"t": above},
         title={"text": title},
         height=height,
         uirevision=revision,

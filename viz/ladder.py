@@ -10,6 +10,9 @@ import plotly.graph_objects as go
 from viz.figure import colour, finish
 from viz.svg import Wording
 
+_APART = "\N{NO-BREAK SPACE}" * 4
+"""Between a marker and its number."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Reached:
@@ -43,11 +46,8 @@ def climb(rows: Sequence[Reached], *, chosen: int, figure: str) -> go.Figure:
     drawn.add_scatter(
         x=[row.value for row in rows],
         y=places,
-        mode="lines+markers+text",
-        text=[f"  {row.shown}" for row in rows],
-        textposition="middle right",
-        textfont={"color": colour("ink")},
-        cliponaxis=False,
+        text=[row.shown for row in rows],
+        mode="lines+markers",
         line={"color": colour("grey"), "width": 1.5},
         marker={
             "size": [15 if n == chosen else 10 for n in places],
@@ -70,7 +70,7 @@ def climb(rows: Sequence[Reached], *, chosen: int, figure: str) -> go.Figure:
     values = [v for row in rows for v in (row.value, row.again) if v is not None] or [0.0, 1.0]
     low, high = min(values), max(values)
     room = (high - low) or abs(high) or 1.0
-    drawn.update_xaxes(range=[low - 0.08 * room, high + 0.4 * room])
+    drawn.update_xaxes(range=[low - 0.2 * room, high + 0.4 * room])
     drawn.update_yaxes(
         tickmode="array",
         tickvals=places,
@@ -79,17 +79,17 @@ def climb(rows: Sequence[Reached], *, chosen: int, figure: str) -> go.Figure:
         zeroline=False,
     )
     missing = Wording("not measured")
-    if None in (row.value for row in rows):
-        drawn.add_scatter(
-            x=[low for row in rows if row.value is None],
-            y=[n for n, row in enumerate(rows) if row.value is None],
-            mode="text",
-            text=[missing for row in rows if row.value is None],
-            textposition="middle right",
-            textfont={"color": colour("soft")},
-            hoverinfo="skip",
-            showlegend=False,
-        )
+    drawn.add_scatter(  # on the side where the other seed is not
+        x=[low if row.value is None else row.value for row in rows],
+        y=places,
+        mode="text",
+        text=[missing if row.value is None else _APART + row.shown + _APART for row in rows],
+        textposition=[f"middle {'left' if _rises(row) else 'right'}" for row in rows],
+        textfont={"color": [colour("soft" if row.value is None else "ink") for row in rows]},
+        cliponaxis=False,
+        hoverinfo="skip",
+        showlegend=False,
+    )
     return finish(
         drawn,
         "",
@@ -107,3 +107,8 @@ def climb(rows: Sequence[Reached], *, chosen: int, figure: str) -> go.Figure:
         revision=figure,
         x=figure,
     )
+
+
+def _rises(row: Reached) -> bool:
+    """Whether the other seed lies to the right."""
+    return row.value is not None and row.again is not None and row.again >= row.value

@@ -13,12 +13,14 @@ ROWS = [
 
 def test_a_line_from_rung_to_rung():
     figure = climb(ROWS, chosen=1, figure="Right, %")
-    line, again, missing = figure.data
+    line, again, labels = figure.data
     assert list(line.x) == [10.0, 14.0, None]
     sizes = line.marker.size
     assert sizes[1] > sizes[0] == sizes[2]
     assert (list(again.x), list(again.y)) == ([11.0], [0])
-    assert (list(missing.text), list(missing.y)) == (["not measured"], [2])
+    assert [text.strip() for text in labels.text] == ["10.0", "14.0", "not measured"]
+    assert list(labels.x) == [10.0, 14.0, 10.0]
+    assert [side.split()[1] for side in labels.textposition] == ["left", "right", "right"]
     assert figure.layout.meta["rows"] == [
         ["BERT", 10.0, 11.0],
         ["Rotary", 14.0, None],
