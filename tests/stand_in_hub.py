@@ -41,6 +41,8 @@ class Repository:
     """Where there is one, the second half of the weights comes when it is set."""
     claimed: dict[str, int] = field(default_factory=dict)
     """Sizes that the list tells, by file; a file that is not there is listed, too."""
+    short: bool = False
+    """Whether half of the weights is all that ever comes, and is told to be all."""
     conversion: Path | None = None
     """What the hub's own pull request has, with safetensors in place of pickles."""
 
@@ -54,6 +56,8 @@ class Hub:
     asked: list[tuple[str, str, str | None]] = field(default_factory=list)
     """Method, path and range of every request."""
     tokens: set[str] = field(default_factory=set)
+    instead: bytes | None = None
+    """What is answered to whatever is asked, as a network does that one has to log in to."""
 
     def add(self, name: str, folder: Path, **wrong: Any) -> Repository:
         """Serve a folder under ``owner/model``."""
@@ -117,8 +121,11 @@ class _Handler(BaseHTTPRequestHandler):
         self.hub.tokens |= {token} - {""}
         path = parts.path.strip("/").removeprefix("api/models/").split("/")
         name, rest = "/".join(path[:2]), path[2:]
-        found = self.hub.repositories.get(name)
-        if found is None:
+        twice = b" //" in self.raw_requestline  # Python's server takes one of two slashes away
+        found = None if twice else self.hub.repositories.get(name)
+        if self.hub.instead is not None:
+            self._send(200, self.hub.instead, {})
+        elif found is None:
             self._send(404, {"error": "Repository not found"}, {"X-Error-Code": "RepoNotFound"})
         elif found.status != 200 and (not found.token or token != found.token):
             self._send(found.status, {}, {"X-Error-Code": found.error} if found.error else {})
@@ -166,6 +173,8 @@ class _Handler(BaseHTTPRequestHandler):
         large = file.endswith(".safetensors")
         etag = hashlib.sha256(content).hexdigest() if large else _git_id(content)
         start = int((self.headers.get("Range") or "bytes=0-")[6:].split("-")[0])
+        if found.short and large and body:
+            content, start = content[: len(content) // 2], 0
         self.send_response(206 if start else 200)
         self.send_header("ETag", f'"{etag}"')
         self.send_header("X-Repo-Commit", commit)
@@ -187,7 +196,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(content[half:])
 
     def _send(self, status: int, told: Any, headers: dict[str, str]) -> None:
-        body = json.dumps(told).encode()
+        body = told if isinstance(told, bytes) else json.dumps(told).encode()
         self.send_response(status)
         for name, value in headers.items():
             self.send_header(name, value)

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import huggingface_hub
 import pytest
+from huggingface_hub import CommitOperationAdd
 from huggingface_hub.errors import HfHubHTTPError, LocalTokenNotFoundError
 
 from core_models.cli.main import main
@@ -17,6 +18,7 @@ class Hub:
 
     endpoint = "https://hub.test"
     there = False
+    files = ()
     error: Exception | None = None
 
     def __init__(self):
@@ -30,11 +32,18 @@ class Hub:
     def repo_exists(self, name):
         return self.there
 
+    def list_repo_files(self, name):
+        return self.files
+
     def create_repo(self, name, *, private, exist_ok):
         self.done.append(("create", name, private))
 
     def create_commit(self, name, operations, *, commit_message):
-        self.done.append(("commit", name, {o.path_in_repo for o in operations}))
+        added = [o for o in operations if isinstance(o, CommitOperationAdd)]
+        self.done.append(("commit", name, {o.path_in_repo for o in added}))
+        removed = {o.path_in_repo for o in operations if o not in added}
+        if removed:
+            self.done.append(("removed", name, removed))
 
 
 @pytest.fixture
@@ -93,6 +102,36 @@ def test_a_repository_that_is_there_and_a_public_one(hub, push, run_folder):
     _, out, _ = push(run_folder / "model", "ada/mine", "--yes")
     assert [kind for kind, *_ in hub.done] == ["commit"]
     assert "files of these names are replaced" in out
+
+
+OLD = ("model.safetensors", "model-00001-of-00003.safetensors", "model.safetensors.index.json")
+
+
+def test_weights_of_an_earlier_model_do_not_stay_beside_the_new_ones(
+    hub, push, run_folder, monkeypatch
+):
+    """Readers would take them for the model: a single file goes before an index."""
+    monkeypatch.setattr("core_models.checkpoints.files.SHARD_BYTES", 4_000)
+    new(tiny("bert-base")).save(run_folder / "model")
+    hub.there, hub.files = True, (*OLD, "notes.md", "onnx/model.safetensors", "pytorch_model.bin")
+    code, out, _ = push(run_folder, "ada/mine", answer="y\n")
+    sent = next(files for kind, _, files in hub.done if kind == "commit")
+    assert code == 0
+    assert "model.safetensors.index.json" in sent
+    stale = {"model.safetensors", "model-00001-of-00003.safetensors"} - sent
+    assert ("removed", "ada/mine", stale) in hub.done
+    assert "removed there" in out
+    assert all(name in out for name in stale)
+    _, out, _ = push(run_folder, "ada/mine", "--json")
+    assert set(json.loads(out)["removed"]) == stale
+
+
+def test_a_place_that_is_no_hub_is_said(hub, push, run_folder):
+    """What answers may be a page to log in to a network."""
+    hub.error = json.JSONDecodeError("hf_secret", "<html>", 0)
+    code, _, err = push(run_folder, "ada/mine", "--yes")
+    assert code == 2
+    assert "cannot be reached (JSONDecodeError)" in err
 
 
 def test_a_card_that_is_there_is_kept(hub, push, run_folder, monkeypatch):

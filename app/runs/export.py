@@ -31,7 +31,8 @@ from core_models.training.race_folder import RaceFolder
 
 GENERATOR = "generator"
 WEIGHTS = "model.safetensors"
-_LEFT_OUT = (durable.MANIFEST, "README.md", f"{WEIGHTS}.index.json", run_card.RECIPE)
+INDEX = f"{WEIGHTS}.index.json"
+_LEFT_OUT = (durable.MANIFEST, "README.md", INDEX, run_card.RECIPE)
 _CHUNK = 1 << 20
 _MOST_BESIDE = 100_000_000
 """Bytes of a file beside the weights."""
@@ -173,12 +174,31 @@ def _files(folder: Path) -> list[Path]:
 
 
 def _add_folder(archive: zipfile.ZipFile, top: str, folder: Path) -> None:
-    weights = [path for path in _files(folder) if path.suffix == ".safetensors"]
+    weights = _weights(folder)
     for path in _files(folder):
-        if path not in weights:
+        if path.suffix != ".safetensors":
             _add_bytes(archive, f"{top}/{path.name}", plain_files.read(path, _MOST_BESIDE))
     size, chunks = _whole(weights)
     _add(archive, f"{top}/{WEIGHTS}", size, chunks)
+
+
+def _weights(folder: Path) -> list[Path]:
+    """The files of weights: those that the index lists, where there is one.
+
+    Raises:
+        InputError: one of them is missing.
+        FileNotFoundError: the folder is gone.
+    """
+    places = run_process.read_json(folder / INDEX).get("weight_map")
+    names = {str(name) for name in places.values()} if isinstance(places, dict) else {WEIGHTS}
+    there = {path.name: path for path in _files(folder)}
+    if missing := sorted(names - there.keys()):
+        raise _damaged(missing[0])
+    return [there[name] for name in sorted(names)]
+
+
+def _damaged(name: str) -> InputError:
+    return InputError(f"{name} of this model is damaged, so it cannot be packed.")
 
 
 def _add_bytes(archive: zipfile.ZipFile, name: str, content: bytes) -> None:
@@ -235,7 +255,7 @@ def _head(path: Path) -> tuple[int, Mapping[str, Any]]:
     except (ValueError, RecursionError, AttributeError, TypeError):
         header, offsets = {}, []
     if not offsets:
-        raise InputError(f"{path.name} of this model is damaged, so it cannot be packed.")
+        raise _damaged(path.name)
     return length, header
 
 

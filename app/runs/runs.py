@@ -279,8 +279,8 @@ class Runs:
         """Start a run, continue it, or put it into the queue when all places are taken.
 
         Raises:
-            InputError: it is at work or has finished, or the disk is full: then it waits, or is as
-                it was.
+            InputError: it is at work or has finished; it cannot be started; or the disk is full:
+                then it waits, or is as it was.
         """
         self._check_enabled()
         with self._exclusive():
@@ -296,7 +296,9 @@ class Runs:
             run_process.note(folder.path, late=0)
             self._line_up(folder.path)
             with room.told(room.WAITS):
-                self._fill_slots()
+                refused = self._fill_slots()
+            if run in refused:
+                raise InputError(refused[run])
 
     @room.told()
     def stop(self, run: str) -> None:
@@ -424,7 +426,9 @@ class Runs:
                     found.append((folder, asked))
         return found
 
-    def _fill_slots(self) -> None:
+    def _fill_slots(self) -> dict[str, str]:
+        """Start what waits, and say why some of it cannot be started: that waits no more."""
+        refused: dict[str, str] = {}
         busy = {folder.path.name: asked for folder, asked in self._at_work()}
         waiting = [run for run in self.queue() if run not in busy]
         for run, asked in busy.items():
@@ -434,8 +438,25 @@ class Runs:
             if room.free(self.root) < room.LEAST:  # each try would start a process in vain
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             RunFolder(self.root / run).clear_stop()
-            self._children.append(run_process.launch(self.root / run, self.command))
+            try:
+                child = run_process.launch(self.root / run, self.command)
+            except (InputError, PermissionError) as error:
+                refused[run] = self._refuse(run, error)
+                continue
+            self._children.append(child)
             (self.root / run / "queue").unlink()
+        return refused
+
+    def _refuse(self, run: str, error: InputError | PermissionError) -> str:
+        """Take a run out of the queue that else would hold up all others there; the reason."""
+        reason = str(error)
+        if isinstance(error, PermissionError):  # its text has a path of this machine
+            reason = f"This run cannot be started: {error.strerror}."
+        with contextlib.suppress(InputError, OSError):
+            (self.root / run / "queue").unlink()
+            folder = self.folder(run)
+            folder.write_status(folder.status() | {"state": "failed", "reason": reason})
+        return reason
 
 
 def _made(path: Path) -> float:

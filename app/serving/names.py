@@ -1,5 +1,11 @@
 """Names of models in the model picker, and what the core loads for them."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from core_models import InputError
+
 RUN_PREFIX = "run/"
 """Before the name of a training run: its model is not among the installed ones."""
 HUB_PREFIX = "hub/"
@@ -17,3 +23,12 @@ def loadable(name: str) -> str:
     return (
         "path/of/your/folder" if name.startswith(FOLDER_PREFIX) else name.removeprefix(HUB_PREFIX)
     )
+
+
+@contextmanager
+def called(name: str, place: Path) -> Iterator[None]:
+    """Messages about a folder name its model: where it lies is nobody's business."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(str(error).replace(str(place), name)) from None

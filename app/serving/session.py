@@ -25,7 +25,7 @@ from app.serving.cache import Cache
 from app.serving.cores import Cores
 from app.serving.draws import Draw
 from app.serving.model_card import card
-from app.serving.names import FOLDER_PREFIX, GENERATOR, HUB_PREFIX, RUN_PREFIX
+from app.serving.names import FOLDER_PREFIX, GENERATOR, HUB_PREFIX, RUN_PREFIX, called
 from app.serving.opened.library import Job, Opened
 from app.serving.packing import packed
 from app.serving.passes import AttentionResult, attention, cost_of, fill
@@ -119,7 +119,8 @@ class Session:
                 raise InputError(f"There is no model “{name[:60]}” here. Known models: {known}.")
             if name not in self._loaded:
                 try:
-                    self._loaded[name] = self._load_packed(name)
+                    with called(name, self._infos[name].folder):
+                        self._loaded[name] = self._load_packed(name)
                 except OSError as error:
                     reason = error.strerror or error
                     raise InputError(f"The files of {name} cannot be read: {reason}.") from None
@@ -203,7 +204,9 @@ class Session:
         if not self.has_generator(name):
             raise InputError(f"No generator lies beside {name[:60]}.")
         if (place := self._place(name)) is not None:
-            return self._of_runs.get(place.with_name("generator"))
+            beside = place.with_name("generator")
+            with called(name, beside):
+                return self._of_runs.get(beside)
         return self.model(name + GENERATOR)
 
     def _place(self, name: str) -> Path | None:
@@ -216,14 +219,20 @@ class Session:
 
     def _model_at(self, name: str, place: Path) -> cm.Model:
         """The model of a run or of somebody else in its folder."""
-        if not name.startswith(RUN_PREFIX):
-            return self._of_others.get(place)
+        shelf = self._of_runs if name.startswith(RUN_PREFIX) else self._of_others
         try:
-            return self._of_runs.get(place)
-        except OSError:
+            with called(name, place):
+                model = shelf.get(place)
+        except OSError as error:
+            if shelf is self._of_others:
+                reason = error.strerror or error
+                raise InputError(f"The files of {name} cannot be read: {reason}.") from None
             raise InputError(
                 "This checkpoint has just been replaced by a newer one. Try again."
             ) from None
+        if model.name == place.name:  # which says nothing: a commit, or “model” in every run
+            model.name = self._packed.get(model, model).name = name
+        return model
 
     def _load(self, place: str | Path) -> cm.Model:
         model = cm.load(place)

@@ -103,7 +103,7 @@ def _opening(environment: Mapping[str, str]) -> Policy:
         ids=tuple(name for name in named if is_hub_id(name) and not Path(name).is_dir()),
         parameters=parameters or PARAMETERS,
         memory=(_number(environment, "CLOZE_MODEL_MEMORY", 1, 10**9) or 0) << 20,
-        token=environment.get("HF_TOKEN") or None,
+        token=environment.get("HF_TOKEN", "").strip() or None,
     )
 
 

@@ -109,7 +109,10 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
             f"{model.name} predicts no pieces (heads: {', '.join(model.heads) or 'none'}); give "
             "its --generator and a --text to measure what it catches."
         )
-    found["attention"] = asdict(evaluate_attention(model, plain_texts(language)))
+    try:
+        found["attention"] = asdict(evaluate_attention(model, plain_texts(language)))
+    except InputError as error:
+        sys.stderr.write(f"note: {error} Attention is left out.\n")
     if arguments.json:
         output.json(found)
         return 0

@@ -26,10 +26,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, output: Output) -> int:
     """Show, ask, send."""
-    from huggingface_hub import CommitOperationAdd, HfApi
+    from huggingface_hub import CommitOperationAdd, CommitOperationDelete, HfApi
 
     import core_models as cm
-    from core_models.hub.fetch import is_hub_id
+    from core_models.hub.fetch import is_hub_id, is_weights
 
     name = arguments.repository
     if not is_hub_id(name):
@@ -42,12 +42,16 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
     api = HfApi()
     user = _asked(api.whoami)["name"]
     there = _asked(lambda: api.repo_exists(name))
+    listed = _asked(lambda: api.list_repo_files(name)) if there else []
+    # Of an earlier model: readers would take a single file for the model, and not our index.
+    stale = sorted(file for file in listed if is_weights(file) and file not in contents)
     sizes = {n: len(c) if isinstance(c, bytes) else c.stat().st_size for n, c in contents.items()}
     found = {
         "repository": f"{api.endpoint}/{name}",
         "new": not there,
         "user": user,
         "files": dict(sorted(sizes.items())),
+        "removed": stale,
     }
     if not arguments.json:
         output.line(f"{about.family}, {whole(about.parameters)} parameters, from {folder}:")
@@ -55,12 +59,17 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
         state = "public" if arguments.public else "private"
         where = "which is there: files of these names are replaced" if there else f"new, {state}"
         output.line(f"{whole(sum(sizes.values()))} bytes go to {api.endpoint}/{name} ({where})")
+        if stale:
+            output.line(f"weights of an earlier model are removed there: {', '.join(stale)}")
         output.line(f"as {user}.")
     agreed = arguments.yes or (not arguments.json and _agreed(output))
     if agreed:
         if not there:
             _asked(lambda: api.create_repo(name, private=not arguments.public, exist_ok=True))
-        operations = [CommitOperationAdd(path, content) for path, content in contents.items()]
+        operations: list[CommitOperationAdd | CommitOperationDelete] = [
+            *(CommitOperationAdd(path, content) for path, content in contents.items()),
+            *(CommitOperationDelete(path, is_folder=False) for path in stale),
+        ]
         _asked(lambda: api.create_commit(name, operations, commit_message="Send a model of Cloze"))
     if arguments.json:
         output.json({**found, "sent": bool(agreed)})
@@ -111,7 +120,7 @@ def _asked(call: Any) -> Any:
     """A call to the hub; what goes wrong there is an InputError without its text."""
     from huggingface_hub.errors import HfHubHTTPError, LocalTokenNotFoundError
 
-    from core_models.hub.files import FAILURES
+    from core_models.hub.files import FAILURES, STRANGE
 
     try:
         return call()
@@ -122,5 +131,5 @@ def _asked(call: Any) -> Any:
         raise InputError(
             f"The hub refused ({code}). Look whether your login may write there: hf auth whoami"
         ) from None
-    except FAILURES as error:
+    except (*FAILURES, *STRANGE) as error:
         raise InputError(f"The hub cannot be reached ({type(error).__name__}).") from None

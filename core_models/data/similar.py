@@ -202,7 +202,7 @@ def similar_table(words: Sequence[Word], vectors: Tensor, *, neighbours: int = 1
     """
     if len(words) != len(vectors):
         raise ValueError(f"{len(vectors)} vectors for {len(words)} words")
-    known = vectors.abs().amax(1) > 0
+    known = (vectors != 0).any(1)
     unit = functional.normalize(vectors.float(), dim=1)
     sizes = torch.tensor([len(word) for word in words])
     table: dict[Word, tuple[Word, ...]] = {}

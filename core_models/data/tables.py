@@ -104,15 +104,22 @@ def open_dataset(dataset: Any, name: str, column: str | None) -> Table:
     return Table(list(columns), chosen, cells)
 
 
-def load(name: str, configuration: str | None, split: str) -> Any:
+def load(name: str, configuration: str | None, split: str, *, login: bool = True) -> Any:
     """A dataset of the hub (or a folder) by its name, as a stream.
+
+    Args:
+        name: Of the dataset.
+        configuration: Of it; None = the only one.
+        split: Of it.
+        login: Whether the token of this machine's user is sent, where there is one.
 
     Raises:
         InputError: The library is missing, or there is no such dataset, configuration or split.
     """
     datasets = library("datasets")
     try:
-        return datasets.load_dataset(name, configuration, split=split, streaming=True)
+        token = None if login else False
+        return datasets.load_dataset(name, configuration, split=split, streaming=True, token=token)
     except (ValueError, OSError, RuntimeError) as error:
         raise InputError(f"The dataset {name!r} cannot be opened: {error}") from error
 

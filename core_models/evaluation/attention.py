@@ -4,15 +4,18 @@ The softmax of such a head passes no gradient on. It happens where queries and k
 bound ("entropy collapse", arXiv 2303.06296).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
 
+from core_models.batch import Batch
 from core_models.errors import InputError
 from core_models.evaluation.plain import MASK, read_plain_sentences
 from core_models.model import Model
 from core_models.network.trace import Trace
+from core_models.prediction.passes import together
+from core_models.tokenizer import Encoding
 
 _ROWS = 32
 """Sentences of one pass."""
@@ -33,6 +36,12 @@ def plain_texts(language: str) -> list[str]:
     return [each.text.replace(MASK, each.words[0]) for each in read_plain_sentences(language)]
 
 
+def _batches(model: Model, encodings: Sequence[Encoding]) -> Iterator[Batch]:
+    for rows in together(model, encodings):
+        for start in range(0, len(rows), _ROWS):
+            yield model.collate([encodings[row] for row in rows[start : start + _ROWS]])
+
+
 @torch.inference_mode()
 def evaluate_attention(model: Model, texts: Sequence[str]) -> AttentionResult:
     """Look at the attention of sentences; of a model with two streams at the content's.
@@ -49,8 +58,7 @@ def evaluate_attention(model: Model, texts: Sequence[str]) -> AttentionResult:
         (model.tokenizer.encode(text, max_length=model.longest) for text in texts),
         key=lambda encoding: len(encoding.ids),
     )
-    for start in range(0, len(encodings), _ROWS):
-        batch = model.collate(encodings[start : start + _ROWS])
+    for batch in _batches(model, encodings):
         trace = Trace(("probabilities", "residual"))
         model.encoder(batch, trace)
         mask = batch.attention_mask

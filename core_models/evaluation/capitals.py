@@ -4,6 +4,7 @@ Asks "The capital of X is [MASK]." for every country whose capital is one piece,
 the countries for which that very wording is not in the Atlas.
 """
 
+import math
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -60,13 +61,13 @@ def evaluate_capitals(model: Model) -> CapitalsResult:
         FillRequest(text=QUESTION.format(country), top_k=1, watch=[capital])
         for country, capital in asked.items()
     ]
-    ranks = {}
+    ranks: dict[str, float] = {}
     for country, result in zip(asked, fill_many(model, requests), strict=True):
         if isinstance(result, InputError):
             raise result
-        rank = result.predictions[0].watched[0].rank
-        assert rank is not None
-        ranks[country] = rank
+        # There is no prediction where a model reads fewer pieces than stand before the gap.
+        watched = [word.rank for each in result.predictions for word in each.watched]
+        ranks[country] = next((rank for rank in watched if rank is not None), math.inf)
     new = [rank for country, rank in ranks.items() if f"The capital of {country} is" not in text]
     return CapitalsResult(
         asked=len(ranks),

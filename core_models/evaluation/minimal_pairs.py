@@ -55,8 +55,10 @@ def evaluate_minimal_pairs(model: Model, pairs: Sequence[Pair]) -> PairsResult:
     Sums over tokens, not means (as in arXiv 1910.14659, section 4.2).
 
     Raises:
-        InputError: The model predicts no pieces.
+        InputError: The model predicts no pieces, or there is no pair.
     """
+    if not pairs:
+        raise InputError("Minimal pairs are compared; there is none.")
     texts = list(dict.fromkeys(text for pair in pairs for text in (pair.good, pair.bad)))
     totals = dict(zip(texts, (s.total for s in score(model, texts)), strict=True))
     hits: dict[str, list[float]] = {}

@@ -77,8 +77,10 @@ def evaluate_text_pairs(model: Model, pairs: Sequence[TextPair]) -> TextPairsRes
     """Ask a model's next-sentence or sentence-order head about every pair in three forms.
 
     Raises:
-        InputError: The model has neither head.
+        InputError: The model has neither head, or there is no pair.
     """
+    if not pairs:
+        raise InputError("Pairs of texts are asked about; there is none.")
     doubted = [
         _doubted(model, asked)
         for asked in (

@@ -27,6 +27,9 @@ _WORD = re.compile(rf"[\u4e00-\u9fff]|{_LETTERS}(?:['\u2019]{_LETTERS})?")
 _LONGEST = 400
 """Characters of a sentence; a longer one might be cut off by a model with few positions."""
 
+_MOST_NATS = 709.0
+"""Of a word, in a mean: no number is larger than exp of a little more."""
+
 
 class Word(NamedTuple):
     """A word of a sentence: characters start:stop."""
@@ -89,8 +92,10 @@ def evaluate_words(model: Model, words: Sequence[Word], *, batch_size: int = 64)
         batch_size: Hidden copies per forward pass.
 
     Raises:
-        InputError: The model predicts no pieces, or knows no piece of any word.
+        InputError: The model predicts no pieces, knows no piece of any word, or there is no word.
     """
+    if not words:
+        raise InputError("Words are hidden and asked for; there is none.")
     head = head_of(model)
     questions, unknown, pieces = _questions(model, words)
     if not questions:
@@ -113,7 +118,7 @@ def evaluate_words(model: Model, words: Sequence[Word], *, batch_size: int = 64)
     return WordsResult(
         words=len(words),
         accuracy=(len(sums) - len(wrong)) / len(words),
-        perplexity=math.exp(-math.fsum(sums.values()) / len(sums)),
+        perplexity=math.exp(min(_MOST_NATS, -math.fsum(sums.values()) / len(sums))),
         pieces_per_word=pieces / len(sums),
         unknown=unknown / len(words),
     )

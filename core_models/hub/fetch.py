@@ -6,6 +6,7 @@ model that cannot be opened is refused before its weights are on their way.
 """
 
 import re
+import secrets
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ from core_models.checkpoints.weights import INDEX, PICKLES, WEIGHTS, read_json
 from core_models.errors import InputError
 from core_models.hub.files import (
     FAILURES,
+    STRANGE,
     TIMEOUT,
     File,
     Token,
@@ -27,6 +29,7 @@ from core_models.hub.files import (
     failed,
     fetch_file,
     part_of,
+    size_of,
     storage,
 )
 from core_models.inspection import check_config
@@ -73,14 +76,18 @@ class Listing:
         left = 0
         for file in self.files:
             if not (self.folder / file.name).exists():
-                part = part_of(self.name, file) if file.sha256 else None
-                left += file.size - (part.stat().st_size if part and part.exists() else 0)
+                left += file.size - (size_of(part_of(self.name, file)) if file.sha256 else 0)
         return max(0, left)
 
 
 def is_hub_id(name: str) -> bool:
     """Whether a name has the form ``owner/model`` (never a path)."""
     return bool(HUB_ID.fullmatch(name)) and ".." not in name and "--" not in name
+
+
+def is_weights(file: str) -> bool:
+    """Whether :func:`fetch` takes a file of a repository for weights, or for their index."""
+    return file in (WEIGHTS, INDEX) or ("/" not in file and fnmatch(file, SHARDS))
 
 
 def look(name: str, *, token: Token = False) -> Listing:
@@ -103,9 +110,9 @@ def look(name: str, *, token: Token = False) -> Listing:
         info = api.model_info(name, timeout=TIMEOUT, files_metadata=True)
         if not _weights(_files(info)) and (revision := _converted(api, name, info.sha)):
             info = api.model_info(name, revision=revision, timeout=TIMEOUT, files_metadata=True)
-    except FAILURES as error:
+        files = _files(info)
+    except (*FAILURES, *STRANGE) as error:
         raise failed(name, error) from None
-    files = _files(info)
     if not _OID.fullmatch(info.sha or "") or CONFIG not in files:
         raise InputError(f"The model {name!r} has no {CONFIG} on the hub; it is no model here.")
     weights = _weights(files)
@@ -169,17 +176,28 @@ def fetch(
         report(here)
         if file.name == CONFIG:
             check_config(read_json(listing.folder / CONFIG))
-    reference = storage(name) / "refs" / "main"
-    reference.parent.mkdir(parents=True, exist_ok=True)
-    reference.write_text(listing.commit, "utf-8")
+    _note(storage(name) / "refs" / "main", listing.commit)
     return listing.folder
+
+
+def _note(reference: Path, commit: str) -> None:
+    """Which commit is opened without a network; a cache that can only be read stays as it is."""
+    aside = reference.with_name(f".{reference.name}.{secrets.token_hex(4)}")
+    with suppress(OSError):
+        reference.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            aside.write_text(commit, "utf-8")
+            aside.replace(reference)
+        except OSError:
+            aside.unlink(missing_ok=True)
+            raise
 
 
 def local(name: str) -> Path | None:
     """The folder of a hub id that is whole in the hub's cache; None = it has to be fetched."""
     if not is_hub_id(name):
         return None
-    with suppress(OSError):
+    with suppress(OSError, UnicodeDecodeError):
         commit = (storage(name) / "refs" / "main").read_text("utf-8").strip()
         folder = storage(name) / "snapshots" / commit
         if _OID.fullmatch(commit) and _is_whole(folder):

@@ -4,7 +4,8 @@ import errno
 import hashlib
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -18,6 +19,7 @@ from huggingface_hub.errors import (
 )
 from huggingface_hub.file_download import repo_folder_name
 from huggingface_hub.utils import (  # type: ignore[attr-defined]
+    WeakFileLock,
     build_hf_headers,
     get_session,
     hf_raise_for_status,
@@ -32,6 +34,8 @@ TRIES = 5
 """How often a file is asked for that does not come at all."""
 TIMEOUT = 10.0
 """Seconds to wait for the hub before saying that it cannot be reached."""
+_WAIT = 0.5
+"""Seconds between two looks whether somebody else has fetched a file."""
 FAILURES: tuple[type[Exception], ...] = (
     LocalEntryNotFoundError,
     OSError,
@@ -43,6 +47,8 @@ FAILURES: tuple[type[Exception], ...] = (
     ),
 )
 """What stands between the hub and a model."""
+STRANGE: tuple[type[Exception], ...] = (ImportError, LookupError, TypeError, ValueError)
+"""What comes of a page to log in, or of a proxy of a kind that is not known, in the hub's place."""
 
 
 @dataclass(frozen=True)
@@ -73,14 +79,10 @@ def fetch_file(
         blob = part.with_suffix("")
         part.parent.mkdir(parents=True, exist_ok=True)
         if not blob.exists():
-            with part.open("ab") as out:
-                _stream(url, out, file, token, report)
-            with part.open("rb") as content:
-                same = hashlib.file_digest(content, "sha256").hexdigest() == file.sha256
-            if not same:
-                part.unlink()
-                raise InputError(f"{file.name} of {name!r} came damaged; fetch it again.")
-            part.replace(blob)
+            with _alone(name, file, report):
+                if not blob.exists():
+                    _grow(part, url, name, file, token, report)
+                    part.replace(blob)
     hf_hub_download(
         name,
         file.name,
@@ -92,12 +94,44 @@ def fetch_file(
     )
 
 
+@contextmanager
+def _alone(name: str, file: File, report: Callable[[int], None]) -> Iterator[None]:
+    """One of all processes that share the cache: the lock is that of huggingface_hub itself."""
+    lock = Path(constants.HF_HUB_CACHE) / ".locks" / storage(name).name / f"{file.sha256}.lock"
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    with ExitStack() as held:
+        waits = True
+        while waits:
+            report(size_of(part_of(name, file)))  # as far as the other one is
+            with suppress(TimeoutError):  # of another one that fetches it
+                held.enter_context(WeakFileLock(lock, timeout=_WAIT))
+                waits = False
+        yield
+
+
+def _grow(
+    part: Path, url: str, name: str, file: File, token: Token, report: Callable[[int], None]
+) -> None:
+    with part.open("ab") as out:
+        _stream(url, out, file, token, report)
+    with part.open("rb") as content:
+        same = hashlib.file_digest(content, "sha256").hexdigest() == file.sha256
+    if not same:
+        part.unlink()
+        raise InputError(f"{file.name} of {name!r} came damaged; fetch it again.")
+
+
 def _stream(
     url: str, out: BinaryIO, file: File, token: Token, report: Callable[[int], None]
 ) -> None:
     """What is missing of a file, written as it comes: huggingface_hub drops what was cut."""
-    tries = 0
+    tries, most = 0, out.tell()
     while (here := out.tell()) < file.size:
+        if tries >= TRIES:
+            raise InputError(
+                f"{file.name} ends before the {file.size:,} bytes that the hub has listed. Try "
+                "again in a while."
+            )
         headers = build_hf_headers(token=token) | {"accept-encoding": "identity"}
         if here:
             headers["range"] = f"bytes={here}-"
@@ -110,8 +144,9 @@ def _stream(
                     out.seek(0)
                     out.truncate()
                 for piece in response.iter_raw():
-                    tries = 0
                     out.write(piece)
+                    if out.tell() > most:
+                        tries, most = 0, out.tell()
                     if out.tell() > file.size:
                         raise InputError(
                             f"{file.name} is larger than the {file.size:,} bytes that the hub has "
@@ -129,6 +164,14 @@ def part_of(name: str, file: File) -> Path:
     return storage(name) / "blobs" / f"{file.sha256}.incomplete"
 
 
+def size_of(path: Path) -> int:
+    """Bytes of a file; 0 where there is none, or none any more."""
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
+
+
 def storage(name: str) -> Path:
     """The folder of a repository in the hub's cache."""
     return Path(constants.HF_HUB_CACHE) / repo_folder_name(repo_id=name, repo_type="model")
@@ -136,7 +179,7 @@ def storage(name: str) -> Path:
 
 def endpoint() -> str | None:
     """The address of the hub; None = the public one."""
-    return os.environ.get("HF_ENDPOINT") or None
+    return os.environ.get("HF_ENDPOINT", "").rstrip("/") or None
 
 
 def failed(name: str, error: Exception) -> InputError:
@@ -158,6 +201,12 @@ def failed(name: str, error: Exception) -> InputError:
         return InputError(
             f"The model {name!r} could not be fetched from the hub, which answered {status}. Try "
             "again in a while."
+        )
+    if isinstance(error, STRANGE) and not isinstance(error, OSError):
+        return InputError(
+            f"The model {name!r} could not be fetched from the hub ({type(error).__name__}). What "
+            "answers in the hub's place is none, or the proxy that the environment names cannot "
+            "be used."
         )
     return InputError(
         f"The model {name!r} could not be fetched from the hub ({type(error).__name__}); without "

@@ -39,10 +39,13 @@ def read_json(path: Path) -> dict[str, Any]:
     return value
 
 
+VOCABULARIES = (TOKENIZER_FILE, VOCABULARY_FILE, CONFIG_FILE, "vocab.json", "*.model")
+"""Names of files of which a folder with a tokenizer has one at least."""
+
+
 def has_tokenizer(folder: Path) -> bool:
     """Whether a folder holds a vocabulary of any kind."""
-    names = (TOKENIZER_FILE, VOCABULARY_FILE, CONFIG_FILE, "vocab.json", "*.model")
-    return any(next(folder.glob(name), None) is not None for name in names)
+    return any(next(folder.glob(name), None) is not None for name in VOCABULARIES)
 
 
 def read_settings(folder: Path) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-import os
+import secrets
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -47,6 +47,10 @@ def write_folder(
 
 def _write_text(path: Path, text: str) -> None:
     """Write a file beside its place and rename it, so that no reader sees half of it."""
-    aside = path.with_name(f".{path.name}.{os.getpid()}.part")
-    aside.write_text(text + "\n", encoding="utf-8", newline="\n")
-    aside.replace(path)
+    aside = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+    try:
+        aside.write_text(text + "\n", encoding="utf-8", newline="\n")
+        aside.replace(path)
+    except BaseException:
+        aside.unlink(missing_ok=True)
+        raise

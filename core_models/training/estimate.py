@@ -20,7 +20,7 @@ from core_models.tokenizer import Tokenizer
 from core_models.training import models, optimizer, task_settings
 from core_models.training.examples import Masker
 from core_models.training.feed import Drawn, Place
-from core_models.training.host import on
+from core_models.training.host import container_memory, on
 from core_models.training.learning import Learning, size
 from core_models.training.plan import Plan, plan_for
 from core_models.training.precision import emulated, settled
@@ -201,13 +201,14 @@ def _check_memory(settings: Settings, config: Config, plan: Plan, rows: int) -> 
 
 
 def free_memory() -> float:
-    """Bytes of memory that are free, where the system tells."""
+    """Bytes of memory that are free, here and in this container, where the system tells."""
+    _, left = container_memory()
     try:
         with open("/proc/meminfo", encoding="ascii") as file:
             facts = dict(line.split(":", 1) for line in file)
-        return 1024 * int(facts["MemAvailable"].split()[0])
+        return min(left, 1024 * int(facts["MemAvailable"].split()[0]))
     except (OSError, ValueError, LookupError):
-        return float("inf")
+        return left
 
 
 @contextmanager

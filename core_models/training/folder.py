@@ -243,7 +243,7 @@ class RunFolder:
         """Complete checkpoints by rising step. Half-written ones have other names."""
         try:
             entries = list((self.path / kind).iterdir())
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return []
         found = []
         for entry in entries:

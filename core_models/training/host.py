@@ -1,7 +1,10 @@
 """What a training process has of its machine: signals that end it, cores and an accelerator."""
 
+import contextlib
+import math
 import os
 import signal
+from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
 
@@ -19,6 +22,30 @@ _RANK = ("RANK", "PMI_RANK", "OMPI_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK")
 """What torchrun and the MPIs call the number of processes, and that of this one."""
 
 _SHARDED = ("FSDP", "DEEPSPEED", "MEGATRON_LM")
+
+
+CGROUPS = Path("/sys/fs/cgroup")
+_MEMORY = (
+    ("memory.max", "memory.current", "memory.stat", "inactive_file"),
+    (
+        "memory/memory.limit_in_bytes",
+        "memory/memory.usage_in_bytes",
+        "memory/memory.stat",
+        "total_inactive_file",
+    ),
+)
+"""Of both versions: what may be taken, what is, and of that what gives way (cgroups(7))."""
+
+
+def container_memory() -> tuple[float, float]:
+    """Bytes of memory that a container may take, and those that are left; no limit without one."""
+    for limit, taken, facts, idle in _MEMORY:
+        with contextlib.suppress(OSError, ValueError, LookupError):
+            most, now = (int((CGROUPS / name).read_text("ascii")) for name in (limit, taken))
+            lines = (CGROUPS / facts).read_text("ascii").splitlines()
+            spare = dict(line.split() for line in lines)[idle]
+            return most, max(0, most - now + int(spare))
+    return math.inf, math.inf
 
 
 def processes() -> int:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import get_args
 
-from core_models.config import Config, Plain, TransformerXL
+from core_models.config import Config, Plain, TransformerXL, check_ours
 from core_models.errors import InputError
 from core_models.families import family
 from core_models.training.data_schema import MaskingKind
@@ -116,6 +116,7 @@ def plan_for(settings: Settings, config: Config) -> Plan:
     Raises:
         InputError: Two values do not go together; the message says what to change.
     """
+    check_ours(config)
     group = family(config.family)
     names = {str(name): weight for name, weight in (settings.objectives or {}).items()}
     names = names or dict.fromkeys(config.objectives, 1.0)

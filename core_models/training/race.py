@@ -63,6 +63,8 @@ def run_race(config: Path, say: Say) -> State:
             f"{config.name} is not inside a race folder: its file is called experiment.json. "
             "Use --runs FOLDER to make a race from a file."
         )
+    if not config.is_file():
+        raise InputError(f"There is no file {config}.")
     if processes() > 1:
         raise InputError(
             "A race runs in one process: its runs are trained one after the other. Start it "

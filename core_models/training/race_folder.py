@@ -75,7 +75,7 @@ class RaceFolder(RunFolder):
     def request_stop(self) -> None:
         """Ask the process to save and stop: the run at work after its step, no other begins."""
         super().request_stop()
-        for row in self.status().get("table", []):
+        for row in self._rows():
             if row["state"] == "running":
                 self.run(row["name"]).request_stop()
 
@@ -84,13 +84,24 @@ class RaceFolder(RunFolder):
 
         The row of the run at work follows its own folder, so it is as new as that.
         """
-        rows = [dict(row) for row in self.status().get("table", [])]
+        rows = self._rows()
         for row in rows:
             if row["state"] == "running":
                 status = self.run(row["name"]).status()
                 row |= {name: status[name] for name in _LIVE if name in status}
                 row["state"] = self.run(row["name"]).state()
         return rows
+
+    def _rows(self) -> list[dict[str, Any]]:
+        """The rows of the last table; what no race writes is left out."""
+        found = self.status().get("table")
+        rows = found if isinstance(found, list) else []
+        texts = ("name", "state")
+        return [
+            dict(row)
+            for row in rows
+            if isinstance(row, dict) and all(isinstance(row.get(text), str) for text in texts)
+        ]
 
 
 def races(root: Path | str) -> list[RaceFolder]:

@@ -3,6 +3,7 @@
 import torch
 
 from core_models.checkpoints.start import task_config
+from core_models.config import check_ours
 from core_models.model import Model
 from core_models.tasks.encode import Coder
 from core_models.tasks.heads import check_direction, choices, head_for
@@ -46,6 +47,7 @@ def inputs(
 
 def check_model(settings: TaskSettings, task: TaskSet, model: Model) -> None:
     """InputError for a model that cannot learn this set, as the run itself would say."""
+    check_ours(model.config)
     check_direction(model.config, head_for(task, _tuning(settings)))
 
 

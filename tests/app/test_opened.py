@@ -1,6 +1,9 @@
 """Models of the hub and of folders behind the page: who may open which, and what they answer."""
 
+import asyncio
+import errno
 import json
+import os
 import re
 import shutil
 import threading
@@ -9,15 +12,22 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 
 import core_models as cm
+from app.runs import form as run_form
+from app.serving import session as serving
 from app.serving.ask import Ask, Mark
 from app.serving.opened import library
 from app.serving.opened.library import Opened
 from app.serving.opened.policy import Policy, machine_memory
 from app.serving.opened.suggestions import SUGGESTIONS, choices
 from app.serving.settings import Settings
+from app.serving.shelf import Shelf, memory
 from core_models import InputError
+from core_models.hub import files as hub_files
+from core_models.training import host
+from tests import stand_in_hub
 from tests.app.opening import NAME, opened
 from tests.app.test_session import together
 from tests.core.foreign_models import saved
@@ -56,10 +66,19 @@ def test_the_environment_says_who_may():
         parameters=7, memory=3 << 20
     )
     assert "hf_secret" not in repr(policy(HF_TOKEN="hf_secret"))
+    assert policy(HF_TOKEN=" hf_secret\n").token == "hf_secret"  # as it was pasted into a Space
+    assert policy(HF_TOKEN="\n").token is None
     with pytest.raises(InputError, match="CLOZE_OPEN is 'some'; it must be any, list or off"):
         policy(CLOZE_OPEN="some")
     with pytest.raises(InputError, match="CLOZE_MODEL_MEMORY is '0'"):
         policy(CLOZE_MODEL_MEMORY="0")
+
+
+def test_opened_models_take_a_part_of_the_containers_memory(tmp_path, monkeypatch):
+    for name, content in (("max", 3 << 30), ("current", 1 << 30), ("stat", "inactive_file 0")):
+        (tmp_path / f"memory.{name}").write_text(str(content))
+    monkeypatch.setattr(host, "CGROUPS", tmp_path)
+    assert Policy().memory == 1 << 30
 
 
 def test_what_is_suggested_has_the_size_that_is_told():
@@ -226,14 +245,19 @@ def test_one_model_is_fetched_at_a_time_and_shared(there, folder, open_with):
     assert opened(session, "somebody/other")
 
 
+def half_of_the_weights(job, folder):
+    """Wait until they are here, where the others are held."""
+    size = (folder / "model.safetensors").stat().st_size
+    while not job.received >= job.offer.size - size + size // 2:
+        assert not job.done.wait(0.01)
+
+
 def test_what_is_cancelled_is_kept_and_goes_on(there, folder, open_with):
     held = threading.Event()
     there.add(NAME, folder, held=held)
     session = open_with()
     job = session.open(NAME, "me")
-    size = (folder / "model.safetensors").stat().st_size
-    while not job.received >= job.offer.size - size + size // 2:  # half of the weights are here
-        assert not job.done.wait(0.01)
+    half_of_the_weights(job, folder)
     session.opened.cancel("me")
     held.set()
     assert job.done.wait(60)
@@ -242,6 +266,19 @@ def test_what_is_cancelled_is_kept_and_goes_on(there, folder, open_with):
     assert session.opened.models() == []
     assert opened(session, NAME)
     assert there.fetched(".safetensors") == [None]
+
+
+def test_who_asks_for_what_another_has_cancelled_does_not_wait_for_it(there, folder, open_with):
+    there.add(NAME, folder, held=(held := threading.Event()))
+    session = open_with(mode="list", ids=(NAME,))
+    job = session.open(NAME, "me")
+    half_of_the_weights(job, folder)
+    session.opened.cancel("me")
+    with pytest.raises(InputError, match="just being fetched"):
+        session.open(NAME, "you")
+    held.set()
+    assert job.done.wait(60)
+    assert opened(session, NAME, "you")
 
 
 def test_the_longest_unused_model_is_put_out_and_comes_back(there, folder, tmp_path, open_with):
@@ -272,6 +309,7 @@ def test_damaged_files_are_sentences(there, folder, open_with):
         with pytest.raises(InputError, match=told) as caught:
             opened(session, name)
         assert "models--" not in str(caught.value)
+        assert stand_in_hub.COMMIT not in str(caught.value)
 
     weights.write_bytes((10 << 30).to_bytes(8, "little") + whole[8:])
     refused("cut off or not a safetensors file")
@@ -339,6 +377,122 @@ def test_a_token_opens_gated_models_and_is_never_told(there, folder, open_with, 
     with pytest.raises(InputError) as caught:
         session.open("somebody/else", "me")
     assert "hf_secret" not in str(caught.value)
+
+
+def test_a_newer_commit_that_was_fetched_is_what_answers(
+    there, folder, tmp_path, open_with, monkeypatch
+):
+    there.add(NAME, folder)
+    session = open_with()
+    name = opened(session, NAME)
+    first = session.model(name)
+    assert opened(session, NAME) == name
+    assert session.model(name) is first
+    new(tiny("bert-mini"), seed=7).save(tmp_path / "newer")
+    there.add(NAME, tmp_path / "newer")
+    monkeypatch.setattr(stand_in_hub, "COMMIT", "d" * 40)
+    assert session.opened.look(NAME).missing > 0
+    assert opened(session, NAME) == name
+    weights = [m.encoder.embeddings.pieces.weight for m in (session.model(name), first)]
+    assert not torch.equal(*weights)
+    assert [key for _, key in session.choices()].count(name) == 1
+
+
+def test_no_message_says_where_the_cache_lies(there, folder, tmp_path, open_with, monkeypatch):
+    there.add(NAME, folder)
+    session = open_with(mode="list", ids=(NAME,))
+    name = opened(session, NAME)
+    place = session.opened.model_path(name)
+    weights = (place / "model.safetensors").resolve()
+    whole = weights.read_bytes()
+    told = []
+
+    def refused(ask, *values) -> None:
+        with pytest.raises(InputError) as caught:
+            ask(*values)
+        told.append(str(caught.value))
+
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
+    weights.write_bytes(whole[:100])
+    refused(session.opened.look, NAME)
+    session._of_others = Shelf(session._load_packed, 0, memory)
+    refused(session.model, name)
+    weights.unlink()
+    refused(session.card, name)
+    monkeypatch.setenv("HF_ENDPOINT", there.address)
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(hub_files, "_stream", full)
+    refused(opened, session, NAME)
+    assert "The disk is full" in told[-1]
+    assert len(told) == 4
+    assert str(tmp_path) not in str(told)
+
+
+@pytest.mark.parametrize("large", [False, True])
+def test_a_model_is_called_by_its_name(there, tmp_path, open_with, monkeypatch, large):
+    """Its folder is called like a commit in the hub's cache, and “model” in every run."""
+    monkeypatch.setattr(serving.gpu, "large", lambda model: large)  # then a packed copy answers
+    monkeypatch.setattr(serving, "packed", lambda model: model.clone())
+    new(tiny("bert-mini"), heads=["next_sentence"]).save(tmp_path / "pairs")
+    there.add(NAME, tmp_path / "pairs")
+    session = open_with()
+    name = opened(session, NAME)
+    with pytest.raises(InputError, match=f"^hub/{NAME} has no head that predicts pieces"):
+        asyncio.run(session.fill(Ask(text="[MASK]", model=name)))
+    own = opened(session, str(tmp_path / "pairs"))
+    with pytest.raises(InputError, match=f"^{own} has no head that predicts pieces"):
+        asyncio.run(session.fill(Ask(text="[MASK]", model=own)))
+
+
+def test_what_is_trained_is_of_a_family_of_ours(tmp_path, open_with, make_runs):
+    saved("mpnet", tmp_path / "theirs")
+    session = open_with()
+    runs = make_runs(others=session.opened)
+    model = {"checkpoint": opened(session, str(tmp_path / "theirs"))}
+    data = {"texts": ["primer/english-*.txt"], "max_length": 16}
+    with pytest.raises(InputError, match="A mpnet is run by transformers: it cannot"):
+        run_form.check(runs, session, {"model": model, "steps": 2, "data": data}, [], None)
+    with pytest.raises(InputError, match="A mpnet is run by transformers: it cannot"):
+        runs.create({"model": model, "task": {"set": "sentiment"}, "epochs": 1, "max_length": 16})
+    assert runs.ids() == []
+
+
+def test_a_file_that_cannot_be_read_is_told_as_that(there, folder, open_with, monkeypatch):
+    there.add(NAME, folder)
+    session = open_with()
+
+    def refused(place: Path) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied", str(place / "vocab.txt"))
+
+    monkeypatch.setattr(cm, "load", refused)
+    told = f"The files of {NAME} cannot be read: Permission denied."
+    with pytest.raises(InputError, match=f"^{re.escape(told)}$"):
+        opened(session, NAME)
+
+
+def test_a_file_may_have_a_name_of_another_encoding(folder, open_with):
+    """As after unpacking an archive of another system; the path of a folder has none."""
+    try:
+        os.close(os.open(os.fsencode(folder) + b"/\xc4\xa3\xd0\xcd.model", os.O_CREAT))
+    except OSError:
+        pytest.skip("this file system has names in UTF-8 alone")
+    assert opened(open_with(), str(folder))
+
+
+def test_what_reads_no_texts_is_not_opened(there, folder, open_with):
+    for path in folder.iterdir():
+        if path.name not in ("config.json", "model.safetensors"):
+            path.unlink()
+    there.add(NAME, folder)
+    session = open_with()
+    for text in (NAME, str(folder)):
+        with pytest.raises(InputError, match="has no tokenizer, so it reads no texts"):
+            opened(session, text)
+    assert session.opened.models() == []
+    assert there.fetched(".safetensors") == []
 
 
 def test_other_models_answer_while_one_is_loaded(folder, open_with, monkeypatch):

@@ -6,9 +6,11 @@ from app.runs.reports import Reports
 from app.runs.sections import Wish
 from app.runs.shown import Shown
 from app.runs.tried import tried
+from app.serving.session import Session
 from core_models import InputError
 from tests.app.held import finished_race, finished_runs
 from tests.app.test_train_held_out_browser import MASKED
+from tests.core.tiny_models import new, tiny
 
 
 @pytest.fixture
@@ -60,6 +62,48 @@ def test_a_damaged_run_is_told_and_harms_no_other(ask, make, runs, name, content
         ask({"run": run})
     except InputError as error:
         assert "are damaged" in str(error)  # noqa: PT017 (some damage does not matter)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("race.json", '{"table": [{"name": "masked"}]}'),
+        ("race.json", '{"table": [7, {"state": "finished"}], "state": "stopped"}'),
+        ("race.json", '{"table": null}'),
+        ("checkpoints", "a file"),
+    ],
+)
+def test_a_damaged_run_leaves_the_models_of_others(make_runs, name, content):
+    """The list of models of the whole page names them."""
+    runs = make_runs()
+    (runs.root / "whole" / "model").mkdir(parents=True)
+    (runs.root / "whole" / "config.json").write_text("{}")
+    race = runs.root / "race"
+    race.mkdir()
+    (race / ("experiment.json" if name == "race.json" else "config.json")).write_text("{}")
+    (race / name).write_text(content)
+    assert [known for known, _ in runs.models()] == ["run/whole"]
+    with pytest.raises(InputError):
+        runs.model_path("run/race/masked")
+
+
+def test_a_damaged_model_is_named_and_not_where_it_lies(make_runs):
+    runs = make_runs()
+    run = runs.root / "mine"
+    new(tiny("electra-small-discriminator")).save(run / "model")
+    new(tiny("electra-small-generator")).save(run / "generator")
+    (run / "config.json").write_text("{}")
+    for part in ("model", "generator"):
+        (run / part / "model.safetensors").write_bytes(b"damaged")
+    session = Session(library=runs)
+    try:
+        for ask in (session.model, session.generator_of):
+            with pytest.raises(InputError, match="cut off or not a safetensors") as caught:
+                ask("run/mine")
+            assert str(caught.value).startswith("run/mine/model.safetensors")
+            assert str(runs.root) not in str(caught.value)
+    finally:
+        session.close()
 
 
 def test_a_run_that_is_gone_is_none(ask, make, runs):

@@ -222,11 +222,31 @@ def test_a_folder_is_read_and_nothing_outside_it(make_runs, tmp_path, monkeypatc
             run_tasks.look(inbox, {"folder": wrong})
 
 
+@pytest.mark.parametrize("others", ["CLOZE_HOST", "CLOZE_TRAIN"])
+def test_visitors_do_not_read_with_the_login_of_the_server(make_runs, monkeypatch, others):
+    """Who may name a data set would else read the private ones of whoever runs the server."""
+    inbox = make_runs().inbox
+    tokens = []
+
+    class Library:
+        @staticmethod
+        def load_dataset(*_, token=None, **__):
+            tokens.append(token)
+            return iter([{"text": f"Row {n} is long."} for n in range(5)])
+
+    monkeypatch.setattr(tables, "library", lambda name: Library)
+    monkeypatch.setenv("CLOZE_TRAIN_SOURCES", "datasets")
+    run_tasks.look(inbox, {"dataset": "owner/films"})
+    monkeypatch.setenv(others, {"CLOZE_HOST": "0.0.0.0", "CLOZE_TRAIN": "shared"}[others])
+    run_tasks.look(inbox, {"dataset": "owner/films"})
+    assert tokens == [None, False]
+
+
 def test_a_data_set_is_read_by_its_name_as_a_table(make_runs, monkeypatch):
     inbox = make_runs().inbox
     rows = [{"label": n, "text": f"Row {n} is long.", "image": object()} for n in range(5)]
     asked = []
-    monkeypatch.setattr(tables, "load", lambda *given: asked.append(given) or iter(rows))
+    monkeypatch.setattr(tables, "load", lambda *given, login: asked.append(given) or iter(rows))
     found = run_tasks.look(inbox, {"dataset": "owner/films", "split": "test"})
     assert asked == [("owner/films", None, "test")]
     assert (found["name"], found["columns"]) == ("films-test.jsonl", ("label", "text"))
@@ -235,7 +255,7 @@ def test_a_data_set_is_read_by_its_name_as_a_table(make_runs, monkeypatch):
         with pytest.raises(InputError, match="name of a data set"):
             run_tasks.look(inbox, {"dataset": wrong})
 
-    def offline(*given):
+    def offline(*given, login):
         raise ConnectionError("the hub cannot be reached")
 
     monkeypatch.setattr(tables, "load", offline)

@@ -105,6 +105,20 @@ def test_weights_in_several_files_become_one(runs, tmp_path, monkeypatch):
     assert_weights(folder, made)
 
 
+@pytest.mark.parametrize("lost", ["first", "all", "index"])
+def test_a_model_that_lacks_a_part_is_not_packed(runs, monkeypatch, lost):
+    """What would be left of it opens, with fewer tensors."""
+    monkeypatch.setattr(files, "SHARD_BYTES", 2_000)
+    run = finished(runs, model())
+    folder = runs.folder(run).model_path
+    parts = sorted(folder.glob("*.safetensors"))
+    gone = {"first": parts[:1], "all": parts, "index": [folder / "model.safetensors.index.json"]}
+    for path in gone[lost]:
+        path.unlink()
+    with pytest.raises(InputError, match="of this model is damaged"):
+        run_export.pack(runs, run)
+
+
 def test_the_card_tells_the_run_and_nothing_of_this_machine(runs, tmp_path):
     start = finished(runs, model(), model={"checkpoint": "bert-mini"}, name="start")
     secret = "The cat sees the dog.\nThe dog hears the bird.\n\nA bird sees.\nA cat sleeps.\n"

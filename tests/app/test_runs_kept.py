@@ -166,6 +166,39 @@ def test_a_process_that_cannot_be_noted_does_not_stay(make_runs, monkeypatch, ch
     assert (runs.state(run), len(children)) == ("starting", 2)
 
 
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (InputError("output.txt cannot be read."), r"^output\.txt cannot be read\.$"),
+        (PermissionError(errno.EACCES, "Permission denied", "/secret/output.txt"), "n denied.$"),
+    ],
+)
+def test_a_run_that_cannot_be_started_keeps_no_other_waiting(make_runs, monkeypatch, error, told):
+    runs = make_runs()
+    first, second, third = (runs.create(CONFIG) for _ in range(3))
+    started = []
+
+    def launch(path, command=None):
+        if path.name == first:
+            raise error
+        started.append(path.name)
+        return subprocess.Popen(["true"])
+
+    monkeypatch.setattr(run_process, "launch", launch)
+    with pytest.raises(InputError, match=told) as caught:
+        runs.start(first)
+    assert "/secret" not in str(caught.value)
+    assert (runs.state(first), runs.queue()) == ("failed", [])
+    assert Reports(runs).summary(first)["reason"] == str(caught.value)
+    for run in (first, second):
+        runs._line_up(runs.root / run)
+    runs._look()
+    runs._look()
+    assert (started, runs.queue()) == ([second], [])
+    runs.start(third)
+    assert started == [second, third]
+
+
 def test_a_run_that_is_stopping_keeps_its_place_until_it_is_gone(make_runs, children):
     runs = make_runs()
     busy, folder = at_work(runs)

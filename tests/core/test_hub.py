@@ -5,10 +5,11 @@ import json
 import shutil
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from huggingface_hub import constants
+from huggingface_hub import close_session, constants
 
 import core_models as cm
 from core_models.hub import fetch as hub
@@ -178,3 +179,123 @@ def test_a_token_goes_to_the_hub_alone(there: Hub, folder: Path) -> None:
     with pytest.raises(cm.InputError) as caught:
         hub.fetch("somebody/else", token="hf_secret")
     assert "hf_secret" not in str(caught.value)
+
+
+def test_several_who_fetch_one_model_at_once_all_have_it(there: Hub, folder: Path) -> None:
+    """Processes of a class, or of torchrun, share a cache."""
+    there.add(NAME, folder, held=(held := threading.Event()))
+    with ThreadPoolExecutor(3) as several:
+        asked = [several.submit(hub.fetch, NAME) for _ in range(3)]
+        while there.fetched(WEIGHTS) == []:
+            assert not any(each.done() for each in asked)
+        held.set()
+        assert {each.result() for each in asked} == {hub.local(NAME)}
+    assert there.fetched(WEIGHTS) == [None]
+    assert cm.load(NAME).config.family == "bert"
+
+
+def test_who_waits_for_another_can_cancel(there: Hub, folder: Path) -> None:
+    class EnoughError(Exception):
+        pass
+
+    def report(received: int) -> None:
+        if there.fetched(WEIGHTS):
+            raise EnoughError
+
+    there.add(NAME, folder, held=(held := threading.Event()))
+    with ThreadPoolExecutor(2) as several:
+        first = several.submit(hub.fetch, NAME)
+        while there.fetched(WEIGHTS) == []:
+            assert not first.done()
+        with pytest.raises(EnoughError):
+            hub.fetch(NAME, report=report)
+        assert not first.done()
+        held.set()
+        assert first.result() == hub.local(NAME)
+
+
+@pytest.mark.parametrize(
+    "told", [b"<html>Log in to the network of this school", b"{}", b"[]", b"null", b"\xff"]
+)
+def test_what_is_no_hub_is_said(there: Hub, folder: Path, told: bytes) -> None:
+    there.add(NAME, folder)
+    whole = hub.fetch(NAME)
+    there.instead = told
+    with pytest.raises(cm.InputError, match="What answers in the hub's place is none"):
+        hub.fetch("somebody/else")
+    assert hub.fetch(NAME) == whole
+
+
+@pytest.mark.parametrize("proxy", ["socks5://me:secret@127.0.0.1:1", "socks://127.0.0.1:1"])
+def test_a_proxy_that_cannot_be_used_is_said(
+    there: Hub, folder: Path, monkeypatch: pytest.MonkeyPatch, proxy: str
+) -> None:
+    there.add(NAME, folder)
+    whole = hub.fetch(NAME)
+    for name in ("ALL_PROXY", "all_proxy"):
+        monkeypatch.setenv(name, proxy)
+    close_session()
+    try:
+        with pytest.raises(cm.InputError, match="or the proxy") as caught:
+            hub.fetch("somebody/else")
+        assert hub.fetch(NAME) == whole
+    finally:
+        monkeypatch.undo()
+        close_session()
+    assert "secret" not in str(caught.value)
+
+
+def test_the_address_of_a_hub_may_end_in_a_slash(
+    there: Hub, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there.add(NAME, folder)
+    monkeypatch.setenv("HF_ENDPOINT", f"{there.address}/")
+    assert cm.load(NAME).config.family == "bert"
+
+
+def test_a_cache_that_can_only_be_read_is_enough(
+    there: Hub, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there.add(NAME, folder)
+    whole = hub.fetch(NAME)
+
+    def refused(path: Path, *_: object, **__: object) -> None:
+        raise OSError(errno.EROFS, "Read-only file system", str(path))
+
+    monkeypatch.setattr(Path, "write_text", refused)
+    assert hub.fetch(NAME) == whole
+
+
+def test_a_reference_is_replaced_whole(
+    there: Hub, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was fetched before is found without a network, also where the disk is full now."""
+    there.add(NAME, folder)
+    whole = hub.fetch(NAME)
+    write = Path.write_text
+
+    def full(path: Path, *_: object, **__: object) -> None:
+        write(path, "")
+        raise OSError(errno.ENOSPC, "No space left on device", str(path))
+
+    monkeypatch.setattr(Path, "write_text", full)
+    assert hub.fetch(NAME) == whole
+    assert hub.local(NAME) == whole
+    assert hub.fetched() == [NAME]
+
+
+def test_a_file_that_always_ends_too_soon_is_given_up(
+    there: Hub, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there.add(NAME, folder, short=True)
+    with pytest.raises(cm.InputError, match=r"model\.safetensors ends before the"):
+        hub.fetch(NAME)
+    assert len(there.fetched(WEIGHTS)) == 1 + hub_files.TRIES
+
+
+def test_a_reference_that_is_damaged_is_none(there: Hub, folder: Path) -> None:
+    there.add(NAME, folder)
+    whole = hub.fetch(NAME)
+    (whole.parents[1] / "refs" / "main").write_bytes(b"\xff\xfe")
+    assert hub.fetched() == []
+    assert hub.fetch(NAME) == whole

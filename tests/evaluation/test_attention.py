@@ -1,15 +1,18 @@
 """How widely attention looks: counts by hand, and padding that changes nothing."""
 
 import math
+from pathlib import Path
 
 import pytest
 import torch
 
 import core_models as cm
 from core_models.errors import InputError
+from core_models.evaluation import attention
 from core_models.evaluation.attention import evaluate_attention, plain_texts
 from core_models.model import SHIPPED
 from core_models.network.trace import Trace
+from tests.core.foreign_models import saved
 from tests.core.tiny_models import new, tiny
 
 TEXTS = ["the cat sees a dog.", "a dog.", "the dog and the cat see a cat."]
@@ -45,6 +48,19 @@ def test_attention_that_looks_at_all_alike_or_at_one_token() -> None:
     with torch.no_grad():
         attention.query.bias.fill_(1e6)
     assert evaluate_attention(model, TEXTS[:1]).entropy[0] < 0.01
+
+
+@pytest.mark.parametrize("kind", ["convbert", "mobilebert"])
+def test_a_model_that_reads_padding_sees_none(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    saved(kind, tmp_path)
+    model = cm.load(tmp_path)
+    found = evaluate_attention(model, TEXTS)
+    monkeypatch.setattr(attention, "_ROWS", 1)
+    alone = evaluate_attention(model, TEXTS)
+    assert found.entropy == pytest.approx(alone.entropy, abs=1e-5)
+    assert found.residual == pytest.approx(alone.residual, rel=1e-5)
 
 
 def test_no_sentence_is_refused() -> None:

@@ -16,6 +16,7 @@ from core_models.evaluation import (
     evaluate_capitals,
     evaluate_forgeries,
     evaluate_minimal_pairs,
+    evaluate_text_pairs,
     evaluate_words,
 )
 from core_models.evaluation.capitals import ATLAS, capitals
@@ -24,6 +25,7 @@ from core_models.evaluation.minimal_pairs import SHIPPED, Pair, read_pairs
 from core_models.evaluation.words import Word, choose_words
 from core_models.prediction import fill, score
 from core_models.tokenizer import Tokenizer
+from tests.core.foreign_models import saved
 
 ASSETS = Path(__file__).resolve().parents[2] / "assets"
 SENTENCES = [
@@ -108,6 +110,15 @@ def test_unusable_pairs(tmp_path: Path, line: str) -> None:
         read_pairs(file)
 
 
+def test_nothing_to_measure_is_said(model: cm.Model) -> None:
+    with pytest.raises(InputError, match="there is none"):
+        evaluate_minimal_pairs(model, [])
+    with pytest.raises(InputError, match="there is none"):
+        evaluate_words(model, [])
+    with pytest.raises(InputError, match="there is none"):
+        evaluate_text_pairs(model, [])
+
+
 def test_words_are_drawn_from_the_text_alone() -> None:
     words = choose_words(SENTENCES, most=100)
     assert len(words) == 8 + 7 + 4  # a sentence of one word has no context
@@ -190,6 +201,39 @@ def test_capitals_are_read_from_the_atlas_and_asked_for(tokenizer: Tokenizer) ->
     config = cm.size("bert-tiny").with_vocabulary(tokenizer.vocabulary)
     with pytest.raises(InputError, match="No capital"):
         evaluate_capitals(cm.Model.new(config, tokenizer).eval())
+
+
+def test_a_capital_beyond_the_last_piece_that_is_read_counts_as_missed() -> None:
+    shipped = cm.load("bert-mini")
+    config = cm.size("bert-tiny").with_vocabulary(shipped.tokenizer.vocabulary)
+    short = replace(config, embeddings=replace(config.embeddings, positions=6))
+    model = cm.Model.new(short, shipped.tokenizer, generator=torch.Generator().manual_seed(1))
+    found = evaluate_capitals(model.eval())
+    assert found.asked > 40
+    assert found.first == found.in_first_five == found.in_first_five_new == 0
+
+
+def test_a_perplexity_beyond_all_numbers_is_the_largest() -> None:
+    """Of a training that went astray: a race measures it, too."""
+    model = cm.load("bert-mini")
+    with torch.no_grad():
+        model.encoder.embeddings.pieces.weight.mul_(1e4)
+    found = evaluate_words(model, choose_words(SENTENCES))
+    assert 1e300 < found.perplexity < math.inf
+
+
+def test_a_model_without_attention_is_measured_by_the_rest(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    some = read_pairs()[::200]
+    monkeypatch.setattr("core_models.evaluation.minimal_pairs.read_pairs", lambda path: some)
+    saved("fnet", tmp_path / "m")
+    assert main(["evaluate", "--model", str(tmp_path / "m"), "--json"]) == 0
+    out, err = capsys.readouterr()
+    assert "note: A fnet attends in a way of its own" in err
+    found = json.loads(out)
+    assert "attention" not in found
+    assert {"minimal_pairs", "plain_sentences"} <= found.keys()
 
 
 class _Knows(torch.nn.Module):

@@ -1,3 +1,4 @@
+import errno
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -241,3 +242,32 @@ def test_truncation_and_padding_kept_in_a_file_are_ignored(
     path.write_text(json.dumps(content))
     text = "One two three four five six seven eight nine ten."
     assert Tokenizer.from_folder(tmp_path).encode(text) == tokenizer.encode(text)
+
+
+def test_two_who_save_one_tokenizer_at_once_both_have_it(
+    tokenizer: Tokenizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Threads of one process, as those of a page are."""
+    replace = Path.replace
+
+    def late(path: Path, target: Path) -> Path:
+        monkeypatch.setattr(Path, "replace", replace)
+        tokenizer.save(tmp_path)
+        return replace(path, target)
+
+    monkeypatch.setattr(Path, "replace", late)
+    tokenizer.save(tmp_path)
+    assert Tokenizer.from_folder(tmp_path).fingerprint == tokenizer.fingerprint
+    assert not list(tmp_path.glob(".*"))
+
+
+def test_what_cannot_be_saved_leaves_nothing_half_written(
+    tokenizer: Tokenizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(path: Path, *_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "replace", full)
+    with pytest.raises(OSError, match="No space"):
+        tokenizer.save(tmp_path)
+    assert list(tmp_path.iterdir()) == []

@@ -11,7 +11,7 @@ import torch
 from core_models.cli.main import main
 from core_models.errors import InputError
 from core_models.training import estimate as estimates
-from core_models.training import models, settings
+from core_models.training import host, models, settings
 from core_models.training.estimate import estimate
 from core_models.training.folder import RunFolder
 from core_models.training.learning import EncoderWithLoss
@@ -182,6 +182,35 @@ def test_a_trial_that_would_fill_the_memory_is_refused(
     run = make_run(model={"size": size, "overrides": {"layers": 12, "width": 768}})
     with pytest.raises(InputError, match="this machine has 1 MB free"):
         estimate(settings.read(run.config_path), run.path)
+
+
+CONTAINERS = {
+    "one": {"memory.max": "4000", "memory.current": "1500", "memory.stat": "inactive_file 500\n"},
+    "two": {
+        "memory/memory.limit_in_bytes": "4000\n",
+        "memory/memory.usage_in_bytes": "1500\n",
+        "memory/memory.stat": "cache 7\ntotal_inactive_file 500\n",
+    },
+    "none": {},
+    "all": {"memory.max": "max\n", "memory.current": "1500", "memory.stat": "inactive_file 0\n"},
+    "odd": {"memory.max": "4000", "memory.current": "1500", "memory.stat": "no pairs here\n"},
+}
+
+
+@pytest.mark.parametrize("kind", CONTAINERS)
+def test_a_container_has_the_memory_that_it_is_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    """Of the machine's it would be told too much: the system ends what takes more."""
+    for name, content in CONTAINERS[kind].items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(content)
+    monkeypatch.setattr(host, "CGROUPS", tmp_path)
+    if kind in ("one", "two"):
+        assert host.container_memory() == (4000, 3000)
+        assert estimates.free_memory() == 3000
+    else:
+        assert estimates.free_memory() > 1e6
 
 
 def test_a_build_for_gpus_estimates_without_one(

@@ -281,6 +281,15 @@ def test_a_bad_file_is_refused(
     assert not (tmp_path / "race").exists()
 
 
+def test_a_race_that_is_not_there_leaves_no_folder(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    missing = tmp_path / "typo" / "experiment.json"
+    assert main([str(missing)]) == 2
+    assert f"There is no file {missing}." in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_another_race_in_the_folder_is_left_alone(
     recipe: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -2,20 +2,22 @@
 
 import hashlib
 import logging
+import os
 import re
 import shutil
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from fnmatch import fnmatch
 from pathlib import Path
 
 from huggingface_hub import constants
 
-from app.serving.names import FOLDER_PREFIX, HUB_PREFIX
+from app.serving.names import FOLDER_PREFIX, HUB_PREFIX, called
 from app.serving.opened.policy import Policy
 from core_models import InputError, inspect
 from core_models.hub import fetch as hub
+from core_models.tokenizer.reading import VOCABULARIES
 
 SPARE_DISK = 512 << 20
 """Bytes that stay free on the disk."""
@@ -127,7 +129,9 @@ class Opened:
         except InputError:
             if (folder := hub.local(name)) is None:
                 raise
-            return self._offer(HUB_PREFIX + name, name, folder)  # it is here, and the hub is not
+            with called(name, folder):  # it is here, and the hub is not
+                return self._offer(HUB_PREFIX + name, name, folder)
+        _check_reads(name, [file.name for file in listing.files])
         weights = sum(f.size for f in listing.files if f.name.endswith(".safetensors"))
         parameters = listing.parameters or weights // 4
         self.policy.check_size(name, parameters)
@@ -159,7 +163,7 @@ class Opened:
         title = f"{parent}{folder.name}"
         # A folder that is written anew is another model; labs and links call it by this name.
         told = re.sub(r"[^\w.]+", "-", title)[:MOST_NAME].strip("-.") or "model"
-        number = hashlib.sha256("\n".join(mark).encode()).hexdigest()[:8]
+        number = hashlib.sha256(os.fsencode("\n".join(mark))).hexdigest()[:8]
         return self._offer(f"{FOLDER_PREFIX}{told}-{number}", title, folder)
 
     def _offer(self, name: str, title: str, folder: Path) -> Offer:
@@ -178,6 +182,7 @@ class Opened:
 
     def _checked(self, title: str, folder: Path) -> int:
         """The exact number of parameters of a folder that may be loaded."""
+        _check_reads(title, [file.name for file in _of_model(folder)])
         for file in _of_model(folder):
             if not file.name.endswith(".safetensors") and file.stat().st_size > hub.MOST_BESIDE:
                 raise InputError(
@@ -203,7 +208,7 @@ class Opened:
         offer = self.look(text)
         with self._lock:
             if self.job and not self.job.done.is_set():
-                if self.job.offer.name == offer.name:
+                if self.job.offer.name == offer.name and not self.job.cancelled.is_set():
                     return self.job
                 share = self.job.received / max(1, self.job.offer.size)
                 raise InputError(
@@ -232,7 +237,7 @@ class Opened:
                     offer.title, listing=offer.listing, token=token, report=job.report
                 )
             job.loading = True
-            if offer.name not in self._found:
+            if self._found.get(offer.name, ("", None))[1] != folder:
                 self._checked(offer.title, folder)
                 load(folder)
                 # What a folder held before it was written anew is gone.
@@ -241,12 +246,24 @@ class Opened:
         except InputError as error:
             # Where the hub's cache lies is nobody's business.
             place = offer.listing.folder if offer.listing else offer.folder
-            job.problem = str(error).replace(str(place), offer.title)
+            told = str(error).replace(str(place), offer.title)
+            if offer.listing:  # the name of its folder there
+                told = told.replace(offer.listing.commit, offer.title)
+            job.problem = told.replace(str(constants.HF_HUB_CACHE), "HF_HUB_CACHE")
+        except OSError as error:
+            reason = error.strerror or error
+            job.problem = f"The files of {offer.title} cannot be read: {reason}."
         except Exception:
             _log.exception("Opening a model failed")
             job.problem = f"{offer.title} could not be opened: its files are of no kind known here."
         finally:
             job.done.set()
+
+
+def _check_reads(title: str, files: Iterable[str]) -> None:
+    """InputError where a model has no tokenizer among its files: the page shows what texts do."""
+    if not any(fnmatch(file, pattern) for file in files for pattern in VOCABULARIES):
+        raise InputError(f"{title} has no tokenizer, so it reads no texts here.")
 
 
 def _of_model(folder: Path) -> list[Path]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from core_models import InputError
+from core_models.training.host import container_memory
 
 Mode = Literal["any", "list", "off"]
 PARAMETERS = 500_000_000
@@ -70,8 +71,9 @@ class Policy:
 
 
 def machine_memory() -> int:
-    """Bytes of memory of this machine."""
+    """Bytes of memory of this machine, or of the container that this server is in."""
+    most, _ = container_memory()
     try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        return int(min(most, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")))
     except (AttributeError, OSError, ValueError):
-        return SOMEWHAT
+        return int(min(most, SOMEWHAT))
