@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 import plotly.graph_objects as go
 
 from viz.figure import Chart, colour, finish, plain
-from viz.svg import Wording
+from viz.svg import Wording, listed
 
 COLOURS = {
     "pieces": "#0f5c63",
@@ -29,7 +29,7 @@ COLOURS = {
 def short_number(value: float) -> str:
     """A number as people say it: 109,482,240 is "109.5 M"."""
     for size, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if abs(value) >= size:
+        if abs(value) >= 0.99995 * size:  # what would be 1000.0 of the unit below
             return f"{value / size:.1f} {unit}" if unit != "G" else f"{value / size:.2f} {unit}"
     return f"{value:g}"
 
@@ -93,7 +93,7 @@ def bars(
         "",
         alt=Wording(
             "Parameters by part: {0}",
-            ", ".join(f"{size} {short_number(total)}" for size, total in totals.items()),
+            listed(Wording("{0} {1}", size, short_number(n)) for size, n in totals.items()),
         ),
         columns=[Wording("Part"), *sizes],
         rows=[*rows, [total or Wording("Sum"), *totals.values()]],

@@ -24,7 +24,10 @@ def chance(log: float | None) -> str:
         return "\N{EN DASH}"
     if log > LEAST:
         return f"{100 * math.exp(min(log, 0.0)):.3g}\N{NO-BREAK SPACE}%"
+    if log == -math.inf:
+        return "0\N{NO-BREAK SPACE}%"
     power = math.floor(log / math.log(10))
+    power += log - power * math.log(10) >= math.log(9.95)  # never 10.0
     raised = str(-power).translate(str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹"))
     return f"{math.exp(log - power * math.log(10)):.1f} × 10⁻{raised}"  # noqa: RUF001
 
@@ -205,7 +208,7 @@ def each_word(
             x=places,
             y=[None if log is None else bits(log) for log in logs],
             mode="lines+markers",
-            name=name,
+            name=plain(name),
             line={"color": series(number)},
             marker={"size": 8, "symbol": number},
             customdata=[chance(log) for log in logs],

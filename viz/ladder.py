@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import plotly.graph_objects as go
 
 from viz.figure import colour, finish
-from viz.svg import Wording
+from viz.svg import Wording, listed
 
 _APART = "\N{NO-BREAK SPACE}" * 4
 """Between a marker and its number."""
@@ -96,7 +96,7 @@ def climb(rows: Sequence[Reached], *, chosen: int, figure: str) -> go.Figure:
         alt=Wording(
             "{0} over the rungs: {1}",
             figure,
-            ", ".join(f"{row.title} {row.shown or '-'}" for row in rows),
+            listed(Wording("{0} {1}", row.title, row.shown or missing) for row in rows),
         ),
         columns=[Wording("Rung"), figure, Wording("Another seed")],
         rows=[

@@ -9,7 +9,7 @@ from textwrap import wrap
 import plotly.graph_objects as go
 
 from viz.figure import Chart, colour, finish, heat, plain, series
-from viz.svg import Wording
+from viz.svg import Wording, listed
 from viz.words import percent
 
 
@@ -264,7 +264,7 @@ def scores(
     return finish(
         figure,
         title,
-        alt=Wording("{0} examples, each judged by {1}.", examples, ", ".join(judges)),
+        alt=Wording("{0} examples, each judged by {1}.", examples, listed(judges)),
         columns=[
             Wording("Judge"),
             Wording("Pair"),

@@ -6,6 +6,7 @@ import json
 import re
 import unicodedata
 from collections.abc import Callable, Iterable
+from functools import reduce
 from typing import Any, Self
 from xml.sax.saxutils import escape
 
@@ -55,6 +56,12 @@ class Wording(str):
     def __getnewargs__(self) -> tuple[str, ...]:  # type: ignore[override]
         """What a copy is made of: the text alone could not be filled in once more."""
         return (self.key, *self.values)
+
+
+def listed(texts: Iterable[str]) -> str:
+    """Texts one after the other; wordings among them can still be translated."""
+    said = list(texts)
+    return reduce(lambda before, text: Wording("{0}, {1}", before, text), said) if said else ""
 
 
 def mark(text: str) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import plotly.graph_objects as go
 
 from viz.figure import Chart, colour, finish, plain, series
-from viz.svg import Wording, shorten
+from viz.svg import Wording, listed, shorten
 
 CASES = {"M": "hidden", "R": "random", "K": "kept", "S": "hidden"}
 """Colour of a piece by what the model sees in its place: [MASK], another piece, itself, or a
@@ -220,7 +220,7 @@ def growth(contexts: Mapping[str, Sequence[float]]) -> go.Figure:
         )
     figure.update_layout(hovermode="x unified")
     figure.update_yaxes(rangemode="tozero")
-    last = ", ".join(f"{name} {values[-1]:.1f}" for name, values in contexts.items())
+    last = listed(Wording("{0} {1}", n, f"{values[-1]:.1f}") for n, values in contexts.items())
     return finish(
         figure,
         "",

@@ -60,8 +60,12 @@ def pieces_svg(lines: Sequence[Line], *, title: str) -> str:
         boxes, bottom = _boxes(line.pieces, y + HEAD - 8)
         parts += boxes
         y = bottom + LINE
-    height = round(y)
-    return document(WIDTH, height, title, parts)
+    widest = max((_width(piece) for line in lines for piece in line.pieces), default=0.0)
+    return document(max(WIDTH, round(2 * MARGIN + widest)), round(y), title, parts)
+
+
+def _width(piece: Piece) -> float:
+    return max(text_width(piece.text), 7 * len(str(piece.number))) + 2 * PAD
 
 
 def _boxes(pieces: Sequence[Piece], y: float) -> tuple[list[str], float]:
@@ -70,10 +74,10 @@ def _boxes(pieces: Sequence[Piece], y: float) -> tuple[list[str], float]:
     x = float(MARGIN)
     before: int | None = None
     for n, piece in enumerate(pieces):
-        width = max(text_width(piece.text), 7 * len(str(piece.number))) + 2 * PAD
+        width = _width(piece)
         joined = n > 0 and piece.word is not None and piece.word == before
         x += (GAP if joined else WORD_GAP) if n else 0
-        if x + width > WIDTH - MARGIN:
+        if n and x + width > WIDTH - MARGIN:
             x, y = float(MARGIN), y + LINE
         fill = SPECIAL if piece.word is None else TINTS[piece.word % 2]
         stroke = f' stroke="{UNKNOWN}" stroke-dasharray="4 2"' if piece.unknown else ""

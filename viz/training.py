@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from viz.figure import Chart, colour, finish, plain, series
-from viz.svg import Wording
+from viz.svg import Wording, listed
 
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash")
 AXES = {
@@ -185,7 +185,7 @@ def several(
     return finish(
         figure,
         "",
-        alt=Wording("How the run trains: {0}.", ", ".join(names[key] for key in figures)),
+        alt=Wording("How the run trains: {0}.", listed(names[key] for key in figures)),
         columns=[Wording("Figure"), Wording("Run"), AXES[by], Wording("Value")],
         rows=rows,
         height=60 + 170 * lines,

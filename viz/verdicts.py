@@ -47,7 +47,7 @@ def verdicts_svg(tokens: Sequence[Judged], *, title: str, threshold: float = 0.5
     if not tokens:
         raise ValueError("there is nothing to draw")
     parts = [_text(MARGIN, 26, title, size=15, anchor="start")]
-    x, y = float(MARGIN), 44.0
+    x, y, across = float(MARGIN), 44.0, float(WIDTH)
     for token in tokens:
         if not 0 <= token.chance <= 1:
             raise ValueError(f"the chance of {token.text!r} is {token.chance}, not within 0 to 1")
@@ -55,9 +55,10 @@ def verdicts_svg(tokens: Sequence[Judged], *, title: str, threshold: float = 0.5
         if x + width > WIDTH - MARGIN and x > MARGIN:
             x, y = float(MARGIN), y + LINE
         parts += _column(token, x, y, width, threshold)
+        across = max(across, x + width + MARGIN)
         x += width + GAP
     height = round(y + LINE)
-    return document(WIDTH, height, title, parts)
+    return document(round(across), height, title, parts)
 
 
 def _column(token: Judged, x: float, y: float, width: float, threshold: float) -> list[str]:

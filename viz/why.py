@@ -70,7 +70,7 @@ def attributions(
                 line={"color": colour("hidden"), "dash": "dot", "width": 1.5},
                 fillcolor="rgba(0,0,0,0)",
             )
-    if 0 < (second := sum(not token.second for token in tokens)) < len(tokens):
+    if second := next((place for place, token in enumerate(tokens) if token.second), 0):
         figure.add_vline(second - 0.5, line={"color": colour("grey"), "width": 1})
     return finish(
         figure,
@@ -90,4 +90,6 @@ def attributions(
 def _told(tokens: Sequence[Attributed], methods: Mapping[str, Sequence[float]]) -> str:
     name, values = next(iter(methods.items()))
     best = max(range(len(tokens)), key=lambda place: values[place])
+    if values[best] <= 0:
+        return Wording("{0}: nothing speaks for it.", name)
     return Wording("{0}: most for it speaks “{1}”.", name, tokens[best].text)

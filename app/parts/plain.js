@@ -31,7 +31,7 @@ export function spoken({ words = [], ...value }) {
 /** Rows under their headings; the first cell of a row names it. */
 export function tableOf({ caption, columns, rows, messages: found = [], left_out: more = 0 }) {
   const line = (row) => element('tr', {}, ...row.map((value, n) => {
-    const text = element('bdi', { text: found.includes(n) ? messages(value ?? '') : shown(value) });
+    const text = element('bdi', { text: found.includes(n) && typeof value === 'string' ? messages(value) : shown(value) });
     return n ? element('td', { class: typeof plain(value) === 'number' ? 'number' : undefined, 'data-label': columns[n] }, text)
       : element('th', { scope: 'row' }, text);
   }));

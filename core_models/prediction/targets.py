@@ -9,7 +9,8 @@ kind      head                                                what ``answer`` co
 ========  ==================================================  ====================================
 piece     masked_token, permutation or causal                 pieces of the vocabulary
 replaced  replaced_token                                      0 = real, 1 = replaced
-class     classify, next_sentence or sentence_order           labels
+class     classify, multilabel, next_sentence or              labels
+          sentence_order
 score     regress                                             only 0, the score itself
 tag       tag                                                 labels
 start     span                                                positions of the input
@@ -24,6 +25,7 @@ from typing import cast
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from core_models.batch import Batch
 from core_models.errors import InputError
@@ -38,7 +40,7 @@ from core_models.tokenizer import Encoding
 HEADS: Mapping[str, tuple[str, ...]] = {
     "piece": tuple(WAYS),
     "replaced": ("replaced_token",),
-    "class": ("classify", *PAIR_HEADS),
+    "class": ("classify", "multilabel", *PAIR_HEADS),
     "score": ("regress",),
     "tag": ("tag",),
     "start": ("span",),
@@ -133,8 +135,14 @@ class TargetFunction:
             return scores[:, target.answer] - scores[:, target.against]
         if target.scale == "logit" or target.kind == "score":
             return scores[:, target.answer]
-        logs = scores.log_softmax(-1)[:, target.answer]
+        logs = self.logs(scores)[:, target.answer]
         return logs if target.scale == "log_probability" else logs.exp()
+
+    def logs(self, scores: Tensor) -> Tensor:
+        """Scores [B, N] -> log-probabilities: of each label by itself where several may hold."""
+        if self.head == "multilabel":
+            return functional.logsigmoid(scores)
+        return scores.log_softmax(-1)
 
     def scores(self, vectors: Tensor) -> Tensor:
         """[B, L, E] -> scores of every answer [B, N], before any softmax."""
@@ -194,7 +202,9 @@ class TargetFunction:
         assert self._batch.input_ids is not None
         shown = self._batch.input_ids != model.tokenizer.mask_id  # [1, L]
         itself = torch.eye(batch.shape[1], dtype=torch.bool, device=batch.device)
-        options = {"visibility": (shown[:, None, :] | itself).expand(rows, -1, -1)}
+        options = {}
+        if way == "order" or model.config.left_to_right:
+            options["visibility"] = (shown[:, None, :] | itself).expand(rows, -1, -1)
         if way == "order":
             options["targets"] = places
             options["target_visibility"] = (shown & ~itself[place]).expand(rows, 1, -1)

@@ -10,8 +10,11 @@ from app.labs.budget import lab as tab
 from app.labs.budget import published as budget_claims
 from app.labs.budget import tables
 from app.labs.budget import timing as budget_time
+from app.labs.budget.known import MODEL
 from core_models import InputError
 from core_models.counting.counts import count
+from core_models.training.settings import ASSETS
+from viz.svg import Wording
 
 OWN = {
     "base": "bert-base-uncased",
@@ -24,6 +27,8 @@ OWN = {
     "sharing": "all",
     "groups": 1,
 }
+
+BERT = {"vocabulary": 30522, "embedding": 768, "sharing": "none"}
 
 
 def question(sizes=(), own=None, **more):
@@ -113,7 +118,7 @@ def test_measured_times_enter_the_sentence_and_nonsense_does_not():
     times = {"bert-base-uncased": {"fastest": 200}, "albert-base": {"fastest": 190}}
     known = tab.costs(described(sizes), 64, times)
     said, _, again, *_ = shown(sizes=sizes, costs=known)
-    assert "95\N{NO-BREAK SPACE}% of the time" in said
+    assert "95 % of the time" in said
     assert [row[-1] for row in again["rows"]] == [[200, "200 ms"], [190, "190 ms"]]
     # Of another length they are forgotten.
     assert "of the time" not in shown(sizes=sizes, costs=known, length=65)[0]
@@ -282,3 +287,39 @@ def test_nothing_chosen_is_no_error():
     assert "Choose a model" in said
     assert (chart, costs, narrow, code) == (None, None, None, "")
     assert measured() == []
+
+
+# --- installed models beside published sizes ------------------------------------------------------
+
+
+def beside(name="bert-base-uncased", **more):
+    """A published size, and an installed model of that name with other values."""
+    found = cm.inspect(ASSETS / "models" / "bert-mini")
+    return shown(sizes=[name, MODEL + name], known={MODEL + name: found}, **more)
+
+
+def test_an_installed_model_stands_beside_the_published_size_of_its_name():
+    said, chart, costs, *_, code = beside()
+    names = ["bert-base-uncased", "bert-base-uncased (installed)"]
+    assert list(chart.data[0].y) == names
+    assert [row[0] for row in costs["rows"]] == names
+    assert f"{names[1]} has 20.5 times fewer parameters than {names[0]}" in said
+    assert "cm.load('bert-base-uncased').config" in code
+
+
+def test_the_sentence_behind_a_count_and_reasons_are_translated(monkeypatch):
+    assert isinstance(beside()[0].values[-1], Wording)
+    said = shown(sizes=["bert-base-uncased"], own=OWN)[0]
+    assert [name for name in said.values if isinstance(name, Wording)] == ["own size"]
+    same = shown(sizes=["bert-base-uncased", "bert-base-uncased"], own={**OWN, **BERT})[0]
+    assert isinstance(same, Wording)
+    table = tab.costs(described(["bert-tiny"]), 64, {"bert-tiny": {"error": "It is too large."}})
+    assert table["messages"] == [len(table["columns"]) - 1]
+
+
+@pytest.mark.parametrize(
+    ("size", "said"),
+    [(1_073_700_000, "1.00 GiB"), (1 << 30, "1.00 GiB"), (1_072_000_000, "1022 MiB")],
+)
+def test_bytes_go_over_to_the_next_unit_where_they_round_to_it(size, said):
+    assert budget.mebibytes(size) == said

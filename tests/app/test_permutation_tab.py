@@ -240,6 +240,10 @@ def test_a_memory_is_read_by_both_streams(with_xlnet):
     assert {len(row) for row in seen["content"] + seen["query"]} == {length}
 
 
+def test_blanks_are_no_sentence_before(with_xlnet):
+    assert shown(with_xlnet, memory="  ")["code"] == shown(with_xlnet)["code"]
+
+
 def test_attention_respects_the_masks_and_is_the_traces(with_xlnet):
     masks, found = ask(with_xlnet, k=2), judge(with_xlnet, k=2, layer=2, head=1)
     model, seen = with_xlnet.model(NAME), found["attention"]
@@ -290,7 +294,7 @@ def test_what_the_model_has_no_piece_for_is_told(with_xlnet):
         ({"variant": "own"}, "paper or released"),
         ({"variant": ["paper"]}, "paper or released"),
         ({"layer": -1}, "layer is -1"),
-        ({"memory": " "}, "no text yet"),
+        ({"memory": 3}, "no text yet"),
         ({"text": ""}, "no text yet"),
     ],
 )

@@ -200,6 +200,12 @@ def rows_for(session, size="", distance=0):
     return tab.show_rows(session, {"size": size, "distance": distance})
 
 
+def test_models_without_a_table_are_not_offered_for_one(session):
+    offered = [name for _, name in rows_for(session)[0].choices]
+    assert "deberta-tiny" in offered
+    assert "xlnet-tiny" not in offered
+
+
 def test_tables_of_published_sizes_need_no_model(session):
     for name in terms_tables.published():
         _, chart, said, formula = rows_for(session, name, 200)

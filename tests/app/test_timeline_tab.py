@@ -20,6 +20,7 @@ from core_models.masking import spans as span_masking
 from core_models.masking import tokens as masking
 from core_models.masking.electra import with_replacement
 from core_models.masking.tokens import generator_for
+from core_models.tokenizer import Tokenizer
 from viz.figure import payload
 
 TEXT = "The capital of France is Paris , and its unbelievable museums are there ."
@@ -118,6 +119,17 @@ def test_macbert_puts_similar_words_and_says_which(session, model):
     assert legend[0].startswith("a similar word: ")
     assert not any("[MASK]" in name for name in legend)
     assert "similar" not in ask(session, kind="uniform")["said"]
+
+
+def test_a_vocabulary_without_a_word_of_the_primer_puts_random_pieces():
+    tokenizer = Tokenizer.train(["кошка сидит на ковре и смотрит на собаку"] * 5, vocabulary=100)
+    setting = timeline.Setting(**{**SETTING, "kind": "similar_word"})
+    found = timeline.describe(tokenizer, "кошка сидит на ковре", setting)
+    marks = {mark for visit in found.regimes["dynamic"]["visits"] for mark in visit.marks}
+    assert "R" in marks
+    assert marks <= {"", "R", "K"}
+    assert "random pieces" in tab.put("similar_word", found)
+    assert timeline.lengths(tokenizer, "similar_word", 1)["counts"]["found"]
 
 
 def test_regimes_visit_the_draws_they_should(model):

@@ -88,6 +88,12 @@ def test_a_long_text_is_cut_between_words(session):
     assert "uses its first" in str(line)
 
 
+def test_the_pieces_that_are_used_are_counted_whatever_the_special_ones(session):
+    picture, line, *_ = ask(session, text="The cat [SEP] sat here. " * 12)
+    used = len(picture["columns"])
+    assert f"uses its first {used} pieces" in str(line)
+
+
 @pytest.mark.parametrize(
     ("values", "message"),
     [

@@ -234,3 +234,25 @@ def test_models_without_the_head_or_with_dropout_on(tokenizer):
         ask(judge, Target(kind="piece", position=3))
     with pytest.raises(InputError, match=r"model\.eval"):
         ask(judge.train(), Target(kind="replaced", position=3))
+
+
+def test_a_causal_head_that_sees_both_sides_reads_what_fill_reads(tokenizer):
+    model = made("bert-tiny", tokenizer, heads=["causal"], objectives=("causal",))
+    (encoding,) = model.encode([TEXT])
+    (first,) = fill(model, TEXT, masks=[3, 6], top_k=1).predictions[:1]
+    function, value = ask(
+        model, Target(kind="piece", position=3, answer=encoding.ids[3]), hidden=(3, 6)
+    )
+    assert first.original is not None
+    assert math.exp(value) == pytest.approx(first.original.probability, rel=1e-4)
+    best = int(function.given[0].argmax())
+    assert best == first.candidates[0].id
+
+
+def test_a_label_among_several_has_a_probability_of_its_own(tokenizer):
+    model = made("bert-tiny", tokenizer, heads=[]).with_head("multilabel", ("a", "b", "c")).eval()
+    assert kinds(model) == ("class",)
+    assert names(model, "class") == ("a", "b", "c")
+    function, value = ask(model, Target(kind="class", answer=1, scale="probability"))
+    assert value == pytest.approx(float(function.given[0, 1].sigmoid()))
+    assert math.log(value) == pytest.approx(ask(model, Target(kind="class", answer=1))[1], abs=1e-5)

@@ -93,3 +93,15 @@ def test_nothing_is_not_drawn():
         gaps.each_word([], {}, [])
     with pytest.raises(ValueError, match="nothing"):
         permutation.chances([], own=[], others=[], bits={}, title="t")
+
+
+def test_small_chances_have_one_digit_before_the_point():
+    assert chance(math.log(9.99e-6)) == "1.0 × 10⁻⁵"
+    assert chance(math.log(9.94e-7)) == "9.9 × 10⁻⁷"
+    assert chance(-math.inf) == "0\xa0%"
+
+
+def test_names_of_models_are_no_markup_in_a_legend():
+    figure = gaps.each_word(["a"], {"<b>m</b>": [HALF]}, ["2.00"])
+    assert figure.data[0].name == "&lt;b&gt;m&lt;/b&gt;"
+    assert figure.layout.meta["columns"][1] == "<b>m</b>"

@@ -5,8 +5,9 @@ from xml.etree import ElementTree
 import pytest
 
 from viz.budget import bars, narrow_tables, short_number
-from viz.svg import text_width
+from viz.svg import LETTER, text_width
 from viz.tokenizers import WIDTH, Line, Piece, pieces_svg
+from viz.verdicts import Judged, verdicts_svg
 
 NAMESPACE = {"svg": "http://www.w3.org/2000/svg"}
 NAMES = {"attention": "Attention", "pieces": "Pieces", "head": "Head"}
@@ -77,3 +78,25 @@ def test_east_asian_characters_are_wider():
     assert text_width("北京") > text_width("ab")
     with pytest.raises(ValueError, match="nothing"):
         pieces_svg([], title="Cuts")
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(999_960, "1.0 M"), (999_960_000, "1.00 G"), (999_940, "999.9 k")]
+)
+def test_short_numbers_go_over_to_the_next_unit(value, text):
+    assert short_number(value) == text
+
+
+def test_a_piece_wider_than_the_picture_is_drawn_whole():
+    pieces = [Piece(text="x" * 150, number=7, word=0), Piece(text="y", number=8, word=1)]
+    root = ElementTree.fromstring(pieces_svg([Line(title="A", pieces=pieces)], title="Cuts"))
+    wide, narrow = root.findall("svg:rect", NAMESPACE)[1:]
+    assert float(wide.get("x")) + float(wide.get("width")) <= float(root.get("width"))
+    assert float(wide.get("y")) < float(narrow.get("y"))
+    alone = ElementTree.fromstring(pieces_svg([Line(title="A", pieces=pieces[1:])], title="Cuts"))
+    assert float(wide.get("y")) == float(alone.findall("svg:rect", NAMESPACE)[1].get("y"))
+
+
+def test_a_judged_token_wider_than_the_picture_is_drawn_whole():
+    drawn = verdicts_svg([Judged(text="x" * 150, chance=0.5)], title="t")
+    assert float(ElementTree.fromstring(drawn).get("width")) > 150 * LETTER

@@ -9,12 +9,27 @@ import pytest
 
 from viz import (
     bars,
+    budget,
+    ladder,
+    pairs,
     permutation,
     terms,
+    timeline,
     tokenizers,
+    training,
     verdicts,
 )
-from viz.svg import Wording, caption, document, mark, shorten, text_width, write
+from viz.svg import (
+    Wording,
+    caption,
+    document,
+    listed,
+    mark,
+    shorten,
+    text_width,
+    told,
+    write,
+)
 
 HEADINGS = ("Attention", "from", "to", "not seen", "Pieces", "{0}", '["from"]')
 """Texts of a visitor that are the program's, too, or look like a mark."""
@@ -115,3 +130,28 @@ def test_what_the_program_says_has_one():
     drawn = pictures(Wording("Attention"))
     for kind, svg in drawn.items():
         assert marks(svg)[:2] == ["Attention"] * 2, kind
+
+
+def test_texts_one_after_the_other_can_be_translated():
+    found = listed([Wording("own size"), "b", Wording("{0} {1}", Wording("Pieces"), 3)])
+    assert found == "own size, b, Pieces 3"
+    first, second = told(found)[1:]
+    assert first == ["{0}, {1}", ["own size"], "b"]
+    assert second == ["{0} {1}", ["Pieces"], "3"]
+    assert listed([]) == ""
+
+
+def test_what_charts_say_of_their_pictures_keeps_its_wordings():
+    ours = Wording("own size")
+    parts = {"pieces": 1}
+    curve = training.Curve(name="r", number=0, points=[(0, 1.0)])
+    count = pairs.Count(of_all=1, said="1")
+    figures = [
+        budget.bars({ours: parts}, {"pieces": Wording("Pieces")}),
+        ladder.climb([ladder.Reached(title=ours, value=None)], chosen=0, figure="f"),
+        timeline.growth({ours: [1.0]}),
+        training.several({"loss": [curve]}, {"loss": ours}, by="step"),
+        pairs.scores({ours: [count]}, ["c"], examples=2, title="t"),
+    ]
+    for figure in figures:
+        assert '["own size"]' in json.dumps(told(figure.layout.meta["alt"]))

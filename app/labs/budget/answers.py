@@ -19,7 +19,6 @@ from viz.svg import Wording
 OWN = "own size"
 MOST_SIZES = 8
 MOST_LENGTH = 512
-NO_BREAK = "\N{NO-BREAK SPACE}"
 PARTS = {
     "pieces": Wording("Pieces"),
     "positions": Wording("Positions"),
@@ -128,7 +127,7 @@ def read_length(value: Any) -> int:
 
 def mebibytes(size: int) -> str:
     """Bytes as people say them: 440,425,712 is "420 MiB"."""
-    if size >= 1 << 30:
+    if size >= (1 << 30) - (1 << 19):  # what would be 1024 MiB
         return f"{size / (1 << 30):.2f} GiB"
     return f"{size / (1 << 20):.{1 if size < 10**7 else 0}f} MiB"
 
@@ -202,24 +201,37 @@ def factorise(config: Config) -> dict[str, Any]:
     }
 
 
-def compare(rows: Sequence[Mapping[str, Any]], times: Mapping[str, float] | None = None) -> str:
-    """The leanest against the largest model shown, in one sentence."""
+def compare(
+    rows: Sequence[Mapping[str, Any]], names: Mapping[str, str], times: Mapping[str, float]
+) -> str:
+    """The leanest against the largest model shown, in one sentence.
+
+    Args:
+        rows: As :func:`describe` gives them.
+        names: What each is called.
+        times: Milliseconds of a pass, of those that were measured.
+    """
     if len(rows) < 2:
         return ""
     big = max(rows, key=lambda row: row["pretraining"])
     small = min(rows, key=lambda row: row["pretraining"])
     if big["pretraining"] == small["pretraining"]:
-        return "All of them have the same number of parameters."
+        return Wording("All of them have the same number of parameters.")
     fewer = big["pretraining"] / small["pretraining"]
     cost = 100 * small["per_token"] / big["per_token"]
-    text = (
-        f"{small['name']} has {fewer:.1f} times fewer parameters than {big['name']}, but a token "
-        f"costs it {cost:.0f}{NO_BREAK}% of the operations"
-    )
-    if times and small["name"] in times and big["name"] in times:
+    told = (names[small["name"]], f"{fewer:.1f}", names[big["name"]], f"{cost:.0f}")
+    if small["name"] in times and big["name"] in times:
         share = 100 * times[small["name"]] / times[big["name"]]
-        text += f" and, measured here, {share:.0f}{NO_BREAK}% of the time"
-    return text + "."
+        return Wording(
+            "{0} has {1} times fewer parameters than {2}, but a token costs it {3} % of the "
+            "operations and, measured here, {4} % of the time.",
+            *(*told, f"{share:.0f}"),
+        )
+    return Wording(
+        "{0} has {1} times fewer parameters than {2}, but a token costs it {3} % of the "
+        "operations.",
+        *told,
+    )
 
 
 def read_times(value: Any) -> dict[str, float]:

@@ -50,5 +50,11 @@ def exact(known: Mapping[str, Inspection]) -> list[str]:
 
 
 def label(name: str) -> str:
-    """A published size is called as it is, the visitor's own one in the page's language."""
-    return Wording("own size") if name == answers.OWN else name.removeprefix(MODEL)
+    """A published size is called as it is, the visitor's own one in the page's language.
+
+    An installed model of a published size's name is told from it.
+    """
+    plain = name.removeprefix(MODEL)
+    if name.startswith(MODEL) and plain in cm.sizes():
+        return Wording("{0} (installed)", plain)
+    return Wording("own size") if name == answers.OWN else plain

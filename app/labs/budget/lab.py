@@ -258,20 +258,15 @@ def show(question: Mapping[str, Any]) -> list[Any]:
         shares=question["shares"] is True,
         total=Wording("With pretraining heads"),
     )
-    told = [{**row, "name": row["name"].removeprefix(MODEL)} for row in rows]
-    spent = {
-        name.removeprefix(MODEL): time["fastest"]
-        for name, time in times.items()
-        if time.get("fastest")
-    }
+    spent = {name: time["fastest"] for name, time in times.items() if time.get("fastest")}
     code = answers.code_lines(
         [name for name in configs if name != answers.OWN and name not in known],
         None if own is None else (own["base"], configs[answers.OWN]),
         length,
-        {name: loadable(label(name)) for name in known},
+        {name: loadable(name.removeprefix(MODEL)) for name in known},
     )
     return [
-        sentences(*exact(known), answers.compare(told, answers.read_times(spent))),
+        sentences(*exact(known), answers.compare(rows, names, answers.read_times(spent))),
         chart,
         costs(rows, length, times, own),
         narrow(rows),

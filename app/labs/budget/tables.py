@@ -38,6 +38,7 @@ def costs(
             ]
             for row in rows
         ],
+        messages=[5],
         times={name: dict(time) for name, time in times.items()},
         length=length,
         own=own,

@@ -80,6 +80,7 @@ def read_setting(question: Mapping[str, Any], sentence: Cut) -> Setting:
     """
     seed = whole_number(question["seed"], "seed", 0, MOST_SEED)
     variant, order, memory = question["variant"], question["order"], question["memory"]
+    blank = not memory or (isinstance(memory, str) and memory.isspace())
     if variant not in VARIANTS:
         raise InputError(f"The variant is {str(variant)[:40]!r}; it must be paper or released.")
     given = list(order) if isinstance(order, Sequence) else []
@@ -93,7 +94,7 @@ def read_setting(question: Mapping[str, Any], sentence: Cut) -> Setting:
         variant=variant,
         k=whole_number(question["k"], "K", 1, MOST_K),
         leak=question["leak"] is True,
-        memory=clean_text(memory) if memory else None,
+        memory=None if blank else clean_text(memory),
     )
 
 

@@ -16,7 +16,7 @@ from app.labs.terms import said as say
 from app.labs.terms import scene, turned
 from app.labs.terms import tables as terms_tables
 from app.labs.terms.maps import TermMaps, maps, name_of
-from app.labs.terms.scene import STREAMS, Looked, look, readers
+from app.labs.terms.scene import STREAMS, Looked, look
 from app.page.sentence import Shared
 from app.parts.controls import OpenDropdown, OpenSlider, answer, new_value, offer, remember
 from app.parts.figure import Figure
@@ -305,7 +305,8 @@ def queries(found: Mapping[str, Any]) -> list[tuple[str, int]]:
 
 def show_rows(session: Session, question: Mapping[str, Any]) -> list[Any]:
     """The table of distances of a published size or of an installed model."""
-    known, installed = terms_tables.published(), readers(session)
+    known = terms_tables.published()
+    installed = [i.name for i in session.models() if terms_tables.has_table(i.family)]
     name = question["size"] or known[0]
     if name in known:
         config = cm.size(name)

@@ -26,6 +26,12 @@ def published() -> list[str]:
     ]
 
 
+def has_table(family: str) -> bool:
+    """Whether models of a family have a learned table of distances."""
+    sizes = FAMILIES[family].sizes if family in FAMILIES else {}
+    return any(isinstance(config.attention.terms, Disentangled) for config in sizes.values())
+
+
 def has_terms(family: str) -> bool:
     """Whether models of a family have terms beside the content score."""
     sizes = FAMILIES[family].sizes.values() if family in FAMILIES else ()

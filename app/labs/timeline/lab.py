@@ -206,7 +206,8 @@ def show(session: Session, question: Mapping[str, Any]) -> list[Any]:
     return [
         *pictures,
         sentences(
-            said(setting.epochs, last["dynamic"], last["copies"], last["static"]), put(found)
+            said(setting.epochs, last["dynamic"], last["copies"], last["static"]),
+            put(setting.kind, found),
         ),
         note(setting.kind, found),
         regimes(found),
@@ -266,10 +267,13 @@ def said(epochs: int, *means: str) -> str:
     )
 
 
-def put(found: timeline.Drawn) -> str | None:
+def put(kind: str, found: timeline.Drawn) -> str | None:
     """What stands in the place of the first pieces that give way to similar ones."""
-    pairs = [f"{piece} → {seen}" for piece, seen in found.replaced()[:MOST_PAIRS]]
-    return Wording("Dynamic masking puts similar words: {0}.", ", ".join(pairs)) if pairs else None
+    if kind != "similar_word":
+        return None
+    if pairs := [f"{piece} → {seen}" for piece, seen in found.replaced()[:MOST_PAIRS]]:
+        return Wording("Dynamic masking puts similar words: {0}.", ", ".join(pairs))
+    return Wording("No similar word is put here: random pieces stand for words without one.")
 
 
 def note(kind: str, found: timeline.Drawn) -> str:

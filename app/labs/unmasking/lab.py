@@ -178,7 +178,7 @@ async def show(session: Session, question: Mapping[str, Any]) -> list[Any]:
     at = min(at, len(rows) - 1) if type(at) is int and at >= 0 else -1
     return [
         steps(sentence, setting, rows, at=at, by=session.languages(name)),
-        sentences(came(found), SEEN, cut_note(sentence.cut, len(sentence.tokens) - 2)),
+        sentences(came(found), SEEN, cut_note(sentence.cut, sum(map(len, sentence.words)))),
         every(rows),
         unmasking.code_lines(loadable(name), sentence, setting),
     ]

@@ -16,6 +16,7 @@ from app.serving.ask import MOST_SEED, whole_number
 from app.serving.desk import StoppedError
 from app.serving.locales import spoken
 from core_models import InputError
+from viz.figure import plain
 from viz.svg import Wording
 from viz.why import Attributed, attributions
 
@@ -151,7 +152,7 @@ def offers(scene: Mapping[str, Any], question: Mapping[str, Any]) -> dict[str, A
     places = {f"#{p}": f"{p}: {scene['tokens'][p]['text']}" for p in scene["places"]}
     named = {f"#{c['index']}": title(scene, c) for c in scene["choices"]}
     rivals = {n: text for n, text in named.items() if n != f"#{scene['answer']}"}
-    rival = len(named) > 1 and scene["kind"] != "replaced"
+    rival = len(named) > 1 and scene["head"] not in ("replaced_token", "multilabel")
     single = scene["kind"] != "score" and scene["against"] is None
     notes = [*scene["notes"], *[""] * MOST_NOTES][:MOST_NOTES]
     return {
@@ -184,7 +185,7 @@ def pictures(scene: Mapping[str, Any], found: Mapping[str, Any]) -> dict[str, An
         )
         for token in scene["tokens"]
     ]
-    named = Wording("{0}: {1}", scene["model"], words.asked(scene))
+    named = Wording("{0}: {1}", plain(scene["model"]), words.asked(scene))
     bars = {words.TITLES[name]: found["methods"][name] for name in METHODS}
     return {
         "said": words.headline(scene, found["value"]),

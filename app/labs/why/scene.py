@@ -14,6 +14,7 @@ import core_models as cm
 from app.labs.why.answers import Question, Wanted, encode, words_read
 from app.serving.pieces import one_piece
 from core_models import InputError
+from core_models.prediction.judge import PAIR_HEADS
 from core_models.prediction.passes import head_name, kind_of
 from core_models.prediction.targets import Target, TargetFunction, head_for, kinds, names
 from core_models.tokenizer import Encoding
@@ -65,7 +66,8 @@ def plan(model: cm.Model, wanted: Wanted) -> tuple[Question, dict[str, Any]]:
     blind = fills in ("order", "causal")
     options = replace(wanted.options, baseline=wanted.baseline or ("zero" if blind else "mask"))
     notes += _notes(model, kind, seen, options.baseline, blind)
-    choices = _choices(model, target, scores, encoding, listed)
+    chances = probe.logs(probe.given)[0]
+    choices = _choices(model, target, chances.exp(), encoding, listed)
     scene = {
         "model": wanted.model,
         **able_of(model),
@@ -94,7 +96,7 @@ def _scale(wanted: Wanted, kind: str) -> str:
 
 
 def _check_second(model: cm.Model, wanted: Wanted, kind: str) -> None:
-    pair = kind == "class" and "classify" not in model.heads
+    pair = kind == "class" and head_for(model, kind) in PAIR_HEADS
     if wanted.second is None and (pair or kind in _TWO):
         raise InputError(
             "This question reads two texts. Write the second one, too."
@@ -122,7 +124,11 @@ def _places(model: cm.Model, wanted: Wanted, kind: str, encoding: Encoding) -> l
         sides = text_numbers(encoding)
         none = len(encoding) - 1 if context == 0 else 0  # [CLS] says that there is no answer
         return sorted({none, *(p for p in words if sides[p] == context)})
-    return words if kind in ("replaced", "tag") else []
+    if kind not in ("replaced", "tag"):
+        return []
+    if not words:
+        raise InputError("This text has no word that can be asked about. Type a few words.")
+    return words
 
 
 def _telling_place(
@@ -179,7 +185,9 @@ def _answers(
             answer = original
         else:
             answer = int(scores[:count].argmax())
-    against = resolve(wanted.against)
+    # Of several labels each holds or not: none is instead of another one.
+    alone = head_for(model, kind) == "multilabel"
+    against = None if alone else resolve(wanted.against)
     return answer, None if against == answer else against
 
 
@@ -189,12 +197,11 @@ def _nameless(model: cm.Model) -> tuple[int, ...]:
 
 
 def _choices(
-    model: cm.Model, target: Target, scores: Tensor, encoding: Encoding, listed: Sequence[str]
+    model: cm.Model, target: Target, chances: Tensor, encoding: Encoding, listed: Sequence[str]
 ) -> list[dict[str, Any]]:
     """Answers to choose from, with their probabilities; the best first."""
     if target.kind in (*_TWO, "score"):
         return []
-    chances = scores.softmax(-1)
     count = len(listed) or model.tokenizer.vocabulary
     best = chances[:count].topk(min(count, MOST_NAMES if listed else TOP)).indices.tolist()
     chosen = [target.answer, target.against]
@@ -238,13 +245,17 @@ def _notes(model: cm.Model, kind: str, seen: Encoding, start: str, blind: bool) 
 
 
 def text_numbers(encoding: Encoding) -> list[int | None]:
-    """Which of the two texts each piece belongs to, 0 or 1; None for special pieces."""
+    """Which of the two texts each piece belongs to, 0 or 1; None for special pieces.
+
+    One that a visitor has typed ("[SEP]") stands within its text.
+    """
     numbers: list[int | None] = []
-    number = -1
-    for place, special in enumerate(encoding.special):
-        if not special and (place == 0 or encoding.special[place - 1]):
-            number += 1
-        numbers.append(None if special else min(number, 1))
+    number, between = -1, True
+    for special, (start, end) in zip(encoding.special, encoding.offsets, strict=True):
+        added = special and start == end
+        number += between and not added
+        between = added
+        numbers.append(None if special else number)
     return numbers
 
 

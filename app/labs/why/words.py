@@ -6,6 +6,7 @@ from typing import Any
 
 from app.labs.why.methods import METHODS
 from app.parts.plain import table
+from viz.figure import plain
 from viz.svg import Wording
 
 TITLES = {
@@ -52,8 +53,11 @@ def name_of(scene: Mapping[str, Any], index: int | None) -> str | None:
 
 
 def asked(scene: Mapping[str, Any]) -> str:
-    """The question in a few words."""
-    answer, against = (name_of(scene, scene[name]) for name in ("answer", "against"))
+    """The question in a few words, for a chart: names are no markup there."""
+    answer, against = (
+        name if name is None or isinstance(name, Wording) else plain(name)
+        for name in (name_of(scene, scene[part]) for part in ("answer", "against"))
+    )
     if answer is None:
         kind = KINDS[scene["kind"]]
         return Wording("{0}, token {1}", kind, scene["position"]) if scene["places"] else kind
@@ -67,7 +71,7 @@ def headline(scene: Mapping[str, Any], value: float) -> str:
     answer, against = (name_of(scene, scene[name]) for name in ("answer", "against"))
     if answer is not None and against is not None:
         more = math.exp(min(abs(value), 700))
-        times = f"{more:.0f}" if more >= 100 else f"{more:.2g}"
+        times = f"{more:.0f}" if more >= 99.5 else f"{more:.2g}"
         if value >= 0:
             return Wording(
                 "Why “{0}” rather than “{1}”? It is {2} times as likely (difference of logits "
