@@ -7,6 +7,7 @@
 //   phrase([key, ...values])     a text of a picture that Python drew, values apart; a list among them is such a text, too
 //   modelTitle(title)            a title of the list of models: its name stays, what it can do is translated
 //   listed(['a', 'b'])           "a, b" with the comma of the language
+//   apart(text)                  a visitor's text beside signs and numbers that it must not draw into its direction
 //   setLanguage('zh')            remembers the choice and opens the same page again
 //
 // Never pass what a visitor typed to texts or message: it would be translated where it happens to be a key.
@@ -130,5 +131,5 @@
     }
   };
 
-  window.ClozeLanguage = { language, names: NAMES, tag: TAGS[language], t, texts, message, phrase, modelTitle, listed, setLanguage, missing };
+  window.ClozeLanguage = { language, names: NAMES, tag: TAGS[language], t, texts, message, phrase, modelTitle, listed, apart, setLanguage, missing };
 })();

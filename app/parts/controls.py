@@ -175,6 +175,7 @@ def offer(
     examples: Mapping[str, Mapping[str, Any]],
     sentence: Component,
     sets: Mapping[str, Component],
+    plain: Mapping[str, Any] | None = None,
 ) -> None:
     """Let a choice set up examples of the sentence block, and name the one that is shown there.
 
@@ -186,18 +187,30 @@ def offer(
             has a sentence of its own, and values by the names of ``sets``.
         sentence: The lab's ``SentenceInput``.
         sets: What else an example sets, by name.
+        plain: What is set by an example that does not say otherwise.
     """
     known = json.dumps(examples)
     names = json.dumps(list(sets))
     take = f"""(name) => {{
       const chosen = ({known})[name];
       if (chosen.text) Cloze.chooseExample(chosen);
-      return {names}.map((each) => chosen[each]);
+      return {names}.map((each) => (each in chosen ? chosen : {json.dumps(plain or {})})[each]);
     }}"""
-    shown = f"""() => Object.entries({known})
-      .find(([, example]) => Cloze.showsExample(example))?.[0] ?? null"""
+    # What is set comes before the text of an example.
+    shown = f"""(moved) => (now, ...values) => {{
+      const [known, names] = [{known}, {names}];
+      const set = (name) => name in known && names.every((each, n) => !(each in known[name])
+        || JSON.stringify(known[name][each]) === JSON.stringify(values[n]));
+      const there = (name) => set(name) && (!known[name].text || Cloze.showsExample(known[name]));
+      if (moved && set(now)) return {{ __type__: 'update' }};
+      const found = [now, ...Object.keys(known)].find(there) ?? null;
+      return found === now ? {{ __type__: 'update' }} : found;
+    }}"""
     choice.input(None, choice, list(sets.values()), js=take)
-    sentence.change(None, None, choice, js=shown)  # type: ignore[attr-defined]
+    asked = [choice, *sets.values()]
+    sentence.change(None, asked, choice, js=f"({shown})(false)")  # type: ignore[attr-defined]
+    for part in sets.values():
+        part.change(None, asked, choice, js=f"({shown})(true)")  # type: ignore[attr-defined]
 
 
 Implied = Mapping[str, Mapping[str, Mapping[str, Any]]]

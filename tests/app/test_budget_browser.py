@@ -114,6 +114,7 @@ def test_an_old_link_restores_the_choice_in_chinese(visit):
     cloze = visit(link=f"?lang=zh{LINK}&lab-budget={quote(state)}")
     lab = Lab(cloze)
     lab.shows("bert-2x128", "自设尺寸")
+    expect(lab.page.locator("#tab-budget").get_by_role("radio", checked=True)).to_have_count(0)
     words = locales.catalogue("zh")
     lab.fold(words["A size of your own"])
     expect(lab.page.get_by_label(words["Groups"], exact=True)).to_have_value("2")

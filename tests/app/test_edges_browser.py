@@ -5,6 +5,7 @@ import re
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from playwright.sync_api import expect
 
 from tests.app.one_page import SENTENCE, mark, renewed
 
@@ -90,6 +91,27 @@ def test_letters_from_the_right_leave_the_signs_after_them_in_place(cloze):
     said = cloze.page.evaluate("word => ClozeLanguage.t`“${word}” (${3})`", ARABIC)
     assert said == f"“\u2068{ARABIC}\u2069” (3)"
     assert cloze.page.evaluate("ClozeLanguage.t`“${'Paris'}” (${3})`") == "“Paris” (3)"
+    page = cloze.page
+    cloze.write(" ".join([ARABIC, "Paris"] * 4))
+    page.evaluate("Cloze.openTab('attention')")
+    cloze.rest()
+    page.locator("#tab-attention .lines-scroll").get_by_role("button", name=ARABIC).first.hover()
+    said = page.locator("#tab-attention .lines-words")
+    expect(said).to_contain_text(f"“\u2068{ARABIC}\u2069”")
+    page.evaluate("Cloze.openTab('permutation')")
+    sees = page.get_by_text(re.compile(f"the query may see .*[0-9] “\u2068{ARABIC}\u2069”"))
+    expect(sees.first).to_be_visible()
+    page.evaluate("Cloze.openTab('unmasking')")
+    chances = page.locator("#tab-unmasking").get_by_text(re.compile(r"^[0-9.]+\s%$"))
+    expect(chances.first).to_have_css("direction", "ltr")
+
+
+def test_a_word_that_is_wider_than_the_page_stays_in_it(cloze):
+    cloze.write("The " + "a" * 300)
+    start = cloze.page.get_by_role("button", name=re.compile("^hide “a"))
+    box = start.bounding_box()
+    assert box
+    assert box["x"] + box["width"] <= cloze.page.viewport_size["width"]
 
 
 CONTRAST = """field => {

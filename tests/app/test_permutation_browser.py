@@ -139,6 +139,12 @@ def test_rows_read_as_sentences_and_a_leak_is_marked(lab):
     assert lab.order() == sorted(lab.order())
     targets = lab.grid("Query stream").locator("tbody").get_by_role("row").count()
     expect(lab.grid("Query stream").get_by_label("sees itself")).to_have_count(targets)
+    example = lab.panel.get_by_role("radio", name="Why two streams")
+    lab.cloze.write("A cat sat on the mat.")
+    lab.cloze.rest()
+    expect(example).to_be_checked()  # of any text
+    lab.panel.get_by_label("Predict one piece in").first.fill("5")
+    expect(example).not_to_be_checked()
 
 
 def test_chances_and_attention_come_from_the_other_model(lab):

@@ -6,6 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from app.serving import locales
+from tests.app.held import Held, posts
 from tests.app.one_lab import OneLab
 from tests.app.visitors import take
 
@@ -71,6 +72,29 @@ def test_a_click_lets_a_word_stay_and_a_link_keeps_it(lab):
     lab.cloze.rest()
     state = lab.page.evaluate("Cloze.kept('unmasking')")
     assert state["stays"][1:] == [1, 3], json.dumps(state)
+    assert not lab.cloze.problems
+
+
+def test_words_are_chosen_while_an_answer_is_under_way(lab):
+    example = lab.panel.get_by_role("radio", name="A word stays")
+    example.check()
+    expect(lab.word("capital")).to_have_attribute("aria-pressed", "true")
+    lab.cloze.rest()
+    answers = Held(lab.page, "/run/predict", posts)
+    lab.word("France").click()
+    answers.wait()
+    lab.word("Paris").click()
+    answers.end()
+    lab.cloze.rest()
+    for word in ("capital", "France", "Paris"):
+        expect(lab.word(word)).to_have_attribute("aria-pressed", "true")
+    expect(example).not_to_be_checked()
+    lab.panel.get_by_role("slider", name="Step", exact=True).fill("2")
+    lab.cloze.write("She looked at him.")
+    expect(lab.word("him")).to_be_visible()
+    expect(lab.chosen.filter(has_text="[MASK]")).to_have_count(0)
+    lab.page.wait_for_function("() => !('at' in (Cloze.kept('unmasking') ?? {}))")
+    lab.cloze.write("The capital of France is Paris.")
     assert not lab.cloze.problems
 
 

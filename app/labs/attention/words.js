@@ -1,5 +1,5 @@
 // Attention: numbers and words that both parts share.
-const { t } = window.Cloze;
+const { apart, t } = window.Cloze;
 
 const SPACE = '\u00a0';
 
@@ -24,4 +24,4 @@ export function percent(weight) {
   return `${text}${SPACE}%`;
 }
 
-export const quote = (text) => `\u201c${text}\u201d`;
+export const quote = (text) => `\u201c${apart(text)}\u201d`;

@@ -55,6 +55,8 @@ PRESETS = {
 }
 FIRST = PRESETS["Four ways to be base"]
 SET = f"(name, count) => [({json.dumps(PRESETS)})[name], false, count + 1]"
+NAMED = f"""(sizes, own) => Object.entries({json.dumps(PRESETS)})
+  .find(([, names]) => !own && JSON.stringify(names) === JSON.stringify(sizes))?.[0] ?? null"""
 ADD = "(added, sizes, count) => [[...new Set([...sizes ?? [], added.name])], count + 1]"
 LENGTH = 64
 BASE = "bert-base-uncased"
@@ -201,6 +203,8 @@ def wire(controls: Controls, shared: Shared, session: Session) -> None:
     triggers = [again.change, *(part.input for part in parts)]  # type: ignore[attr-defined]
     answer(triggers, knowing(show), asked, outputs, c.problem, first=True)
     c.preset.input(None, [c.preset, again], [c.sizes, c.own["own"], again], js=SET)
+    for part in (c.sizes, c.own["own"]):
+        part.change(None, [c.sizes, c.own["own"]], c.preset, js=NAMED)  # type: ignore[attr-defined]
     added = Kept()
     wanted = {**asked, "chosen": c.chosen}
 

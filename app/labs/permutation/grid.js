@@ -1,7 +1,7 @@
 // The part `OrderGrid` of grid.py: pieces in the order of their prediction, and which of them each stream may see.
 import { csvButton } from '../../parts/plain.js';
 
-const { element, listed, t, texts } = window.Cloze;
+const { apart, element, listed, t, texts } = window.Cloze;
 const TEXT = texts({
   order: 'Order of prediction', step: 'step', position: 'position', wanted: 'to be predicted', seen: 'seen', itself: 'itself', leak: 'sees itself',
   query: 'Query stream', asks: 'asks for the framed pieces', content: 'Content stream', gives: 'gives keys and values to both',
@@ -13,7 +13,7 @@ const spoken = (text) => element('span', { class: 'spoken', text });
 /** A row of a grid as a sentence. */
 function told(kind, { position: at, seen }, { pieces, remembered }) {
   const others = [...seen].flatMap((flag, n) => (flag === '1' && n !== at ? [n] : []));
-  const shown = listed(others.map((n) => `${n} “${pieces[n]}”`));
+  const shown = listed(others.map((n) => `${n} “${apart(pieces[n])}”`));
   const all = others.length === pieces.length - 1;
   let said;
   if (kind === 'content') {

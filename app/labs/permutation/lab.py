@@ -182,7 +182,7 @@ def wire(controls: Controls, shared: Shared, session: Session) -> None:
     answer(changed, partial(show, session), asked, outputs, c.problem)
     answer([c.files.ask], partial(draw, session), asked, [c.files], c.problem)  # type: ignore[attr-defined]
     sets = {name: kept[name] for name in PLAIN}
-    offer(c.example, {name: PLAIN | each for name, each in EXAMPLES.items()}, c.sentence, sets)
+    offer(c.example, EXAMPLES, c.sentence, sets, PLAIN)
     c.grid.move(None, c.grid, kept["order"], js="grid => [grid.wish]")  # type: ignore[attr-defined]
     c.shuffle.click(None, kept["seed"], [kept["seed"], kept["order"]], js=DRAWN)
     kept["seed"].input(None, None, kept["order"], js="() => [[]]")

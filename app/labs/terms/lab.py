@@ -207,7 +207,7 @@ def wire(controls: Controls, shared: Shared, session: Session) -> None:
     answer([*changed, c.row.input], partial(show, session), asked, outputs, c.problem)
     answer([c.files.ask], partial(save, session), asked, [c.files], c.problem)
     sets = {name: k[name] for name in PLAIN}
-    offer(c.example, {n: PLAIN | each for n, each in EXAMPLES.items()}, c.sentence, sets)
+    offer(c.example, EXAMPLES, c.sentence, sets, PLAIN)
     c.maps.turn(None, c.maps, k["off"], js="maps => [maps.wish]")
     # Another model begins with all its terms; so does the one that the tour chooses.
     k["reader"].input(None, None, [k["off"], k["stream"]], js="() => [[], 'content']")

@@ -5,7 +5,6 @@ writes where it predicts pieces, else the one that the page offers for the text'
 """
 
 import asyncio
-import json
 from collections.abc import Mapping
 from functools import partial
 from typing import Any, NamedTuple
@@ -16,9 +15,9 @@ from gradio.components import Component
 import core_models as cm
 from app.labs.unmasking import answers as unmasking
 from app.labs.unmasking.answers import EXAMPLES, ORDER_NAMES
-from app.labs.unmasking.steps import Steps, steps
+from app.labs.unmasking.steps import STAY, Steps, steps
 from app.page.sentence import Shared
-from app.parts.controls import answer, remember
+from app.parts.controls import answer, offer, remember
 from app.parts.plain import (
     Code,
     Files,
@@ -134,25 +133,20 @@ def wire(controls: Controls, shared: Shared, session: Session) -> None:
     outputs = [c.picture, c.said, c.table, c.code]
     answer(changed, partial(show, session), asked, outputs, c.problem)
     answer([c.files.ask], partial(draw, session), asked, [c.files], c.problem)  # type: ignore[attr-defined]
-    c.picture.stay(None, c.picture, kept["stays"], js="value => [value.wish]")  # type: ignore[attr-defined]
+    c.picture.stay(None, [c.picture, kept["stays"]], kept["stays"], js=STAY)  # type: ignore[attr-defined]
     c.picture.scrub(None, c.picture, kept["at"], js="value => value.at")  # type: ignore[attr-defined]
     c.again.click(None, kept["seed"], kept["seed"], js=f"seed => (seed + 1) % {MOST_SEED}")
-    names = ("steps", "order", "stays")
-    c.example.input(None, c.example, [kept[name] for name in names], js=_takes())
+    sets = {name: kept[name] for name in ("steps", "order", "stays")}
+    offer(c.example, tries(), c.sentence, sets)
     remember("unmasking", kept)
 
 
-def _takes() -> str:
-    """An example's text goes to the sentence block, what it sets to the lab."""
-    sets = {
-        name: {"text": each.text, "set": [each.steps, each.order, stays(each)]}
-        for name, each in EXAMPLES.items()
+def tries() -> dict[str, dict[str, Any]]:
+    """An example's text and what it sets, by its name."""
+    return {
+        name: {"text": e.text, "hide": [], "steps": e.steps, "order": e.order, "stays": stays(e)}
+        for name, e in EXAMPLES.items()
     }
-    return f"""name => {{
-      const chosen = ({json.dumps(sets)})[name];
-      Cloze.chooseExample({{ text: chosen.text, hide: [] }});
-      return chosen.set;
-    }}"""
 
 
 def stays(example: unmasking.Example) -> list[int]:

@@ -11,7 +11,7 @@ function cell({ text, kind, chance }, chosen) {
   return element('td', { class: kind, title: chance === undefined ? '' : format.exact(chance) },
     element('bdi', { text: text || (chosen ? MASK : '·'), 'aria-hidden': spoken ? 'true' : undefined }),
     spoken ? element('span', { class: 'spoken', text: spoken }) : null,
-    chosen ? element('small', { text: chance === undefined ? '' : format.percent(chance) }) : null);
+    chosen ? element('small', { dir: 'ltr', text: chance === undefined ? '' : format.percent(chance) }) : null);
 }
 
 export function mount(view) {
@@ -21,6 +21,7 @@ export function mount(view) {
   const said = element('output', {});
   view.root.replaceChildren(stage, element('div', { class: 'scrub' }, run, slider, said));
   let timer = null;
+  let of = null; // the text whose steps are looked at
   let looked = null; // at which step, once one has been chosen here: a late answer holds the choice of before
 
   const last = () => view.value.rows.length - 1;
@@ -28,12 +29,9 @@ export function mount(view) {
     const at = looked ?? view.value.at;
     return at >= 0 ? Math.min(at, last()) : last();
   }
-  const words = (columns) => columns.filter(({ stays }) => stays).map(({ word }) => word);
 
   function stay(word) {
-    const chosen = new Set(words(view.value.columns));
-    if (!chosen.delete(word)) chosen.add(word);
-    view.value = { ...view.value, wish: [view.value.sign, ...[...chosen].sort((a, b) => a - b)] };
+    view.value = { ...view.value, wish: word };
     view.send('stay', {});
   }
   function stop() {
@@ -63,6 +61,13 @@ export function mount(view) {
     const { columns, rows, text } = view.value ?? {};
     view.root.hidden = !rows;
     if (!rows) return;
+    if (of !== null && of !== text && (looked ?? view.value.at) >= 0) { // of another text its end is seen first
+      stop();
+      looked = -1;
+      view.value = { ...view.value, at: looked };
+      view.send('scrub', {});
+    }
+    of = text;
     const at = now();
     const held = document.activeElement?.closest?.('.view-steps [data-key]')?.dataset.key;
     const head = element('tr', {}, element('th', { scope: 'col', text: TEXT.stays }), ...columns.map(({ text: word, word: n, stays }, place) => element('th', { scope: 'col' },

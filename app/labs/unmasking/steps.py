@@ -6,6 +6,14 @@ from typing import Any
 from app.labs.unmasking.answers import Cut, Setting, sign
 from app.parts.views import Part, mounted
 
+STAY = """({ sign, columns, wish }, stays) => {
+  const chosen = new Set(stays[0] === sign ? stays.slice(1)
+    : columns.filter((each) => each.stays).map(({ word }) => word));
+  if (!chosen.delete(wish)) chosen.add(wish);
+  return [[sign, ...[...chosen].sort((a, b) => a - b)]];
+}"""
+"""The text's sign and the words that stay: of those chosen last, whose answer may be on its way."""
+
 
 class Steps(Part):
     """Rows of pieces, one for each step, of which one is looked at; above them the text itself.
@@ -14,14 +22,13 @@ class Steps(Part):
     the text lets it stay in place, or go. Its value is what :func:`steps` gives.
 
     Events:
-        stay: Which words stay has changed; ``wish`` of the value holds the text's sign and their
-            numbers.
+        stay: A word is to stay, or to go; ``wish`` of the value is its number.
         scrub: Another step is looked at; ``at`` of the value is its number.
 
     Example::
 
         shown = Steps(steps(sentence, setting, rows(model, sentence, found)), elem_id="steps")
-        shown.stay(None, shown, stays, js="value => [value.wish]")
+        shown.stay(None, [shown, stays], stays, js=STAY)
     """
 
     def __init__(self, value: Mapping[str, Any] | None = None, **more: Any) -> None:
