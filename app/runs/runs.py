@@ -26,13 +26,13 @@ from app.runs import config as run_config
 from app.runs import models as run_models
 from app.runs import owner as run_owner
 from app.runs import process as run_process
-from app.runs import room
+from app.runs import room, waiting
 from app.runs.limits import NO_LIMITS, Limits
 from app.runs.names import BESIDE, beside, new_id
 from app.runs.texts import SHIPPED, Inbox, leaves, note_repeated
 from app.runs.watch import keep_looking
 from app.serving.opened.library import Opened
-from core_models import InputError, plain_files
+from core_models import InputError
 from core_models.training import durable
 from core_models.training.folder import RunFolder
 from core_models.training.race_folder import RaceFolder
@@ -132,7 +132,7 @@ class Runs:
     def state(self, run: str) -> str:
         """new, queued, starting, running, stopping, stopped, finished, failed or crashed."""
         folder = self.folder(run)
-        waits, asked = (folder.path / "queue").exists(), folder.stop_requested()
+        waits, asked = waiting.waits(folder.path), folder.stop_requested()
         state = self._doing(folder)
         # A server that was killed as it started a run has left it in the queue.
         begun = state in ("starting", "running") and not asked
@@ -153,7 +153,7 @@ class Runs:
 
     def queue(self) -> list[str]:
         """Runs that wait, the next one first."""
-        return [path.parent.name for path in sorted(self.root.glob("*/queue"), key=_asked)]
+        return waiting.ids(self.root)
 
     # --- making -----------------------------------------------------------------------------
 
@@ -206,7 +206,7 @@ class Runs:
     def discard(self, run: str) -> None:
         """Remove a run that was just made and could not start, as if it had never been."""
         with self._exclusive():
-            (self.root / run / "queue").unlink(missing_ok=True)
+            waiting.leave(self.root / run)
             if self.state(run) not in _ACTIVE:
                 durable.remove_folder(self.root / run)
 
@@ -294,7 +294,7 @@ class Runs:
             folder = self.folder(run)
             folder.clear_stop()
             run_process.note(folder.path, late=0)
-            self._line_up(folder.path)
+            waiting.join(folder.path)
             with room.told(room.WAITS):
                 refused = self._fill_slots()
             if run in refused:
@@ -308,9 +308,9 @@ class Runs:
             state = self.state(run)
             folder = self.folder(run)
             if state == "queued":
-                (folder.path / "queue").unlink()
+                waiting.leave(folder.path)
             elif state in ("starting", "running"):
-                (folder.path / "queue").unlink(missing_ok=True)
+                waiting.leave(folder.path)
                 folder.request_stop()
             elif state == "stopping":
                 raise InputError("This run is stopping already: it saves first.")
@@ -331,16 +331,16 @@ class Runs:
             for folder in ours:
                 # Before it waits: this server may be killed meanwhile. A disk may be full till then.
                 with contextlib.suppress(OSError):
-                    self._line_up(folder.path)
+                    waiting.join(folder.path)
                 folder.request_stop()
             until = time.monotonic() + seconds
             while time.monotonic() < until and any(self._doing(each) in _AT_WORK for each in ours):
                 time.sleep(0.05)
             for folder in ours:
                 if self._doing(folder) == "finished":
-                    (folder.path / "queue").unlink(missing_ok=True)
-                elif not (folder.path / "queue").exists():
-                    self._line_up(folder.path)
+                    waiting.leave(folder.path)
+                elif not waiting.waits(folder.path):
+                    waiting.join(folder.path)
 
     def delete(self, run: str) -> None:
         """Remove a run with everything it learned."""
@@ -409,11 +409,6 @@ class Runs:
                     run_process.note(folder.path, late=round(seconds / 60))
                     folder.request_stop()
 
-    def _line_up(self, path: Path) -> None:
-        """Put a run behind those that wait, also where the clock was set back since."""
-        last = max(map(_asked, self.root.glob("*/queue")), default=0.0)
-        durable.write_text(path / "queue", repr(max(time.time(), last + 0.001)))
-
     def _at_work(self) -> list[tuple[RunFolder, bool]]:
         """Runs with a process, also those that wait as well, and whether each is asked to stop."""
         found = []
@@ -430,33 +425,23 @@ class Runs:
         """Start what waits, and say why some of it cannot be started: that waits no more."""
         refused: dict[str, str] = {}
         busy = {folder.path.name: asked for folder, asked in self._at_work()}
-        waiting = [run for run in self.queue() if run not in busy]
+        next_ones = [run for run in self.queue() if run not in busy]
         for run, asked in busy.items():
             if not asked:  # else it goes on when it has stopped
-                (self.root / run / "queue").unlink(missing_ok=True)
-        for run in waiting[: max(0, self.slots - len(busy))]:
+                waiting.leave(self.root / run)
+        for run in next_ones[: max(0, self.slots - len(busy))]:
             if room.free(self.root) < room.LEAST:  # each try would start a process in vain
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-            RunFolder(self.root / run).clear_stop()
+            folder = RunFolder(self.root / run)
+            folder.clear_stop()
             try:
-                child = run_process.launch(self.root / run, self.command)
+                child = run_process.launch(folder.path, self.command)
             except (InputError, PermissionError) as error:
-                refused[run] = self._refuse(run, error)
+                refused[run] = waiting.refuse(folder, error)
                 continue
             self._children.append(child)
-            (self.root / run / "queue").unlink()
+            waiting.leave(folder.path)
         return refused
-
-    def _refuse(self, run: str, error: InputError | PermissionError) -> str:
-        """Take a run out of the queue that else would hold up all others there; the reason."""
-        reason = str(error)
-        if isinstance(error, PermissionError):  # its text has a path of this machine
-            reason = f"This run cannot be started: {error.strerror}."
-        with contextlib.suppress(InputError, OSError):
-            (self.root / run / "queue").unlink()
-            folder = self.folder(run)
-            folder.write_status(folder.status() | {"state": "failed", "reason": reason})
-        return reason
 
 
 def _made(path: Path) -> float:
@@ -464,10 +449,3 @@ def _made(path: Path) -> float:
         with contextlib.suppress(OSError):
             return (path / name).stat().st_mtime
     return 0.0
-
-
-def _asked(path: Path) -> float:
-    try:
-        return float(plain_files.read(path, 100))
-    except (OSError, ValueError):
-        return 0.0

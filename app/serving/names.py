@@ -27,8 +27,15 @@ def loadable(name: str) -> str:
 
 @contextmanager
 def called(name: str, place: Path) -> Iterator[None]:
-    """Messages about a folder name its model: where it lies is nobody's business."""
+    """Tell what goes wrong in a folder by its model's name: where it lies is nobody's business.
+
+    Raises:
+        InputError: as it was raised, or because a file cannot be read.
+    """
     try:
         yield
     except InputError as error:
         raise InputError(str(error).replace(str(place), name)) from None
+    except OSError as error:
+        reason = error.strerror or error
+        raise InputError(f"The files of {name} cannot be read: {reason}.") from None

@@ -118,12 +118,8 @@ class Session:
                 known = ", ".join(self._infos) or "none is installed"
                 raise InputError(f"There is no model “{name[:60]}” here. Known models: {known}.")
             if name not in self._loaded:
-                try:
-                    with called(name, self._infos[name].folder):
-                        self._loaded[name] = self._load_packed(name)
-                except OSError as error:
-                    reason = error.strerror or error
-                    raise InputError(f"The files of {name} cannot be read: {reason}.") from None
+                with called(name, self._infos[name].folder):
+                    self._loaded[name] = self._load_packed(name)
             return self._loaded[name]
 
     async def ready(self, name: str) -> cm.Model:
@@ -220,16 +216,15 @@ class Session:
     def _model_at(self, name: str, place: Path) -> cm.Model:
         """The model of a run or of somebody else in its folder."""
         shelf = self._of_runs if name.startswith(RUN_PREFIX) else self._of_others
-        try:
-            with called(name, place):
+        with called(name, place):
+            try:
                 model = shelf.get(place)
-        except OSError as error:
-            if shelf is self._of_others:
-                reason = error.strerror or error
-                raise InputError(f"The files of {name} cannot be read: {reason}.") from None
-            raise InputError(
-                "This checkpoint has just been replaced by a newer one. Try again."
-            ) from None
+            except OSError:
+                if shelf is self._of_others:
+                    raise
+                raise InputError(
+                    "This checkpoint has just been replaced by a newer one. Try again."
+                ) from None
         if model.name == place.name:  # which says nothing: a commit, or “model” in every run
             model.name = self._packed.get(model, model).name = name
         return model

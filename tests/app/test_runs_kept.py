@@ -14,6 +14,7 @@ import pytest
 from app.runs import owner as run_owner
 from app.runs import process as run_process
 from app.runs import reports as run_reports
+from app.runs import waiting
 from app.runs.limits import Limits
 from app.runs.reports import Reports
 from core_models import InputError
@@ -191,7 +192,7 @@ def test_a_run_that_cannot_be_started_keeps_no_other_waiting(make_runs, monkeypa
     assert (runs.state(first), runs.queue()) == ("failed", [])
     assert Reports(runs).summary(first)["reason"] == str(caught.value)
     for run in (first, second):
-        runs._line_up(runs.root / run)
+        waiting.join(runs.root / run)
     runs._look()
     runs._look()
     assert (started, runs.queue()) == ([second], [])

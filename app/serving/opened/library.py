@@ -229,35 +229,34 @@ class Opened:
 
     def _open(self, job: Job, load: Callable[[Path], object]) -> None:
         offer = job.offer
+        place = offer.listing.folder if offer.listing else offer.folder
+        assert place is not None
         try:
-            folder = offer.folder
-            if folder is None:
-                token = self.policy.token or False
-                folder = hub.fetch(
-                    offer.title, listing=offer.listing, token=token, report=job.report
-                )
-            job.loading = True
-            if self._found.get(offer.name, ("", None))[1] != folder:
-                self._checked(offer.title, folder)
-                load(folder)
-                # What a folder held before it was written anew is gone.
-                kept = {name: found for name, found in self._found.items() if found[1] != folder}
-                self._found = {**kept, offer.name: (offer.title, folder)}
+            with called(offer.title, place):
+                self._fetch_and_load(job, load)
         except InputError as error:
-            # Where the hub's cache lies is nobody's business.
-            place = offer.listing.folder if offer.listing else offer.folder
-            told = str(error).replace(str(place), offer.title)
-            if offer.listing:  # the name of its folder there
+            told = str(error)
+            if offer.listing:  # the name of its folder in the hub's cache
                 told = told.replace(offer.listing.commit, offer.title)
             job.problem = told.replace(str(constants.HF_HUB_CACHE), "HF_HUB_CACHE")
-        except OSError as error:
-            reason = error.strerror or error
-            job.problem = f"The files of {offer.title} cannot be read: {reason}."
         except Exception:
             _log.exception("Opening a model failed")
             job.problem = f"{offer.title} could not be opened: its files are of no kind known here."
         finally:
             job.done.set()
+
+    def _fetch_and_load(self, job: Job, load: Callable[[Path], object]) -> None:
+        offer, folder = job.offer, job.offer.folder
+        if folder is None:
+            token = self.policy.token or False
+            folder = hub.fetch(offer.title, listing=offer.listing, token=token, report=job.report)
+        job.loading = True
+        if self._found.get(offer.name, ("", None))[1] != folder:
+            self._checked(offer.title, folder)
+            load(folder)
+            # What a folder held before it was written anew is gone.
+            kept = {name: found for name, found in self._found.items() if found[1] != folder}
+            self._found = {**kept, offer.name: (offer.title, folder)}
 
 
 def _check_reads(title: str, files: Iterable[str]) -> None:
