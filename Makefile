@@ -14,23 +14,28 @@ RUNS ?= 10
 SHARE ?= 1
 SEED ?= 1
 GATES ?=
+MARKS ?=
 BROWSER_TESTS = $(wildcard tests/app/test_*_browser.py) tests/app/test_accessibility.py tests/app/test_page.py
 # Tests start hundreds of processes, and each process of the suite reads all tests: what is compiled once is kept, also
 # where the environment asks Python to keep nothing.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help app install test check lint format types imports security audit collect pytest stress soak bench clean
+.PHONY: help app install test test-all check lint format types imports security audit collect pytest stress soak bench clean
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 app: $(APP_STAMP) ## Install what the page needs and open it on http://127.0.0.1:7860 (PORT= changes the port)
 	$(if $(PORT),PORT=$(PORT)) $(BIN)/python app.py
 
 install: $(TEST_STAMP) ## Install everything, development tools included, and start nothing
 
-test: $(TEST_STAMP) ## Lint, types, import rules and the whole test suite, browser tests included
+test: $(TEST_STAMP) ## Lint, types, import rules and the tests, browser tests included, without the slow ones (ten minutes)
+	@$(MAKE) --no-print-directory -j2 check collect
+	@$(MAKE) --no-print-directory pytest MARKS="not slow"
+
+test-all: $(TEST_STAMP) ## The same with every test: what CI runs
 	@$(MAKE) --no-print-directory -j2 check collect
 	@$(MAKE) --no-print-directory pytest
 
@@ -63,8 +68,8 @@ collect: $(TEST_STAMP)
 
 # A file's tests stay in one process, because they share servers and models; the long files come first (tests/conftest.py).
 # `make pytest WORKERS=0` shows prints and takes --pdb.
-pytest: $(TEST_STAMP) ## The whole suite in three processes; ARGS= goes to pytest: make pytest ARGS="tests/core -k trace"
-	CHROMIUM="$$(.ci/chromium)" && export CHROMIUM && $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(ARGS)
+pytest: $(TEST_STAMP) ## Every test in three processes, or those of MARKS="not slow"; ARGS= goes to pytest: make pytest ARGS="tests/core -k trace"
+	CHROMIUM="$$(.ci/chromium)" && export CHROMIUM && $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "$(MARKS)" $(ARGS)
 
 stress: $(TEST_STAMP) ## The browser tests ten times beside four processes that compute; RUNS= changes ten
 	@CHROMIUM="$$(.ci/chromium)"; export CHROMIUM; busy=; trap 'kill $$busy' EXIT; \

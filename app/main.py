@@ -96,6 +96,9 @@ def build(session: Session, settings: Settings, reports: Reports | None = None) 
 
 def launch(settings: Settings | None = None) -> None:
     """Start the server and stay until it is interrupted."""
+    stop = Event()
+    # Before anything trains or answers: by itself the signal ends the process, unsaved.
+    signal.signal(signal.SIGTERM, lambda *_: stop.set())
     try:
         settings = settings or Settings.from_environment()
         shipped_runs.install(settings.runs)
@@ -126,16 +129,14 @@ def launch(settings: Settings | None = None) -> None:
         metrics.write_lines()
     sys.stdout.write(f"Cloze is open at {address} (stop it with Ctrl+C)\n")
     sys.stdout.flush()
-    _stay(page, runs)
+    _stay(page, runs, stop)
 
 
-def _stay(page: gr.Blocks, runs: Runs) -> None:
+def _stay(page: gr.Blocks, runs: Runs, stop: Event) -> None:
     """Serve until somebody interrupts; whoever sends SIGTERM ends the runs as well, saved.
 
     That is what containers and service managers send, which then end every process.
     """
-    stop = Event()
-    signal.signal(signal.SIGTERM, lambda *_: stop.set())
     with contextlib.suppress(KeyboardInterrupt):
         stop.wait()
     if stop.is_set() and runs.enabled:

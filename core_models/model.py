@@ -317,7 +317,7 @@ def named_folder(name: str) -> Path | None:
     return None
 
 
-def load(name: str | Path, *, tokenizer: bool = True) -> Model:
+def load(name: str | Path, *, tokenizer: bool = True, token: str | bool = False) -> Model:
     """A model by shipped name, by folder in transformers format, or by hub id ``owner/model``.
 
     A plain name is looked up among :func:`models`, then as a folder, so that what ``save("mine")``
@@ -328,6 +328,8 @@ def load(name: str | Path, *, tokenizer: bool = True) -> Model:
         name: of the model.
         tokenizer: whether to read the tokenizer, where there is one. A model without a tokenizer
             answers batches of ids.
+        token: of the hub, for gated and private models: the token itself, or True for the one that
+            this machine keeps (``hf auth login`` or ``HF_TOKEN``). False = none is sent.
 
     Raises:
         InputError: unknown name, or a folder that does not hold a supported model.
@@ -341,7 +343,7 @@ def load(name: str | Path, *, tokenizer: bool = True) -> Model:
     elif os.path.isdir(name):
         return Model.from_folder(Path(name), tokenizer=tokenizer)
     elif hub.is_hub_id(name):
-        model = Model.from_folder(hub.fetch(name), tokenizer=tokenizer)
+        model = Model.from_folder(hub.fetch(name, token=token), tokenizer=tokenizer)
         model.name = name
         return model
     known = ", ".join(info.name for info in models()) or "none is shipped"

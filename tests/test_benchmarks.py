@@ -25,6 +25,7 @@ def test_forward_measures_the_same_model_twice(monkeypatch):
     assert "| albert | 2 x 8, training |" in found.to_markdown()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", ["modernbert", "distilbert", "eurobert", "neobert"])
 def test_forward_measures_the_newer_families(monkeypatch, family):
     monkeypatch.setattr(forward, "SHAPES", {"mini": (4, 64)})
@@ -65,6 +66,7 @@ def test_forward_refuses_other_weights():
         forward.difference(pair, forward.drawn_ids(1, 9))
 
 
+@pytest.mark.slow
 def test_training_measures_the_same_model_twice(monkeypatch):
     monkeypatch.setitem(training.SIDE, "cpu", 64)
     arguments = ["--size", "bert-2x128", "--batch-size", "2", "--length", "16", "--seconds", "0"]
@@ -131,6 +133,7 @@ def test_a_document_without_the_place_is_an_error():
         report.insert("no markers", "page", report.Report("", [], []), "2026-01-01")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("size", "title"),
     [

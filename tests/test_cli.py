@@ -176,6 +176,7 @@ def test_score_prints_a_line_for_each_text(run, folder):
     assert all(float(row[0]) < 0 for row in rows)
 
 
+@pytest.mark.slow
 def test_score_ends_quietly_when_its_reader_does(folder):
     command = f"'{sys.executable}' -m core_models score - --model '{folder}' | head -n 1"
     done = subprocess.run(

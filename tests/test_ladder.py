@@ -47,6 +47,7 @@ def command(tmp_path, monkeypatch, in_process):
     return run
 
 
+@pytest.mark.slow
 def test_rungs_are_trained_once_and_written(command, monkeypatch):
     found, text = command()
     assert list(found["rungs"]) == list(found["again"]) == ["bert", "schedule"]

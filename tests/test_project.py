@@ -247,6 +247,7 @@ def test_the_core_loads_without_the_page():
     assert python("-c", code).stdout.strip() == "False"
 
 
+@pytest.mark.slow
 def test_the_page_opens_without_what_single_labs_need():
     """Each takes seconds to import; a lab that needs one asks for it when it is used."""
     heavy = {"sklearn", "scipy", "captum", "seqeval", "transformers", "datasets"}

@@ -189,8 +189,8 @@ def failed(name: str, error: Exception) -> InputError:
     status = getattr(getattr(error, "response", None), "status_code", None)
     if isinstance(error, GatedRepoError) or status == 403:
         return InputError(
-            f"The model {name!r} is gated: accept its terms on the hub, and start Cloze with a "
-            "token of that account in HF_TOKEN."
+            f"The model {name!r} is gated: accept its terms on the hub, and give a token of "
+            "that account: HF_TOKEN for the page, token=True for cm.load."
         )
     if isinstance(error, RepositoryNotFoundError) or status in (401, 404):
         return InputError(

@@ -257,7 +257,8 @@ class Gaps:
             )
             for (position, index), step in zip(path.items(), steps, strict=True)
         ]
-        return Filling(way, choices, math.fsum(steps), math.fsum(alone), math.fsum(chained))
+        total, apart, chain = (math.fsum(each) for each in (steps, alone, chained))
+        return Filling(way, choices, total, apart, chain, self.seen.truncated)
 
 
 def _key(state: Filled, place: int) -> tuple[frozenset[tuple[int, int]], int]:

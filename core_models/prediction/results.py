@@ -242,6 +242,9 @@ class Filling(_Plain):
     """The sum with every other gap left open: what independence takes the whole to be."""
     chained: float
     """The chain rule from left to right, on which the fillings of all ways compare."""
+    truncated: bool
+    """Whether the text was longer than the model reads, so that its end was neither seen nor
+    filled."""
 
 
 @dataclass(frozen=True)
@@ -279,6 +282,8 @@ class Unmasking(_Plain):
     steps: tuple[UnmaskStep, ...]
     text: str
     """What came out."""
+    truncated: bool
+    """Whether the text was longer than the model reads: its end is in none of this."""
 
     @property
     def probabilities(self) -> dict[int, float]:

@@ -101,7 +101,8 @@ def unmask(
             ids[each.position] = each.id
             found[each.position] = each
         told.append(UnmaskStep(tuple(again), tuple(kept), tuple(ids)))
-    return Unmasking(tuple(places), start, tuple(told), _text(model, question, ids))
+    text = _text(model, question, ids)
+    return Unmasking(tuple(places), start, tuple(told), text, question.encoding.truncated)
 
 
 def _least(found: dict[int, Revealed], count: int) -> list[int]:

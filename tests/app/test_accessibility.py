@@ -43,29 +43,34 @@ def axe() -> str:
     return (files("axe_playwright_python") / "axe.min.js").read_text("utf-8")
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_every_tab_opens_and_fits_and_has_no_serious_violation(visit, axe):
-    cloze = visit(width=1280, link=f"?lang=en{SENTENCE}")
+@pytest.mark.parametrize(
+    ("size", "dark", "rules"),
+    [
+        (1280, False, ALL),
+        pytest.param(390, True, COLOURS_AND_WIDTHS, marks=pytest.mark.slow),
+    ],
+    ids=["desktop", "phone"],
+)
+def test_every_tab_opens_and_fits_and_has_no_serious_violation(visit, axe, size, dark, rules):
+    cloze = visit(width=size, dark=dark, link=f"?lang=en{SENTENCE}")
     page = cloze.page
     page.set_default_timeout(60_000)
     page.evaluate(axe)
     page.wait_for_function("() => Cloze.sentence.marks.size === 1")
     wrong: dict[str, object] = {}
-    rules = {(1280, False): ALL, (390, True): COLOURS_AND_WIDTHS}
-    for name, width, dark in walk(cloze, "en", list(rules)):
+    for name, _, _ in walk(cloze, "en", [(size, dark)]):
         if (wide := cloze.overflow()) > 0:
-            wrong[f"{name} {width} is too wide by"] = wide
+            wrong[f"{name} is too wide by"] = wide
         page.wait_for_function(LAID_OUT)
         page.evaluate("document.getAnimations().forEach((a) => a.finish())")
         # The whole page once, later only what is new.
         part = None if name == LABS[0].name else f"#tab-{name}"
-        if violations := page.evaluate(RUN, [part, rules[width, dark]]):
-            wrong[f"{name} {width}"] = violations
+        if violations := page.evaluate(RUN, [part, rules]):
+            wrong[name] = violations
     assert wrong == {}, json.dumps(wrong, indent=1, ensure_ascii=False)
 
 
-@pytest.mark.slow
 def test_a_planted_violation_is_found(cloze, axe):
     """The check itself can fail: a button without a name, and text that is too pale."""
     cloze.page.evaluate(axe)

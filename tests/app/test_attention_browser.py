@@ -57,7 +57,16 @@ def trace_of(model):
     return compute
 
 
-@pytest.mark.parametrize(("layer", "head"), [(0, 0), (1, 2), (2, None), (None, None)])
+@pytest.mark.parametrize(
+    ("layer", "head"),
+    [
+        (1, 2),
+        *(
+            pytest.param(*each, marks=pytest.mark.slow)
+            for each in [(0, 0), (2, None), (None, None)]
+        ),
+    ],
+)
 def test_numbers_are_those_of_the_trace(lab, trace_of, layer, head):
     lab.select(1, 1)
     lab.select(layer, head)
@@ -156,6 +165,7 @@ def test_hiding_special_tokens_removes_them_and_changes_no_number(lab, trace_of)
     lab.says("Layer 2 · Head 2: ")
 
 
+@pytest.mark.slow
 def test_maps_on_scales_of_their_own_say_so(lab):
     lab.unfold(COLOURS)
     own = lab.panel.get_by_role("checkbox", name=OWN)
@@ -246,6 +256,7 @@ def test_no_text_is_a_message_and_the_next_text_is_drawn(lab):
     expect(message).to_be_hidden()
 
 
+@pytest.mark.slow
 def test_long_sentences_are_shrunk_and_say_so(lab):
     lab.cloze.write("bees make honey " * 300)
     lab.says("shrunk to 48 × 48")
@@ -255,12 +266,14 @@ def test_long_sentences_are_shrunk_and_say_so(lab):
     expect(lab.token("from", "[CLS]")).to_have_count(0)
 
 
+@pytest.mark.slow
 def test_a_single_token(lab):
     lab.cloze.write(".")
     lab.panel.get_by_role("checkbox", name=HIDE).check()
     expect(lab.tokens.get_by_role("button")).to_have_count(1)
 
 
+@pytest.mark.slow
 def test_the_theme_repaints_the_canvases(lab):
     before = lab.page.evaluate(COLOUR)
     lab.page.locator("#theme-switch").click()
@@ -269,6 +282,7 @@ def test_the_theme_repaints_the_canvases(lab):
     lab.page.wait_for_function(f"before => String(({COLOUR})()) === String(before)", arg=before)
 
 
+@pytest.mark.slow
 def test_a_phone_shows_it_without_scrolling_sideways(visit):
     lab = AttentionLab(visit(width=390, height=844, dark=True, link=LINK))
     for dark, head in ((True, 1), (False, 2)):

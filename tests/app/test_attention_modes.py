@@ -78,6 +78,7 @@ def maps(model):
     return compute
 
 
+@pytest.mark.slow
 def test_heads_are_picked_and_combined_and_a_link_restores_them(lab, maps, visit):
     lab.open("Combined")
     lab.says("Mean of 4 heads: ")
@@ -97,6 +98,7 @@ def test_heads_are_picked_and_combined_and_a_link_restores_them(lab, maps, visit
     again.shows(attention_flow.combine(maps()[1], chosen[:1], "max"))
 
 
+@pytest.mark.slow
 def test_a_second_sentence_is_read_with_its_segments(lab, model):
     lab.unfold("A second sentence, and colours")
     second = lab.panel.get_by_role("textbox", name="Second sentence")
@@ -165,6 +167,7 @@ def test_a_row_of_what_tokens_see_is_clicked_and_a_link_restores_it(lab, visit):
     expect(again.panel.locator("#attention-full .ytick text")).to_have_count(7)
 
 
+@pytest.mark.slow
 def test_norms_follow_the_head_and_an_example_gives_less_than_it_gets(lab, model, maps):
     lab.open("Norms")
     lab.cell(2, 3).click()
@@ -205,6 +208,7 @@ def test_heads_off_sweep_and_worst_head(lab, model, maps):
     expect(lab.marked()).to_have_count(0)
 
 
+@pytest.mark.slow
 def test_one_switch_of_shared_layers_hits_them_all(visit):
     lab = AttentionLab(
         visit(link=f"#text=red+fox+sees+small+dog&model={ALBERT}&marks=4&tab=attention")
@@ -243,6 +247,7 @@ def test_two_models_side_by_side(lab):
     lab.page.wait_for_function("() => Cloze.kept('attention').a === '2.0'")
 
 
+@pytest.mark.slow
 def test_a_preset_sweeps_the_sentence_that_it_sets_up(visit):
     lab = AttentionLab(visit(link="#text=Bees+make+honey+.&model=bert-mini&tab=attention"))
     lab.open("Switch off")
@@ -259,6 +264,7 @@ def test_a_preset_sweeps_the_sentence_that_it_sets_up(visit):
     lab.says(re.compile("matters most: without it “paris” loses"))
 
 
+@pytest.mark.slow
 def test_examples_set_their_sentence_up(visit):
     lab = AttentionLab(visit(link="#text=Bees+make+honey+.&model=bert-mini&tab=attention"))
     for mode, name, said in (
@@ -277,6 +283,7 @@ def test_examples_set_their_sentence_up(visit):
     assert lab.cloze.marked() == [6]
 
 
+@pytest.mark.slow
 def test_links_of_before_open_as_they_were_kept(visit, maps):
     lab = AttentionLab(visit(link=link(m="heads", l=2, h=-1, x=1, o=1)))
     lab.says("Layer 3 · Mean: ")
@@ -287,6 +294,7 @@ def test_links_of_before_open_as_they_were_kept(visit, maps):
     assert lab.kept()["u"] is False
 
 
+@pytest.mark.slow
 def test_links_of_strangers_open_as_usual(visit):
     lab = AttentionLab(visit(link=link(**STRANGE)))
     lab.says(re.compile(r"\[CLS\] and \[SEP\] get"))
@@ -297,6 +305,7 @@ def test_links_of_strangers_open_as_usual(visit):
         assert lab.panel.locator(".problem:visible").count() == 0
 
 
+@pytest.mark.slow
 def test_short_and_long_and_masked_texts(lab):
     for text, first in ((".", "."), ("bees make honey " * 300, "bees"), ("[MASK] is .", "[MASK]")):
         lab.open("Heads")
@@ -309,6 +318,7 @@ def test_short_and_long_and_masked_texts(lab):
         lab.says(re.compile("pieces"))
 
 
+@pytest.mark.slow
 def test_chinese_and_a_phone(visit):
     words = locales.catalogue("zh")
     lab = AttentionLab(visit(width=390, height=844, dark=True, link="?lang=zh" + LINK), words)

@@ -118,6 +118,7 @@ def test_only_characters_that_cannot_be_shown(cloze):
     still_alive(cloze)
 
 
+@pytest.mark.slow
 def test_markup_stays_text(cloze):
     for text in MARKUP:
         mark(cloze)

@@ -83,6 +83,7 @@ def test_an_own_size_is_counted_and_a_wrong_one_explained(lab):
     lab.shows("bert-base-uncased", "albert-base", "own size")
 
 
+@pytest.mark.slow
 def test_a_pass_is_measured_on_request(lab):
     lab.try_("BERT against ALBERT")
     lab.fold("Parameters, bytes, operations, time")
@@ -107,6 +108,7 @@ def test_a_choice_is_kept_in_the_address_and_comes_back(lab):
     lab.page.wait_for_function("() => !location.hash.includes('sizes')")
 
 
+@pytest.mark.slow
 def test_an_old_link_restores_the_choice_in_chinese(visit):
     own = {"base": "bert-base-uncased", "vocabulary": 1000, "embedding": 64, "width": 64}
     own |= {"layers": 4, "heads": 2, "inner": 128, "sharing": "groups", "groups": 2}
@@ -126,6 +128,7 @@ def test_an_old_link_restores_the_choice_in_chinese(visit):
     ] == []
 
 
+@pytest.mark.slow
 def test_a_strange_link_is_explained_and_nothing_sticks_out_narrow_and_dark(visit):
     strange = json.dumps({"sizes": ["nothing", "<b>"], "own": {"base": "x"}, "length": "9"})
     cloze = visit(width=390, dark=True, link=f"{LINK}&lab-budget={quote(strange)}")

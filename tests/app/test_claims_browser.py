@@ -117,6 +117,7 @@ def test_a_topic_is_gone_through_and_measured(lab):
         )
 
 
+@pytest.mark.slow
 def test_an_old_link_shows_what_was_measured(visit):
     lab = Lab(visit(width=390, link="?lang=en" + kept(ran=[f"{BOTH}.0", f"{FAST}.1"])))
     heading = lab.card.get_by_role("heading", name=str(CLAIMS[FAST].statement))
@@ -146,6 +147,7 @@ def test_an_old_link_keeps_its_family(visit):
     expect(lab.panel.get_by_label("What to try", exact=True)).to_have_value("SpanBERT")
 
 
+@pytest.mark.slow
 def test_chinese_dark_narrow_and_a_missing_model(visit, session):
     cloze = visit(width=390, dark=True, link="?lang=zh" + LINK)
     words = locales.catalogue("zh")

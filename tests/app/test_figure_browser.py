@@ -10,6 +10,7 @@ from playwright.sync_api import expect
 from app.page.theme import theme
 from app.parts.figure import LOOK, SCRIPT, Figure, drawn
 from app.serving import server
+from tests.app.conftest import show_loop
 from viz.figure import DARK, finish, plain
 from viz.svg import Wording
 
@@ -52,20 +53,30 @@ def address():
     page.close()
 
 
-@pytest.fixture
-def page(browser, address):
-    """The application, opened; fails where the browser reports anything."""
+@pytest.fixture(scope="module")
+def tab(browser):
+    """One tab for all tests, what its pages report, and the hosts that they ask."""
     with browser.new_context(accept_downloads=True) as context:
-        page = context.new_page()
+        tab = context.new_page()
         problems, hosts = [], set()
-        page.on("console", lambda said: problems.append(said.text))
-        page.on("pageerror", lambda error: problems.append(str(error)))
-        page.on("request", lambda request: hosts.add(request.url.split("/")[2]))
-        page.goto(address)
-        page.locator("#chart .bars .point").first.wait_for()
-        yield page
-        assert [each for each in problems if "manifest" not in each] == []
-        assert hosts <= {address.split("/")[2]}
+        tab.on("console", lambda said: problems.append(said.text))
+        tab.on("pageerror", lambda error: problems.append(str(error)))
+        tab.on("request", lambda request: hosts.add(request.url.split("/")[2]))
+        yield tab, problems, hosts
+        show_loop()
+
+
+@pytest.fixture
+def page(tab, address):
+    """The application, opened anew; fails where the browser reports anything."""
+    page, problems, hosts = tab
+    problems.clear()
+    page.emulate_media(color_scheme="light")
+    page.goto(address)
+    page.locator("#chart .bars .point").first.wait_for()
+    yield page
+    assert [each for each in problems if "manifest" not in each] == []
+    assert hosts <= {address.split("/")[2]}
 
 
 def bar(page):

@@ -161,6 +161,7 @@ def test_a_detective_in_the_bar_leaves_no_old_guesses(visit, detective):
     assert problem.is_hidden()
 
 
+@pytest.mark.slow
 def test_a_link_restores_its_round_in_chinese(visit, detective):
     cloze = visit(link="#text=The+capital+of+France+is+Paris.&model=bert-mini&marks=6")
     choose(cloze, "zz-detective")
@@ -191,6 +192,7 @@ def test_a_link_restores_its_round_in_chinese(visit, detective):
     assert other.page.evaluate(MISSING) == []
 
 
+@pytest.mark.slow
 def test_a_strange_link_opens_the_lab_narrow_and_dark(visit, detective):
     strange = {"roll": "x", "seed": None, "temperature": 40, "detective": "no", "fakes": {}}
     link = f"#text=The+capital+of+France+is+Paris.&tab=forge&lab-forge={quote(json.dumps(strange))}"

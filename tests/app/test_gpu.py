@@ -76,6 +76,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow
 def test_large_models_answer_from_the_gpu_and_as_here(tmp_path):
     (tmp_path / "spaces.py").write_text(SPACES)
     (tmp_path / "asking.py").write_text(ASKING)

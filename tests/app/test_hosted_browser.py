@@ -69,6 +69,7 @@ def hosted(tmp_path_factory):
         process.wait()
 
 
+@pytest.mark.slow
 def test_a_class_signs_in_behind_a_proxy(browser, hosted):
     _, address, output = hosted
     with proxied(address, PATH, "cloze.example.org") as front, browser.new_context() as profile:

@@ -116,6 +116,7 @@ def test_injected_sentences(gate, cloze):
         expect(cloze.page.locator("#sentence-text textarea")).to_have_value(text)
 
 
+@pytest.mark.slow
 def test_injected_second_texts_and_examples(gate, cloze):
     """What is written beside the sentence: a second text, sentences of a word, and the word."""
     for texts in batches(gate, 4):
@@ -138,6 +139,7 @@ def test_injected_second_texts_and_examples(gate, cloze):
         harmless(cloze, "word", texts)
 
 
+@pytest.mark.slow
 def test_injected_guesses_and_names_of_models(gate, cloze):
     """What is refused is told in words that hold what was written."""
     open_lab(cloze, "mask")
@@ -161,6 +163,7 @@ def test_injected_guesses_and_names_of_models(gate, cloze):
         harmless(cloze, "name of a model", texts)
 
 
+@pytest.mark.slow
 def test_injected_links(gate, cloze):
     """Every value that a link holds: text, model, marks, seed, lab, and all that a lab keeps."""
     for number, texts in enumerate(batches(gate, 8)):
@@ -179,6 +182,7 @@ def test_injected_links(gate, cloze):
         cloze.open(f"{address}?lang=en")  # charts name their parts by the page's address
 
 
+@pytest.mark.slow
 def test_injected_pieces(gate, cloze):
     """A model of which every piece, title and description is such a text."""
     for _ in gate.cases(1, 1):
@@ -313,6 +317,7 @@ def test_injected_uploads(gate, cloze, tmp_path):
         form.use(known)
 
 
+@pytest.mark.slow
 def test_injected_pictures(gate, cloze):
     """What is saved: a drawing, a chart and a table have the texts as texts."""
     for texts in batches(gate, 3):

@@ -16,6 +16,7 @@ def language(cloze) -> tuple[str, str]:
     return tuple(cloze.page.evaluate("[ClozeLanguage.language, document.documentElement.lang]"))
 
 
+@pytest.mark.slow
 def test_the_mask_tab_in_chinese_on_a_dark_phone_and_a_desktop(visit):
     cloze = visit(390, dark=True, link="?lang=zh#text=Madrid+is+the+capital+of+Spain.&marks=1.6")
     page = cloze.page
@@ -88,6 +89,7 @@ def test_the_choice_survives_a_reload(visit, server):
     assert language(cloze) == ("zh", "zh-Hans")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wish", ["xx", "__proto__", "", "zh%22%3E%3Cscript%3E"])
 def test_an_unknown_language_is_english(visit, wish):
     cloze = visit(link=f"?lang={wish}")

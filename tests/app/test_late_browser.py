@@ -94,6 +94,7 @@ def test_the_answer_to_the_last_question_stays(pages, lab):
     assert [*late.problems, *plain.problems] == []
 
 
+@pytest.mark.slow
 def test_a_script_that_comes_after_the_page_is_drawn(visit, server):
     """The chips are drawn with their script, and the link hides a word at once."""
     cloze = visit()

@@ -9,6 +9,8 @@ from tests.app.held import Held
 from tests.app.train_tab import open_form, shared
 from tests.app.visitors import PAINTED
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def cloze(module_page):

@@ -17,6 +17,8 @@ from tests.app.test_train_again_browser import PAIRED
 from tests.app.train_tab import KINDS, Form, Run, copy_run, open_form, open_run, shared
 from tests.app.visitors import PAINTED
 
+pytestmark = pytest.mark.slow
+
 ESTIMATE = {"seconds": 5.0, "tokens_per_second": 1.0, "memory": 1.0e8, "entrants": []}
 
 TOGETHER = """([first, second, one, two]) => {

@@ -13,6 +13,8 @@ from tests.app.test_claims_browser import Lab as Claims
 from tests.app.test_forge_browser import Lab as Forge
 from tests.app.visitors import PAINTED, take
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def labs(module_page):

@@ -8,6 +8,8 @@ from tests.app.test_train_held_out_browser import MASKED
 from tests.app.train_tab import Run, card, legend, look_again, open_run, shared
 from tests.app.visitors import rest
 
+pytestmark = pytest.mark.slow
+
 TASK = {"kind": "classify", "set": "mood", "main": "accuracy", "baselines": [], "labels": []}
 
 

@@ -104,6 +104,7 @@ def test_each_fold_opens_tries_and_fits(lab):
     open_all(lab)
 
 
+@pytest.mark.slow
 def test_each_fold_opens_tries_and_fits_on_a_dark_phone(visit):
     open_all(Lab(visit(390, dark=True)))
 
@@ -171,6 +172,7 @@ def test_the_chart_and_its_table_hold_the_same_lines(lab, cloze, model):
     expect(cloze.page.locator("#mask-layers figure")).to_be_hidden()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("at", [6, "#6"])
 def test_a_link_opens_the_layers_with_its_words_and_its_gap(visit, at):
     state = quote(json.dumps({"open": True, "words": "london, cat", "at": at}))
@@ -248,6 +250,7 @@ def test_the_predictions_are_saved_as_a_picture(cloze):
     cloze.settle()
 
 
+@pytest.mark.slow
 def test_a_link_restores_the_folds(lab, visit):
     fold = lab.open("word", "Bulgarian")
     fold.get_by_role("textbox", name="Words").fill("lake, desert")
@@ -266,6 +269,7 @@ def test_a_link_restores_the_folds(lab, visit):
     assert not other.opened("layers")
 
 
+@pytest.mark.slow
 def test_an_old_link_opens_several_models(visit):
     state = quote(json.dumps({"open": True, "at": 6, "models": ["bert-mini", "no-such"]}))
     link = f"#text=The+capital+of+France+is+Paris.&marks=4.6&lab-mask-models={state}"
@@ -285,6 +289,7 @@ STRANGE = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("state", STRANGE, ids=range(len(STRANGE)))
 def test_a_strange_link_leaves_the_page_usable(visit, state):
     text = quote("Madrid is the capital of Spain.")

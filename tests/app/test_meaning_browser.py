@@ -98,6 +98,7 @@ def test_layers_move_the_marks_and_not_the_axes(lab, session):
     page.wait_for_function(f"old => String(({CELLS})()) === String(old)", arg=cells)
 
 
+@pytest.mark.slow
 def test_it_plays_through_the_layers_and_stops(lab):
     play = lab.page.get_by_role("checkbox", name="Play")
     play.check()
@@ -159,6 +160,7 @@ def test_files_are_plotlys_and_the_tables(lab):
     assert "She sat on the bank" in download.value.path().read_text("utf-8")
 
 
+@pytest.mark.slow
 def test_an_old_link_restores_the_lab(visit):
     state = {"example": "light", "layer": 1, "way": "raw", "which": 2, "others": True}
     lab = Lab(visit(link=f"{LINK}&lab-meaning={quote(json.dumps(state))}"))
@@ -179,6 +181,7 @@ def test_an_old_link_restores_the_lab(visit):
     assert kept == {**state, "layer": 2}
 
 
+@pytest.mark.slow
 def test_an_old_link_with_own_sentences_in_chinese(visit):
     state = {"word": "cat", "sentences": ["The cat sat.", "A cat is here.", "Cat & <b>dog</b>."]}
     words = locales.catalogue("zh")
@@ -199,6 +202,7 @@ def test_an_old_link_with_own_sentences_in_chinese(visit):
     assert [text for text in missing if text.isascii()] == []
 
 
+@pytest.mark.slow
 def test_a_strange_link_opens_the_first_example_narrow_and_dark(visit):
     strange = {"word": 3, "sentences": [{}], "layer": 2000, "way": [], "which": -1}
     strange["example"] = "__proto__"

@@ -130,6 +130,7 @@ def test_what_cannot_be_opened_is_said_and_a_later_name_takes_its_place(visit, t
     expect(page.locator("#open-problem p")).to_be_hidden()
 
 
+@pytest.mark.slow
 def test_a_look_that_comes_late_offers_nothing_under_another_name(visit, there):
     cloze = visit()
     page = cloze.page
@@ -168,6 +169,7 @@ OFFERED = """() => {
 }"""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("width", "dark"), [(1280, False), (390, True)])
 def test_the_fold_is_read_by_everybody(visit, there, width, dark):
     cloze = visit(width=width, dark=dark)
@@ -183,6 +185,7 @@ def test_the_fold_is_read_by_everybody(visit, there, width, dark):
     assert cloze.overflow() <= 0
 
 
+@pytest.mark.slow
 def test_in_chinese_nothing_is_left_in_english(visit, there):
     page = visit(link="?lang=zh").page
     page.get_by_role("button", name="打开模型", exact=True).click()

@@ -3,6 +3,7 @@
 import json
 import re
 
+import pytest
 from playwright.sync_api import expect
 
 import core_models as cm
@@ -12,6 +13,7 @@ from tests.app.train_tab import Run, open_form
 from tests.core.tiny_models import new, tiny
 
 
+@pytest.mark.slow
 def test_a_folder_is_opened_fine_tuned_and_its_model_opened(visit, runs, session, tmp_path):
     new(tiny("bert-mini")).save(tmp_path / "my-bert")
     cloze = visit()

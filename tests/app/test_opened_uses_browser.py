@@ -30,6 +30,7 @@ def open_it(page, name: str) -> None:
     page.wait_for_function(CHOSEN, arg=f"hub/{name}")
 
 
+@pytest.mark.slow
 def test_a_shipped_model_stands_beside_its_parent_after_one_click(visit, parent):
     cloze = visit(link=LINK)
     page = cloze.page
@@ -45,6 +46,7 @@ def test_a_shipped_model_stands_beside_its_parent_after_one_click(visit, parent)
     expect(beside).to_be_hidden()
 
 
+@pytest.mark.slow
 def test_the_budget_offers_the_opened_model_with_its_exact_count(visit, parent):
     cloze = visit(link=LINK)
     page = cloze.page
@@ -57,6 +59,7 @@ def test_the_budget_offers_the_opened_model_with_its_exact_count(visit, parent):
     expect(said).to_contain_text(f"hub/{PARENT} has {count:,} parameters in its files.")
 
 
+@pytest.mark.slow
 def test_a_model_that_was_put_out_of_memory_answers_again(visit, parent, session, monkeypatch):
     monkeypatch.setattr(session._of_others, "most", 1)  # one at a time
     cloze = visit(link=LINK)
@@ -94,6 +97,7 @@ def test_after_a_restart_of_the_server_the_page_says_what_to_do(visit, parent, s
     assert len(parent.fetched(".safetensors")) == fetched
 
 
+@pytest.mark.slow
 def test_a_tokenizer_bomb_is_a_sentence_and_does_no_harm(visit, there, folder, session):
     file = folder / "tokenizer.json"
     rules = json.loads(file.read_text("utf-8"))

@@ -146,6 +146,7 @@ def test_gradio_finds_the_events_of_a_component_without_a_search(profile, server
         assert page.evaluate(EVENTS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "link", ["#text=Hello+world&model=nope&marks=1.999.x.-1", "#text=%20", "#marks=1", "#text=a%ff"]
 )

@@ -99,6 +99,7 @@ def test_topic_order_and_many_examples_are_told(lab):
     assert len(lab.cloze.numbers("#pairs-next_sentence")) == 4
 
 
+@pytest.mark.slow
 def test_a_link_restores_an_example_in_chinese_and_the_next_one_follows(visit, monkeypatch):
     monkeypatch.setattr(pairs, "MEASURED", 3)
     found = pairs.shown_example(2).pair("swapped")
@@ -119,6 +120,7 @@ def test_a_link_restores_an_example_in_chinese_and_the_next_one_follows(visit, m
     assert [text for text in missing if text.isascii()] == []
 
 
+@pytest.mark.slow
 def test_narrow_and_dark_a_link_restores_a_text_of_ones_own(visit):
     state = quote(json.dumps({"second": "Snow fell all night ."}))
     lab = Lab(visit(width=390, dark=True, link=f"{LINK}&lab-pairs={state}"))

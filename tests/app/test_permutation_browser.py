@@ -198,6 +198,7 @@ def test_an_emptied_sentence_leaves_no_old_answer(lab):
     assert lab.panel.locator("img").count() == 0
 
 
+@pytest.mark.slow
 def test_a_link_restores_order_and_settings_in_chinese(lab, visit):
     lab.chip(0).focus()
     lab.press("End")
@@ -225,6 +226,7 @@ def test_a_link_restores_order_and_settings_in_chinese(lab, visit):
     assert other.page.evaluate(MISSING) == []
 
 
+@pytest.mark.slow
 def test_an_old_link_opens_and_narrow_and_dark_nothing_sticks_out(visit, session):
     state = {"order": [0, 0], "k": 99, "seed": 3, "variant": "released", "leak": True}
     lab = Lab(visit(width=390, dark=True, link=LINK + quote(json.dumps(state))))

@@ -68,6 +68,7 @@ def check(svg, *wanted, kept=("from", "to")):
     assert [text for text in said if ENGLISH.search(text) and not CHINESE.search(text)] == []
 
 
+@pytest.mark.slow
 def test_the_permutation_lab_in_both_languages(open_tab):
     page = open_tab("permutation", "en")
     page.get_by_role("list", name="Order of prediction").wait_for()

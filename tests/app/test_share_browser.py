@@ -74,6 +74,7 @@ def test_the_link_restores_sentence_marks_tab_and_settings_elsewhere(cloze, visi
     assert there.evaluate("Cloze.kept('budget').chosen") == "albert-base"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("broken", ["lab-budget=%7B&tab=nowhere", "lab-budget=[1]&tab=%3Cb%3E"])
 def test_a_broken_link_opens_the_page_as_it_is(visit, broken):
     whole = "lab-forge=%7B%22roll%22:9%7D"
@@ -157,6 +158,7 @@ def test_the_tour_notices_when_its_task_is_done(visit):
     page.get_by_text("Done: Choose another head.").wait_for()
 
 
+@pytest.mark.slow
 def test_a_lesson_opens_at_its_step_in_chinese(visit):
     page = visit(link="?lesson=4&lang=zh").page
     page.wait_for_selector(".tour-panel")
@@ -217,6 +219,7 @@ def test_what_is_typed_while_the_server_is_away_is_read_when_it_is_back(visit):
     cloze.problems[:] = [each for each in cloze.problems if "ERR_INTERNET" not in each]
 
 
+@pytest.mark.slow
 def test_what_a_proxy_answers_for_a_server_that_starts_anew_is_asked_again(visit):
     """Both ways to ask: Gradio's events, of which one reads the text, and the views' own."""
     cloze = visit()
@@ -293,6 +296,7 @@ def test_what_is_written_while_the_page_opens_stays(profile, server):
         assert page.input_value("#sentence-text textarea") == "The heart pumps blood ."
 
 
+@pytest.mark.slow
 def test_a_link_with_the_text_of_the_page_and_a_model_that_is_nowhere(visit, server):
     """All that it asks for but the model is there already: no part of the page may fail of that."""
     cloze = visit(link="?")
@@ -306,6 +310,7 @@ def test_a_link_with_the_text_of_the_page_and_a_model_that_is_nowhere(visit, ser
     assert cloze.page.input_value("#sentence-text textarea") == text
 
 
+@pytest.mark.slow
 def test_a_link_with_a_model_that_is_nowhere_and_no_text_opens_as_without_one(visit):
     cloze = visit(link="#model=no-such-model")
     cloze.page.get_by_text(

@@ -133,6 +133,7 @@ def test_a_span_from_the_sentence_is_told_by_both_heads(cloze, session):
     assert [row[3] for row in law] == [0, 0, 0, 1, 0, 0, 0, 0, 0, 0, None]
 
 
+@pytest.mark.slow
 def test_a_link_restores_the_lab(cloze, visit):
     lab = Lab(cloze)
     lab.panel.get_by_role("radio", name="Other words inside").check()
@@ -150,6 +151,7 @@ def test_a_link_restores_the_lab(cloze, visit):
     assert seed.input_value() == "5"
 
 
+@pytest.mark.slow
 def test_an_old_link_with_words_that_were_chosen_and_not_hidden_opens(visit):
     state = '{"pick":[1,4],"run":1,"inside":"kept","seed":3}'
     lab = Lab(visit(link=f"#text=Bees+fly+far+away&marks=1.4&tab=spans&lab-spans={state}"))
@@ -177,6 +179,7 @@ def test_an_emptied_sentence_leaves_no_old_answer(cloze):
     expect(lab.panel.get_by_text("There is no text yet")).to_be_hidden()
 
 
+@pytest.mark.slow
 def test_narrow_dark_and_chinese_nothing_sticks_out_or_stays_english(visit):
     # Anything may stand in a link.
     broken = '#text=Bees+fly+far+away&tab=spans&lab-spans={"run":"x","inside":[],"roll":-1}'

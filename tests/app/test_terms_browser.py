@@ -152,6 +152,7 @@ def test_switching_terms_changes_map_and_prediction(open_lab, session):
     expect(lab.maps.get_by_text("change of attention")).to_have_count(0)
 
 
+@pytest.mark.slow
 def test_a_text_that_is_cut_is_told_with_its_numbers(open_lab, session):
     lab = open_lab("deberta-tiny")
     text = "A lake is cold. " * 80
@@ -225,6 +226,7 @@ def test_rotary_positions_set_two_pieces_at_every_distance(open_lab, session):
     expect(lab.panel.locator("#terms-turned figure")).to_be_hidden()
 
 
+@pytest.mark.slow
 def test_xlnet_has_its_own_terms_and_a_query_stream(open_lab):
     lab = open_lab("xlnet-tiny", 1)
     names = lab.maps.get_by_role("switch").all_inner_texts()
@@ -239,6 +241,7 @@ def test_xlnet_has_its_own_terms_and_a_query_stream(open_lab):
     lab.choose("Stream", "content stream")
 
 
+@pytest.mark.slow
 def test_a_link_restores_the_lab_and_files_open(open_lab, visit):
     lab = open_lab("deberta-tiny", 6)
     lab.choose("Layer", "2")
@@ -274,6 +277,7 @@ def test_a_link_restores_the_lab_and_files_open(open_lab, visit):
     assert other.rows("terms-prediction") == words
 
 
+@pytest.mark.slow
 def test_strange_links_and_empty_texts_are_answered(visit):
     state = {"layer": "x", "off": [{}], "scope": 3, "reader": []}
     state |= {"reach": 17, "size": {}, "gap": -9}
@@ -288,6 +292,7 @@ def test_strange_links_and_empty_texts_are_answered(visit):
     assert lab.panel.locator("img").count() == 0
 
 
+@pytest.mark.slow
 def test_narrow_in_chinese_nothing_sticks_out_or_stays_english(visit):
     cloze = visit(width=390, dark=True, link=f"?lang=zh{LINK}deberta-v3-tiny")
     lab = Lab(cloze, locales.catalogue("zh"))

@@ -147,6 +147,7 @@ def test_files_are_plotlys_and_the_tables(lab):
     assert "asked, and in how many contexts" in download.value.path().read_text("utf-8")
 
 
+@pytest.mark.slow
 def test_an_empty_text_is_explained_and_the_next_one_works(lab, model):
     lab.cloze.write("   ")
     problem = lab.panel.get_by_text("There is no text yet")
@@ -159,6 +160,7 @@ def test_an_empty_text_is_explained_and_the_next_one_works(lab, model):
     assert lab.panel.locator("img").count() == 0
 
 
+@pytest.mark.slow
 def test_an_old_link_restores_the_setting_in_chinese(visit, model):
     state = {"kind": "span", "epochs": 7, "copies": 3, "seed": 5, "length": 64, "regime": "copies"}
     words = locales.catalogue("zh")
@@ -185,6 +187,7 @@ def test_an_old_link_restores_the_setting_in_chinese(visit, model):
     assert [text for text in missing if text.isascii()] == []
 
 
+@pytest.mark.slow
 def test_a_strange_link_is_read_and_nothing_sticks_out_narrow_and_dark(visit, model):
     strange = json.dumps({"kind": ["x"], "epochs": 1e9, "seed": "1", "regime": "toString"})
     lab = Lab(visit(width=390, dark=True, link=f"{LINK}&lab-timeline={quote(strange)}"))

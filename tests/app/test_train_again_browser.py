@@ -43,6 +43,7 @@ def saved(form, path):
     return path
 
 
+@pytest.mark.slow
 def test_a_new_run_from_a_bi_encoder_is_one(cloze, runs):
     form = copied(cloze, runs.create(PAIRED))
     form.says("rows to learn from")
@@ -77,6 +78,7 @@ def test_a_copied_table_shows_its_rows_and_its_own_name(cloze, own):
         expect(form.start).to_be_enabled()
 
 
+@pytest.mark.slow
 def test_a_copied_set_takes_the_place_of_a_copied_table(cloze, own, runs, tmp_path):
     """The form once showed the set and sent the table."""
     copied(cloze, own[0]).says("68 rows to learn from")
@@ -85,6 +87,7 @@ def test_a_copied_set_takes_the_place_of_a_copied_table(cloze, own, runs, tmp_pa
     assert json.loads(saved(form, tmp_path / "a.json").read_text())["task"]["set"] == "similarity"
 
 
+@pytest.mark.slow
 def test_settings_for_the_command_line_name_what_was_sent(cloze, tmp_path):
     form = open_form(cloze)
     form.use(TINY)
@@ -98,6 +101,7 @@ def test_settings_for_the_command_line_name_what_was_sent(cloze, tmp_path):
     assert settings.read(made).data.texts == [str(tmp_path / "pasted.txt")]
 
 
+@pytest.mark.slow
 def test_settings_of_a_fine_tuning_name_its_table(cloze, tmp_path, own):
     form = copied(cloze, own[0])
     form.fold("The same from the command line")
@@ -111,6 +115,7 @@ def test_settings_of_a_fine_tuning_name_its_table(cloze, tmp_path, own):
     assert task_settings.read_any(made).task.set == str(tmp_path / "mine.csv")
 
 
+@pytest.mark.slow
 def test_settings_of_a_race_name_what_was_sent(cloze, tmp_path):
     """The command once ran on the shipped text alone, without a word."""
     form = open_form(cloze, "race")

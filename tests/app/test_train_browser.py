@@ -217,6 +217,7 @@ def test_runs_are_compared_copied_and_deleted_after_asking_twice(finished, runs,
     assert other not in runs.ids()
 
 
+@pytest.mark.slow
 def test_a_link_to_a_snapshot_opens_it_in_a_fresh_page_without_the_tab(visit, runs, session):
     """It stands in no list of models, so the page asks for it; the tab loads when it is seen."""
     data = CONFIG["data"] | {"texts": list(SHIPPED)[:1]}

@@ -55,6 +55,7 @@ def quick_trials(monkeypatch):
     monkeypatch.setattr(run_preview, "_RACE_SECONDS", 0.1)
 
 
+@pytest.mark.slow
 def test_texts_are_shown_as_parsed_and_go_with_a_copy(cloze, runs, tmp_path):
     form = open_form(cloze)
     form.use(TINY)
@@ -99,6 +100,7 @@ def test_texts_are_shown_as_parsed_and_go_with_a_copy(cloze, runs, tmp_path):
     assert runs.config(again)["data"]["texts"] == [names[0], names[2]]
 
 
+@pytest.mark.slow
 def test_a_refused_table_leaves_nothing_of_the_one_before(cloze, tmp_path, chinese):
     cloze.page.set_viewport_size({"width": 390, "height": 800})
     cloze.page.emulate_media(color_scheme="dark")
@@ -143,6 +145,7 @@ def test_a_refused_table_leaves_nothing_of_the_one_before(cloze, tmp_path, chine
     assert cloze.overflow() <= 0
 
 
+@pytest.mark.slow
 def test_recipes_tell_what_they_hide_and_how_long_they_take(cloze, quick_trials):
     form = open_form(cloze)
     told = {

@@ -118,6 +118,7 @@ def test_held_out_examples_show_what_was_hidden_and_what_was_said(make, cloze):
     shown.says("Loss 0.50 nats")
 
 
+@pytest.mark.slow
 def test_the_address_keeps_the_form_and_the_runs_compared(make, cloze, visit, server):
     first, second = make("First").path.name, make("Second").path.name
     page = open_run(cloze, first)
@@ -166,6 +167,7 @@ def test_a_discriminator_opens_in_the_forge_tab(make, cloze):
     page.wait_for_function("document.querySelector('#tab-forge')?.offsetParent !== null")
 
 
+@pytest.mark.slow
 def test_the_tab_speaks_chinese(visit, make):
     folder = make("Chinese", baselines={"uniform": 8.7, "unigram_entropy": 6.3})
     folder.write_validation(MASKED)

@@ -99,6 +99,7 @@ QUESTIONS = {
 }
 
 
+@pytest.mark.slow
 def test_steps_are_those_of_texts_that_are_read_in_parts(make_runs, session, monkeypatch):
     """470 rows are 58 batches of 16 in two epochs, but their windows are many more."""
     options = task_settings.parse(QUESTIONS)

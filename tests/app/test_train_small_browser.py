@@ -30,6 +30,7 @@ def causal(session):
     session._infos.clear()
 
 
+@pytest.mark.slow
 def test_a_model_that_reads_from_left_to_right_is_no_start_for_classes(cloze, causal):
     """It was offered, and the run refused it."""
     form = open_form(cloze, "task")

@@ -119,6 +119,7 @@ def test_a_table_of_ones_own_becomes_a_model_that_is_tried(cloze, visit, runs, t
     assert run not in runs.ids()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("apart", [False, True])
 def test_a_similarity_is_tried_with_two_sentences(cloze, runs, tiny, apart):
     form = open_form(cloze, "task")
@@ -162,6 +163,7 @@ def held_out_losses(race) -> dict[str, float]:
     return found
 
 
+@pytest.mark.slow
 def test_a_race_of_two_ends_with_one_chart_and_a_table(cloze, visit, runs):
     form = open_form(cloze, "race")
     page = cloze.page

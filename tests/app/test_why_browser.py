@@ -150,6 +150,7 @@ def test_numbers_choices_link_and_files(visit, model):
     expect(other.box("Baseline")).to_have_value("zero vectors")
 
 
+@pytest.mark.slow
 def test_an_old_link_names_answers_by_their_numbers(visit, model):
     rome, london = model.tokenizer.id("rome"), model.tokenizer.id("london")
     lab = Lab(visit(link=link(word=rome, against=london, position=6, steps=50, window=2)))
@@ -158,6 +159,7 @@ def test_an_old_link_names_answers_by_their_numbers(visit, model):
     assert lab.bars() == pytest.approx(expected, abs=1e-3)
 
 
+@pytest.mark.slow
 def test_a_choice_belongs_to_its_sentence(lab):
     lab.unfold("What to explain")
     lab.type("The answer to explain", "rome")
@@ -199,6 +201,7 @@ def test_an_open_list_stays_at_its_box_when_something_above_it_grows(lab):
     lab.page.wait_for_function(f"box => Math.abs(({GAP})(box)) < 20", arg=box.element_handle())
 
 
+@pytest.mark.slow
 def test_every_try_brings_its_sentence_and_its_choices(lab):
     for name, (text, hidden, chosen) in TRIES.items():
         if chosen.get("kind") == "replaced":
@@ -219,6 +222,7 @@ def test_every_try_brings_its_sentence_and_its_choices(lab):
     lab.says("Why “paris” rather than “london”?")
 
 
+@pytest.mark.slow
 def test_a_try_that_was_typed_over_is_waited_for_no_longer(lab):
     def reads(request):
         values = (request.post_data_json or {}).get("data") or []
@@ -296,6 +300,7 @@ def test_giving_up_and_computing_after_all(lab, monkeypatch):
     assert len(lab.tokens()) == 6
 
 
+@pytest.mark.slow
 def test_a_broken_link_opens_the_lab_as_it_is_narrow_dark_and_chinese(visit):
     values = {
         "kind": "toString",

@@ -188,6 +188,7 @@ def test_ranks_agree_with_scipy_and_ignore_signs():
     assert agreement({"a": [1.0, 2.0]}, [True] * 2) == [[None]]
 
 
+@pytest.mark.slow
 def test_the_check_draws_the_top_anew(explainer):
     found = ask(explainer, marks=MARKS, seed=3)["answer"]
     assert [stage["blocks"] for stage in found["stages"]] == [0, 1, 2, 3, 4]

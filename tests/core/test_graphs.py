@@ -59,6 +59,7 @@ def batch(config: Config, length: int, device: str = "cpu") -> Batch:
 
 
 # The others: tests/core/test_relative_cache.py, over more lengths.
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in KINDS])
 def test_compiles_whole_and_once_for_all_lengths(name: str) -> None:
     config = tiny(name)

@@ -176,6 +176,10 @@ def test_a_token_goes_to_the_hub_alone(there: Hub, folder: Path) -> None:
     assert there.tokens == set()
     assert hub.fetch(NAME, token="hf_secret").name
     assert there.tokens == {"hf_secret"}
+    shutil.rmtree(hub.storage(NAME))
+    there.tokens.clear()
+    assert cm.load(NAME, token="hf_secret").name == NAME
+    assert there.tokens == {"hf_secret"}
     with pytest.raises(cm.InputError) as caught:
         hub.fetch("somebody/else", token="hf_secret")
     assert "hf_secret" not in str(caught.value)

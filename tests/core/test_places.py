@@ -203,6 +203,7 @@ def test_orders_are_read_from_the_query_stream() -> None:
     assert not objective.reads(model.encoder, batch).any()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", ["bert", "deberta"])
 @torch.no_grad()
 def test_compiles_whole_for_any_number_of_places(case: str) -> None:

@@ -303,6 +303,7 @@ def test_replaced_parameters_are_used(name: str) -> None:
         assert torch.equal(encoder(batch(9)).hidden, before)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", KINDS)
 def test_compiles_as_one_graph_for_all_lengths(name: str) -> None:
     encoder = built(replace(tiny(name), schedule=(0,)))

@@ -311,6 +311,7 @@ def test_a_chinese_model_is_asked_for_characters_only(
     assert "give a held-out --text" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_vocabulary_without_capitals_is_measured_by_the_rest(
     model: cm.Model, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -63,6 +63,7 @@ def test_eight_rows_are_learnt_by_heart(
     assert result.baselines
 
 
+@pytest.mark.slow
 def test_every_family_learns(model: cm.Model) -> None:
     result = finetune(model, on_itself("topic"), replace(QUICK, epochs=30, dropout=0.0))
     assert result.report.metrics["accuracy"] == 1.0

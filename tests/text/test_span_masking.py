@@ -299,6 +299,7 @@ def test_electra_rows_do_not_depend_on_padding() -> None:
         with_replacement(ids, maskable, generator=[generator_for(0)], mask_id=MASK_ID)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("function", [spans, ngrams, windowed_ngrams])
 @pytest.mark.parametrize("size", [1, 2])
 def test_no_run_goes_on_behind_a_special_piece(function: Callable[..., Any], size: int) -> None:

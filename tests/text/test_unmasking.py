@@ -129,3 +129,11 @@ def test_every_family_writes(name: str, order: str) -> None:
 def test_values_out_of_range(values: dict[str, object], message: str) -> None:
     with pytest.raises(cm.InputError, match=message):
         cm.unmask(model(), **{"text": ALL, **values})
+
+
+def test_a_text_that_is_cut_says_so() -> None:
+    long = "the cat " * model().longest
+    assert not unmasking.unmask(model(), ALL).truncated
+    assert unmasking.unmask(model(), f"[MASK] {long}").truncated
+    assert not cm.prediction.fill_jointly(model(), ALL)[0].truncated
+    assert cm.prediction.fill_jointly(model(), f"[MASK] {long}")[0].truncated

@@ -49,6 +49,7 @@ def test_emulated_products_are_not_timed(monkeypatch: pytest.MonkeyPatch) -> Non
         precision.faster.cache_clear()
 
 
+@pytest.mark.slow
 def test_both_are_timed_and_nothing_else_changes() -> None:
     random, threads = torch.get_rng_state(), torch.get_num_threads()
     precision.faster.cache_clear()

@@ -47,7 +47,7 @@ def pairs_and_memory(toy: Toy) -> list[dict[str, Any]]:
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.usefixtures("in_process")
-@pytest.mark.parametrize("processes", [2, 4])
+@pytest.mark.parametrize("processes", [2, pytest.param(4, marks=pytest.mark.slow)])
 def test_several_processes_give_the_losses_of_one(
     tmp_path: Path, toy: Toy, make_task: Callable[..., RunFolder], processes: int
 ) -> None:

@@ -168,6 +168,7 @@ def test_operations_of_a_step_by_hand(recipe: Path, tmp_path: Path) -> None:
     assert cost.flops_per_step == pytest.approx(3 * 8 * (encoder + 0.15 * head))
 
 
+@pytest.mark.slow
 def test_a_budget_of_operations_gives_each_its_steps(recipe: Path, tmp_path: Path) -> None:
     changed = values(budget={"flops": 1e8}, measures={"probes": [], "words": 0})
     recipe.write_text(json.dumps(changed))

@@ -146,6 +146,7 @@ def test_a_second_phase_goes_on_with_the_generator(make_run: MakeRun, toy: Toy) 
             torch.testing.assert_close(trained[key], old, atol=1e-6, rtol=0)
 
 
+@pytest.mark.slow
 def test_a_compiled_run_has_the_same_losses(
     make_run: MakeRun, toy: Toy, monkeypatch: pytest.MonkeyPatch
 ) -> None:

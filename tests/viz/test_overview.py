@@ -65,6 +65,7 @@ def test_the_staring_head_gives_most_to_special_tokens():
     assert viz.staring_head(weights, special(4)) == (1, 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("steps", "heads", "length"),
     [(4, 4, 512), (12, 12, 32), (12, 12, 256), (12, 12, 512), (24, 16, 60)],

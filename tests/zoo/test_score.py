@@ -84,6 +84,7 @@ def scored(folder: Path) -> dict[str, Any]:
     return kept_scores(folder / "models" / "bert-mini")["tasks"]
 
 
+@pytest.mark.slow
 def test_a_score_is_what_finetuning_gives(folder: Path) -> None:
     tasks = scored(folder)
     assert list(tasks) == ["mood", "parts"]

@@ -114,6 +114,7 @@ def test_scores_stay_with_their_weights(source: Path, tmp_path: Path) -> None:
     assert not (target / "a" / "scores.json").exists()
 
 
+@pytest.mark.slow
 def test_a_model_from_elsewhere_is_measured(tmp_path: Path) -> None:
     folder = make(tmp_path, words={"words": 1}, forgeries={"auc": 1.0}, run=RUN)
     held_out = tmp_path / "held-out.txt"

@@ -79,7 +79,15 @@ def same_process(monkeypatch: pytest.MonkeyPatch, in_process: None) -> None:
     monkeypatch.setattr(measure, "_FORGERY_SENTENCES", 40)
 
 
-@pytest.mark.parametrize("name", ZOO.models)
+@pytest.mark.parametrize(
+    "name",
+    [
+        name
+        if name in ("bert-mini", "electra-mini")
+        else pytest.param(name, marks=pytest.mark.slow)
+        for name in ZOO.models
+    ],
+)
 @pytest.mark.parametrize("budget", ZOO.budgets)
 def test_every_model_has_valid_settings_in_every_budget(name: str, budget: str) -> None:
     settings = ZOO.run_settings(name, budget)
@@ -294,6 +302,7 @@ def test_a_card_names_the_heads_that_objectives_train(
     assert _PREDICTING["pieces right"](entry) == "30.0 %"
 
 
+@pytest.mark.slow
 def test_later_runs_go_on_with_both_models_of_the_one_before(
     small: recipe.Zoo, data: Path, tmp_path: Path, same_process: None
 ) -> None:
