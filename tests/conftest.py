@@ -12,6 +12,9 @@ import pytest
 
 from tests.gate import Gate, table
 
+# What an assertion outside the files of tests has found is told as well.
+pytest.register_assert_rewrite("tests.app", "tests.core")
+
 # Before any library is imported: no reports to other hosts, no hub look-ups unless asked for.
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
 os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
@@ -66,6 +69,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker("gate")
         if item.get_closest_marker("network") and os.environ.get("CLOZE_NETWORK") != "1":
             item.add_marker(pytest.mark.skip(reason="needs the network: set CLOZE_NETWORK=1"))
+        if item.get_closest_marker("container") and os.environ.get("CLOZE_CONTAINER") != "1":
+            item.add_marker(pytest.mark.skip(reason="builds an image: set CLOZE_CONTAINER=1"))
         if item.get_closest_marker("gpu") and not _has_gpu():
             item.add_marker(pytest.mark.skip(reason="needs a CUDA device"))
 

@@ -23,7 +23,9 @@ _HEADS = {
 
 
 def head_for(task: TaskSet, settings: Settings) -> str:
-    """The name of the head that answers a set."""
+    """The name of the head that answers a set; InputError where a setting is for other sets."""
+    if settings.every_step and task.kind != "tag":
+        raise InputError(f"A mix of all layers is for tags; this set is of kind {task.kind}.")
     if task.kind == "regress":
         if settings.apart and any(row.pair is None for row in task.train):
             raise InputError("apart compares two texts; this set has only one in each row.")
@@ -47,7 +49,7 @@ def choices(task: TaskSet, settings: Settings) -> Choices:
     return {
         "labels": task.labels if head in LABELLED else (),
         "pooling": "mean" if head == "similarity" else "token",
-        "every_step": settings.every_step and head == "tag",
+        "every_step": settings.every_step,
     }
 
 

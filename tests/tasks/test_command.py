@@ -65,6 +65,7 @@ def test_the_table_has_a_line_for_each_method(
         (["topic", "--column", "text"], "has no '='"),
         (["topic", "--epochs", "0"], "epochs is 0"),
         (["topic", "--apart"], "apart belongs to scored pairs"),
+        (["topic", "--mix"], "A mix of all layers is for tags"),
         (["topic", "--frozen", "99"], "frozen is 99"),
     ],
 )
