@@ -1,20 +1,23 @@
 # Cloze in a container: docker build -t cloze . && docker run -p 7860:7860 -v cloze-runs:/runs cloze
 FROM python:3.12-slim
 
-# Which build of torch: cpu, or one for CUDA such as cu128 (--build-arg TORCH=cu128).
+# Which build of torch: cpu, or one for CUDA that its version has, such as cu130 (--build-arg TORCH=cu130).
 ARG TORCH=cpu
 
 ENV PIP_NO_CACHE_DIR=1 PYTHONUNBUFFERED=1 GRADIO_ANALYTICS_ENABLED=False
-RUN useradd --create-home --uid 1000 cloze && mkdir /runs && chown cloze /runs
+# Some platforms run it as a user of their own choice, who is in group 0 and has no home.
+RUN useradd --create-home --uid 1000 cloze && install -d -o cloze -g 0 -m 775 /runs
 WORKDIR /cloze
 
 COPY requirements.txt constraints.txt ./
 RUN pip install --extra-index-url "https://download.pytorch.org/whl/${TORCH}" -r requirements.txt -c constraints.txt
 
-COPY --chown=cloze . .
-USER cloze
+# What .dockerignore names; it stays root's, so that the server cannot change its own code.
+COPY . .
+# A number, because Kubernetes cannot tell that a name is not root's.
+USER 1000
 
-ENV CLOZE_HOST=0.0.0.0 PORT=7860 CLOZE_RUNS=/runs
+ENV CLOZE_HOST=0.0.0.0 PORT=7860 CLOZE_RUNS=/runs HF_HOME=/tmp/huggingface MPLCONFIGDIR=/tmp/matplotlib
 EXPOSE 7860
 VOLUME /runs
 HEALTHCHECK --interval=30s --timeout=5s --start-period=60s \
