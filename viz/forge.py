@@ -105,11 +105,13 @@ def generated(gaps: Sequence[Gap]) -> go.Figure:
         ticktext=[plain(row.text) for _, row in choices],
         showgrid=False,
     )
-    first = gaps[0]
+    words = Wording("{0} words were hidden; the first became “{1}”.")
+    if len(gaps) == 1:
+        words = Wording("{0} word was hidden and became “{1}”.")
     finish(
         figure,
         "",
-        alt=Wording("{0} words were hidden; the first became “{1}”.", len(gaps), first.drawn),
+        alt=Wording(words, len(gaps), gaps[0].drawn),
         columns=[
             Wording("Position"),
             Wording("In the text"),
@@ -130,20 +132,23 @@ def generated(gaps: Sequence[Gap]) -> go.Figure:
 
 
 def losses(
-    tokens: Sequence[str], generator: Sequence[tuple[int, float]], discriminator: Sequence[float]
+    tokens: Sequence[str],
+    generator: Sequence[tuple[int, float]],
+    discriminator: Sequence[float | None],
 ) -> go.Figure:
     """Where each of the two models gets a loss, and how much.
 
     Args:
         tokens: Of the text, special ones too.
         generator: Positions that were hidden, and the loss there in nats.
-        discriminator: Its loss at every token.
+        discriminator: Its loss at every token; None where it has none (a gap of the text).
     """
+    judged = [(n, loss) for n, loss in enumerate(discriminator) if loss is not None]
     labels = apart([plain(token) for token in tokens])
     figure = Chart()
     for name, tone, found in (
         (Wording("Generator"), "random", generator),
-        (Wording("Discriminator"), "model", list(enumerate(discriminator))),
+        (Wording("Discriminator"), "model", judged),
     ):
         figure.add_bar(
             x=[labels[n] for n, _ in found],
@@ -157,14 +162,22 @@ def losses(
     )
     figure.update_layout(barmode="group", bargap=0.2)
     of_generator = dict(generator)
+    alt = Wording(
+        "The generator has a loss at {0} of {1} tokens, the discriminator at all of them.",
+        len(generator),
+        len(tokens),
+    )
+    if len(judged) < len(tokens):
+        alt = Wording(
+            "The generator has a loss at {0} of {1} tokens, the discriminator at {2}.",
+            len(generator),
+            len(tokens),
+            len(judged),
+        )
     return finish(
         figure,
         "",
-        alt=Wording(
-            "The generator has a loss at {0} of {1} tokens, the discriminator at all of them.",
-            len(generator),
-            len(tokens),
-        ),
+        alt=alt,
         columns=[
             Wording("Position"),
             Wording("Token"),
@@ -182,5 +195,7 @@ def losses(
 
 
 def percent(value: float) -> str:
-    """A share as it stands beside a bar."""
+    """A share as it stands beside a bar; nearly all is not called all."""
+    if 0.9995 <= value < 1:
+        return "> 99.9 %"
     return f"{100 * value:.1f} %" if value >= 0.001 else "< 0.1 %"

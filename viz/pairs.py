@@ -200,10 +200,13 @@ def alike(cosines: Mapping[str, tuple[float, float]], *, this: str, other: str) 
     figure.update_layout(barmode="group")
     figure.update_xaxes(range=[least, 1])
     figure.update_yaxes(type="category", autorange="reversed", showgrid=False)
+    alt = Wording("Cosines of {0} ways to compare two texts", len(cosines))
+    if len(cosines) == 1:
+        alt = Wording("Cosines of one way to compare two texts")
     return finish(
         figure,
         "",
-        alt=Wording("Cosines of {0} ways to compare two texts", len(cosines)),
+        alt=alt,
         columns=[Wording("Vectors"), this, other],
         rows=[[name, *pair] for name, pair in cosines.items()],
         height=140 + 56 * len(cosines),

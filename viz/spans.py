@@ -71,10 +71,13 @@ def heads(places: Sequence[Place], names: Sequence[str], *, title: str) -> go.Fi
     figure.update_yaxes(ticksuffix=" %", range=[0, 108], dtick=25)
     parts = [Wording("Rank"), Wording("Loss in nats"), *([Wording("before")] if changed else [])]
     columns = [Wording("Place"), Wording("Word"), Wording("The model sees")]
+    alt = Wording("Probability of {0} hidden words by each head.", len(places))
+    if len(places) == 1:
+        alt = Wording("Probability of one hidden word by each head.")
     return finish(
         figure,
         title,
-        alt=Wording("Probability of {0} hidden words by each head.", len(places)),
+        alt=alt,
         columns=[*columns, *(text for name in names for text in (name, *parts)), Wording("Sum")],
         rows=[_row(number, place, changed) for number, place in enumerate(places)],
         height=320,

@@ -82,8 +82,13 @@ def _column(token: Judged, x: float, y: float, width: float, threshold: float) -
         ),
         f'<path d="M{middle - BAR / 2:.1f} {line:.1f}h{BAR}" stroke="{SOFT}" '
         'stroke-dasharray="3 2"/>',
-        _text(middle, top + TALL + 15, f"{100 * token.chance:.0f} %", family=MONO, size=12),
+        _text(middle, top + TALL + 15, whole(token.chance), family=MONO, size=12),
     ]
+
+
+def whole(chance: float) -> str:
+    """In whole percent, but only what rounds to 100.0 % is called 100 %."""
+    return f"{100 * chance:.{int(0.995 <= chance < 0.9995)}f} %"
 
 
 def _box(x: float, y: float, width: float, height: float, fill: str) -> str:

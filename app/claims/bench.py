@@ -17,6 +17,7 @@ from app.labs.tokenizers.answers import shipped
 from core_models import Config, InputError
 from core_models.data.pairs import segments
 from core_models.masking.tokens import Masked, generator_for
+from core_models.prediction.judge import PAIR_HEADS
 
 SECONDS = 20.0
 """A measurement that takes longer stops with an error."""
@@ -108,6 +109,9 @@ class Bench:
 def answering(models: Models, chosen: str, head: str) -> str | None:
     """The model that a measurement with this head uses; None where none is installed."""
     able = [info.name for info in models.models() if head in info.heads]
+    if head in PAIR_HEADS:  # whoever has both is asked by the first (judge_pair)
+        first = {i.name: next((h for h in PAIR_HEADS if h in i.heads), "") for i in models.models()}
+        able = [name for name in able if first[name] == head]
     return chosen if chosen in able else next(iter(able), None)
 
 

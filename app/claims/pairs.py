@@ -6,6 +6,7 @@ from functools import partial
 from app.claims.bench import Bench, answering, percent
 from app.claims.card import Claim, Number, Rule, Values, Verdict
 from app.labs.pairs import answers as pairs
+from core_models.evaluation.language import language_of
 from core_models.prediction import judge_pair
 from viz.svg import Wording
 
@@ -16,9 +17,10 @@ ANSWERS = {"next_sentence": ("next", "random"), "sentence_order": ("in order", "
 def _pair_answers(bench: Bench, head: str) -> list[Number]:
     """How often label 0 is given to pairs of the Primer of each kind."""
     model = bench.with_head(head)
+    language = language_of(model.tokenizer)
     said = dict.fromkeys(pairs.KINDS, 0)
     for number in range(PAIRS):
-        example = pairs.example(1000 * bench.seed + number)
+        example = pairs.example(1000 * bench.seed + number, language)
         for kind in pairs.KINDS:
             answer = bench.ask(partial(judge_pair, model, *example.pair(kind)))
             said[kind] += answer.probabilities[0] > 0.5

@@ -72,5 +72,6 @@ FAMILY = Family(
         "eurobert-2.1b": _grouped(32, 2304, 6144),
     },
     tokenizer="byte_bpe",
+    signs={"cls": "<|begin_of_text|>", "sep": "<|end_of_text|>", "mask": "<|mask|>"},
     lowercase=False,
 )

@@ -28,6 +28,9 @@ class Family:
     template: str = "enclosing"
     """Where special pieces go: ``enclosing``, ``doubled`` or ``trailing``, as the constructors of
     `core_models.tokenizer.files.Template`."""
+    signs: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    """Spelling of the released special pieces by their names in
+    `core_models.tokenizer.files.Specials`, where it is not that of the template."""
     sharing: str = "tied"
     """How a generator shares its piece table with the model it is trained for: ``tied``,
     ``gradient_disentangled`` or ``none``."""

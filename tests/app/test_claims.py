@@ -1,12 +1,14 @@
 """Claims: rules that can come out either way, and measured numbers against the core."""
 
 from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 import core_models as cm
 from app.claims import desk as claims
-from app.claims.bench import Bench, interleaved
+from app.claims.bench import Bench, answering, interleaved
 from app.claims.card import ARTICLES, VERDICTS, near
 from app.claims.desk import CLAIMS, measure
 from app.labs.claims import answers
@@ -15,10 +17,13 @@ from app.serving.locales import catalogue
 from app.serving.session import Session
 from core_models import InputError
 from core_models.counting.counts import joint
+from core_models.prediction import judge_pair
+from core_models.prediction.meaning import is_chinese
 from tests.app.language_keys import expression
 from viz.svg import Wording
 
 MODEL = "bert-mini"
+MODELS = Path(__file__).resolve().parents[2] / "assets" / "models"
 # For each card, numbers that give two verdicts; the first is not what is measured.
 BOTH_WAYS = {
     "bert-always-mask": ({"asked": 15, "mask": 100}, "right", {"asked": 30, "mask": 80}, "wrong"),
@@ -275,6 +280,47 @@ def test_pairs_are_asked_of_an_installed_model(session):
         desk = claims.Desk(session)
         assert answers.lacks(desk, CLAIMS["sop-order"])
         assert "Train tab" in answers.card(CLAIMS["sop-order"], None, None, True)["note"][1]
+
+
+def test_a_judge_with_both_heads_answers_by_its_first_alone():
+    """`judge_pair` asks the first head, so it says nothing of the order."""
+    (info,) = Judges().models()
+    both = replace(info, name="both", heads=("next_sentence", "sentence_order"))
+    one, two = Judges(), Judges()
+    one.models, two.models = lambda: [both], lambda: [both, info]
+    assert answering(one, "both", "next_sentence") == "both"
+    assert answering(one, "both", "sentence_order") is None
+    assert answering(two, "both", "sentence_order") == "judge"
+    assert answers.lacks(SimpleNamespace(session=one), CLAIMS["sop-order"])
+    assert not answers.lacks(SimpleNamespace(session=one), CLAIMS["nsp-order"])
+
+
+def test_a_chinese_judge_is_asked_about_chinese_sentences(session, monkeypatch):
+    asked = []
+
+    def judge(model, *pair):
+        asked.append(pair)
+        return judge_pair(model, *pair)
+
+    monkeypatch.setattr("app.claims.pairs.judge_pair", judge)
+    bench = Bench(session, MODEL, 0)
+    chinese = cm.load(MODELS / "bert-mini-chinese")
+    monkeypatch.setattr(bench, "with_head", lambda head: chinese)
+    found = {n.key: n.value for n in CLAIMS["nsp-topic"].measure(bench)}
+    assert all(is_chinese(text) for pair in asked for text in pair)
+    assert min(found.values()) < 100  # of English ones it says "next" to every pair
+
+
+def test_the_code_of_each_card_runs(monkeypatch, capsys):
+    monkeypatch.setattr("core_models.model.SHIPPED", MODELS)
+    printed = {}
+    for claim in CLAIMS.values():
+        if claim.name not in ("albert-faster", "albert-slower"):  # they take their time
+            exec(claim.code, {})
+            printed[claim.name] = capsys.readouterr().out
+    assert all(printed.values())
+    assert "'replaced_token': tensor(" in printed["electra-all-tokens"]
+    assert printed["electra-adversarial"].splitlines()[-1] == "True"
 
 
 class Judges:

@@ -143,6 +143,44 @@ def test_a_gap_of_the_text_costs_the_generator_nothing(session):
     assert "no place" in shown.learned(alone)
 
 
+def test_a_gap_of_the_text_has_no_verdict_that_could_be_right(session):
+    """Nobody knows its word, so what stands there is neither real nor a forgery."""
+    answer = ask(session, text="The capital of [MASK] is Paris.", marks=hide(6))
+    after, gaps = answer["after"], {gap["position"]: gap for gap in answer["gaps"]}
+    fake = not gaps[6]["lucky"]
+    truth = [p if n == 6 and fake else 1 - p for n, p in enumerate(after) if n != 4]
+    found = answer["loss"]["discriminator"]
+    assert found["count"] == len(after) - 1
+    assert found["each"][4] is None
+    assert found["mean"] == pytest.approx(-sum(map(math.log, truth)) / len(truth))
+    said = shown.learned(answer)
+    assert f"Discriminator: {len(after) - 1} of {len(after)} places (" in said
+    drawn = shown.learned_from(answer)
+    assert [row[0] for row in drawn.layout.meta["rows"] if row[3] is None] == [4]
+    assert len(drawn.data[1].x) == len(after) - 1
+
+
+def test_losses_at_another_temperature_say_so(session):
+    said = "The generator's loss is that at temperature 2.5; it is trained at 1."
+    assert said in shown.learned(ask(session, marks=hide(2), temperature=2.5))
+    assert "temperature" not in shown.learned(ask(session, marks=hide(2)))
+
+
+def test_only_what_rounds_to_it_is_a_hundred_percent(session):
+    game = ask(session, marks=hide(2))
+    for chance, whole, fine in (
+        (0.9962, "99.6 %", "99.6\u00a0%"),
+        (0.9997, "100 %", "100\u00a0%"),
+        (0.004, "0 %", "0.4\u00a0%"),
+    ):
+        sure = {**game, "after": [chance] * len(game["after"])}
+        assert {row[4][1] for row in shown.numbers(sure)["rows"]} == {fine}
+        svg = verdicts.verdicts_svg([verdicts.Judged(text="a", chance=chance)], title="t")
+        assert f">{whole}<" in svg
+    score = {**scores.EMPTY, "human": [200, 199]}
+    assert scores.board(score)["rows"][0][2][1] == "199 (99.5 %)"
+
+
 def test_my_fake_is_judged_alone_in_the_true_sentence(session):
     answer = ask(session, marks=hide(2), fakes=[[6, "honey"]])
     sleuth = session.model("sleuth")

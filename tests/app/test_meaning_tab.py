@@ -8,12 +8,14 @@ import gradio as gr
 import pytest
 import torch
 
+import core_models as cm
 from app.labs.meaning import answers as lab
 from app.labs.meaning import lab as tab
 from app.labs.meaning.corpus import Corpus
 from app.serving.session import Session
 from core_models import InputError
 from core_models.prediction import meaning
+from tests.core.tiny_models import tiny
 from viz.figure import payload
 
 MODEL = "bert-mini"
@@ -233,7 +235,65 @@ def test_texts_of_visitors_are_no_markup(session, corpus):
 
 
 def test_the_code_recomputes_the_paths(session, corpus, capsys):
-    code = ask(session, corpus)["code"]
-    exec(code, {})
+    for way in ("raw", "centred"):
+        answer = ask(session, corpus, way=way)
+        found = {}
+        exec(answer["code"], found)
+        printed = found["projection"](found["vectors"]).flatten(0, 1)
+        shown = torch.tensor([row[2:] for row in rows(answer["paths"])])
+        assert torch.allclose(shown, printed, atol=1e-3)
+        last = found["vectors"][:, -1]
+        (cosine,) = [
+            row[2 if way == "raw" else 3]
+            for row in rows(answer["alike"])
+            if row[:2] == ["After layer 4", "1 · 2"]
+        ]
+        assert cosine == pytest.approx(float(meaning.cosines(last, last)[0, 1]), abs=1e-3)
     out = capsys.readouterr().out
     assert out.splitlines()[-3].startswith("5 ")
+
+
+def cased(monkeypatch, session):
+    """A model to which a word at the beginning of a text is another piece than elsewhere."""
+    texts = ["The bank was closed.", "The bank was old."] * 4
+    tokenizer = cm.Tokenizer.train(texts, kind="byte_bpe", vocabulary=300)
+    model = cm.Model.new(
+        tiny("roberta-base").with_vocabulary(tokenizer.vocabulary, pad_id=tokenizer.pad_id),
+        tokenizer,
+        generator=torch.Generator().manual_seed(1),
+    ).eval()
+    monkeypatch.setattr(session, "model", lambda name: model)
+    return model
+
+
+def test_a_word_of_two_static_vectors_is_not_called_one(session, corpus, monkeypatch):
+    cased(monkeypatch, session)
+    two = ask(session, corpus, layer=0, sentences="Bank of it.\nThe bank was closed.")
+    assert two["said"].startswith("Static embedding: their cosine is ")
+    assert two["pieces"].startswith("In sentence 1 the word is cut into B")
+    one = ask(session, corpus, layer=0, sentences="The bank was old.\nThe bank was closed.")
+    assert one["said"] == "Static embedding: one vector for all of them."
+
+
+def test_a_word_beyond_what_the_model_reads_is_not_called_missing(session, corpus):
+    far = f"{'a ' * 140}bank."
+    texts = ["The bank of the river.", far, "A bank gave him money.", "No such word."]
+    missing = ask(session, corpus, sentences="\n".join(texts))["missing"]
+    assert missing == (
+        "Without the word, and left out: sentence 4. "
+        "The word stands beyond what this model reads, and is left out: sentence 2."
+    )
+    with pytest.raises(InputError, match="beyond what bert-mini reads"):
+        ask(session, corpus, sentences="\n".join(texts[:2]))
+
+
+def test_one_word_of_the_primer_that_is_the_same_is_told_as_one(session, corpus, monkeypatch):
+    near(session, corpus)
+    found = lab.neighbours
+
+    def one(*values):
+        return {**found(*values), "same": 1}
+
+    monkeypatch.setattr(lab, "neighbours", one)
+    answer, _ = near(session, corpus)
+    assert answer["said"].endswith("1 of them is the same word.")

@@ -240,6 +240,13 @@ def test_constant_means_nearly_always_the_same(yes, same):
     assert not pairs.constant(0, 0)
 
 
+def test_a_single_tie_is_one_tie():
+    found = {kind: {"won": 12, "tied": n} for n, kind in enumerate(("other", "same", "swapped"))}
+    figure = tab.wins_figure({"cls": found}, {}, "m")
+    told = ["12 of 24", "12 of 24, 1 tie", "12 of 24, 2 ties"]
+    assert [row[3] for row in rows(figure)] == told
+
+
 def test_wins_and_ties_are_counted():
     found = [
         {"next": 0.9, "swapped": 0.9, "same": 0.1, "other": 0.95},
@@ -311,6 +318,18 @@ def test_long_texts_are_cut_and_say_so(session):
     reading = ask(session, text="honey " * 900, second="bees " * 900)["reading"]
     assert "The rest was cut off." in reading["said"]
     assert len(reading["pieces"]) == session.model("follows").longest
+
+
+def test_verdicts_and_cosines_of_texts_that_are_cut_say_so(session):
+    assert session.model("follows").longest == session.model("order").longest == 512
+    both = "{0} reads {1} pieces of both texts together; the rest is cut off."
+    long = ask(session, text="honey " * 300, second="bees " * 300)
+    assert all(both.format(name, 512) in long["notes"] for name in ("follows", "order"))
+    assert not long["blind"]
+    alone = ask(session, text="honey " * 900)["blind"]
+    assert alone == "follows reads the first 512 pieces of each text; the rest is cut off."
+    short = ask(session)
+    assert "cut off" not in f"{short['notes']} {short['blind']}"
 
 
 def test_the_code_shown_recomputes_the_numbers(session):

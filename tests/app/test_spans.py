@@ -2,6 +2,7 @@
 
 import asyncio
 import math
+from functools import partial
 
 import gradio as gr
 import pytest
@@ -10,11 +11,13 @@ import torch
 import core_models as cm
 from app.labs.spans import answers as spans
 from app.labs.spans import lab as tab
+from app.labs.spans.asked import say_moved
+from app.labs.spans.lengths import law as lengths_law
 from app.serving.session import Session
 from core_models import InputError
 from core_models.masking import spans as span_masking
 from core_models.prediction import fill_spans, shift
-from core_models.prediction.spans import loss_of
+from core_models.prediction.spans import Shift, loss_of
 from tests.core.tiny_models import narrow
 from viz.words import percent
 
@@ -211,6 +214,69 @@ def test_the_law_is_that_of_the_masking(session):
     assert sum(row[2] for row in rows[:2]) == pytest.approx(1)
     long = ask(session, text=" ".join(["bees make honey"] * 60))["law"].layout.meta["rows"]
     assert 3 < long[-1][2] < 5.5  # merged neighbours are longer, cut ones shorter
+
+
+def test_the_mean_of_the_draws_counts_the_longest_in_full(session):
+    read = tab.read(session, asked(session, text=" ".join(["bees make honey"] * 60)))
+    words = torch.tensor(
+        [-1 if t.special or t.word is None else t.word for t in read.sentence.tokens]
+    )
+    groups = words.expand(int(6_000 / len(words)), -1)
+    masked = span_masking.spans(
+        torch.zeros_like(groups),
+        groups >= 0,
+        groups,
+        generator=torch.Generator().manual_seed(0),
+        mask_id=1,
+        vocabulary=2,
+        rate=0.15,
+    )
+    lengths = [words[a:b].unique().numel() for _, a, b in masked.spans.tolist()]
+    assert max(lengths) > 10
+    law = lengths_law(read.sentence, [])
+    assert law.layout.meta["rows"][-1][2] == pytest.approx(sum(lengths) / len(lengths))
+
+
+def test_states_may_move_by_more_than_their_length():
+    moved = Shift(before=0.25, after=0.9997, inside=1.374)
+    told = spans.Told(pieces=[], seen=[], masked=None, moved=moved, unread=[])
+    said = say_moved(told, edge=False)
+    assert said.endswith("by 25\u00a0% and 100\u00a0% of their length, those inside by 137\u00a0%.")
+    assert say_moved(told, edge=True).endswith("moved by 137\u00a0% of their length.")
+
+
+def test_a_word_without_a_piece_is_not_answered(session):
+    """What stands there is [UNK]: its probability is not that of the word."""
+    text = "The capital 龘 of France 😀 is Paris ."
+    unread = ask(session, text=text, marks=[{"position": 3}])
+    (row,) = unread["heads"].layout.meta["rows"]
+    assert row == [0, "龘", "[MASK]", *[None] * 7]
+    assert unread["said"] == (
+        "The model has no piece for the real words here, so that it cannot answer them."
+    )
+    both = ask(session, text=text, marks=[{"position": 3}, {"position": 4}])
+    first, second = both["heads"].layout.meta["rows"]
+    assert first[3:] == [None] * 7
+    assert second[3] > 0
+    assert f"gives the real words {percent(second[3])}" in both["said"]
+
+
+def test_what_another_reader_does_not_read_is_told(session, monkeypatch):
+    text = "The capital 龘 of France is Paris ."
+    said = f"{NAME} has no piece for 龘 and reads [UNK] instead."
+    assert said not in ask(session, text=text)["notes"]  # the sentence block says so itself
+    monkeypatch.setattr(tab, "read", partial(read_by_another, tab.read))
+    assert said in ask(session, text=text)["notes"]
+
+
+def read_by_another(read, *values):
+    return read(*values)._replace(bar="bert-mini")
+
+
+def test_a_text_that_is_cut_off_is_counted_without_special_pieces(session):
+    pieces = session.model(NAME).longest - 2
+    notes = ask(session, text="bees make honey " * 300)["notes"]
+    assert f"this tab uses its first {pieces} pieces." in notes
 
 
 def drawn(session, text=TEXT, hides=None):

@@ -1,5 +1,7 @@
 """The Tokenizers lab without a browser: cuts, bytes, word groups, templates, files, bad input."""
 
+import json
+import shutil
 from xml.etree import ElementTree
 
 import gradio as gr
@@ -8,6 +10,7 @@ import pytest
 import core_models as cm
 from app.labs.tokenizers import answers as tokenizers
 from app.labs.tokenizers import lab, tables
+from app.labs.tokenizers.pieces import Pieces
 from core_models import InputError
 from viz.svg import told
 
@@ -41,6 +44,24 @@ def test_pieces_are_those_of_the_tokenizer(kind, line):
 @pytest.mark.parametrize("line", LINES)
 def test_bytes_under_byte_level_pieces_are_the_whole_text(line):
     found = tokenizers.cut(tokenizers.shipped("byte_bpe"), line)
+    assert bytes.fromhex("".join(piece["bytes"] for piece in found.pieces)) == line.encode()
+
+
+@pytest.mark.parametrize("line", ["Hi Hi", "北 京", "I like 龘", *LINES[:3]])
+def test_a_blank_that_a_vocabulary_puts_before_a_text_stands_for_nothing(line, tmp_path):
+    found = tokenizers.cut(tokenizers.shipped("unigram"), line)
+    assert bytes.fromhex("".join(piece["bytes"] for piece in found.pieces)) == line.encode()
+    # As byte-level vocabularies with "add_prefix_space" do.
+    shutil.copytree(tokenizers.FOLDER / "byte_bpe", tmp_path / "blank")
+    path = tmp_path / "blank" / "tokenizer.json"
+    read = json.loads(path.read_text("utf-8"))
+    read["pre_tokenizer"]["add_prefix_space"] = True
+    path.write_text(json.dumps(read), "utf-8")
+    blank = cm.Tokenizer.from_folder(tmp_path / "blank")
+    found = tokenizers.cut(blank, line)
+    first = found.pieces[1]
+    assert first["piece"].startswith("\u0120")
+    assert bytes.fromhex(first["bytes"]) == line.encode()[: len(first["piece"]) - 1]
     assert bytes.fromhex("".join(piece["bytes"] for piece in found.pieces)) == line.encode()
 
 
@@ -88,6 +109,8 @@ def test_every_family_stands_under_its_template(session):
     frames = {row[0]: row[3] for row in rows}
     assert frames["RoBERTa"] == "<s> A </s>"
     assert frames["XLNet"] == "A <sep> <cls>"
+    assert frames["EuroBERT"] == "<|begin_of_text|> A <|end_of_text|>"
+    assert {row[0]: row[7] for row in rows}["EuroBERT"] == "<|mask|>"
     assert {frames[name] for name in ("BERT", "ALBERT", "ELECTRA", "DeBERTa v3")} == {
         "[CLS] A [SEP]"
     }
@@ -144,6 +167,17 @@ def test_the_summary_says_what_it_counts(session):
     assert values[4] == str(letters)
     assert ["Byte-level BPE"] in values  # a kind is a wording, for the language of the page
     assert "bert-mini" not in [each[0] for each in values if isinstance(each, list)]
+
+
+def test_one_is_not_said_as_several(session):
+    assert shown(session, text="a")[1] == "Every vocabulary cuts this into one piece."
+    said = shown(session, text="北")[1]
+    assert said == "Unigram needs 2 pieces, bert-mini 1, for the same character."
+    rows = Pieces().postprocess(ask(session, text="a"))["rows"]
+    assert {row["counts"] for row in rows} == {"1 piece, 1 word"}
+    rows = Pieces().postprocess(ask(session, text="Hi Hi"))["rows"]
+    assert rows[0]["counts"] == "4 pieces, 2 words"
+    assert "WordPiece: 1 piece, 1 word" in tables.picture(ask(session, text="a"))
 
 
 def test_a_text_that_is_cut_off_is_not_compared_by_its_pieces(session):

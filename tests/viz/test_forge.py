@@ -2,7 +2,7 @@
 
 import pytest
 
-from viz.forge import MOST_GAPS, Choice, Gap, generated, losses
+from viz.forge import MOST_GAPS, Choice, Gap, generated, losses, percent
 
 DRAWN = Choice(text="<b>", probability=0.25, drawn=True, true=False)
 TRUE = Choice(text="sun", probability=0.5, drawn=False, true=True)
@@ -34,3 +34,18 @@ def test_losses_stand_at_their_tokens():
     assert (list(generator.x), list(generator.y)) == (["&lt;b&gt;"], [2.5])
     assert len(set(discriminator.x)) == 3, "tokens that read the same stand apart"
     assert figure.layout.meta["rows"][1] == [1, "<b>", 2.5, 0.2]
+
+
+def test_a_share_is_not_rounded_to_all():
+    shown = [percent(share) for share in (1.0, 0.9997, 0.9994, 0.25, 0.0004)]
+    assert shown == ["100.0 %", "> 99.9 %", "99.9 %", "25.0 %", "< 0.1 %"]
+
+
+def test_one_word_is_one_word():
+    gap = Gap(
+        position=1,
+        text="a",
+        drawn="b",
+        choices=[Choice(text="b", probability=0.5, drawn=True, true=False)],
+    )
+    assert generated([gap]).layout.meta["alt"] == "1 word was hidden and became “b”."

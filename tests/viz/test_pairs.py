@@ -35,5 +35,6 @@ def test_the_cells_of_a_square_stand_row_by_row():
 
 def test_cosines_stand_beside_those_of_another_topic():
     figure = alike({"c": (0.9, -0.2)}, this="these", other="another")
+    assert figure.layout.meta["alt"] == "Cosines of one way to compare two texts"
     assert [bar.x for bar in figure.data] == [(0.9,), (-0.2,)]
     assert figure.layout.xaxis.range == (-0.2, 1)

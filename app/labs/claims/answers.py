@@ -5,7 +5,7 @@ from typing import Any
 
 import gradio as gr
 
-from app.claims.bench import missing
+from app.claims.bench import answering, missing
 from app.claims.card import UNJUDGED, Claim
 from app.claims.desk import CLAIMS, FAMILIES, MOST_SEED, Desk, Result, code_lines, read_run
 from app.parts.plain import table
@@ -170,7 +170,7 @@ def found(desk: Desk, question: Mapping[str, Any], claim: Claim, seed: int) -> R
 
 def lacks(desk: Desk, claim: Claim) -> bool:
     """Whether no installed model can answer."""
-    return bool(claim.head) and not any(claim.head in i.heads for i in desk.session.models())
+    return claim.head is not None and answering(desk.session, "", claim.head) is None
 
 
 # --- what is shown --------------------------------------------------------------------------------

@@ -109,6 +109,7 @@ def play(discriminator: cm.Model, generator: cm.Model | None, game: Game) -> dic
         "loss": None,
         "truncated": encoding.truncated,
         "threshold": THRESHOLD,
+        "temperature": game.temperature,
         "vocabulary": tokenizer.vocabulary,
     }
     if generator is not None:
@@ -217,20 +218,25 @@ def losses(forged: Forged, judged: DetectResult, tokenizer: Tokenizer) -> dict[s
 
     The generator's is that of the hidden positions, the discriminator's that of every token,
     [CLS] and [SEP] too (arXiv 2003.10555, section 2). The text counts as given at the generator's
-    temperature. At a gap of the text nobody knows the word, so the generator has no loss there.
+    temperature. At a gap of the text nobody knows the word: neither has a loss there.
     """
     known = [s for s in forged.samples if s.original != tokenizer.mask_id]
     truth = [s.original_probability for s in known]
-    right = [v.probability if v.replaced else 1 - v.probability for v in judged.verdicts]
+    gaps = {s.position for s in forged.samples if s.original == tokenizer.mask_id}
+    right = [
+        None if v.position in gaps else v.probability if v.replaced else 1 - v.probability
+        for v in judged.verdicts
+    ]
     return {
         "generator": _loss(truth),
         "discriminator": _loss(right),
     }
 
 
-def _loss(probabilities: Sequence[float]) -> dict[str, Any]:
-    each = [-math.log(max(p, 1e-30)) for p in probabilities]
-    return {"count": len(each), "each": each, "mean": sum(each) / len(each) if each else None}
+def _loss(probabilities: Sequence[float | None]) -> dict[str, Any]:
+    each = [None if p is None else -math.log(max(p, 1e-30)) for p in probabilities]
+    known = [loss for loss in each if loss is not None]
+    return {"count": len(known), "each": each, "mean": sum(known) / len(known) if known else None}
 
 
 def _mine(discriminator: cm.Model, game: Game, encoding: Encoding) -> dict[str, Any] | None:

@@ -6,6 +6,7 @@ from zlib import crc32
 
 from app.parts.plain import table
 from viz.svg import Wording
+from viz.verdicts import whole
 
 SIDES = {"human": Wording("You"), "generator": Wording("Generator")}
 EMPTY: dict[str, Any] = {**{side: [0, 0] for side in SIDES}, "counted": []}
@@ -58,4 +59,4 @@ def board(score: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _share(tried: int, fooled: int) -> str:
-    return f"{fooled} ({100 * fooled / tried:.0f} %)"
+    return f"{fooled} ({whole(fooled / tried)})"

@@ -9,6 +9,7 @@ from app.parts.plain import table
 from app.serving.pieces import cut_note, unread_note
 from viz.forge import MOST_GAPS, Choice, Gap, losses
 from viz.svg import Wording
+from viz.words import percent
 
 Game = Mapping[str, Any]
 
@@ -141,14 +142,19 @@ def learned(game: Game) -> str:
     def side(name: str, found: Mapping[str, Any]) -> str:
         if found["mean"] is None:
             return Wording("{0}: no place.", name)
-        share = f"{100 * found['count'] / of:.0f} %"
+        share = percent(found["count"] / of)
         mean = f"{found['mean']:.2f}"
         words = "{0}: {1} of {2} places ({3}), mean loss {4} nats."
         return Wording(words, name, found["count"], of, share, mean)
 
+    other = Wording(
+        "The generator's loss is that at temperature {0}; it is trained at 1.",
+        f"{game['temperature']:g}",
+    )
     return joined(
         side(Wording("Generator"), loss["generator"]),
         side(Wording("Discriminator"), loss["discriminator"]),
+        other if game["temperature"] != 1 and loss["generator"]["count"] else None,
         Wording(
             "More places, but less in each: a verdict is a yes or a no (at most 1 bit), a masked "
             "word is a choice among {0} pieces (up to {1} bits). [CLS] and [SEP] are judged, too.",
@@ -165,7 +171,7 @@ def numbers(game: Game) -> dict[str, Any]:
     mine = {fake["position"]: fake["word"] for fake in fakes(game) if fake["id"] is not None}
 
     def cell(verdicts: Sequence[float] | None, position: int) -> Any:
-        return None if verdicts is None else [verdicts[position], _percent(verdicts[position])]
+        return None if verdicts is None else [verdicts[position], percent(verdicts[position])]
 
     return table(
         Wording("Probability “replaced” of every token"),
@@ -201,7 +207,7 @@ def notes(game: Game) -> dict[str, Any]:
         says = fake["note"] or (
             Wording("fools it") if chance < THRESHOLD else Wording("is noticed")
         )
-        number = None if fake["note"] else [chance, _percent(chance)]
+        number = None if fake["note"] else [chance, percent(chance)]
         rows.append([fake["word"], game["tokens"][position]["text"], says, number])
     columns = [Wording("Your word"), Wording("Instead of"), Wording("Verdict")]
     return table(Wording("Your words"), [*columns, Wording("Probability “replaced”")], rows)
@@ -210,7 +216,3 @@ def notes(game: Game) -> dict[str, Any]:
 def fakes(game: Game) -> list[dict[str, Any]]:
     """The visitor's words, and what became of each."""
     return game["mine"]["fakes"] if game["mine"] else []
-
-
-def _percent(value: float) -> str:
-    return f"{100 * value:.0f} %"

@@ -4,6 +4,9 @@ import { spoken } from '../../parts/plain.js';
 const { direction, element, format, texts } = window.Cloze;
 const TEXT = texts({ replaced: 'replaced', spoken: 'probability “replaced”:' });
 
+// Only what rounds to 100.0 % is called 100 %, as in viz/verdicts.py.
+const whole = (chance) => `${(chance * 100).toFixed(chance >= 0.995 && chance < 0.9995 ? 1 : 0)}\u00a0%`;
+
 function tokenOf({ position, text, kind, note, chance }, { threshold, picked }, pick) {
   const accused = chance >= threshold;
   const fill = element('span', { class: 'vd-fill' });
@@ -12,7 +15,7 @@ function tokenOf({ position, text, kind, note, chance }, { threshold, picked }, 
     element('bdi', { class: 'vd-word', text }), element('span', { class: 'vd-note', text: note ?? '' }),
     element('span', { class: 'vd-well', 'aria-hidden': 'true' }, fill),
     element('span', { class: 'vd-spoken', text: TEXT.spoken }),
-    element('span', { class: 'vd-number', title: format.exact(chance), text: `${Math.round(chance * 100)}\u00a0%` }),
+    element('span', { class: 'vd-number', title: format.exact(chance), text: whole(chance) }),
     element('span', { class: 'vd-said', text: accused ? TEXT.replaced : '' }),
   ];
   const shape = { class: `vd-token ${kind}${accused ? ' accused' : ''}`, 'data-chance': chance };

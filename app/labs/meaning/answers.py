@@ -3,19 +3,22 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
 import core_models as cm
-from app.labs.meaning.corpus import MOST_CHARACTERS, Corpus, Index
+from app.labs.meaning.corpus import BACKGROUND, MOST_CHARACTERS, PRIMER, SEED, Corpus, Index
+from app.parts.plain import sentences
 from app.serving.ask import whole_number
 from core_models import InputError
 from core_models.prediction import meaning
 from viz.meaning import Neighbour, layer_name
 from viz.svg import Wording
 
+ROOT = Path(__file__).resolve().parents[3]
 SENTENCES = (2, 8)
 MOST_WORD = 40
 MOST_NEAR = 12
@@ -106,21 +109,21 @@ def example_of(text: Any) -> str | None:
 def read_words(word: Any, text: Any) -> Words:
     """The word and its sentences, one in each line."""
     word = str(word or "").strip().encode("utf-8", "replace").decode("utf-8")
-    sentences = lines_of(text)
+    given = lines_of(text)
     if not word:
         raise InputError("There is no word yet. Type one that stands in every sentence.")
     if len(word) > MOST_WORD:
         raise InputError(f"The word has {len(word)} characters; at most {MOST_WORD} go.")
     least, most = SENTENCES
-    if len(sentences) > most:
-        raise InputError(f"There are {len(sentences)} sentences; at most {most} go.")
-    if long := next((text for text in sentences if len(text) > MOST_CHARACTERS), None):
+    if len(given) > most:
+        raise InputError(f"There are {len(given)} sentences; at most {most} go.")
+    if long := next((text for text in given if len(text) > MOST_CHARACTERS), None):
         raise InputError(
             f"A sentence has {len(long)} characters; at most {MOST_CHARACTERS} go. Shorten it."
         )
-    if len(sentences) < least:
+    if len(given) < least:
         raise InputError("Write at least two sentences with the word.")
-    return Words(word=word, sentences=sentences)
+    return Words(word=word, sentences=given)
 
 
 # --- answers --------------------------------------------------------------------------------------
@@ -135,11 +138,14 @@ class Found:
     pieces: list[list[str]]
     vectors: Tensor
     """[n, S + 2, D]."""
+    beyond: list[int]
+    """Sentences that are cut off before their word."""
 
 
 def locate(model: cm.Model, words: Words, *, least: int = SENTENCES[0]) -> Found:
     """The word's vectors; InputError where too few sentences hold it."""
     numbers, encodings, places, pieces = [], [], [], []
+    beyond: list[int] = []
     for number, text in enumerate(words.sentences):
         span = meaning.find_word(text, words.word)
         if span is None:
@@ -147,6 +153,7 @@ def locate(model: cm.Model, words: Words, *, least: int = SENTENCES[0]) -> Found
         (encoding,) = model.encode([text])
         positions = meaning.pieces_at(encoding, *span)
         if not positions:
+            beyond += [number] if encoding.truncated else []
             continue
         if meaning.unknown(model, encoding, positions):
             raise InputError(
@@ -157,12 +164,17 @@ def locate(model: cm.Model, words: Words, *, least: int = SENTENCES[0]) -> Found
         encodings.append(encoding)
         numbers.append(number)
         pieces.append([model.tokenizer.display(encoding.ids[p]) for p in positions])
+    if len(numbers) < least and beyond:
+        raise InputError(
+            f"In sentence {beyond[0] + 1} “{words.word}” stands beyond what "
+            f"{model.name or 'this model'} reads ({model.longest} pieces). Shorten the sentence."
+        )
     if len(numbers) < least:
         raise InputError(
             f"“{words.word}” stands in {len(numbers)} of the sentences as a word of its own; at "
             "least two must hold it."
         )
-    return Found(numbers, pieces, meaning.word_vectors(model, encodings, places))
+    return Found(numbers, pieces, meaning.word_vectors(model, encodings, places), beyond)
 
 
 def read_layer(value: Any, steps: int) -> int:
@@ -184,6 +196,7 @@ class Compared:
     """[S + 2, n, n]."""
     random: dict[str, Sequence[float]]
     """[S + 2], mean cosine of different words."""
+    beyond: list[int]
 
     @property
     def last(self) -> int:
@@ -203,7 +216,7 @@ def compare(corpus: Corpus, model: cm.Model, words: Words) -> Compared:
         shares[way] = (projection.shares[0], projection.shares[1])
         cosines[way] = [_rounded(meaning.cosines(each, each)) for each in moved.unbind(1)]
     random = {"raw": background.crowding, "centred": background.centred}
-    return Compared(found.numbers, found.pieces, points, shares, cosines, random)
+    return Compared(found.numbers, found.pieces, points, shares, cosines, random, found.beyond)
 
 
 def neighbours(
@@ -258,7 +271,7 @@ def say(found: Compared, layer: int, way: str) -> str:
     table, name = found.cosines[way][layer], layer_name(layer)
     pairs = sorted(combinations(range(len(table)), 2), key=lambda pair: -table[pair[0]][pair[1]])
     (a, b), (c, d) = pairs[0], pairs[-1]
-    if layer == 0 or table[c][d] > SAME:
+    if table[c][d] > SAME:  # also of static vectors: with capitals or blanks they may be several
         return Wording("{0}: one vector for all of them.", name)
     if len(pairs) == 1:
         return Wording("{0}: their cosine is {1}.", name, f"{table[a][b]:.2f}")
@@ -274,30 +287,53 @@ def say(found: Compared, layer: int, way: str) -> str:
 
 def say_pieces(found: Compared) -> str:
     """Whether the word is one piece."""
-    several = next((pieces for pieces in found.pieces if len(pieces) > 1), None)
-    if several is None:
-        return ""
-    return f"The word is cut into {' · '.join(several)}; its vector is the mean of theirs."
+    first = found.pieces[0]
+    if all(pieces == first for pieces in found.pieces):
+        text = "The word is cut into {0}; its vector is the mean of theirs."
+        return Wording(text, " · ".join(first)) if len(first) > 1 else ""
+    text = "In sentence {0} the word is cut into {1}; its vector is the mean of theirs."
+    return sentences(
+        *(
+            Wording(text, number + 1, " · ".join(pieces))
+            for number, pieces in zip(found.numbers, found.pieces, strict=True)
+            if len(pieces) > 1
+        )
+    )
 
 
 def say_missing(found: Compared, words: Words) -> str:
-    """Which sentences do not hold the word."""
-    missing = [n for n in range(len(words.sentences)) if n not in found.numbers]
-    numbers = ", ".join(str(number + 1) for number in missing)
-    return f"Without the word, and left out: sentence {numbers}." if missing else ""
+    """Which sentences do not hold the word, or not where the model still reads."""
+    beyond, all_ = found.beyond, range(len(words.sentences))
+    out = [n for n in all_ if n not in (*found.numbers, *beyond)]
+    said = (
+        ("Without the word, and left out: sentence {0}.", out),
+        ("The word stands beyond what this model reads, and is left out: sentence {0}.", beyond),
+    )
+    numbers = [(text, ", ".join(str(n + 1) for n in each)) for text, each in said if each]
+    return sentences(*(Wording(text, each) for text, each in numbers))
 
 
-def code_lines(name: str, word: str, texts: Sequence[str]) -> str:
+def code_lines(name: str, words: Words, texts: Sequence[str], way: str) -> str:
     """Python that recomputes the paths and the cosines."""
-    sentences = "\n".join(f"    {text!r}," for text in texts)
+    lines = "\n".join(f"    {text!r}," for text in texts)
+    subtracted = [
+        "# The mean of many words of the Primer, which is subtracted.",
+        f'files = sorted(Path({str(PRIMER.relative_to(ROOT))!r}).glob("{words.language}-*.txt"))',
+        'lines = [line for file in files for line in file.read_text("utf-8").splitlines()]',
+        f"lines = [line for line in lines if line.strip() and len(line) <= {MOST_CHARACTERS}]",
+        f"seed = torch.Generator().manual_seed({SEED})",
+        f"drawn = meaning.sample_occurrences(lines, most={BACKGROUND}, per_word=1, generator=seed)",
+        "vectors = vectors - meaning.occurrence_vectors(model, lines, drawn)[0].mean(0)",
+    ]
     return "\n".join(
         [
+            *(["from pathlib import Path", "import torch"] if way == "centred" else []),
             "import core_models as cm",
             "from core_models.prediction import meaning",
             "",
             f"model = cm.load({name!r})",
-            f"word, sentences = {word!r}, [",
-            sentences,
+            f"word, sentences = {words.word!r}, [",
+            lines,
             "]",
             "encodings = model.encode(sentences)",
             "places = [",
@@ -305,6 +341,7 @@ def code_lines(name: str, word: str, texts: Sequence[str]) -> str:
             "    for row, (encoding, text) in enumerate(zip(encodings, sentences))",
             "]",
             "vectors = meaning.word_vectors(model, encodings, places)  # [n, layers + 2, width]",
+            *(subtracted if way == "centred" else []),
             "projection = meaning.fit_projection(vectors.flatten(0, 1))",
             "print(projection(vectors))",
             "for layer in range(vectors.shape[1]):",

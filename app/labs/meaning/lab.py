@@ -262,7 +262,7 @@ async def show(session: Session, corpus: Corpus, question: Mapping[str, Any]) ->
         likeness(found.cosines[way], found.random[way], layer=layer),
         meaning.say_pieces(found),
         meaning.say_missing(found, words),
-        meaning.code_lines(loadable(name), words.word, used),
+        meaning.code_lines(loadable(name), words, used, way),
     ]
 
 
@@ -305,12 +305,15 @@ async def show_near(session: Session, corpus: Corpus, question: Mapping[str, Any
     radio = {"choices": [(str(number + 1), number) for number in found["numbers"]]}
     if question["which"] not in found["numbers"]:
         radio["value"] = found["which"]
-    said = Wording(
+    text = Wording(
         "{0}: looked up among {1} words of the Primer, drawn with a fixed seed; {2} of them are "
-        "the same word.",
-        layer_name(found["layer"]),
-        found["count"],
-        found["same"],
+        "the same word."
     )
+    if found["same"] == 1:
+        text = Wording(
+            "{0}: looked up among {1} words of the Primer, drawn with a fixed seed; {2} of them is "
+            "the same word."
+        )
+    said = Wording(text, layer_name(found["layer"]), found["count"], found["same"])
     chart = neighbours(found["near"])
     return [gr.Radio(**radio), chart, said, gr.Timer(active=False)]

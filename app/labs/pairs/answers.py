@@ -249,6 +249,7 @@ def look(
             name: cosines(model, vectors[pair[0]], vectors[second])
             for name, second in (("pair", pair[1]), ("other", base["other"]))
         },
+        "cut": any(encoding.truncated for encoding in model.encode([*vectors])),
         "input": drawn(model, *pair),
     }
 

@@ -21,7 +21,7 @@ from app.labs.pairs.words import HEADS, KINDS, LABELS
 from app.page.sentence import Shared
 from app.parts.controls import answer, remember
 from app.parts.figure import Figure
-from app.parts.plain import Code, Heading, Kept, Line, SentenceInput
+from app.parts.plain import Code, Heading, Kept, Line, SentenceInput, sentences
 from app.serving.ask import clean_name
 from app.serving.names import loadable
 from app.serving.session import Session
@@ -182,6 +182,9 @@ async def show(session: Session, question: Mapping[str, Any]) -> list[Any]:
         )
     ]
     cosines, blind = similarity(found["similarity"])
+    if found["cut"]:
+        text = "{0} reads the first {1} pieces of each text; the rest is cut off."
+        blind = sentences(blind, Wording(text, name, model.longest))
     reads = {h: loadable(n) for h, n in answering.items() if n}
     return [
         {
@@ -193,7 +196,7 @@ async def show(session: Session, question: Mapping[str, Any]) -> list[Any]:
         },
         words.EXPECTED.get(asked.kind),
         verdict_figure(heads, asked.pair),
-        words.notes(trust, answering, others, language),
+        sentences(words.notes(trust, answering, others, language), words.cut(readers, heads)),
         words.verdict(heads, trust),
         *squares,
         words.texts_used(asked.kind, asked.base),
@@ -298,8 +301,10 @@ def wins_figure(
 
     def count(won: int, tied: int) -> Count:
         said = Wording("{0} of {1}", won, examples)
-        ties = Wording("{0} of {1}, {2} ties", won, examples, tied)
-        return Count(of_all=won + tied / 2, said=ties if tied else said)
+        if tied:
+            ties = Wording("1 tie") if tied == 1 else Wording("{0} ties", tied)
+            said = Wording("{0}, {1}", said, ties)
+        return Count(of_all=won + tied / 2, said=said)
 
     judges = {
         Wording("{0} ({1})", (HEADS | words.COSINES)[judge], answering.get(judge) or name): [

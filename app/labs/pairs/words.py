@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+import core_models as cm
 from app.labs.pairs.answers import constant
 from app.parts.plain import sentences
 from viz.svg import Wording
@@ -167,6 +168,18 @@ def notes(
         elif not answering[head]:
             said.append(LACKING[head])
     return sentences(*said)
+
+
+def cut(readers: Mapping[str, cm.Model], heads: Mapping[str, Mapping[str, Any]]) -> str:
+    """Which judges do not read both texts to their ends."""
+    text = "{0} reads {1} pieces of both texts together; the rest is cut off."
+    return sentences(
+        *(
+            Wording(text, heads[head]["model"], reader.longest)
+            for head, reader in readers.items()
+            if heads[head]["now"]["truncated"]
+        )
+    )
 
 
 def verdict(

@@ -45,7 +45,8 @@ LACKING = Wording(
 def notes(asked: "Asked") -> str:
     """What to know of the order and of who answers."""
     tokens = asked.sentence.tokens
-    found: list[str | None] = [cut_note(asked.sentence.encoding.truncated, len(tokens))]
+    encoding = asked.sentence.encoding
+    found: list[str | None] = [cut_note(encoding.truncated, encoding.special.count(False))]
     if asked.reader not in (None, asked.bar):
         text = "{0} has one stream only, so {1} answers, with its own pieces."
         found.append(Wording(text, asked.bar, asked.reader))

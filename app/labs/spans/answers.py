@@ -226,6 +226,8 @@ class Told:
     """The same with [MASK] inside, where something else stands there."""
     moved: Shift | None
     """How far that moves the last states."""
+    unread: Sequence[bool]
+    """Whether the vocabulary lacks the word that stood at each of them."""
 
 
 def look(model: cm.Model, sentence: Cut, found: Sequence[Span], setting: Setting) -> Told:
@@ -241,7 +243,8 @@ def look(model: cm.Model, sentence: Cut, found: Sequence[Span], setting: Setting
         moved = shift(model, sentence.text, span, masks=masks, **inside)
     replaced = inside.get("replaced", {})
     seen = [_seen(model, sentence, p, replaced, setting) for p in range(*span)]
-    return Told(pieces=told.pieces, seen=seen, masked=masked, moved=moved)
+    unread = [sentence.tokens[p].unknown for p in range(*span)]
+    return Told(pieces=told.pieces, seen=seen, masked=masked, moved=moved, unread=unread)
 
 
 def _seen(
@@ -272,14 +275,20 @@ def places(told: Told, sentence: Cut, span: Span) -> list[Place]:
     for n, piece in enumerate(told.pieces[:MOST_PIECES]):
         base = told.masked[n] if told.masked else None
         heads = [given(getattr(piece, h), getattr(base, h, None)) for h in NEEDED]
+        if told.unread[n]:
+            heads = [None] * len(NEEDED)
         text = sentence.tokens[span[0] + n].text
         found.append(Place(word=text, seen=told.seen[n], given=heads))
     return found
 
 
 def mean_loss(told: Told, head: str) -> float | None:
-    """Mean loss of a head over the pieces that it is asked for: a term of equation 1."""
-    losses = [loss_of(getattr(piece, head)) for piece in told.pieces]
+    """Mean loss of a head over the pieces that it is asked for: a term of equation 1.
+
+    A word that the vocabulary lacks has none: what is predicted there is [UNK].
+    """
+    read = [piece for piece, unread in zip(told.pieces, told.unread, strict=True) if not unread]
+    losses = [loss_of(getattr(piece, head)) for piece in read]
     known = [loss for loss in losses if loss is not None and math.isfinite(loss)]
     return sum(known) / len(known) if known else None
 

@@ -9,7 +9,7 @@ from app.labs.spans import answers as spans
 from app.labs.spans.answers import NEEDED
 from app.parts.plain import sentences
 from app.serving.ask import clean_marks, clean_name, clean_text
-from app.serving.pieces import cut_note
+from app.serving.pieces import cut_note, unread_note
 from app.serving.session import Session
 from viz.svg import Wording
 from viz.words import percent
@@ -98,12 +98,19 @@ def say_notes(asked: Asked) -> str:
     if asked.reader not in (None, asked.bar):
         text = "{0} does not have both heads, so {1} answers, with its own pieces."
         said.append(Wording(text, asked.bar, asked.reader))
-    return sentences(*said, cut_note(asked.sentence.encoding.truncated, len(asked.sentence.tokens)))
+        unread = dict.fromkeys(token.text for token in asked.sentence.tokens if token.unknown)
+        said.append(unread_note(asked.reader, [*unread]) or "")
+    encoding = asked.sentence.encoding
+    return sentences(*said, cut_note(encoding.truncated, encoding.special.count(False)))
 
 
 def say_heads(told: spans.Told) -> str:
     """What both heads give the real words on average, and the loss of the span."""
     own, boundary = (spans.mean_loss(told, head) for head in NEEDED)
+    if own is None and any(told.unread):
+        return Wording(
+            "The model has no piece for the real words here, so that it cannot answer them."
+        )
     if own is None:
         return Wording("The text itself has gaps here: nobody knows the real words.")
     if boundary is None:
@@ -129,7 +136,8 @@ def say_moved(told: spans.Told, edge: bool) -> str:
     """How far other words inside move the states."""
     if told.moved is None:
         return ""
-    before, after, inside = map(percent, (told.moved.before, told.moved.after, told.moved.inside))
+    far = (told.moved.before, told.moved.after, told.moved.inside)
+    before, after, inside = (f"{100 * n:.0f}\u00a0%" if n > 1 else percent(n) for n in far)
     if edge:
         return Wording("The last states inside the span moved by {0} of their length.", inside)
     return Wording(

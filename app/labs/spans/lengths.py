@@ -23,11 +23,11 @@ def law(sentence: Cut, found: Sequence[Span]) -> go.Figure:
         -1 if token.special or token.word is None else token.word for token in sentence.tokens
     )
     now = [min(describe(sentence, span).words, LONGEST) for span in found]
-    drawn, draws = _drawn_lengths(shown)
+    drawn, draws, drawn_words = _drawn_lengths(shown)
     all_drawn = sum(drawn) or 1
     means = [
         sum(n * share for n, share in enumerate(shares, 1)),
-        sum(n * count for n, count in enumerate(drawn, 1)) / all_drawn,
+        drawn_words / all_drawn,
     ]
     names = Wording("the law"), Wording("draws on this text")
     return lengths(
@@ -45,8 +45,8 @@ def law(sentence: Cut, found: Sequence[Span]) -> go.Figure:
 
 
 @lru_cache(maxsize=64)
-def _drawn_lengths(words: tuple[int, ...]) -> tuple[list[int], int]:
-    """Counts of the lengths 1 to 10 (and more) in words over draws of a text, and of the draws."""
+def _drawn_lengths(words: tuple[int, ...]) -> tuple[list[int], int, int]:
+    """Counts of the lengths 1 to 10 (and more) in words over draws of a text; draws, all words."""
     draws = max(8, min(200, _DRAWN_PIECES // len(words)))
     groups = torch.tensor(words).expand(draws, -1)
     masked = span_masking.spans(
@@ -59,9 +59,10 @@ def _drawn_lengths(words: tuple[int, ...]) -> tuple[list[int], int]:
         rate=RATE,
     )
     counts = [0] * LONGEST
-    for _, start, stop in masked.spans.tolist():
-        counts[min(LONGEST, len(set(words[start:stop]))) - 1] += 1
-    return counts, draws
+    found = [len(set(words[start:stop])) for _, start, stop in masked.spans.tolist()]
+    for length in found:
+        counts[min(LONGEST, length) - 1] += 1
+    return counts, draws, sum(found)
 
 
 def draw(sentence: Cut, seed: int) -> list[tuple[int, int]]:

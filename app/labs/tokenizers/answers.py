@@ -1,7 +1,7 @@
 """One line of text cut by several kinds of vocabulary. No Gradio in it."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
@@ -9,6 +9,7 @@ from typing import Any
 from core_models import Config, InputError, ModelInfo, Tokenizer
 from core_models.config import TransformerXL
 from core_models.families import FAMILIES
+from core_models.families.family import Family
 from core_models.tokenizer.files import ANGLED, FIRST, SECOND, Specials, Template
 from viz.svg import Wording
 
@@ -110,7 +111,8 @@ def bytes_under(
     """The UTF-8 bytes of the text that each piece stands for.
 
     Byte-level pieces may split a character: each of their letters is one byte, so they are counted
-    off. Other kinds cover whole characters.
+    off. Other kinds cover whole characters. A blank that a vocabulary puts before a text by itself
+    stands for nothing.
     """
     starts = [0]
     for character in text:
@@ -122,8 +124,11 @@ def bytes_under(
     for index, (start, end) in zip(ids, offsets, strict=True):
         first, last = starts[start], starts[end]
         if tokenizer.kind == "byte_bpe" and index not in named:
-            first = max(at, first)
-            last = first + len(tokenizer.piece(index))
+            first, piece = max(at, first), tokenizer.piece(index)
+            added = piece.startswith(PREFIX["byte_bpe"]) and whole[first : first + 1] != b" "
+            last = first + len(piece) - added
+        elif tokenizer.piece(index) == PREFIX["unigram"] and not text[start:end].isspace():
+            last = first
         found.append(whole[first:last])
         at = last if end else at
     return found
@@ -161,16 +166,21 @@ def compare(name: str, own: Tokenizer, text: str) -> list[dict[str, Any]]:
     return rows
 
 
+def released(family: Family) -> tuple[str, Template]:
+    """The sign of a gap in a family's released vocabulary, and where its special pieces stand."""
+    make, specials = _TEMPLATES[family.template]
+    specials = replace(specials, **family.signs)
+    return specials.mask, make(specials)
+
+
 @cache
-def templates() -> tuple[tuple[str, Template, tuple[str, ...]], ...]:
-    """Where families put their special pieces: the sign of a gap, the template, the families."""
+def templates() -> tuple[tuple[str, Template, str], ...]:
+    """Where families put their special pieces: the sign of a gap, the template, the family."""
     return tuple(
-        (
-            specials.mask,
-            make(specials),
-            tuple(family.name for family in FAMILIES.values() if family.template == name),
-        )
-        for name, (make, specials) in _TEMPLATES.items()
+        (*released(family), family.name)
+        for name in _TEMPLATES
+        for family in FAMILIES.values()
+        if family.template == name
     )
 
 
@@ -186,11 +196,9 @@ def differences(infos: Iterable[ModelInfo]) -> dict[str, list[dict[str, Any]]]:
         own = _facts_of(info.folder)
         if family is None or own is None:
             continue
-        make, specials = _TEMPLATES[family.template]
-        released = facts_of(
-            KINDS[family.tokenizer], family.lowercase, make(specials), specials.mask
-        )
-        if other := {key: value for key, value in own.items() if released[key] != value}:
+        mask, template = released(family)
+        published = facts_of(KINDS[family.tokenizer], family.lowercase, template, mask)
+        if other := {key: value for key, value in own.items() if published[key] != value}:
             found.setdefault(info.family, []).append({"model": info.name, **other})
     return found
 
@@ -253,11 +261,28 @@ def summary(rows: Sequence[dict[str, Any]]) -> Wording:
         )
     few = min(rows, key=lambda row: row["content"])
     many = max(rows, key=lambda row: row["content"])
+    if few["content"] == many["content"] == 1:
+        return Wording("Every vocabulary cuts this into one piece.")
     if few["content"] == many["content"]:
         return Wording("Every vocabulary cuts this into {0} pieces.", few["content"])
+    if few["characters"] == 1:
+        return Wording(
+            "{0} needs {1} pieces, {2} {3}, for the same character.",
+            *(many["title"], many["content"], few["title"], few["content"]),
+        )
     return Wording(
         "{0} needs {1} pieces, {2} {3}, for the same {4} characters (blanks not counted).",
         *(many["title"], many["content"], few["title"], few["content"], few["characters"]),
+    )
+
+
+def counts(row: Mapping[str, Any]) -> Wording:
+    """How many pieces and words a cut has."""
+    pieces, words = row["content"], row["words"]
+    return Wording(
+        "{0}, {1}",
+        Wording("1 piece") if pieces == 1 else Wording("{0} pieces", pieces),
+        Wording("1 word") if words == 1 else Wording("{0} words", words),
     )
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from app.labs.tokenizers.answers import counts
 from app.parts.views import Part, mounted
 from viz.figure import wordings
 from viz.svg import Wording
@@ -32,7 +33,7 @@ class Pieces(Part):
                 {
                     "title": row["title"],
                     "note": [row["source"], Wording("{0} pieces", f"{row['vocabulary']:,}")],
-                    "counts": Wording("{0} pieces, {1} words", row["content"], row["words"]),
+                    "counts": counts(row),
                     "pieces": row["pieces"],
                     "truncated": row["truncated"],
                 }

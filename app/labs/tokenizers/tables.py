@@ -3,7 +3,14 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from app.labs.tokenizers.answers import KINDS, differences, facts_of, segments, templates
+from app.labs.tokenizers.answers import (
+    KINDS,
+    counts,
+    differences,
+    facts_of,
+    segments,
+    templates,
+)
 from app.parts.plain import table
 from core_models import ModelInfo
 from core_models.families import FAMILIES
@@ -28,7 +35,7 @@ CASES = {True: Wording("lower case"), False: Wording("keeps case")}
 
 def numbers(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """How many pieces each vocabulary needs."""
-    counts = ("content", "words", "characters", "per_word", "per_character", "unknown")
+    names = ("content", "words", "characters", "per_word", "per_character", "unknown")
     return table(
         Wording("Pieces without the special ones; characters without blanks"),
         [
@@ -41,7 +48,7 @@ def numbers(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
             Wording("Per character"),
             Wording("Unknown"),
         ],
-        [[row["title"], row["vocabulary"], *(row[name] for name in counts)] for row in rows],
+        [[row["title"], row["vocabulary"], *(row[name] for name in names)] for row in rows],
     )
 
 
@@ -89,15 +96,14 @@ def frames(infos: Iterable[ModelInfo]) -> dict[str, Any]:
     """Where each family puts its special pieces, and below it the models here that differ."""
     differ = differences(infos)
     rows = []
-    for mask, template, names in templates():
-        for name in names:
-            family = FAMILIES[name]
-            own = facts_of(KINDS[family.tokenizer], family.lowercase, template, mask)
-            own["segments"] = segments(next(iter(family.sizes.values())), template)
-            rows.append([family.title, *_cells(own)])
-            rows += [
-                [Wording("{0} here", each["model"]), *_cells(each)] for each in differ.get(name, ())
-            ]
+    for mask, template, name in templates():
+        family = FAMILIES[name]
+        own = facts_of(KINDS[family.tokenizer], family.lowercase, template, mask)
+        own["segments"] = segments(next(iter(family.sizes.values())), template)
+        rows.append([family.title, *_cells(own)])
+        rows += [
+            [Wording("{0} here", each["model"]), *_cells(each)] for each in differ.get(name, ())
+        ]
     return table(
         Wording("A and B stand for the texts; a number is the segment of each part of two texts."),
         [
@@ -124,7 +130,7 @@ def picture(rows: Sequence[dict[str, Any]]) -> str:
     """The boxes of every vocabulary as a drawing."""
     lines = [
         Line(
-            title=Wording("{0}: {1} pieces, {2} words", row["title"], row["content"], row["words"]),
+            title=Wording("{0}: {1}", row["title"], counts(row)),
             pieces=[
                 Piece(
                     text=piece["prefix"] + piece["text"].strip(),
