@@ -20,6 +20,7 @@ import plotly.graph_objects as go
 import plotly.io as pio
 
 from viz.draft import Draft, axes
+from viz.svg import SANS as SAVED
 from viz.svg import Wording, legal, told
 
 LIGHT = {
@@ -189,9 +190,10 @@ PRINT = {**LIGHT, "paper": "#ffffff"}
 def templates() -> dict[str, Any]:
     """The look in light, dark and print, and which dark colour stands for which light one."""
     looks = {"light": LIGHT, "dark": DARK, "print": PRINT}
-    return {name: template(colours).to_plotly_json() for name, colours in looks.items()} | {
-        "twins": twins()
-    }
+    found = {name: template(colours).to_plotly_json() for name, colours in looks.items()}
+    # A saved picture has none of the page's fonts: texts are measured in what they are drawn with.
+    found["print"]["layout"]["font"]["family"] = SAVED
+    return found | {"twins": twins()}
 
 
 def plain(text: str) -> str:

@@ -103,6 +103,7 @@
     try { localStorage.setItem(KEY, name); } catch { /* private windows may refuse */ }
     const address = new URL(location.href);
     address.searchParams.set('lang', name);
+    if (window.Cloze.lesson) address.searchParams.set('lesson', window.Cloze.lesson); // the tour goes on
     location.replace(address);
     if (address.href === location.href) location.reload();
   }

@@ -8,7 +8,7 @@ let opener = null;
 function address(plain) {
   // The address of a first visit is bare.
   const link = new URL(location.hash ? location.href : window.Cloze.address(), location.href);
-  link.searchParams.delete('__theme');
+  for (const name of ['__theme', 'lesson']) link.searchParams.delete(name); // a lesson would put its own sentence over this one
   if (plain) link.searchParams.set('plain', '1');
   else link.searchParams.delete('plain');
   return link.href;

@@ -198,13 +198,21 @@
     const system = matchMedia('(prefers-color-scheme: dark)');
     const apply = () => {
       const name = chosen();
-      const wanted = name === 'dark' || (name !== 'light' && system.matches);
+      const wanted = !window.Cloze.printing && (name === 'dark' || (name !== 'light' && system.matches));
       if (dark() !== wanted) document.body.classList.toggle('dark', wanted);
     };
     apply();
     new MutationObserver(() => { if (chosen()) apply(); })
       .observe(document.body, { attributes: true, attributeFilter: ['class'] });
     system.addEventListener('change', apply);
+    // On paper all is light, and as wide as it is drawn: pictures do not hear of another width then.
+    const print = (printing) => {
+      window.Cloze.printing = printing;
+      document.documentElement.style.setProperty('--drawn', `${document.documentElement.clientWidth}px`);
+      apply();
+    };
+    addEventListener('beforeprint', () => print(true));
+    addEventListener('afterprint', () => print(false));
   }
 
   const page = new MutationObserver(() => {

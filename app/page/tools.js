@@ -305,6 +305,7 @@
       whole.setAttribute('aria-checked', String(sentence.whole));
       pieces.setAttribute('aria-checked', String(sentence.pieces));
       roll.disabled = !usable;
+      if (!hidden && document.activeElement === clear) roll.focus(); // what is disabled has no focus
       clear.disabled = !hidden;
       const pieceCount = usable === 1 ? t`1 piece` : t`${usable} pieces`;
       count.textContent = usable ? pieceCount + (hidden ? t`, ${hidden} marked` : '') : '';

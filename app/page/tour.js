@@ -121,10 +121,11 @@ function bring(lab) {
   let last = null;
   clearInterval(bringing);
   bringing = setInterval(() => {
+    if (performance.now() - started > KEEP_FOR) clearInterval(bringing);
+    if (!document.getElementById(`tab-${lab}`)?.offsetHeight) return; // not open yet, or no more
     const target = marked(lab);
     for (const each of document.querySelectorAll('.tour-mark')) if (each !== target) each.classList.remove('tour-mark');
     target?.classList.add('tour-mark');
-    if (performance.now() - started > KEEP_FOR) clearInterval(bringing);
     if (!target || !panel) return;
     const [one, two] = [panel, target].map((each) => each.getBoundingClientRect()).sort((a, b) => a.top - b.top);
     const most = document.documentElement.scrollHeight - innerHeight - scrollY; // what is left to scroll
@@ -156,7 +157,18 @@ function setScene(step) {
   bring(scene.lab);
 }
 
+// A page that was opened at a lesson, or changes its language, opens at the step where the visitor is, and without the tour that was ended.
+function tell(lesson) {
+  window.Cloze.lesson = lesson;
+  const address = new URL(location.href);
+  if (!address.searchParams.has('lesson')) return;
+  if (lesson) address.searchParams.set('lesson', lesson);
+  else address.searchParams.delete('lesson');
+  history.replaceState(history.state, '', address);
+}
+
 function close() {
+  tell(null);
   clearInterval(bringing);
   wanted = null; // a visitor who writes at once keeps what they write
   for (const each of document.querySelectorAll('.tour-mark')) each.classList.remove('tour-mark');
@@ -168,6 +180,7 @@ function close() {
 
 function go(step) {
   current = Math.min(STEPS.length - 1, Math.max(0, step));
+  tell(LESSONS[current]);
   draw();
   whenReady(() => { if (panel) setScene(current); });
 }

@@ -44,4 +44,13 @@
       return same(set[name], first) ? AS_IT_IS : set[name];
     });
   };
+
+  // Gradio 6.31 calls the crosses of what is chosen in a list by numbers: "Remove 51".
+  const crosses = document.getElementsByClassName('token-remove');
+  Cloze.loaded.then(() => new MutationObserver(() => {
+    for (const cross of crosses) {
+      const name = Cloze.t`Remove ${cross.previousElementSibling?.textContent ?? ''}`;
+      if (cross.title !== name) cross.title = name;
+    }
+  }).observe(document.body, { subtree: true, childList: true, attributes: true, attributeFilter: ['title'] }));
 })();

@@ -137,7 +137,7 @@ export function makeFigure({ name = 'figure', onPick = null } = {}) {
     drawing = mine;
     try {
       found = await plotly();
-      if (drawn && !near) await new Promise((done) => idle(done, { timeout: LATEST })); // what is in view goes first
+      if (drawn && !near && !window.Cloze.printing) await new Promise((done) => idle(done, { timeout: LATEST })); // what is in view goes first
     } catch { root.dataset.state = 'failed'; plot.after(problem); return; } finally { if (drawing === mine) drawing = null; }
     if (mine !== payload || unseen()) return;
     problem.remove();

@@ -145,7 +145,8 @@ class Runs:
         state: str = folder.state(status)
         if state != "running":
             state = run_process.silent_state(folder, status) or state
-        return "stopping" if state == "running" and folder.stop_requested() else state
+        asked = state in ("starting", "running") and folder.stop_requested()
+        return "stopping" if asked else state
 
     def at_work(self) -> list[str]:
         """Runs with a process, the newest first."""

@@ -50,6 +50,11 @@ def many(number: float) -> str:
     return Wording("{0} billion", f"{number / 1e9:,.1f}".removesuffix(".0"))
 
 
+def layers(number: int) -> str:
+    """How deep a model is."""
+    return Wording("1 layer") if number == 1 else Wording("{0} layers", number)
+
+
 def duration(seconds: float) -> str:
     """A time as people say it."""
     if seconds < 90:

@@ -134,3 +134,14 @@ def test_a_strange_link_is_explained_and_nothing_sticks_out_narrow_and_dark(visi
     cloze = visit(width=390, dark=True, link=f"{LINK}&lab-budget={quote(strange)}")
     expect(cloze.page.get_by_text("No published size")).to_be_visible()
     assert cloze.overflow() <= 0
+
+
+@pytest.mark.slow
+def test_the_crosses_of_sizes_have_their_names(visit):
+    lab = Lab(visit(link=LINK))
+    cross = lab.page.get_by_role("button", name="Remove albert-base", exact=True)
+    cross.first.wait_for()
+    lab.cloze.rest()
+    cross.first.click()
+    cross.first.wait_for(state="detached")
+    assert lab.page.get_by_role("button", name=re.compile(r"Remove \d+")).count() == 0

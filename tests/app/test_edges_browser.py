@@ -135,6 +135,26 @@ def test_fields_can_be_read_in_the_dark(visit):
     assert page.get_by_role("textbox", name="Second sentence").evaluate(CONTRAST) > 7
 
 
+@pytest.mark.slow
+def test_the_keyboard_goes_on_where_what_it_pressed_is_gone(cloze):
+    page = cloze.page
+    cloze.chip("France").click()
+    cloze.settle()
+    page.locator("#sentence-text textarea").focus()
+    ring = page.locator(":focus").evaluate("each => getComputedStyle(each).outlineStyle")
+    assert ring == "solid", "the field that is written in is seen"
+    page.locator(".candidate").nth(1).focus()
+    page.keyboard.press("Enter")
+    page.wait_for_function("() => !Cloze.sentence.text.includes('France')")
+    focused = page.locator(":focus")
+    expect(focused).to_have_class(re.compile("chip"))
+    page.keyboard.press("Enter")
+    page.wait_for_function("() => Cloze.sentence.marks.size === 1")
+    page.locator("#clear").focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("#draw")).to_be_focused()
+
+
 def test_files_stand_alone(cloze, tmp_path):
     def save(button):
         with cloze.page.expect_download() as event:

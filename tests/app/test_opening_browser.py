@@ -1,6 +1,9 @@
 """Opening the page: themes, widths, late scripts, damaged links, and its rest afterwards."""
 
+import re
+
 import pytest
+from playwright.sync_api import expect
 
 from app.labs.budget.lab import PRESETS
 from tests.app.one_page import SENTENCE
@@ -22,6 +25,40 @@ def test_the_theme_can_be_chosen_and_is_kept(visit):
     cloze.page.reload()
     cloze.page.wait_for_selector(".chip:not([hidden])")
     assert not cloze.page.evaluate(body)
+
+
+PRESSED = """() => [...document.querySelectorAll('button, summary, [type=range]')]
+  .filter((each) => each.offsetParent && !each.matches('.chip, .candidate, [role=tab]'))
+  .map((each) => each.textContent || each.title)"""
+WIDTHS = "() => [document.querySelector('#why-bars svg').clientWidth, document.body.clientWidth]"
+
+
+def test_on_paper_all_is_light_and_whole_and_nothing_is_to_be_pressed(visit):
+    """A teacher prints what is on the projector."""
+    page = visit(dark=True).page
+    page.click(".chip >> text=Paris")
+    page.evaluate("Cloze.openTab('Why')")
+    title = page.locator("#why-bars .gtitle")
+    title.wait_for()
+    ink = "each => getComputedStyle(each).fill"
+    pale, drawn = title.evaluate(ink), page.evaluate(WIDTHS)
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    page.emulate_media(media="print", color_scheme="dark")
+    page.set_viewport_size({"width": 1000, "height": 700})
+    expect(page.locator("body")).not_to_have_class(re.compile("dark"))
+    page.wait_for_function(
+        "pale => getComputedStyle(document.querySelector('#why-bars .gtitle')).fill !== pale",
+        arg=pale,
+    )
+    assert page.evaluate(PRESSED) == []
+    assert page.evaluate(WIDTHS) == drawn, "pictures have the room that they were drawn for"
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    page.emulate_media(media="screen", color_scheme="dark")
+    expect(page.locator("body")).to_have_class(re.compile("dark"))
+    page.wait_for_function(
+        "pale => getComputedStyle(document.querySelector('#why-bars .gtitle')).fill === pale",
+        arg=pale,
+    )
 
 
 def test_nothing_is_wider_than_the_window_and_touch_targets_are_large(visit):

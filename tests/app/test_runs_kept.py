@@ -37,6 +37,19 @@ def at_work(runs, launched=None, ago=0.0):
     return run, folder
 
 
+def test_a_run_that_starts_says_that_it_is_to_stop(make_runs):
+    """Before its first step a text may be prepared for minutes."""
+    runs = make_runs()
+    run = runs.create(CONFIG)
+    begun = {"process": remember_process(), "time": time.time()}
+    (runs.folder(run).path / "launch.json").write_text(json.dumps(begun))
+    assert runs.state(run) == "starting"
+    runs.stop(run)
+    assert runs.state(run) == "stopping"
+    with pytest.raises(InputError, match="stopping already"):
+        runs.stop(run)
+
+
 def test_reports_and_their_generation_belong_together(make_runs, monkeypatch):
     """Reports that are taken back while an answer is made come with the next one, all of them."""
     runs = make_runs()

@@ -174,6 +174,58 @@ def test_a_lesson_opens_at_its_step_in_chinese(visit):
     assert re.search("第5步", page.locator(".tour-count").inner_text())
 
 
+@pytest.mark.slow
+def test_a_lesson_goes_on_at_its_step_in_another_language_and_ends_for_good(visit):
+    page = visit(link="?lesson=2&lang=en").page
+    wait_open(page, "attention")
+    page.click(".tour-next")
+    page.get_by_role("heading", name="What training hides").wait_for()
+    wait_open(page, "timeline")
+    page.click("#language-switch")
+    texts = locales.catalogue("zh")
+    page.get_by_role("heading", name=texts["What training hides"]).wait_for()
+    wait_open(page, "timeline")
+    # A link to what is seen is none to the lesson, which would put its own sentence there.
+    page.click("#share")
+    assert "lesson" not in page.input_value(".share-link")
+    page.click("#share")
+    page.click(".tour-end")
+    cloze_text = "今天天气很好。"
+    page.fill("#sentence-text textarea", cloze_text)
+    page.wait_for_function("text => Cloze.sentence.text === text", arg=cloze_text)
+    page.reload()
+    page.wait_for_function("text => !!window.Cloze && Cloze.sentence.text === text", arg=cloze_text)
+    assert page.evaluate(STAYS, cloze_text)
+    assert page.locator(".tour-panel").count() == 0
+
+
+@pytest.mark.slow
+def test_a_tour_goes_on_in_another_language(visit):
+    page = visit().page
+    page.click("#tour")
+    page.get_by_text("Step 1 of 9").wait_for()
+    page.click("#language-switch")
+    page.get_by_role(
+        "heading", name=locales.catalogue("zh")["A gap is filled from both sides"]
+    ).wait_for()
+
+
+@pytest.mark.slow
+def test_the_tour_marks_the_picture_also_when_its_lab_is_left_for_a_moment(visit):
+    page = visit(link="?lesson=3").page
+    wait_open(page, "timeline")
+    mark = page.locator("#tab-timeline .tour-mark[data-picture]")
+    mark.wait_for()
+    page.evaluate("Cloze.openTab('Budget')")
+    wait_open(page, "budget")
+    look = "() => new Promise((seen) => setTimeout(seen, 500))"  # longer than between two looks
+    page.evaluate(look)
+    page.keyboard.press("Shift")  # whoever does something is not followed any more
+    page.evaluate("Cloze.openTab('Timeline')")
+    wait_open(page, "timeline")
+    mark.wait_for()
+
+
 def test_every_tab_is_a_step_of_the_history(cloze):
     page = cloze.page
     start_over(cloze, text="The sky is blue")

@@ -8,7 +8,7 @@ import pytest
 
 from app.runs.texts import SHIPPED
 from tests.app.test_train_browser import CONFIG
-from tests.app.train_tab import Form, Run, legend, look_again, open_run, shared
+from tests.app.train_tab import Form, Run, legend, look_again, open_form, open_run, shared
 from tests.core.tiny_models import new, tiny
 
 DATA = CONFIG["data"] | {"texts": list(SHIPPED)[:1]}
@@ -143,6 +143,19 @@ def test_the_address_keeps_the_form_and_the_runs_compared(make, cloze, visit, se
         other.open(f"{server}/#text=A+cat.&tab=train&lab-train={broken}")
         Form(other, "pretraining").says("It will read at most")
     Form(other, "pretraining").says("1,200 steps")  # of the recipe that a form begins with
+
+
+@pytest.mark.slow
+def test_a_form_is_there_when_the_page_is_opened_again(make, visit):
+    """And not the newest run, as for somebody who has come to look."""
+    make("Newest")
+    cloze = visit()
+    form = open_form(cloze)
+    cloze.page.wait_for_function("location.hash.includes('lab-train')")
+    cloze.page.reload()
+    form.says("It will read at most")
+    cloze.rest()
+    assert not cloze.page.evaluate("Cloze.place.run")
 
 
 def test_a_discriminator_opens_in_the_forge_tab(make, cloze):

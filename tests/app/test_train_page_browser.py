@@ -116,6 +116,23 @@ def test_a_server_that_is_silent_is_told_until_it_answers(make, cloze, runs):
     cloze.problems[:] = [each for each in cloze.problems if "ERR_FAILED" not in each]
 
 
+@pytest.mark.slow
+def test_the_keyboard_goes_on_beside_what_is_gone(make, cloze, runs):
+    folder = make("Gone")
+    page = open_run(cloze, folder.path.name)
+    shown = Run(cloze)
+    own(page, runs, folder)
+    look_again(page)
+    for button in ("Delete", "Keep it", "Delete", "Delete it for good"):
+        shown.button(button).focus()
+        page.keyboard.press("Enter")
+        if button == "Keep it":
+            expect(shown.button("Delete")).to_be_focused()
+    page.wait_for_selector("#train-lab[data-shows=form]")
+    new = page.get_by_role("button", name="New run", exact=True)
+    expect(new).to_be_focused()
+
+
 def test_a_run_says_why_it_failed_and_what_it_logged(make, cloze):
     folder = make("Broken", state="failed", reason="Training diverged at step 3.")
     folder.log("it ran away")

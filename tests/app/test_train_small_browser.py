@@ -79,6 +79,14 @@ def test_runs_of_one_name_are_told_apart_in_the_list(cloze, runs):
     assert card(page, made[1]).inner_text().startswith("Ours, all alike\n")
 
 
+@pytest.mark.slow
+def test_one_layer_is_not_called_layers(cloze):
+    form = open_form(cloze)
+    form.field("Layers").fill("1")
+    form.field("Width").fill("64")
+    form.says("1 layer of width 64, 2 heads.")
+
+
 def test_numbers_and_their_signs_stay_on_one_line(cloze):
     open_form(cloze)
     said = cloze.page.evaluate(

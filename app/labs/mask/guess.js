@@ -35,6 +35,8 @@
 
   // The candidate replaces the piece in the text; Python then reads the new text.
   function put(token, candidate) {
+    // The card goes; a keyboard goes on at the word.
+    document.querySelector(`.chips .chip[data-position="${token.position}"]`)?.focus({ preventScroll: true });
     const marks = new Map(sentence.marks);
     marks.delete(token.position);
     change({ marks });

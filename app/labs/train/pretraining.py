@@ -14,7 +14,7 @@ from app.parts.controls import OpenDropdown, answer
 from app.parts.plain import Kept, Line
 from app.runs import form as run_form
 from app.runs import preview as run_preview
-from app.runs.words import duration, many, ours, sentences, taught
+from app.runs.words import duration, layers, many, ours, sentences, taught
 from app.serving.session import Session
 from core_models import InputError
 from core_models.families import FAMILIES
@@ -83,12 +83,11 @@ class Pretraining(ReadingForm):
         generator = found["generator"]
         said = [
             Wording(
-                "{0} parameters: {1} layers of width {2}, {3} heads. It will read at most {4} "
-                "tokens.",
+                "{0} parameters: {1} of width {2}, {3}. It will read at most {4} tokens.",
                 many(found["parameters"]),
-                found["layers"],
+                layers(found["layers"]),
                 found["width"],
-                found["heads"],
+                Wording("1 head") if found["heads"] == 1 else Wording("{0} heads", found["heads"]),
                 many(found["tokens"]),
             ),
             Wording("The generator that learns beside it has {0} parameters.", many(generator))

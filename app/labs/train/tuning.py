@@ -15,7 +15,7 @@ from app.parts.plain import Kept, Line, Table
 from app.runs import form as run_form
 from app.runs import labelled
 from app.runs import tasks as run_tasks
-from app.runs.words import many, sentences
+from app.runs.words import layers, many, sentences
 from app.serving.ask import clean_name
 from core_models import InputError
 from core_models.tasks import sets
@@ -139,12 +139,11 @@ class Tuning(LabelledForm):
         rate = Wording("Its peak learning rate is {0}.", f"{found['learning_rate']:g}")
         return [
             Wording(
-                "{0} steps over {1} rows, with a model of {2} parameters ({3} layers of width "
-                "{4}).",
+                "{0} steps over {1} rows, with a model of {2} parameters ({3} of width {4}).",
                 Wording("About {0}", steps) if found["estimated"] else steps,
                 f"{found['rows'][0]:,}",
                 many(found["parameters"]),
-                found["layers"],
+                layers(found["layers"]),
                 found["width"],
             ),
             rate if found["rate_is_usual"] else "",

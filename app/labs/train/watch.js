@@ -63,6 +63,7 @@ export function mountWatch(view) {
   const lab = document.getElementById('train-lab');
   const form = document.getElementById('train-forms');
   let kind = KINDS.includes(before.form) ? before.form : KINDS[0]; // of the form
+  let asked = Boolean(before.form && !wish.run); // somebody wanted the form: it stays when the page is opened again
   let decided = Boolean(wish.run || before.form); // a link says what is shown; else the newest curve, or the form where there is none
   let seen = {}; // marks of what the page has
   let names = {};
@@ -71,15 +72,19 @@ export function mountWatch(view) {
   let told = null; // a message that stays until another run is shown
   const tell = (text) => give({ problem: line(text) });
   const remember = () => keep('train', {
-    ...(kind === KINDS[0] ? {} : { form: kind }), ...(wish.run && wish.with.length ? { with: wish.with } : {}),
+    ...(kind === KINDS[0] && !asked ? {} : { form: kind }), ...(wish.run && wish.with.length ? { with: wish.with } : {}),
   });
 
-  function show(id) {
+  // What a keyboard has pressed is gone: it goes on here.
+  const goOn = (at = '#train-list button') => document.querySelector(at)?.focus({ preventScroll: true });
+  function show(id, wanted = false) {
+    asked = !id && (asked || wanted);
     if (id !== wish.run) Object.assign(wish, { what: null, by: null, entrant: null, with: wish.with.filter((other) => other !== id) });
     [wish.run, seen, told, doomed, opening] = [id, { list: seen.list }, null, null, null];
     turn += 1;
     setPlace({ run: id });
     if (!id) forgetRun();
+    if (document.getElementById('train-main').contains(document.activeElement)) goOn();
     lab.dataset.shows = id ? 'waiting' : 'form'; // nothing of another run stands there until its own report is there
     give({ list: { value: id }, sure: { visible: false }, problem: line(null), ...(id ? { title: line(names[id] ?? id) } : {}) });
     remember();
@@ -178,21 +183,22 @@ export function mountWatch(view) {
   document.addEventListener('cloze:tab', () => { opening = null; });
   window.Cloze.runs = {
     choose: (id) => { if (id === wish.run) look(); else show(id); },
-    fresh() { decided = true; show(null); fill(); form.querySelector('input')?.focus(); },
+    fresh() { decided = true; show(null, true); fill(); form.querySelector('input')?.focus(); },
     ask(more) { Object.assign(wish, more); remember(); look(); },
     act: (action, values = {}) => ask(action, values, (_, error) => { told = error; look(); }),
     doubt() {
       doomed = wish.run;
       give({ sure: { visible: true }, asked: line(t`Delete “${names[doomed] ?? doomed}” for good? Everything it has learned goes with it.`) });
     },
-    keep() { doomed = null; give({ sure: { visible: false } }); },
+    keep() { doomed = null; goOn('#train-run .acts button.stop'); give({ sure: { visible: false } }); },
     sure() {
+      goOn();
       give({ sure: { visible: false } });
       if (doomed !== wish.run) return; // what was asked of one run is not done to another
       ask('delete', { confirm: doomed }, (_, error) => { if (error) { told = error; look(); } else show(null); });
     },
-    again() { const copy = wish.run; show(null); fill({ copy }); },
-    tune({ model }) { show(null); fill({ tune: model }); },
+    again() { const copy = wish.run; show(null, true); fill({ copy }); },
+    tune({ model }) { show(null, true); fill({ tune: model }); },
     open({ model, detects }, tab = detects ? 'forge' : 'mask') { // a discriminator has no head that fills gaps
       opening = { tab };
       revision += 1;
