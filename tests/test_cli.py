@@ -294,6 +294,7 @@ def test_a_seed_that_no_generator_takes_is_wrong_usage(refused, seed):
     assert "--seed" in refused("evaluate", "--seed", seed)
 
 
+@pytest.mark.slow
 def test_a_process_refuses_bytes_that_are_no_text_without_a_traceback(folder):
     done = process("fill", b"\xff [MASK]", "--model", folder)
     assert (done.returncode, done.stdout) == (2, b"")

@@ -75,7 +75,13 @@ def test_a_notebook_is_one_that_jupyter_opens_and_keeps_no_outputs(notebook: Pat
 
 
 @pytest.mark.usefixtures("in_process")
-@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "notebook",
+    [
+        pytest.param(path, id=path.stem, marks=pytest.mark.slow if "pretrain" in path.stem else ())
+        for path in NOTEBOOKS
+    ],
+)
 def test_a_notebook_runs(notebook: Path, seen: Seen, capsys: pytest.CaptureFixture[str]) -> None:
     text = code(notebook)
     assert text.count(STEPS) == (notebook.stem == "pretraining_in_two_minutes")

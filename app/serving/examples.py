@@ -127,7 +127,7 @@ CHINESE = [
 MACBERT = [
     CHINESE[0],
     CHINESE[1],
-    CHINESE[3],
+    CHINESE[2],
     _example("Japan", "日本是亚洲东部的一个岛国。", "一个"),
     _example("Egypt", "埃及在非洲的东北部，首都是开罗。", "首都"),
 ]

@@ -175,6 +175,7 @@ def test_maps_on_scales_of_their_own_say_so(lab):
     lab.says("Square-root scale, the same for all maps.")
 
 
+@pytest.mark.slow
 def test_one_question_per_change_and_none_while_the_lab_is_hidden(cloze):
     asked = []
     page = cloze.page

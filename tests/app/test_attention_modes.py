@@ -140,6 +140,7 @@ def test_rollout_flow_and_the_chosen_token(lab, maps):
     lab.says("up to 16 tokens; this text has")
 
 
+@pytest.mark.slow
 def test_a_row_of_what_tokens_see_is_clicked_and_a_link_restores_it(lab, visit):
     lab.unfold("What each token may see")
     lab.says("bert-mini has full attention in every layer")

@@ -87,6 +87,7 @@ def test_the_visitors_own_word_survives_a_reload(cloze):
     page.wait_for_function("() => !location.hash.includes('London')")
 
 
+@pytest.mark.slow
 def test_letters_from_the_right_leave_the_signs_after_them_in_place(cloze):
     said = cloze.page.evaluate("word => ClozeLanguage.t`“${word}” (${3})`", ARABIC)
     assert said == f"“\u2068{ARABIC}\u2069” (3)"
@@ -126,6 +127,7 @@ CONTRAST = """field => {
 }"""
 
 
+@pytest.mark.slow
 def test_fields_can_be_read_in_the_dark(visit):
     page = visit(dark=True, link=f"{marked(6)}&tab=attention").page
     page.click("#share")

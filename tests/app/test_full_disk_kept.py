@@ -159,7 +159,9 @@ def test_another_column_of_a_table(make_runs):
     at_every_moment(inbox.root, lambda: inbox.facts(f"{key}.2"), undo)
 
 
-@pytest.mark.parametrize("kind", ["pretraining", "task", "race", "again"])
+@pytest.mark.parametrize(
+    "kind", ["pretraining", pytest.param("task", marks=pytest.mark.slow), "race", "again"]
+)
 def test_a_new_run(make_runs, children, kind):
     """As the form starts one: it is there and at work, or the list is as it was."""
     runs = make_runs()

@@ -131,6 +131,7 @@ def _empty(request):
     request.wfile.write(b"<title>Another site</title>")
 
 
+@pytest.mark.slow
 def test_it_ends_when_it_is_told_to(hosted):
     process, _, _ = hosted
     process.send_signal(signal.SIGTERM)

@@ -102,6 +102,7 @@ def unfold_all(cloze, name):
     cloze.rest()
 
 
+@pytest.mark.slow
 def test_injected_sentences(gate, cloze):
     """In every lab that reads the sentence, with all that is folded there: code, tables, notes."""
     for texts in batches(gate, 2):

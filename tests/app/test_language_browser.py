@@ -59,6 +59,7 @@ def test_the_mask_tab_in_chinese_on_a_dark_phone_and_a_desktop(visit):
     assert page.evaluate(MISSING) == []
 
 
+@pytest.mark.slow
 def test_the_switch_keeps_what_is_open(visit):
     cloze = visit(link=LINK)
     page = cloze.page

@@ -100,6 +100,7 @@ def open_all(lab):
         assert "," in download.value.path().read_text("utf-8-sig")
 
 
+@pytest.mark.slow
 def test_each_fold_opens_tries_and_fits(lab):
     open_all(lab)
 

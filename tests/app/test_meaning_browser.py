@@ -132,6 +132,7 @@ def test_a_visitors_own_word(lab):
     expect(box).to_have_value(EXAMPLES["light"].text)
 
 
+@pytest.mark.slow
 def test_neighbours_in_the_primer(lab):
     lab.unfold("Its neighbours in the Primer")
     lab.page.wait_for_function(IDLE)

@@ -94,6 +94,7 @@ def test_a_model_is_opened_cancelled_opened_again_and_used(visit, there, session
     assert other.marked() == [4]
 
 
+@pytest.mark.slow
 def test_a_link_asks_before_anything_is_fetched_and_goes_on_where_it_had_to_wait(
     visit, there, session
 ):

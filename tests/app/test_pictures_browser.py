@@ -83,6 +83,7 @@ def test_the_permutation_lab_in_both_languages(open_tab):
     assert [k for k in page.evaluate("[...ClozeLanguage.missing]") if not CHINESE.search(k)] == []
 
 
+@pytest.mark.slow
 def test_the_mask_tab(open_tab):
     page = open_tab("mask")
     page.wait_for_selector("#save-svg")
@@ -100,6 +101,7 @@ def test_the_mask_tab(open_tab):
     assert page.evaluate("[...ClozeLanguage.missing]") == []
 
 
+@pytest.mark.slow
 def test_the_attention_tab(open_tab):
     page = open_tab("attention")
     page.get_by_role("group", name="看的词元", exact=True).wait_for()

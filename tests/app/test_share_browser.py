@@ -251,6 +251,7 @@ def test_every_tab_is_a_step_of_the_history(cloze):
 OFFLINE = "The server cannot be reached"
 
 
+@pytest.mark.slow
 def test_what_is_typed_while_the_server_is_away_is_read_when_it_is_back(visit):
     cloze = visit()
     page = cloze.page

@@ -89,6 +89,7 @@ def test_rows_are_the_draws_of_every_regime(lab, model):
     lab.shows(model, "dynamic", kind="whole_word", seed=2, epochs=21)
 
 
+@pytest.mark.slow
 def test_a_regime_alone_and_what_changed_while_the_others_were_away(lab, model):
     lab.choose("Static")
     for regime in ("copies", "dynamic"):
@@ -115,6 +116,7 @@ def test_presets_set_the_controls_and_are_left_with_them(lab, model):
     expect(lab.panel.get_by_role("radio", name="RoBERTa: afresh")).not_to_be_checked()
 
 
+@pytest.mark.slow
 def test_span_lengths_and_formats_are_drawn(lab):
     lab.unfold("How long are the spans?")
     lengths = lab.panel.get_by_role("group", name="Shares of spans by their length")

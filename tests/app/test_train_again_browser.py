@@ -67,6 +67,7 @@ def own(runs):
     return made
 
 
+@pytest.mark.slow
 def test_a_copied_table_shows_its_rows_and_its_own_name(cloze, own):
     for run in (own[0], own[1]):
         form = copied(cloze, run)

@@ -95,6 +95,7 @@ def cloze(module_page):
     yield from shared(module_page)
 
 
+@pytest.mark.slow
 def test_held_out_examples_show_what_was_hidden_and_what_was_said(make, cloze):
     folder = make("Examples")
     folder.write_validation(MASKED)

@@ -61,6 +61,7 @@ def test_a_model_that_reads_from_left_to_right_is_no_start_for_classes(cloze, ca
     form.says("Choose a model that reads both sides")
 
 
+@pytest.mark.slow
 def test_runs_of_one_name_are_told_apart_in_the_list(cloze, runs):
     """A class starts the same recipe thirty times."""
     task = {"set": "sentiment"}

@@ -189,6 +189,7 @@ GROW = """() => {
 }"""
 
 
+@pytest.mark.slow
 def test_an_open_list_stays_at_its_box_when_something_above_it_grows(lab):
     lab.unfold("What to explain")
     box = lab.box("rather than")
@@ -243,6 +244,7 @@ def test_a_try_that_was_typed_over_is_waited_for_no_longer(lab):
     assert lab.page.evaluate("Cloze.kept('why')") == {}
 
 
+@pytest.mark.slow
 def test_second_texts_errors_and_the_check(lab):
     mark(lab.cloze)
     lab.says("No word is hidden")

@@ -339,7 +339,7 @@ def test_names_that_are_folders_or_of_the_hub(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     new().save(tmp_path / "fox" / "cub")
-    monkeypatch.setattr("core_models.model.hub.fetch", lambda name: tmp_path / "fox" / "cub")
+    monkeypatch.setattr("core_models.model.hub.fetch", lambda name, token: tmp_path / "fox" / "cub")
     assert cm.load("owner/model").name == "owner/model"
     monkeypatch.chdir(tmp_path)
     assert cm.load("fox/cub").name == "cub"  # wins over the hub

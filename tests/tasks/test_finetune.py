@@ -271,6 +271,7 @@ def test_dropout_reaches_every_part(bert: cm.Model) -> None:
     assert equal(made.encoder.state_dict(), bert.encoder.state_dict())
 
 
+@pytest.mark.slow
 def test_bf16_trains(bert: cm.Model) -> None:
     result = finetune(bert, on_itself("topic"), replace(QUICK, epochs=20, precision="bf16"))
     assert result.report.metrics["accuracy"] >= 0.75

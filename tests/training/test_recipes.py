@@ -18,6 +18,8 @@ from tests.training.conftest import forget_accelerator, text
 from tests.training.test_resume import assert_same
 
 pytestmark = pytest.mark.usefixtures("in_process")
+QUICK = ("classroom", "electra-mini", "xlnet-mini", "masked-diffusion")
+"""Recipes that `make test` trains; the others are slow."""
 RECIPES = [
     path
     for path in sorted((settings.ASSETS / "recipes").glob("*.json"))
@@ -69,7 +71,13 @@ def make(tmp_path: Path) -> Callable[..., RunFolder]:
     return make_run
 
 
-@pytest.mark.parametrize("recipe", RECIPES, ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "recipe",
+    [
+        pytest.param(path, id=path.stem, marks=() if path.stem in QUICK else pytest.mark.slow)
+        for path in RECIPES
+    ],
+)
 def test_a_recipe_trains_dies_goes_on_and_opens(
     recipe: Path, make: Callable[..., RunFolder]
 ) -> None:

@@ -113,6 +113,7 @@ def test_a_score_is_what_finetuning_gives(folder: Path) -> None:
     assert tasks["parts"]["baselines"]["tag_of_word"] == 1.0
 
 
+@pytest.mark.slow
 def test_what_is_there_is_not_done_again(folder: Path) -> None:
     scored(folder)
     lines: list[str] = []

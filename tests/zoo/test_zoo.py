@@ -79,15 +79,7 @@ def same_process(monkeypatch: pytest.MonkeyPatch, in_process: None) -> None:
     monkeypatch.setattr(measure, "_FORGERY_SENTENCES", 40)
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        name
-        if name in ("bert-mini", "electra-mini")
-        else pytest.param(name, marks=pytest.mark.slow)
-        for name in ZOO.models
-    ],
-)
+@pytest.mark.parametrize("name", ZOO.models)
 @pytest.mark.parametrize("budget", ZOO.budgets)
 def test_every_model_has_valid_settings_in_every_budget(name: str, budget: str) -> None:
     settings = ZOO.run_settings(name, budget)
@@ -229,7 +221,15 @@ def test_a_text_keeps_apart_from_what_another_holds_out(tmp_path: Path) -> None:
     assert len(train) + len(alone) == len(texts)
 
 
-@pytest.mark.parametrize("name", ZOO.models)
+@pytest.mark.parametrize(
+    "name",
+    [
+        name
+        if name in ("bert-mini", "electra-mini")
+        else pytest.param(name, marks=pytest.mark.slow)
+        for name in ZOO.models
+    ],
+)
 def test_every_model_is_trained_evaluated_and_exported(
     name: str, small: recipe.Zoo, data: Path, work: Path, request: pytest.FixtureRequest
 ) -> None:
