@@ -31,7 +31,7 @@ app: $(APP_STAMP) ## Install what the page needs and open it on http://127.0.0.1
 
 install: $(TEST_STAMP) ## Install everything, development tools included, and start nothing
 
-test: $(TEST_STAMP) ## Lint, types, import rules and the tests, browser tests included, without the slow ones (ten minutes)
+test: $(TEST_STAMP) ## Lint, types, import rules and the tests, browser tests included, without the slow ones (some ten minutes)
 	@$(MAKE) --no-print-directory -j2 check collect
 	@$(MAKE) --no-print-directory pytest MARKS="not slow"
 
