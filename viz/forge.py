@@ -9,6 +9,7 @@ import plotly.graph_objects as go
 
 from viz.figure import Chart, apart, colour, finish, plain
 from viz.svg import Wording
+from viz.words import percent
 
 MOST_GAPS = 12
 ROW = 23
@@ -192,10 +193,3 @@ def losses(
         revision=str(len(tokens)),
         y=Wording("Loss in nats"),
     ).update_layout(margin={"t": 36})
-
-
-def percent(value: float) -> str:
-    """A share as it stands beside a bar; nearly all is not called all."""
-    if 0.9995 <= value < 1:
-        return "> 99.9 %"
-    return f"{100 * value:.1f} %" if value >= 0.001 else "< 0.1 %"

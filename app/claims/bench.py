@@ -108,10 +108,13 @@ class Bench:
 
 def answering(models: Models, chosen: str, head: str) -> str | None:
     """The model that a measurement with this head uses; None where none is installed."""
-    able = [info.name for info in models.models() if head in info.heads]
-    if head in PAIR_HEADS:  # whoever has both is asked by the first (judge_pair)
-        first = {i.name: next((h for h in PAIR_HEADS if h in i.heads), "") for i in models.models()}
-        able = [name for name in able if first[name] == head]
+    # Whoever has both heads for pairs is asked by the first (judge_pair).
+    heads = PAIR_HEADS if head in PAIR_HEADS else (head,)
+    able = [
+        info.name
+        for info in models.models()
+        if next((each for each in heads if each in info.heads), None) == head
+    ]
     return chosen if chosen in able else next(iter(able), None)
 
 

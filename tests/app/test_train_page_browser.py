@@ -53,6 +53,14 @@ def own(page, runs, *folders):
         run_owner.note(folder.path, page.evaluate("localStorage.getItem('cloze-owner')"))
 
 
+def open_own(cloze, runs, folder):
+    """A run of the visitor's own, with all that its owner may do."""
+    page = open_run(cloze, folder.path.name)
+    own(page, runs, folder)
+    look_again(page)
+    return page, Run(cloze)
+
+
 def test_a_click_shows_the_run_at_once_and_offers_only_what_is_about_it(runs, make, cloze):
     first = make("First")
     page = open_run(cloze, first.path.name)
@@ -90,10 +98,7 @@ def test_a_click_shows_the_run_at_once_and_offers_only_what_is_about_it(runs, ma
 def test_a_server_that_is_silent_is_told_until_it_answers(make, cloze, runs):
     """Nothing of what stands there is lost."""
     folder = make("Kept")
-    page = open_run(cloze, folder.path.name)
-    shown = Run(cloze)
-    own(page, runs, folder)
-    look_again(page)
+    page, shown = open_own(cloze, runs, folder)
     shown.button("Delete").wait_for()
     page.route("**/train/**", lambda route: route.abort())
     look_again(page)
@@ -119,10 +124,7 @@ def test_a_server_that_is_silent_is_told_until_it_answers(make, cloze, runs):
 @pytest.mark.slow
 def test_the_keyboard_goes_on_beside_what_is_gone(make, cloze, runs):
     folder = make("Gone")
-    page = open_run(cloze, folder.path.name)
-    shown = Run(cloze)
-    own(page, runs, folder)
-    look_again(page)
+    page, shown = open_own(cloze, runs, folder)
     for button in ("Delete", "Keep it", "Delete", "Delete it for good"):
         shown.button(button).focus()
         page.keyboard.press("Enter")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from viz.forge import MOST_GAPS, Choice, Gap, generated, losses, percent
+from viz.forge import MOST_GAPS, Choice, Gap, generated, losses
 
 DRAWN = Choice(text="<b>", probability=0.25, drawn=True, true=False)
 TRUE = Choice(text="sun", probability=0.5, drawn=False, true=True)
@@ -11,7 +11,7 @@ GAP = Gap(position=3, text="sun", drawn="<b>", choices=[TRUE, DRAWN])
 
 def test_bars_say_which_word_was_drawn_and_which_is_true():
     drawn, true, heads = generated([GAP]).data
-    assert (drawn.name, list(drawn.x), drawn.text[0]) == ("drawn: a forgery", [0.25], "25.0 %")
+    assert (drawn.name, list(drawn.x), drawn.text[0]) == ("drawn: a forgery", [0.25], "25\u00a0%")
     assert (true.name, list(true.x)) == ("the word of the text", [0.5])
     assert heads.text[0] == "<b>sun</b> → [MASK] → <b>&lt;b&gt;</b>"
     lucky = Choice(text="sun", probability=0.5, drawn=True, true=True)
@@ -34,11 +34,6 @@ def test_losses_stand_at_their_tokens():
     assert (list(generator.x), list(generator.y)) == (["&lt;b&gt;"], [2.5])
     assert len(set(discriminator.x)) == 3, "tokens that read the same stand apart"
     assert figure.layout.meta["rows"][1] == [1, "<b>", 2.5, 0.2]
-
-
-def test_a_share_is_not_rounded_to_all():
-    shown = [percent(share) for share in (1.0, 0.9997, 0.9994, 0.25, 0.0004)]
-    assert shown == ["100.0 %", "> 99.9 %", "99.9 %", "25.0 %", "< 0.1 %"]
 
 
 def test_one_word_is_one_word():
