@@ -237,7 +237,7 @@ def test_an_old_link_opens_and_narrow_and_dark_nothing_sticks_out(visit, session
     expect(lab.panel.get_by_role("radio", name="Released code")).to_be_checked()
     expect(lab.panel.get_by_label("Seed")).to_have_value("3")
     lab.cloze.write("word " * 600)
-    lab.panel.get_by_text("its first 32 pieces").wait_for()
+    lab.panel.get_by_text("its first 30 pieces").wait_for()
     lab.cloze.rest()
     assert lab.cloze.overflow() <= 0
     # Every column is in sight.
