@@ -155,7 +155,7 @@ def chances(
     return finish(
         figure,
         title,
-        alt=Wording("Probability of {0} pieces under {1} orders.", len(targets), len(names)),
+        alt=Wording("Probability of each framed piece under {0} orders.", len(names)),
         columns=[Wording("To predict"), Wording("Position"), *names],
         rows=rows,
         height=340,

@@ -92,7 +92,7 @@ def masks(
         figure,
         title,
         alt=Wording(
-            "{0}: {1} epochs of {2} pieces, {3} different masks",
+            "{0}: epochs {1}, pieces {2}, draws {3}",
             title,
             len(visits),
             len(pieces),
@@ -224,7 +224,7 @@ def growth(contexts: Mapping[str, Sequence[float]]) -> go.Figure:
     return finish(
         figure,
         "",
-        alt=Wording("Contexts per piece after {0} epochs: {1}", epochs, last),
+        alt=Wording("Contexts per piece after epoch {0}: {1}", epochs, last),
         columns=[Wording("Epoch"), *contexts],
         rows=[
             [epoch, *values]

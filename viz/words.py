@@ -101,11 +101,13 @@ def sentences(
             Wording("Every token of this sentence is a special one; there is nothing left to show.")
         ]
     part = weights[np.ix_(keep, keep)]
-    found = [_pattern(part, [labels[position] for position in keep], hide)]
+    # Rows of a maximum, or of links that were filtered, are not all of a token's attention.
+    whole = np.allclose(weights[keep].sum(axis=1), 1, atol=0.01)
+    found = [_pattern(part, [labels[position] for position in keep], hide or not whole)]
     link = strongest(weights, 1, keep=keep)[0]
     ends = quote(labels[link.source]), quote(labels[link.target])
     found.append(Wording("Strongest link: {0} looks at {1}, {2}.", *ends, percent(link.weight)))
-    if hide:
+    if hide and whole:
         rest = percent(max(1 - float(part.sum()) / len(keep), 0.0))
         found.append(Wording("{0} of their attention goes to the hidden tokens.", rest))
     return [sentence for sentence in found if sentence]

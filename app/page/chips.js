@@ -149,7 +149,7 @@
     if (token.special) { chip.setAttribute('aria-disabled', 'true'); return; }
     chip.removeAttribute('aria-disabled');
     chip.setAttribute('aria-pressed', String(Boolean(kind)));
-    chip.title = token.unknown ? t`This model has no piece for it and reads [UNK] instead.` : '';
+    chip.title = token.unknown ? t`This model has no piece for it and reads ${token.piece} instead.` : '';
   }
 
   // By the first letter that has a direction, as dir="auto" would if the chips were plain text.

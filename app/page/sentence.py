@@ -19,7 +19,7 @@ from app.serving.ask import clean_name, clean_rate, whole_number
 from app.serving.draws import LAWS, Draw
 from app.serving.examples import CHINESE, DEFAULT, EXAMPLES
 from app.serving.languages import READERS, reader_of, script_of
-from app.serving.pieces import Sentence
+from app.serving.pieces import Sentence, unread_note, unread_of
 from app.serving.session import Session
 from app.serving.settings import Settings
 from core_models import InputError
@@ -156,10 +156,8 @@ def describe(sentence: Sentence) -> dict[str, Any]:
             f"This text is longer than {sentence.model} reads at once: it is cut after {own} "
             f"pieces. With {len(sentence.tokens) - own} special ones that is the most it reads."
         )
-    unknown = list(dict.fromkeys(token.text for token in sentence.tokens if token.unknown))
-    if unknown:
-        some = ", ".join(unknown[:6]) + (" and more" if len(unknown) > 6 else "")
-        notes.append(f"{sentence.model} has no piece for {some} and reads [UNK] instead.")
+    if unread := unread_note(sentence.model, unread_of(sentence.tokens)):
+        notes.append(unread)
     if sentence.blank:
         notes.append(sentence.blank)
     tokens = [asdict(token) for token in sentence.tokens]

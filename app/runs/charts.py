@@ -44,7 +44,7 @@ NAMES = {
     "causal_accuracy": Wording("Next-token accuracy"),
     "distillation_loss": Wording("Distillation loss"),
     "distillation_accuracy": Wording("Agreement with the teacher"),
-    "hidden_cosine_loss": Wording("Distance from the teacher’s states"),
+    "hidden_cosine_loss": Wording("Distance from the teacher’s states"),  # noqa: RUF001
     "classify_loss": Wording("Label loss"),
     "classify_accuracy": Wording("Label accuracy"),
     "multilabel_loss": Wording("Loss of several labels"),

@@ -8,8 +8,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from app.runs.words import listed, ours, sentences
 from app.runs.names import BESIDE
+from app.runs.words import listed, ours, sentences
 
 RUN = "run/"
 _TEXTS = ("name", "description", "columns")

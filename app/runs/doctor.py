@@ -6,8 +6,7 @@ Every finding rests on figures that it names, so that it can be checked against 
 from collections.abc import Sequence
 from statistics import median
 
-from app.runs import doctor_detector
-from app.runs import doctor_task
+from app.runs import doctor_detector, doctor_task
 from app.runs.doctor_case import Case, Finding
 
 _FEWEST = 5

@@ -119,7 +119,7 @@ def _blind(case: Case, best: float) -> Finding | None:
     said = _SAME.get(kind, _LABEL)
     title = "It is no better than one answer to everything"
     silent = case.series("validation_no_answer_accuracy")
-    if kind == "answer" and (not silent or silent[-1][1] >= 0.9):
+    if kind == "answer" and silent and silent[-1][1] >= 0.9:
         title = "It only learnt to answer nothing"
     return Finding(
         kind="same_answer",

@@ -15,7 +15,6 @@ from typing import Any
 import torch
 
 from app.runs import models as run_models
-from app.runs import preview as run_preview
 from app.runs import races as run_races
 from app.runs import tasks as run_tasks
 from app.runs import texts as run_texts
@@ -34,9 +33,7 @@ from core_models.training import settings
 from core_models.training.models import fresh_generator_config, heads_of
 from core_models.training.plan import Plan, plan_for
 from core_models.training.precision import emulated
-from core_models.training.run_schema import Part
 from core_models.training.shape import build_config
-from core_models.training.task_schema import TaskSettings
 from viz.svg import Wording
 
 _BASES = {"bert": "bert-base-uncased", "modernbert": "ettin-encoder-17m"}

@@ -46,8 +46,10 @@ def model_path(folder: RunFolder, part: str) -> Path:
 
 
 def name_of(text: str, root: Path) -> str:
-    """``run/<id>`` and so on for the path of a model below the runs folder, ``hub/...`` for one in
-    the hub's cache; else as it stands."""
+    """Name of a model by its path; a text that is none stays as it is.
+
+    ``run/<id>`` and so on below the runs folder, ``hub/...`` for one in the hub's cache.
+    """
     if found := _SNAPSHOT.search(text):
         return f"hub/{found[1]}/{found[2]}"
     path = Path(text)

@@ -45,7 +45,8 @@ def launch(path: Path, command: str | None = None) -> subprocess.Popen[bytes]:
         child = _spawn(["/bin/sh", "-c", filled], environment, path / "output.txt")
     with contextlib.suppress(OSError, AttributeError):
         os.setpriority(os.PRIO_PROCESS, child.pid, NICE)
-    with contextlib.suppress(OSError):  # Linux may give each session the same share, whatever is in it
+    with contextlib.suppress(OSError):
+        # Linux may give each session the same share, whatever is in it.
         Path(f"/proc/{child.pid}/autogroup").write_text(str(NICE))
     process = Identity.current(child.pid).to_json()
     clocks = {"time": time.time(), "uptime": durable.uptime()}

@@ -83,8 +83,12 @@ def check(runs: Runs, config: Any, texts: Sequence[Any], source: str | None) -> 
     reads = [{"id": text} | runs.inbox.facts(text) for text in texts]
     values = runs.checked(config, texts=len(texts), source=source)
     race = race_schema.parse(run_config.with_texts(values, ["sent.csv"] * len(texts)))
-    rows = [_row(race, entrant) for entrant in race.entrants]
     named = values["data"]["texts"]
+    if not named and source is None:
+        from core_models.training.prepare import check_documents  # noqa: PLC0415
+
+        check_documents(sum(each["documents"] for each in reads), race.data.held_out)
+    rows = [_row(race, entrant) for entrant in race.entrants]
     return {
         "entrants": len(rows),
         "steps": race.budget.steps,

@@ -135,7 +135,7 @@ def result_parts(runs: Runs, run: str, live: Mapping[str, Any]) -> Parts:
         "result": {"visible": True},
         "summary": line(
             Wording(
-                "{0} {1} on {2} rows it has not learned from, after epoch {3}, its best.",
+                "{0} {1} on the {2} rows to measure on, after epoch {3}, its best.",
                 name_of(main),
                 figure(main, found["metrics"][main]),
                 f"{task['dev']['rows']:,}",
@@ -224,8 +224,9 @@ def _answer(row: Mapping[str, Any], said: Any, task: Mapping[str, Any]) -> str:
         if len(tags) == len(words):
             named_ = [f"{w} {tag}" for w, tag in zip(words, tags, strict=True) if tag != "O"]
             return ", ".join(named_) or Wording("no name")
+    several = task["kind"] == "multilabel"
     if isinstance(said, list):
-        return (", " if task["kind"] == "multilabel" else " ").join(map(str, said))
+        said = (", " if several else " ").join(map(str, said))
     if isinstance(said, int | float):
         return f"{said:.2f}"
-    return str(said) if said else Wording("no answer")
+    return str(said) if said else Wording("no label") if several else Wording("no answer")

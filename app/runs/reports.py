@@ -13,8 +13,8 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from app.runs import damage, doctor, room
 from app.runs import config as run_config
+from app.runs import damage, doctor, room
 from app.runs import export as run_export
 from app.runs import models as run_models
 from app.runs import process as run_process
@@ -134,7 +134,7 @@ class Reports:
             "step": status.get("step", 0),
             "steps": status.get("steps") or run_queue.steps_of(config, folder.path) or 0,
             "last": {name: last[name] for name in _FIGURES if name in last},
-            "main": _main(status, records),
+            "main": _main(folder, status, records),
             "validation": held_out[-1]["validation_masked_token_loss"] if held_out else None,
             "seconds_left": run_queue.seconds_left(status, records) if state == "running" else None,
             "updated": status.get("updated"),
@@ -269,12 +269,20 @@ def _sums(rows: list[dict[str, Any]]) -> dict[str, Any]:
     return {name: sum(row.get(name, 0) for row in rows) for name in ("step", "steps")}
 
 
-def _main(status: dict[str, Any], records: list[dict[str, Any]]) -> dict[str, Any] | None:
-    """Of a fine-tuning the figure that counts, with the last value on the development rows."""
+def _main(
+    folder: RunFolder, status: dict[str, Any], records: list[dict[str, Any]]
+) -> dict[str, Any] | None:
+    """Of a fine-tuning the figure that counts, with the last value on the development rows.
+
+    Once it has finished, that of its best epoch, whose weights the model has.
+    """
     name = status.get("main")
     if not isinstance(name, str):
         return None
     found = [value for r in records if (value := r.get(f"validation_{name}")) is not None]
+    if status.get("state") == "finished":
+        reached = run_process.read_json(folder.path / "evaluation.json").get("metrics") or {}
+        found += [reached[name]] if name in reached else []
     return {"name": name, "value": found[-1] if found else None}
 
 

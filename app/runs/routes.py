@@ -1,8 +1,8 @@
 """Plain routes under /train for the Train lab: runs, and the files that visitors send for them.
 
-Not events of Gradio, as the forms are: an event needs its session and its stream, which a restart of the server
-ends, and costs five times as much. A page that polls here goes on by itself when the server is
-back, and so does any number of other pages.
+Not events of Gradio, as the forms are: an event needs its session and its stream, which a restart
+of the server ends, and costs five times as much. A page that polls here goes on by itself when the
+server is back, and so does any number of other pages.
 """
 
 import asyncio
@@ -20,12 +20,12 @@ from app.runs import owner as run_owner
 from app.runs import room
 from app.runs import scrub as run_scrub
 from app.runs import tasks as run_tasks
-from app.serving.ask import whole_number
-from app.serving.metrics import counted
 from app.runs.reports import Reports, plain
 from app.runs.runs import Runs
 from app.runs.shown import Shown
 from app.runs.tried import tried
+from app.serving.ask import whole_number
+from app.serving.metrics import counted
 from app.serving.session import Session
 from core_models import InputError
 

@@ -330,7 +330,7 @@ class Runs:
         with self._exclusive():
             ours = [each for each, _ in self._at_work() if run_process.age_here(each) is not None]
             for folder in ours:
-                # Before it waits: this server may be killed meanwhile. A disk may be full till then.
+                # Before it waits: this server may be killed meanwhile. A disk may be full.
                 with contextlib.suppress(OSError):
                     waiting.join(folder.path)
                 folder.request_stop()

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import core_models as cm
+from app.runs.runs import Runs
 from app.serving.ask import Ask, clean_text, clean_words, whole_number
 from app.serving.pieces import sentence_tokens
-from app.runs.runs import Runs
 from app.serving.session import Session
 from core_models import InputError, prediction
 

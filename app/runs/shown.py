@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 from zlib import crc32
 
-from app.runs import races as run_races
 from app.runs import damage, reached, sections
+from app.runs import races as run_races
 from app.runs.reports import Reports, plain
 from app.runs.sections import Parts, Wish
 from app.runs.told import ACTIVE, entry, line, named, names

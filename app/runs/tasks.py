@@ -12,10 +12,10 @@ from app.parts.figure import drawn
 from app.runs import config as run_config
 from app.runs import sources as run_sources
 from app.runs import tables as run_tables
-from app.serving.ask import clean_text
 from app.runs.limits import COUNTED, SAMPLED
-from app.runs.texts import BESIDE, Inbox
 from app.runs.runs import Runs
+from app.runs.texts import BESIDE, Inbox
+from app.serving.ask import clean_text
 from app.serving.session import Session
 from core_models import InputError
 from core_models.tasks import sets
@@ -104,6 +104,7 @@ def look(inbox: Inbox, task: Any) -> dict[str, Any]:
     }
     try:
         kind, columns = _wanted(task)
+        found |= {"kind": kind, "guess": columns}
         guessed = guess(table, kind=kind, columns=columns)
         found |= {"kind": guessed.kind, "guess": guessed.columns}
         both = [each for each in (name, task.get("dev")) if each is not None]
@@ -149,7 +150,9 @@ def _wanted(task: Mapping[str, Any]) -> tuple[str | None, dict[str, str]]:
 
 def _facts(made: TaskSet) -> dict[str, Any]:
     rows = sorted(made.train, key=lambda row: row.number)
-    typical = run_tables.representative([row.label or ", ".join(row.labels) for row in rows], _TYPICAL)
+    typical = run_tables.representative(
+        [row.label or ", ".join(row.labels) for row in rows], _TYPICAL
+    )
     return {
         "name": made.name,
         "kind": made.kind,

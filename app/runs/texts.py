@@ -48,6 +48,8 @@ SHIPPED: Mapping[str, str] = {
 
 _ID = re.compile(r"([0-9a-f]{16})(?:\.(\d{1,4}))?")
 """Of a text, or of a table with the place of a column."""
+_BETWEEN = re.compile(r"\n(?:[^\S\n]*\n)+")
+"""Between documents: lines of nothing but blanks of any kind, as the trainer reads them."""
 _SAMPLE = 4
 """Documents of a text that are shown, and sentences of each."""
 _SHORT = 200
@@ -110,8 +112,8 @@ class Inbox:
             return self._save_table(clean, content, column)
         text = read_text(content)
         key = _key("text", clean, text.encode())
-        parts = [part.strip() for part in re.split(r"\n(?:[ \t]*\n)+", text) if part.strip()]
-        lines = [line.strip() for line in text.splitlines() if line.strip()]
+        parts = [part.strip() for part in _BETWEEN.split(text) if part.strip()]
+        lines = [line.strip() for line in text.split("\n") if line.strip()]
         if len(lines) < 2:
             raise InputError(
                 "There is only one line of text. Put one sentence on each line and a blank line "
@@ -123,7 +125,7 @@ class Inbox:
             id=key,
             name=clean,
             repeated=len(lines) - len(set(lines)),
-            sample=_sample([part.splitlines() for part in parts[:_SAMPLE]]),
+            sample=_sample([part.split("\n") for part in parts[:_SAMPLE]]),
             **facts,
         )
 
@@ -182,7 +184,7 @@ class Inbox:
             return _seen(seen, about["column"], lines=0, documents=seen["of"], **common)
         with path.open(encoding="utf-8") as file:
             head = file.read(_HEAD)
-        documents = [part.splitlines() for part in re.split(r"\n(?:[ \t]*\n)+", head.strip())]
+        documents = [part.split("\n") for part in _BETWEEN.split(head.strip())]
         counted = {"lines": about["lines"], "documents": about["documents"]}
         return Text(sample=_sample(documents[:_SAMPLE]), **counted, **common)
 
@@ -203,7 +205,8 @@ class Inbox:
             text = read_text(content)
             if Path(clean).suffix not in LABELLED:
                 first = text.strip().partition("\n")[0]
-                ending = ".jsonl" if first.startswith("{") else ".tsv" if "\t" in first else ".csv"
+                rows = ".tsv" if "\t" in first else ".csv"
+                ending = ".jsonl" if first.startswith(("{", "[")) else rows
                 clean = Path(clean).stem + ending
             kept, content = clean, text.encode()
         key = _key("labelled", clean, content)
@@ -356,7 +359,7 @@ def own_texts(folder: Path, names: Iterable[Any]) -> list[dict[str, Any]]:
         path = folder / BESIDE / Path(name).name
         if path.is_file():
             text = path.read_bytes()
-            lines = sum(bool(line.strip()) for line in text.splitlines())
+            lines = sum(bool(line.strip()) for line in text.decode().split("\n"))
             found.append({"name": name, "bytes": len(text), "lines": lines})
     return found
 

@@ -1,5 +1,7 @@
-"""Runs in words: states, facts, what may be done with one. Texts are wordings, the page's language
-is its own matter. No Gradio in it."""
+"""Runs in words: states, facts, what may be done with one.
+
+Texts are wordings, the page's language is its own matter. No Gradio in it.
+"""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence

@@ -27,7 +27,10 @@ EXAMPLES = {
         "When is the river open again?",
     ),
 }
-CHINESE = {"classify": ("这家店的服务很好，我很喜欢。",), "tag": ("张伟从北京飞到上海。",)}
+CHINESE = {
+    "classify": ("这家店的服务很好，我很喜欢。",),  # noqa: RUF001
+    "tag": ("张伟从北京飞到上海。",),
+}
 
 
 def try_parts(live: Mapping[str, Any]) -> Parts:
@@ -75,7 +78,9 @@ def tried(found: Mapping[str, Any]) -> Parts:
     if kind == "regress":
         low, high = found["scale"]
         score = f"{found['score']:.2f}"
-        parts["found"] = line(Wording("{0} on a scale from {1} to {2}", score, f"{low:g}", f"{high:g}"))
+        parts["found"] = line(
+            Wording("{0} on a scale from {1} to {2}", score, f"{low:g}", f"{high:g}")
+        )
     elif kind == "tag":
         marks = (
             [(each["start"], each["end"], each["type"]) for each in found["entities"]]

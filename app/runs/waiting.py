@@ -1,4 +1,4 @@
-"""Which runs wait for a place: a file in the folder of each, which holds the time of the request."""
+"""Which runs wait for a place: a file in each one's folder with the time of the request."""
 
 import contextlib
 import time

@@ -134,6 +134,11 @@ class Endpoints:
             chosen = whole_number(head, "head", 0, heads - 1)
             weights = weights[:, chosen : chosen + 1]
         if weights.size > MOST_WEIGHTS:
+            if weights.shape[:2] == (1, 1):
+                raise InputError(
+                    f"One head has {weights.size:,} weights over this text and one answer holds "
+                    f"{MOST_WEIGHTS:,}. Use a shorter text."
+                )
             raise InputError(
                 f"That is {weights.size:,} weights and one answer holds {MOST_WEIGHTS:,}. Ask for "
                 "one layer, or for one layer and one head, or use a shorter text."

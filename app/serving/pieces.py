@@ -1,7 +1,7 @@
 """A sentence in the pieces of a model, and the marks that fit on them."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from app.serving.ask import Mark
@@ -80,10 +80,23 @@ def cut_note(truncated: bool, pieces: int) -> Wording | None:
     return Wording(text, pieces) if truncated else None
 
 
-def unread_note(title: str, words: Sequence[str]) -> Wording | None:
-    """What to know where a model has no piece for something of the text."""
-    text = "{0} has no piece for {1} and reads [UNK] instead."
-    return Wording(text, title, ", ".join(words[:6])) if words else None
+def unread_note(title: str, unread: Mapping[str, str]) -> Wording | None:
+    """What to know where a model has no piece for something of the text.
+
+    Args:
+        title: What the model is called.
+        unread: The piece that it reads by what stands in the text; see :func:`unread_of`.
+    """
+    if not unread:
+        return None
+    words, sign = [*unread], next(iter(unread.values()))
+    some = ", ".join([*words[:6], *(["…"] if len(words) > 6 else [])])
+    return Wording("{0} has no piece for {1} and reads {2} instead.", title, some, sign)
+
+
+def unread_of(tokens: Iterable[SentenceToken]) -> dict[str, str]:
+    """What the vocabulary has no piece for, and the piece that stands there: [UNK] or <unk>."""
+    return {token.text: token.piece for token in tokens if token.unknown}
 
 
 def blank_note(encoding: Encoding, model: Model) -> Wording | None:

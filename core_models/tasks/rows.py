@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from core_models.errors import InputError
+from core_models.tokenizer import MAX_CHARACTERS
 
 KINDS = ("classify", "pair", "multilabel", "regress", "tag", "answer")
 """A label of a text, a label of two, any number of labels, a score, a tag for each word, an answer
@@ -252,7 +253,13 @@ def _text(record: Mapping[str, Any], column: str) -> str:
     value = record.get(column)
     if not isinstance(value, str | int | float) or not str(value).strip() or _hollow(value):
         raise InputError(f"column {column!r} holds no text")
-    return str(value)
+    text = str(value)
+    if len(text) > MAX_CHARACTERS:
+        raise InputError(
+            f"column {column!r} has a text of {len(text):,} characters; at most "
+            f"{MAX_CHARACTERS:,} are allowed"
+        )
+    return text
 
 
 def _hollow(value: object) -> bool:

@@ -128,7 +128,15 @@ def build(
     guessed = guess(table, kind=kind, columns=columns)
     train = rows_of(table, guessed)
     held = None if dev is None else rows_of(dev, guessed)
-    return from_rows(title or table.name, guessed.kind, train, held)
+    made = from_rows(title or table.name, guessed.kind, train, held)
+    named = guessed.columns.get("label")
+    if named not in made.labels:
+        return made
+    note = (
+        f"The column of labels is called {named!r}, as one of its labels is. Where the first row "
+        "does not name the columns, it is not learnt from: add a row of names above it."
+    )
+    return replace(made, warnings=(note, *made.warnings))
 
 
 def from_rows(
@@ -294,7 +302,7 @@ def _warnings(made: TaskSet) -> list[str]:
     if made.entities and (stray := sum(tag.startswith("I-") for tag in begun)):
         found.append(f"{stray} names begin with an I- tag; they are read as if it were B-.")
     if len(made.dev) < 50:
-        found.append(f"Only {len(made.dev)} rows to measure on: one row is a large difference.")
+        found.append(f"Few rows to measure on ({len(made.dev)}): one row is a large difference.")
     return found
 
 

@@ -21,6 +21,9 @@ MOST_COLUMNS = 1_000
 MOST_LINES = 1_000_000
 """A row may go over several lines."""
 FORMATS = (".jsonl", ".csv", ".tsv")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_TOLD = re.compile(r"sep=([,;\t])(?=\r?\n)")
+"""The first line of what a spreadsheet writes for one of another country."""
 _LONGEST_CELL = 2**17
 """Characters; more is a quote gone wrong, or a book."""
 
@@ -108,12 +111,18 @@ def _json_lines(text: str, name: str) -> list[tuple[int, dict[str, Any]]]:
             raise InputError(f"{name}, line {number}: not JSON: {_short(line)}.") from None
         if not isinstance(value, dict):
             raise InputError(f"{name}, line {number}: not an object in braces: {_short(line)}.")
+        if "\\u" in line and _SURROGATE.search(json.dumps(value, ensure_ascii=False)):
+            raise InputError(
+                f"{name}, line {number}: it holds half a character (a lone surrogate); remove it."
+            )
         found.append((number, value))
     return found
 
 
 def _separated(text: str, ending: str, name: str) -> list[tuple[int, dict[str, Any]]]:
-    delimiter = "\t" if ending == ".tsv" else _delimiter(text)
+    told = _TOLD.match(text)
+    text = _TOLD.sub("", text)
+    delimiter = "\t" if ending == ".tsv" else told[1] if told else _delimiter(text)
     lines = io.StringIO(text, newline="").readlines()
     rows = _unquoted(lines) if delimiter == "\t" else None
     rows = _quoted(lines, delimiter, name) if rows is None else rows
@@ -122,7 +131,10 @@ def _separated(text: str, ending: str, name: str) -> list[tuple[int, dict[str, A
     if not rows:
         return []
     header = [cell.strip() for cell in rows[0]]
-    _check_header(header, name)
+    # Spreadsheets write columns that once held something: without a name, and without a cell.
+    named = max((n for n, cell in enumerate(header, start=1) if cell), default=0)
+    used = len(header) if any(_filled(row[named:]) for row in rows) else named
+    _check_header(header[:used], name)
     found = []
     for number, row in enumerate(rows[1:], start=1):
         if not _filled(row):
@@ -136,7 +148,7 @@ def _separated(text: str, ending: str, name: str) -> list[tuple[int, dict[str, A
                     else "put texts that hold the separator into double quotes."
                 )
             )
-        found.append((number, dict(zip(header, row, strict=True))))
+        found.append((number, dict(zip(header[:used], row[:used], strict=True))))
     return found
 
 

@@ -21,7 +21,7 @@ from core_models.tasks.probe import probe
 from core_models.tasks.report import main_metric
 from core_models.training.folder import RunFolder
 from core_models.training.race_cost import Cost, cost_of
-from core_models.training.race_schema import Measures, Race
+from core_models.training.race_schema import NOTHING_HELD_OUT, Measures, Race
 from core_models.training.settings import Settings, resolve_texts
 from core_models.training.streams import open_data
 
@@ -55,9 +55,7 @@ def held_out_words(race: Race, beside: Path) -> list[Word]:
     if data.held_out_texts:
         found += read_documents(_source(race, data.held_out_texts, beside))
     if not found:
-        raise InputError(
-            "measures.words: nothing is held out; raise data.held_out, or set measures.words to 0."
-        )
+        raise InputError(NOTHING_HELD_OUT)
     sentences = [sentence for document in found for sentence in document]
     return choose_words(sentences, most=race.measures.words, seed=race.seed)
 

@@ -38,6 +38,11 @@ ANY_STEPS = 1_000_000
 """Stands in for the steps of a budget of operations, as long as they are not worked out."""
 
 
+NOTHING_HELD_OUT = (
+    "measures.words: nothing is held out; raise data.held_out, or set measures.words to 0."
+)
+
+
 class Entrant(Part):
     """One of the models that are compared, and how it learns."""
 
@@ -155,6 +160,8 @@ def parse(values: Any) -> Race:
     if unknown:
         there = ", ".join(sets.shipped())
         raise InputError(f"measures.probes: no shipped set {unknown[0]!r}; there are {there}.")
+    if race.measures.words and not (race.data.held_out or race.data.held_out_texts):
+        raise InputError(NOTHING_HELD_OUT)
     for entrant in race.entrants:
         try:
             run = settings.parse(run_values(race, entrant, race.budget.steps or ANY_STEPS))

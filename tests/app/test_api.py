@@ -8,6 +8,7 @@ import pytest
 from gradio_client import Client
 from gradio_client.exceptions import AppError
 
+from app.serving import api
 from core_models.prediction import fill
 
 SENTENCE = "The capital of France is Paris."
@@ -35,6 +36,12 @@ def test_models(client):
 def test_tokenize(client, model):
     answer = client.predict(SENTENCE, api_name="/tokenize")
     assert [token["id"] for token in answer["tokens"]] == model.encode([SENTENCE])[0].ids
+
+
+def test_what_a_model_does_not_read_is_told(client):
+    notes = client.predict("北京是中国的首都", api_name="/tokenize")["notes"]
+    some = "北, 京, 是, 中, 国, 的, …"
+    assert notes == [f"bert-mini has no piece for {some} and reads [UNK] instead."]
 
 
 def test_fill_gives_the_cores_numbers(client, model):
@@ -73,6 +80,16 @@ def test_attention(client, model):
         assert sum(row) == pytest.approx(1, abs=1e-4)
     one = client.predict(SENTENCE, positions=[6], layer=1, head=0, api_name="/attention")
     assert one["weights"] == [[answer["weights"][1][0]]]
+
+
+@pytest.mark.parametrize(
+    ("place", "message"),
+    [({"layer": 1}, "Ask for one layer, or"), ({"layer": 1, "head": 0}, "One head has 81 weights")],
+)
+def test_too_many_weights_are_refused_with_what_helps(client, monkeypatch, place, message):
+    monkeypatch.setattr(api, "MOST_WEIGHTS", 80)
+    with pytest.raises(AppError, match=message):
+        client.predict(SENTENCE, **place, api_name="/attention")
 
 
 @pytest.mark.parametrize(

@@ -4,11 +4,13 @@ import asyncio
 
 import numpy as np
 import pytest
+import torch
 
 import viz
 from app.labs.attention import lab as attention
 from app.labs.attention.answers import say_shares
-from app.labs.attention.scene import Scene, filtered, parts, read_scene
+from app.labs.attention.products import _products
+from app.labs.attention.scene import Scene, filtered, parts, read, read_scene
 from core_models import InputError
 from core_models.prediction import ablation, attention_flow
 from core_models.prediction.passes import seen_with
@@ -23,7 +25,7 @@ from tests.app.attention_lab import (
     numbers,
     traced,
 )
-from tests.core.tiny_models import WORDS
+from tests.core.tiny_models import WORDS, new, tiny
 
 
 @pytest.mark.parametrize(("layer", "head"), [(0, 0), (2, 1), (1, -1), (-1, -1)])
@@ -130,6 +132,7 @@ def test_combined_heads_are_those_chosen(lab):
     last = attention_flow.combine(maps(lab), [(2, 0), (2, 1)], "mean")
     np.testing.assert_allclose(numbers(ask(lab, "combined")), last, atol=1e-6)
     assert ask(lab, "combined", picks="none")["said"] == "Pick a head to begin."
+    assert ask(lab, "combined", picks="2.0")["said"].startswith("Layer 3 · Head 1: ")
     # Of a larger model, or of a link: none of them is there.
     assert ask(lab, "combined", picks="9.9 x")["chosen"]["cells"] == ["2.0", "2.1"]
     assert len(ask(lab, "combined", picks="all")["chosen"]["cells"]) == 6
@@ -148,9 +151,24 @@ def test_a_pair_is_read_as_a_pair_and_filtered(lab, part, model):
         "within": np.outer(sides == 0, sides == 0) | np.outer(sides == 1, sides == 1),
     }[part]
     np.testing.assert_allclose(numbers(found), np.where(allowed, weights, 0), atol=1e-6)
+    # What was filtered out did not go to the hidden tokens.
+    hidden = ask(lab, "combined", model, picks="1.1", second=SECOND, part=part, hide=True)
+    assert "hidden tokens" not in hidden["said"]
     # Without a second sentence there are no sides, whatever a link says.
     alone = ask(lab, "combined", model, picks="1.1", part=part)
     np.testing.assert_allclose(numbers(alone), maps(lab, model=model)[1, 1], atol=1e-6)
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_no_word_of_the_second_sentence_is_hidden_for_one_that_is_cut_off(lab, place):
+    second = "birds sing " * 80
+    longest = lab.session.model("t-bert").longest
+    pair = read_scene({"text": "red fox " * longest, "model": "t-bert", "second": second})
+    special = read(lab.session.model("t-bert"), pair).encoding.special
+    marks = [{"position": special.index(True, 1) + place}]  # [SEP], and what follows it
+    with pytest.raises(InputError, match="t-bert reads only the first"):
+        ask(lab, "heads", text=pair.text, second=second, marks=marks)
+    assert "said" in ask(lab, "heads", text=pair.text, marks=marks)
 
 
 def test_the_sides_of_a_pair_do_not_need_segments():
@@ -206,6 +224,7 @@ def test_the_flow_has_an_axis_of_its_own_and_it_is_said(lab):
 def test_a_longer_text_has_rollout_and_no_flow(lab):
     found = ask(lab, "rollout", text=f"{WORDS} and {TEXT}")
     assert len(found["first"].data) == 2
+    assert found["first"].layout.meta["alt"].startswith("Two ways to ask")
     assert "up to 16 tokens; this text has" in found["note"]
     for values in ({"token": 99}, {"upto": 0}, {"upto": 4}):
         assert ask(lab, "rollout", **values)["said"] == ask(lab, "rollout")["said"]
@@ -234,9 +253,9 @@ def test_what_special_tokens_give_is_said_as_it_is():
     more = {"weights": half, "norms": np.array([[9.0, 1.0], [9.0, 1.0]])}
     no_break = "\N{NO-BREAK SPACE}"
     said = say_shares(less, special).replace(no_break, " ")
-    assert said.startswith("[CLS] and [SEP] get 50 % of the attention, but give only 10 %")
+    assert said.startswith("The special tokens get 50 % of the attention, but give only 10 %")
     said = say_shares(more, special).replace(no_break, " ")
-    assert said.startswith("[CLS] and [SEP] get 50 % of the attention and give 90 % of all norms")
+    assert said.startswith("The special tokens get 50 % of the attention and give 90 % of all")
 
 
 # --- heads switched off, q·k, two models ----------------------------------------------------------
@@ -301,6 +320,14 @@ def test_equal_questions_run_the_model_once(lab, monkeypatch):
     assert len(runs) == once
 
 
+def test_another_model_of_the_same_name_answers_anew(lab, monkeypatch):
+    values = {"layer": 1, "head": 0, "text": "small fox sees red dog"}
+    before = cells(ask(lab, "norms", **values)["second_map"])
+    another = new(tiny("bert-base", layers=3), seed=2, heads=("masked_token",))
+    monkeypatch.setitem(lab.session._loaded, "t-bert", another)
+    assert not np.allclose(cells(ask(lab, "norms", **values)["second_map"]), before)
+
+
 def test_without_a_gap_or_a_predicting_head_it_says_so(lab):
     assert ask(lab, "off")["said"].startswith("No word is hidden")
     assert "judges tokens" in ask(lab, "off", "t-judge", marks=HIDDEN)["said"]
@@ -329,6 +356,16 @@ def test_products_add_up_to_the_score(lab, model):
         assert sum(values.values()) == pytest.approx(score, abs=1e-4)
     terms = {"t-bert": [], "t-deberta": ["c2p", "p2c"], "t-xlnet": ["bias", "position", "segment"]}
     assert sorted(names[2:-2]) == terms[model]
+
+
+def test_rounding_is_no_bias_of_the_queries():
+    loaded = new(tiny("modernbert-base", layers=3))
+    with torch.inference_mode():
+        for weights in loaded.encoder.blocks.parameters():
+            weights *= 30
+        ask = read_scene({"text": TEXT * 4, "model": "large"})
+        found = [_products(loaded, ask, 1, 0, query)["names"] for query in range(8)]
+    assert found == [["sum", "scaled", "score", "share"]] * 8
 
 
 def test_the_query_begins_with_the_gap_or_the_clearest_link(lab):

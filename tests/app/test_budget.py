@@ -111,6 +111,7 @@ def test_twelve_times_fewer_parameters_cost_the_same_operations():
     assert (
         "albert-base has 9.3 times fewer parameters than bert-base-uncased" in shown(sizes=sizes)[0]
     )
+    assert "has 1.0108 times fewer" in shown(sizes=["bert-base-uncased", "bert-base-cased"])[0]
 
 
 def test_measured_times_enter_the_sentence_and_nonsense_does_not():

@@ -77,6 +77,9 @@ def test_a_model_that_never_answers_is_no_good_model():
     talkative = {"validation_no_answer_accuracy": [0.2] * 6}
     (found,) = measured("answer", "f1", 0.333, [0.3] * 6, **talkative)
     assert found.title == "It is no better than one answer to everything"
+    # Where every row has an answer, wrong answers and none cannot be told apart by the figures.
+    (found,) = measured("answer", "f1", 0.0, [0.0] * 6)
+    assert found.title == "It is no better than one answer to everything"
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,7 @@ def marked(*positions: int) -> str:
     return f"#text={SENTENCE.replace(' ', '+')}&model=bert-mini&marks={marks}"
 
 
+@pytest.mark.slow
 def test_what_the_page_loads_later_is_there_without_a_server(visit, static_folder):
     cloze = visit(link=marked(6))
     page = cloze.page

@@ -2,11 +2,8 @@
 
 import asyncio
 import math
-import shutil
 from dataclasses import replace
-from xml.etree import ElementTree
 
-import gradio as gr
 import pytest
 import torch
 
@@ -15,57 +12,22 @@ from app.labs.forge import answers as forge
 from app.labs.forge import lab as tab
 from app.labs.forge import score as scores
 from app.labs.forge import shown
-from app.labs.mask import lab as mask
-from app.serving.names import loadable
 from app.serving.session import Session
-from core_models import InputError
 from core_models.prediction import detect, fill
 from core_models.prediction import forge as core_forge
+from tests.app.forge_rounds import TEXT, ask, hide, open_session, question, save_models
 from viz import verdicts
-
-TEXT = "The capital of France is Paris."
-SVG = "{http://www.w3.org/2000/svg}"
-LINES = [TEXT, "Bees make honey , and the bees fly from flower to flower ."] * 4
 
 
 @pytest.fixture(scope="module")
 def models(tmp_path_factory):
-    """A detective with its generator, and one without; all small and random."""
-    folder = tmp_path_factory.mktemp("forge-models")
-    tokenizer = cm.Tokenizer.train(LINES, vocabulary=150)
-    config = replace(
-        cm.size("electra-small-discriminator").with_vocabulary(tokenizer.vocabulary),
-        initial_std=0.1,
-    )
-    named = {"sleuth": ["replaced_token"], "alone": ["replaced_token"]}
-    named["sleuth-generator"] = ["masked_token"]
-    for seed, (name, heads) in enumerate(named.items()):
-        generator = torch.Generator().manual_seed(seed)
-        cm.Model.new(config, tokenizer, heads=heads, generator=generator).save(folder / name)
-    return folder
+    return save_models(tmp_path_factory.mktemp("forge-models"))
 
 
 @pytest.fixture
-def session(models, monkeypatch):
-    monkeypatch.setenv("CLOZE_MODELS", str(models))
-    session = Session()
-    yield session
-    session.close()
-
-
-def question(text=TEXT, model="sleuth", marks=(), **values):
-    """What the lab's components hold."""
-    sentence = {"text": text, "model": model, "marks": list(marks)}
-    plain = {"roll": 3, "seed": 1, "temperature": 1, "detective": "", "fakes": []}
-    return {"sentence": sentence, **plain, "last": {}, "score": None, **values}
-
-
-def ask(session, **values):
-    return asyncio.run(tab.play(session, question(**values)))
-
-
-def hide(*positions):
-    return [{"position": position, "case": "mask"} for position in positions]
+def session(models):
+    with open_session(models) as session:
+        yield session
 
 
 @pytest.mark.parametrize("temperature", [0.5, 1, 2.5])
@@ -318,131 +280,3 @@ def test_the_code_shown_recomputes_the_verdicts(session):
     assert [chance for _, _, chance in printed] == pytest.approx(answer["after"], rel=1e-5)
     mine = [verdict.probability for verdict in names["mine"].verdicts]
     assert mine == pytest.approx(answer["mine"]["verdicts"], rel=1e-5)
-
-
-def test_the_table_has_a_row_for_each_token(session):
-    game = ask(session, marks=hide(2), fakes=[[6, "honey"]])
-    rows = shown.numbers(game)["rows"]
-    assert [row[4][0] for row in rows] == game["after"]
-    assert [row[6][0] for row in rows] == game["mine"]["verdicts"]
-    assert rows[2][3] == game["gaps"][0]["sample"]["display"]
-    assert rows[6][5] == "honey"
-
-
-def test_what_is_shown_of_a_round(session):
-    values = question(marks=hide(2), fakes=[[6, "honey"]])
-    answers = asyncio.run(tab.show(session, values))
-    assert len(answers) == tab.SHOWN
-    last, _, _, row, chart = answers[:5]
-    game = ask(session, marks=hide(2), fakes=[[6, "honey"]])
-    assert [token["chance"] for token in row["tokens"]] == game["after"]
-    assert row["by"] == {"sleuth": "en"}
-    assert chart.layout.meta["rows"][0][0] == 2
-    own, cleared, notes = answers[11:14]
-    assert [token["kind"] for token in own["tokens"]].index("mine") == 6
-    assert own["offered"] == 2
-    assert notes["rows"][0][:2] == ["honey", "Paris"]
-    assert cleared == gr.skip()
-    # The visitor's words belong to the text that was answered last.
-    after = asyncio.run(tab.show(session, {**values, "last": {**last, "text": "Another ."}}))
-    assert (after[12], after[13]) == ([], None)
-    assert asyncio.run(tab.show(session, {**values, "sentence": None})) == [gr.skip()] * tab.SHOWN
-
-
-def test_gaps_show_what_was_drawn_and_what_stood_there(session):
-    game = ask(session, marks=hide(2, 6))
-    for gap, told in zip(game["gaps"], shown.gaps(game), strict=True):
-        assert sum(each.drawn for each in told.choices) == 1
-        (true,) = [each for each in told.choices if each.true]
-        assert true.probability == pytest.approx(gap["original_probability"], rel=1e-4)
-        assert told.drawn == gap["sample"]["display"]
-
-
-def test_the_score_counts_what_the_visitor_did_and_each_once(session):
-    def scored(values, before):
-        values = question(marks=hide(2, 6), **values, last=before, score=score)
-        return tab.scored(values, asyncio.run(tab.play(session, values)))
-
-    score, text = scores.EMPTY, {"text": TEXT, "model": "sleuth"}
-    first = {**text, "roll": 3, "fakes": []}
-    assert scored({}, {}) == scored({}, first) == scores.EMPTY, "nothing was tried"
-    score = scored({"roll": 4}, first)
-    tried = score["generator"][0]
-    assert 0 < tried <= 2
-    assert score["human"] == [0, 0]
-    assert scored({"roll": 4}, first) == score, "the same roll once more"
-    score = scored({"fakes": [[4, "honey"]]}, first)
-    assert (score["human"][0], score["generator"][0]) == (1, tried)
-    assert scored({"fakes": [[4, "honey"]]}, first) == score
-    stale = {**first, "text": "Another ."}
-    assert scored({"roll": 9, "fakes": [[4, "bees"]]}, stale) == score
-
-
-def test_a_score_that_has_not_changed_is_not_sent(session):
-    """It may have been put back while the answer was under way."""
-    first = {"text": TEXT, "model": "sleuth", "roll": 3, "fakes": []}
-    values = question(marks=hide(2, 6), last=first, score=scores.EMPTY)
-    assert asyncio.run(tab.show(session, values))[-2:] == [gr.skip()] * 2
-    board, score = asyncio.run(tab.show(session, {**values, "roll": 4}))[-2:]
-    assert score["generator"][0] > 0
-    assert board == scores.board(score)
-
-
-@pytest.mark.parametrize("kept", [None, 3, {}, {"human": [1], "generator": [0, 0], "counted": []}])
-def test_a_broken_score_begins_anew(kept):
-    assert scores.read(kept) == scores.EMPTY
-
-
-def test_the_svg_opens_and_holds_every_token(session):
-    values = {"text": "A <b> & 北京 \x07 capital", "marks": hide(2)}
-    (svg,) = asyncio.run(tab.draw(session, question(**values)))
-    texts = [node.text for node in ElementTree.fromstring(svg).iter() if node.text]
-    numbers = [text for text in texts if text.endswith(" %")]
-    assert numbers == [f"{100 * chance:.0f} %" for chance in ask(session, **values)["after"]]
-
-
-def test_bars_are_as_tall_as_their_chance():
-    tokens = [verdicts.Judged(text="a", chance=0.25), verdicts.Judged(text="b", chance=0.5)]
-    drawn = ElementTree.fromstring(verdicts.verdicts_svg(tokens, title="t"))
-    bars = [r for r in drawn.iter(f"{SVG}rect") if r.get("fill") in (verdicts.QUIET, verdicts.LOUD)]
-    assert [float(bar.get("height")) / verdicts.TALL for bar in bars] == [0.25, 0.5]
-    assert [bar.get("fill") for bar in bars] == [verdicts.QUIET, verdicts.LOUD]
-    for bad in ([], [verdicts.Judged(text="a", chance=1.5)]):
-        with pytest.raises(ValueError, match=r"nothing|within"):
-            verdicts.verdicts_svg(bad, title="t")
-
-
-def test_the_mask_tab_says_that_a_detective_fills_no_gaps(session):
-    asked = {"text": TEXT, "model": "sleuth", "marks": hide(2)}
-    with pytest.raises(InputError, match="sleuth judges words and fills no gaps"):
-        asyncio.run(mask.predict(session, asked))
-
-
-def test_the_picker_says_what_a_model_can_do(session):
-    titles = {name: title for title, name in session.choices()}
-    assert titles["sleuth"] == "sleuth · judges tokens"
-    assert titles["sleuth-generator"] == "sleuth-generator · gaps"
-
-
-def test_the_code_names_the_folder_of_a_run():
-    assert loadable("bert-mini") == "bert-mini"
-    assert loadable("run/my-run") == "runs/my-run/model"
-
-
-def test_a_run_brings_its_own_generator(session, models, tmp_path):
-    class Runs:
-        def models(self):
-            return [("run/a", "a (run)"), ("run/b", "b (run)")]
-
-        def model_path(self, name):
-            return tmp_path / name.removeprefix("run/") / "model"
-
-    for name, source in (("a/model", "sleuth"), ("a/generator", "sleuth-generator")):
-        shutil.copytree(models / source, tmp_path / name)
-    shutil.copytree(models / "alone", tmp_path / "b" / "model")
-    session.library = Runs()
-    answer = ask(session, model="run/a", marks=hide(2))
-    assert answer["chosen"] == ("run/a", "a (run)", True)
-    assert answer["after"] == ask(session, marks=hide(2))["after"]
-    assert "cm.load('runs/a/generator')" in answer["code"]
-    assert "run/b" not in [found.name for found in answer["detectives"]]

@@ -117,7 +117,7 @@ def test_a_sweep_goes_on_where_it_was_left(labs):
     held.wait()
     mode("Norms").check()
     held.end()
-    page.get_by_text("[CLS] and [SEP] get").wait_for()
+    page.get_by_text("The special tokens get").wait_for()
     mode("Switch off").check()
     page.get_by_text("matters most: without it “paris” loses").wait_for()
     sweep.uncheck()

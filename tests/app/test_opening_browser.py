@@ -109,6 +109,7 @@ NO_FRAMES = """() => {
 }"""
 
 
+@pytest.mark.slow
 def test_a_page_at_rest_draws_no_frames(profile, server):
     """A student's battery, and thirty pages on one small machine."""
     with profile.new_page() as page:
@@ -136,6 +137,7 @@ TOLD = """() => {
 }"""
 
 
+@pytest.mark.slow
 def test_gradio_marks_no_components_that_show_no_progress(profile, server):
     """It would go on telling all of them at each event, by a walk over the whole page for each."""
     with profile.new_page() as page:
@@ -174,6 +176,7 @@ EVENTS = """() => {
 }"""
 
 
+@pytest.mark.slow
 def test_gradio_finds_the_events_of_a_component_without_a_search(profile, server):
     """It would look through all of them for each component, twice, before the page is there."""
     with profile.new_page() as page:

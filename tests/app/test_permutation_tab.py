@@ -13,7 +13,9 @@ import core_models as cm
 from app.labs.permutation import answers as permutation
 from app.labs.permutation import chances
 from app.labs.permutation import lab as tab
+from app.labs.permutation import said as say
 from app.labs.permutation.grid import grid
+from app.page.sentence import describe
 from app.serving.session import Session
 from core_models import InputError
 from core_models.masking.orderings import paper, released
@@ -205,6 +207,14 @@ def test_chances_are_those_of_the_model(with_xlnet):
     assert found["bits"]["own"] == pytest.approx(-float(own.log2().sum()), rel=1e-4)
 
 
+@pytest.mark.parametrize(
+    ("least", "words"), [(6.38, "none of the other"), (6.3, "order here needs 6.3")]
+)
+def test_an_order_is_cheaper_only_where_its_figure_is(least, words):
+    found = {"own": 6.41, "left": least}
+    assert words in say.bits({"whole": found, "bits": found})
+
+
 def test_a_leak_is_marked_and_changes_what_is_said(with_xlnet):
     masks, found = ask(with_xlnet, k=2, leak=True), judge(with_xlnet, k=2, leak=True)
     for n, target in enumerate(masks["targets"]):
@@ -281,7 +291,9 @@ def test_another_model_answers_for_one_with_one_stream(with_xlnet):
 
 
 def test_what_the_model_has_no_piece_for_is_told(with_xlnet):
-    assert "xlnet-tiny has no piece for 龘" in shown(with_xlnet, text="The 龘 is red.")["notes"]
+    said = "xlnet-tiny has no piece for 龘 and reads <unk> instead."
+    assert said in shown(with_xlnet, text="The 龘 is red.")["notes"]
+    assert describe(with_xlnet.sentence("The 龘 is red.", NAME))["notes"] == [said]
     assert "has no piece" not in shown(with_xlnet)["notes"]
 
 
@@ -324,6 +336,7 @@ def test_figures_and_the_drawing_hold_what_is_said(with_xlnet):
     assert [row[3] for row in rows[:-2]] == [row["leak"] for row in found["rows"]]
     assert rows[-1][2] == pytest.approx(found["whole"]["own"], abs=0.01)
     assert "<b>" not in str(said["chances"].layout.xaxis.ticktext)
+    assert said["chances"].layout.meta["alt"] == "Probability of each framed piece under 6 orders."
     best = [row[3] for row in said["guesses"]["rows"] if row[2] == 1]
     assert best == [row["guesses"][0]["text"] for row in found["rows"]]
     (svg,) = tab.draw(with_xlnet, question(**values))

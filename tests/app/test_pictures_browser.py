@@ -114,6 +114,7 @@ def test_the_attention_tab(open_tab):
     assert page.evaluate("[...ClozeLanguage.missing]") == []
 
 
+@pytest.mark.slow
 def test_the_forge_lab(open_tab, detective):
     page = open_tab("forge")
     page.get_by_role("button", name="抽取方式与所有数字").click()

@@ -86,39 +86,23 @@ def open_lab(cloze: Cloze, name: str) -> None:
 
 
 @pytest.mark.parametrize("lab", LABS, ids=lambda lab: lab.name)
-def test_the_main_picture_is_seen_on_arrival(visitor, lab):
+def test_on_arrival_the_picture_is_seen_and_little_else(visitor, lab):
     with visitor(DESKTOP) as cloze:
         open_lab(cloze, lab.name)
-        cloze.page.wait_for_selector(f"#tab-{lab.name} [data-picture]")
-        found = cloze.page.evaluate(PICTURE, lab.name)
-        assert found["top"] < LATEST_TOP, found
-        assert found["seen"] >= LEAST_SEEN, found
-
-
-@pytest.mark.parametrize("lab", LABS, ids=lambda lab: lab.name)
-def test_little_stands_above_a_lab(visitor, lab):
-    with visitor(DESKTOP) as cloze:
-        open_lab(cloze, lab.name)
-        assert cloze.page.evaluate(TOP, lab.name) <= FRAME[lab.reads]
-        words = cloze.page.get_by_role("toolbar", name="Words of the sentence")
+        page = cloze.page
+        page.wait_for_selector(f"#tab-{lab.name} [data-picture]")
+        picture = page.evaluate(PICTURE, lab.name)
+        assert picture["top"] < LATEST_TOP, picture
+        assert picture["seen"] >= LEAST_SEEN, picture
+        before = page.evaluate(COUNTS, lab.name)
+        assert before["words"] <= MOST_WORDS
+        assert before["controls"] <= MOST_CONTROLS
+        assert page.evaluate(TOP, lab.name) <= FRAME[lab.reads]
+        words = page.get_by_role("toolbar", name="Words of the sentence")
         assert words.is_visible() is (lab.reads == "words")
-        box = cloze.page.get_by_role("textbox", name="Sentence", exact=True)
+        box = page.get_by_role("textbox", name="Sentence", exact=True)
         assert box.is_visible() is (lab.reads in ("words", "text"))
-        assert cloze.page.get_by_label("Model").first.is_visible() is (lab.reads != "nothing")
-
-
-@pytest.mark.parametrize("lab", LABS, ids=lambda lab: lab.name)
-def test_few_words_stand_in_a_lab_before_anything_is_unfolded(visitor, lab):
-    with visitor(DESKTOP) as cloze:
-        open_lab(cloze, lab.name)
-        assert cloze.page.evaluate(COUNTS, lab.name)["words"] <= MOST_WORDS
-
-
-@pytest.mark.parametrize("lab", LABS, ids=lambda lab: lab.name)
-def test_few_controls_stand_in_a_lab_before_anything_is_unfolded(visitor, lab):
-    with visitor(DESKTOP) as cloze:
-        open_lab(cloze, lab.name)
-        assert cloze.page.evaluate(COUNTS, lab.name)["controls"] <= MOST_CONTROLS
+        assert page.get_by_label("Model").first.is_visible() is (lab.reads != "nothing")
 
 
 def test_every_place_and_lab_is_reached_by_its_name_on_a_phone(visitor):

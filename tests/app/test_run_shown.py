@@ -1,5 +1,7 @@
 """What the page shows of runs: sections that are new, of the run that is asked for."""
 
+import json
+
 import pytest
 
 from app.runs.reports import Reports
@@ -113,6 +115,29 @@ def test_a_run_that_is_gone_is_none(ask, make, runs):
     found = ask({"run": run})
     assert (found["run"], found["kind"]) == (None, None)
     assert set(found["parts"]) == {"list", "none", "new"}
+
+
+def test_a_finished_fine_tuning_is_listed_with_what_its_model_reached(ask, runs):
+    """The list had the last epoch's figure; the model has the weights of the best."""
+    run = runs.create({"model": {"checkpoint": "bert-mini"}, "task": {"set": "sentiment"}})
+    folder = runs.folder(run)
+    for step, value in ((1, 0.75), (2, 0.5)):
+        report = {"step": step, "tokens": 8, "seconds": 1.0, "loss": 1.0}
+        folder.append_metrics(report | {"validation_accuracy": value})
+    facts = {"kind": "classify", "main": "accuracy", "dev": {"rows": 4}}
+    status = {"main": "accuracy", "step": 2, "steps": 2, "task": facts | {"set": "sentiment"}}
+    folder.write_status(status | {"state": "stopped"})
+    reports = Reports(runs)
+    assert reports.summary(run)["main"] == {"name": "accuracy", "value": 0.5}
+    evaluation = {"main": "accuracy", "metrics": {"accuracy": 0.75}, "best_epoch": 1}
+    evaluation |= {"confusion": [], "labels": {}, "worst": [], "best": []}
+    (folder.path / "evaluation.json").write_text(json.dumps(evaluation))
+    folder.write_status(status | {"state": "finished"})
+    assert reports.summary(run)["main"] == {"name": "accuracy", "value": 0.75}
+    # Rows to measure on may be rows to learn from, too: a table of one's own decides.
+    told = ask({"run": run})["parts"]["summary"]["value"]["text"].replace("\N{NO-BREAK SPACE}", " ")
+    assert told == "Accuracy 75.0 % on the 4 rows to measure on, after epoch 1, its best."
+    runs.delete(run)
 
 
 def test_a_wish_may_be_anything(ask, make):

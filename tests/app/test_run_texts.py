@@ -157,6 +157,20 @@ def test_the_first_documents_of_a_text_are_shown(make_runs):
     assert (text.lines, text.documents) == (3, 2)
 
 
+@pytest.mark.parametrize("blank", ["", " \t", "\u3000\u3000", "\u00a0", "\f", "\u2028"])
+def test_documents_and_lines_are_those_that_the_run_reads(make_runs, blank):
+    """Chinese texts, and those of word processors, have blanks of their own in blank lines."""
+    runs = make_runs()
+    content = f"\n{blank}\n".join(f"A cat {n}.\nIt ran\u2028off." for n in range(5)).encode()
+    text = runs.inbox.save("my.txt", content)
+    read = list(sources.read_documents([runs.inbox.find(text.id)]))
+    assert (text.documents, text.lines) == (len(read), sum(map(len, read))) == (5, 10)
+    assert len(text.sample) == len(runs.inbox.view(text.id).sample) == 4
+    config = CONFIG | {"data": {"texts": []}}
+    run = runs.create(config, texts=[text.id])
+    assert run_texts.own_texts(runs.root / run, ["texts/my.txt"])[0]["lines"] == 10
+
+
 def test_a_table_without_the_named_column_is_refused_by_its_own_name(make_runs):
     inbox = make_runs().inbox
     with pytest.raises(InputError, match=r"my\.csv") as refused:

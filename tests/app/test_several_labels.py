@@ -78,5 +78,14 @@ def test_what_a_model_says_names_all_labels_that_hold_or_none():
     assert "none of its labels holds" in str(none["found"])
 
 
+def test_a_row_without_labels_is_no_question_without_an_answer():
+    rows = [
+        {"text": "a", "said": [], "expected": "x"},
+        {"text": "b", "said": ["x"], "expected": ""},
+    ]
+    found = reached._rows(rows, {"kind": "multilabel"}, wrong=True)
+    assert [row[1:] for row in found["rows"]] == [["no label", "x"], ["x", "no label"]]
+
+
 def test_the_head_has_a_name_in_the_list_of_models():
     assert HEADS["multilabel"] == "several labels of texts"

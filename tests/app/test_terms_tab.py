@@ -135,6 +135,7 @@ def test_a_discriminator_judges_before_and_after(session):
     chances = [v.probability for v in cm.prediction.detect(loaded, TEXT).verdicts]
     assert [before for before, _ in answer["verdicts"]] == pytest.approx(chances, abs=1e-5)
     assert any(abs(before - after) > 1e-4 for before, after in answer["verdicts"])
+    assert answer["shown"]["decoded"] == "", "it predicts no masked words from anywhere"
 
 
 def test_streams_are_those_of_the_family(session):
@@ -154,6 +155,7 @@ def test_streams_are_those_of_the_family(session):
     assert "one product" in plain["shown"]["notes"]
     assert (plain["stream"], plain["off"], plain["decoder"]) == ("content", [], None)
     assert "deberta-tiny" in plain["looked"].offered
+    assert plain["shown"]["said"].endswith("what the model would put there.")
 
 
 def test_another_model_takes_the_place_of_the_bars_with_what_is_hidden(session):

@@ -163,6 +163,8 @@ def test_copies_are_seen_four_times_in_forty_epochs(session, model):
     assert sum(regimes["dynamic"]["contexts"]) >= sum(regimes["copies"]["contexts"])
     for epochs, said in ((40, "is seen 4 times"), (25, "2 to 3 times"), (10, "no mask has come")):
         assert said in ask(session, epochs=epochs)["copies said"]
+    once = ask(session, copies=1)
+    assert once["copies said"] == once["static said"]
 
 
 def test_seeds_replay(model):
@@ -304,6 +306,8 @@ def test_pictures_hold_every_mask(session, model):
             if mark
         ]
         assert rows(figure) == wanted
+        draws = len({visit.draw for visit in seen["visits"]})
+        assert figure.layout.meta["alt"].endswith(f"draws {draws}"), "1 masks is wrong"
         legend = [trace.name for trace in figure.data if trace.showlegend is None and trace.name]
         for letter, said in zip("MRK", legend, strict=True):
             count = sum(row[4][0] == letter for row in wanted)

@@ -145,6 +145,32 @@ def test_a_refused_table_leaves_nothing_of_the_one_before(cloze, tmp_path, chine
     assert cloze.overflow() <= 0
 
 
+def test_columns_of_any_name_hold_two_texts_or_tags(cloze):
+    """What the table asks went back to one label as soon as a column for it was not found."""
+    form = open_form(cloze, "task")
+    form.choose("Labelled set", "my own table …")
+    paste = "Or paste one, with a first row of column names"
+    rows = "".join(f"A bird {n},A fish swims {n},{'ab'[n % 2]}\n" for n in range(20))
+    form.paste(f"one,two,same\n{rows}", paste)
+    form.says("a label of a text.")
+    form.choose("What it asks", "a label of two texts")
+    form.refuses("no column for text_b")
+    form.choose("Column: second text", "one")
+    form.says("a label of two texts.")
+    # What was guessed besides stands in its box.
+    expect(form.field("Column: text")).to_have_value("two")
+    expect(form.field("Column: label")).to_have_value("same")
+    rows = "".join(f"Anna saw {n},B-PER O O\n" for n in range(20))
+    form.paste(f"Satz,Marken\n{rows}", paste)
+    expect(form.field("Column: text")).to_have_value("Satz")
+    form.choose("What it asks", "a tag for each word")
+    form.choose("Column: words", "Satz")
+    form.refuses("no column for tags")
+    form.choose("Column: tags", "Marken")
+    form.says("a tag for each word.")
+    assert form.config()["task"] == {"kind": "tag", "columns": {"tokens": "Satz", "tags": "Marken"}}
+
+
 @pytest.mark.slow
 def test_recipes_tell_what_they_hide_and_how_long_they_take(cloze, quick_trials):
     form = open_form(cloze)

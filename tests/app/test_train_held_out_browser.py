@@ -159,6 +159,7 @@ def test_a_form_is_there_when_the_page_is_opened_again(make, visit):
     assert not cloze.page.evaluate("Cloze.place.run")
 
 
+@pytest.mark.slow
 def test_a_discriminator_opens_in_the_forge_tab(make, cloze):
     folder = make("Detective", losses={"masked_token": 1.0, "replaced_token": 50.0})
     folder.write_validation(REPLACED)

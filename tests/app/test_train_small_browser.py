@@ -97,6 +97,7 @@ def test_numbers_and_their_signs_stay_on_one_line(cloze):
     assert said == ["Half, 50\xa0% of it", "About 5\xa0% more.", "20.0\xa0%", "Hides 15\xa0%"]
 
 
+@pytest.mark.slow
 def test_a_preview_has_rows_from_all_parts_with_their_numbers(cloze, tmp_path):
     form = open_form(cloze)
     form.fold("Texts of your own")

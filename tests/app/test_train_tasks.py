@@ -53,7 +53,7 @@ def test_a_sent_table_is_guessed_and_may_be_mapped_otherwise(make_runs):
     assert found["problem"] is None
     assert found["guess"] == {"text": "body", "label": "mood"}
     assert found["train"]["rows"] + found["dev"]["rows"] == 12
-    assert any("Only" in warning for warning in found["warnings"])
+    assert any("Few" in warning for warning in found["warnings"])
     # A column that holds no text is told with its row, and the columns are still shown.
     columns = {"text": "body", "score": "mood"}
     wrong = run_tasks.look(inbox, {"set": sent["id"], "kind": "regress", "columns": columns})
@@ -89,6 +89,7 @@ def test_a_sent_table_is_read_once_for_all_changes_of_a_form(make_runs, session,
     ("name", "content", "ending"),
     [
         ("pasted", '{"text": "a", "label": "x"}\n', ".jsonl"),
+        ("pasted", '[{"text": "a", "label": "x"}]', ".jsonl"),
         ("pasted", "text\tlabel\na\tx\n", ".tsv"),
         ("pasted", "text,label\na,x\n", ".csv"),
         ("../rows.TSV", "text\tlabel\na\tx\n", ".tsv"),
@@ -253,6 +254,17 @@ def test_every_entrant_of_the_form_can_take_part(make_runs):
     assert again[dear]["steps"] == min(row["steps"] for row in again.values())
 
 
+def test_a_race_over_one_document_is_refused_before_it_starts(make_runs):
+    """A text without blank lines was taken, and the race failed."""
+    runs = make_runs()
+    text = runs.inbox.save("one.txt", b"A cat.\nA dog.\nA bird.\nA fish.\nA cow.\n")
+    config = RACE | {"data": {"texts": [], "max_length": 16}}
+    with pytest.raises(InputError, match=r"too few \(1\)"):
+        run_races.check(runs, config, [text.id], None)
+    text = runs.inbox.save("five.txt", b"A cat.\n\nA dog.\n\nA bird.\n\nA fish.\n\nA cow.\n")
+    assert run_races.check(runs, config, [text.id], None)["reads"][0]["documents"] == 5
+
+
 def test_a_race_is_tried_before_it_starts(make_runs):
     runs = make_runs()
     small = {"overrides": {"layers": 1, "width": 32, "heads": 2}, "tokenizer": {"vocabulary": 300}}
@@ -315,6 +327,7 @@ def test_a_race_is_one_run_of_the_list_with_models_of_its_entrants(make_runs):
         {"entrants": 3},
         {"budget": {}},
         {"measures": {"probes": ["/etc"]}},
+        {"data": RACE["data"] | {"held_out": 0.0}},  # no words to guess, as the run would say
     ],
 )
 def test_a_race_from_a_page_is_checked(make_runs, change):

@@ -69,7 +69,8 @@ def test_a_gap_of_the_text_never_stays(session):
 
 @pytest.mark.parametrize("text", ["Paris", "?"])
 def test_a_single_word_is_hidden(session, text):
-    picture, *_ = ask(session, text=text)
+    picture, line, *_ = ask(session, text=text)
+    assert "”: one piece, put in with " in line
     assert not any(column["stays"] for column in picture["columns"])
     assert picture["rows"][0][0]["kind"] == "hidden"
 

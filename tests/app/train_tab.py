@@ -66,6 +66,7 @@ class Form(Parts):
     def use(self, config: dict) -> None:
         """Write all settings."""
         self.fold("All settings as JSON")
+        self.cloze.rest()  # what is typed while Gradio mounts a fold is lost
         self.field("Settings").fill(json.dumps(config))
         self.button("Use these settings").click()
         self.cloze.rest()

@@ -57,6 +57,15 @@ def test_the_separator_is_the_headers(separator: str) -> None:
         read("text,label\na,b,c\n".replace(",", separator))
 
 
+def test_what_spreadsheets_add_is_left_out() -> None:
+    """Columns that once held something, and a line that names the separator."""
+    table = read("sep=;\ntext;label;;\na, b, c;x;;\n,;y; ;\n")
+    assert table.columns == ("text", "label")
+    assert (texts(table), table.numbers) == (["a, b, c", ","], (1, 2))
+    with pytest.raises(InputError, match="'' is there twice"):  # something stands in one of them
+        read("text,label,,\na,x,,z\n")
+
+
 def test_blank_rows_are_left_out_but_counted() -> None:
     table = read("\ntext,label\n\na,x\n,\n\nb,y\n")
     assert (texts(table), table.numbers) == (["a", "b"], (2, 5))
@@ -65,6 +74,27 @@ def test_blank_rows_are_left_out_but_counted() -> None:
 def test_a_cell_that_is_too_long_is_told() -> None:
     with pytest.raises(InputError, match="line 3: a cell has more than 131,072 characters"):
         read(f"text,label\na,x\n{'b' * 140_000},y\n")
+
+
+def test_what_no_model_reads_is_told_with_its_row() -> None:
+    """The form took it, and the run failed: of rows to measure on after its first epoch."""
+    good = lines(*({"text": f"t {n}", "label": "ab"[n % 2]} for n in range(9)))
+    long = lines({"text": "a", "label": "a"}, {"text": "b " * 10_001, "label": "b"})
+    message = r"mine\.jsonl, row 2: column 'text' has a text of 20,002 characters; at most 20,000"
+    for tables_of_both in ((long, None), (good, long)):
+        with pytest.raises(InputError, match=message):
+            sets.build(*tables_of_both)
+    with pytest.raises(InputError, match=r"line 1: it holds half a character \(a lone surrogate"):
+        lines({"text": "cut \ud83d", "label": "a"})
+    assert texts(lines({"text": "\U0001f600", "label": "a"})) == ["\U0001f600"]
+
+
+def test_a_table_without_names_loses_its_first_row_and_says_so() -> None:
+    rows = "".join(f"t {n},{'good' if n % 2 else 'bad'}\n" for n in range(80))
+    assert "is called 'bad', as one of its labels is" in sets.build(read(rows)).warnings[0]
+    assert sets.build(read(f"text,label\n{rows}")).warnings == (
+        "Few rows to measure on (12): one row is a large difference.",
+    )
 
 
 ANSWERED = {"context": "Ann ran.", "question": "Who?"}

@@ -53,11 +53,21 @@ def test_no_pattern():
 def test_hiding_names_what_went_to_the_hidden_tokens():
     weights = np.full((5, 5), 0.05)
     weights[:, 4] = 0.8
-    weights[2, 3] = 0.2
+    weights[2, 3:] = 0.2, 0.65
     text = plain(viz.summary(weights, LABELS, SPECIAL, hide=True))
     assert "“capital” looks at “of”, 20 %" in text
     # 9 visible weights sum to 0.6, so of 3 rows 80 % is elsewhere.
     assert text.endswith("80 % of their attention goes to the hidden tokens.")
+
+
+@pytest.mark.parametrize("factor", [0.5, 1.5])
+def test_rows_that_are_not_all_of_an_attention_tell_nothing_of_the_rest(factor):
+    weights = np.full((5, 5), 0.05 * factor)
+    weights[:, 3] = 0.8 * factor
+    text = plain(viz.summary(weights, LABELS, SPECIAL, hide=True))
+    assert "hidden tokens" not in text
+    text = plain(viz.summary(weights, LABELS, SPECIAL))
+    assert "“of” (80 % of what the shown tokens give each other)." in text
 
 
 def test_short_and_empty_sentences():

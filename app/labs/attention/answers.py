@@ -57,7 +57,9 @@ async def combined(asked: Asked) -> Shown:
         return {"chosen": cells, "said": Wording("Pick a head to begin.")}
     weights = attention_flow.combine(asked.result.probabilities, heads, how)
     title = (
-        Wording("Maximum of {0} heads", len(heads))
+        place_name(*heads[0])
+        if len(heads) == 1
+        else Wording("Maximum of {0} heads", len(heads))
         if how == "max"
         else Wording("Mean of {0} heads", len(heads))
     )
@@ -149,7 +151,9 @@ def _rolled(asked: Asked) -> Shown:
             names,
             np.stack(shares),
             labels,
-            title=Wording("Three ways to ask what {0} is made of", word),
+            title=Wording("Three ways to ask what {0} is made of", word)
+            if flows
+            else Wording("Two ways to ask what {0} is made of", word),
             flow=flows,
         ),
         "second_map": draw(
@@ -231,10 +235,10 @@ def say_shares(found: Mapping[str, Any], special: Sequence[bool]) -> Wording:
     shares = viz.percent(got), viz.percent(given)
     if given < got:
         return Wording(
-            "[CLS] and [SEP] get {0} of the attention, but give only {1} of all norms.", *shares
+            "The special tokens get {0} of the attention, but give only {1} of all norms.", *shares
         )
     return Wording(
-        "[CLS] and [SEP] get {0} of the attention and give {1} of all norms: not less than they "
+        "The special tokens get {0} of the attention and give {1} of all norms: not less than they "
         "are looked at.",
         *shares,
     )

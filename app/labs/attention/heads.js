@@ -116,7 +116,7 @@ function mountGrid(view) {
     const { layers, heads, length, side, own } = data;
     root.hidden = false;
     if (!same) build();
-    const size = t`${layers} layers × ${heads} heads, one small map each.`;
+    const size = t`Layers × heads: ${layers} × ${heads}, one small map each.`;
     const labels = data.labels.length;
     shape.textContent = labels > side && side >= 16
       ? `${size} ${t`${length} tokens are shrunk to ${side} × ${side} by the largest weight of each block; the numbers of a chosen head are complete.`}` : size;
@@ -209,7 +209,7 @@ function mountGrid(view) {
   /** All heads as a drawing that says what it is. */
   const file = () => titledCanvas(paint(document.createElement('canvas'), layout(), FOR_FILES), FOR_FILES, {
     title: t`${data.model}: all heads`,
-    lines: [t`${data.layers} layers (down) × ${data.heads} heads (across); in each small map rows look at columns.`, scale.textContent],
+    lines: [t`Layers (down) × heads (across): ${data.layers} × ${data.heads}; in each small map rows look at columns.`, scale.textContent],
   });
 
   new ResizeObserver(draw).observe(host);

@@ -176,7 +176,7 @@ async def grid(asked: Asked) -> Shown:
     values, ask = asked.values, asked.ask
     hide, own = values["hide"] is True, values["own"] is True
     model = await asyncio.to_thread(asked.lab.session.model, ask.model)
-    key = sha256(repr((ask, hide, own, id(model))).encode()).hexdigest()
+    key = sha256(repr((ask, hide, own, asked.lab.session.number(model))).encode()).hexdigest()
     if key == values["drawn"]:
         return {}
     # Shrinking 144 heads of 512 tokens takes a quarter of a second: not on the event loop.

@@ -126,7 +126,8 @@ def _products(model: cm.Model, ask: Ask, layer: int, head: int, query: int) -> d
     sums = products.sum(-1)
     terms = {}
     bias = trace["content_score", layer][0, head, query, keys] - scale * sums
-    if float(bias.abs().max()) > 1e-4:
+    # Large scores are rounded by more than a small number, so it is a share of what is added up.
+    if float(bias.abs().max()) > 1e-5 * scale * float(products.abs().sum(-1).max()):
         terms["bias"] = bias
     for site, step, stream in trace.records:
         if site.startswith("term:") and step == layer and stream == "content":

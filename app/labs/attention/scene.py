@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 import core_models as cm
 from app.serving.ask import Ask, read_ask
 from app.serving.cache import Cache
-from app.serving.names import RUN_PREFIX
 from app.serving.pieces import SentenceToken, check_marks, sentence_tokens
 from app.serving.session import AttentionResult, Session
 from core_models import InputError
@@ -84,9 +83,17 @@ def read(model: cm.Model, ask: Ask) -> Look:
     """
     second = second_of(ask)
     (plain,) = model.encode([(ask.text, second) if second else ask.text])
+    sides = parts(plain.special, paired=bool(second))
+    first = 1 + max((n for n, side in enumerate(sides) if side == 0), default=0)
+    # Marks belong to the first sentence, of which less is read beside a second one.
+    if second and any(mark.position >= first for mark in ask.marks):
+        raise InputError(
+            f"Beside the second sentence {ask.model} reads only the first {first} tokens, and a "
+            "word beyond them is hidden. Hide an earlier one, or use shorter sentences."
+        )
     check_marks(ask.marks, plain, model.tokenizer)
     written = list(sentence_tokens(plain, model.tokenizer))
-    for position, part in enumerate(parts(plain.special, paired=bool(second))):
+    for position, part in enumerate(sides):
         start, end = plain.offsets[position]
         if part == 1 and plain.pair is not None and plain.pair[start:end].strip():
             written[position] = replace(written[position], text=plain.pair[start:end])
@@ -227,9 +234,9 @@ class Lab:
         return self._cache.get(key) is not None
 
     async def _named(self, ask: Ask, kind: str, values: Hashable) -> tuple[cm.Model, Hashable]:
-        """The model, and the key of an answer; models of runs change under their names."""
+        """The model, and the key of an answer; opened models and runs change under their names."""
         model = await asyncio.to_thread(self.session.model, ask.model)
-        return model, (kind, ask, values, id(model) if ask.model.startswith(RUN_PREFIX) else None)
+        return model, (kind, ask, values, self.session.number(model))
 
     async def _compute(self, key: Hashable, work: Callable[[], Any], model: cm.Model) -> Any:
         try:

@@ -219,7 +219,8 @@ def compare(
         return Wording("All of them have the same number of parameters.")
     fewer = big["pretraining"] / small["pretraining"]
     cost = 100 * small["per_token"] / big["per_token"]
-    told = (names[small["name"]], f"{fewer:.1f}", names[big["name"]], f"{cost:.0f}")
+    shown = f"{fewer:.1f}" if fewer >= 1.05 else f"{fewer:.5g}"  # 1.0 times would be as many
+    told = (names[small["name"]], shown, names[big["name"]], f"{cost:.0f}")
     if small["name"] in times and big["name"] in times:
         share = 100 * times[small["name"]] / times[big["name"]]
         return Wording(

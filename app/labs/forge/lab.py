@@ -22,6 +22,7 @@ from app.parts.controls import OpenRadio, answer, remember
 from app.parts.figure import Figure
 from app.parts.plain import Code, Files, Heading, Kept, Line, SentenceInput, Table
 from app.serving.ask import MOST_SEED
+from app.serving.pieces import unread_of
 from app.serving.session import Session
 from viz.forge import generated
 from viz.svg import Wording
@@ -276,9 +277,8 @@ async def show(session: Session, question: Mapping[str, Any]) -> list[Any]:
 async def _unread(session: Session, sentence: Mapping[str, Any], game: Mapping[str, Any]) -> Any:
     """What the model of the sentence block does not read; the block says so itself."""
     if not shown.unread(game):
-        return []
-    found = await session.tokenize(game["text"], str(sentence["model"]))
-    return shown.unread({"tokens": [{"text": t.text, "unknown": t.unknown} for t in found.tokens]})
+        return {}
+    return unread_of((await session.tokenize(game["text"], str(sentence["model"]))).tokens)
 
 
 def reset(_: Mapping[str, Any]) -> list[Any]:

@@ -87,7 +87,7 @@ def gaps(game: Game) -> list[Gap]:
     return found
 
 
-def who(game: Game, above: Sequence[str]) -> str:
+def who(game: Game, above: Mapping[str, str]) -> str:
     """Who judges and who forges, and what they do not read unless it was said above already."""
     judge, generator = game["chosen"], game["generator"]
     title = judge.title.partition(" · ")[0]
@@ -100,9 +100,9 @@ def who(game: Game, above: Sequence[str]) -> str:
     return joined(said, cut_note(game["truncated"], len(plain)), mute)
 
 
-def unread(game: Game) -> list[str]:
-    """What the discriminator has no piece for."""
-    return list(dict.fromkeys(token["text"] for token in game["tokens"] if token["unknown"]))
+def unread(game: Game) -> dict[str, str]:
+    """What the discriminator has no piece for, and the piece that it reads there."""
+    return {token["text"]: token["piece"] for token in game["tokens"] if token["unknown"]}
 
 
 def drawn(game: Game) -> str:

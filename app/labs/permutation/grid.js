@@ -22,7 +22,7 @@ function told(kind, { position: at, seen }, { pieces, remembered }) {
   } else if (seen[at] === '1') return t`To predict position ${at}, the query sees ${at} “${pieces[at]}” itself. That is wrong: the answer stands in the question.`;
   else if (all) said = t`To predict position ${at}, the query may see every other piece.`;
   else said = shown ? t`To predict position ${at}, the query may see only ${shown}.` : t`To predict position ${at}, the query may see nothing of this text: it knows only where it stands.`;
-  return remembered ? t`${said} Before the text stand ${remembered} remembered pieces, which all see.` : said;
+  return remembered ? t`${said} Remembered pieces before the text, which all see: ${remembered}.` : said;
 }
 
 /** One stream as a table: rows see columns. */

@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 
 from app.labs.permutation.chances import OWN
 from app.parts.plain import sentences, table
-from app.serving.pieces import cut_note, unread_note
+from app.serving.pieces import cut_note, unread_note, unread_of
 from viz import maps
 from viz.permutation import Target, chances
 from viz.svg import Wording
@@ -44,14 +44,12 @@ LACKING = Wording(
 
 def notes(asked: "Asked") -> str:
     """What to know of the order and of who answers."""
-    tokens = asked.sentence.tokens
     encoding = asked.sentence.encoding
     found: list[str | None] = [cut_note(encoding.truncated, encoding.special.count(False))]
     if asked.reader not in (None, asked.bar):
         text = "{0} has one stream only, so {1} answers, with its own pieces."
         found.append(Wording(text, asked.bar, asked.reader))
-    unread = dict.fromkeys(token.text for token in tokens if token.unknown)
-    found.append(unread_note(asked.reader or asked.bar, [*unread]))
+    found.append(unread_note(asked.reader or asked.bar, unread_of(asked.sentence.tokens)))
     if not asked.setting.fits:
         found.append(
             Wording("The order that was kept is not one of these pieces: another is drawn.")
@@ -66,7 +64,7 @@ def bits(judged: Mapping[str, Any]) -> str:
     whole, framed = judged["whole"], judged["bits"]
     found = whole or {name: value for name, value in framed.items() if name != "forgotten"}
     own, least = (f"{value:.1f}" for value in (found[OWN], min(found.values())))
-    if min(found, key=found.__getitem__) == OWN:
+    if own == least:
         text = (
             "The whole sentence: {0} bits in your order; none of the other orders is cheaper."
             if whole

@@ -9,7 +9,7 @@ from app.labs.spans import answers as spans
 from app.labs.spans.answers import NEEDED
 from app.parts.plain import sentences
 from app.serving.ask import clean_marks, clean_name, clean_text
-from app.serving.pieces import cut_note, unread_note
+from app.serving.pieces import cut_note, unread_note, unread_of
 from app.serving.session import Session
 from viz.svg import Wording
 from viz.words import percent
@@ -98,8 +98,7 @@ def say_notes(asked: Asked) -> str:
     if asked.reader not in (None, asked.bar):
         text = "{0} does not have both heads, so {1} answers, with its own pieces."
         said.append(Wording(text, asked.bar, asked.reader))
-        unread = dict.fromkeys(token.text for token in asked.sentence.tokens if token.unknown)
-        said.append(unread_note(asked.reader, [*unread]) or "")
+        said.append(unread_note(asked.reader, unread_of(asked.sentence.tokens)) or "")
     encoding = asked.sentence.encoding
     return sentences(*said, cut_note(encoding.truncated, encoding.special.count(False)))
 

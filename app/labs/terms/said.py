@@ -89,12 +89,18 @@ def prediction(looked: Looked) -> str:
         return (
             "Hide a word above the tabs to see what the model would put there, with and without a "
             "term."
+            if several
+            else "Hide a word above the tabs to see what the model would put there."
         )
-    return "This model has no head that predicts or judges words; the maps change all the same."
+    if several:
+        return "This model has no head that predicts or judges words; the maps change all the same."
+    return "This model has no head that predicts or judges words."
 
 
 def decoder(found: Mapping[str, Any]) -> str:
-    """What the mask decoder does, if there is one."""
+    """What the mask decoder does, if there is one; nothing of a model that predicts no words."""
+    if not found["can_predict"]:
+        return ""
     if found["decoder"]:
         text = (
             "The decoder runs the last layer {0} more times, from queries that start as position "

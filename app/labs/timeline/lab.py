@@ -221,7 +221,7 @@ def show(session: Session, question: Mapping[str, Any]) -> list[Any]:
 def caption(regime: str, setting: timeline.Setting) -> str:
     """What a regime does."""
     copies, epochs = setting.copies, setting.epochs
-    if regime == "static":
+    if regime == "static" or (regime == "copies" and copies == 1):
         return Wording(
             "One copy: every epoch asks the same pieces, and the others are never asked."
         )

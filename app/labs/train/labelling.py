@@ -114,7 +114,7 @@ class LabelledForm(Form):
         return [
             noted,
             gr.update(visible=chosen == labelled.OWN),
-            *self._columns(question, facts, noted, other=of != before.get("of")),
+            *self._columns(question, facts, other=of != before.get("of")),
             labelled.about(facts) if good else "",
             labelled.warned(facts) if good else "",
             labelled.labels(facts) if good else None,
@@ -133,12 +133,7 @@ class LabelledForm(Form):
         ]
 
     def _columns(
-        self,
-        question: Mapping[str, Any],
-        facts: Mapping[str, Any],
-        noted: Mapping[str, Any],
-        *,
-        other: bool,
+        self, question: Mapping[str, Any], facts: Mapping[str, Any], *, other: bool
     ) -> list[Any]:
         """What the columns of a table are, and what is asked of it.
 
@@ -147,7 +142,7 @@ class LabelledForm(Form):
         columns = facts.get("columns") or []
         kinds = run_tasks.describe()["kinds"]
         shown = facts.get("kind") or "classify"
-        mapped = (noted["task"] or {}).get("columns") or facts.get("guess") or {}
+        mapped = facts.get("guess") or {}
         held = {role: None if other else question[f"role.{role}"] for role in labelled.ROLES}
         return [
             gr.update(visible=bool(columns)),

@@ -211,6 +211,8 @@ def came(found: Unmasking) -> str:
     """The text, and how sure the model was of its pieces."""
     chances = found.probabilities.values()
     sure = percent(sum(chances) / len(chances))
+    if len(found.hidden) == 1:
+        return Wording("“{0}”: one piece, put in with {1}.", found.text, sure)
     if len(found.steps) == 1:
         text = "“{0}”: all {1} pieces at once, put in with {2} on average."
         return Wording(text, found.text, len(found.hidden), sure)
