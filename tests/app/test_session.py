@@ -13,6 +13,7 @@ import core_models as cm
 from app.labs.mask import lab as mask
 from app.serving.ask import Ask, Mark
 from app.serving.draws import LAWS
+from app.serving.pieces import sentence_tokens
 from app.serving.session import Session
 from core_models import InputError
 from core_models.masking import spans as span_masking
@@ -194,6 +195,13 @@ def test_tokens_keep_the_visitors_spelling(session):
     assert words[-1].unknown
     for token in words:
         assert sentence.text[token.start : token.end] == token.text
+
+
+def test_tokens_keep_accents_that_are_characters_of_their_own(session):
+    text = "Paris\u0302 bees\u0301."
+    (encoding,) = session.model("tiny").encode([text])
+    shown = sentence_tokens(encoding, session.model("tiny").tokenizer)
+    assert "".join(token.text for token in shown if not token.special) == text.replace(" ", "")
 
 
 def test_a_draw_can_be_replayed(session):
