@@ -265,6 +265,14 @@
       if (open === (place.tab ?? FIRST_TAB) || (going !== null && open !== going)) return;
       showTab(open);
     };
+    // As in any row of tabs, arrow keys go along; Enter opens.
+    bar.addEventListener('keydown', (event) => {
+      const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+      const row = step && [...event.target.parentElement.querySelectorAll(':scope > [role="tab"]')];
+      if (!row?.includes(event.target)) return;
+      row.at((row.indexOf(event.target) + step) % row.length).focus();
+      event.preventDefault();
+    });
     new MutationObserver(() => look()).observe(bar, { subtree: true, attributes: true, attributeFilter: ['aria-selected'] });
   }
   if (place.tab && !told(place.tab, 'in')) place.tab = null;

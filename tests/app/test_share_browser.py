@@ -5,6 +5,7 @@ import re
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
+from playwright.sync_api import expect
 
 from app.serving import locales
 from tests.app.one_page import renewed, start_over
@@ -246,6 +247,13 @@ def test_every_tab_is_a_step_of_the_history(cloze):
     page.go_forward()
     wait_open(page, "budget")
     assert page.evaluate("[history.length, window.sameVisit]") == [before + 2, True]
+    page.get_by_role("tab", name="Compare", exact=True).focus()
+    for key, name in (("Left", "How they learn"), ("Right", "Compare"), ("Right", "Train")):
+        page.keyboard.press(f"Arrow{key}")
+        expect(page.get_by_role("tab", name=name, exact=True)).to_be_focused()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    wait_open(page, "mask")
 
 
 OFFLINE = "The server cannot be reached"
