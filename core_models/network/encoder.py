@@ -119,7 +119,7 @@ class Encoder(nn.Module):
             own = shared[kinds[step]]
             if query is not None:
                 if trace is None:  # an edit of one stream must not reach the other
-                    source = layer.attention.source(hidden, own, old)
+                    source = layer.source(hidden, own, old)
                 query = layer(
                     hidden,
                     shared_query,
@@ -196,7 +196,7 @@ class Encoder(nn.Module):
         source = None
         prepared = shared.prepared
         if trace is None and not (prepared and prepared.dropout):  # dropped out at every step
-            source = layer.attention.source(start, shared)
+            source = layer.source(start, shared)
         for step in range(self.config.mask_decoder.steps):
             queries = layer(
                 start,

@@ -109,3 +109,7 @@ class Layer(nn.Module):
             x = self.attention_norm(x)
             x = self.feed_forward_norm(x + self.dropout(self.feed_forward(x, sites)))
         return x if sites is None else sites.offer("residual", x)
+
+    def source(self, hidden: Tensor, shared: Shared, memory: Tensor | None = None) -> Source:
+        """What several passes over ``hidden`` [B, L, D] share; arguments as in Attention."""
+        return self.attention.source(hidden, shared, memory)

@@ -21,7 +21,9 @@ _WORLD = ("WORLD_SIZE", "PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE
 _RANK = ("RANK", "PMI_RANK", "OMPI_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK")
 """What torchrun and the MPIs call the number of processes, and that of this one."""
 
-_SHARDED = ("FSDP", "DEEPSPEED", "MEGATRON_LM")
+_OTHERS = ("DEEPSPEED", "MEGATRON_LM")
+_UNDONE = ("FSDP_OFFLOAD_PARAMS", "FSDP_ACTIVATION_CHECKPOINTING")
+"""What a launcher may ask for, beside sharding itself, that is not done here."""
 
 
 CGROUPS = Path("/sys/fs/cgroup")
@@ -60,13 +62,40 @@ def processes() -> int:
             "--multi_gpu, in place of --cpu where that stands (without a GPU the processes then "
             "use CPUs), or take python -m torch.distributed.run; see docs/training.md."
         )
-    for name in _SHARDED:
-        if os.environ.get(f"ACCELERATE_USE_{name}", "").lower() in ("1", "true"):
+    for name in _OTHERS:
+        if _set(f"ACCELERATE_USE_{name}"):
             raise InputError(
-                f"accelerate is set up for {name}, which shards a model over processes; here each "
-                "holds all of it. Choose multi-GPU without it in accelerate config."
+                f"accelerate is set up for {name}, which is not supported. Choose multi-GPU or "
+                "FSDP with version 2 in accelerate config."
             )
+    sharded()
     return asked_for()
+
+
+def sharded() -> bool:
+    """Whether the model is to be cut over several processes, as Accelerate's launcher was told.
+
+    Raises:
+        InputError: in a way that is not done.
+    """
+    if not _set("ACCELERATE_USE_FSDP"):
+        return False
+    if os.environ.get("FSDP_VERSION", "1") != "2":
+        raise InputError(
+            "accelerate is set up for version 1 of FSDP; give it --fsdp_version 2, or fsdp_version "
+            "2 in accelerate config."
+        )
+    for name in _UNDONE:
+        if _set(name):
+            raise InputError(
+                f"accelerate is set up for FSDP with {name.lower()}, which is not supported; "
+                "switch it off."
+            )
+    return asked_for() > 1
+
+
+def _set(name: str) -> bool:
+    return os.environ.get(name, "").lower() in ("1", "true")
 
 
 def asked_for() -> int:

@@ -23,6 +23,7 @@ from core_models.training.guard import Guard, divergence
 from core_models.training.meter import Meter
 from core_models.training.optimizer import Names, Schedule
 from core_models.training.schema import OptimizerSettings
+from core_models.training.sharding import whole
 
 
 class EncoderWithLoss(nn.Module):
@@ -164,7 +165,7 @@ class Learning:
 
     def apply(self, measured: Mapping[str, Tensor]) -> None:
         """Clip and apply the gradients, unless something is not finite."""
-        self._norm = nn.utils.clip_grad_norm_(self.names.values(), self._clip)
+        self._norm = whole(nn.utils.clip_grad_norm_(self.names.values(), self._clip))
         losses = {name: pair[0] for name, pair in measured.items() if name.endswith("_loss")}
         if self._guard.watch(list(losses.values()), self._norm):
             self._diverged(self.progress.step + 1, {n: float(v) for n, v in losses.items()})

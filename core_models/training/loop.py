@@ -106,8 +106,9 @@ class Trainer:
             self._report(self.measure() if measured else {})
         if keeping.snapshots and step & (step - 1) == 0:
             self._settle()
+            model = self.learning.models()["model"]
             if self.learning.main:
-                self.run.save(step, self.learning.model.save, kind="snapshots")
+                self.run.save(step, model.save, kind="snapshots")
         if ended if keeping.every is None else step % keeping.every == 0:
             self.save()
 

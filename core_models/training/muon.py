@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from core_models.training.precision import emulated
+from core_models.training.sharding import cut, whole
 
 _STEPS = 5
 _COEFFICIENTS = 3.4445, -4.775, 2.0315
@@ -48,7 +49,8 @@ class Muon(torch.optim.Optimizer):
                 if not state:
                     state["momentum_buffer"] = torch.zeros_like(matrix.grad)
                 average = state["momentum_buffer"].lerp_(matrix.grad, 1 - kept)
-                update = orthogonal(matrix.grad.lerp(average, kept), precision(matrix.device.type))
+                step = whole(matrix.grad.lerp(average, kept))
+                update = cut(orthogonal(step, precision(matrix.device.type)), matrix)
                 matrix.mul_(1 - rate * group["weight_decay"])
                 matrix.add_(update, alpha=-rate * _LIKE_ADAMW * max(matrix.shape) ** 0.5)
 

@@ -12,6 +12,7 @@ from core_models.network.encoder import Encoder
 from core_models.training.muon import Muon
 from core_models.training.schema import OptimizerSettings
 from core_models.training.settings import Settings
+from core_models.training.sharding import cut, whole
 
 Names = dict[str, nn.Parameter]
 _SEPARATOR = "|"
@@ -190,14 +191,21 @@ def set_learning_rate(optimizers: Sequence[torch.optim.Optimizer], share: float)
             group["lr"] = group["peak"] * share
 
 
-def to_tensors(optimizers: Sequence[torch.optim.Optimizer], names: Names) -> dict[str, Tensor]:
-    """The optimizers' state under ``<parameter>|<value>``, on the CPU."""
+def to_tensors(
+    optimizers: Sequence[torch.optim.Optimizer], names: Names, *, keep: bool = True
+) -> dict[str, Tensor]:
+    """The optimizers' state under ``<parameter>|<value>``, whole and on the CPU.
+
+    Where it is cut over processes all of them must ask; what they do not ``keep`` is left out.
+    """
     found = {}
     owners = _owners(optimizers)
     for name, parameter in names.items():
         values = owners[parameter].state.get(parameter, {})
         for key, value in values.items():
-            found[f"{name}{_SEPARATOR}{key}"] = torch.as_tensor(value).detach().cpu().contiguous()
+            tensor = whole(torch.as_tensor(value).detach())
+            if keep:
+                found[f"{name}{_SEPARATOR}{key}"] = tensor.cpu().contiguous()
     return found
 
 
@@ -221,7 +229,7 @@ def from_tensors(
         # The fused kernel wants its step count beside the parameter, the plain one on the CPU.
         counted = parameter.device if owner.defaults.get("fused") else torch.device("cpu")
         owner.state[parameter] = {
-            key: tensor.to(counted if key == "step" else parameter.device)
+            key: tensor.to(counted) if key == "step" else cut(tensor, parameter)
             for key, tensor in values.items()
         }
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from core_models.batch import Batch
 from core_models.model import Model
@@ -22,12 +22,13 @@ from core_models.training.checkpoint import Saved, State
 from core_models.training.examples import rows
 from core_models.training.extremes import Extremes
 from core_models.training.feed import Drawn, Feed, Place, Stream
-from core_models.training.host import on
+from core_models.training.host import on, sharded
 from core_models.training.learning import EncoderWithLoss, Learning
 from core_models.training.memory import Memory, whole_memory
 from core_models.training.meter import add, line
 from core_models.training.plan import Plan
 from core_models.training.settings import Settings
+from core_models.training.sharding import cut, shard, whole, whole_model
 from core_models.training.validation import Validation, measure
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ class Pretraining(Learning):
 
     _rank = 0
     _processes = 1
+    _sharded = False
 
     def __init__(
         self,
@@ -63,11 +65,11 @@ class Pretraining(Learning):
             for each in (model, *objective.companions().values()):
                 each.encoder.compile(dynamic=True)
         low = settings.precision == "bf16"
-        bare = EncoderWithLoss(model.encoder, objective, low=low).to(on())
-        self.module = bare
+        bare = EncoderWithLoss(model.encoder, objective, low=low)
         if accelerator is not None:
             self._rank, self._processes = accelerator.process_index, accelerator.num_processes
-            self.module = accelerator.prepare(bare)
+            self._sharded = sharded()
+        self.module = self._placed(bare)
         self.main = self._rank == 0
         names = optimizer.parameters(bare)
         super().__init__(
@@ -81,6 +83,16 @@ class Pretraining(Learning):
         self._feed = Feed(stream)
         self._memory: Memory = ()
         torch.manual_seed(settings.seed + 3 + self._rank)
+
+    def _placed(self, bare: nn.Module) -> nn.Module:
+        """The module on its device: cut over the processes, or whole in each."""
+        if self.accelerator is None:
+            return bare.to(on())
+        if self._sharded:
+            shard(bare, self.accelerator)
+            return bare
+        prepared: nn.Module = self.accelerator.prepare(bare.to(on()))
+        return prepared
 
     def agreed(self, stop: bool) -> bool:
         """Whether any process wants to stop."""
@@ -114,7 +126,8 @@ class Pretraining(Learning):
         parts = self._parts(drawn.batch)
         for number, part in enumerate(parts):
             waiting: AbstractContextManager[None] = nullcontext()
-            if self.accelerator is not None and number < len(parts) - 1:
+            # Where the model is cut there is no room for gradients that wait: they would be whole.
+            if self.accelerator is not None and number < len(parts) - 1 and not self._sharded:
                 waiting = self.accelerator.no_sync(self.module)
             with waiting:
                 losses: Losses = self.module(part)
@@ -130,14 +143,17 @@ class Pretraining(Learning):
     def _parts(self, batch: Batch) -> list[Batch]:
         """This process's share of the rows on the device, cut for accumulation."""
         count = batch.shape[0]
-        cut = [batch]
+        shares = [batch]
         if self._processes > 1 or self.settings.accumulation > 1:
             own = torch.arange(count)[self._rank :: self._processes]
-            shares = own.tensor_split(self.settings.accumulation)
-            cut = [rows(batch, share.to(batch.device)) for share in shares if len(share)]
+            parts = self.settings.accumulation
+            if self._sharded:  # a pass needs the shares of all processes: all pass as often
+                parts = min(parts, count // self._processes)
+            split = own.tensor_split(parts)
+            shares = [rows(batch, share.to(batch.device)) for share in split if len(share)]
         moved = []
         begin = 0
-        for part in cut:
+        for part in shares:
             here = part.to(self.device, non_blocking=True)
             end = begin + here.shape[0]
             if self.plan.memory:
@@ -175,15 +191,18 @@ class Pretraining(Learning):
     # -- state ------------------------------------------------------------------------------------
 
     def models(self) -> dict[str, Model]:
-        """The models that are trained with it, and the model."""
-        return {**self.objective.companions(), "model": self.model}
+        """The models that are trained with it, and the model; whole ones, for the first process."""
+        found = {**self.objective.companions(), "model": self.model}
+        if self._sharded:
+            return {name: whole_model(model, keep=self.main) for name, model in found.items()}
+        return found
 
     def state(self) -> State:
-        """Optimizer, generators, memory and the objective's own; in the first process alone."""
+        """Optimizer, generators, memory and what the objective has; for the first process."""
         memory = self._memory
         if self.accelerator is not None:
             memory = whole_memory(memory, self.accelerator)
-        if not self.main:
+        if not (self.main or self._sharded):
             return State(models={}, tensors={}, values={})
         random = {"dropout": torch.get_rng_state()}
         if torch.cuda.is_available():
@@ -192,9 +211,9 @@ class Pretraining(Learning):
         return State(
             models=self.models(),
             tensors={
-                "optimizer": optimizer.to_tensors(self.optimizers, self.names),
+                "optimizer": optimizer.to_tensors(self.optimizers, self.names, keep=self.main),
                 "random": random | place.states,
-                "own": self.objective.own_state(),
+                "own": {name: whole(t) for name, t in self.objective.own_state().items()},
                 "memory": {f"{step:03}": tensor for step, tensor in enumerate(memory)},
             },
             values={
@@ -207,7 +226,9 @@ class Pretraining(Learning):
     def _load(self, saved: Saved) -> None:
         """The models' weights are already in place."""
         tensors, random = saved.tensors, saved.tensors["random"]
-        self.objective.load_own_state(tensors.get("own", {}))
+        own = self.objective.own_state()
+        given = tensors.get("own", {})
+        self.objective.load_own_state({k: cut(v, own.get(k, v)) for k, v in given.items()})
         optimizer.from_tensors(self.optimizers, self.names, tensors.get("optimizer", {}))
         states = {name: tensor for name, tensor in random.items() if name in _STREAM}
         self._feed.restore(Place(saved.values["epoch"], saved.values["batch"], states))

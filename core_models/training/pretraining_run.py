@@ -6,10 +6,11 @@ from dataclasses import asdict
 from typing import Any
 
 from core_models.data.order import fewest_rows
+from core_models.errors import InputError
 from core_models.training import models
 from core_models.training.checkpoint import Saved
 from core_models.training.folder import RunFolder
-from core_models.training.host import on, processes, together
+from core_models.training.host import on, processes, sharded, together
 from core_models.training.learning import Begun, size
 from core_models.training.models import Base
 from core_models.training.plan import Plan
@@ -26,6 +27,8 @@ def begin(run: RunFolder, settings: Settings, saved: Saved | None) -> Begun:
     Raises:
         InputError: the settings or the data cannot be used.
     """
+    if settings.compile and sharded():
+        raise InputError("A sharded run cannot compile the encoder: set compile to false.")
     accelerator = together()
     if saved is None:
         base = models.base_of(settings, run.path)

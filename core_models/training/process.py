@@ -134,8 +134,7 @@ def _train(run: RunFolder, say: Say) -> State:
         if is_main():  # not before: without the request it would seem to go on
             run.clear_stop()
         return "stopped"
-    if is_main():
-        _export(run, trainer, found | facts)
+    _export(run, trainer, found | facts)
     trainer.write_status(state="finished", **facts)
     trainer.log("finished")
     return "finished"
@@ -205,7 +204,10 @@ def _export(run: RunFolder, trainer: Trainer, found: dict[str, Any]) -> None:
         "seconds": round(progress.seconds, 1),
         **found,
     }
-    for name, model in trainer.learning.models().items():
+    models = trainer.learning.models()
+    if not trainer.learning.main:
+        return
+    for name, model in models.items():
         run.save_model(model.save, name)
     run.write_evaluation(finite(evaluation))
 

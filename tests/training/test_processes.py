@@ -94,18 +94,6 @@ def test_a_launcher_that_starts_too_few_is_refused_with_what_to_type(
         assert "--multi_gpu" in run.status()["reason"]
 
 
-@pytest.mark.usefixtures("in_process")
-@pytest.mark.parametrize("kind", ["FSDP", "DEEPSPEED"])
-def test_sharding_is_refused(
-    make_run: Callable[..., RunFolder], monkeypatch: pytest.MonkeyPatch, kind: str
-) -> None:
-    monkeypatch.setenv(f"ACCELERATE_USE_{kind}", "true")
-    run = make_run("sharded", steps=2)
-    with pytest.raises(InputError, match=f"set up for {kind}, which shards"):
-        train(run.config_path, quiet)
-    assert run.state() == "failed"
-
-
 @pytest.mark.parametrize(
     ("variables", "count", "main"),
     [

@@ -57,6 +57,9 @@ def bucket(distance: Tensor, buckets: int, span: int) -> Tensor:
 class DisentangledTable(nn.Module):
     """The relative table, one row per distance or bucket."""
 
+    keeps = True
+    """Whether results may be kept between passes (``cache.py``)."""
+
     def __init__(self, config: Config, terms: Disentangled) -> None:
         super().__init__()
         self.span, self.buckets = terms.span, terms.buckets
@@ -77,7 +80,7 @@ class DisentangledTable(nn.Module):
     def forward(self, batch: Batch, memory: int) -> Prepared:
         """The rows that a pass over [B, L] needs."""
         length = batch.shape[1]
-        kept = keeping(self.relative.weight.device) and not self.training
+        kept = self.keeps and keeping(self.relative.weight.device) and not self.training
         reach = length - 1
         if kept:
             reach = self.reach = reach_for(reach, self.reach)

@@ -38,6 +38,9 @@ MOST_KEPT = 2047
 class TransformerXLTable(nn.Module):
     """Sinusoids of the distances and the segment comparison; no parameters."""
 
+    keeps = True
+    """Whether results may be kept between passes (``cache.py``)."""
+
     def __init__(self, config: Config, terms: TransformerXL) -> None:
         super().__init__()
         self.width, self.clamp, self.segments = config.width, terms.clamp, terms.segments
@@ -51,7 +54,7 @@ class TransformerXLTable(nn.Module):
         keys = memory + length
         reach = keys - 1
         device = batch.device
-        kept = keeping(device) and not self.training and reach <= MOST_KEPT
+        kept = self.keeps and keeping(device) and not self.training and reach <= MOST_KEPT
         if kept:
             reach = self.reach = reach_for(reach, self.reach)
             (rows,) = self.cache.get(
