@@ -27,6 +27,7 @@ from app.serving.opened.library import Opened
 from app.serving.opened.policy import Policy
 from app.serving.session import Session
 from app.serving.settings import Settings
+from tests.app import forge_rounds
 from tests.app.attention_lab import open_lab
 from tests.app.forks import Forks
 from tests.app.late import late
@@ -139,6 +140,19 @@ def attention_lab(tmp_path_factory):
     """The modes of the Attention tab over tiny random models."""
     with open_lab(tmp_path_factory.mktemp("attention")) as lab:
         yield lab
+
+
+@pytest.fixture(scope="module")
+def forge_models(tmp_path_factory):
+    """A folder with small random models for the Forge tab."""
+    return forge_rounds.save_models(tmp_path_factory.mktemp("forge-models"))
+
+
+@pytest.fixture
+def forge_session(forge_models):
+    """The service behind the Forge tab over them."""
+    with forge_rounds.open_session(forge_models) as session:
+        yield session
 
 
 @pytest.fixture(scope="module")

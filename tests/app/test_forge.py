@@ -15,25 +15,14 @@ from app.labs.forge import shown
 from app.serving.session import Session
 from core_models.prediction import detect, fill
 from core_models.prediction import forge as core_forge
-from tests.app.forge_rounds import TEXT, ask, hide, open_session, question, save_models
+from tests.app.forge_rounds import TEXT, ask, hide, question
 from viz import verdicts
 
 
-@pytest.fixture(scope="module")
-def models(tmp_path_factory):
-    return save_models(tmp_path_factory.mktemp("forge-models"))
-
-
-@pytest.fixture
-def session(models):
-    with open_session(models) as session:
-        yield session
-
-
 @pytest.mark.parametrize("temperature", [0.5, 1, 2.5])
-def test_every_number_is_that_of_the_core_calls(session, temperature):
-    answer = ask(session, marks=hide(2, 6), temperature=temperature)
-    sleuth, generator = session.model("sleuth"), session.model("sleuth-generator")
+def test_every_number_is_that_of_the_core_calls(forge_session, temperature):
+    answer = ask(forge_session, marks=hide(2, 6), temperature=temperature)
+    sleuth, generator = forge_session.model("sleuth"), forge_session.model("sleuth-generator")
     random = torch.Generator().manual_seed(3)
     forged = core_forge(generator, TEXT, [2, 6], random=random, temperature=temperature)
     judged = detect(sleuth, TEXT, replaced={s.position: s.id for s in forged.samples})
@@ -47,37 +36,37 @@ def test_every_number_is_that_of_the_core_calls(session, temperature):
         assert gap["lucky"] == sample.lucky
 
 
-def test_the_distribution_is_that_of_fill_sharpened_by_the_temperature(session):
-    generator = session.model("sleuth-generator")
+def test_the_distribution_is_that_of_fill_sharpened_by_the_temperature(forge_session):
+    generator = forge_session.model("sleuth-generator")
     (plain,) = fill(generator, TEXT, masks=[2], top_k=100).predictions
-    warm = ask(session, marks=hide(2), temperature=1)["gaps"][0]["candidates"]
+    warm = ask(forge_session, marks=hide(2), temperature=1)["gaps"][0]["candidates"]
     for mine, theirs in zip(warm, plain.candidates, strict=False):
         assert mine["id"] == theirs.id
         assert mine["probability"] == pytest.approx(theirs.probability, rel=1e-5)
-    cold = ask(session, marks=hide(2), temperature=0.5)["gaps"][0]["candidates"]
+    cold = ask(forge_session, marks=hide(2), temperature=0.5)["gaps"][0]["candidates"]
     # p^(1/T) up to a factor: the ratio of two candidates is squared.
     expected = (warm[0]["probability"] / warm[1]["probability"]) ** 2
     assert cold[0]["probability"] / cold[1]["probability"] == pytest.approx(expected, rel=1e-4)
 
 
-def test_a_lucky_draw_counts_as_real(session, monkeypatch):
+def test_a_lucky_draw_counts_as_real(forge_session, monkeypatch):
     def hit(*values, **options):
         forged = core_forge(*values, **options)
         first, *rest = forged.samples
         return replace(forged, samples=[replace(first, id=first.original, lucky=True), *rest])
 
     monkeypatch.setattr(forge, "forge", hit)
-    answer = ask(session, marks=hide(2))
+    answer = ask(forge_session, marks=hide(2))
     assert answer["gaps"][0]["lucky"]
     assert answer["after"] == answer["before"]
     assert "1 draw hit the word of the text and counts as real." in answer["summary"]
     assert not any("catches" in said for said in answer["summary"])
-    both = ask(session, marks=hide(2, 6))
+    both = ask(forge_session, marks=hide(2, 6))
     assert any(said.endswith("of 1 forged word.") for said in both["summary"])
 
 
-def test_losses_are_means_over_gaps_and_over_every_token(session):
-    answer = ask(session, marks=hide(2, 6))
+def test_losses_are_means_over_gaps_and_over_every_token(forge_session):
+    answer = ask(forge_session, marks=hide(2, 6))
     gaps = answer["gaps"]
     generator = sum(-math.log(gap["original_probability"]) for gap in gaps) / 2
     fake = {gap["position"] for gap in gaps if not gap["lucky"]}
@@ -90,8 +79,8 @@ def test_losses_are_means_over_gaps_and_over_every_token(session):
     assert loss["discriminator"]["each"] == pytest.approx([-math.log(p) for p in truth])
 
 
-def test_a_gap_of_the_text_costs_the_generator_nothing(session):
-    answer = ask(session, text="The capital of [MASK] is Paris.", marks=hide(6))
+def test_a_gap_of_the_text_costs_the_generator_nothing(forge_session):
+    answer = ask(forge_session, text="The capital of [MASK] is Paris.", marks=hide(6))
     (gap,) = [gap for gap in answer["gaps"] if not gap["written"]]
     assert answer["loss"]["generator"] == {
         "count": 1,
@@ -100,14 +89,14 @@ def test_a_gap_of_the_text_costs_the_generator_nothing(session):
     }
     rows = shown.learned_from(answer).layout.meta["rows"]
     assert [row[0] for row in rows if row[2] is not None] == [6]
-    alone = ask(session, text="[MASK]")
+    alone = ask(forge_session, text="[MASK]")
     assert alone["loss"]["generator"]["mean"] is None
     assert "no place" in shown.learned(alone)
 
 
-def test_a_gap_of_the_text_has_no_verdict_that_could_be_right(session):
+def test_a_gap_of_the_text_has_no_verdict_that_could_be_right(forge_session):
     """Nobody knows its word, so what stands there is neither real nor a forgery."""
-    answer = ask(session, text="The capital of [MASK] is Paris.", marks=hide(6))
+    answer = ask(forge_session, text="The capital of [MASK] is Paris.", marks=hide(6))
     after, gaps = answer["after"], {gap["position"]: gap for gap in answer["gaps"]}
     fake = not gaps[6]["lucky"]
     truth = [p if n == 6 and fake else 1 - p for n, p in enumerate(after) if n != 4]
@@ -122,14 +111,14 @@ def test_a_gap_of_the_text_has_no_verdict_that_could_be_right(session):
     assert len(drawn.data[1].x) == len(after) - 1
 
 
-def test_losses_at_another_temperature_say_so(session):
+def test_losses_at_another_temperature_say_so(forge_session):
     said = "The generator's loss is that at temperature 2.5; it is trained at 1."
-    assert said in shown.learned(ask(session, marks=hide(2), temperature=2.5))
-    assert "temperature" not in shown.learned(ask(session, marks=hide(2)))
+    assert said in shown.learned(ask(forge_session, marks=hide(2), temperature=2.5))
+    assert "temperature" not in shown.learned(ask(forge_session, marks=hide(2)))
 
 
-def test_only_what_rounds_to_it_is_a_hundred_percent(session):
-    game = ask(session, marks=hide(2))
+def test_only_what_rounds_to_it_is_a_hundred_percent(forge_session):
+    game = ask(forge_session, marks=hide(2))
     for chance, whole, fine in (
         (0.9962, "99.6 %", "99.6\u00a0%"),
         (0.9997, "100 %", "100\u00a0%"),
@@ -143,9 +132,9 @@ def test_only_what_rounds_to_it_is_a_hundred_percent(session):
     assert scores.board(score)["rows"][0][2][1] == "199 (99.5 %)"
 
 
-def test_my_fake_is_judged_alone_in_the_true_sentence(session):
-    answer = ask(session, marks=hide(2), fakes=[[6, "honey"]])
-    sleuth = session.model("sleuth")
+def test_my_fake_is_judged_alone_in_the_true_sentence(forge_session):
+    answer = ask(forge_session, marks=hide(2), fakes=[[6, "honey"]])
+    sleuth = forge_session.model("sleuth")
     (index,) = sleuth.tokenizer.pieces_of("honey")
     judged = detect(sleuth, TEXT, replaced={6: index})
     assert answer["mine"]["verdicts"] == [v.probability for v in judged.verdicts]
@@ -156,55 +145,55 @@ def test_my_fake_is_judged_alone_in_the_true_sentence(session):
     ("word", "note"),
     [("Paris", "stands there already"), ("flowe", "pieces here"), ("龘", "vocabulary")],
 )
-def test_a_word_that_is_no_fake_says_why(session, word, note):
-    mine = ask(session, fakes=[[6, word]])["mine"]
+def test_a_word_that_is_no_fake_says_why(forge_session, word, note):
+    mine = ask(forge_session, fakes=[[6, word]])["mine"]
     assert mine["fakes"][0]["id"] is None
     assert note in mine["fakes"][0]["note"]
-    assert mine["verdicts"] == ask(session)["before"]
+    assert mine["verdicts"] == ask(forge_session)["before"]
 
 
-def test_a_draw_depends_on_its_seed_and_leaves_special_pieces(session):
+def test_a_draw_depends_on_its_seed_and_leaves_special_pieces(forge_session):
     text = " ".join(["bees make honey and fly"] * 6)
     places = [
-        [gap["position"] for gap in ask(session, text=text, seed=seed)["gaps"]]
+        [gap["position"] for gap in ask(forge_session, text=text, seed=seed)["gaps"]]
         for seed in (1, 1, 2)
     ]
     assert places[0] == places[1] != places[2]
     assert all(len(found) == round(0.15 * 32) for found in places)  # 30 words, [CLS], [SEP]
     assert not {0, 31} & set(places[0])
-    assert ask(session, text=text)["drawn"] is True
+    assert ask(forge_session, text=text)["drawn"] is True
 
 
-def test_hidden_words_of_another_vocabulary_are_found_by_their_letters(session):
-    other = session.sentence(TEXT, "bert-mini").tokens
+def test_hidden_words_of_another_vocabulary_are_found_by_their_letters(forge_session):
+    other = forge_session.sentence(TEXT, "bert-mini").tokens
     (paris,) = [token.position for token in other if token.text == "Paris"]
-    answer = ask(session, model="bert-mini", marks=hide(paris))
+    answer = ask(forge_session, model="bert-mini", marks=hide(paris))
     assert {answer["tokens"][gap["position"]]["text"] for gap in answer["gaps"]} == {"Paris"}
     assert answer["chosen"].name == "sleuth"
 
 
-def test_a_gap_in_the_text_is_filled_and_has_no_truth(session):
-    answer = ask(session, text="The capital of [MASK] is Paris .", marks=hide(6))
+def test_a_gap_in_the_text_is_filled_and_has_no_truth(forge_session):
+    answer = ask(forge_session, text="The capital of [MASK] is Paris .", marks=hide(6))
     gap = answer["gaps"][0]
     assert (gap["position"], gap["written"], gap["original"]) == (4, True, None)
     said = " ".join(answer["summary"])
     assert "1 forged word" in said or "hit the word" in said
 
 
-def test_which_pair_answers(session):
-    listed = [(d.name, d.generator) for d in ask(session)["detectives"]]
+def test_which_pair_answers(forge_session):
+    listed = [(d.name, d.generator) for d in ask(forge_session)["detectives"]]
     assert listed == [("sleuth", True), ("alone", False)]
-    assert ask(session, model="sleuth-generator")["chosen"].name == "sleuth"
-    assert ask(session, detective="alone")["chosen"].name == "alone"
+    assert ask(forge_session, model="sleuth-generator")["chosen"].name == "sleuth"
+    assert ask(forge_session, detective="alone")["chosen"].name == "alone"
     # What was chosen last counts, in the lab or in the sentence block.
     before = {"text": TEXT, "model": "bert-mini"}
-    assert ask(session, detective="alone", last=before)["chosen"].name == "sleuth"
+    assert ask(forge_session, detective="alone", last=before)["chosen"].name == "sleuth"
     before["model"] = "sleuth"
-    assert ask(session, detective="alone", last=before)["chosen"].name == "alone"
+    assert ask(forge_session, detective="alone", last=before)["chosen"].name == "alone"
 
 
-def test_a_detective_without_generator_still_judges(session):
-    answer = ask(session, model="alone", fakes=[[2, "bees"]])
+def test_a_detective_without_generator_still_judges(forge_session):
+    answer = ask(forge_session, model="alone", fakes=[[2, "bees"]])
     assert answer["generator"] is None
     assert (answer["after"], answer["gaps"], answer["loss"]) == (None, [], None)
     assert len(answer["mine"]["verdicts"]) == len(answer["tokens"])
@@ -212,30 +201,32 @@ def test_a_detective_without_generator_still_judges(session):
 
 def test_without_a_detective_the_tab_says_so(monkeypatch):
     monkeypatch.delenv("CLOZE_MODELS", raising=False)
-    session = Session()
-    monkeypatch.setattr(session, "models", lambda: [])
+    forge_session = Session()
+    monkeypatch.setattr(forge_session, "models", lambda: [])
     with pytest.raises(cm.InputError, match="zoo build electra-mini"):
-        ask(session, model="bert-mini")
-    session.close()
+        ask(forge_session, model="bert-mini")
+    forge_session.close()
 
 
-def test_a_text_longer_than_the_generator_reads_is_played_on_its_beginning(session, monkeypatch):
+def test_a_text_longer_than_the_generator_reads_is_played_on_its_beginning(
+    forge_session, monkeypatch
+):
     def longest(model):
         return 12 if model.name.endswith("-generator") else 512
 
     monkeypatch.setattr(cm.Model, "longest", property(longest))
-    answer = ask(session, text=f"{TEXT} {TEXT} {TEXT}")
+    answer = ask(forge_session, text=f"{TEXT} {TEXT} {TEXT}")
     assert answer["truncated"]
     assert len(answer["after"]) == len(answer["tokens"]) <= 12
     spoken = [token["text"] for token in answer["tokens"] if not token["special"]]
     assert [*TEXT.removesuffix(".").split(), "."] == spoken[:7]
-    assert not ask(session)["truncated"]
+    assert not ask(forge_session)["truncated"]
     # The code recomputes what was played.
     assert repr(f"{TEXT} {TEXT} {TEXT}") not in answer["code"]
 
 
-def test_models_that_cut_words_otherwise_are_refused(session):
-    sleuth, stranger = session.model("sleuth"), session.model("bert-mini")
+def test_models_that_cut_words_otherwise_are_refused(forge_session):
+    sleuth, stranger = forge_session.model("sleuth"), forge_session.model("bert-mini")
     game = forge.read_game(TEXT, question())
     with pytest.raises(cm.InputError, match="other pieces"):
         forge.play(sleuth, stranger, game)
@@ -259,21 +250,21 @@ def test_models_that_cut_words_otherwise_are_refused(session):
         ({"model": "../etc", "marks": hide(2)}, "no model"),
     ],
 )
-def test_bad_questions_get_a_sentence(session, values, word):
+def test_bad_questions_get_a_sentence(forge_session, values, word):
     with pytest.raises(cm.InputError, match=word):
-        ask(session, **values)
+        ask(forge_session, **values)
 
 
 @pytest.mark.parametrize("text", ["Paris", "[MASK]", "word " * 2000, "[MASK] " * 50])
-def test_short_long_and_empty_sentences(session, text):
-    answer = ask(session, text=text)
+def test_short_long_and_empty_sentences(forge_session, text):
+    answer = ask(forge_session, text=text)
     assert len(answer["after"]) == len(answer["tokens"]) <= 512
-    asyncio.run(tab.show(session, question(text=text)))
+    asyncio.run(tab.show(forge_session, question(text=text)))
     assert all(math.isfinite(chance) for chance in answer["after"])
 
 
-def test_the_code_shown_recomputes_the_verdicts(session):
-    answer = ask(session, marks=hide(2, 6), fakes=[[4, "honey"]])
+def test_the_code_shown_recomputes_the_verdicts(forge_session):
+    answer = ask(forge_session, marks=hide(2, 6), fakes=[[4, "honey"]])
     printed: list = []
     names: dict = {"print": lambda *values: printed.append(values)}
     exec(answer["code"], names)

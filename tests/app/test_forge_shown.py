@@ -13,25 +13,14 @@ from app.labs.forge import shown
 from app.labs.mask import lab as mask
 from app.serving.names import loadable
 from core_models import InputError
-from tests.app.forge_rounds import TEXT, ask, hide, open_session, question, save_models
+from tests.app.forge_rounds import TEXT, ask, hide, question
 from viz import verdicts
 
 SVG = "{http://www.w3.org/2000/svg}"
 
 
-@pytest.fixture(scope="module")
-def models(tmp_path_factory):
-    return save_models(tmp_path_factory.mktemp("forge-models"))
-
-
-@pytest.fixture
-def session(models):
-    with open_session(models) as session:
-        yield session
-
-
-def test_the_table_has_a_row_for_each_token(session):
-    game = ask(session, marks=hide(2), fakes=[[6, "honey"]])
+def test_the_table_has_a_row_for_each_token(forge_session):
+    game = ask(forge_session, marks=hide(2), fakes=[[6, "honey"]])
     rows = shown.numbers(game)["rows"]
     assert [row[4][0] for row in rows] == game["after"]
     assert [row[6][0] for row in rows] == game["mine"]["verdicts"]
@@ -39,12 +28,12 @@ def test_the_table_has_a_row_for_each_token(session):
     assert rows[6][5] == "honey"
 
 
-def test_what_is_shown_of_a_round(session):
+def test_what_is_shown_of_a_round(forge_session):
     values = question(marks=hide(2), fakes=[[6, "honey"]])
-    answers = asyncio.run(tab.show(session, values))
+    answers = asyncio.run(tab.show(forge_session, values))
     assert len(answers) == tab.SHOWN
     last, _, _, row, chart = answers[:5]
-    game = ask(session, marks=hide(2), fakes=[[6, "honey"]])
+    game = ask(forge_session, marks=hide(2), fakes=[[6, "honey"]])
     assert [token["chance"] for token in row["tokens"]] == game["after"]
     assert row["by"] == {"sleuth": "en"}
     assert chart.layout.meta["rows"][0][0] == 2
@@ -54,13 +43,16 @@ def test_what_is_shown_of_a_round(session):
     assert notes["rows"][0][:2] == ["honey", "Paris"]
     assert cleared == gr.skip()
     # The visitor's words belong to the text that was answered last.
-    after = asyncio.run(tab.show(session, {**values, "last": {**last, "text": "Another ."}}))
+    after = asyncio.run(tab.show(forge_session, {**values, "last": {**last, "text": "Another ."}}))
     assert (after[12], after[13]) == ([], None)
-    assert asyncio.run(tab.show(session, {**values, "sentence": None})) == [gr.skip()] * tab.SHOWN
+    assert (
+        asyncio.run(tab.show(forge_session, {**values, "sentence": None}))
+        == [gr.skip()] * tab.SHOWN
+    )
 
 
-def test_gaps_show_what_was_drawn_and_what_stood_there(session):
-    game = ask(session, marks=hide(2, 6))
+def test_gaps_show_what_was_drawn_and_what_stood_there(forge_session):
+    game = ask(forge_session, marks=hide(2, 6))
     for gap, told in zip(game["gaps"], shown.gaps(game), strict=True):
         assert sum(each.drawn for each in told.choices) == 1
         (true,) = [each for each in told.choices if each.true]
@@ -68,10 +60,10 @@ def test_gaps_show_what_was_drawn_and_what_stood_there(session):
         assert told.drawn == gap["sample"]["display"]
 
 
-def test_the_score_counts_what_the_visitor_did_and_each_once(session):
+def test_the_score_counts_what_the_visitor_did_and_each_once(forge_session):
     def scored(values, before):
         values = question(marks=hide(2, 6), **values, last=before, score=score)
-        return tab.scored(values, asyncio.run(tab.play(session, values)))
+        return tab.scored(values, asyncio.run(tab.play(forge_session, values)))
 
     score, text = scores.EMPTY, {"text": TEXT, "model": "sleuth"}
     first = {**text, "roll": 3, "fakes": []}
@@ -88,12 +80,12 @@ def test_the_score_counts_what_the_visitor_did_and_each_once(session):
     assert scored({"roll": 9, "fakes": [[4, "bees"]]}, stale) == score
 
 
-def test_a_score_that_has_not_changed_is_not_sent(session):
+def test_a_score_that_has_not_changed_is_not_sent(forge_session):
     """It may have been put back while the answer was under way."""
     first = {"text": TEXT, "model": "sleuth", "roll": 3, "fakes": []}
     values = question(marks=hide(2, 6), last=first, score=scores.EMPTY)
-    assert asyncio.run(tab.show(session, values))[-2:] == [gr.skip()] * 2
-    board, score = asyncio.run(tab.show(session, {**values, "roll": 4}))[-2:]
+    assert asyncio.run(tab.show(forge_session, values))[-2:] == [gr.skip()] * 2
+    board, score = asyncio.run(tab.show(forge_session, {**values, "roll": 4}))[-2:]
     assert score["generator"][0] > 0
     assert board == scores.board(score)
 
@@ -103,12 +95,12 @@ def test_a_broken_score_begins_anew(kept):
     assert scores.read(kept) == scores.EMPTY
 
 
-def test_the_svg_opens_and_holds_every_token(session):
+def test_the_svg_opens_and_holds_every_token(forge_session):
     values = {"text": "A <b> & 北京 \x07 capital", "marks": hide(2)}
-    (svg,) = asyncio.run(tab.draw(session, question(**values)))
+    (svg,) = asyncio.run(tab.draw(forge_session, question(**values)))
     texts = [node.text for node in ElementTree.fromstring(svg).iter() if node.text]
     numbers = [text for text in texts if text.endswith(" %")]
-    assert numbers == [f"{100 * chance:.0f} %" for chance in ask(session, **values)["after"]]
+    assert numbers == [f"{100 * chance:.0f} %" for chance in ask(forge_session, **values)["after"]]
 
 
 def test_bars_are_as_tall_as_their_chance():
@@ -122,14 +114,14 @@ def test_bars_are_as_tall_as_their_chance():
             verdicts.verdicts_svg(bad, title="t")
 
 
-def test_the_mask_tab_says_that_a_detective_fills_no_gaps(session):
+def test_the_mask_tab_says_that_a_detective_fills_no_gaps(forge_session):
     asked = {"text": TEXT, "model": "sleuth", "marks": hide(2)}
     with pytest.raises(InputError, match="sleuth judges words and fills no gaps"):
-        asyncio.run(mask.predict(session, asked))
+        asyncio.run(mask.predict(forge_session, asked))
 
 
-def test_the_picker_says_what_a_model_can_do(session):
-    titles = {name: title for title, name in session.choices()}
+def test_the_picker_says_what_a_model_can_do(forge_session):
+    titles = {name: title for title, name in forge_session.choices()}
     assert titles["sleuth"] == "sleuth · judges tokens"
     assert titles["sleuth-generator"] == "sleuth-generator · gaps"
 
@@ -139,7 +131,7 @@ def test_the_code_names_the_folder_of_a_run():
     assert loadable("run/my-run") == "runs/my-run/model"
 
 
-def test_a_run_brings_its_own_generator(session, models, tmp_path):
+def test_a_run_brings_its_own_generator(forge_session, forge_models, tmp_path):
     class Runs:
         def models(self):
             return [("run/a", "a (run)"), ("run/b", "b (run)")]
@@ -148,11 +140,11 @@ def test_a_run_brings_its_own_generator(session, models, tmp_path):
             return tmp_path / name.removeprefix("run/") / "model"
 
     for name, source in (("a/model", "sleuth"), ("a/generator", "sleuth-generator")):
-        shutil.copytree(models / source, tmp_path / name)
-    shutil.copytree(models / "alone", tmp_path / "b" / "model")
-    session.library = Runs()
-    answer = ask(session, model="run/a", marks=hide(2))
+        shutil.copytree(forge_models / source, tmp_path / name)
+    shutil.copytree(forge_models / "alone", tmp_path / "b" / "model")
+    forge_session.library = Runs()
+    answer = ask(forge_session, model="run/a", marks=hide(2))
     assert answer["chosen"] == ("run/a", "a (run)", True)
-    assert answer["after"] == ask(session, marks=hide(2))["after"]
+    assert answer["after"] == ask(forge_session, marks=hide(2))["after"]
     assert "cm.load('runs/a/generator')" in answer["code"]
     assert "run/b" not in [found.name for found in answer["detectives"]]

@@ -56,13 +56,11 @@ async def combined(asked: Asked) -> Shown:
     if not heads:
         return {"chosen": cells, "said": Wording("Pick a head to begin.")}
     weights = attention_flow.combine(asked.result.probabilities, heads, how)
-    title = (
-        place_name(*heads[0])
-        if len(heads) == 1
-        else Wording("Maximum of {0} heads", len(heads))
-        if how == "max"
-        else Wording("Mean of {0} heads", len(heads))
-    )
+    title = Wording("Mean of {0} heads", len(heads))
+    if len(heads) == 1:
+        title = place_name(*heads[0])
+    elif how == "max":
+        title = Wording("Maximum of {0} heads", len(heads))
     found = await asyncio.to_thread(_links, asked, weights, title)
     return {**found, "chosen": cells, "code": code.combined(asked.ask, heads, how)}
 
