@@ -11,6 +11,7 @@ ARGS ?=
 # Browser tests wait a third of their time: on two cores three processes take a tenth less time than two.
 WORKERS ?= 3
 RUNS ?= 10
+BUSY ?= 4
 SHARE ?= 1
 SEED ?= 1
 GATES ?=
@@ -71,11 +72,11 @@ collect: $(TEST_STAMP)
 pytest: $(TEST_STAMP) ## Every test in three processes, or those of MARKS="not slow"; ARGS= goes to pytest: make pytest ARGS="tests/core -k trace"
 	CHROMIUM="$$(.ci/chromium)" && export CHROMIUM && $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "$(MARKS)" $(ARGS)
 
-stress: $(TEST_STAMP) ## The browser tests ten times beside four processes that compute; RUNS= changes ten
-	@CHROMIUM="$$(.ci/chromium)"; export CHROMIUM; busy=; trap 'kill $$busy' EXIT; \
-	for process in 1 2 3 4; do (while :; do :; done) & busy="$$busy $$!"; done; \
+stress: $(TEST_STAMP) ## The browser tests ten times beside four processes that compute; RUNS=, BUSY=, MARKS="not slow"
+	@CHROMIUM="$$(.ci/chromium)"; export CHROMIUM; busy=; trap '[ -z "$$busy" ] || kill $$busy' EXIT; \
+	for process in $$(seq $(BUSY)); do (while :; do :; done) & busy="$$busy $$!"; done; \
 	for run in $$(seq $(RUNS)); do \
-	  echo "Run $$run of $(RUNS)"; $(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile $(BROWSER_TESTS) || exit 1; \
+	  echo "Run $$run of $(RUNS)"; $(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile -m "$(MARKS)" $(BROWSER_TESTS) || exit 1; \
 	done
 
 soak: $(TEST_STAMP) ## The gates at full size (hours); SHARE=0.1 a tenth of it, SEED= other cases, GATES="-k files" some of them
