@@ -25,6 +25,11 @@ class Gate:
     done: int = 0
     asked: int = 0
 
+    @property
+    def short(self) -> bool:
+        """Whether this is the suite's short form, or one case of it that is run again."""
+        return self.share is None
+
     def cases(self, short: int, full: int) -> Iterator[Random]:
         """A source of choices for each case, the same for the same seed and number."""
         self.asked = full

@@ -158,6 +158,7 @@ def test_the_keyboard_goes_on_where_what_it_pressed_is_gone(cloze):
     expect(page.locator("#draw")).to_be_focused()
 
 
+@pytest.mark.slow
 def test_files_stand_alone(cloze, tmp_path):
     def save(button):
         with cloze.page.expect_download() as event:

@@ -138,6 +138,7 @@ def test_an_example_hides_its_word_and_offers_one(cloze, detective):
     lab.page.wait_for_function("Cloze.sentence.text.startsWith('The heart')")
 
 
+@pytest.mark.slow
 def test_a_detective_in_the_bar_leaves_no_old_guesses(visit, detective):
     cloze = visit(link="#text=The+capital+of+France+is+Paris.&model=bert-mini&marks=6")
     cloze.settle()

@@ -38,12 +38,12 @@ SECOND = """text => document.querySelector('#pairs-verdicts .js-plotly-plot')?.l
   ?.rows?.[0][5] === text || document.querySelector('#tab-pairs .problem')?.textContent"""
 
 
-def batches(gate, size, short=1):
-    """Some of the texts for each visit; all of them at full size."""
+def batches(gate, size, few=None):
+    """Some of the texts for each visit, all of them at full size; a few in the suite."""
     texts = list(PAYLOADS)
     gate.random().shuffle(texts)
-    for _ in gate.cases(short, math.ceil(len(texts) / size)):
-        yield texts[gate.case * size : (gate.case + 1) * size]
+    for _ in gate.cases(1, math.ceil(len(texts) / size)):
+        yield texts[gate.case * size : (gate.case + 1) * size][: few if gate.short else None]
 
 
 @pytest.fixture(scope="module")
@@ -102,7 +102,6 @@ def unfold_all(cloze, name):
     cloze.rest()
 
 
-@pytest.mark.slow
 def test_injected_sentences(gate, cloze):
     """In every lab that reads the sentence, with all that is folded there: code, tables, notes."""
     for texts in batches(gate, 2):
@@ -117,7 +116,6 @@ def test_injected_sentences(gate, cloze):
         expect(cloze.page.locator("#sentence-text textarea")).to_have_value(text)
 
 
-@pytest.mark.slow
 def test_injected_second_texts_and_examples(gate, cloze):
     """What is written beside the sentence: a second text, sentences of a word, and the word."""
     for texts in batches(gate, 4):
@@ -140,14 +138,13 @@ def test_injected_second_texts_and_examples(gate, cloze):
         harmless(cloze, "word", texts)
 
 
-@pytest.mark.slow
 def test_injected_guesses_and_names_of_models(gate, cloze):
     """What is refused is told in words that hold what was written."""
     open_lab(cloze, "mask")
     mark(cloze, 6)
     cloze.settle()
     word = cloze.page.get_by_label("Your word for Paris")
-    for texts in batches(gate, 6):
+    for texts in batches(gate, 6, few=3):
         for text in texts:
             word.fill(text)
             word.press("Enter")
@@ -164,26 +161,24 @@ def test_injected_guesses_and_names_of_models(gate, cloze):
         harmless(cloze, "name of a model", texts)
 
 
-@pytest.mark.slow
 def test_injected_links(gate, cloze):
     """Every value that a link holds: text, model, marks, seed, lab, and all that a lab keeps."""
-    for number, texts in enumerate(batches(gate, 8)):
-        for text, lab in zip(
-            texts, (*READING, "meaning", "budget", "claims", "ladder"), strict=False
-        ):
+    labs = (*READING, "meaning", "budget", "claims", "ladder")
+    for texts in batches(gate, 8, few=3):
+        for number, text in enumerate(texts, 8 * gate.case):
+            lab = labs[number % len(labs)]
             open_lab(cloze, lab)
             kept = cloze.page.evaluate("name => Object.keys(Cloze.kept(name) ?? {})", lab)
             values = json.dumps(dict.fromkeys((*kept, "word", "second", "sentences", text), text))
             link = {"text": text, "tab": lab, f"lab-{lab}": values}
             for others in ({}, {"model": text, "marks": text, "seed": text, "lang": text}):
                 address = cloze.page.url.partition("?")[0].partition("#")[0]
-                query = urlencode({"n": f"{number} {lab} {len(others)}"} | others)
+                query = urlencode({"n": f"{number} {len(others)}"} | others)
                 cloze.open(f"{address}?lang=en&{query}#{urlencode(link | others)}")
                 harmless(cloze, lab, text)
         cloze.open(f"{address}?lang=en")  # charts name their parts by the page's address
 
 
-@pytest.mark.slow
 def test_injected_pieces(gate, cloze):
     """A model of which every piece, title and description is such a text."""
     for _ in gate.cases(1, 1):
@@ -318,7 +313,6 @@ def test_injected_uploads(gate, cloze, tmp_path):
         form.use(known)
 
 
-@pytest.mark.slow
 def test_injected_pictures(gate, cloze):
     """What is saved: a drawing, a chart and a table have the texts as texts."""
     for texts in batches(gate, 3):

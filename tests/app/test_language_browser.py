@@ -79,6 +79,7 @@ def test_the_switch_keeps_what_is_open(visit):
     cloze.problems[:] = [line for line in cloze.problems if not any(n in line for n in LEAVING)]
 
 
+@pytest.mark.slow
 def test_the_choice_survives_a_reload(visit, server):
     cloze = visit()
     cloze.page.click("#language-switch")

@@ -122,6 +122,7 @@ def test_nothing_is_asked_while_closed(visit):
     assert not [url for url in events if "/queue/" in url], "answers need no queue"
 
 
+@pytest.mark.slow
 def test_together_follows_the_sentence(lab, model):
     lab.open("together", "A capital and its country")
     found = fill(model, "The capital of France is Paris.", masks=[4, 6], top_k=1).predictions

@@ -203,6 +203,7 @@ def test_distances_tables_and_the_mask_decoder(open_lab):
     assert {len(row) for row in words} == {7}
 
 
+@pytest.mark.slow
 def test_rotary_positions_set_two_pieces_at_every_distance(open_lab, session):
     lab = open_lab("modernbert-tiny")
     lab.choose("Layer", "2")

@@ -136,6 +136,7 @@ def test_the_picture_is_saved_as_often_as_it_is_wanted(lab):
         assert download.value.path().read_bytes().startswith(start)
 
 
+@pytest.mark.slow
 def test_narrow_and_dark_nothing_sticks_out(visit):
     lab = Lab(visit(width=390, dark=True))
     lab.cloze.write("x" * 300)
