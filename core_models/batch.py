@@ -4,7 +4,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, Self
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from core_models.errors import InputError
 
@@ -19,6 +19,13 @@ _PER_ROW = (
 )
 
 
+_SHAPES = (
+    ("input_ids", 2, "B, L"),
+    ("embeddings", 3, "B, L, E"),
+)
+_PER_PIECE = ("attention_mask", "segment_ids")
+_INDICES = (torch.int64, torch.int32)
+"""Types of numbers that tables are read by."""
 _MASKS = ("attention_mask", "visibility", "target_visibility", "reversed")
 
 
@@ -30,6 +37,60 @@ def _boolean(name: str, mask: Tensor) -> Tensor:
             "and 0 padding."
         )
     return mask.bool()
+
+
+def _check_type(name: str, value: object) -> None:
+    if not isinstance(value, Tensor):
+        raise InputError(
+            f"{name} is of type {type(value).__name__}; give a tensor, as torch.tensor(...) makes."
+        )
+    if name in ("input_ids", "segment_ids") and value.dtype not in _INDICES:
+        raise InputError(
+            f"{name} is of type {value.dtype}; give whole numbers of 64 or 32 bits, as "
+            f"{name}.long() does."
+        )
+    if name == "embeddings" and not value.is_floating_point():
+        raise InputError(
+            f"embeddings is of type {value.dtype}; give rows of floating-point numbers, or ids of "
+            "pieces as input_ids."
+        )
+
+
+def not_a_batch(value: Tensor) -> InputError:
+    """The error of a tensor where texts or a batch are wanted."""
+    return InputError(
+        f"A model reads texts or a batch, not a tensor of shape {list(value.shape)}; ids of pieces "
+        "go into one: model(cm.Batch(input_ids=...))."
+    )
+
+
+def look_up(table: nn.Embedding, ids: Tensor, name: str) -> Tensor:
+    """Rows of a table [..., E] for ids [...]; ``name`` is the batch's field that they stand in.
+
+    Nothing is looked at before: what a GPU or a compiled graph does with an id outside the table is
+    their matter, for to ask would be to wait.
+
+    Raises:
+        InputError: on a CPU, an id has no row.
+    """
+    try:
+        rows: Tensor = table(ids)
+    except IndexError:
+        check_ids(ids, table.num_embeddings, name)
+        raise
+    return rows
+
+
+def check_ids(ids: Tensor, rows: int, name: str) -> None:
+    """InputError where an id [B, L] has no row in a table of so many; reads all values."""
+    outside = ((ids < 0) | (ids >= rows)).nonzero()
+    if len(outside):
+        row, place = outside[0].tolist()
+        allowed = "0" if rows == 1 else f"0 to {rows - 1}"
+        raise InputError(
+            f"{name} has the value {int(ids[row, place])} at row {row}, place {place}; allowed is "
+            f"{allowed}, as many as this model's table has rows. Are the ids of another tokenizer?"
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,11 +160,23 @@ class Batch:
         Attention would add a mask of numbers to the scores.
 
         Raises:
-            InputError: There is no row, no token in the rows, or a mask of other numbers.
+            InputError: There is no row, no token in the rows, or a mask of other numbers; ids,
+                embeddings, mask or segments are of another type or shape.
             ValueError: Labels are not one per token or one per row, as their field says.
         """
         if self.input_ids is None and self.embeddings is None:
             raise ValueError("a Batch needs input_ids or embeddings")
+        for name, dimensions, letters in _SHAPES:
+            value = getattr(self, name)
+            if value is None:
+                continue
+            _check_type(name, value)
+            if value.dim() != dimensions:
+                alone = f"; for a row alone {name}[None]" if value.dim() == dimensions - 1 else ""
+                raise InputError(
+                    f"{name} has the shape {list(value.shape)}; a batch is [{letters}], rows of "
+                    f"tokens{alone}."
+                )
         lengths = None if self.embeddings is None else self.embeddings.shape[:2]
         if self.input_ids is not None and lengths not in (None, self.input_ids.shape):
             raise ValueError("input_ids and embeddings are of different lengths")
@@ -120,6 +193,16 @@ class Batch:
                     raise ValueError(
                         f"{name} has the shape {list(value.shape)}; this batch needs {list(shape)}"
                     )
+        for name in _PER_PIECE:
+            value = getattr(self, name)
+            if value is None:
+                continue
+            _check_type(name, value)
+            if value.shape != self.shape:
+                raise InputError(
+                    f"{name} has the shape {list(value.shape)}; this batch needs "
+                    f"{list(self.shape)}, a number for each token."
+                )
         for name in _MASKS:
             value = getattr(self, name)
             if value is not None and value.dtype != torch.bool:

@@ -1,5 +1,7 @@
 """Families and published sizes by name; counts and differences of whatever has a config."""
 
+from dataclasses import replace
+
 from core_models.config import Config, Difference
 from core_models.config import diff as diff_configs
 from core_models.counting.counts import Count
@@ -26,7 +28,8 @@ def count(model: str | Model | Config) -> Count:
     Raises:
         InputError: nothing has this name.
     """
-    return count_config(_config(model))
+    name = "" if isinstance(model, Config) else getattr(model, "name", model)
+    return replace(count_config(_config(model)), name=str(name))
 
 
 def diff(left: str | Model | Config, right: str | Model | Config) -> list[Difference]:

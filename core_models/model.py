@@ -3,16 +3,17 @@
 import copy
 import os
 import re
+import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import torch
 from torch import Tensor, nn
 
-from core_models.batch import Batch
+from core_models.batch import Batch, not_a_batch
 from core_models.checkpoints.files import (
     CONFIG,
     load_checkpoint,
@@ -60,6 +61,8 @@ class Model(nn.Module):
         self.name = ""
         self.spare: dict[str, Tensor] = {}
         """What the files held beside the model, by its name there; :meth:`save` writes it back."""
+        self.spare_fields: dict[str, Any] = {}
+        """What config.json said of heads and pieces that the model has no use for, likewise."""
         self.config = config
         self._tokenizer = tokenizer
         self.encoder = Encoder(config)
@@ -104,6 +107,7 @@ class Model(nn.Module):
         with torch.device("meta"):
             model = cls(config, found, present_heads(form, headers))
         model.spare = load_checkpoint(model, form, config, folder)
+        model.spare_fields = form.tasks.spare(values)
         model.name = folder.name
         return model.eval()
 
@@ -135,8 +139,11 @@ class Model(nn.Module):
             Hidden states, and the scores of each head by its name; see :class:`ModelOutput`.
 
         Raises:
-            InputError: a text is blank or too long.
+            InputError: a text is blank or too long; a batch has a piece or segment that the model
+                has no row for (on a CPU: a GPU is not asked for values).
         """
+        if isinstance(texts, Tensor):
+            raise not_a_batch(texts)
         batch = texts if isinstance(texts, Batch) else self.batch(texts)
         mask_id = -1 if self._tokenizer is None else self._tokenizer.mask_id
         return ask(self.encoder, self.heads, batch, mask_id=mask_id, attention=attention)
@@ -191,7 +198,15 @@ class Model(nn.Module):
         path = Path(folder)
         form = BY_FAMILY[self.config.family]
         beside = None if self._tokenizer is None else self._tokenizer.save
-        save_checkpoint(self, form, self.config, path, beside=beside, spare=self.spare)
+        save_checkpoint(
+            self,
+            form,
+            self.config,
+            path,
+            beside=beside,
+            spare=self.spare,
+            spare_fields=self.spare_fields,
+        )
 
     def with_head(
         self,
@@ -269,12 +284,20 @@ def folders() -> list[Path]:
 def models() -> list[ModelInfo]:
     """Every model that :func:`load` finds by name, sorted by name within its folder.
 
-    Reads what stands before the weights in each file, never the weights.
+    Reads what stands before the weights in each file, never the weights. A folder that cannot be
+    read is named in a warning, and hides no other; to load it is an error.
     """
     found: dict[str, ModelInfo] = {}
+    taken: set[str] = set()
     for root in folders():
-        for path in sorted(root.glob(f"*/{CONFIG}")):
-            found.setdefault(path.parent.name, _info(path.parent))
+        for folder in (path.parent for path in sorted(root.glob(f"*/{CONFIG}"))):
+            if folder.name in taken:
+                continue
+            taken.add(folder.name)  # a broken one, too: load finds it before the next of its name
+            try:
+                found[folder.name] = _info(folder)
+            except InputError as error:
+                warnings.warn(f"{folder} is not listed: {error}", stacklevel=2)
     return list(found.values())
 
 

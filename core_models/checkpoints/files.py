@@ -8,7 +8,6 @@ place of an earlier model at the end, so that a folder never holds parts of two.
 import json
 import os
 import re
-import shutil
 import warnings
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -19,6 +18,7 @@ import safetensors.torch
 import torch
 from torch import Tensor, nn
 
+from core_models.checkpoints.aside import aside_of
 from core_models.checkpoints.fields import untied
 from core_models.checkpoints.formats import BY_FAMILY, FORMATS
 from core_models.checkpoints.names import present_heads, spelling, their_names, twice
@@ -55,8 +55,6 @@ __all__ = [
 CONFIG = "config.json"
 SHARD_BYTES = 9_500_000
 """Files stay under 10 MB unless a single tensor is larger, so that a folder needs no LFS."""
-_ASIDE = ".saving"
-"""Folder in a model's folder where a new model is written before it takes the old one's place."""
 _FACTOR, _BESIDE = 4, 100_000_000
 """The files may hold other heads, and tensors twice: so many times the model, and some more."""
 _SHARD = re.compile(r"model-\d+-of-\d+\.safetensors")
@@ -223,6 +221,7 @@ def save_checkpoint(
     folder: Path,
     beside: Callable[[Path], None] | None = None,
     spare: Mapping[str, Tensor] | None = None,
+    spare_fields: Mapping[str, Any] | None = None,
 ) -> None:
     """Write config.json and safetensors that ``transformers.Auto...from_pretrained`` opens.
 
@@ -233,6 +232,7 @@ def save_checkpoint(
         folder: made if missing; a model that it holds is replaced.
         beside: writes more files that belong to the model into the folder given to it.
         spare: what :func:`load_checkpoint` gave back; what the model has itself comes first.
+        spare_fields: likewise of config.json.
 
     Raises:
         InputError: files of this format cannot hold the config or a head. Nothing is written.
@@ -245,6 +245,7 @@ def save_checkpoint(
         name for needed, name in form.architectures.items() if set(needed) <= set(heads)
     )
     values = {
+        **(spare_fields or {}),
         "architectures": [architecture],
         "model_type": form.model_type,
         **form.write_config(config),
@@ -289,32 +290,26 @@ def write_shards(
 
     Weights that the folder holds are replaced. Everything is written aside first. Then the file
     that readers begin with goes, and comes back last: whoever reads in between, or after an
-    interruption, finds the old model, the new one, or none, never parts of both.
+    interruption, finds the old model, the new one, or none, never parts of both. Of several who
+    write into one folder each waits for the one before, and the last one's model stays.
 
     Args:
         tensors: by their names in the files.
         folder: made if missing.
         beside: writes more files that belong to these weights into the folder given to it.
     """
-    aside = folder / _ASIDE
-    shutil.rmtree(aside, ignore_errors=True)  # of an interrupted process
-    aside.mkdir(parents=True)
-    try:
+    with aside_of(folder) as aside:
         _write_weights(tensors, aside)
         if beside is not None:
             beside(aside)
-    except BaseException:
-        shutil.rmtree(aside, ignore_errors=True)
-        raise
-    for name in (WEIGHTS, INDEX):  # in this order: where both are there, ours is the index
-        (folder / name).unlink(missing_ok=True)
-    for path in folder.iterdir():
-        if _SHARD.fullmatch(path.name):
-            path.unlink()
-    begin = (WEIGHTS, INDEX)
-    for path in sorted(aside.iterdir(), key=lambda path: path.name in begin):
-        os.replace(path, folder / path.name)
-    aside.rmdir()
+        for name in (WEIGHTS, INDEX):  # in this order: where both are there, ours is the index
+            (folder / name).unlink(missing_ok=True)
+        for path in folder.iterdir():
+            if _SHARD.fullmatch(path.name):
+                path.unlink()
+        begin = (WEIGHTS, INDEX)
+        for path in sorted(aside.iterdir(), key=lambda path: path.name in begin):
+            os.replace(path, folder / path.name)
 
 
 def _write_weights(tensors: Mapping[str, Tensor], folder: Path) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from core_models.checkpoints.fields import ACTIVATIONS, Fields
+from core_models.checkpoints.fields import ACTIVATIONS, Fields, names
 from core_models.config import Config
 from core_models.config.task import LABELLED, MOST_LABELS, Task
 from core_models.config.values import from_json, to_json
@@ -32,6 +32,14 @@ _PROBLEMS = {
     "regression": "regress",
 }
 _MIX = "cloze_tag."
+_SPARE = names(
+    """
+    bos_token_id cls_token_id eos_token_id id2label label2id num_labels problem_type qa_dropout
+    sep_token_id summary_activation summary_first_dropout summary_last_dropout
+    summary_proj_to_labels summary_type summary_use_proj
+    """
+)
+"""Fields that transformers' classes read and no Config holds, beside those of a family's heads."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -188,6 +196,12 @@ class TaskFiles:
             theirs = {ours: name for name, ours in reversed(ACTIVATIONS.items())}
             values[self.activation_field] = theirs[task.activation]
         return values
+
+    def spare(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """What a config.json says of heads and pieces, which a model without them brings back."""
+        of_heads = {self.text_dropout[0], self.tag_dropout[0], self.activation_field}
+        kept = of_heads | {*self.pooling_fields, *self.fixed, *_SPARE}
+        return {name: value for name, value in values.items() if name in kept}
 
     def kept(self, task: Task, values: Mapping[str, Any]) -> dict[str, Any]:
         """The field of ours, where ``values``, which are to be written, do not give the task."""

@@ -49,6 +49,8 @@ class Count:
     """A pooler that the released classes carry although no objective trains it (RoBERTa)."""
     config: Config | None = field(default=None, repr=False, compare=False)
     """What was counted."""
+    name: str = field(default="", repr=False, compare=False)
+    """What it was counted by."""
 
     def flops(self, length: int) -> Flops:
         """Floating-point operations of one sequence of ``length`` tokens.
@@ -57,7 +59,7 @@ class Count:
             InputError: the model does not take as many tokens.
         """
         assert self.config is not None
-        return flops(self.config, length)
+        return flops(self.config, length, self.name)
 
     @property
     def embedding_block(self) -> int:
@@ -99,7 +101,8 @@ class Count:
     def to_json(self) -> dict[str, Any]:
         """Parts, sums and bytes as plain values."""
         sums = ("embedding_block", "all_blocks", "encoder", "base", "masked", "pretraining")
-        parts = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "config"}
+        told = ("config", "name")
+        parts = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in told}
         return (
             parts
             | {name: getattr(self, name) for name in sums}

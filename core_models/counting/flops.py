@@ -36,6 +36,7 @@ from torch import nn
 
 from core_models.config import Config, Disentangled, Plain, check_ours
 from core_models.errors import InputError
+from core_models.families import FAMILIES
 from core_models.heads.pretraining import build_head
 from core_models.network.embeddings import Embeddings
 
@@ -86,11 +87,16 @@ class Flops:
         return asdict(self) | {name: getattr(self, name) for name in sums}
 
 
-def flops(config: Config, length: int) -> Flops:
+def flops(config: Config, length: int, name: str = "") -> Flops:
     """Operations of one sequence of ``length`` tokens.
 
     DeBERTa's encoder takes any length. Beyond the positions of its mask decoder (512) only
     :attr:`Flops.encoder` tells what can be run; the decoder is counted as if it went on.
+
+    Args:
+        config: of a model.
+        length: tokens.
+        name: what an error calls the model; by itself its family.
 
     Raises:
         InputError: the encoder does not take as many tokens, or less than one was asked for.
@@ -99,8 +105,9 @@ def flops(config: Config, length: int) -> Flops:
     e = config.embeddings
     longest = None if e.positions is None else e.positions - e.first_position
     if length < 1 or (longest is not None and length > longest):
-        most = "" if longest is None else f" to {longest}"
-        raise InputError(f"length is {length}; allowed is 1{most}.")
+        called = name or f"this {FAMILIES[config.family].title}"
+        most = "1 token or more" if longest is None else f"1 to {longest} tokens"
+        raise InputError(f"length is {length}; {called} takes {most}.")
     step = _step(config, length)
     pairs = sum(_pairs(config, kind, length) for kind in config.kinds)
     whole = {name: config.steps * n for name, n in step.items()}

@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from core_models.batch import Batch
+from core_models.batch import Batch, check_ids
 from core_models.config import Config
 from core_models.errors import InputError
 from core_models.foreign.watch import ATTENTION, RESIDUAL, Pass, watch_layer, watch_table
@@ -192,9 +192,21 @@ class ForeignEncoder(Encoder):
             given["attention_mask"] = batch.attention_mask.long()
         if batch.segment_ids is not None and self._segments:
             given["token_type_ids"] = batch.segment_ids
-        with passed.watched():
-            hidden: Tensor = self.base(**given)[0]
+        try:
+            with passed.watched():
+                hidden: Tensor = self.base(**given)[0]
+        except IndexError:
+            self._check_ids(batch)
+            raise
         return passed, hidden
+
+    def _check_ids(self, batch: Batch) -> None:
+        """InputError where a piece or segment has no row; reads all values."""
+        if batch.input_ids is not None:
+            check_ids(batch.input_ids, self.config.embeddings.vocabulary, "input_ids")
+        kinds = getattr(self.base.config, "type_vocab_size", None)
+        if batch.segment_ids is not None and isinstance(kinds, int):
+            check_ids(batch.segment_ids, max(1, kinds), "segment_ids")
 
     def _check(self, batch: Batch, trace: Trace | None) -> None:
         if batch.shape[1] > self.most:

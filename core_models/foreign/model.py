@@ -25,7 +25,7 @@ class ForeignModel(Model):
     ) -> None:
         nn.Module.__init__(self)
         self.name = ""
-        self.spare = {}
+        self.spare, self.spare_fields = {}, {}
         self._tokenizer = tokenizer
         base = whole.base_model
         pieces = base.get_input_embeddings()

@@ -7,6 +7,7 @@ model that cannot be opened is refused before its weights are on their way.
 
 import re
 import secrets
+import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ from core_models.hub.files import (
     TIMEOUT,
     File,
     Token,
+    UnreachableError,
     endpoint,
     failed,
     fetch_file,
@@ -147,8 +149,9 @@ def fetch(
 ) -> Path:
     """The local folder of a hub id; what is missing is fetched, the commit is resolved first.
 
-    A file that was cut goes on where it stopped, in this call and in a later one. Without a network
-    a model that was fetched before is opened as it is.
+    A file that was cut goes on where it stopped, in this call and in a later one. Where the hub
+    cannot be reached, a model that was fetched before is opened as it is, and a warning says so.
+    What the hub refuses is refused: an older copy stands in for nothing.
 
     Args:
         name: ``owner/model``.
@@ -162,10 +165,19 @@ def fetch(
     """
     try:
         listing = listing or look(name, token=token)
-    except InputError:
-        if (found := local(name)) is not None:
-            return found
-        raise
+    except InputError as error:
+        if (found := local(name)) is None:
+            raise
+        if not isinstance(error, UnreachableError):
+            raise InputError(
+                f"{error} What was fetched before is still here: HF_HUB_OFFLINE=1 opens it."
+            ) from None
+        warnings.warn(
+            f"The hub does not answer ({error.why}), so {name!r} is opened as it was fetched last, "
+            f"at commit {found.name[:7]}.",
+            stacklevel=3,
+        )
+        return found
     here = 0
     for file in listing.files:
         try:

@@ -47,8 +47,23 @@ FAILURES: tuple[type[Exception], ...] = (
     ),
 )
 """What stands between the hub and a model."""
+BUSY = (408, 429)
+"""Answers below 500 that say nothing of a model: too slow, and asked too often."""
 STRANGE: tuple[type[Exception], ...] = (ImportError, LookupError, TypeError, ValueError)
 """What comes of a page to log in, or of a proxy of a kind that is not known, in the hub's place."""
+
+
+class UnreachableError(InputError):
+    """The hub cannot answer: there is no network, or what answers is busy, broken or no hub.
+
+    Args:
+        message: for people.
+        why: the same in a word or a number.
+    """
+
+    def __init__(self, message: str, why: str) -> None:
+        super().__init__(message)
+        self.why = why
 
 
 @dataclass(frozen=True)
@@ -183,7 +198,10 @@ def endpoint() -> str | None:
 
 
 def failed(name: str, error: Exception) -> InputError:
-    """What went wrong between the hub and a model, without addresses and without a token."""
+    """What went wrong between the hub and a model, without addresses and without a token.
+
+    An :class:`UnreachableError` where the hub has said nothing of the model.
+    """
     if isinstance(error, OSError) and error.errno == errno.ENOSPC:
         return InputError(f"The disk is full: {name!r} has no place in {constants.HF_HUB_CACHE}.")
     status = getattr(getattr(error, "response", None), "status_code", None)
@@ -198,17 +216,22 @@ def failed(name: str, error: Exception) -> InputError:
             "spelt: owner/model, as in google-bert/bert-base-uncased."
         )
     if status is not None:
-        return InputError(
+        told = (
             f"The model {name!r} could not be fetched from the hub, which answered {status}. Try "
             "again in a while."
         )
+        busy = status >= 500 or status in BUSY
+        return UnreachableError(told, str(status)) if busy else InputError(told)
+    why = type(error).__name__
     if isinstance(error, STRANGE) and not isinstance(error, OSError):
-        return InputError(
-            f"The model {name!r} could not be fetched from the hub ({type(error).__name__}). What "
+        return UnreachableError(
+            f"The model {name!r} could not be fetched from the hub ({why}). What "
             "answers in the hub's place is none, or the proxy that the environment names cannot "
-            "be used."
+            "be used.",
+            why,
         )
-    return InputError(
-        f"The model {name!r} could not be fetched from the hub ({type(error).__name__}); without "
-        "network use a shipped model or a folder."
+    return UnreachableError(
+        f"The model {name!r} could not be fetched from the hub ({why}); without "
+        "network use a shipped model or a folder.",
+        why,
     )

@@ -5,7 +5,7 @@ import math
 import torch
 from torch import Tensor, nn
 
-from core_models.batch import Batch
+from core_models.batch import Batch, look_up
 from core_models.config import Config
 from core_models.errors import InputError
 from core_models.network.norms import build_norm
@@ -38,7 +38,7 @@ class Embeddings(nn.Module):
         x = batch.embeddings
         if x is None:
             assert batch.input_ids is not None
-            x = self.pieces(batch.input_ids)
+            x = look_up(self.pieces, batch.input_ids, "input_ids")
         if sites is not None:
             x = sites.offer("embedding:pieces", x)
         if self.positions is not None:
@@ -46,7 +46,12 @@ class Embeddings(nn.Module):
             x = x + (rows if sites is None else sites.offer("embedding:positions", rows))
         if self.segments is not None:
             ids = batch.segment_ids
-            rows = self.segments.weight[0] if ids is None else self.segments(ids)  # [E], [B, L, E]
+            # [E], or [B, L, E]
+            rows = (
+                self.segments.weight[0]
+                if ids is None
+                else look_up(self.segments, ids, "segment_ids")
+            )
             x = x + (rows if sites is None else sites.offer("embedding:segments", rows))
         if self.projected_first:
             x = self.projection(x)

@@ -136,8 +136,18 @@ class Stop:
         self._run = run
         self._signal: int | None = None
         self.reason = ""
+        self._take()
+
+    def _take(self) -> None:
         signal.signal(signal.SIGTERM, self._note)
         signal.signal(signal.SIGINT, self._note)
+
+    def take_back(self) -> None:
+        """Take both signals from who took them since, with one that came meanwhile."""
+        other = getattr(signal.getsignal(signal.SIGTERM), "__self__", None)
+        if isinstance(other, Stop):
+            self._signal = self._signal or other._signal
+        self._take()
 
     def _note(self, number: int, frame: FrameType | None) -> None:
         del frame

@@ -108,7 +108,7 @@ class _Runner:
                 continue
             if self._stop.requested() or not self._entrant(row):
                 return self._stopped()
-            self._stop = Stop(self.folder)  # the run took the signals for itself
+            self._stop.take_back()  # the run took the signals for itself
         self._write(state="finished")
         self.folder.log("finished")
         return "finished"
@@ -190,15 +190,15 @@ class _Runner:
         self._follow(row, run)
         if state == "stopped":
             row["state"] = "stopped"
-            self._stop.reason = str(run.status().get("reason", ""))
+            self._stop.reason = self._stop.reason or str(run.status().get("reason", ""))
             return False
-        self._stop = Stop(self.folder)
+        self._stop.take_back()
         return self._measure(row, run)
 
     def _tell(self, row: Row, run: RunFolder, line: str) -> None:
         self._follow(row, run)
         self._write()
-        if self.folder.stop_requested():
+        if self._stop.requested():
             run.request_stop()
         self.say(f"{row['name']}: {line}")
 

@@ -82,6 +82,7 @@ def whole_model(model: Model, *, keep: bool) -> Model:
     with torch.device("meta"):
         copied = type(model)(model.config, model.tokenizer, model.heads)
     copied.spare = model.spare
+    copied.spare_fields = model.spare_fields
     values = model.state_dict(keep_vars=True)
     found: dict[int, Tensor] = {}  # a table that a head shares is put together once
     for tensor in values.values():

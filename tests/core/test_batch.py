@@ -9,6 +9,7 @@ from core_models.masking import boundaries, orderings
 from core_models.masking import spans as span_masking
 from core_models.masking import tokens as masking
 from core_models.objectives.replacing import sample
+from tests.core.tiny_models import new, tiny
 
 IDS = torch.arange(6).reshape(2, 3)
 
@@ -35,6 +36,83 @@ def test_one_label_per_row(name: str) -> None:
     for shape in ((3,), (2, 1), ()):
         with pytest.raises(ValueError, match=rf"{name} has the shape .*needs \[2\]"):
             cm.Batch(input_ids=IDS, **{name: torch.zeros(shape)})
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bool, torch.uint8])
+@pytest.mark.parametrize("name", ["input_ids", "segment_ids"])
+def test_ids_are_whole_numbers(name: str, dtype: torch.dtype) -> None:
+    values = {"input_ids": IDS, name: IDS.to(dtype)}
+    with pytest.raises(InputError, match=rf"{name} is of type {dtype}; .* {name}\.long\(\)"):
+        cm.Batch(**values)
+    cm.Batch(**{**values, name: IDS.int()})
+
+
+def test_what_is_no_tensor_is_refused() -> None:
+    with pytest.raises(InputError, match=r"input_ids is of type list; .* torch\.tensor"):
+        cm.Batch(input_ids=[[1, 2]])  # type: ignore[arg-type]
+    with pytest.raises(InputError, match=r"attention_mask is of type list"):
+        cm.Batch(input_ids=IDS, attention_mask=[[1, 1, 1]])  # type: ignore[arg-type]
+
+
+def test_a_row_alone_is_not_a_batch() -> None:
+    with pytest.raises(InputError, match=r"input_ids has the shape \[6\]; .* input_ids\[None\]"):
+        cm.Batch(input_ids=torch.arange(6))
+    with pytest.raises(InputError, match=r"input_ids has the shape \[1, 2, 3\]; .*\[B, L\]"):
+        cm.Batch(input_ids=IDS[None])
+    with pytest.raises(InputError, match=r"embeddings has the shape \[2, 3\]; .*\[B, L, E\]"):
+        cm.Batch(embeddings=torch.zeros(2, 3))
+    with pytest.raises(InputError, match=r"embeddings is of type torch\.int64"):
+        cm.Batch(embeddings=torch.zeros(2, 3, 4, dtype=torch.int64))
+
+
+@pytest.mark.parametrize("name", ["attention_mask", "segment_ids"])
+@pytest.mark.parametrize("shape", [(2, 2), (3,), (1, 3), (2, 1, 1, 3)])
+def test_masks_and_segments_are_of_the_shape_of_the_ids(name: str, shape: tuple[int, ...]) -> None:
+    with pytest.raises(InputError, match=rf"{name} has the shape .*; this batch needs \[2, 3\]"):
+        cm.Batch(input_ids=IDS, **{name: torch.ones(shape, dtype=torch.int64)})
+
+
+FAMILIES = ["bert-base", "roberta-base", "deberta-base", "xlnet-base", "modernbert-base"]
+
+
+@pytest.mark.parametrize("id_", [-1, 10_000])
+@pytest.mark.parametrize("name", FAMILIES)
+def test_a_piece_that_there_is_not_is_named(name: str, id_: int) -> None:
+    model = new(tiny(name)).eval()
+    rows = model.config.embeddings.vocabulary
+    ids = torch.tensor([[5, 6, id_, 7]])
+    told = f"input_ids has the value {id_} at row 0, place 2; allowed is 0 to {rows - 1}, "
+    for ask in (model, model.encoder):
+        with pytest.raises(InputError, match=told):
+            ask(cm.Batch(input_ids=ids))
+
+
+@pytest.mark.parametrize("segment", [-1, 2])
+def test_a_segment_that_there_is_not_is_named(segment: int) -> None:
+    ids = torch.tensor([[5, 6, 7], [5, 6, 7]])
+    segments = torch.tensor([[0, 0, 0], [0, segment, 1]])
+    with pytest.raises(InputError, match=f"segment_ids has the value {segment} at row 1, place 1"):
+        new(tiny("bert-base"))(cm.Batch(input_ids=ids, segment_ids=segments))
+    single = new(tiny("roberta-base"))
+    with pytest.raises(InputError, match=r"segment_ids has the value 1 .*; allowed is 0, "):
+        single(cm.Batch(input_ids=ids, segment_ids=segments.clamp(0, 1)))
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_more_tokens_than_positions_are_refused_or_answered(name: str) -> None:
+    model = new(tiny(name)).eval()
+    batch = cm.Batch(input_ids=torch.full((1, 600), 5))
+    if name in ("xlnet-base", "modernbert-base"):  # positions are no table there
+        assert model(batch).hidden.shape[:2] == (1, 600)
+        return
+    with pytest.raises(InputError, match="600 tokens; this model takes at most"):
+        model(batch)
+
+
+def test_ids_without_a_batch_are_refused_with_the_way_out() -> None:
+    for ids in (IDS, IDS[0]):
+        with pytest.raises(InputError, match=r"cm\.Batch\(input_ids=\.\.\.\)"):
+            new(tiny("bert-base"))(ids)  # type: ignore[arg-type]
 
 
 def test_no_rows_have_no_spans_and_no_targets() -> None:

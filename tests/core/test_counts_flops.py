@@ -7,6 +7,7 @@ import torch
 from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
+import core_models as cm
 from core_models.batch import Batch
 from core_models.catalogue import count as count_name
 from core_models.config import Config, Disentangled, TransformerXL
@@ -141,6 +142,18 @@ def test_lengths_that_do_not_fit() -> None:
     with pytest.raises(InputError, match="length is 0"):
         count(size("xlnet-base")).flops(0)
     assert count(size("xlnet-base")).flops(2000).encoder > 0
+
+
+def test_a_length_that_does_not_fit_names_the_model() -> None:
+    for called in ("roberta-base", "bert-mini"):
+        with pytest.raises(InputError, match=f"length is 600; {called} takes 1 to "):
+            count_name(called).flops(600)
+    with pytest.raises(InputError, match="length is 600; bert-mini takes 1 to 128 tokens"):
+        count_name(cm.load("bert-mini")).flops(600)
+    with pytest.raises(InputError, match="length is 513; this RoBERTa takes 1 to 512 tokens"):
+        flops(size("roberta-base"), 513)
+    with pytest.raises(InputError, match="length is 0; xlnet-base takes 1 token or more"):
+        count_name("xlnet-base").flops(0)
 
 
 @pytest.mark.parametrize("length", [1, 2, 3, 5, 6, 40])

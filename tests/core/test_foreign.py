@@ -256,6 +256,17 @@ def test_what_is_for_our_own_families(tmp_path):
     assert cm.diff(model, "bert-base-uncased")
 
 
+def test_ids_that_there_are_not_are_named(tmp_path):
+    saved("megatron-bert", tmp_path)
+    model = cm.load(tmp_path)
+    ids = model.batch(TEXT).input_ids
+    rows = model.config.embeddings.vocabulary
+    with pytest.raises(cm.InputError, match=f"input_ids has the value {rows} at row 0, place 0"):
+        model(cm.Batch(input_ids=ids + rows - ids[0, 0]))
+    with pytest.raises(cm.InputError, match=r"segment_ids has the value 99 .*; allowed is 0 to"):
+        model(cm.Batch(input_ids=ids, segment_ids=torch.full_like(ids, 99)))
+
+
 def test_an_input_that_is_too_long(tmp_path):
     saved("mpnet", tmp_path)
     model = cm.load(tmp_path)

@@ -4,6 +4,7 @@ import errno
 import json
 import shutil
 import threading
+import warnings
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -57,8 +58,6 @@ def test_a_model_is_fetched_loaded_and_then_here(there: Hub, folder: Path) -> No
     assert cm.load(NAME).name == NAME
     assert hub.local(NAME) == found
     assert hub.fetched() == [NAME]
-    there.repositories.clear()
-    assert hub.fetch(NAME) == found  # without the hub
 
 
 def test_what_breaks_off_goes_on_where_it_stopped(there: Hub, folder: Path) -> None:
@@ -122,6 +121,59 @@ def test_without_a_network_it_is_said(there: Hub, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
     with pytest.raises(cm.InputError, match=r"could not be fetched from the hub .*a shipped model"):
         hub.fetch(NAME)
+
+
+@pytest.mark.parametrize("why", ["network", "offline", 500, 503, 429])
+def test_without_the_hub_what_is_here_is_opened_and_that_is_said(
+    there: Hub, folder: Path, monkeypatch: pytest.MonkeyPatch, why: str | int
+) -> None:
+    repository = there.add(NAME, folder)
+    whole = hub.fetch(NAME)
+    if why == "network":
+        monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
+    elif why == "offline":
+        monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    else:
+        repository.status = int(why)
+    told = rf"The hub does not answer \(.+\), so '{NAME}' is opened as .* at commit c0ffee0\."
+    with pytest.warns(UserWarning, match=told) as caught:
+        assert hub.fetch(NAME) == whole
+    assert there.address not in str(caught[0].message)
+    with pytest.warns(UserWarning, match=told) as caught:
+        assert cm.load(NAME).name == NAME
+    assert caught[0].filename == __file__
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        ({"status": 404, "error": "RepoNotFound"}, "The hub has no model"),
+        ({"status": 404, "error": "RevisionNotFound"}, "The hub has no model"),
+        ({"status": 401}, "The hub has no model"),
+        ({"status": 403}, "is gated"),
+        ({"status": 400}, "which answered 400"),
+        ({"claimed": {"tokenizer.json": 1 << 30}}, "1,073,741,824 bytes"),
+    ],
+)
+def test_what_the_hub_refuses_is_no_older_copy(
+    there: Hub, folder: Path, wrong: dict, told: str
+) -> None:
+    there.add(NAME, folder)
+    hub.fetch(NAME)
+    there.add(NAME, folder, **wrong)
+    with pytest.raises(
+        cm.InputError, match=f"{told}.* fetched before .* HF_HUB_OFFLINE=1 opens it"
+    ):
+        cm.load(NAME)
+    there.add(NAME, folder)
+    assert cm.load(NAME).name == NAME
+
+
+def test_what_is_current_is_opened_without_a_word(there: Hub, folder: Path) -> None:
+    there.add(NAME, folder)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert hub.fetch(NAME) == hub.fetch(NAME)
 
 
 def test_a_disk_that_is_full_is_a_sentence(
@@ -227,7 +279,8 @@ def test_what_is_no_hub_is_said(there: Hub, folder: Path, told: bytes) -> None:
     there.instead = told
     with pytest.raises(cm.InputError, match="What answers in the hub's place is none"):
         hub.fetch("somebody/else")
-    assert hub.fetch(NAME) == whole
+    with pytest.warns(UserWarning, match="The hub does not answer"):
+        assert hub.fetch(NAME) == whole
 
 
 @pytest.mark.parametrize("proxy", ["socks5://me:secret@127.0.0.1:1", "socks://127.0.0.1:1"])
@@ -242,11 +295,13 @@ def test_a_proxy_that_cannot_be_used_is_said(
     try:
         with pytest.raises(cm.InputError, match="or the proxy") as caught:
             hub.fetch("somebody/else")
-        assert hub.fetch(NAME) == whole
+        with pytest.warns(UserWarning, match="The hub does not answer") as told:
+            assert hub.fetch(NAME) == whole
     finally:
         monkeypatch.undo()
         close_session()
     assert "secret" not in str(caught.value)
+    assert "secret" not in str(told[0].message)
 
 
 def test_the_address_of_a_hub_may_end_in_a_slash(

@@ -161,11 +161,39 @@ def test_listing_reads_no_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     with pytest.raises(cm.InputError, match="NaN"):
         cm.load("mine")
     files[1].write_bytes(files[1].read_bytes()[:-1])
-    with pytest.raises(cm.InputError, match="cut off"):
+    with pytest.warns(UserWarning, match="mine .*cut off"):
         cm.models()
     files[1].unlink()
-    with pytest.raises(cm.InputError, match="missing"):
+    with pytest.warns(UserWarning, match="mine .*missing"):
         cm.models()
+
+
+def test_a_broken_folder_hides_no_other_and_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    new().save(tmp_path / "whole")
+    new().save(tmp_path / "broken")
+    (tmp_path / "broken" / "config.json").write_text("{")
+    new().save(tmp_path / "carded")
+    (tmp_path / "carded" / "cloze.json").write_text("{")
+    monkeypatch.setenv("CLOZE_MODELS", str(tmp_path))
+    with pytest.warns(UserWarning, match="is not listed") as told:
+        names = [info.name for info in cm.models()]
+    assert "whole" in names
+    assert not {"broken", "carded"} & set(names)
+    said = sorted(str(each.message) for each in told)
+    assert [
+        f"{tmp_path / name} is not listed" in text
+        for name, text in zip(("broken", "carded"), said, strict=True)
+    ] == [True, True]
+    assert told[0].filename == __file__
+    with pytest.raises(cm.InputError, match="not valid JSON"):
+        cm.load("broken")
+    with (
+        pytest.warns(UserWarning, match="is not listed"),
+        pytest.raises(cm.InputError, match=r"By name: .*whole"),
+    ):
+        cm.load("no-such-model")
 
 
 def test_a_header_has_the_shapes_of_the_weights(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from core_models.evaluation import evaluate_words
 from core_models.evaluation.words import Word
 from core_models.tasks import sets
 from core_models.tasks.probe import probe
-from core_models.training import race_measure, race_schema, settings
+from core_models.training import process, race, race_measure, race_schema, settings
 from core_models.training.folder import RunFolder, runs
 from core_models.training.process import train
 from core_models.training.race import main, new_race, run_race
@@ -351,3 +351,38 @@ def test_several_processes_are_refused(
         with pytest.raises(InputError, match="A race runs in one process"):
             run_race(config, quiet)
     assert RaceFolder(config.parent).state() == "new"
+
+
+def test_a_signal_during_the_export_of_a_run_stops_the_race(
+    recipe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The run has finished by then and says so; the race must not go on to measure and train."""
+    real = process._export
+
+    def export(*given: Any) -> None:
+        signal.raise_signal(signal.SIGTERM)
+        real(*given)
+
+    monkeypatch.setattr(process, "_export", export)
+    folder = RaceFolder(tmp_path / "race")
+    assert run_race(new_race(recipe, folder.path), lambda line: None) == "stopped"
+    assert [row["state"] for row in folder.table()] == ["measuring", "waiting"]
+    assert folder.status()["reason"] == "by signal SIGTERM"
+    monkeypatch.undo()
+    assert run_race(folder.config_path, lambda line: None) == "finished"
+
+
+def test_a_signal_while_a_run_begins_stops_the_race(
+    recipe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It comes before the run takes the signals for itself."""
+    real = race.train
+
+    def train(*given: Any) -> Any:
+        signal.raise_signal(signal.SIGTERM)
+        return real(*given)
+
+    monkeypatch.setattr(race, "train", train)
+    folder = RaceFolder(tmp_path / "race")
+    assert run_race(new_race(recipe, folder.path), lambda line: None) == "stopped"
+    assert folder.status()["reason"] == "by signal SIGTERM"
