@@ -10,7 +10,7 @@ import numpy as np
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from viz.figure import Chart, apart, colour, diverging, finish
+from viz.figure import Chart, apart, colour, diverging, finish, plain
 from viz.maps import Values, hover, label
 from viz.svg import Wording
 from viz.words import percent, quote
@@ -43,7 +43,7 @@ def ways(
         common: dict[str, Any] = {
             "x": places,
             "y": row.astype(np.float32),
-            "customdata": [label(text) for text in labels],
+            "customdata": [plain(text) for text in labels],
             "hovertemplate": hover(
                 Wording(
                     "{0}: {1} of it comes from {2}",
@@ -139,7 +139,9 @@ def chances(found: Sequence[Chance], *, some_off: bool) -> go.Figure:
             text=[percent(share) for share in shares],
             textposition="outside",
             cliponaxis=False,
-            hovertemplate="%{y}: %{x:.4~g}\N{NO-BREAK SPACE}%<extra>%{fullData.name}</extra>",
+            hovertext=[plain(each.word) for each in found],
+            hovertemplate="%{hovertext}: %{x:.4~g}\N{NO-BREAK SPACE}%"
+            "<extra>%{fullData.name}</extra>",
         )
     figure.update_layout(barmode="group", bargap=0.25)
     figure.update_xaxes(rangemode="tozero", ticksuffix="\N{NO-BREAK SPACE}%")
@@ -200,7 +202,8 @@ def products(
         text=[percent(share) for share in shares],
         textposition="outside",
         cliponaxis=False,
-        hovertemplate="%{y}: %{x:.3~g}\N{NO-BREAK SPACE}%<extra></extra>",
+        hovertext=[plain(key) for key in keys],
+        hovertemplate="%{hovertext}: %{x:.3~g}\N{NO-BREAK SPACE}%<extra></extra>",
         showlegend=False,
         row=1,
         col=2,

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 import plotly.graph_objects as go
 
-from viz.figure import Chart, colour, finish, plain
+from viz.figure import Chart, categories, colour, finish, plain
 from viz.svg import Wording, listed
 
 COLOURS = {
@@ -56,7 +56,8 @@ def bars(
         if unknown := parts.keys() - names.keys():
             raise ValueError(f"{size} has parts without a name: {', '.join(sorted(unknown))}")
     totals = {size: sum(parts.values()) for size, parts in sizes.items()}
-    labels = [size if isinstance(size, Wording) else plain(size) for size in sizes]
+    labels = categories(list(sizes))
+    whole = [size if isinstance(size, Wording) else plain(size) for size in sizes]
     figure = Chart()
     for part, name in names.items():
         counts = [parts.get(part, 0) for parts in sizes.values()]
@@ -76,8 +77,9 @@ def bars(
                 [f"{count:,}", f"{100 * count / max(1, total):.1f}"]
                 for count, total in zip(counts, totals.values(), strict=True)
             ],
-            hovertemplate="%{fullData.name}<br>%{customdata[0]} (%{customdata[1]} %)"
-            "<extra></extra>",
+            hovertext=whole,
+            hovertemplate="%{hovertext}<br>%{fullData.name}<br>"
+            "%{customdata[0]} (%{customdata[1]} %)<extra></extra>",
         )
     figure.update_layout(barmode="stack", legend={"traceorder": "normal"})
     figure.update_yaxes(autorange="reversed")

@@ -20,8 +20,8 @@ import plotly.graph_objects as go
 import plotly.io as pio
 
 from viz.draft import Draft, axes
+from viz.svg import LETTER, Wording, legal, shorten, text_width, told
 from viz.svg import SANS as SAVED
-from viz.svg import Wording, legal, told
 
 LIGHT = {
     "paper": "#fffefb",
@@ -68,6 +68,9 @@ SERIES = ("model", "hidden", "kept", "random", "ochre", "green", "grey", "sky")
 """Colours of series, in the order in which they are taken."""
 SANS = '"IBM Plex Sans", Helvetica, Arial, sans-serif'
 MOST_TABLE_ROWS = 2500
+MOST_LETTERS = 20
+"""Of a text beside an axis: Plotly drops a margin that takes more than half of a chart, and then
+cuts the texts in it, on a phone from some 24 letters on."""
 
 
 def colour(name: str) -> str:
@@ -204,6 +207,18 @@ def plain(text: str) -> str:
     """
     escaped = legal(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return escaped.replace("%{", "%&#123;")
+
+
+def tick(text: str) -> str:
+    """A visitor's text beside an axis, as `plain`; where it is long, its beginning."""
+    return plain(shorten(text, lambda each: text_width(each) <= MOST_LETTERS * LETTER))
+
+
+def categories(texts: Sequence[str]) -> list[str]:
+    """Texts as categories of an axis, each apart from those that look the same; ours stay whole."""
+    labels = apart([tick(text) for text in texts])
+    pairs = zip(texts, labels, strict=True)
+    return [text if isinstance(text, Wording) else label for text, label in pairs]
 
 
 def apart(labels: Sequence[str]) -> list[str]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
-from viz.figure import Chart, apart, colour, finish, plain
+from viz.figure import Chart, categories, colour, finish, plain, tick
 from viz.svg import Wording
 from viz.words import percent
 
@@ -103,7 +103,7 @@ def generated(gaps: Sequence[Gap]) -> go.Figure:
         range=[len(rows) - 0.5, -0.6],
         tickmode="array",
         tickvals=[n for n, _ in choices],
-        ticktext=[plain(row.text) for _, row in choices],
+        ticktext=[tick(row.text) for _, row in choices],
         showgrid=False,
     )
     words = Wording("{0} words were hidden; the first became “{1}”.")
@@ -145,7 +145,7 @@ def losses(
         discriminator: Its loss at every token; None where it has none (a gap of the text).
     """
     judged = [(n, loss) for n, loss in enumerate(discriminator) if loss is not None]
-    labels = apart([plain(token) for token in tokens])
+    labels = categories(tokens)
     figure = Chart()
     for name, tone, found in (
         (Wording("Generator"), "random", generator),
@@ -156,7 +156,8 @@ def losses(
             y=[loss for _, loss in found],
             name=name,
             marker={"color": colour(tone)},
-            hovertemplate="%{x}: %{y:.3f}<extra>%{fullData.name}</extra>",
+            hovertext=[plain(tokens[n]) for n, _ in found],
+            hovertemplate="%{hovertext}: %{y:.3f}<extra>%{fullData.name}</extra>",
         )
     figure.update_xaxes(
         type="category", categoryorder="array", categoryarray=labels, showgrid=False

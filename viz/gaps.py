@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
-from viz.figure import Chart, apart, colour, finish, plain, series
+from viz.figure import Chart, categories, colour, finish, plain, series, tick
 from viz.svg import Wording
 
 LEAST = math.log(1e-5)
@@ -16,6 +16,8 @@ LEAST = math.log(1e-5)
 BITS = Wording("Bits: the shorter, the likelier")
 ROW = 34
 """Pixels of a bar."""
+PAIR = ("%{customdata[0]}", "%{customdata[1]}")
+"""The words of a cell's row and column."""
 
 
 def chance(log: float | None) -> str:
@@ -61,8 +63,9 @@ def fillings(found: Sequence[Filled], *, title: str) -> go.Figure:
     kinds = {"apart": Wording("As separate gaps"), "chained": Wording("As a whole")}
     for (kind, name), tone in zip(kinds.items(), ("kept", "model"), strict=True):
         logs = [getattr(each, kind) for each in found]
-        _bars(figure, [bits(log) for log in logs], [chance(log) for log in logs], tone, name)
-    names = [Wording("{0}<br>{1}", each.way, plain(each.words)) for each in found]
+        shown = [chance(log) for log in logs]
+        _bars(figure, [bits(log) for log in logs], shown, [e.words for e in found], tone, name)
+    names = [Wording("{0}<br>{1}", each.way, tick(each.words)) for each in found]
     _rows(figure, names)
     most = max(max(bits(each.apart), bits(each.chained)) for each in found)
     figure.update_xaxes(range=[0, 1.2 * most + 0.1])
@@ -124,9 +127,10 @@ def spelled(found: Sequence[Spelled], *, title: str) -> go.Figure:
             textposition="auto",
             insidetextanchor="start",
             textangle=0,
-            hovertemplate="%{text}<extra></extra>",
+            hovertext=[plain(each.word) for each in found],
+            hovertemplate="%{hovertext}<br>%{text}<extra></extra>",
         )
-    names = [f"<b>{plain(each.word)}</b>" if each.own else plain(each.word) for each in found]
+    names = [f"<b>{tick(each.word)}</b>" if each.own else tick(each.word) for each in found]
     _rows(figure, names)
     figure.update_layout(barmode="stack", legend={"traceorder": "normal"})
     whole = [math.fsum(each.steps) for each in found]
@@ -170,10 +174,9 @@ def answers(found: Sequence[Answer], *, title: str) -> go.Figure:
     figure = Chart()
     tones = [colour("hidden" if each.own else "model") for each in found]
     shares = [100 * math.exp(min(each.log, 0.0)) for each in found]
-    _bars(figure, shares, [chance(each.log) for each in found], tones, None)
-    labels = apart([plain(each.word) for each in found])
-    pairs = zip(found, labels, strict=True)
-    _rows(figure, [e.word if isinstance(e.word, Wording) else label for e, label in pairs])
+    words = [each.word for each in found]
+    _bars(figure, shares, [chance(each.log) for each in found], words, tones, None)
+    _rows(figure, categories(words))
     figure.update_xaxes(range=[0, 130], dtick=50, ticksuffix=" %")
     return finish(
         figure,
@@ -211,14 +214,15 @@ def each_word(
             name=plain(name),
             line={"color": series(number)},
             marker={"size": 8, "symbol": number},
+            hovertext=[plain(word) for word in words],
             customdata=[chance(log) for log in logs],
-            hovertemplate="%{x}: %{customdata}<extra>%{fullData.name}</extra>",
+            hovertemplate="%{hovertext}: %{customdata}<extra>%{fullData.name}</extra>",
             showlegend=True,
         )
     figure.update_xaxes(
         tickmode="array",
         tickvals=places,
-        ticktext=[plain(word) for word in words],
+        ticktext=[tick(word) for word in words],
         showgrid=False,
         zeroline=False,
     )
@@ -257,10 +261,10 @@ def sight(
         read: Row that the prediction is read from; None where it is read before the first word.
         said: What that row knows, in a sentence.
     """
-    places = list(range(len(names)))
+    places, whole = list(range(len(names))), [plain(name) for name in names]
     looks = {
-        True: Wording("“{0}” looks at “{1}”", "%{y}", "%{x}"),
-        False: Wording("“{0}” does not look at “{1}”", "%{y}", "%{x}"),
+        True: Wording("“{0}” looks at “{1}”", *PAIR),
+        False: Wording("“{0}” does not look at “{1}”", *PAIR),
     }
     figure = Chart()
     for value, says in looks.items():
@@ -275,12 +279,13 @@ def sight(
             xgap=2,
             ygap=2,
             hoverongaps=False,
+            customdata=[[[row, column] for column in whole] for row in whole],
             hovertemplate=Wording("{0}{1}", says, "<extra></extra>"),
         )
     if read is not None:
         box = {"x0": -0.5, "x1": len(names) - 0.5, "y0": read - 0.5, "y1": read + 0.5}
         figure.add_shape(type="rect", line={"color": colour("hidden"), "width": 2}, **box)
-    shown = [f"<b>{plain(name)}</b>" if n == gap else plain(name) for n, name in enumerate(names)]
+    shown = [f"<b>{tick(name)}</b>" if n == gap else tick(name) for n, name in enumerate(names)]
     ticks = {"tickmode": "array", "tickvals": places, "ticktext": shown, "showgrid": False}
     figure.update_xaxes(side="top", tickangle=-90, constrain="domain", **ticks)
     figure.update_yaxes(
@@ -306,6 +311,7 @@ def _bars(
     figure: go.Figure,
     lengths: Sequence[float],
     shown: Sequence[str],
+    words: Sequence[str],
     tone: str | Sequence[str],
     name: str | None,
 ) -> None:
@@ -318,7 +324,8 @@ def _bars(
         text=list(shown),
         textposition="outside",
         cliponaxis=False,
-        hovertemplate="%{text}<extra></extra>",
+        hovertext=[word if isinstance(word, Wording) else plain(word) for word in words],
+        hovertemplate="%{hovertext}: %{text}<extra></extra>",
     )
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
-from viz.figure import Chart, colour, finish, plain, series
+from viz.figure import Chart, colour, finish, plain, series, tick
 from viz.svg import INK, LINE, MONO, PAPER, SOFT, Wording, document, text_width, write
 
 CELL = 22
@@ -120,6 +120,7 @@ def chances(
     if not targets:
         raise ValueError("there is nothing to draw")
     places = list(range(len(targets)))
+    pieces = [f"{plain(target.piece)} {target.position}" for target in targets]
     figure = Chart()
     tones = [colour("model"), colour("hidden"), colour("kept")]
     for name, tone in zip(own, tones, strict=False):
@@ -128,7 +129,8 @@ def chances(
             y=[100 * target.chances[name] for target in targets],
             name=name,
             marker={"color": tone},
-            hovertemplate="%{x}: %{y:.4g} %<extra>%{fullData.name}</extra>",
+            hovertext=pieces,
+            hovertemplate="%{hovertext}: %{y:.4g} %<extra>%{fullData.name}</extra>",
         )
     for number, name in enumerate(others):
         figure.add_scatter(
@@ -137,12 +139,13 @@ def chances(
             name=name,
             mode="markers",
             marker={"color": series(3 + number), "size": 9, "symbol": number},
-            hovertemplate="%{x}: %{y:.4g} %<extra>%{fullData.name}</extra>",
+            hovertext=pieces,
+            hovertemplate="%{hovertext}: %{y:.4g} %<extra>%{fullData.name}</extra>",
         )
     figure.update_xaxes(
         tickmode="array",
         tickvals=places,
-        ticktext=[f"{plain(target.piece)}<br>{target.position}" for target in targets],
+        ticktext=[f"{tick(target.piece)}<br>{target.position}" for target in targets],
         range=[-0.6, max(len(targets), 3) - 0.4],
         showgrid=False,
     )

@@ -6,10 +6,8 @@ from collections.abc import Sequence
 
 import plotly.graph_objects as go
 
-from viz.figure import Chart, apart, colour, finish, heat, plain
+from viz.figure import Chart, categories, colour, finish, heat, plain
 from viz.svg import Wording
-
-MOST_LETTERS = 40
 
 
 def reached(rows: Sequence[tuple[str, float]], *, name: str, share: bool) -> go.Figure:
@@ -56,7 +54,7 @@ def confusion(labels: Sequence[str], counts: Sequence[Sequence[int]]) -> go.Figu
         labels: In the order of rows and columns.
         counts: For each right label, how often the model said which.
     """
-    names = apart([plain(label[:MOST_LETTERS]) for label in labels])
+    names, whole = categories(labels), [plain(label) for label in labels]
     shares = [[count / (sum(row) or 1) for count in row] for row in counts]
     figure = Chart()
     figure.add_heatmap(
@@ -71,7 +69,8 @@ def confusion(labels: Sequence[str], counts: Sequence[Sequence[int]]) -> go.Figu
         xgap=2,
         ygap=2,
         colorbar={"ticksuffix": " %", "thickness": 10},
-        hovertemplate="%{y} → %{x}: %{text} (%{z:.1f} %)<extra></extra>",
+        customdata=[[[row, column] for column in whole] for row in whole],
+        hovertemplate="%{customdata[0]} → %{customdata[1]}: %{text} (%{z:.1f} %)<extra></extra>",
     )
     figure.update_yaxes(autorange="reversed", type="category")
     figure.update_xaxes(type="category")
@@ -83,7 +82,8 @@ def confusion(labels: Sequence[str], counts: Sequence[Sequence[int]]) -> go.Figu
         ),
         columns=[Wording("Right"), *labels],
         rows=[[label, *row] for label, row in zip(labels, counts, strict=True)],
-        height=150 + max(34 * len(labels), 110),
+        # Below a chart, too, Plotly leaves no more than half of it to turned labels.
+        height=150 + max(34 * len(labels), 110, 10 * max(map(len, names), default=0)),
         revision="confusion",
         x=Wording("What the model says"),
         y=Wording("Right"),
@@ -98,7 +98,7 @@ def answers(pieces: Sequence[str], starts: Sequence[float], ends: Sequence[float
         starts: Probability that the answer begins there.
         ends: That it ends there.
     """
-    names = apart([plain(piece) for piece in pieces])
+    names = categories(pieces)
     figure = Chart()
     for name, values, tone in (
         (Wording("begins"), starts, "model"),
@@ -109,7 +109,8 @@ def answers(pieces: Sequence[str], starts: Sequence[float], ends: Sequence[float
             y=[100 * value for value in values],
             name=name,
             marker={"color": colour(tone)},
-            hovertemplate="%{x}: %{y:.2f} %<extra>%{fullData.name}</extra>",
+            hovertext=[plain(piece) for piece in pieces],
+            hovertemplate="%{hovertext}: %{y:.2f} %<extra>%{fullData.name}</extra>",
         )
     figure.update_xaxes(type="category", tickangle=-60)
     figure.update_yaxes(ticksuffix=" %", rangemode="tozero")

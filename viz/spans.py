@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
-from viz.figure import Chart, colour, finish, plain, series
+from viz.figure import Chart, colour, finish, plain, series, tick
 from viz.svg import Wording
 from viz.words import percent
 
@@ -64,7 +64,7 @@ def heads(places: Sequence[Place], names: Sequence[str], *, title: str) -> go.Fi
     figure.update_xaxes(
         tickmode="array",
         tickvals=list(range(len(places))),
-        ticktext=[f"{n}<br>{plain(place.word)}" for n, place in enumerate(places)],
+        ticktext=[f"{n}<br>{tick(place.word)}" for n, place in enumerate(places)],
         range=[-0.6, max(len(places), 3) - 0.4],
         showgrid=False,
     )
@@ -106,7 +106,8 @@ def _bars(
         textposition="outside",
         textangle=0,
         cliponaxis=False,
-        hovertemplate="%{x}: %{y:.4g} %<extra>%{fullData.name}</extra>",
+        hovertext=[f"{n} {plain(place.word)}" for n, place in enumerate(places)],
+        hovertemplate="%{hovertext}: %{y:.4g} %<extra>%{fullData.name}</extra>",
     )
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
-from viz.figure import Chart, apart, finish, plain
+from viz.figure import Chart, apart, finish, plain, tick
 from viz.figure import colour as tone
 from viz.svg import LINE, MONO, SOFT, Wording, caption, document, shorten, text_width, write
 
@@ -153,7 +153,7 @@ def chances(found: Sequence[Chance], names: Sequence[str], *, title: str) -> go.
     if not found:
         raise ValueError("there is nothing to draw")
     drawn = found[:MOST_BARS]
-    labels = apart([f"<b>{plain(e.text)}</b>" if e.own else plain(e.text) for e in drawn])
+    labels = apart([f"<b>{tick(e.text)}</b>" if e.own else tick(e.text) for e in drawn])
     figure = Chart()
     for number, name in enumerate(names):
         figure.add_bar(
@@ -162,7 +162,8 @@ def chances(found: Sequence[Chance], names: Sequence[str], *, title: str) -> go.
             orientation="h",
             name=name,
             marker={"color": tone(TONES[number])},
-            hovertemplate="%{y}: %{x:.4g} %<extra>%{fullData.name}</extra>",
+            hovertext=[plain(each.text) for each in drawn],
+            hovertemplate="%{hovertext}: %{x:.4g} %<extra>%{fullData.name}</extra>",
         )
     figure.update_layout(barmode="group", bargap=0.25)
     figure.update_xaxes(ticksuffix=" %", rangemode="tozero")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import plotly.graph_objects as go
 
-from viz.figure import Chart, apart, colour, finish, plain
+from viz.figure import Chart, categories, colour, finish, plain
 from viz.svg import Wording
 
 SEEN, UNSEEN = Wording("seen"), Wording("not seen")
@@ -108,7 +108,7 @@ def score_by_piece(
     places = list(range(first, first + len(pieces)))
     figure = Chart()
     # As categories: Plotly leaves out those texts that a narrow chart has no room for.
-    labels = apart([plain(piece) for piece in pieces])
+    labels, whole = categories(pieces), [plain(piece) for piece in pieces]
     across: list[str | None] = []
     heights: list[float | None] = []
     for label, low, high in zip(labels, before, after, strict=True):
@@ -128,7 +128,8 @@ def score_by_piece(
         mode="markers",
         marker={"color": colour("soft"), "size": 7, "symbol": "square"},
         name=BEFORE,
-        hovertemplate="%{x}: %{y:.4g}<extra>%{fullData.name}</extra>",
+        hovertext=whole,
+        hovertemplate="%{hovertext}: %{y:.4g}<extra>%{fullData.name}</extra>",
     )
     for shown, name, symbol in ((True, AFTER, "circle"), (False, RINGS, "circle-open")):
         drawn = [n for n, each in enumerate(seen) if bool(each) is shown]
@@ -141,7 +142,8 @@ def score_by_piece(
             mode="markers",
             marker={"color": tones, "size": 9, "symbol": symbol},
             name=name,
-            hovertemplate="%{x}: %{y:.4g}<extra>%{fullData.name}</extra>",
+            hovertext=[whole[n] for n in drawn],
+            hovertemplate="%{hovertext}: %{y:.4g}<extra>%{fullData.name}</extra>",
         )
     figure.update_xaxes(type="category", range=[-0.6, len(pieces) - 0.4], showgrid=False)
     return finish(

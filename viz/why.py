@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
-from viz.figure import Chart, apart, colour, finish, plain, series
+from viz.figure import Chart, categories, colour, finish, plain, series
 from viz.svg import Wording
 
 
@@ -47,7 +47,8 @@ def attributions(
     for name, values in methods.items():
         if len(values) != len(tokens) or not all(map(math.isfinite, values)):
             raise ValueError(f"{name} needs a finite number for each of {len(tokens)} tokens")
-    labels = apart([plain(token.read) for token in tokens])
+    labels = categories([token.read for token in tokens])
+    read = [plain(token.read) for token in tokens]
     figure = Chart()
     for index, (name, values) in enumerate(methods.items()):
         most = max(map(abs, values)) or 1.0
@@ -56,8 +57,9 @@ def attributions(
             y=[100 * value / most for value in values],
             name=name,
             marker={"color": series(index)},
+            hovertext=read,
             customdata=[f"{value:+.4g}" for value in values],
-            hovertemplate="%{x}: %{customdata}<br>%{fullData.name}<extra></extra>",
+            hovertemplate="%{hovertext}: %{customdata}<br>%{fullData.name}<extra></extra>",
         )
     figure.update_layout(barmode="group", bargap=0.2)
     figure.update_xaxes(type="category", showgrid=False)

@@ -129,7 +129,10 @@ def tell(offer: Offer) -> str:
     )
     size = megabytes(offer.size)
     if not offer.missing:
-        return sentences(known, Wording("All of its {0} MB are here.", size))
+        old = Wording("The hub cannot be reached: this is what was fetched from it last.")
+        return sentences(
+            known, Wording("All of its {0} MB are here.", size), old if offer.kept else ""
+        )
     return sentences(
         known, Wording("{0} of {1} MB come from the hub.", megabytes(offer.missing), size)
     )

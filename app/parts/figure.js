@@ -74,6 +74,25 @@ function narrowed({ data, layout }, width) {
   return { data, layout: { ...layout, margin, legend, height: (layout.height ?? 360) + room } };
 }
 
+const SIDES = 50; // pixels that the numbers beside a chart take
+const TURNED = 15; // pixels across of a text that stands beside an axis
+/** Texts that Python gave to places of an axis, as many as there is room for: Plotly would draw one over the other. */
+function thinned({ data, layout }, width) {
+  const found = { ...layout };
+  for (const [name, axis] of Object.entries(layout)) {
+    const { tickvals, ticktext, showticklabels, domain: [from, to] = [0, 1] } = axis ?? {};
+    // A box over all curves of a place is headed by its text.
+    if (!/^xaxis/.test(name) || !ticktext || showticklabels === false || layout.hovermode === 'x unified') continue;
+    const step = Math.ceil((TURNED * tickvals.length) / ((width - SIDES) * (to - from)));
+    const some = (list) => list.filter((_, n) => n % step === 0);
+    if (step < 2) continue;
+    found[name] = { ...axis, tickvals: some(tickvals), ticktext: some(ticktext) };
+    // Its heads: each stands above a place.
+    if (layout.annotations?.length === tickvals.length) found.annotations = some(layout.annotations);
+  }
+  return { data, layout: found };
+}
+
 function makeTwin(name) {
   const box = element('div', { class: 'figure-scroll', tabindex: '0', role: 'region', 'aria-label': TEXT.numbers });
   let payload = null;
@@ -102,8 +121,8 @@ export function makeFigure({ name = 'figure', onPick = null } = {}) {
   let drawnTheme = null;
 
   async function save(format) {
-    const { data, layout } = dressed(payload, found, 'print');
     const width = Math.max(640, plot.clientWidth);
+    const { data, layout } = thinned(dressed(payload, found, 'print'), width);
     await window.Plotly.downloadImage({ data, layout: { ...layout, width, height: layout.height ?? 360 } },
       { format, filename: name, width, height: layout.height ?? 360, scale: format === 'png' ? 2 : 1 });
   }
@@ -144,7 +163,7 @@ export function makeFigure({ name = 'figure', onPick = null } = {}) {
     drawn = mine;
     drawnTheme = theme();
     drawnWidth = width;
-    const { data, layout } = narrowed(dressed(payload, found, drawnTheme, width), width);
+    const { data, layout } = thinned(narrowed(dressed(payload, found, drawnTheme, width), width), width);
     // A finger scrolls the page; it does not draw a zoom box.
     if (matchMedia('(pointer: coarse)').matches) layout.dragmode = false;
     const first = !plot.classList.contains('js-plotly-plot');

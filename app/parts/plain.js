@@ -16,6 +16,8 @@ const shown = (value) => {
 };
 /** Texts that came from Python, one on each line. */
 const messages = (text) => String(text).split('\n').map(message).join('\n');
+/** Settings that begin a line, by what they are called on the page. */
+const named = (text, names) => text.replace(/^[\w.]+/gm, (path) => (Object.hasOwn(names, path) ? phrase([names[path]]) : path));
 const plain = (value) => (Array.isArray(value) ? value[0] : value);
 
 /** A value with the words of the page's language: `words` are pairs of a path and the text told as its key and values. */
@@ -54,8 +56,8 @@ export const csvButton = (name, current) => element('button', {
 function mountLine(view, kind) {
   const line = element('p', { class: kind, role: 'status' });
   const show = () => {
-    const { text = '', told } = view.value ?? {};
-    line.textContent = told ? phrase(told) : messages(text ?? '');
+    const { text = '', told, names = {} } = view.value ?? {};
+    line.textContent = told ? phrase(told) : named(messages(text ?? ''), names);
     line.hidden = !line.textContent;
   };
   view.root.replaceChildren(line);

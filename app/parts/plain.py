@@ -4,6 +4,7 @@ And two for the sentence block: what Python is asked with (:class:`SentenceInput
 hides there (:class:`SentenceOutput`).
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from functools import reduce
 from itertools import count
@@ -29,6 +30,8 @@ class Line(Part):
         elem_id: Id in the page.
         problem: Whether it tells what went wrong. Such a line has the event ``seen``: it, and the
             lab around it, was seen for the first time.
+        names: What settings are called on the page, by their paths: a line that begins with such a
+            path begins with that name there.
     """
 
     def __init__(
@@ -37,16 +40,23 @@ class Line(Part):
         *,
         elem_id: str | None = None,
         problem: bool = False,
+        names: Mapping[str, str] | None = None,
         **more: Any,
     ) -> None:
+        self._names = dict(names or {})
         name, events = ("problem-line", ["seen"]) if problem else ("answer-line", [])
         parts = mounted(name, module=MODULE, events=events)
         super().__init__(value, elem_id=elem_id, **{**parts, **more})
 
     def postprocess(self, value: Any) -> Any:
-        """A wording also goes as its key and its values."""
+        """A wording also goes as its key and its values, a message with the names for its paths."""
         found = super().postprocess(value)
-        return {**found, "told": told(value)} if isinstance(value, Wording) else found
+        if isinstance(value, Wording):
+            return {**found, "told": told(value)}
+        lines = value.splitlines() if isinstance(value, str) else []
+        paths = {re.match(r"[\w.]*", line)[0] for line in lines}  # type: ignore[index]
+        names = {path: name for path, name in self._names.items() if path in paths}
+        return {**found, "names": names} if names else found
 
 
 class SentenceInput(Part):

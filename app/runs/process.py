@@ -126,11 +126,19 @@ def sweep(root: Path) -> None:
         shutil.rmtree(leftover, ignore_errors=True)
 
 
-def command(path: Path) -> str:
-    """What starts, or continues, a run by hand."""
+def command(path: Path, *, whole: bool = True) -> str:
+    """What starts, or continues, a run by hand.
+
+    Args:
+        path: the run's folder.
+        whole: whether it works as it is; else a folder elsewhere than here is left out.
+    """
     module, config = _module(path)
     shown = Path(config)
-    shown = shown.relative_to(ROOT) if shown.is_relative_to(ROOT) else shown
+    if shown.is_relative_to(ROOT):
+        shown = shown.relative_to(ROOT)
+    elif not whole:
+        shown = shown.relative_to(path.parent)
     return f"python -m {module} {shown}"
 
 

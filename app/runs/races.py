@@ -2,11 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from app.runs import config as run_config
 from app.runs import texts as run_texts
 from app.runs.runs import Runs
+from app.runs.unplaced import unplaced
 from core_models import InputError
 from core_models.families import FAMILIES
 from core_models.tasks import sets
@@ -144,7 +146,7 @@ def live(runs: Runs, run: str) -> dict[str, Any]:
     status = folder.status()
     rows = folder.table()
     return {
-        "rows": [row | {"title": FAMILIES[row["family"]].title} for row in rows],
+        "rows": [_told(row, runs.root) for row in rows],
         "series": {row["name"]: _thinned(folder.run(row["name"]).metrics()) for row in rows},
         "baselines": next(
             (found for row in rows if (found := folder.run(row["name"]).status().get("baselines"))),
@@ -153,6 +155,12 @@ def live(runs: Runs, run: str) -> dict[str, Any]:
         "probe_baselines": status.get("probe_baselines") or {},
         "models": [name for name, _ in runs.models() if name.startswith(f"run/{run}/")],
     }
+
+
+def _told(row: dict[str, Any], root: Path) -> dict[str, Any]:
+    """The row of an entrant with the title of its family; why it failed, without folders."""
+    why = {"reason": unplaced(str(row["reason"]), root)} if row.get("reason") else {}
+    return row | {"title": FAMILIES[row["family"]].title} | why
 
 
 def _thinned(records: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -17,10 +17,12 @@ from app.runs import config as run_config
 from app.runs import damage, doctor, room
 from app.runs import export as run_export
 from app.runs import models as run_models
+from app.runs import owner as run_owner
 from app.runs import process as run_process
 from app.runs import queue as run_queue
 from app.runs import silence as run_silence
 from app.runs.runs import Runs
+from app.runs.unplaced import unplaced
 from core_models import InputError, plain_files
 from core_models.families import size
 from core_models.training.folder import MOST_REPORTS, RunFolder, thinned
@@ -128,7 +130,7 @@ class Reports:
             "state": state,
             "place": queue.index(run) + 1 if run in queue else None,
             "wait_seconds": waits.get(run),
-            "reason": _reason(folder, status, state),
+            "reason": unplaced(_reason(folder, status, state) or "", self.runs.root) or None,
             "model": describe_model(config) | {"race": len(config.get("entrants") or [])},
             "parameters": status.get("parameters"),
             "step": status.get("step", 0),
@@ -144,10 +146,13 @@ class Reports:
         }
 
     @damage.guarded
-    def live(self, run: str, offset: int = 0, generation: int = 0) -> dict[str, Any]:
+    def live(
+        self, run: str, offset: int = 0, generation: int = 0, *, owner: str | None = None
+    ) -> dict[str, Any]:
         """Everything about a run that changes, with the reports from number ``offset`` on.
 
         A page that asks with an old ``generation`` gets all reports again: some were taken back.
+        The command names the folder of the run only to its ``owner``.
         """
         seen = self._records(run)
         if generation != seen.generation:
@@ -170,7 +175,7 @@ class Reports:
             "baselines": status.get("baselines") or {},
             "data": status.get("data") or {},
             "environment": status.get("environment") or {},
-            "log": _tail(folder.path / "log.txt"),
+            "log": [unplaced(text, self.runs.root) for text in _tail(folder.path / "log.txt")],
             "findings": [finding.to_json() for finding in doctor.examine(case)],
             # A fine-tuned model has no head that fills gaps.
             "snapshots": []
@@ -182,7 +187,7 @@ class Reports:
             "evaluated": run_config.is_task(config) and (folder.path / "evaluation.json").exists(),
             "model": f"run/{run}" if folder.model_path.is_dir() or folder.checkpoints() else None,
             "export": run_export.available(folder),
-            "command": run_process.command(folder.path),
+            "command": run_process.command(folder.path, whole=run_owner.owns(folder.path, owner)),
         }
 
     def examples(self, run: str, entrant: str | None = None) -> dict[str, Any]:

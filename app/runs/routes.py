@@ -8,6 +8,8 @@ server is back, and so does any number of other pages.
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 from starlette.requests import Request
@@ -24,6 +26,7 @@ from app.runs.reports import Reports, plain
 from app.runs.runs import Runs
 from app.runs.shown import Shown
 from app.runs.tried import tried
+from app.runs.unplaced import unplaced
 from app.serving.ask import whole_number
 from app.serving.metrics import counted
 from app.serving.session import Session
@@ -71,7 +74,7 @@ class RunRoutes:
             for name in ("offset", "generation")
         ]
         run = request.path_params["run"]
-        found = await asyncio.to_thread(self.reports.live, run, *place)
+        found = await asyncio.to_thread(self.reports.live, run, *place, owner=_owner(request))
         return found | {"mine": self._mine(run, request)}
 
     def _mine(self, run: str, request: Request) -> bool:
@@ -158,27 +161,30 @@ class RunRoutes:
 
     def routes(self) -> list[Route]:
         """All of them."""
-        run = PREFIX + "/runs/{run}"
+        run, guarded = PREFIX + "/runs/{run}", partial(_guarded, self.runs.root)
         get, post = ["GET"], ["POST"]
         return [
-            Route(f"{PREFIX}/runs", _guarded(self.overview), methods=get),
-            Route(f"{PREFIX}/shown", _guarded(self.show), methods=post),
-            Route(f"{run}/reports.csv", _guarded(self.rows, refused=404), methods=get),
-            Route(run, _guarded(self.live), methods=get),
-            Route(f"{run}/config", _guarded(self.config), methods=get),
-            Route(TEXTS, _guarded(self.send_text), methods=post),
-            Route(f"{run}/model.zip", _guarded(self.model, refused=404), methods=get),
-            Route(f"{PREFIX}/followed", _guarded(self.followed), methods=post),
-            Route(f"{run}/try", _guarded(self.try_out), methods=post),
-            Route(f"{run}/guess", _guarded(self.guess), methods=post),
-            Route(run + "/{action}", _guarded(self.act), methods=post),
+            Route(f"{PREFIX}/runs", guarded(self.overview), methods=get),
+            Route(f"{PREFIX}/shown", guarded(self.show), methods=post),
+            Route(f"{run}/reports.csv", guarded(self.rows, refused=404), methods=get),
+            Route(run, guarded(self.live), methods=get),
+            Route(f"{run}/config", guarded(self.config), methods=get),
+            Route(TEXTS, guarded(self.send_text), methods=post),
+            Route(f"{run}/model.zip", guarded(self.model, refused=404), methods=get),
+            Route(f"{PREFIX}/followed", guarded(self.followed), methods=post),
+            Route(f"{run}/try", guarded(self.try_out), methods=post),
+            Route(f"{run}/guess", guarded(self.guess), methods=post),
+            Route(run + "/{action}", guarded(self.act), methods=post),
         ]
 
 
-def _guarded(answer: Answer, refused: int = 200) -> Callable[[Request], Awaitable[Response]]:
+def _guarded(
+    root: Path, answer: Answer, refused: int = 200
+) -> Callable[[Request], Awaitable[Response]]:
     """Answers as JSON; a message for people instead of an error's inside.
 
     Args:
+        root: the folder of all runs.
         answer: gives plain values, or a whole response.
         refused: status of a message for people. Not 200 where a browser would save it as a file.
     """
@@ -191,7 +197,7 @@ def _guarded(answer: Answer, refused: int = 200) -> Callable[[Request], Awaitabl
                 values = await answer(request)
         except InputError as error:
             # With status 200: browsers put every other one into their console as a fault.
-            return JSONResponse({"error": str(error)}, refused)
+            return JSONResponse({"error": unplaced(str(error), root)}, refused)
         except Exception as error:
             if room.is_full(error):
                 return JSONResponse({"error": room.FULL}, refused)

@@ -12,6 +12,7 @@ from app.parts.plain import table
 from app.runs import charts as run_charts
 from app.runs.reports import Reports
 from app.runs.told import ACTIVE, IDLE, facts, hangs, line, named, names
+from app.runs.unplaced import unplaced
 from app.runs.words import size
 from core_models import InputError
 from viz.svg import Wording
@@ -187,11 +188,11 @@ def settings(
     reports: Reports, run: dict[str, Any], live: dict[str, Any], wish: Wish, called: dict[str, str]
 ) -> Parts:
     """What a run was asked to do, and what it has logged."""
-    config = reports.runs.as_form(run["id"])
+    config, root = reports.runs.as_form(run["id"]), reports.runs.root
     differs = _difference(reports, run["id"], wish.others, called) if wish.others else None
     return {
         "log": {"value": "\n".join(live["log"])},
-        "config": {"value": json.dumps(config, indent=2, ensure_ascii=False)},
+        "config": {"value": unplaced(json.dumps(config, indent=2, ensure_ascii=False), root)},
         "command": {"value": live["command"]},
         "differs": {"value": differs},
     }
@@ -201,7 +202,9 @@ def _difference(
     reports: Reports, run: str, others: tuple[str, ...], called: dict[str, str]
 ) -> dict[str, Any] | None:
     """What differs between runs, settings that were left out with their defaults."""
-    found = [dict(_leaves(reports.settings(each))) for each in (run, *others)]
+    listed = [_leaves(reports.settings(each)) for each in (run, *others)]
+    root = reports.runs.root
+    found = [{path: unplaced(value, root) for path, value in each} for each in listed]
     paths = sorted({path for each in found for path in each})
     rows = [
         [path, *(each.get(path, Wording("not set")) for each in found)]

@@ -97,7 +97,7 @@ class Shown:
         self, run: dict[str, Any], listed: list[dict[str, Any]], wish: Wish, owner: str | None
     ) -> dict[str, Section]:
         name = run["id"]
-        live = self.reports.live(name)
+        live = self.reports.live(name, owner=owner)
         race = run_races.live(self.runs, name) if run["kind"] == "race" else None
         entrant = reached.chosen(race, wish.entrant) if race else None
         owned = self.may_change(name, owner)

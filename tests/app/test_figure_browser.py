@@ -11,6 +11,7 @@ from app.page.theme import theme
 from app.parts.figure import LOOK, SCRIPT, Figure, drawn
 from app.serving import server
 from tests.app.conftest import show_loop
+from viz import timeline
 from viz.figure import DARK, finish, plain
 from viz.svg import Wording
 
@@ -28,6 +29,17 @@ def chart(height: float) -> go.Figure:
     )
 
 
+MANY = 40
+"""Pieces of a picture of masks, and the height that shows it."""
+
+
+def masks() -> go.Figure:
+    pieces = [f"word{n}" for n in range(MANY)]
+    visit = timeline.Visit(draw=0, marks=["M"] * MANY, seen=pieces)
+    counts = {"asked": [10] * MANY, "contexts": [12] * MANY}
+    return timeline.masks([visit], pieces, title="masks", **counts)
+
+
 def tell(event: gr.EventData) -> str:
     return json.dumps(event._data)
 
@@ -35,10 +47,10 @@ def tell(event: gr.EventData) -> str:
 @pytest.fixture(scope="module")
 def address():
     with gr.Blocks() as page:
-        slider = gr.Slider(1, 10, value=1, label="Height")
+        slider = gr.Slider(1, MANY, value=1, label="Height")
         figure = Figure(chart(1), elem_id="chart", main=True, events=["pick"])
         picked = gr.Textbox(label="Picked")
-        slider.input(chart, slider, figure, queue=False)
+        slider.input(lambda n: masks() if n == MANY else chart(n), slider, figure, queue=False)
         figure.pick(tell, None, picked, queue=False)
         seen = gr.Textbox(label="Seen")
         figure.pick(None, figure, seen, js="({ picked }) => String(picked.y)")
@@ -144,6 +156,27 @@ def test_a_chart_is_as_wide_as_its_place_and_does_not_measure_it(page):
             WIDE, arg=page.locator("#chart .figure-plot").bounding_box()["width"]
         )
     assert page.evaluate("window.measured") == 0
+
+
+OVERLAPS = """selector => {
+  const boxes = [...document.querySelectorAll(`#chart ${selector}`)]
+    .map((each) => each.getBoundingClientRect());
+  return [boxes.length, boxes.filter(({ left }, n) => n && left < boxes[n - 1].right).length];
+}"""
+
+
+def test_texts_beside_a_narrow_chart_do_not_overlap(page):
+    page.get_by_label("Height").first.fill(str(MANY))
+    page.get_by_label("Height").first.press("Tab")
+    page.locator("#chart .annotation").first.wait_for()
+    for width, each in ((340, 3), (900, 1)):
+        page.locator("#chart").evaluate(
+            "(part, wide) => { part.style.width = wide; }", f"{width}px"
+        )
+        shown = len(range(0, MANY, each))
+        expect(page.locator("#chart .annotation")).to_have_count(shown)
+        for selector in (".annotation text", ".x2tick text"):
+            assert page.evaluate(OVERLAPS, selector) == [shown, 0], (width, selector)
 
 
 def test_what_came_while_it_was_hidden_is_drawn_when_it_is_seen(page):

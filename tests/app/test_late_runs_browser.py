@@ -28,9 +28,11 @@ def cloze(module_page):
 def live(monkeypatch):
     """``live(run, **more)``: what the server finds of a run beside what is there."""
     changed, real = {}, Reports.live
-    monkeypatch.setattr(
-        Reports, "live", lambda self, run, *given: real(self, run, *given) | changed.get(run, {})
-    )
+
+    def live_of(self, run, *given, **more):
+        return real(self, run, *given, **more) | changed.get(run, {})
+
+    monkeypatch.setattr(Reports, "live", live_of)
     return lambda run, **more: changed.update({run: more})
 
 

@@ -11,6 +11,7 @@ import torch
 import core_models as cm
 from app.labs.meaning import answers as lab
 from app.labs.meaning import lab as tab
+from app.labs.meaning import said
 from app.labs.meaning.corpus import Corpus
 from app.serving.session import Session
 from core_models import InputError
@@ -211,6 +212,15 @@ def test_what_makes_no_sense_is_said(session, corpus, values, said):
     if "花" not in values.values():  # looked up in the Chinese one
         with pytest.raises(InputError, match=said):
             near(session, corpus, **values)
+
+
+def test_a_word_that_stands_twice_is_said_to_count_once(session, corpus):
+    key = "The word stands more than once, and its first place counts: sentence {0}."
+    twice = ["The bank, the BANK and the bank of banks.", *SENTENCES[:2], "Bank by bank."]
+    told = ask(session, corpus, sentences="\n".join(twice))["missing"]
+    assert (told.key, told.values) == (key, ("1, 4",))
+    assert said.stands_again("花花世界。", "花")
+    assert ask(session, corpus, sentences="\n".join(SENTENCES[:2]))["missing"] == ""
 
 
 def test_nothing_is_asked_before_the_lab_is_seen(session, corpus):

@@ -10,6 +10,7 @@ import pytest
 import torch
 
 import core_models as cm
+from app.page.open_model import tell
 from app.runs import form as run_form
 from app.serving import session as serving
 from app.serving.ask import Ask
@@ -39,6 +40,21 @@ def test_a_newer_commit_that_was_fetched_is_what_answers(
     weights = [m.encoder.embeddings.pieces.weight for m in (session.model(name), first)]
     assert not torch.equal(*weights)
     assert [key for _, key in session.choices()].count(name) == 1
+
+
+def test_a_copy_stands_in_for_a_silent_hub_and_says_so_not_for_a_refusal(
+    there, folder, open_with, monkeypatch
+):
+    there.add(NAME, folder)
+    session = open_with()
+    opened(session, NAME)
+    kept = "this is what was fetched from it last"
+    assert kept not in str(tell(session.opened.look(NAME)))
+    del there.repositories[NAME]
+    with pytest.raises(InputError, match="has no model"):
+        session.opened.look(NAME)
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
+    assert kept in str(tell(session.opened.look(NAME)))
 
 
 def test_no_message_says_where_the_cache_lies(there, folder, tmp_path, open_with, monkeypatch):

@@ -1,9 +1,12 @@
 """What the page shows of runs: sections that are new, of the run that is asked for."""
 
 import json
+from pathlib import Path
 
 import pytest
 
+from app.runs import owner as run_owner
+from app.runs.process import ROOT
 from app.runs.reports import Reports
 from app.runs.sections import Wish
 from app.runs.shown import Shown
@@ -43,6 +46,37 @@ def test_a_page_gets_only_what_it_has_not(ask, make, runs):
     # Another run has other values of the same components.
     other = make("Twice")
     assert ask({"run": other, "seen": first["seen"]})["parts"]["title"]["value"]["text"] == "Twice"
+
+
+def test_nobody_reads_where_the_server_keeps_its_runs(make_runs):
+    runs = make_runs()
+    mine, owner = runs.root / "mine", "0" * 32
+    mine.mkdir(parents=True)
+    config = {"model": {"checkpoint": f"{runs.root}/other/model"}, "data": {"texts": ["/srv/a"]}}
+    (mine / "config.json").write_text(json.dumps(config))
+    run_owner.note(mine, owner)
+    reason = f"{mine}/config.json: give steps. Nothing lies in {runs.root}."
+    (mine / "status.json").write_text(json.dumps({"state": "failed", "reason": reason}))
+    trace = f'File "{ROOT}/core_models/model.py", line 1\nFile "{Path.home()}/a.py", line 2'
+    (mine / "log.txt").write_text(f"{trace}\nfailed: {reason} See /mnt{runs.root}/x\n")
+    told = "mine/config.json: give steps. Nothing lies in runs."
+    reports = Reports(runs)
+
+    def shown(owner=None):
+        return Shown(reports).answer({"run": "mine"}, owner)["parts"]
+
+    parts = shown()
+    assert parts["reason"]["value"]["text"] == told
+    assert parts["log"]["value"].splitlines() == [
+        'File "core_models/model.py", line 1',
+        'File "~/a.py", line 2',
+        f"failed: {told} See /mnt{runs.root}/x",
+    ]
+    assert parts["command"]["value"] == "python -m core_models.training mine/config.json"
+    for each in (parts, reports.overview(), reports.live("mine")):
+        assert str(runs.root) not in json.dumps(each).replace(f"/mnt{runs.root}", "")
+    # What can be copied works, for whom the run belongs to.
+    assert shown(owner)["command"]["value"] == f"python -m core_models.training {mine}/config.json"
 
 
 @pytest.mark.parametrize(

@@ -145,6 +145,7 @@ def test_a_refused_table_leaves_nothing_of_the_one_before(cloze, tmp_path, chine
     assert cloze.overflow() <= 0
 
 
+@pytest.mark.slow
 def test_columns_of_any_name_hold_two_texts_or_tags(cloze):
     """What the table asks went back to one label as soon as a column for it was not found."""
     form = open_form(cloze, "task")
@@ -191,6 +192,7 @@ def test_recipes_tell_what_they_hide_and_how_long_they_take(cloze, quick_trials)
     assert not form.shown(re.compile("At most about"))  # nobody asked for minutes of a busy CPU
 
 
+@pytest.mark.slow
 def test_a_race_is_weighed_before_it_starts(cloze, quick_trials):
     form = open_form(cloze, "race")
     form.field("Width").fill("64")
@@ -217,10 +219,13 @@ def test_a_setting_is_a_field_of_the_schema(cloze):
     for field in fields(Settings, Pretraining.offered).values():
         assert form.root.get_by_text(field.label).count(), field.path
     form.field("Steps").fill("0")
-    form.refuses("steps = 0: Input should be greater than or equal to 1.")
+    form.refuses(re.compile("^Steps = 0: Input should be greater than or equal to 1.$"))
     form.field("Steps").fill("")
-    form.refuses("steps: is missing.")
+    form.refuses(re.compile("^Steps: is missing.$"))
     form.field("Steps").fill("200")
+    form.field("Warm-up steps").fill("200")
+    form.refuses("Warm-up steps (200) must be below steps (200).")
+    form.field("Warm-up steps").fill("10")
     form.field("Share predicted").fill("0.3")
     form.says("Hides 30")
     assert form.config()["masking"]["rate"] == 0.3

@@ -210,7 +210,7 @@ def test_the_tab_speaks_chinese(visit, make):
         assert english == []
     form.says("3个模型")
     form.root.get_by_label("批次大小", exact=True).fill("-3")
-    form.refuses("batch_size = -3：必须大于或等于1。")
+    form.refuses("批次大小 = -3：必须大于或等于1。")
     own = page.evaluate(
         "[...ClozeLanguage.missing].filter((key) => !/[\\u4e00-\\u9fff]/.test(key))"
     )

@@ -225,8 +225,8 @@ def waits(monkeypatch):
     def summary_of(self, run, *given, **more):
         return summary(self, run, *given, **more) | changed.get(run, {})
 
-    def live_of(self, run, *given):
-        found = live(self, run, *given)
+    def live_of(self, run, *given, **more):
+        found = live(self, run, *given, **more)
         return found | {"export": changed[run].get("export")} if run in changed else found
 
     monkeypatch.setattr(Reports, "summary", summary_of)

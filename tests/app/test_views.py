@@ -4,6 +4,7 @@ import asyncio
 import threading
 from functools import partial
 
+from app.parts.plain import Line
 from app.parts.views import answered
 from core_models import InputError
 
@@ -45,3 +46,11 @@ def test_a_refusal_is_a_message():
     for reply in (refuses, refuses_later):
         found = asyncio.run(answered(reply, {"rev": 9}))
         assert found == {"rev": 9, "error": "The number is 3; it must be 4."}
+
+
+def test_a_line_knows_the_settings_that_it_tells_by_their_labels():
+    line = Line(names={"steps": "Steps", "data.format": "Format"})
+    text = "data.format: is missing.\nsteps.more = 3: no.\nseed: no."
+    assert line.postprocess(text) == {"text": text, "names": {"data.format": "Format"}}
+    assert line.postprocess("Not now.") == {"text": "Not now."}
+    assert line.postprocess(None) is None

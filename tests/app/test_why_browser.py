@@ -150,6 +150,16 @@ def test_numbers_choices_link_and_files(visit, model):
     expect(other.box("Baseline")).to_have_value("zero vectors")
 
 
+def test_a_reload_names_the_try(visit):
+    chosen = {"word": "paris", "against": "london"}
+    lab = Lab(visit(link=link(**chosen)))
+    lab.says("Why “paris” rather than “london”?")
+    first = lab.panel.get_by_role("radio", name="Why Paris, not London?")
+    expect(first).to_be_checked()
+    mark(lab.cloze, 4)
+    expect(first).not_to_be_checked()
+
+
 @pytest.mark.slow
 def test_an_old_link_names_answers_by_their_numbers(visit, model):
     rome, london = model.tokenizer.id("rome"), model.tokenizer.id("london")

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import gradio as gr
 
 from app.labs.meaning import answers as meaning
+from app.labs.meaning import said as told
 from app.labs.meaning.answers import EXAMPLES, FIRST, LAST, SENTENCES
 from app.labs.meaning.corpus import Corpus
 from app.page.sentence import Shared
@@ -242,7 +243,7 @@ async def show(session: Session, corpus: Corpus, question: Mapping[str, Any]) ->
         word if moved else gr.skip(),
         text if moved else gr.skip(),
         gr.Slider(maximum=found.last),
-        meaning.say(found, layer, way),
+        told.say(found, layer, way),
         paths(
             [
                 Path(number=number + 1, sentence=text, points=points)
@@ -260,8 +261,8 @@ async def show(session: Session, corpus: Corpus, question: Mapping[str, Any]) ->
             way=way,
         ),
         likeness(found.cosines[way], found.random[way], layer=layer),
-        meaning.say_pieces(found),
-        meaning.say_missing(found, words),
+        told.say_pieces(found),
+        told.say_missing(found, words),
         meaning.code_lines(loadable(name), words, used, way),
     ]
 

@@ -92,8 +92,10 @@ class Form:
         self.said = Line(elem_classes=["said"])
         self.about = Line()
         self.time = Line()
-        self.wrong = Line(elem_classes=["wrong"])
-        self.problem = Line(problem=True)
+        # Where a control counts in other units, the path says that the message does not.
+        names = {path: field.label for path, field in self.known.items() if field.scale == 1}
+        self.wrong = Line(elem_classes=["wrong"], names=names)
+        self.problem = Line(problem=True, names=names)
         with gr.Row(elem_classes=["acts"]):
             self.begin = gr.Button(self.start, variant="primary", scale=0, min_width=180)
             self.batch = gr.Button("Show the first batch", scale=0, min_width=200)

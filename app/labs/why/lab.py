@@ -185,13 +185,13 @@ def wire(controls: Controls, shared: Shared, session: Session) -> None:
     asked = {"sentence": c.sentence, "of": c.of, "shown": c.shown, "given_up": c.given_up, **kept}
     c.sentence.change(
         None,
-        [c.sentence, c.of],
+        follow := [c.sentence, c.of, *chosen],
         follows := [c.of, c.tries, *chosen[:4]],
         js=FOLLOW,
     )
     filled = c.tries.input(None, c.tries, [*chosen, c.of], js=FILL)
     written = filled.then(None, c.tries, None, js=WRITE)
-    written.then(None, [c.sentence, c.of], follows, js=FOLLOW)
+    written.then(None, follow, follows, js=FOLLOW)
     kept["second"].input(None, None, kept["position"], js="() => ''")
     c.cancel.click(None, c.shown, c.given_up, js="(shown) => [shown]")
     c.again.click(None, None, c.given_up, js="() => null")

@@ -46,6 +46,7 @@ FILLED = json.dumps(
         name: {
             "text": text,
             "hide": hide,
+            "chosen": chosen,
             "values": [*({**FIRST, **chosen}).values(), {"try": name}],
         }
         for name, (text, hide, chosen) in TRIES.items()
@@ -54,15 +55,20 @@ FILLED = json.dumps(
 FILL = f"name => ({FILLED})[name].values"
 WRITE = f"name => Cloze.chooseExample(({FILLED})[name])"
 # A try and a link bring along what is chosen of their sentence; a try waits until that is there,
-# unless the visitor types another one.
-FOLLOW = f"""(sentence, of) => {{
+# unless the visitor types another one. A link may be to a try, which is named then.
+FOLLOW = f"""(sentence, of, ...values) => {{
   const same = {{ __type__: 'update' }};
-  const wanted = ({FILLED})[of?.try];
+  const [tries, names] = [{FILLED}, {json.dumps(list(FIRST))}];
+  const wanted = tries[of?.try];
   const here = wanted && sentence?.text === wanted.text && Cloze.showsExample(wanted)
     && sentence.marks.length === Cloze.sentence.marks.size;
   const coming = wanted && !here && Cloze.field('sentence-text')?.value === wanted.text;
   const known = JSON.stringify(of) === JSON.stringify(sentence);
   if (!sentence || known || coming) return Array(6).fill(same);
-  if (!of || here) return [sentence, ...Array(5).fill(same)];
+  const chosen = (each) => Object.entries(each.chosen)
+    .every(([name, value]) => values[names.indexOf(name)] === value);
+  const shown = ([, each]) => !of && Cloze.showsExample(each) && chosen(each);
+  const name = Object.entries(tries).find(shown)?.[0] ?? same;
+  if (!of || here) return [sentence, name, ...Array(4).fill(same)];
   return [sentence, null, of.model === sentence.model ? same : '', '', '', ''];
 }}"""

@@ -7,7 +7,7 @@ import re
 import shutil
 import threading
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatch
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from app.serving.names import FOLDER_PREFIX, HUB_PREFIX, called
 from app.serving.opened.policy import Policy
 from core_models import InputError, inspect
 from core_models.hub import fetch as hub
+from core_models.hub.files import UnreachableError
 from core_models.tokenizer.reading import VOCABULARIES
 
 SPARE_DISK = 512 << 20
@@ -46,6 +47,8 @@ class Offer:
     folder: Path | None = None
     """None = it comes from the hub, as ``listing`` says."""
     listing: hub.Listing | None = None
+    kept: bool = False
+    """Whether it is what the hub gave last, because the hub cannot be reached."""
 
 
 @dataclass(kw_only=True)
@@ -126,11 +129,11 @@ class Opened:
         self.policy.check(name)
         try:
             listing = hub.look(name, token=self.policy.token or False)
-        except InputError:
+        except UnreachableError:
             if (folder := hub.local(name)) is None:
                 raise
             with called(name, folder):  # it is here, and the hub is not
-                return self._offer(HUB_PREFIX + name, name, folder)
+                return replace(self._offer(HUB_PREFIX + name, name, folder), kept=True)
         _check_reads(name, [file.name for file in listing.files])
         weights = sum(f.size for f in listing.files if f.name.endswith(".safetensors"))
         parameters = listing.parameters or weights // 4
