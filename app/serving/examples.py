@@ -96,6 +96,7 @@ OF_FAMILY = {
         AMERICA,
         SECOND_HALF,
     ],
+    "modernbert": [FRANCE, SPAN, TWO_WORDS, AGO, NATION, CARE, SOURCE, THAILAND, MADRID],
 }
 BLIND = _example("Nothing to go by", "Madrid is the capital of Spain.", "madrid")
 """Shows what a model that reads from the left cannot know."""
