@@ -63,7 +63,7 @@ BUENOS_AIRES = "People who visit Argentina often begin in the capital, Buenos Ai
 MADRID = "Madrid is the capital of Spain."
 FILLING = (
     BERT, "electra-mini-generator", "albert-mini", XLNET, DEBERTA, "roberta-mini", SPANBERT,
-    "deberta-v2-mini", "deberta-v3-mini-generator", "modernbert-mini",
+    "deberta-v2-mini", "deberta-v3-mini-generator", "modernbert-mini", "diffusion-mini",
 )  # fmt: skip
 """English models that see both sides of a gap."""
 

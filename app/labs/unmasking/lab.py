@@ -52,8 +52,8 @@ in one pass and keeps some of the answers; the next step reads them, so later wo
 ones. In a single step nothing fits: each piece is told as if the others were unknown."""
 ORDERS = """\
 Masked diffusion is trained on any share of hidden pieces, so its steps may come in any order \
-(recipe masked-diffusion in the Train tab). A BERT has always had the same small share hidden: it \
-writes, too, but knows little of texts that are almost all [MASK]."""
+(diffusion-mini; recipe masked-diffusion in the Train tab). A BERT has always had the same small \
+share hidden: it writes, too, but knows little of texts that are almost all [MASK]."""
 AGAIN = """\
 Pieces that were put in with the least probability can go back to [MASK] before the next step, and \
 are answered anew with more in sight."""
