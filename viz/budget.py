@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 import plotly.graph_objects as go
 
-from viz.figure import Chart, categories, colour, finish, plain
+from viz.figure import Chart, categories, colour, finish, whole
 from viz.svg import Wording, listed
 
 COLOURS = {
@@ -57,7 +57,6 @@ def bars(
             raise ValueError(f"{size} has parts without a name: {', '.join(sorted(unknown))}")
     totals = {size: sum(parts.values()) for size, parts in sizes.items()}
     labels = categories(list(sizes))
-    whole = [size if isinstance(size, Wording) else plain(size) for size in sizes]
     figure = Chart()
     for part, name in names.items():
         counts = [parts.get(part, 0) for parts in sizes.values()]
@@ -77,7 +76,7 @@ def bars(
                 [f"{count:,}", f"{100 * count / max(1, total):.1f}"]
                 for count, total in zip(counts, totals.values(), strict=True)
             ],
-            hovertext=whole,
+            hovertext=whole(list(sizes)),
             hovertemplate="%{hovertext}<br>%{fullData.name}<br>"
             "%{customdata[0]} (%{customdata[1]} %)<extra></extra>",
         )

@@ -221,6 +221,11 @@ def categories(texts: Sequence[str]) -> list[str]:
     return [text if isinstance(text, Wording) else label for text, label in pairs]
 
 
+def whole(texts: Sequence[str]) -> list[str]:
+    """The same texts for what is shown in hover: nothing of them is cut."""
+    return [text if isinstance(text, Wording) else plain(text) for text in texts]
+
+
 def apart(labels: Sequence[str]) -> list[str]:
     """Labels of categories that look the same and are different: Plotly would draw them as one."""
     seen: dict[str, int] = {}

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
-from viz.figure import Chart, categories, colour, finish, plain, series, tick
+from viz.figure import Chart, categories, colour, finish, plain, series, tick, whole
 from viz.svg import Wording
 
 LEAST = math.log(1e-5)
@@ -261,7 +261,7 @@ def sight(
         read: Row that the prediction is read from; None where it is read before the first word.
         said: What that row knows, in a sentence.
     """
-    places, whole = list(range(len(names))), [plain(name) for name in names]
+    places, words = list(range(len(names))), whole(names)
     looks = {
         True: Wording("“{0}” looks at “{1}”", *PAIR),
         False: Wording("“{0}” does not look at “{1}”", *PAIR),
@@ -279,7 +279,7 @@ def sight(
             xgap=2,
             ygap=2,
             hoverongaps=False,
-            customdata=[[[row, column] for column in whole] for row in whole],
+            customdata=[[[row, column] for column in words] for row in words],
             hovertemplate=Wording("{0}{1}", says, "<extra></extra>"),
         )
     if read is not None:
@@ -324,7 +324,7 @@ def _bars(
         text=list(shown),
         textposition="outside",
         cliponaxis=False,
-        hovertext=[word if isinstance(word, Wording) else plain(word) for word in words],
+        hovertext=whole(words),
         hovertemplate="%{hovertext}: %{text}<extra></extra>",
     )
 

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -353,36 +354,32 @@ def test_several_processes_are_refused(
     assert RaceFolder(config.parent).state() == "new"
 
 
-def test_a_signal_during_the_export_of_a_run_stops_the_race(
-    recipe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("place", "name", "state"),
+    [
+        pytest.param(process, "_export", "measuring", id="while its model is written"),
+        pytest.param(race, "train", "stopped", id="before it takes signals"),
+    ],
+)
+def test_a_signal_that_a_run_does_not_see_stops_the_race(
+    recipe: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    place: ModuleType,
+    name: str,
+    state: str,
 ) -> None:
-    """The run has finished by then and says so; the race must not go on to measure and train."""
-    real = process._export
+    """The race must not go on to measure and train."""
+    real = getattr(place, name)
 
-    def export(*given: Any) -> None:
-        signal.raise_signal(signal.SIGTERM)
-        real(*given)
-
-    monkeypatch.setattr(process, "_export", export)
-    folder = RaceFolder(tmp_path / "race")
-    assert run_race(new_race(recipe, folder.path), lambda line: None) == "stopped"
-    assert [row["state"] for row in folder.table()] == ["measuring", "waiting"]
-    assert folder.status()["reason"] == "by signal SIGTERM"
-    monkeypatch.undo()
-    assert run_race(folder.config_path, lambda line: None) == "finished"
-
-
-def test_a_signal_while_a_run_begins_stops_the_race(
-    recipe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It comes before the run takes the signals for itself."""
-    real = race.train
-
-    def train(*given: Any) -> Any:
+    def signalled(*given: Any) -> Any:
         signal.raise_signal(signal.SIGTERM)
         return real(*given)
 
-    monkeypatch.setattr(race, "train", train)
+    monkeypatch.setattr(place, name, signalled)
     folder = RaceFolder(tmp_path / "race")
     assert run_race(new_race(recipe, folder.path), lambda line: None) == "stopped"
+    assert [row["state"] for row in folder.table()] == [state, "waiting"]
     assert folder.status()["reason"] == "by signal SIGTERM"
+    monkeypatch.undo()
+    assert run_race(folder.config_path, lambda line: None) == "finished"
