@@ -78,7 +78,7 @@ def _write(
     rows = [
         ("what", title),
         ("read in training", f"{run_facts['tokens']:,} tokens in {run_facts['steps']:,} steps"),
-        ("time", f"{run_facts['seconds'] / 60:.0f} minutes on {_machine(results)}"),
+        ("time", f"{run_facts['seconds'] / 60:.0f} minutes on {machine(results)}"),
         ("vocabulary", f"{data['vocabulary']:,} pieces, learnt from the training text"),
         ("training text", f"{data['documents']:,} documents, {data['tokens']:,} tokens"),
         ("held out", f"{data['held_out_documents']:,} documents, read by no part of the training"),
@@ -137,7 +137,7 @@ def _run_facts(zoo: Zoo, name: str, results: dict[str, Any], generator: bool) ->
         "text_tokens": run["data"]["tokens"],
         "vocabulary": run["data"]["vocabulary"],
         **{key: run[key] for key in ("tokens", "steps", "seconds")},
-        "machine": _machine(results),
+        "machine": machine(results),
         "held_out": {
             key: value
             for key, value in run["held_out"].items()
@@ -158,11 +158,14 @@ def _goals(results: dict[str, Any], generator: bool) -> set[str]:
     return {"masked_token"} if generator else found - {"masked_token"}
 
 
-def _machine(results: dict[str, Any]) -> str:
+def machine(results: dict[str, Any]) -> str:
+    """What a run was trained on."""
     environment = results["environment"]
     device = environment.get("device", "cpu")
     threads = environment.get("threads")
-    return f"{threads} CPU thread{'s' if threads != 1 else ''}" if device == "cpu" else device
+    processes = results["run"].get("processes", 1)
+    each = f" in each of {processes} processes" if processes > 1 else ""
+    return f"{threads} CPU thread{'s' if threads != 1 else ''}{each}" if device == "cpu" else device
 
 
 def text_lines(zoo: Zoo, text: str) -> list[str]:

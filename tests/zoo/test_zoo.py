@@ -275,6 +275,11 @@ def test_every_model_is_trained_evaluated_and_exported(
     assert f"| {name} | {small.models[name].title} |" in page
 
 
+def test_a_card_says_how_many_processes_trained() -> None:
+    results = {"run": {"processes": 4}, "environment": {"device": "cpu", "threads": 2}}
+    assert cards.machine(results) == "2 CPU threads in each of 4 processes"
+
+
 @pytest.mark.parametrize(
     ("measured", "trained"),
     [
@@ -298,6 +303,7 @@ def test_a_card_names_the_heads_that_objectives_train(
     figures = json.loads((tmp_path / "evaluation.json").read_text("utf-8"))
     del held_out["loss"]
     assert figures["run"]["held_out"] == held_out
+    assert figures["run"]["machine"] == "1 CPU thread"
     entry = SimpleNamespace(training=figures["run"])
     assert _PREDICTING["pieces right"](entry) == "30.0 %"
 
