@@ -159,7 +159,8 @@ def measure(arguments: argparse.Namespace) -> Report:
             )
         )
     machine = environment("torch", "transformers", threads=torch.get_num_threads())
-    return Report("python -m benchmarks.forward", tables, machine, figures)
+    command = f"python -m benchmarks.forward --size {' '.join(arguments.size)}"
+    return Report(command, tables, machine, figures)
 
 
 def _chosen(size: str, families: Sequence[str]) -> dict[str, cm.Config]:

@@ -13,7 +13,9 @@ from pathlib import Path
 from benchmarks.measure import Report
 
 BENCHMARKS: dict[str, tuple[str, list[str]]] = {
-    "forward": ("forward", []),
+    "forward": ("forward", ["--size", "mini"]),
+    "forward-base": ("forward", ["--size", "base"]),
+    "forward-published": ("forward", ["--size", "published"]),
     "long": ("long", ["--threads", "1", "--seconds", "1"]),
     "page": ("page", []),
     "page-during-run": ("page", ["--during-run"]),

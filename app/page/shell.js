@@ -2,7 +2,8 @@
 //
 //   Cloze.register(name, view => {...})      draw into view.root; called once per mounted view
 //   Cloze.sentence                           what all tabs look at, see below
-//   Cloze.onSentence(view, draw)             draw(sentence) now and after each change, while visible
+//   Cloze.onSentence(view, draw)             draw(sentence) now and after each change, while visible; once more after what
+//                                            it gives back is called, where it said false
 //   Cloze.question(extra)                    the sentence as plain data for Python, with a fresh rev
 //   Cloze.chooseExample({text, hide})        this sentence, with these words (small letters) hidden
 //   Cloze.asker(view, event, onSilence)      a function that sends questions, one at a time
@@ -119,13 +120,14 @@
       if (!view.root.isConnected) { listeners.delete(update); observer.disconnect(); return; }
       if (drawn === sentence.change || view.root.offsetParent === null) return;
       drawn = sentence.change;
-      draw(sentence);
+      if (draw(sentence) === false) drawn = -1;
     };
     // A tab that becomes visible gets a size: then it catches up with what it missed.
     const observer = new ResizeObserver(update);
     observer.observe(view.root);
     listeners.add(update);
     update();
+    return update;
   }
 
   function question(extra = {}) {

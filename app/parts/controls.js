@@ -30,7 +30,6 @@
   const fits = (found, { from = -Infinity, to = Infinity, among = null }) => [found].flat().every((value) => (
     among ? among.includes(value) : typeof value !== 'number' || (value >= from && value <= to)));
   Cloze.keptValues = ([lab, plain, limits, implied]) => {
-    given.add(lab);
     const state = Cloze.kept(lab) ?? {};
     const set = base(plain, implied, state);
     return Object.entries(plain).map(([name, first]) => {
@@ -43,6 +42,18 @@
       if (kind(found) === kind(first) && fits(found, limits[name] ?? {})) return found;
       return same(set[name], first) ? AS_IT_IS : set[name];
     });
+  };
+
+  // The components have these values now.
+  Cloze.restored = (lab) => {
+    given.add(lab);
+    document.dispatchEvent(new CustomEvent('cloze:restored'));
+  };
+  // Whether what the link holds of the lab around a part is not in its components yet.
+  const remembered = window.gradio_config.dependencies.flatMap(({ js }) => /^\(\) => Cloze\.restored\("(.*)"\)$/.exec(js)?.[1] ?? []);
+  Cloze.restoring = (part) => {
+    const lab = part.closest('[role="tabpanel"][id^="tab-"]')?.id.replace('tab-', '');
+    return Object.keys(Cloze.keptBy(lab)).some((name) => remembered.includes(name) && !given.has(name));
   };
 
   // Gradio 6.31 calls the crosses of what is chosen in a list by numbers: "Remove 51".

@@ -239,7 +239,8 @@ def remember(lab: str, kept: Mapping[str, Component], implied: Implied | None = 
         part.change(None, parts, None, js=f"(...values) => Cloze.keepValues({names}, values)")
     page = gr.context.Context.root_block
     assert page is not None, "remember belongs into a lab's wire()"
-    page.load(None, None, parts, js=f"() => Cloze.keptValues({names})")
+    put = page.load(None, None, parts, js=f"() => Cloze.keptValues({names})")
+    put.then(None, None, None, js=f"() => Cloze.restored({json.dumps(lab)})")
 
 
 class Open:

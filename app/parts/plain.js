@@ -136,16 +136,19 @@ function mountHeading(view) {
   show();
 }
 
-// Gradio tells of a value only when it is another one.
+// Gradio tells of a value only when it is another one. What a link holds of the lab is there before the first one: a
+// question without it would be answered as if the visitor had chosen nothing.
 function mountSentenceInput(view) {
   const reads = view.root.dataset.reads.split(' ');
-  onSentence(view, ({ model, error }) => {
-    if (!model || Cloze.arriving()) return;
+  const tell = onSentence(view, ({ model, error }) => {
+    if (!model || Cloze.arriving() || Cloze.restoring(view.root)) return false;
     const asked = { ...question(), language };
     // A text that cannot be read is asked about as it stands: the lab says, too, why it cannot.
     if (error) Object.assign(asked, { text: field('sentence-text')?.value ?? asked.text, marks: [] });
     view.value = Object.fromEntries(reads.map((name) => [name, asked[name]]));
+    return true;
   });
+  document.addEventListener('cloze:restored', tell);
 }
 
 // What was found in another text than the one that is there by now hides nothing.

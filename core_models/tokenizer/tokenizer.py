@@ -143,8 +143,7 @@ class Tokenizer:
     ) -> Self:
         """Learn a vocabulary from texts.
 
-        The same texts give the same pieces and ids ("unigram": with scores that may differ in
-        the fourth decimal, so the fingerprint differs, too).
+        The same texts give the same tokenizer.
 
         Args:
             texts: Sentences or paragraphs.

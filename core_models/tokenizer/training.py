@@ -1,14 +1,21 @@
 """Vocabularies learnt from texts: one recipe per kind, kept as values."""
 
-import json
+import io
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import tokenizers
+from sentencepiece import SentencePieceProcessor, SentencePieceTrainer
 from tokenizers import Regex, decoders, models, normalizers, pre_tokenizers, trainers
 
 from core_models.errors import InputError
 from core_models.tokenizer import files
+
+_LONGEST = 2**30
+"""Bytes of a text; SentencePiece passes over longer ones."""
+_SILENT = 3
+_RESERVED = {0x2581: " ", 0x2585: " "}
+"""SentencePiece passes over texts that hold its own signs."""
 
 
 class Recipe(NamedTuple):
@@ -115,28 +122,48 @@ def _unigram(
     # "first": what follows a mask piece directly ("[MASK].") gets no blank of its own.
     backend.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="first")
     backend.decoder = decoders.Metaspace(prepend_scheme="first")
-    trainer = trainers.UnigramTrainer(
-        vocab_size=size,
-        special_tokens=list(specials.names()),
-        unk_token=specials.unknown,
-        show_progress=False,
-    )
-    try:
-        backend.train_from_iterator(texts, trainer)
-    except Exception as error:  # the library raises bare Exception
-        raise InputError(
-            f"No vocabulary of {size} pieces can be learnt from these texts: {error}; ask for more "
-            "pieces than the texts have different characters."
-        ) from error
-    # The library sums in parallel: scores vary from the fourth decimal on, and so would an order
-    # by score. In alphabetical order at least pieces and ids are repeatable.
-    scores = dict(json.loads(backend.to_str())["model"]["vocab"])
     names = specials.names()
+    cleaned = [backend.normalizer.normalize_str(text) for text in texts]
+    try:
+        scores = _sentence_pieces(cleaned, size - len(names))
+    except RuntimeError as error:
+        raise InputError(
+            f"No vocabulary of {size} pieces can be learnt from these texts; ask for more pieces "
+            "than the texts have different characters."
+        ) from error
     ordered = [(name, 0.0) for name in names]
     ordered += [(piece, scores[piece]) for piece in sorted(scores.keys() - set(names))]
     backend.model = models.Unigram(ordered, unk_id=names.index(specials.unknown))
     files.add_specials(backend, specials, lstrip=True)
     return backend
+
+
+def _sentence_pieces(texts: list[str], size: int) -> dict[str, float]:
+    """Pieces with their scores, by SentencePiece's own trainer, as the released vocabularies.
+
+    It learns no piece of letters and marks ("body."), with which hiding a word would hide the full
+    stop; that of the tokenizers library does.
+    """
+    if not any(map(str.strip, texts)):
+        return {}
+    found = io.BytesIO()
+    SentencePieceTrainer.train(
+        sentence_iterator=(text.translate(_RESERVED) for text in texts),
+        model_writer=found,
+        vocab_size=size + 1,  # and the unknown piece, which it wants
+        hard_vocab_limit=False,
+        model_type="unigram",
+        character_coverage=1.0,
+        normalization_rule_name="identity",  # the texts are cleaned
+        bos_id=-1,
+        eos_id=-1,
+        max_sentence_length=_LONGEST,
+        num_threads=4,  # sums depend on their number
+        minloglevel=_SILENT,
+    )
+    pieces = SentencePieceProcessor(model_proto=found.getvalue())
+    known = range(pieces.get_piece_size())
+    return {pieces.id_to_piece(i): pieces.get_score(i) for i in known if not pieces.is_unknown(i)}
 
 
 RECIPES = {

@@ -223,6 +223,7 @@ def test_one_switch_of_shared_layers_hits_them_all(visit):
     expect(lab.marked()).to_have_count(1)
 
 
+@pytest.mark.slow
 def test_products_of_one_query(lab, model, maps):
     lab.open("q·k")
     lab.cell(2, 3).click()
@@ -239,6 +240,7 @@ def test_products_of_one_query(lab, model, maps):
     expect(steps.get_by_role("row")).to_have_count(len(encoding.ids) + 1)
 
 
+@pytest.mark.slow
 def test_two_models_side_by_side(lab):
     lab.open("Compare")
     lab.says("the rows and columns are not the same")

@@ -186,6 +186,7 @@ def test_a_link_opens_the_layers_with_its_words_and_its_gap(visit, at):
     cloze.page.wait_for_function("Cloze.kept('mask-layers')?.open === undefined")
 
 
+@pytest.mark.slow
 def test_models_stand_side_by_side_and_are_chosen(lab, session):
     fold = lab.open("models", "The end tells")
     for name in ("bert-mini", LEFT):

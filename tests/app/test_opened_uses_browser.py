@@ -79,6 +79,7 @@ def test_a_model_that_was_put_out_of_memory_answers_again(visit, parent, session
     assert list(session._of_others._models) == [session.folder(f"hub/{PARENT}")]
 
 
+@pytest.mark.slow
 def test_after_a_restart_of_the_server_the_page_says_what_to_do(visit, parent, session):
     cloze = visit(link=LINK)
     page = cloze.page

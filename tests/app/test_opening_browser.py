@@ -33,6 +33,7 @@ PRESSED = """() => [...document.querySelectorAll('button, summary, [type=range]'
 WIDTHS = "() => [document.querySelector('#why-bars svg').clientWidth, document.body.clientWidth]"
 
 
+@pytest.mark.slow
 def test_on_paper_all_is_light_and_whole_and_nothing_is_to_be_pressed(visit):
     """A teacher prints what is on the projector."""
     page = visit(dark=True).page

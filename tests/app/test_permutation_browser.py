@@ -147,6 +147,7 @@ def test_rows_read_as_sentences_and_a_leak_is_marked(lab):
     expect(example).not_to_be_checked()
 
 
+@pytest.mark.slow
 def test_chances_and_attention_come_from_the_other_model(lab):
     lab.panel.get_by_text(f"so {NAME} answers, with its own pieces").wait_for()
     lab.unfold("How probable is each piece?")

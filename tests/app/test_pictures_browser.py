@@ -129,6 +129,7 @@ def test_the_tokenizers_lab(open_tab):
     check(found, "同一段文本，用每种词表切分", "个子词，")
 
 
+@pytest.mark.slow
 def test_claims(open_tab):
     page = open_tab("claims")
     page.get_by_role("radio", name="直接测量").check()

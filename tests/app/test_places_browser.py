@@ -208,6 +208,7 @@ def test_the_model_that_answers_in_a_lab_is_named(visitor):
         page.get_by_text("answers here").wait_for(state="hidden")
 
 
+@pytest.mark.slow
 def test_the_pieces_of_a_word_stay_on_one_line_and_long_texts_scroll(visitor):
     with visitor(PHONE, "?lang=en&long") as cloze:
         page = cloze.page

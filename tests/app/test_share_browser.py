@@ -101,6 +101,7 @@ def test_without_controls_the_lab_stays_and_the_header_goes(visit):
     assert page.locator(".view-predictions").is_visible()
 
 
+@pytest.mark.slow
 def test_the_tour_brings_labs_into_view_walks_its_steps_and_gives_the_page_back(visit):
     page = visit(width=390, height=844).page
     page.click("#tour")
@@ -321,6 +322,7 @@ AHEAD = """() => {
 }"""
 
 
+@pytest.mark.slow
 def test_what_tabs_need_is_fetched_ahead_and_once(visit):
     found = visit(link="#tab=mask").page.wait_for_function(AHEAD)
     assert found.json_value() == [1, 2]  # the look, and it and the script

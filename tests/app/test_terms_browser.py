@@ -186,6 +186,7 @@ def test_without_models_with_terms_training_is_explained(open_lab, session, monk
     lab.page.get_by_role("group", name="1024 rows; each distance").wait_for()
 
 
+@pytest.mark.slow
 def test_distances_tables_and_the_mask_decoder(open_lab):
     lab = open_lab("deberta-tiny", 6)
     lab.unfold("What a distance is worth")

@@ -120,7 +120,8 @@ def test_a_table_of_ones_own_becomes_a_model_that_is_tried(cloze, visit, runs, t
     assert run not in runs.ids()
 
 
-@pytest.mark.parametrize("apart", [pytest.param(False, marks=pytest.mark.slow), True])
+@pytest.mark.slow
+@pytest.mark.parametrize("apart", [False, True])
 def test_a_similarity_is_tried_with_two_sentences(cloze, runs, tiny, apart):
     form = open_form(cloze, "task")
     form.choose("Labelled set", "Similarity of two sentences")

@@ -107,6 +107,7 @@ def direct(model, steps=30, kind="mask", **target):
     return (total * (end - start)).sum(-1)[0].tolist()
 
 
+@pytest.mark.slow
 def test_numbers_choices_link_and_files(visit, model):
     lab = Lab(visit(link=link()))
     paris, london = model.tokenizer.id("paris"), model.tokenizer.id("london")
@@ -148,6 +149,37 @@ def test_numbers_choices_link_and_files(visit, model):
     expect(other.box("rather than")).to_have_value(re.compile("^london · "))
     other.unfold("How it is computed")
     expect(other.box("Baseline")).to_have_value("zero vectors")
+
+
+LATE = """
+let found;
+Object.defineProperty(window, 'Cloze', { configurable: true, get: () => found, set: (cloze) => {
+  found = cloze;
+  let put;
+  Object.defineProperty(cloze, 'keptValues', { get: () => put, set: (own) => {
+    put = async (names) => {
+      if (names[0] === 'why') await new Promise((done) => { cloze.release = done; });
+      return own(names);
+    };
+  } });
+} });
+"""
+"""What a link holds of Why comes into the lab once the test calls ``Cloze.release()``."""
+
+
+def test_nothing_is_asked_before_what_the_link_holds_is_there(visit):
+    visit()  # the second visitor has a profile, and so a script, of their own
+    late = visit(link=link(word="paris", against="london"))
+    late.page.add_init_script(LATE)
+    asked = []
+    late.hear("request", lambda each: asked.append(each.url) if PREDICT in each.url else None)
+    late.page.reload()
+    lab = Lab(late)
+    lab.page.wait_for_function("Cloze.sentence.marks.size === 1")
+    lab.cloze.rest()
+    assert asked == []
+    lab.page.evaluate("Cloze.release()")
+    lab.says("Why “paris” rather than “london”?")
 
 
 def test_a_reload_names_the_try(visit):
