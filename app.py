@@ -1,4 +1,5 @@
 import argparse
+import tempfile
 
 ABOUT = """\
 Opens the page on http://127.0.0.1:7860. It takes no arguments: its settings are environment
@@ -6,6 +7,13 @@ variables, such as PORT and CLOZE_MODEL. docs/hosting.md lists them all."""
 
 if __name__ == "__main__":
     argparse.ArgumentParser(usage="[PORT=8000] python app.py", description=ABOUT).parse_args()
+    try:
+        tempfile.gettempdir()
+    except FileNotFoundError:  # a container that may write nowhere
+        raise SystemExit(
+            "The page could not start: no folder for temporary files can be written. Name one with "
+            "TMPDIR=, or give a container one at /tmp (--tmpfs /tmp)."
+        ) from None
     from app.main import launch  # after --help, which need not wait for it
 
     launch()

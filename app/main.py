@@ -116,7 +116,10 @@ def launch(settings: Settings | None = None) -> None:
         page, address = start(session, settings, runs)
     except InputError as error:
         raise SystemExit(str(error)) from None
-    except OSError:  # Gradio's word for a port that is taken
+    except OSError as error:
+        if error.errno:
+            raise SystemExit(f"The page could not start: {error}") from None
+        # Gradio's word for a port that is taken.
         raise SystemExit(
             f"The page could not start: port {settings.port or 7860} is taken by another program. "
             "Choose another one with PORT=."

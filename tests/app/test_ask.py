@@ -1,9 +1,15 @@
 """What a visitor may send, and the environment's settings."""
 
+import errno
 import inspect
+import runpy
+import sys
+import tempfile
+from pathlib import Path
 
 import pytest
 
+from app import main
 from app.main import QUEUE_SECONDS, build, launch
 from app.serving.ask import (
     Ask,
@@ -97,6 +103,32 @@ def test_a_wrong_setting_ends_the_start_with_its_message(monkeypatch):
     monkeypatch.setenv("PORT", "abc")
     with pytest.raises(SystemExit, match="PORT is 'abc'"):
         launch()
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (OSError("Cannot find empty port in range: 7860-7860."), "port 7860 is taken by another"),
+        (OSError(errno.EROFS, "Read-only file system", "/x"), "Read-only file system"),
+    ],
+)
+def test_what_keeps_a_server_from_starting_is_said(monkeypatch, tmp_path, error, said):
+    def start(*_):
+        raise error
+
+    monkeypatch.setattr(main, "start", start)
+    with pytest.raises(SystemExit, match=said):
+        launch(Settings(runs=tmp_path))
+
+
+def test_without_a_folder_for_temporary_files_the_start_says_so(monkeypatch):
+    def none():
+        raise FileNotFoundError("No usable temporary directory found")
+
+    monkeypatch.setattr(tempfile, "gettempdir", none)
+    monkeypatch.setattr(sys, "argv", ["app.py"])
+    with pytest.raises(SystemExit, match="TMPDIR=, or give a container one"):
+        runpy.run_path(str(Path(__file__).resolve().parents[2] / "app.py"), run_name="__main__")
 
 
 def test_a_server_at_rest_looks_at_its_queue_now_and_then(session):
