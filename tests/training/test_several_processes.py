@@ -115,12 +115,12 @@ def test_a_memory_of_rows_that_do_not_divide_is_put_together() -> None:
         assert shapes == [(1,), (2, 3, 2)], "every process must send as much"
 
 
-def _nodes(config: Path) -> list[subprocess.Popen[str]]:
+def _nodes(config: Path, how: list[str]) -> list[subprocess.Popen[str]]:
     """Two nodes of one process each, both on this machine."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    command = [sys.executable, "-m", "accelerate.commands.launch", "--multi_gpu"]
+    command = [sys.executable, "-m", "accelerate.commands.launch", *how]
     command += ["--num_machines=2", "--num_processes=2", "--main_process_ip=127.0.0.1"]
     command += [f"--main_process_port={port}"]
     environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
@@ -154,8 +154,9 @@ def _await(condition: Callable[[], bool]) -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="finds the worker in /proc")
 @pytest.mark.usefixtures("in_process")
+@pytest.mark.parametrize("how", [["--multi_gpu"], ["--use_fsdp", "--fsdp_version=2"]], ids=str)
 def test_two_nodes_survive_the_loss_of_one(
-    make_run: MakeRun, toy: Callable[..., dict[str, Any]]
+    make_run: MakeRun, toy: Callable[..., dict[str, Any]], how: list[str]
 ) -> None:
     """Kill -9 of the second; from what they saved a single process goes on with equal losses."""
     changes = {
@@ -167,7 +168,7 @@ def test_two_nodes_survive_the_loss_of_one(
         "checkpoints": {"every": 9},
     }
     alone, run = make_run("alone", **changes), make_run("nodes", **changes)
-    nodes = _nodes(run.config_path)  # both write the same folder
+    nodes = _nodes(run.config_path, how)  # both write the same folder
     _await(lambda: bool(run.checkpoints()))
     os.kill(_worker(nodes[1]), signal.SIGKILL)
     said = [node.communicate(timeout=120)[0] for node in nodes]
