@@ -120,6 +120,7 @@ def test_a_second_sentence_is_read_with_its_segments(lab, model):
     lab.page.wait_for_function("() => !('s' in Cloze.kept('attention'))")
 
 
+@pytest.mark.slow
 def test_rollout_flow_and_the_chosen_token(lab, maps):
     lab.open("Rollout & flow")
     found = maps()[1]
@@ -186,6 +187,7 @@ def test_norms_follow_the_head_and_an_example_gives_less_than_it_gets(lab, model
     )
 
 
+@pytest.mark.slow
 def test_heads_off_sweep_and_worst_head(lab, model, maps):
     lab.open("Switch off")
     encoding = maps()[0]

@@ -128,6 +128,7 @@ def test_an_old_link_shows_what_was_measured(visit):
     assert lab.cloze.overflow() <= 0
 
 
+@pytest.mark.slow
 def test_a_link_of_a_stranger_opens_the_lab(visit):
     state = {
         "family": {"x": 1},
@@ -141,6 +142,7 @@ def test_a_link_of_a_stranger_opens_the_lab(visit):
     assert lab.cloze.problems == []
 
 
+@pytest.mark.slow
 def test_an_old_link_keeps_its_family(visit):
     lab = Lab(visit(link="?lang=en" + kept(family="SpanBERT", search="x")))
     expect(lab.card.get_by_text("SpanBERT").first).to_be_visible()

@@ -188,6 +188,7 @@ cd / && exec env -i HOME=/nowhere PATH=/usr/bin:/bin PYTHONPATH={root} {python} 
 """
 
 
+@pytest.mark.slow
 def test_a_run_may_train_by_a_command(make_runs, tmp_path):
     wrapper = tmp_path / "else where.sh"
     wrapper.write_text(WRAPPER.format(root=ROOT, python=sys.executable))

@@ -100,6 +100,7 @@ def test_an_unknown_language_is_english(visit, wish):
     assert cloze.page.evaluate(MISSING) == []
 
 
+@pytest.mark.slow
 def test_what_a_visitor_types_is_never_translated(visit):
     cloze = visit(link="?lang=zh")
     cloze.write("Model Sentence Seed Copy")

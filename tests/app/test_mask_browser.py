@@ -110,6 +110,7 @@ def test_each_fold_opens_tries_and_fits_on_a_dark_phone(visit):
     open_all(Lab(visit(390, dark=True)))
 
 
+@pytest.mark.slow
 def test_nothing_is_asked_while_closed(visit):
     cloze = visit()
     cloze.rest()
@@ -320,6 +321,7 @@ def lengths(cloze) -> list[int]:
     return [int(column.get_attribute("data-count")) for column in columns]
 
 
+@pytest.mark.slow
 def test_spans_are_drawn_with_their_lengths(cloze, session, visit):
     cloze.write(LONG)
     cloze.unfold("Options")

@@ -50,6 +50,7 @@ def name_it(page, name: str) -> None:
     box.press("Enter")
 
 
+@pytest.mark.slow
 def test_a_model_is_opened_cancelled_opened_again_and_used(visit, there, session):
     held = threading.Event()
     there.repositories[NAME].held = held

@@ -16,6 +16,7 @@ LONG = (
 ALL_DRAWN = "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
 
 
+@pytest.mark.slow
 def test_the_theme_can_be_chosen_and_is_kept(visit):
     cloze = visit(dark=True)
     body = "document.body.classList.contains('dark')"

@@ -76,6 +76,7 @@ def test_examples_and_own_texts_are_judged(lab, model):
     expect(lab.panel.get_by_role("group", name="Next sentence")).to_be_hidden()
 
 
+@pytest.mark.slow
 def test_a_sentence_of_ones_own_is_no_example_any_more(lab):
     lab.radio("Real next").check()
     _, second = pairs.shown_example(0).pair("next")

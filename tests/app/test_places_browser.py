@@ -105,6 +105,7 @@ def test_on_arrival_the_picture_is_seen_and_little_else(visitor, lab):
         assert page.get_by_label("Model").first.is_visible() is (lab.reads != "nothing")
 
 
+@pytest.mark.slow
 def test_every_place_and_lab_is_reached_by_its_name_on_a_phone(visitor):
     with visitor(PHONE) as cloze:
         page = cloze.page

@@ -94,6 +94,7 @@ def open_lab(module_page):
     assert module_page.problems == []
 
 
+@pytest.mark.slow
 def test_one_cell_is_read_in_every_map_and_adds_up(open_lab, session):
     lab = open_lab("deberta-tiny")
     lab.choose("Layer", "2")

@@ -144,6 +144,7 @@ def test_narrow_and_dark_nothing_sticks_out(visit):
     assert lab.cloze.overflow() <= 0
 
 
+@pytest.mark.slow
 def test_an_old_link_restores_what_is_hidden_in_chinese(visit):
     state = quote(json.dumps({"off": ["bytes"]}))
     link = f"?lang=zh#text=Paris&model=bert-mini&tab=tokenizers&lab-tokenizers={state}"

@@ -146,6 +146,7 @@ def test_a_run_says_why_it_failed_and_what_it_logged(make, cloze):
     expect(shown.root.get_by_label("Log", exact=True)).to_have_value(re.compile("it ran away"))
 
 
+@pytest.mark.slow
 def test_the_slider_ends_at_the_trained_model_and_shows_where_words_look(make, cloze, session):
     folder = make("Slider")
     name = folder.path.name

@@ -98,6 +98,7 @@ def test_words_are_chosen_while_an_answer_is_under_way(lab):
     assert not lab.cloze.problems
 
 
+@pytest.mark.slow
 def test_in_chinese(visit):
     words = locales.catalogue("zh")
     cloze = visit(

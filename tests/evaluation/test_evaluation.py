@@ -325,6 +325,7 @@ def test_a_vocabulary_without_capitals_is_measured_by_the_rest(
     assert {"minimal_pairs", "plain_sentences"} <= found.keys()
 
 
+@pytest.mark.slow
 def test_the_command(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
