@@ -82,7 +82,7 @@ stress: $(TEST_STAMP) ## The browser tests ten times beside four processes that 
 soak: $(TEST_STAMP) ## The gates at full size (hours); SHARE=0.1 a tenth of it, SEED= other cases, GATES="-k files" some of them
 	CHROMIUM="$$(.ci/chromium)" && export CHROMIUM && $(BIN)/python -m pytest -q -m gate --timeout 0 --soak $(SHARE) --seed $(SEED) $(GATES)
 
-bench: $(TEST_STAMP) ## Measure, and write the figures into docs/benchmarks.md (about ten minutes, quiet machine)
+bench: $(TEST_STAMP) ## Measure, and write the figures into docs/benchmarks.md (more than an hour, quiet machine)
 	CHROMIUM="$$(.ci/chromium)" && export CHROMIUM && $(BIN)/python -m benchmarks.report
 
 clean: ## Remove the environment and the tools' caches (training runs stay)

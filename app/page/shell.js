@@ -2,8 +2,8 @@
 //
 //   Cloze.register(name, view => {...})      draw into view.root; called once per mounted view
 //   Cloze.sentence                           what all tabs look at, see below
-//   Cloze.onSentence(view, draw)             draw(sentence) now and after each change, while visible; once more after what
-//                                            it gives back is called, where it said false
+//   Cloze.onSentence(view, draw)             draw(sentence) now and after each change, while visible; where that says false,
+//                                            calling what onSentence gives back tries again
 //   Cloze.question(extra)                    the sentence as plain data for Python, with a fresh rev
 //   Cloze.chooseExample({text, hide})        this sentence, with these words (small letters) hidden
 //   Cloze.asker(view, event, onSilence)      a function that sends questions, one at a time

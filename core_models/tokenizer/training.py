@@ -14,6 +14,7 @@ from core_models.tokenizer import files
 _LONGEST = 2**30
 """Bytes of a text; SentencePiece passes over longer ones."""
 _SILENT = 3
+"""Of SentencePiece's log: nothing below fatal errors."""
 _RESERVED = {0x2581: " ", 0x2585: " "}
 """SentencePiece passes over texts that hold its own signs."""
 
@@ -127,6 +128,8 @@ def _unigram(
     try:
         scores = _sentence_pieces(cleaned, size - len(names))
     except RuntimeError as error:
+        if "vocab_size" not in str(error):
+            raise
         raise InputError(
             f"No vocabulary of {size} pieces can be learnt from these texts; ask for more pieces "
             "than the texts have different characters."
@@ -139,7 +142,7 @@ def _unigram(
 
 
 def _sentence_pieces(texts: list[str], size: int) -> dict[str, float]:
-    """Pieces with their scores, by SentencePiece's own trainer, as the released vocabularies.
+    """Pieces with their scores, by SentencePiece's trainer (arXiv 1808.06226).
 
     It learns no piece of letters and marks ("body."), with which hiding a word would hide the full
     stop; that of the tokenizers library does.

@@ -65,24 +65,16 @@ def test_the_shipped_pairs_are_what_the_templates_make() -> None:
         assert len(pair.good.split()) == len(pair.bad.split())
 
 
-_SPELT = frozenset({"farmer", "farmers", "queen", "rice"})
-_CUT = frozenset(
-    [
-        "experts",
-        "farmers",
-        "islands",
-        "leaders",
-        "managers",
-        "plays",
-        "readers",
-        "rooms",
-        "schools",
-        "ships",
-        "stones",
-        "wants",
-    ]
-)
-SPELT = {"modernbert-mini": _SPELT, "diffusion-mini": _SPELT, "deberta-v2-mini": _CUT}
+_OF_MODERNBERT = frozenset({"farmer", "farmers", "queen", "rice"})
+_OF_DEBERTA_V2 = frozenset([
+    "experts", "farmers", "islands", "leaders", "managers", "plays", "readers", "rooms", "schools",
+    "ships", "stones", "wants",
+])  # fmt: skip
+SPELT = {
+    "modernbert-mini": _OF_MODERNBERT,
+    "diffusion-mini": _OF_MODERNBERT,
+    "deberta-v2-mini": _OF_DEBERTA_V2,
+}
 """Their vocabularies were learnt after the pairs; assets/minimal_pairs/README.md tells it."""
 
 
@@ -100,7 +92,7 @@ def test_words_of_the_pairs_are_whole_pieces_of_every_english_vocabulary() -> No
 
 
 @pytest.mark.parametrize(
-    ("spelt", "pairs", "longer"), [(_SPELT, 208, (0, 0)), (_CUT, 207, (37, 10))]
+    ("spelt", "pairs", "longer"), [(_OF_MODERNBERT, 208, (0, 0)), (_OF_DEBERTA_V2, 207, (37, 10))]
 )
 def test_words_that_a_vocabulary_spells_make_few_sides_longer(
     spelt: frozenset[str], pairs: int, longer: tuple[int, int]

@@ -188,6 +188,9 @@ def test_impossible_trainings_are_refused() -> None:
         Tokenizer.train(["a"], vocabulary=10)
     with pytest.raises(InputError, match="byte_bpe needs at least 261"):  # 256 bytes and 5
         Tokenizer.train(["a"], vocabulary=260, kind="byte_bpe")
+    letters = ["".join(map(chr, range(0x4E00, 0x4E00 + 300)))]
+    with pytest.raises(InputError, match=r"No vocabulary of 200 pieces .* different characters"):
+        Tokenizer.train(letters, vocabulary=200, kind="unigram")
 
 
 def test_pieces_of_a_word_are_those_inside_a_sentence(any_kind: Tokenizer) -> None:
