@@ -74,6 +74,7 @@ def test_numbers_are_those_of_the_trace(lab, trace_of, layer, head):
     expect(lab.marked()).to_have_count(1)
 
 
+@pytest.mark.slow
 def test_layer_and_head_can_be_chosen_by_their_numbers(lab, trace_of):
     lab.choose("Layer", "3")
     lab.says("Layer 3 · Head 1: ")
@@ -212,6 +213,7 @@ def save(lab, button, folder):
     return path
 
 
+@pytest.mark.slow
 def test_files(lab, trace_of, tmp_path):
     lab.select(1, 2)
     lab.shows(trace_of()[1, 2])

@@ -220,6 +220,7 @@ def test_who_looks_at_whom_is_drawn(lab):
     lab.panel.get_by_text("The prediction is read at the gap, which looks at “is”").wait_for()
 
 
+@pytest.mark.slow
 def test_an_error_is_said_and_passes(lab):
     fold = lab.open("together", "A capital and its country")
     lab.cloze.write("[MASK] " * 20)

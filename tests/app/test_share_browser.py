@@ -144,6 +144,7 @@ def test_the_tour_brings_labs_into_view_walks_its_steps_and_gives_the_page_back(
     assert page.evaluate("document.activeElement.id") == "tour"
 
 
+@pytest.mark.slow
 def test_the_tour_notices_when_its_task_is_done(visit):
     cloze = visit(link="?lesson=1")
     page = cloze.page

@@ -88,6 +88,7 @@ def test_one_layer_is_not_called_layers(cloze):
     form.says("1 layer of width 64, 2 heads.")
 
 
+@pytest.mark.slow
 def test_numbers_and_their_signs_stay_on_one_line(cloze):
     open_form(cloze)
     said = cloze.page.evaluate(
