@@ -26,6 +26,10 @@ PICTURE = """name => {
   const seen = (Math.min(bottom, innerHeight) - Math.max(top, 0)) / height;
   return { top: top + scrollY, height, seen };
 }"""
+PICTURES = """name => [...document.querySelectorAll(`#tab-${name} [data-picture]`)]
+  .filter((each) => each.checkVisibility()).map((each) => each.className)"""
+SAVES = "Object.defineProperty(navigator, 'connection', { value: { saveData: true } })"
+FETCHED = "[...document.styleSheets].some(({ href }) => href?.includes('labs/train'))"
 # Words and controls outside the picture itself: its labels are what it shows.
 COUNTS = r"""name => {
   const panel = document.getElementById(`tab-${name}`);
@@ -103,6 +107,20 @@ def test_on_arrival_the_picture_is_seen_and_little_else(visitor, lab):
         box = page.get_by_role("textbox", name="Sentence", exact=True)
         assert box.is_visible() is (lab.reads in ("words", "text"))
         assert page.get_by_label("Model").first.is_visible() is (lab.reads != "nothing")
+
+
+@pytest.mark.slow
+def test_no_picture_waits_for_what_is_fetched_ahead(visitor, browser, address):
+    with visitor(DESKTOP) as ahead, browser.new_context() as profile:
+        ahead.page.wait_for_function(FETCHED)
+        profile.add_init_script(SAVES)
+        alone = new_page(profile, address, DESKTOP, dark=False, link="?lang=en")
+        for lab in LABS:
+            open_lab(ahead, lab.name)
+            open_lab(alone, lab.name)
+            pictures = alone.page.evaluate(PICTURES, lab.name)
+            assert pictures == ahead.page.evaluate(PICTURES, lab.name), lab.name
+            assert pictures, lab.name
 
 
 @pytest.mark.slow

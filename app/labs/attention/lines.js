@@ -89,6 +89,7 @@ export function mount(view) {
     const caption = (text, x, anchor) => node('text', { class: 'caption', x, y: 12, 'text-anchor': anchor }, text);
     const [shown, count] = links();
     for (const link of shown.reverse()) path(all, link); // the strongest come last, on top
+    const [pointed, focused] = [current, svg.contains(document.activeElement)];
     labels = { from: [], to: [] };
     svg.replaceChildren(all, node('g', { class: 'links alone', 'aria-hidden': 'true' }),
       caption(TEXT.from, place.left - 8, 'end'), caption(TEXT.to, place.right + 8, 'start'), column('from'), column('to'));
@@ -96,7 +97,8 @@ export function mount(view) {
     labelAt(stop).setAttribute('tabindex', '0');
     told = count > shown.length
       ? t`Lines from 1 % up; ${count - shown.length} of the weaker ones are left out. Point at a token for all of its own.` : TEXT.lines;
-    isolate(held && labelAt(held) ? held : null);
+    isolate([pointed, held].find((token) => token && labelAt(token)) ?? null);
+    if (focused) labelAt(stop).focus();
   }
 
   function column(side) {
@@ -229,7 +231,7 @@ export function mount(view) {
     view.root.hidden = !view.value?.tokens;
     if (view.root.hidden) return;
     const { tokens, title } = view.value;
-    if (data && String(data.tokens.map(({ label }) => label)) !== String(tokens.map(({ label }) => label))) held = null;
+    if (data && String(data.tokens.map(({ label }) => label)) !== String(tokens.map(({ label }) => label))) held = current = null;
     data = { tokens, title: phrase(title), weights: weightsOf(view.value) };
     draw();
   }
