@@ -54,7 +54,7 @@ class Shown:
             if run and each in known and each != wish.run and known[each]["kind"] == run["kind"]
         ]
         wish = Wish(**{**vars(wish), "run": run["id"] if run else None, "others": tuple(others)})
-        shown: dict[str, Section] = {"list": (None, lambda: self._list(listed, wish, owner))}
+        shown: dict[str, Section] = {"list": (None, lambda: self._list(listed, owner))}
         seen = values.get("seen")
         with damage.readable(wish.run or ""):
             if run:
@@ -72,7 +72,7 @@ class Shown:
             "first": next(iter(begun), None),
         }
 
-    def _list(self, listed: list[dict[str, Any]], wish: Wish, owner: str | None) -> Parts:
+    def _list(self, listed: list[dict[str, Any]], owner: str | None) -> Parts:
         called = names(listed)
         mine = {run["id"]: self.may_change(run["id"], owner) for run in listed}
         several = not all(mine.values())  # where all are one's own, nothing is to be told apart
@@ -81,7 +81,7 @@ class Shown:
             for run in listed
         ]
         return {
-            "list": {"choices": choices, "value": wish.run},
+            "list": {"choices": choices},
             "none": line(None if listed else Wording("No runs yet.")),
             "new": {"interactive": self.runs.enabled},
         }

@@ -3,11 +3,12 @@
 import csv
 
 import pytest
+from playwright.sync_api import expect
 
 from app.runs import owner as run_owner
 from app.runs import process as run_process
 from app.runs.texts import SHIPPED
-from tests.app.train_tab import Run, copy_run, legend, open_form, open_run, shared
+from tests.app.train_tab import Run, card, copy_run, legend, open_form, open_run, shared
 
 START = run_process.start
 SUBJECTS = ("cat", "dog", "bird", "fish", "child", "teacher", "doctor", "farmer")
@@ -192,6 +193,30 @@ def test_the_form_shows_the_first_batch_and_refuses_what_is_no_text(cloze, tmp_p
     form.button("Show the first batch").click()
     form.batch.locator('.train-piece[data-case="mask"]').first.wait_for()
     assert form.batch.locator(".train-example").count() == 8
+
+
+# The second is clicked while what the first has brought is on its way to the list.
+BOTH = """([one, other]) => {
+  const box = (run) => document.querySelector(`#train-runs input[value='${run}']`);
+  const { choose } = Cloze.runs;
+  Cloze.runs.choose = (id) => {
+    Cloze.runs.choose = choose;
+    choose(id);
+    box(other).click();
+  };
+  box(one).click();
+}"""
+
+
+def test_of_two_runs_chosen_quickly_the_second_is_shown(finished, runs, cloze):
+    other = runs.create(runs.as_form(finished) | {"name": "Quickly", "seed": 8}, source=finished)
+    page = open_run(cloze, finished)
+    open_form(cloze)
+    page.evaluate(BOTH, [finished, other])
+    Run(cloze).shows("Quickly")
+    expect(card(page, other).get_by_role("radio")).to_be_checked()
+    assert page.evaluate("Cloze.place.run") == other
+    runs.delete(other)
 
 
 def test_runs_are_compared_copied_and_deleted_after_asking_twice(finished, runs, cloze):

@@ -12,6 +12,9 @@ EMPTY = """form => {
   for (const each of form.querySelectorAll('.view-upload li button')) each.click();
   for (const each of form.querySelectorAll('.label-wrap.open')) each.click();
 }"""
+TRAINS = 240_000
+"""Milliseconds that a run may take to its next report: its process loads torch first, on a busy
+machine for a minute."""
 KINDS = {"pretraining": "Pretrain", "task": "Fine-tune", "race": "Race"}
 
 
@@ -110,7 +113,7 @@ class Run(Parts):
     def state(self, *states: str) -> None:
         """Wait until it is in one of these states."""
         self.page.wait_for_selector("#train-lab[data-shows=run]")
-        expect(self.facts).to_have_text(re.compile(f"^({'|'.join(states)})"), timeout=60_000)
+        expect(self.facts).to_have_text(re.compile(f"^({'|'.join(states)})"), timeout=TRAINS)
 
     @property
     def step(self) -> int:
@@ -124,6 +127,7 @@ class Run(Parts):
               document.querySelector('#train-run .facts')?.textContent)?.[1].replace(/,/g, ''))
               > step""",
             arg=step,
+            timeout=TRAINS,
         )
         self.root.locator("[data-picture] .js-plotly-plot").wait_for()
 

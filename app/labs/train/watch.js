@@ -68,6 +68,7 @@ export function mountWatch(view) {
   let seen = {}; // marks of what the page has
   let names = {};
   let turn = 0; // of what was asked of one run: what is answered later, to another, is not shown
+  let marked = null; // the run that the list marks: who has chosen the next one already is not called back by the last one's answer
   let doomed = null; // the run that is to be deleted, if the answer is yes
   let told = null; // a message that stays until another run is shown
   const tell = (text) => give({ problem: line(text) });
@@ -86,7 +87,8 @@ export function mountWatch(view) {
     if (!id) forgetRun();
     if (document.getElementById('train-main').contains(document.activeElement)) goOn();
     lab.dataset.shows = id ? 'waiting' : 'form'; // nothing of another run stands there until its own report is there
-    give({ list: { value: id }, sure: { visible: false }, problem: line(null), ...(id ? { title: line(names[id] ?? id) } : {}) });
+    give({ ...(id === marked ? {} : { list: { value: id } }), sure: { visible: false }, problem: line(null), ...(id ? { title: line(names[id] ?? id) } : {}) });
+    marked = id;
     remember();
     look();
   }
@@ -182,7 +184,7 @@ export function mountWatch(view) {
   });
   document.addEventListener('cloze:tab', () => { opening = null; });
   window.Cloze.runs = {
-    choose: (id) => { if (id === wish.run) look(); else show(id); },
+    choose(id) { marked = id; if (id === wish.run) look(); else show(id); },
     fresh() { decided = true; show(null, true); fill(); form.querySelector('input')?.focus(); },
     ask(more) { Object.assign(wish, more); remember(); look(); },
     act: (action, values = {}) => ask(action, values, (_, error) => { told = error; look(); }),
