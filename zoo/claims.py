@@ -97,7 +97,7 @@ def _tuned(
     sums, variance, count = [0.0, 0.0], 0.0, 0
     asked = tasks or tuple(figures[left[0]].tasks)
     told = [task for task in asked if not unlearnt(figures.values(), task)]
-    if not told:
+    if asked and not told:
         return f"no model does better on {' or '.join(asked)} than the commonest answer"
     for task in told:
         found = [spread(figures[name].values(task, kind)) for name, kind in (left, right)]

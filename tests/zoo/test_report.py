@@ -185,6 +185,9 @@ def test_tuned_scores_by_hand() -> None:
     assert found.over == "mean of 2 tasks"
     assert claims.tuned("a", "b", tasks=("z",))(figures) == "no scores of both on z with two seeds"
     assert claims.tuned("a", "c")(figures) == "c is not in the set"
+    unscored = {**figures, "d": entry("d", {})}
+    for names in (("a", "d"), ("d", "a")):
+        assert claims.tuned(*names)(unscored) == "no scores of both with two seeds"
     own = {"a": entry("a", {"x": values(0.8, 0.8, fresh=(0.6, 0.6))})}
     assert claims.pretraining("a")(own) == Difference(0.8, 0.6, 0.0, "mean of 1 task")
 
