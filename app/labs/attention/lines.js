@@ -98,7 +98,7 @@ export function mount(view) {
     told = count > shown.length
       ? t`Lines from 1 % up; ${count - shown.length} of the weaker ones are left out. Point at a token for all of its own.` : TEXT.lines;
     isolate([pointed, held].find((token) => token && labelAt(token)) ?? null);
-    if (focused) labelAt(stop).focus();
+    if (focused) labelAt(stop).focus({ preventScroll: true });
   }
 
   function column(side) {
