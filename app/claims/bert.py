@@ -9,14 +9,18 @@ import core_models as cm
 from app.claims.bench import Bench, masked_rows, moved, percent, random_model, shrunk
 from app.claims.card import Claim, Number, Rule, Values, Verdict, at_least, at_most
 from core_models.batch import Batch
+from core_models.evaluation.language import language_of
 from core_models.masking import tokens as masking
 from viz.svg import Wording
 
-SENTENCES = (
-    "The capital of France is Paris.",
-    "In winter the lake is covered with snow.",
-    "The heart pumps blood through the body.",
-)
+SENTENCES = {
+    "en": (
+        "The capital of France is Paris.",
+        "In winter the lake is covered with snow.",
+        "The heart pumps blood through the body.",
+    ),
+    "zh": ("法国的首都是巴黎。", "北京位于华北平原的北部。", "日本是亚洲东部的一个岛国。"),
+}
 _DRAW = """import torch
 from core_models import Tokenizer
 from core_models.masking import tokens as masking
@@ -118,7 +122,7 @@ def _both_sides(bench: Bench) -> Sequence[Number]:
     model = bench.with_head("masked_token")
     both: list[bool] = []
     left_of_all: list[float] = []
-    for text in SENTENCES:
+    for text in SENTENCES[language_of(model.tokenizer)]:
         maps = bench.ask(partial(_maps, model, text))  # [layers, H, L, L]
         left = maps.tril(-1).sum(-1)[..., 1:-1].mean(-1).flatten()
         right = maps.triu(1).sum(-1)[..., 1:-1].mean(-1).flatten()

@@ -48,13 +48,17 @@ def model_path(folder: RunFolder, part: str) -> Path:
 def name_of(text: str, root: Path) -> str:
     """Name of a model by its path; a text that is none stays as it is.
 
-    ``run/<id>`` and so on below the runs folder, ``hub/...`` for one in the hub's cache.
+    ``run/<id>`` and so on below the runs folder, ``hub/...`` for one in the hub's cache. Where
+    else on this machine something lies is nobody's business: of such a path the end is told, with
+    "…/" before it, so that it is taken for nothing that the page offers.
     """
     if found := _SNAPSHOT.search(text):
         return f"hub/{found[1]}/{found[2]}"
     path = Path(text)
-    if not path.is_absolute() or not path.is_relative_to(root):
+    if not path.is_absolute():
         return text
+    if not path.is_relative_to(root):
+        return f"…/{path.name}"
     run, *rest = path.relative_to(root).parts
     inner = [part for part in rest if part not in ("model", "snapshots", "checkpoints")]
     return "/".join(["run", run, *inner[:1]])

@@ -311,6 +311,23 @@ def test_a_chinese_judge_is_asked_about_chinese_sentences(session, monkeypatch):
     assert min(found.values()) < 100  # of English ones it says "next" to every pair
 
 
+def test_where_a_chinese_model_looks_is_measured_on_chinese_sentences(session, monkeypatch):
+    bench = Bench(session, MODEL, 0)
+    chinese = cm.load(MODELS / "bert-mini-chinese")
+    monkeypatch.setattr(bench, "with_head", lambda head: chinese)
+    read = []
+    batch = cm.Model.batch
+    monkeypatch.setattr(
+        cm.Model,
+        "batch",
+        lambda self, texts, **more: read.extend(texts) or batch(self, texts, **more),
+    )
+    found = {n.key: n.value for n in CLAIMS["bert-two-passes"].measure(bench)}
+    assert len(read) == 3
+    assert [text for text in read if not is_chinese(text)] == []
+    assert found["both"] > 50
+
+
 def test_the_code_of_each_card_runs(monkeypatch, capsys):
     monkeypatch.setattr("core_models.model.SHIPPED", MODELS)
     printed = {}

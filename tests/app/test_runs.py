@@ -277,6 +277,23 @@ def test_a_sent_text_lies_in_the_run_folder_and_goes_with_a_copy(service):
         runs.create(runs.as_form(run))  # without its source the name is nobody's
 
 
+def test_nobody_learns_where_the_files_of_a_run_made_beside_the_page_lie(service):
+    runs = service()
+    run = runs.create(CONFIG)
+    elsewhere = {
+        "model": {"checkpoint": "/home/ada/models/bert-mini"},
+        "data": {"texts": ["/home/ada/texts/novels.txt"]},
+    }
+    runs.folder(run).config_path.write_text(json.dumps(CONFIG | elsewhere), encoding="utf-8")
+    for told in (runs.as_form(run), Reports(runs).settings(run)):
+        assert told["model"]["checkpoint"] == "…/bert-mini"
+        assert told["data"]["texts"] == ["…/novels.txt"]
+    # The model of that name that is shipped is another one: nothing begins with it instead.
+    with pytest.raises(InputError, match="names '…/") as refused:
+        runs.create(runs.as_form(run), source=run)
+    assert "ada" not in str(refused.value)
+
+
 def test_continuing_from_a_run_names_it_and_not_its_place(service):
     runs = service()
     first = runs.create(CONFIG)
