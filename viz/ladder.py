@@ -70,7 +70,10 @@ def climb(rows: Sequence[Reached], *, chosen: int, figure: str) -> go.Figure:
     values = [v for row in rows for v in (row.value, row.again) if v is not None] or [0.0, 1.0]
     low, high = min(values), max(values)
     room = (high - low) or abs(high) or 1.0
-    drawn.update_xaxes(range=[low - 0.2 * room, high + 0.4 * room])
+    # What is written left of the lowest values would stand on the names of the rungs otherwise.
+    left = [row.value for row in rows if row.value is not None and _rises(row)]
+    inside = min(left, default=high) < low + 0.25 * room
+    drawn.update_xaxes(range=[low - (0.45 if inside else 0.2) * room, high + 0.4 * room])
     drawn.update_yaxes(
         tickmode="array",
         tickvals=places,

@@ -1,5 +1,7 @@
 """The chart of the ladder holds every figure, marks the chosen rung, and says what is missing."""
 
+from dataclasses import replace
+
 import pytest
 
 from viz.ladder import Reached, climb
@@ -27,6 +29,15 @@ def test_a_line_from_rung_to_rung():
         ["Local", "not measured", None],
     ]
     assert "Rotary 14.0" in figure.layout.meta["alt"]
+
+
+def test_a_figure_left_of_the_lowest_value_has_room_beside_the_names():
+    reached = Reached(title="BERT", value=10.0, shown="10.0", again=11.0)
+    highest = Reached(title="Rotary", value=14.0, shown="14.0", again=13.0)
+    left, _ = climb([reached, highest], chosen=0, figure="Right, %").layout.xaxis.range
+    right = climb([replace(reached, again=9.9), highest], chosen=0, figure="Right, %")
+    other, _ = right.layout.xaxis.range
+    assert 10.0 - left > 2 * (9.9 - other)
 
 
 def test_nothing_is_measured_yet():
