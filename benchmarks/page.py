@@ -33,7 +33,7 @@ from benchmarks.measure import Report, Table, environment, percentile, run_main
 from core_models.training.folder import RunFolder
 
 ROOT = Path(__file__).resolve().parent.parent
-START_SECONDS = 120
+START_SECONDS = 240
 ENDLESS = 10**6
 """Steps of the run that trains meanwhile; it is stopped, not finished."""
 ANSWER_MS = 20_000

@@ -34,7 +34,7 @@ from core_models.hub import fetch as hub
 from core_models.inspection import inspect
 from core_models.network.embeddings import longest_input
 from core_models.network.encoder import Encoder
-from core_models.network.initialise import initialise
+from core_models.network.initialise import initialise, without_values
 from core_models.output import ModelOutput, ask
 from core_models.tokenizer import Encoding, Tokenizer
 from core_models.tokenizer.reading import has_tokenizer
@@ -104,7 +104,7 @@ class Model(nn.Module):
         headers = their_names(form, read_headers(folder))
         config = form.settle(form.read_config(values), headers)
         found = Tokenizer.from_folder(folder) if tokenizer and has_tokenizer(folder) else None
-        with torch.device("meta"):
+        with without_values():
             model = cls(config, found, present_heads(form, headers))
         model.spare = load_checkpoint(model, form, config, folder)
         model.spare_fields = form.tasks.spare(values)

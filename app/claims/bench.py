@@ -17,6 +17,7 @@ from app.labs.tokenizers.answers import shipped
 from core_models import Config, InputError
 from core_models.data.pairs import segments
 from core_models.masking.tokens import Masked, generator_for
+from core_models.network.initialise import without_values
 from core_models.prediction.judge import PAIR_HEADS
 
 SECONDS = 20.0
@@ -157,7 +158,7 @@ def vocabulary() -> int:
 
 def filled(config: Config) -> cm.Encoder:
     """Uniform random weights: quick to draw, and as dear to compute with as trained ones."""
-    with torch.device("meta"):
+    with without_values():
         encoder = cm.Encoder(config).eval()
     encoder.to_empty(device="cpu")
     generator = torch.Generator().manual_seed(0)

@@ -8,6 +8,7 @@ import core_models as cm
 from app.claims.bench import Bench, moved, percent, random_model, shrunk
 from app.claims.card import Claim, Number, Rule, Values, Verdict, at_least
 from core_models.batch import Batch
+from core_models.network.initialise import without_values
 from viz.svg import Wording
 
 _SIZE = "deberta-base"
@@ -133,7 +134,7 @@ def _no_absolute(values: Values) -> Verdict:
 
 def _decoder(bench: Bench) -> Sequence[Number]:
     """Weights of the mask decoder that no layer of the encoder has."""
-    with torch.device("meta"):
+    with without_values():
         encoder = cm.Encoder(cm.size(_SIZE))
     own = sum(p.numel() for p in encoder.mask_decoder.parameters()) if encoder.mask_decoder else 0
     layer = cm.count(_SIZE).one_block

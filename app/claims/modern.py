@@ -13,6 +13,7 @@ import core_models as cm
 from app.claims.bench import Bench, moved, percent, random_model, shrunk
 from app.claims.card import Claim, Number, Rule, Values, Verdict, at_most, near
 from core_models.batch import Batch
+from core_models.network.initialise import without_values
 from viz.svg import Wording
 
 WINDOW, LAYERS, LENGTH, SHIFT = 2, 6, 24, 11
@@ -143,7 +144,7 @@ def _as_before(values: Values) -> Verdict:
 
 
 def _biases(bench: Bench) -> Sequence[Number]:
-    with torch.device("meta"):
+    with without_values():
         config = cm.size("modernbert-base")
         encoder = cm.Encoder(config)
         bert = cm.Encoder(cm.size("bert-base-uncased"))

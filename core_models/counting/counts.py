@@ -3,7 +3,6 @@
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
-import torch
 from torch import nn
 
 from core_models.checkpoints.formats import BY_FAMILY
@@ -12,6 +11,7 @@ from core_models.counting.flops import Flops, flops
 from core_models.errors import InputError
 from core_models.heads.pretraining import build_head
 from core_models.network.encoder import Encoder
+from core_models.network.initialise import without_values
 
 
 @dataclass(frozen=True)
@@ -164,7 +164,7 @@ def count(config: Config) -> Count:
     """Count a model of this config without allocating it."""
     # Blocks after the second are like it (Layer): with them, counting takes three times as long.
     few = replace(config, schedule=tuple(block for block in config.schedule if block < 2))
-    with torch.device("meta"):
+    with without_values():
         encoder = Encoder(few)
         heads = {name: build_head(name, config, encoder.embeddings) for name in config.objectives}
         gaps = "permutation" if config.query_stream else "masked_token"

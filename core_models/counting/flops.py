@@ -31,7 +31,6 @@ without keys and values.
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-import torch
 from torch import nn
 
 from core_models.config import Config, Disentangled, Plain, check_ours
@@ -39,6 +38,7 @@ from core_models.errors import InputError
 from core_models.families import FAMILIES
 from core_models.heads.pretraining import build_head
 from core_models.network.embeddings import Embeddings
+from core_models.network.initialise import without_values
 
 
 @dataclass(frozen=True)
@@ -166,7 +166,7 @@ def _step(config: Config, length: int) -> dict[str, int]:
 
 
 def _heads(config: Config, length: int) -> dict[str, int]:
-    with torch.device("meta"):
+    with without_values():
         embeddings = Embeddings(config)
         heads = {name: build_head(name, config, embeddings) for name in config.objectives}
     rows = {name: 1 if hasattr(head, "pooler") else length for name, head in heads.items()}

@@ -18,6 +18,7 @@ from core_models.config import ForeignConfig
 from core_models.errors import InputError
 from core_models.foreign.config import read_config
 from core_models.foreign.lock import transformers
+from core_models.network.initialise import without_values
 
 
 def load_whole(folder: Path) -> tuple[Any, bool, ForeignConfig]:
@@ -56,7 +57,7 @@ def load_whole(folder: Path) -> tuple[Any, bool, ForeignConfig]:
 
 def _on_meta(made: Any, theirs: Any) -> nn.Module:
     try:
-        with torch.device("meta"):
+        with without_values():
             model: nn.Module = made.from_config(theirs)
     except Exception as error:
         raise InputError(

@@ -1,11 +1,41 @@
 """The values that training starts from."""
 
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
 import torch
 from torch import nn
+from torch.overrides import TorchFunctionMode
 
 _SHARE = "initial_share"
 _BIASES = ("content_bias", "position_bias", "segment_bias")
 """XLNet draws its attention biases like weights (released code)."""
+
+
+class _Undrawn(TorchFunctionMode):
+    """No tensor without memory is given values. PyTorch would do it, and import its compiler."""
+
+    def __torch_function__(
+        self,
+        function: Callable[..., Any],
+        types: Any,
+        arguments: Sequence[Any] = (),
+        options: Mapping[str, Any] | None = None,
+    ) -> Any:
+        options = options or {}
+        if getattr(function, "__module__", None) == nn.init.__name__:
+            tensor = options["tensor"] if "tensor" in options else arguments[0]
+            if tensor.is_meta:
+                return tensor
+        return function(*arguments, **options)
+
+
+@contextmanager
+def without_values() -> Iterator[None]:
+    """Modules that are made here have shapes and no memory (device "meta"); this thread's alone."""
+    with torch.device("meta"), _Undrawn():
+        yield
 
 
 def start_smaller(layer: nn.Linear, share: float) -> None:

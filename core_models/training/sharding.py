@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from core_models.errors import InputError
 from core_models.model import Model
+from core_models.network.initialise import without_values
 from core_models.network.layer import Layer
 from core_models.network.terms.disentangled import DisentangledTable
 from core_models.network.terms.transformer_xl import TransformerXLTable
@@ -79,7 +80,7 @@ def whole_model(model: Model, *, keep: bool) -> Model:
 
     All processes must ask; where they do not ``keep`` it, it has no values.
     """
-    with torch.device("meta"):
+    with without_values():
         copied = type(model)(model.config, model.tokenizer, model.heads)
     copied.spare = model.spare
     copied.spare_fields = model.spare_fields

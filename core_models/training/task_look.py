@@ -1,10 +1,9 @@
 """Before a fine-tuning is started: whether the model fits the set, and how large both are."""
 
-import torch
-
 from core_models.checkpoints.start import task_config
 from core_models.config import check_ours
 from core_models.model import Model
+from core_models.network.initialise import without_values
 from core_models.tasks.encode import Coder
 from core_models.tasks.heads import check_direction, choices, head_for
 from core_models.tasks.sets import TaskSet
@@ -56,7 +55,7 @@ def parameters(settings: TaskSettings, task: TaskSet, model: Model) -> int:
     wanted = _tuning(settings)
     head = head_for(task, wanted)
     config = task_config(model.config, head, dropout=None, **choices(task, wanted))
-    with torch.device("meta"):
+    with without_values():
         made = Model(config, model.tokenizer, [head])
     return sum(p.numel() for p in made.parameters())
 

@@ -2,6 +2,8 @@
 
 import json
 import os
+import subprocess
+import sys
 import threading
 from dataclasses import replace
 from importlib import import_module
@@ -10,12 +12,14 @@ from typing import Any
 
 import pytest
 import torch
+from torch import nn
 from transformers import AutoModelForMaskedLM, AutoModelForPreTraining, AutoTokenizer
 
 import core_models as cm
 from core_models.checkpoints.files import read_headers, read_tensors
 from core_models.config import FeedForward
 from core_models.hub.fetch import is_hub_id
+from core_models.network.initialise import without_values
 from core_models.tokenizer.files import FIRST, SECOND, Slot, Template
 
 LINES = ["The red fox sees the small dog.", "A dog likes the old house.", "Birds sing in the tree."]
@@ -373,3 +377,21 @@ def test_names_that_are_folders_or_of_the_hub(
     assert cm.load("fox/cub").name == "cub"  # wins over the hub
     monkeypatch.chdir(tmp_path / "fox" / "cub")
     assert cm.load(".").config == new().config
+
+
+def test_what_is_made_without_values_has_shapes_alone_and_draws_nothing():
+    with without_values():
+        bare = nn.Linear(3, 2)
+        real = nn.init.constant_(torch.empty(2, device="cpu"), 7.0)
+    assert bare.weight.is_meta
+    assert bare.weight.shape == (2, 3)
+    assert real.tolist() == [7.0, 7.0]
+    assert not nn.Linear(3, 2).weight.is_meta
+
+
+def test_opening_a_model_does_not_import_the_compiler():
+    """Drawing values for tensors without memory does, which takes as long as all the rest."""
+    code = "import sys, core_models as cm; cm.load('bert-mini')"
+    code += "; print('torch._dynamo' in sys.modules)"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "False"

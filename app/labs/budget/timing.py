@@ -11,6 +11,7 @@ import torch
 import core_models as cm
 from app.labs.budget.answers import counted
 from core_models import Config, InputError
+from core_models.network.initialise import without_values
 
 MOST_BYTES = 2 << 30
 """Largest encoder that is built to be timed, float32."""
@@ -60,7 +61,7 @@ def measure(config: Config, length: int) -> Timing:
 
 def _random_encoder(config: Config) -> cm.Encoder:
     """Weights from a uniform distribution: drawing normal ones takes longer than measuring."""
-    with torch.device("meta"):
+    with without_values():
         encoder = cm.Encoder(config).eval()
     encoder.to_empty(device="cpu")
     generator = torch.Generator().manual_seed(0)
