@@ -281,8 +281,8 @@ def test_nobody_learns_where_the_files_of_a_run_made_beside_the_page_lie(service
     runs = service()
     run = runs.create(CONFIG)
     elsewhere = {
-        "model": {"checkpoint": "/home/ada/models/bert-mini"},
-        "data": {"texts": ["/home/ada/texts/novels.txt"]},
+        "model": {"checkpoint": "/srv/ada/models/bert-mini"},
+        "data": {"texts": ["/srv/ada/texts/novels.txt"]},
     }
     runs.folder(run).config_path.write_text(json.dumps(CONFIG | elsewhere), encoding="utf-8")
     for told in (runs.as_form(run), Reports(runs).settings(run)):
