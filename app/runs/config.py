@@ -118,10 +118,12 @@ def spare_a_core(values: dict[str, Any]) -> None:
 
 
 def replace_strings(value: Any, change: Callable[[str], str]) -> None:
-    """Change every string of plain values in place, names for people left out."""
+    """Change every string of plain values in place, names for people and of columns left out."""
     items = value.items() if isinstance(value, dict) else enumerate(value)
     for key, child in list(items):
-        if isinstance(child, str) and key not in ("name", "description"):
+        if key in ("name", "description", "column", "columns"):
+            continue
+        if isinstance(child, str):
             value[key] = change(child)
         elif isinstance(child, dict | list):
             replace_strings(child, change)

@@ -16,7 +16,6 @@ from typing import Any
 from app.runs import config as run_config
 from app.runs import damage, doctor, room
 from app.runs import export as run_export
-from app.runs import models as run_models
 from app.runs import owner as run_owner
 from app.runs import process as run_process
 from app.runs import queue as run_queue
@@ -229,7 +228,7 @@ class Reports:
     def settings(self, run: str) -> dict[str, Any]:
         """Every setting of a run, those it left out with their defaults: to compare runs by."""
         values = run_config.with_defaults(self.runs.config(run))
-        run_config.replace_strings(values, lambda name: run_models.name_of(name, self.runs.root))
+        run_config.replace_strings(values, self.runs.named)
         return values
 
     def generation(self, run: str) -> int:

@@ -232,11 +232,11 @@ class Runs:
     def as_form(self, run: str) -> dict[str, Any]:
         """The config of a run as the page may send it again: models by name, not by path."""
         values = self.config(run)
-        run_config.replace_strings(values, self._named)
+        run_config.replace_strings(values, self.named)
         return values
 
-    def _named(self, text: str) -> str:
-        """What a model whose path this is has for a name in the picker; else the text."""
+    def named(self, text: str) -> str:
+        """What a model whose path this is has for a name in the picker; other paths shortened."""
         opened = self.others.name_of(text) if self.others else None
         return opened or run_models.name_of(text, self.root)
 

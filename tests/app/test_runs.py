@@ -282,12 +282,13 @@ def test_nobody_learns_where_the_files_of_a_run_made_beside_the_page_lie(service
     run = runs.create(CONFIG)
     elsewhere = {
         "model": {"checkpoint": "/srv/ada/models/bert-mini"},
-        "data": {"texts": ["/srv/ada/texts/novels.txt"]},
+        "data": {"texts": ["/srv/ada/texts/novels.txt"], "column": "/a column"},
     }
     runs.folder(run).config_path.write_text(json.dumps(CONFIG | elsewhere), encoding="utf-8")
     for told in (runs.as_form(run), Reports(runs).settings(run)):
         assert told["model"]["checkpoint"] == "…/bert-mini"
         assert told["data"]["texts"] == ["…/novels.txt"]
+        assert told["data"]["column"] == "/a column"
     # The model of that name that is shipped is another one: nothing begins with it instead.
     with pytest.raises(InputError, match="names '…/") as refused:
         runs.create(runs.as_form(run), source=run)

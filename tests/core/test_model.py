@@ -379,7 +379,7 @@ def test_names_that_are_folders_or_of_the_hub(
     assert cm.load(".").config == new().config
 
 
-def test_what_is_made_without_values_has_shapes_alone_and_draws_nothing():
+def test_what_is_made_without_values_has_shapes_and_other_tensors_keep_theirs():
     with without_values():
         bare = nn.Linear(3, 2)
         real = nn.init.constant_(torch.empty(2, device="cpu"), 7.0)
