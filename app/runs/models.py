@@ -1,6 +1,7 @@
 """Models of training runs, as the model picker names them. No Gradio, no PyTorch in it."""
 
 import json
+import os
 import re
 from collections.abc import Iterable
 from functools import cache
@@ -48,13 +49,15 @@ def model_path(folder: RunFolder, part: str) -> Path:
 def name_of(text: str, root: Path) -> str:
     """Name of a model by its path; a text that is none stays as it is.
 
-    ``run/<id>`` and so on below the runs folder, ``hub/...`` for one in the hub's cache. Where
+    ``run/<id>`` and so on below the runs folder, also where a run names its neighbour by
+    ``../<id>/model`` (as shipped ones do), ``hub/...`` for one in the hub's cache. Where
     else on this machine something lies is nobody's business: of such a path the end is told, with
     "…/" before it, so that it is taken for nothing that the page offers.
     """
     if found := _SNAPSHOT.search(text):
         return f"hub/{found[1]}/{found[2]}"
-    path = Path(text)
+    neighbour = text.startswith("../")
+    path = Path(os.path.normpath(root / "run" / text)) if neighbour else Path(text)
     if not path.is_absolute():
         return text
     if not path.is_relative_to(root):

@@ -9,6 +9,7 @@ import time
 import pytest
 
 from app.runs import process as run_process
+from app.runs import shipped
 from app.runs.reports import Reports
 from app.runs.runs import Runs
 from core_models import InputError
@@ -293,6 +294,15 @@ def test_nobody_learns_where_the_files_of_a_run_made_beside_the_page_lie(service
     with pytest.raises(InputError, match="names '…/") as refused:
         runs.create(runs.as_form(run), source=run)
     assert "ada" not in str(refused.value)
+
+
+def test_the_settings_of_a_shipped_run_that_names_its_neighbour_begin_another_one(service):
+    runs = service()
+    shipped.install(runs.root)
+    settings = runs.as_form("names")
+    assert settings["model"] == {"checkpoint": "run/classroom"}
+    again = runs.create(settings)
+    assert runs.config(again)["model"]["checkpoint"] == str(runs.root / "classroom" / "model")
 
 
 def test_continuing_from_a_run_names_it_and_not_its_place(service):
