@@ -15,6 +15,12 @@ EMPTY = """form => {
 TRAINS = 240_000
 """Milliseconds that a run may take to its next report: its process loads torch first, on a busy
 machine for a minute."""
+LISTED = """async () => {
+  const { runs } = await (await fetch(`${ClozeRoot}train/runs`)).json();
+  const shown = [...document.querySelectorAll('#train-runs input')].map((input) => input.value);
+  return String(shown) === String(runs.map((run) => run.id));
+}"""
+"""The page's list of runs is the server's."""
 KINDS = {"pretraining": "Pretrain", "task": "Fine-tune", "race": "Race"}
 
 
@@ -214,9 +220,14 @@ def open_form(cloze: Cloze, kind: str = "pretraining") -> Form:
 
 
 def open_run(cloze: Cloze, run: str):
-    """A run, chosen from the list."""
+    """A run, chosen from the list.
+
+    Gradio gives the lines of a list new names where they stand: what is pressed while another run
+    comes in on top would be the neighbour.
+    """
     page = _open(cloze)
     look_again(page)
+    page.wait_for_function(LISTED)
     card(page, run).click()
     page.wait_for_function("run => Cloze.place.run === run", arg=run)
     page.wait_for_selector("#train-lab[data-shows=run]")
