@@ -50,10 +50,10 @@ format: $(TEST_STAMP) ## Let Ruff mend what it can
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-types: $(TEST_STAMP) ## Mypy, strict, on core_models and viz
+types: $(TEST_STAMP) ## Mypy, strict, on core_models, viz and zoo
 	$(BIN)/mypy
 
-imports: $(TEST_STAMP) ## The import rules between app, core_models and viz
+imports: $(TEST_STAMP) ## The import rules between app, core_models, viz and zoo
 	$(BIN)/lint-imports
 
 security: $(TEST_STAMP) ## Bandit: what is unsafe in our code, of medium severity and above

@@ -85,7 +85,7 @@ class Special(Part):
     tokens: Annotated[int, Field(ge=1)] | None = None
     """In place of the budget's."""
     text: str | None = None
-    """In place of the budget's."""
+    """In place of the model's."""
     settings: dict[str, Any] = {}
     """Merged last."""
     then: Annotated[list[Later], Field(max_length=3)] = []

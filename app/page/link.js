@@ -17,11 +17,24 @@
   const MOST = 6_000; // characters; longer ones make no link that programs accept
   const CODE = { mask: '', random: 'r', kept: 'k' };
 
+  // What a link cannot hold stays in this browser tab, beside the part that the address holds: a reload and another language
+  // open the same page.
+  const LONG = 'cloze-long';
+  function hash() {
+    try {
+      const [short, whole] = JSON.parse(sessionStorage.getItem(LONG));
+      return short === location.hash ? whole : location.hash;
+    } catch { return location.hash; }
+  }
+  function keepLong(whole) {
+    try { sessionStorage.setItem(LONG, JSON.stringify([location.hash, whole.slice(whole.indexOf('#'))])); } catch { /* private windows may refuse */ }
+  }
+  const given = new URLSearchParams(hash().slice(1));
+
   function parse() {
-    const values = new URLSearchParams(location.hash.slice(1));
-    if (!values.get('text')) return null;
+    if (!given.get('text')) return null;
     const marks = new Map();
-    for (const part of (values.get('marks') ?? '').split('.')) {
+    for (const part of (given.get('marks') ?? '').split('.')) {
       const found = /^(\d{1,4})(k|r(\d{1,7}))?$/.exec(part);
       if (!found) continue;
       const [, position, kind, piece] = found;
@@ -31,17 +44,18 @@
         ...(piece ? { piece: Number(piece) } : {}),
       });
     }
-    return { text: values.get('text'), model: values.get('model'), marks };
+    return { text: given.get('text'), model: given.get('model'), marks };
   }
 
-  function address() {
+  // Without the sentence where there is none that can be read, or none that fits.
+  function address({ text = !sentence.error, kept = true } = {}) {
     const marks = [...sentence.marks.values()].sort((a, b) => a.position - b.position)
       .map((mark) => `${mark.position}${CODE[mark.case]}${mark.piece ?? ''}`).join('.');
-    const values = new URLSearchParams({ text: sentence.text, model: sentence.model });
-    if (marks) values.set('marks', marks);
+    const values = new URLSearchParams({ ...(text ? { text: sentence.text } : {}), model: sentence.model });
+    if (text && marks) values.set('marks', marks);
     if (place.run) values.set('run', place.run);
     if (place.tab && place.tab !== FIRST_TAB) values.set('tab', place.tab);
-    for (const [name, state] of labs) {
+    for (const [name, state] of kept ? labs : []) {
       const own = name.split('-')[0] === (place.tab ?? FIRST_TAB);
       if (own && Object.keys(state).length) values.set(`lab-${name}`, JSON.stringify(state));
     }
@@ -50,7 +64,6 @@
 
   // What else the address holds: the training run that is shown.
   const FIRST_TAB = 'mask';
-  const given = new URLSearchParams(location.hash.slice(1));
   const place = { run: given.get('run'), tab: given.get('tab') };
   const labs = new Map(); // name -> plain object
   for (const [name, text] of given) {
@@ -96,8 +109,9 @@
   let first = null; // how the page opens without a link: such an address stays bare
 
   function follow() {
-    if (!sentence.text || sentence.error) return;
+    if (!sentence.text && !sentence.error) return;
     if (opened) {
+      if (sentence.error) return;
       const { text, model, marks, stranger, fresh, instead } = opened;
       if (sentence.text !== text || (model && sentence.model !== model)) {
         // A visitor was quicker than the example.
@@ -132,10 +146,11 @@
     first ??= next;
     const bare = next === first && !location.hash;
     if (bare) return;
-    const short = next.length <= MOST + location.pathname.length + location.search.length;
-    const alone = `${location.pathname}${location.search}#run=${place.run}`;
-    if (short || place.run) history.replaceState(entry(), '', short ? next : alone);
+    const fits = [next, address({ text: false }), address({ text: false, kept: false })].find((each) => !tooLong(each));
+    history.replaceState(entry(), '', fits);
+    if (fits !== next) keepLong(next);
   }
+  const tooLong = (link) => link.slice(link.indexOf('#')).length > MOST;
 
   // Entries of this visit. Those of an earlier one, and addresses that somebody typed, open the page anew.
   const VISIT = `${performance.timeOrigin}`;
@@ -288,6 +303,7 @@
   // All that a lab keeps.
   window.Cloze.keptBy = (lab) => Object.fromEntries([...labs].filter(([name]) => name.split('-')[0] === lab));
   window.Cloze.address = address;
+  window.Cloze.tooLong = tooLong;
   window.Cloze.place = place;
   window.Cloze.setPlace = (values) => { Object.assign(place, values); follow(); };
   window.Cloze.onChange(follow);

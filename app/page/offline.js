@@ -53,7 +53,8 @@
   let asking = false;
   async function ask() {
     try {
-      await fetch(`${window.ClozeRoot}cloze/favicon.svg`, { cache: 'no-store' });
+      const { ok } = await fetch(`${window.ClozeRoot}cloze/favicon.svg`, { cache: 'no-store' });
+      if (!ok) throw new Error('a proxy answers'); // with a page of its own, which never comes back
       location.reload();
     } catch { setTimeout(ask, PAUSE); }
   }

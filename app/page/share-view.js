@@ -1,13 +1,14 @@
 // The little window behind "Share": the address, with or without the controls, and which part of the page it holds.
 import { copyText } from '../parts/export.js';
 
-const { element, t } = window.Cloze;
+const { element, sentence, t } = window.Cloze;
 let panel = null;
 let opener = null;
 
 function address(plain) {
-  // The address of a first visit is bare.
-  const link = new URL(location.hash ? location.href : window.Cloze.address(), location.href);
+  // The address of a first visit is bare, and that of a long text without it.
+  const known = (sentence.text || sentence.error) && !window.Cloze.arriving();
+  const link = new URL(known ? window.Cloze.address() : location.href, location.href);
   for (const name of ['__theme', 'lesson']) link.searchParams.delete(name); // a lesson would put its own sentence over this one
   if (plain) link.searchParams.set('plain', '1');
   else link.searchParams.delete('plain');
@@ -31,7 +32,11 @@ export function toggle(button) {
   const link = element('input', { type: 'text', readonly: true, class: 'share-link', 'aria-label': t`Link to this view` });
   const plain = element('input', { type: 'checkbox', id: 'share-plain' });
   const copy = element('button', { type: 'button', class: 'primary', text: t`Copy the link` });
-  const draw = () => { link.value = address(plain.checked); };
+  const long = element('p', { role: 'status', text: t`This link is long: some programs will cut it.` });
+  const draw = () => {
+    link.value = address(plain.checked);
+    long.hidden = !window.Cloze.tooLong(link.value);
+  };
   plain.addEventListener('change', draw);
   link.addEventListener('focus', () => link.select());
   copy.addEventListener('click', async () => {
@@ -40,7 +45,7 @@ export function toggle(button) {
   });
   panel = element('section', { class: 'view card share-panel', 'aria-label': t`Share` },
     element('p', { text: t`The link holds the sentence, what is hidden, the model, the open lab and its settings. Nothing is stored on the server.` }),
-    link,
+    link, long,
     element('label', { class: 'share-choice' }, plain, element('span', { text: t`Without the controls, for a lesson or a projector` })),
     copy);
   button.closest('header').after(panel);

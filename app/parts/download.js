@@ -14,17 +14,25 @@ export function download(name, content, type) {
   setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
 }
 
-/** Copy a text; pages without a secure connection have no clipboard, so there the element is selected. */
+/** Copy a text; false where the browser lets nobody: the element that holds it is selected then. */
 export async function copyText(text, element) {
   try {
     await navigator.clipboard.writeText(text);
     return true;
   } catch {
-    const range = document.createRange();
-    range.selectNodeContents(element);
-    const selection = window.getSelection();
-    selection.removeAllRanges();
-    selection.addRange(range);
+    // A page without a secure connection, such as one in a classroom's network, has no such clipboard.
+    const before = document.activeElement;
+    const box = document.createElement('textarea');
+    box.value = text;
+    box.style.cssText = 'position: fixed; opacity: 0';
+    document.body.append(box);
+    box.select();
+    const copied = document.execCommand('copy');
+    box.remove();
+    before?.focus({ preventScroll: true });
+    if (copied) return true;
+    if (element.select) element.select();
+    else getSelection().selectAllChildren(element);
     return false;
   }
 }

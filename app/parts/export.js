@@ -3,9 +3,12 @@ export { copyText, download } from './download.js';
 import { download } from './download.js';
 import { node } from './svg.js';
 
-const SCALE = 2; // pixels of the file for each unit of the drawing
+const SCALE = 2; // pixels of the file for each unit of the drawing, where all browsers can hold so many
+const [LONGEST, LARGEST] = [32_767, 16_777_216]; // pixels of a side in Firefox, and of a canvas in Safari on a phone
 const SVG = 'image/svg+xml';
-const { language, tag, phrase } = window.ClozeLanguage;
+const { language, tag, phrase, t } = window.ClozeLanguage;
+/** What to say where `downloadPicture` rejects. */
+export const BROKEN = t`This browser cannot draw the picture; save it as SVG.`;
 
 /** A drawing (SVG as text) in the page's language: Python marks the texts of the program (viz/svg.py); sentences and words have no mark. */
 export function spoken(svg) {
@@ -33,13 +36,16 @@ export async function downloadPicture(name, svg) {
     picture.src = address;
     await picture.decode();
     const canvas = document.createElement('canvas');
-    canvas.width = picture.naturalWidth * SCALE;
-    canvas.height = picture.naturalHeight * SCALE;
+    const { naturalWidth: width, naturalHeight: height } = picture;
+    const scale = Math.min(SCALE, LONGEST / Math.max(width, height), Math.sqrt(LARGEST / (width * height)));
+    canvas.width = Math.floor(width * scale);
+    canvas.height = Math.floor(height * scale);
     const context = canvas.getContext('2d');
     context.fillStyle = '#fff';
     context.fillRect(0, 0, canvas.width, canvas.height);
     context.drawImage(picture, 0, 0, canvas.width, canvas.height);
     const blob = await new Promise((done) => { canvas.toBlob(done, 'image/png'); });
+    if (!blob) throw new Error(`no picture of ${canvas.width} x ${canvas.height} pixels`);
     download(name, blob);
   } finally {
     URL.revokeObjectURL(address);

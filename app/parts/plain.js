@@ -1,11 +1,11 @@
 // Parts that say what Python answered: a line, a table, a listing, a file (app/parts/plain.py).
 import { cell, copyText, download } from './download.js';
-import { downloadDrawing, downloadPicture } from './export.js';
+import { BROKEN, downloadDrawing, downloadPicture } from './export.js';
 
 const { Cloze } = window;
 const { chooseExample, element, field, language, message, onSentence, phrase, question, sentence, texts } = Cloze;
 const TEXT = texts({
-  csv: 'Save as CSV', svg: 'Save as SVG', png: 'Save as PNG', broken: 'This browser cannot draw the picture; save it as SVG.', more: 'More rows are in no table.', code: 'The code that recomputes this', copy: 'Copy', copied: 'Copied', press: 'Press Ctrl+C',
+  csv: 'Save as CSV', svg: 'Save as SVG', png: 'Save as PNG', more: 'More rows are in no table.', code: 'The code that recomputes this', copy: 'Copy', copied: 'Copied', press: 'Press Ctrl+C',
 });
 
 const shown = (value) => {
@@ -110,7 +110,7 @@ function mountListing(view) {
 
 function mountFiles(view) {
   const name = view.root.dataset.files;
-  const problem = element('p', { class: 'problem', role: 'status', hidden: true, text: TEXT.broken });
+  const problem = element('p', { class: 'problem', role: 'status', hidden: true, text: BROKEN });
   const wanted = new Set();
   const button = (kind) => element('button', {
     type: 'button', class: 'quiet outlined', text: TEXT[kind],

@@ -15,6 +15,9 @@ from core_models.training.task_schema import is_task
 
 Kind = Literal["pretraining", "task", "race"]
 
+MOST_LETTERS = {"name": 200, "description": 2_000}
+"""Every page that shows the list of runs is told what they are called."""
+
 
 def kind_of(values: Any) -> Kind:
     """What a config asks for."""
@@ -47,6 +50,11 @@ def checked(
         _check_texts(values, sent)
     replace_strings(values, resolve)
     check_names(values, allowed)
+    for field, most in MOST_LETTERS.items():
+        if len(said := str(values.get(field, ""))) > most:
+            raise InputError(
+                f"{field} has {len(said):,} characters; the page takes up to {most:,}."
+            )
     parse(with_texts(values, ["sent.csv"] * sent))
     return values
 

@@ -8,7 +8,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from core_models import InputError
 
-_ODD = (TypeError, AttributeError, LookupError, ValueError, ArithmeticError, RecursionError)
+ODD = (TypeError, AttributeError, LookupError, ValueError, ArithmeticError, RecursionError)
 """What values of other types than a run writes come to."""
 _LOG = logging.getLogger("cloze.train")
 _SAID: set[tuple[str, str]] = set()
@@ -28,13 +28,13 @@ def readable(run: str) -> Iterator[None]:
         yield
     except (InputError, FileNotFoundError):
         raise
-    except _ODD as error:
+    except ODD as error:
         if (run, repr(error)) not in _SAID:  # pages ask for the list all the time
             _SAID.add((run, repr(error)))
             _LOG.warning("files of the run %s", run, exc_info=True)
         raise DamagedError(
             f"Files in the folder of the run “{run}” are damaged: they hold what no run writes. "
-            "Put a copy of the folder there, or delete the run."
+            "Put a copy of the folder there, or remove it."
         ) from error
 
 

@@ -145,7 +145,7 @@ def pack(runs: Runs, run: str, step: int | None = None) -> Packed:
 def stem(name: str, run: str) -> str:
     """A name for people as one that every system takes for a file and a folder."""
     plain = re.sub(r"[^\w.-]+", "-", name[:60]).strip("-_.")
-    if not plain or _RESERVED.fullmatch(plain):
+    if not plain or plain.lower() == GENERATOR or _RESERVED.fullmatch(plain):
         return run
     return plain
 

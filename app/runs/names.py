@@ -88,6 +88,11 @@ _SOURCES = (
 )
 
 
+def is_free(path: str) -> bool:
+    """Whether a setting may hold any text: it names no file, so what it holds allows none."""
+    return path in _FREE or path.startswith(_COLUMNS)
+
+
 def check_names(config: Any, allowed: Iterable[str]) -> None:
     """Refuse every name in a config that could be a path, but those in ``allowed``.
 
@@ -97,7 +102,7 @@ def check_names(config: Any, allowed: Iterable[str]) -> None:
     """
     known = set(allowed)
     for path, value in leaves(config):
-        if path in _FREE or path.startswith(_COLUMNS) or value in known:
+        if is_free(path) or value in known:
             continue
         if ("/" in value or "\\" in value or value.startswith((".", "~"))) or (
             path.startswith(_SOURCES)

@@ -13,6 +13,7 @@ from statistics import median
 from typing import Any, Protocol
 
 from app.runs import config as run_config
+from app.runs import damage
 from app.runs import process as run_process
 from app.runs.runs import Runs
 from core_models import InputError
@@ -50,7 +51,7 @@ def waits(reports: Looks, waiting: Sequence[str]) -> dict[str, float | None]:
     speed, start = _speed(reports, ids), _start(reports, ids)
     busy = runs.at_work()
     # When each place is free; None: nobody knows, so that place may never be.
-    free = [_left(reports, run, speed) for run in busy][: runs.slots]
+    free = [_known(reports, run, speed) for run in busy][: runs.slots]
     places: list[float] = [0.0] * max(0, runs.slots - len(free))
     unknown = free.count(None)
     places += [each for each in free if each is not None]
@@ -63,7 +64,7 @@ def waits(reports: Looks, waiting: Sequence[str]) -> dict[str, float | None]:
             continue
         starts = heapq.heappop(places)
         found[run] = starts
-        needs = _left(reports, run, speed)
+        needs = _known(reports, run, speed)
         if needs is None:
             unknown += 1
         else:
@@ -108,7 +109,7 @@ def _speed(reports: Looks, ids: Sequence[str]) -> float | None:
         try:
             pace = _pace(reports.records_of(run))
             work = _work(reports.runs.config(run))
-        except (InputError, KeyError, TypeError):
+        except damage.ODD:
             continue  # deleted since, or a file that a hand has changed
         if pace is not None and work:
             found.append(work / pace[0])
@@ -119,7 +120,7 @@ def _start(reports: Looks, ids: Sequence[str]) -> float:
     """Seconds that a process here needs beside its steps: to begin, prepare, measure and save."""
     found: list[float] = []
     for run in ids[:_MEASURED]:
-        with contextlib.suppress(InputError, IndexError, KeyError, TypeError):
+        with contextlib.suppress(*damage.ODD):
             folder = reports.runs.folder(run)
             status, records = folder.status(), reports.records_of(run)
             launched = float(run_process.read_json(folder.path / "launch.json")["time"])
@@ -128,6 +129,14 @@ def _start(reports: Looks, ids: Sequence[str]) -> float:
             if status["state"] == "finished" and beside > 0:
                 found.append(beside)
     return median(found[:_FAST]) if found else 0.0
+
+
+def _known(reports: Looks, run: str, speed: float | None) -> float | None:
+    """As :func:`_left`; None for a run whose files hold what no run writes."""
+    try:
+        return _left(reports, run, speed)
+    except damage.ODD:
+        return None
 
 
 def _left(reports: Looks, run: str, speed: float | None) -> float | None:

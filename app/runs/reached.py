@@ -182,7 +182,7 @@ def _metrics(rows: Sequence[tuple[str, Mapping[str, float]]]) -> dict[str, Any]:
 def _labels(found: Mapping[str, Mapping[str, float]]) -> dict[str, Any] | None:
     if not found:
         return None
-    heads = ["Label", "Precision", "Recall", "F1", "Rows"]
+    heads = ["Label", "Precision (P)", "Recall (R)", "F1", "Rows"]
     rows = [
         [
             name,

@@ -28,7 +28,7 @@ from app.runs import owner as run_owner
 from app.runs import process as run_process
 from app.runs import room, waiting
 from app.runs.limits import NO_LIMITS, Limits
-from app.runs.names import BESIDE, beside, new_id
+from app.runs.names import BESIDE, beside, is_free, new_id
 from app.runs.texts import SHIPPED, Inbox, leaves, note_repeated
 from app.runs.watch import keep_looking
 from app.serving.opened.library import Opened
@@ -221,7 +221,8 @@ class Runs:
         """
         allowed = set(SHIPPED)
         if source is not None:
-            allowed |= {value for _, value in leaves(self.config(source))}
+            named = leaves(self.config(source))
+            allowed |= {value for path, value in named if not is_free(path)}
         values = run_config.checked(
             config, sent=texts, allowed=allowed, resolve=lambda name: self._resolve(name, allowed)
         )

@@ -117,7 +117,7 @@ class Shown:
                 lambda: sections.acts(run, live, entrant, may=may, enabled=self.runs.enabled),
             ),
             "chart": (
-                (wish, others, reports),
+                (wish, others, reports, len((live["task"] or {}).get("baselines") or ())),
                 lambda: sections.chart(self.reports, run, others, wish),
             ),
             "race": (None, lambda: reached.race_parts(race, entrant)),

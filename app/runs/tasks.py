@@ -299,7 +299,8 @@ async def try_out(session: Session, runs: Runs, run: str, values: Mapping[str, A
     if task["kind"] == "tag":
         found["words"] = [[word.start, word.end] for word in words(text)]
     if task["kind"] == "answer":
-        found |= {"answer": said.answer(), "answers": found["answers"][:5]}
+        none = max(0.0, 1 - sum(each.probability for each in said.answers))
+        found |= {"answer": said.answer(), "answers": found["answers"][:5], "none": none}
     return found | {"scale": task["scale"], "entities_known": task["entities"]}
 
 

@@ -112,11 +112,13 @@ def _answers(found: Mapping[str, Any]) -> Parts:
         best = [(listed[0]["start"], listed[0]["end"], Wording("answer"))]
         parts["marked"] = {"visible": True, "value": _marked(found["text"], best)}
     else:
-        none = max(0.0, 1 - sum(each["probability"] for each in listed))
-        said = Wording("It says that the text does not answer this ({0}).", f"{100 * none:.1f} %")
+        none = f"{100 * found['none']:.1f} %"
+        said = Wording("It says that the text does not answer this ({0}).", none)
         parts["found"] = line(said)
     if listed:
-        chances = {each["text"]: each["probability"] for each in listed}
+        chances: dict[str, float] = {}
+        for each in listed:  # best first: of words that stand there twice, the likelier place
+            chances.setdefault(each["text"], each["probability"])
         parts["shares"] = {"visible": True, "value": _shares(chances)}
     if curve := found["curve"]:
         places = curve["places"][:MOST_PIECES]

@@ -61,10 +61,10 @@ def duration(seconds: float) -> str:
         return Wording("{0} s", max(1, round(seconds)))
     if seconds < 5400:
         return Wording("{0} min", round(seconds / 60))
-    hours = int(seconds // 3600)
+    hours, minutes = divmod(round(seconds / 60), 60)
     if hours < 48:
-        return Wording("{0} h {1} min", hours, round(seconds % 3600 / 60))
-    return Wording("{0} days", round(hours / 24))
+        return Wording("{0} h {1} min", hours, minutes)
+    return Wording("{0} days", round(seconds / 86_400))
 
 
 def size(count: float) -> str:

@@ -25,11 +25,10 @@ class SentenceToken:
     piece: str
     """Raw piece of the vocabulary ("##ing")."""
     text: str
-    """What stands in the sentence there, in the visitor's own spelling, without blanks around it
-    (byte-level pieces begin with one)."""
+    """What stands in the sentence there, in the visitor's own spelling, no blanks around it."""
     start: int
     end: int
-    """Characters (code points) of the text: [start, end)."""
+    """Characters (code points) of the text: [start, end), those of ``text``."""
     word: int | None
     """Word group; None for [CLS] and [SEP]."""
     special: bool
@@ -63,6 +62,9 @@ def sentence_tokens(encoding: Encoding, tokenizer: Tokenizer) -> tuple[SentenceT
         while start < end < len(text) and end not in begun and unicodedata.combining(text[end]):
             end += 1
         written = text[start:end]
+        if written.strip():  # byte-level and unigram pieces begin with the blank before them
+            start += len(written) - len(written.lstrip())
+            end -= len(written) - len(written.rstrip())
         tokens.append(
             SentenceToken(
                 position=position,

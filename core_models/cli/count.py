@@ -1,4 +1,4 @@
-"""``count``: parameters and operations of a published size."""
+"""``count``: parameters and operations of a model."""
 
 import argparse
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 from core_models.cli.arguments import add_json, positive
 from core_models.cli.output import Output, whole
 
-HELP = """Count the parameters of a published size, part by part, and its operations.
+HELP = """Count the parameters of a model, part by part, and its operations.
 
 Parameters are taken from the built module; a tensor with several uses counts once. Operations are
 those of one sequence of --length tokens, a multiply-add counting as two."""
@@ -15,7 +15,7 @@ LENGTH = 128
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
-    parser.add_argument("name", metavar="NAME", help="a size, such as bert-base-uncased")
+    parser.add_argument("name", metavar="NAME", help="a published size, a shipped name or a folder")
     parser.add_argument(
         "--length",
         type=positive,

@@ -1,4 +1,4 @@
-"""``diff``: what differs between two published sizes."""
+"""``diff``: what differs between two models."""
 
 import argparse
 import json
@@ -7,15 +7,15 @@ from typing import Any
 from core_models.cli.arguments import add_json
 from core_models.cli.output import Output
 
-HELP = """Show every value in which two published sizes differ.
+HELP = """Show every value in which two models differ.
 
 The list is computed from the values that the models are built from."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
-    parser.add_argument("left", metavar="A", help="a size, such as bert-base-uncased")
-    parser.add_argument("right", metavar="B", help="another size")
+    parser.add_argument("left", metavar="A", help="a published size, a shipped name or a folder")
+    parser.add_argument("right", metavar="B", help="another one")
     add_json(parser)
 
 

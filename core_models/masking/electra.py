@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from core_models.masking.tokens import Generators, Masked, prepare, replace_pieces
+from core_models.masking.tokens import Generators, Masked, prepare, quota, replace_pieces
 
 
 @dataclass(frozen=True)
@@ -42,13 +42,16 @@ def with_replacement(
         lengths: Pieces per row without padding but with [CLS] and [SEP], [B]; None = no padding.
         rate: Share to draw, of `lengths` (0.25 in the large models).
         kept: Share of draws that leave the piece.
-        slots: Most draws per row; None = ``int((rate + 0.005) * L)``, at least 1.
+        slots: Most draws per row; None = ``int((rate + 0.005) * L)``, and at least what a row
+            without padding asks for, so that a row's draws do not depend on those beside it. The
+            released code takes L from the longest input of the whole run.
 
     Raises:
         ValueError: A share is out of range, or shapes do not agree.
     """
     if slots is None:
-        slots = max(1, int((rate + 0.005) * ids.shape[-1]))
+        width = ids.shape[-1]
+        slots = max(quota(width, rate), int((rate + 0.005) * width))
     split = (1.0 - kept, 0.0, kept)
     rows, open_, counts = prepare(ids, maskable, lengths, rate, split, slots)
     where, coin = _draws(rows.shape[0], slots, generator)

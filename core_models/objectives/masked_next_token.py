@@ -131,7 +131,9 @@ def _draw(rows: int, share: float, generator: Generators) -> Tensor:
             return keys < share
         return keys.argsort().argsort() < min(rows - 1, max(1, round(share * rows)))
     check_count(generator, rows)
-    return torch.cat([torch.rand(1, generator=each) for each in generator]) < share
+    # Draws of their own: those before hung on the padding, which changes with the rows beside it.
+    own = [torch.Generator().manual_seed(each.initial_seed() ^ 1) for each in generator]
+    return torch.cat([torch.rand(1, generator=each) for each in own]) < share
 
 
 def _asked(batch: Batch) -> Tensor:

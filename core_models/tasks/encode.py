@@ -228,7 +228,8 @@ class Coder:
         found = []
         done = 0
         while done < len(row.tokens):
-            text, places = join(row.tokens[done:])
+            # A word has a piece at least: more words than this are in no window.
+            text, places = join(row.tokens[done : done + self.max_length])
             encoding = self._encode(text)
             words = _first_pieces(encoding, places)
             count = len(places)

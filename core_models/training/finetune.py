@@ -275,15 +275,16 @@ class FineTuning(Learning):
     @contextlib.contextmanager
     def _randomness(self) -> Iterator[None]:
         """Dropout draws from this object's own state, and leaves PyTorch's as it was."""
-        cuda = self.device.type == "cuda"
-        with torch.random.fork_rng(devices=[self.device] if cuda else []):
-            if cuda:
-                torch.cuda.set_rng_state(self._dropout, self.device)
-            else:
-                torch.set_rng_state(self._dropout)
+        kind = self.device.type
+        source = torch if kind == "cpu" else getattr(torch, kind)
+        which = (self.device,) if kind in ("cuda", "xpu") else ()  # Metal has one device
+        outer = source.get_rng_state(*which)
+        source.set_rng_state(self._dropout, *which)
+        try:
             yield
-            cuda_state = torch.cuda.get_rng_state(self.device) if cuda else None
-            self._dropout = torch.get_rng_state() if cuda_state is None else cuda_state
+            self._dropout = source.get_rng_state(*which)
+        finally:
+            source.set_rng_state(outer, *which)
 
     def precision(self) -> torch.autocast:
         """The arithmetic that was asked for, as a context."""

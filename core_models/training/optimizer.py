@@ -115,6 +115,8 @@ def _depth(name: str, blocks: int) -> int:
         return int(name.split(".")[2]) + 1
     if name.startswith("encoder.convolution"):
         return 1  # stands beside the first block
+    if name.startswith("encoder.final_norm."):
+        return blocks  # follows the highest one
     return 0 if name.startswith("encoder.") else blocks + 1
 
 

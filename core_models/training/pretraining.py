@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 _STREAM = ("order", "masking")
 """Names of the states that belong to the stream of batches."""
+_DECODED = {"masked_token", "masked_diffusion", "distillation"}
+"""Objectives that ask an enhanced mask decoder."""
 
 
 class Pretraining(Learning):
@@ -69,6 +71,9 @@ class Pretraining(Learning):
         if accelerator is not None:
             self._rank, self._processes = accelerator.process_index, accelerator.num_processes
             self._sharded = sharded()
+            if not _DECODED & plan.objectives.keys() and model.encoder.mask_decoder is not None:
+                # Nothing asks it, and processes wait for the gradients of all that learns.
+                model.encoder.mask_decoder.requires_grad_(False)
         self.module = self._placed(bare)
         self.main = self._rank == 0
         names = optimizer.parameters(bare)

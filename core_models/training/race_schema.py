@@ -42,6 +42,11 @@ NOTHING_HELD_OUT = (
     "measures.words: nothing is held out; raise data.held_out, or set measures.words to 0."
 )
 
+_TAKEN = frozenset(
+    ("lock", "stop", "queue", "owner", "texts", "data", "model", "checkpoints", "snapshots")
+)
+"""What a run folder may hold, the page's files among them, beside the folders of entrants."""
+
 
 class Entrant(Part):
     """One of the models that are compared, and how it learns."""
@@ -144,6 +149,8 @@ class Race(Named):
         double = next((name for name in names if names.count(name) > 1), None)
         if double is not None:
             raise ValueError(f"entrants: two are called {double!r}; give each a name of its own")
+        if taken := sorted(_TAKEN.intersection(names)):
+            raise ValueError(f"entrants: the race has a file {taken[0]!r}; choose another name")
         if self.data.format is not None:
             raise ValueError("data.format: say format in an entrant; it follows its objectives")
         return self

@@ -169,15 +169,18 @@ def _inner(node: ast.expr) -> Iterator[ast.expr]:
             yield from _inner(side)
 
 
+REFUSALS = ("InputError", "BusyError", "DamagedError", "InsteadError", "UnreachableError")
+
+
 @cache
 def raised(path: Path) -> dict[str, int]:
-    """Messages of InputError that a file raises, with their lines."""
+    """Messages of InputError, and of what is one, that a file raises, with their lines."""
     found: dict[str, int] = {}
     for node in ast.walk(_parsed(path)):
         if not isinstance(node, ast.Call) or not node.args:
             continue
         name = node.func.id if isinstance(node.func, ast.Name) else None
-        text = pattern(node.args[0]) if name == "InputError" else None
+        text = pattern(node.args[0]) if name in REFUSALS else None
         if text and is_prose(text):
             found[text] = node.lineno
     return found

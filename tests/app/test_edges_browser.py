@@ -158,6 +158,30 @@ def test_the_keyboard_goes_on_where_what_it_pressed_is_gone(cloze):
     expect(page.locator("#draw")).to_be_focused()
 
 
+def test_a_chinese_sentence_offers_a_first_word_to_hide(cloze):
+    cloze.write("我们去公园。")
+    cloze.page.locator("#start").click()
+    cloze.page.locator("button.candidate").first.wait_for()
+    assert cloze.marked() == [5]
+
+
+PICTURE = """([width, height]) => import(`${ClozeRoot}cloze/app/parts/export.js`).then(
+  ({ downloadPicture }) => downloadPicture('tall.png',
+    `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}"/>`))"""
+
+
+@pytest.mark.parametrize(
+    ("size", "saved"), [((300, 200), (600, 400)), ((400, 60_000), (218, 32_767))]
+)
+def test_a_picture_is_as_large_as_every_browser_can_hold(cloze, tmp_path, size, saved):
+    with cloze.page.expect_download() as event:
+        cloze.page.evaluate(PICTURE, size)
+    event.value.save_as(tmp_path / "tall.png")
+    head = (tmp_path / "tall.png").read_bytes()[:24]
+    assert head[1:4] == b"PNG"
+    assert (int.from_bytes(head[16:20]), int.from_bytes(head[20:24])) == saved
+
+
 @pytest.mark.slow
 def test_files_stand_alone(cloze, tmp_path):
     def save(button):

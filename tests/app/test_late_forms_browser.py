@@ -134,6 +134,24 @@ def test_a_run_does_not_start_without_the_text_that_is_being_sent(cloze, tmp_pat
     form.root.get_by_text("A text is still on its way.").first.wait_for(state="hidden")
 
 
+def test_a_run_does_not_start_without_the_text_that_was_just_pasted(cloze, runs, monkeypatch):
+    form = open_form(cloze)
+    form.fold("Texts of your own")
+    go, save = Event(), runs.inbox.save
+
+    def slowly(*text):
+        go.wait(300)
+        return save(*text)
+
+    monkeypatch.setattr(runs.inbox, "save", slowly)
+    form.field("Paste a text").fill("A cat sat.\nIt ran away.\n" * 40)
+    form.start.click()
+    form.refuses("A text is still on its way.")
+    go.set()
+    form.button("Remove pasted.txt").wait_for()
+    form.root.get_by_text("A text is still on its way.").first.wait_for(state="hidden")
+
+
 def test_a_run_does_not_start_without_the_text_that_is_being_read(cloze, monkeypatch):
     form = open_form(cloze)
     form.fold("Texts of your own")

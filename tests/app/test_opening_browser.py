@@ -29,8 +29,12 @@ def test_the_theme_can_be_chosen_and_is_kept(visit):
 
 
 PRESSED = """() => [...document.querySelectorAll('button, summary, [type=range]')]
-  .filter((each) => each.offsetParent && !each.matches('.chip, .candidate, [role=tab]'))
+  .filter((each) => each.offsetParent)
+  .filter((each) => !each.matches('.chip, .candidate, [role=tab], [open] > summary'))
   .map((each) => each.textContent || each.title)"""
+CUT = """() => [...document.querySelectorAll('[class*="-scroll"]')]
+  .filter((each) => each.offsetParent && getComputedStyle(each).maxHeight !== 'none')
+  .map((each) => each.className)"""
 WIDTHS = "() => [document.querySelector('#why-bars svg').clientWidth, document.body.clientWidth]"
 
 
@@ -44,6 +48,8 @@ def test_on_paper_all_is_light_and_whole_and_nothing_is_to_be_pressed(visit):
     title.wait_for()
     ink = "each => getComputedStyle(each).fill"
     pale, drawn = title.evaluate(ink), page.evaluate(WIDTHS)
+    page.locator("#why-bars").get_by_text("The numbers").click()
+    page.locator("#why-bars .figure-scroll").wait_for()
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
     page.emulate_media(media="print", color_scheme="dark")
     page.set_viewport_size({"width": 1000, "height": 700})
@@ -53,6 +59,7 @@ def test_on_paper_all_is_light_and_whole_and_nothing_is_to_be_pressed(visit):
         arg=pale,
     )
     assert page.evaluate(PRESSED) == []
+    assert page.evaluate(CUT) == [], "no paper has the rest of what scrolls"
     assert page.evaluate(WIDTHS) == drawn, "pictures have the room that they were drawn for"
     page.evaluate("dispatchEvent(new Event('afterprint'))")
     page.emulate_media(media="screen", color_scheme="dark")

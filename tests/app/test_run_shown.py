@@ -86,6 +86,8 @@ def test_nobody_reads_where_the_server_keeps_its_runs(make_runs):
         ("status.json", "[" * 5000),
         ("metrics.jsonl", '{"step": 3, "loss": {}}\n' * 3),
         ("config.json", '{"model": 7, "entrants": 7}'),
+        ("config.json", '{"model": "bert"}'),
+        ("config.json", '{"data": "x"}'),
     ],
 )
 def test_a_damaged_run_is_told_and_harms_no_other(ask, make, runs, name, content):
@@ -242,6 +244,19 @@ def test_an_answer_is_marked_where_it_stands_and_none_is_told():
     assert [each["token"] for each in parts["marked"]["value"]] == ["In ", "May", "."]
     assert parts["shares"]["value"]["confidences"] == [{"label": "May", "confidence": 0.75}]
     assert len(parts["where"]["value"]["data"]) == 2
-    none = tried(found | {"answer": "", "curve": None})
-    assert none["found"]["value"]["text"] == "It says that the text does not answer this (25.0 %)."
+    none = tried(found | {"answer": "", "curve": None, "none": 0.15})
+    assert none["found"]["value"]["text"] == "It says that the text does not answer this (15.0 %)."
     assert none["where"] == {"value": None}
+
+
+def test_an_answer_that_stands_twice_in_the_text_has_the_likelier_place():
+    answers = [
+        {"text": "Oslo", "start": 14, "end": 18, "probability": 0.45},
+        {"text": "Ben", "start": 20, "end": 23, "probability": 0.2},
+        {"text": "Oslo", "start": 35, "end": 39, "probability": 0.1},
+    ]
+    text = "Anna lives in Oslo. Ben also likes Oslo."
+    found = {"kind": "answer", "text": text, "answers": answers, "answer": "Oslo", "curve": None}
+    shares = tried(found)["shares"]["value"]
+    assert shares["label"] == "Oslo"
+    assert [each["confidence"] for each in shares["confidences"]] == [0.45, 0.2]

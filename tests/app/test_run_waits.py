@@ -9,9 +9,18 @@ import pytest
 from app.runs.limits import Limits
 from app.runs.queue import waits
 from app.runs.reports import Reports
+from app.runs.words import duration
 from core_models import InputError
 from core_models.training.folder import remember_process
 from tests.app.test_runs import CONFIG
+
+
+@pytest.mark.parametrize(
+    ("seconds", "told"),
+    [(89, "89 s"), (90, "2 min"), (5_400, "1 h 30 min"), (7_190, "2 h 0 min"), (172_790, "2 days")],
+)
+def test_times_are_said_in_whole_minutes(seconds, told):
+    assert duration(seconds) == told
 
 
 def reported(runs, run, *, step=40, steps=100, pace=2.0, every=10, **status):
@@ -43,6 +52,18 @@ def test_a_waiting_run_tells_how_long_it_will_wait(make_runs):
     assert found[odd]["wait_seconds"] == pytest.approx(120 + 400, abs=2)
     assert found[last]["wait_seconds"] is None  # nobody knows how long the odd one takes
     assert Reports(runs).live(third)["summary"]["wait_seconds"] == pytest.approx(320, abs=2)
+
+
+@pytest.mark.parametrize("state", ["finished", "running"])
+@pytest.mark.parametrize(
+    "content", ['{"model": "bert"}', '{"data": "x"}', '{"model": {"size": 7}}']
+)
+def test_a_damaged_run_does_not_stop_the_clock_of_others(make_runs, content, state):
+    runs = make_runs()
+    damaged, second = (runs.create(CONFIG) for _ in range(2))
+    reported(runs, damaged, state=state, steps=None if state == "running" else 100)
+    (runs.root / damaged / "config.json").write_text(content)
+    assert waits(Reports(runs), [second]) == {second: None if state == "running" else 0.0}
 
 
 def test_a_run_that_a_hand_deletes_meanwhile_leaves_the_list_whole(make_runs, monkeypatch):

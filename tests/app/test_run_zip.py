@@ -178,6 +178,7 @@ def test_paths_of_the_command_line_stay_here():
         ("", "run-1"),
         ("../../etc/passwd", "etc-passwd"),
         ("con", "run-1"),
+        ("Generator", "run-1"),
         ("a" * 200, "a" * 60),
         ("读书", "读书"),
         ('x" ; rm\r\n', "x-rm"),

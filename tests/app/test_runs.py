@@ -255,6 +255,21 @@ def test_a_page_cannot_name_files_or_impossible_settings(service, change):
     assert [path.name for path in runs.root.glob("*") if path.is_dir()] in ([], [".uploads"])
 
 
+@pytest.mark.parametrize("free", ["name", "description"])
+@pytest.mark.parametrize("texts", ["../.uploads/*.txt", "/etc/passwd"])
+def test_what_a_run_is_called_allows_its_copy_no_file(service, free, texts):
+    runs = service()
+    run = runs.create(CONFIG | {free: texts})
+    assert runs.config(run)[free] == texts
+    with pytest.raises(InputError, match="the page takes the texts and models that it lists"):
+        runs.create(runs.as_form(run) | {"data": {"texts": [texts]}}, source=run)
+
+
+def test_names_that_go_to_every_page_are_short(service):
+    with pytest.raises(InputError, match=r"^name has 201 characters; the page takes up to 200\.$"):
+        service().create(CONFIG | {"name": "a" * 201})
+
+
 def test_switched_off_nothing_changes_and_the_message_says_so(service, folder):
     run = service().create(CONFIG)
     runs = Runs(folder, enabled=False)

@@ -4,6 +4,7 @@ import asyncio
 import errno
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,8 +19,10 @@ from app.serving.session import Session
 from core_models import InputError
 from core_models.masking import spans as span_masking
 from core_models.prediction import fill
+from core_models.tokenizer import Tokenizer
 
 TEXT = "The capital of France is Paris."
+MODELS = Path(__file__).parents[2] / "assets" / "models"
 
 
 @pytest.fixture(scope="module")
@@ -202,6 +205,22 @@ def test_tokens_keep_accents_that_are_characters_of_their_own(session):
     (encoding,) = session.model("tiny").encode([text])
     shown = sentence_tokens(encoding, session.model("tiny").tokenizer)
     assert "".join(token.text for token in shown if not token.special) == text.replace(" ", "")
+
+
+@pytest.mark.parametrize("name", ["roberta-mini", "albert-mini", "xlnet-mini", "modernbert-mini"])
+def test_a_token_lies_where_its_text_stands_whatever_its_piece_begins_with(name):
+    """Byte-level and unigram pieces begin with a blank; a word that is put there keeps it."""
+    tokenizer = Tokenizer.from_folder(MODELS / name)
+    mask = tokenizer.piece(tokenizer.mask_id)
+    encoding = tokenizer.encode(f"The capital of France  is {mask} here .")
+    shown = sentence_tokens(encoding, tokenizer)
+    for token in shown:
+        if not token.special and not token.masked and token.text != "\N{OPEN BOX}":
+            assert encoding.text[token.start : token.end] == token.text
+    (france,) = [token for token in shown if token.text == "France"]
+    assert (france.start, france.end) == (15, 21)
+    (gap,) = [token for token in shown if token.masked]
+    assert encoding.text[gap.start : gap.end] == mask
 
 
 def test_a_draw_can_be_replayed(session):

@@ -75,6 +75,50 @@ def test_the_link_restores_sentence_marks_tab_and_settings_elsewhere(cloze, visi
     assert there.evaluate("Cloze.kept('budget').chosen") == "albert-base"
 
 
+def test_a_text_that_no_link_can_hold_stays_in_its_tab_and_its_lab_in_the_link(visit):
+    page = visit().page
+    page.click('.chip[data-position="4"]')
+    page.wait_for_function("location.hash.includes('marks=4')")
+    text = "Москва - столица России, а Париж - столица Франции. " * 40
+    page.fill("#sentence-text textarea", text)
+    page.wait_for_function("text => Cloze.sentence.text === text", arg=text)
+    assert "text" not in fragment(page), "no older sentence stands for it"
+    page.evaluate("Cloze.openTab('Budget')")
+    wait_open(page, "budget")
+    assert fragment(page) == {"model": "bert-mini", "tab": "budget"}
+    page.click("#share")
+    link = page.locator(".share-link").input_value()
+    assert parse_qs(urlsplit(link).fragment)["text"] == [text]
+    assert page.get_by_text("This link is long: some programs will cut it.").is_visible()
+    page.reload()
+    wait_open(page, "budget")
+    page.wait_for_function("text => Cloze.sentence.text === text", arg=text)
+    # A text that cannot be read is none, and the lab still stands in the link.
+    page.evaluate("Cloze.openTab('Mask')")
+    page.fill("#sentence-text textarea", "")
+    page.wait_for_function("Cloze.sentence.error")
+    page.evaluate("Cloze.openTab('Budget')")
+    wait_open(page, "budget")
+    assert fragment(page) == {"model": "bert-mini", "tab": "budget"}
+    page.evaluate("Cloze.openTab('Mask')")
+    page.fill("#sentence-text textarea", "A cat sleeps.")
+    page.wait_for_function("location.hash.includes('A+cat+sleeps.')")
+
+
+def test_a_link_is_copied_where_the_browser_has_no_clipboard_for_the_page(visit):
+    """A page of plain http, as in the network of a classroom."""
+    page = visit().page
+    page.evaluate("Object.defineProperty(navigator, 'clipboard', { value: undefined })")
+    page.click("#share")
+    link = page.locator(".share-link").input_value()
+    page.get_by_role("button", name="Copy the link").click()
+    page.get_by_role("button", name="Copied").wait_for()
+    page.keyboard.press("Escape")
+    page.locator("#sentence-text textarea").fill("")
+    page.locator("#sentence-text textarea").press("Control+v")
+    assert page.input_value("#sentence-text textarea") == link
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("broken", ["lab-budget=%7B&tab=nowhere", "lab-budget=[1]&tab=%3Cb%3E"])
 def test_a_broken_link_opens_the_page_as_it_is(visit, broken):

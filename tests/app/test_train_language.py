@@ -99,6 +99,10 @@ def test_what_the_forms_offer_is_in_the_catalogue(chinese: dict[str, str]) -> No
             RACE | {"entrants": [RACE["entrants"][0]] * 2},  # type: ignore[index]
             "entrants: two are called {0}; give each a name of its own.",
         ),
+        (
+            RACE | {"entrants": [RACE["entrants"][0] | {"name": "stop"}, RACE["entrants"][1]]},  # type: ignore[index]
+            "entrants: the race has a file {0}; choose another name.",
+        ),
     ],
 )
 def test_every_line_of_an_error_has_its_pattern(

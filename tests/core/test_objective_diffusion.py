@@ -123,6 +123,20 @@ def test_masked_next_token_by_hand() -> None:
         MaskedNextToken(Table(), 1.0)
 
 
+def test_which_rows_are_read_from_left_to_right_does_not_hang_on_the_padding() -> None:
+    """Each row's generator has drawn for every piece of its row before, and for its padding."""
+    batch = masked_batch(8)
+    found = []
+    for width in (9, 12):
+        sources = [source(seed) for seed in range(8)]
+        for each in sources:
+            torch.rand(3 * width, generator=each)
+        left = ~read_leftward(batch, 0.5, sources).visibility[:, 0, -1]
+        assert 0 < left.sum() < 8
+        found.append(left)
+    assert torch.equal(*found)
+
+
 def test_rows_read_from_left_to_right_hide_nothing_and_see_nothing_to_the_right() -> None:
     batch = masked_batch(8)
     found = read_leftward(batch, 0.3, source())

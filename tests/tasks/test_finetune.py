@@ -20,6 +20,7 @@ from core_models.tasks.settings import Settings, usual_rate
 from core_models.training import optimizer
 from core_models.training.finetune import FineTuning, Progress, conclude, finetune
 from core_models.training.schema import OptimizerSettings
+from tests.core import tiny_models
 from tests.tasks.conftest import first_rows, tiny
 
 QUICK = Settings(learning_rate=5e-3, epochs=3, batch_size=4, max_length=64)
@@ -215,6 +216,20 @@ def test_lower_blocks_learn_slower(tokenizers: dict[str, cm.Tokenizer]) -> None:
     assert found["encoder.blocks.2.feed_forward.up.weight"] == (0.5, 0.1)
     assert found["encoder.blocks.0.feed_forward.up.weight"] == (0.125, 0.1)
     assert found["encoder.embeddings.pieces.weight"] == (0.0625, 0.1)
+
+
+def test_the_last_norm_follows_the_highest_block() -> None:
+    model = tiny_models.new(tiny_models.tiny("modernbert-base", layers=3))
+    learns = optimizer.freeze(model, 2)
+    assert "encoder.final_norm.weight" in learns
+    assert not any(name.startswith("encoder.blocks.1.") for name in learns)
+    made = optimizer.adamw(
+        optimizer.freeze(model, 0),
+        OptimizerSettings(learning_rate=1.0),
+        optimizer.by_depth(3, 1.0, 0.5),
+    )
+    norm = model.encoder.final_norm.weight
+    assert [g["peak"] for g in made.param_groups if any(p is norm for p in g["params"])] == [0.5]
 
 
 def test_biases_and_norms_are_not_decayed(model: cm.Model) -> None:

@@ -282,15 +282,17 @@ def test_electra_draws_with_replacement(
         assert abs(float(kept) - 0.15**times) < 0.02
 
 
-def test_electra_rows_do_not_depend_on_padding() -> None:
-    ids, maskable, lengths = rows(2, 30)
-    wide = [torch.nn.functional.pad(t, (0, 9)) for t in (ids, maskable)]
+@pytest.mark.parametrize(("length", "padding"), [(30, 9), (32, 8), (10, 30)])
+def test_electra_rows_do_not_depend_on_padding(length: int, padding: int) -> None:
+    ids, maskable, lengths = rows(2, length)
+    wide = [torch.nn.functional.pad(t, (0, padding)) for t in (ids, maskable)]
     one = with_replacement(
         *wide, lengths=lengths, generator=[generator_for(0), generator_for(1)], mask_id=MASK_ID
     )
     two = with_replacement(ids[1], maskable[1], generator=[generator_for(1)], mask_id=MASK_ID)
-    assert torch.equal(one.inputs[1, :30], two.inputs)
-    assert torch.equal(one.times[1, :30], two.times)
+    assert torch.equal(one.inputs[1, :length], two.inputs)
+    assert torch.equal(one.times[1, :length], two.times)
+    assert int(two.times.sum()) == max(1, round(0.15 * length))
     closed = with_replacement(
         ids, torch.zeros_like(maskable), generator=generator_for(0), mask_id=MASK_ID
     )

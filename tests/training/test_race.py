@@ -259,6 +259,15 @@ def test_a_run_that_fails_does_not_end_the_race(recipe: Path, tmp_path: Path) ->
         ({"budget": {}}, "either budget.steps or budget.flops"),
         ({"budget": {"steps": 5, "flops": 1e9}}, "either budget.steps or budget.flops"),
         ({"entrants": [values()["entrants"][0]] * 2}, "two are called 'masked'"),
+        (
+            {
+                "entrants": [
+                    values()["entrants"][0] | {"name": "Queue"},
+                    values()["entrants"][1],
+                ]
+            },
+            "the race has a file 'queue'; choose another name",
+        ),
         ({"measures": {"probes": ["mood"]}}, "no shipped set 'mood'; there are ner"),
         ({"seeds": 1}, "Did you mean 'seed'"),
         ({"data": values()["data"] | {"format": "single"}}, "say format in an entrant"),

@@ -15,12 +15,16 @@ import pytest
 import torch
 
 from core_models.errors import InputError
+from core_models.objectives import Options, build
+from core_models.objectives.weighted import Weighted
 from core_models.training import durable
 from core_models.training.folder import RunFolder
 from core_models.training.memory import whole_memory
+from core_models.training.pretraining import Pretraining
 from core_models.training.process import explain, train
-from core_models.training.settings import read
+from core_models.training.settings import parse, read
 from core_models.training.several import LostError, check_same, check_shares, lost
+from tests.core.tiny_models import new, tiny
 from tests.training.conftest import forget_accelerator, quiet
 from tests.waiting import until
 
@@ -81,6 +85,27 @@ def test_processes_that_see_different_runs_are_refused(
         return
     with pytest.raises(InputError, match=rf"process 2 of 2 .*\({reason}\).* disk that they"):
         check_same(TWO, run, settings, None)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("name", "learns"), [("next_sentence", False), ("masked_token", True)])
+def test_a_mask_decoder_that_nothing_asks_does_not_hold_up_other_processes(
+    name: str, learns: bool
+) -> None:
+    """Each waits for the gradients of all that learns."""
+    model = new(tiny("deberta-base"), heads=(name,))
+    beside = SimpleNamespace(process_index=0, num_processes=2, prepare=lambda module: module)
+    values = {"model": {"size": "deberta-base"}, "data": {"texts": ["a.txt"]}, "steps": 1}
+    training = Pretraining(
+        settings=parse(values),
+        plan=SimpleNamespace(objectives={name: 1.0}),
+        model=model,
+        objective=Weighted([(1.0, build(name, model, Options()))]),
+        stream=SimpleNamespace(place=lambda: None),
+        validation=None,
+        accelerator=beside,
+    )
+    assert any("mask_decoder" in each for each in training.names) is learns
+    assert any("feed_forward" in each for each in training.names)
 
 
 def test_every_process_needs_an_example() -> None:

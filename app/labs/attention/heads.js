@@ -1,6 +1,6 @@
 // Attention: every head as a thumbnail, all on one canvas. Clear buttons lie over it, so that pointing, focus and names are the
 // browser's own; the arrow keys rove, Enter selects. Which cells are marked comes from a part of its own (Chosen of parts.py).
-import { downloadDrawing, downloadPicture, titledCanvas } from '../../parts/export.js';
+import { BROKEN, downloadDrawing, downloadPicture, titledCanvas } from '../../parts/export.js';
 import { FOR_FILES, bitmap, prepare, readPalette, screenRatio } from '../../parts/paint.js';
 import { percent, quote, toBytes } from './words.js';
 
@@ -37,7 +37,7 @@ function mountGrid(view) {
     element('div', { class: 'heads-ramp', 'aria-hidden': 'true' }), ticks, scale, shape,
     element('p', { class: 'files' },
       save(TEXT.svg, () => downloadDrawing('attention-all-heads.svg', file())),
-      save(TEXT.png, () => downloadPicture('attention-all-heads.png', file()))));
+      save(TEXT.png, () => downloadPicture('attention-all-heads.png', file()).catch(() => { words.textContent = BROKEN; }))));
   root.hidden = true;
   let data = null; // the value with its maps as bytes
   let palette = null;

@@ -1,5 +1,5 @@
 // Attention: one head as lines from token to token. Pointing at a token, or focusing it, leaves only its own links; a click holds it.
-import { downloadDrawing, downloadPicture, drawnSvg, titledDrawing } from '../../parts/export.js';
+import { BROKEN, downloadDrawing, downloadPicture, drawnSvg, titledDrawing } from '../../parts/export.js';
 import { fit, readPalette, widest } from '../../parts/paint.js';
 import { node } from '../../parts/svg.js';
 import { percent, quote, toBytes } from './words.js';
@@ -30,7 +30,7 @@ export function mount(view) {
   const words = element('p', { class: 'lines-words', 'aria-live': 'polite' });
   const save = (text, act) => element('button', { type: 'button', class: 'quiet', text, onclick: act });
   view.root.replaceChildren(host, words, element('p', { class: 'files' },
-    save(TEXT.svg, () => downloadDrawing('attention-lines.svg', file())), save(TEXT.png, () => downloadPicture('attention-lines.png', file()))));
+    save(TEXT.svg, () => downloadDrawing('attention-lines.svg', file())), save(TEXT.png, () => downloadPicture('attention-lines.png', file()).catch(() => { words.textContent = BROKEN; }))));
   view.root.hidden = true;
   let data = null; // {title, tokens, weights}
   let palette = null;

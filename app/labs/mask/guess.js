@@ -29,9 +29,12 @@
 
   const isUpper = (text) => /^\p{Lu}/u.test(text);
   const fitCase = (word, original) => (isUpper(original) && !isUpper(word)
-    ? word.charAt(0).toLocaleUpperCase() + word.slice(1) : word);
-  const readable = (candidate) => (sentence.pieces ? candidate.piece
-    : `${candidate.continues ? '-' : ''}${candidate.display}`);
+    ? word.charAt(0).toUpperCase() + word.slice(1) : word);
+  // Byte-level pieces do not mark the first word of a text; there is none that they could continue.
+  const continues = ({ continues: marked, piece }, { start }) => marked
+    && (piece.startsWith('##') || Boolean([...sentence.text].slice(0, start).join('').trim()));
+  const readable = (candidate, token) => (sentence.pieces ? candidate.piece
+    : `${continues(candidate, token) ? '-' : ''}${candidate.display}`);
 
   // The candidate replaces the piece in the text; Python then reads the new text.
   function put(token, candidate) {
@@ -137,7 +140,7 @@
       parts.button.disabled = !candidate;
       parts.button.parentNode.hidden = !candidate;
       if (!candidate) return;
-      show(parts, candidate.rank, readable(candidate), candidate.probability);
+      show(parts, candidate.rank, readable(candidate, card.token), candidate.probability);
       parts.word.classList.toggle('raw', sentence.pieces);
       parts.button.classList.toggle('is-original', !card.token.unknown && original?.id === candidate.id);
       parts.button.title = t`Put “${candidate.display}” into the sentence`;
@@ -146,7 +149,7 @@
     // [UNK] stands for the word only because the model has no piece for it.
     card.original.hidden = !original || card.token.unknown || candidates.some(({ id }) => id === original.id);
     if (!card.original.hidden) {
-      show(card.own, original.rank, readable(original), original.probability);
+      show(card.own, original.rank, readable(original, card.token), original.probability);
       card.own.word.classList.toggle('raw', sentence.pieces);
     }
     card.verdict.textContent = doubt(prediction.entropy);

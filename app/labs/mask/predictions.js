@@ -26,7 +26,7 @@
 
   const python = (value) => JSON.stringify(value);
 
-  function code() {
+  function code(load) {
     const marks = [...sentence.marks.values()].sort((a, b) => a.position - b.position);
     const of = (kind) => marks.filter((mark) => mark.case === kind);
     const list = (kind) => of(kind).map((mark) => mark.position).join(', ');
@@ -41,7 +41,7 @@
       'import core_models as cm',
       'from core_models.prediction import fill',
       '',
-      `model = cm.load(${python(sentence.model)})`,
+      `model = cm.load(${python(load)})`,
       `result = fill(model, ${python(sentence.text)}, ${extra.join(', ')})`,
       'for prediction in result.predictions:',
       '    print(prediction.position, prediction.original, prediction.candidates)',
@@ -96,16 +96,16 @@
       element('div', { class: 'guide-files' }, pictures.svg, pictures.png, save));
     return {
       root,
-      update(vocabulary) {
+      update({ vocabulary, load }) {
         const of = t`The model gave each of its ${format.count(vocabulary)} pieces a probability; a full bar would be 100 %.`;
         counted.textContent = `${of} `;
-        lines.textContent = code();
+        lines.textContent = code(load);
       },
     };
   }
 
   function emptyState() {
-    const words = sentence.tokens.filter((token) => !token.special && /\p{L}{3,}/u.test(token.text));
+    const words = sentence.tokens.filter((token) => !token.special && /\p{L}{3,}|\p{Script=Han}/u.test(token.text));
     const last = words.at(-1);
     if (!last) return null;
     const start = element('button', {
@@ -170,13 +170,13 @@
       const button = (id, text, onclick) => element('button', { type: 'button', class: 'quiet outlined', id, text, onclick });
       ways.replaceChildren(...[
         generator && button('open-generator', t`Open its generator`, () => window.Cloze.chooseModel(generator)),
-        judges && button('open-forge', t`Open in Forge`, () => window.Cloze.openTab('Forge')),
+        judges && button('open-forge', t`Open in “Generator and detective”`, () => window.Cloze.openTab('Forge')),
       ].filter(Boolean));
       ways.hidden = !ways.children.length;
       const { model } = sentence;
       const judged = generator
-        ? t`${model} judges words and fills no gaps: it was trained to tell which words were replaced. The model that fills them is its generator; Forge shows both at work.`
-        : t`${model} judges words and fills no gaps: it was trained to tell which words were replaced. Forge shows it at work.`;
+        ? t`${model} judges words and fills no gaps: it was trained to tell which words were replaced. The model that fills them is its generator; “Generator and detective” shows both at work.`
+        : t`${model} judges words and fills no gaps: it was trained to tell which words were replaced. “Generator and detective” shows it at work.`;
       failQuestion(judges ? judged : t`${model} fills no gaps: it was trained for another task. Choose a model that fills gaps.`);
     }
     const send = asker(view, 'ask', () => failQuestion(t`The server does not answer. Is it still running?`));
@@ -204,9 +204,9 @@
       const { kind } = wanted;
       wanted = null;
       if (error) { fail(say(error)); return; }
-      const { downloadDrawing, downloadPicture } = await import('../../parts/export.js');
+      const { BROKEN, downloadDrawing, downloadPicture } = await import('../../parts/export.js');
       if (kind === 'svg') downloadDrawing('cloze-predictions.svg', svg);
-      else await downloadPicture('cloze-predictions.png', svg);
+      else await downloadPicture('cloze-predictions.png', svg).catch(() => fail(BROKEN));
     }
 
     function cardFor(token) {
@@ -279,7 +279,7 @@
       problem.hidden = true;
       grid.hidden = false;
       fillCards();
-      guide.update(answer.vocabulary);
+      guide.update(answer);
       head.textContent = summarise(answer.predictions);
       view.root.dataset.state = 'ready';
       nameReplacements(answer.seen);

@@ -52,6 +52,7 @@ export function mountUpload(view) {
   view.onValue(() => {
     const { add: more, clear, drop, reads } = view.value ?? {};
     if (typeof reads === 'boolean') { // the server reads a text from elsewhere, or has read it
+      if (reads === reading) return;
       reading = reads;
       if (reads) refuse(null);
       tell();

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import gradio as gr
 from gradio.components import Component
 
-from app.labs.train.parts import Batch, Told, packed
+from app.labs.train.parts import Batch, Told, Upload, packed
 from app.parts import fields
 from app.parts.controls import answer
 from app.parts.plain import Kept, Line
@@ -21,6 +21,7 @@ from app.runs import form as run_form
 from app.runs import owner as run_owner
 from app.runs import preview as run_preview
 from app.runs.runs import OFF, Runs
+from app.runs.texts import Inbox
 from app.runs.words import duration, sentences
 from app.serving.session import Session
 from core_models import InputError
@@ -40,6 +41,8 @@ WRITE = """(shown, json, drawn) => {{
   return box === json && [shown?.written, drawn].includes(json)
     ? [shown.text, shown.text] : [{{ __type__: 'update' }}, {{ __type__: 'update' }}];
 }}"""
+PASTING = "text => (text?.trim() ? { reads: true } : { __type__: 'update' })"
+PASTED = "() => ({ reads: false })"
 FILL = "(found, ...now) => Cloze.trainFilled('{0}', found, now)"
 COPY = """command => import(`${window.ClozeRoot}cloze/app/parts/download.js`).then(
   ({ copyText }) => { copyText(command, document.activeElement); })"""
@@ -239,6 +242,22 @@ class Form:
 
         answer(triggers, on_act, asked, [self.filling], self.problem)
 
+    def pasting(
+        self, paste: gr.Textbox, upload: Upload, name: str, take: Callable[..., Any]
+    ) -> None:
+        """Take a pasted text; until it is there it is waited for as a file: a run starts with it.
+
+        Args:
+            paste: Where it is pasted.
+            upload: What it goes to, as ``take`` says.
+            name: Of ``upload`` for ``take``; the text is ``paste``.
+            take: Answers by the new value of ``upload``.
+        """
+        paste.blur(None, paste, upload, js=PASTING)
+        asked = {"paste": paste, name: upload}
+        taken = answer([paste.blur], take, asked, [upload], self.problem)
+        taken.then(None, None, upload, js=PASTED)
+
     def changes(self) -> list[Any]:
         """Events of a visitor that change the settings."""
         # Pasting is no `input` of a text box.
@@ -267,6 +286,12 @@ class Form:
         if self.runs is None:
             raise InputError(OFF)
         return self.runs
+
+    def inbox(self) -> Inbox:
+        """Where texts of visitors go; InputError where no runs are started."""
+        if not self.service().enabled:
+            raise InputError(OFF)
+        return self.service().inbox
 
     def check(self, question: Mapping[str, Any]) -> list[Any]:
         """What the settings come to, and what a try of just these has shown."""

@@ -57,8 +57,7 @@ class LabelledForm(Form):
         chosen += [self.kept.change, self.controls[APART].input]
         self.looked = looked
         answer(chosen, self.look, looked, self.looks, self.problem, first=True)
-        pasted = {"paste": self.paste, "table": self.table}
-        answer([self.paste.blur], self.take, pasted, [self.table], self.problem)
+        self.pasting(self.paste, self.table, "table", self.take)
 
     def offer(self, offers: Kept) -> None:
         """Models that are there now may be fitter."""
@@ -75,7 +74,7 @@ class LabelledForm(Form):
         old = next((each for each in held.get("sent") or () if each.get("pasted")), None)
         if not text.strip():
             return [{"drop": "pasted"} if old else gr.skip()]
-        found = self.service().inbox.save_labelled("pasted", text.encode())
+        found = self.inbox().save_labelled("pasted", text.encode())
         if old and old.get("id") == found["id"]:
             return [gr.skip()]
         return [{"add": found | {"pasted": True}}]

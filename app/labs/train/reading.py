@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import gradio as gr
 from gradio.components import Component
 
-from app.labs.train.form import Asked, Form
+from app.labs.train.form import Form
 from app.labs.train.parts import Told, Upload, sent
 from app.parts.controls import OpenCheckboxGroup, OpenDropdown, answer, new_value
 from app.parts.plain import Kept, Table, table
@@ -89,8 +89,7 @@ class ReadingForm(Form):
     def wire(self, session: Session, turns: run_preview.Turns, wish: Told, started: Told) -> None:
         """Texts are taken as soon as they are there; the form is checked with them then."""
         super().wire(session, turns, wish, started)
-        pasted = {"paste": self.paste, "upload": self.upload}
-        answer([self.paste.blur], self.take, pasted, [self.upload], self.problem)
+        self.pasting(self.paste, self.upload, "upload", self.take)
         named = {"dataset": self.dataset, "configuration": self.configuration, "split": self.split}
         for button, of in (
             (self.by_name, named),
@@ -124,7 +123,7 @@ class ReadingForm(Form):
         old = [each for each in held.get("sent") or () if each.get("pasted")]
         if not text.strip():
             return [{"add": None, "drop": "pasted"} if old else gr.skip()]
-        found = self.service().inbox.save("pasted.txt", text.encode())
+        found = self.inbox().save("pasted.txt", text.encode())
         if old and old[0].get("id") == found.id:
             return [gr.skip()]
         return [{"add": asdict(found) | {"pasted": True}}]
@@ -132,7 +131,7 @@ class ReadingForm(Form):
     def fetch(self, question: Mapping[str, Any]) -> list[Any]:
         """A text that lies elsewhere."""
         wanted = {name: str(value or "").strip() for name, value in question.items()}
-        return [{"add": asdict(run_sources.fetch(self.service().inbox, wanted))}]
+        return [{"add": asdict(run_sources.fetch(self.inbox(), wanted))}]
 
     def look(self, question: Mapping[str, Any]) -> list[Any]:
         """One text as it was read, with the column that is chosen of a table."""
@@ -207,15 +206,6 @@ class ReadingForm(Form):
         config = {**config, "data": {**config["data"], "texts": texts}}
         gone = gr.update(choices=[], value=[])
         return [{"config": config, "source": None}, gone, {"clear": True}, ""]
-
-    def asked(self, question: Mapping[str, Any]) -> Asked:
-        """A text that was pasted just now is one of the texts."""
-        config, ids, source = super().asked(question)
-        text = question.get("paste")
-        if isinstance(text, str) and text.strip():
-            found = self.service().inbox.save("pasted.txt", text.encode())
-            ids = ids if found.id in ids else [*ids, found.id]
-        return config, ids, source
 
 
 def counted(found: Mapping[str, Any] | None) -> dict[str, Any] | None:
