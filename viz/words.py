@@ -101,6 +101,8 @@ def sentences(
             Wording("Every token of this sentence is a special one; there is nothing left to show.")
         ]
     part = weights[np.ix_(keep, keep)]
+    if not part.any():
+        return [Wording("None of these links is there.")]
     # Rows of a maximum, or of links that were filtered, are not all of a token's attention.
     whole = np.allclose(weights[keep].sum(axis=1), 1, atol=0.01)
     found = [_pattern(part, [labels[position] for position in keep], hide or not whole)]

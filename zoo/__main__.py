@@ -95,7 +95,9 @@ def _add_recipe(parser: argparse.ArgumentParser, names: str, *, nargs: str) -> N
     parser.add_argument("--budget", default="cpu", help="a budget of the recipe (default: cpu)")
     parser.add_argument("--data", type=Path, help="folder of the text that the recipe samples")
     parser.add_argument("--work", type=Path, default=Path("runs/zoo"), help="(default: runs/zoo)")
-    parser.add_argument("--words", type=int, default=2000, help="hidden words of the evaluation")
+    parser.add_argument(
+        "--words", type=positive, default=2000, help="hidden words of the evaluation"
+    )
 
 
 def _build(options: argparse.Namespace) -> None:

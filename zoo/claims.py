@@ -7,7 +7,7 @@ lie beside the models, by the rule in :data:`RULE`.
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from zoo.entries import Entry, spread, unlearnt
 
@@ -15,8 +15,9 @@ RULE = """The verdict follows from the difference of our two figures alone. It *
 difference has the claimed sign and is larger than two standard errors; it is the **opposite** if it
 is that far on the other side; else there is **no clear difference**. The standard error of
 fine-tuned scores comes from the spread over seeds (tasks with at least two seeds of both), that of
-a share from its number of cases; where that number is not kept, two points stand for two standard
-errors. Every model was pretrained once, so that another pretraining seed may decide otherwise."""
+a share, or of a mean of shares, from its number of cases; where that number is not kept, two points
+stand for two standard errors. Every model was pretrained once, so that another pretraining seed may
+decide otherwise."""
 _SMALLEST = 0.02
 """Stands for two standard errors where they are not known."""
 
@@ -131,25 +132,42 @@ def shares(left: tuple[str, ...], right: tuple[str, ...], over: str) -> Measure:
         if len(values) < 2:
             lacking = left if found[0][0] is None else right
             return f"{lacking[0]} has no such figure"
-        counts = [count for _, count in found]
-        if not all(counts):
+        variances = [variance for _, variance in found if variance is not None]
+        if len(variances) < 2:
             return Difference(values[0], values[1], _SMALLEST, over)
-        variance = sum(v * (1 - v) / c for v, c in zip(values, counts, strict=True))
-        return Difference(values[0], values[1], 2 * math.sqrt(variance), over)
+        return Difference(values[0], values[1], 2 * math.sqrt(sum(variances)), over)
 
     return measure
 
 
 _CASES = {"minimal_pairs": "pairs", "words": "words", "text_pairs": "pairs"}
+_SECOND = {"next_sentence": "random", "sentence_order": "swapped"}
+"""What a head about two texts has to tell from those that follow each other."""
 
 
-def _share(entry: Entry, path: tuple[str, ...]) -> tuple[float | None, int]:
-    """A figure and its number of cases, 0 where that is not kept."""
-    values: object = entry.figures
+def _share(entry: Entry, path: tuple[str, ...]) -> tuple[float | None, float | None]:
+    """A figure and the variance of its error; None where there is none, or no number of cases."""
+    value: object = entry.figures
     for key in path:
-        values = values.get(key) if isinstance(values, Mapping) else None
-    cases = entry.figures.get(path[0], {}).get(_CASES.get(path[0], ""), 0)
-    return (values if isinstance(values, float) else None), cases
+        value = value.get(key) if isinstance(value, Mapping) else None
+    if not isinstance(value, float):
+        return None, None
+    part: Mapping[str, Any] = entry.figures.get(path[0], {})
+    cases = part.get(_CASES.get(path[0], ""))
+    if not cases:
+        return value, None
+    return value, _variance(part, path[0], value, cases)
+
+
+def _variance(part: Mapping[str, Any], name: str, value: float, cases: int) -> float:
+    """Of a share, or of a mean of shares, each of a group of the cases."""
+    shares, each = [value], float(cases)
+    if name == "minimal_pairs" and "phenomena" in part:
+        shares = list(part["phenomena"].values())
+        each = cases / len(shares)
+    elif name == "text_pairs" and "followed" in part:  # so many pairs of either kind
+        shares = [part["followed"], part[_SECOND[part["head"]]]]
+    return sum(share * (1 - share) for share in shares) / each / len(shares) ** 2
 
 
 def unmeasured(reason: str) -> Measure:

@@ -232,12 +232,15 @@ def _fine_tuned(found: Mapping[str, Entry], scores: Scores) -> list[str]:
     for title, tasks in groups.items():
         left = [task for task in tasks if unlearnt(models, task)]
         tasks = [task for task in tasks if task not in left]
-        lines += [f"### {title}", "", *_asked(tasks, scores, models), ""]
+        lines += [f"### {title}", ""]
+        if tasks:
+            lines += [*_asked(tasks, scores, models), ""]
         lines += [_unlearnt(task, scores, models) for task in left]
         some = [entry for entry in models if any(task in entry.tasks for task in tasks)]
         if some:
             lines += [*_table(("model", *tasks), _score_rows(tasks, some)), ""]
-        lines += _notes(_unscored(tasks, scores, models))
+        if tasks:
+            lines += _notes(_unscored(tasks, scores, models))
     return lines
 
 

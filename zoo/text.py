@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from core_models.data import documents
 from core_models.errors import InputError
@@ -65,15 +66,25 @@ def build(folder: Path, recipe: TextRecipe, data: Path | None, without: Path | N
     Raises:
         InputError: a pattern matches nothing, or the folder holds another recipe's text.
     """
-    wanted = recipe.model_dump(mode="json")
-    if folder.exists() and json.loads((folder / _FACTS).read_text())["recipe"] != wanted:
-        durable.remove_folder(folder)
-    durable.write_folder(folder, lambda new: _write(new, recipe, data, without))
+    wanted = {"recipe": recipe.model_dump(mode="json")}
+    if without is not None:  # its documents may be others than when this text was written
+        wanted["without"] = hashlib.sha256(without.read_bytes()).hexdigest()
+    if folder.exists():
+        there = json.loads((folder / _FACTS).read_text(encoding="utf-8"))
+        if {name: there.get(name) for name in wanted} != wanted:
+            durable.remove_folder(folder)
+    durable.write_folder(folder, lambda new: _write(new, recipe, data, without, wanted))
     facts = json.loads((folder / _FACTS).read_text(encoding="utf-8"))["parts"]
     return Text(folder / TRAIN, folder / HELD_OUT, folder / OPEN, facts)
 
 
-def _write(folder: Path, recipe: TextRecipe, data: Path | None, without: Path | None) -> None:
+def _write(
+    folder: Path,
+    recipe: TextRecipe,
+    data: Path | None,
+    without: Path | None,
+    wanted: Mapping[str, Any],
+) -> None:
     apart = _Apart(without)
     train: list[list[str]] = []
     held: list[list[str]] = []
@@ -103,7 +114,7 @@ def _write(folder: Path, recipe: TextRecipe, data: Path | None, without: Path | 
     _save(folder / TRAIN, _shuffled(train, recipe.seed))
     _save(folder / HELD_OUT, held)
     _save(folder / OPEN, sampled)
-    text = json.dumps({"recipe": recipe.model_dump(mode="json"), "parts": facts}, indent=2)
+    text = json.dumps({**wanted, "parts": facts}, indent=2)
     (folder / _FACTS).write_text(text + "\n", encoding="utf-8")
 
 

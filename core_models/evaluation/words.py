@@ -64,6 +64,9 @@ class _Question(NamedTuple):
     wanted: int
 
 
+_BLANK = ("\N{LOWER ONE EIGHTH BLOCK}", "\N{LATIN CAPITAL LETTER G WITH DOT ABOVE}")
+
+
 def choose_words(sentences: Sequence[str], *, most: int = 2000, seed: int = 0) -> list[Word]:
     """At most ``most`` words (Chinese: characters), drawn uniformly from all of a text.
 
@@ -142,6 +145,10 @@ def _questions(model: Model, words: Sequence[Word]) -> tuple[list[_Question], in
             and start < word.stop
             and stop > word.start
         ]
+        # Unigram and byte-level vocabularies cut a rare word's blank off as a piece of its own: in
+        # sight it would tell that such a word follows, and its probability is a part of the word's.
+        if positions and encoding.pieces[positions[0] - 1] in _BLANK:
+            positions.insert(0, positions[0] - 1)
         ids = [encoding.ids[position] for position in positions]
         cut = encoding.truncated and max(stop for _, stop in encoding.offsets) < word.stop
         if not ids or cut or tokenizer.unknown_id in ids:

@@ -37,11 +37,18 @@ def embed(
         normalize: Whether vectors have length 1, so that products are cosines.
 
     Raises:
-        InputError: A text is blank, none is given, or the pooling is unknown.
+        InputError: A text is blank, none is given, the pooling is unknown, or its token sees
+            nothing of the text.
     """
     ready(model)
     if pooling not in POOLINGS:
         raise InputError(f"No pooling {pooling!r}; there are {', '.join(POOLINGS)}.")
+    last = model.tokenizer.template.pad_left
+    if pooling == "token" and model.config.left_to_right and not last:
+        raise InputError(
+            "This model reads from left to right, so its first token sees nothing of the text; use "
+            "pooling 'mean'."
+        )
     encodings = model.encode(texts)
     if not encodings:
         raise InputError("No text was given; pass at least one.")
@@ -56,7 +63,7 @@ def embed(
             if pooling == "mean":
                 vectors = (hidden * mask[..., None]).sum(1) / mask.sum(1, keepdim=True)
             else:
-                vectors = hidden[:, -1 if model.tokenizer.template.pad_left else 0]
+                vectors = hidden[:, -1 if last else 0]
         found.update(zip(chosen, vectors.float(), strict=True))
     result = torch.stack([found[n] for n in range(len(encodings))])
     result = F.normalize(result, dim=-1) if normalize else result

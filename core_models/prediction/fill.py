@@ -42,7 +42,7 @@ def fill(
     *,
     masks: Sequence[int] | None = None,
     top_k: int = 5,
-    watch: Sequence[str] = (),
+    watch: Sequence[str | int] = (),
     pair: str | None = None,
     replaced: Mapping[int, int] | None = None,
     kept: Sequence[int] = (),
@@ -215,16 +215,19 @@ def _candidate(tokenizer: Tokenizer, index: int, value: float, rank: int) -> Can
     )
 
 
-def _pieces_of(tokenizer: Tokenizer, word: str) -> list[int]:
-    """The ids of a word, or of a raw piece such as "##ing"."""
+def _pieces_of(tokenizer: Tokenizer, word: str | int) -> list[int]:
+    """The ids of a word, of a raw piece such as "##ing", or an id itself."""
+    if isinstance(word, int):
+        return [_whole(word, "The piece id", 0, tokenizer.vocabulary - 1)]
     ids = tokenizer.pieces_of(word)
     raw = tokenizer.id(word)
     return [raw] if len(ids) != 1 and raw is not None else ids
 
 
 def _watched(
-    tokenizer: Tokenizer, word: str, ids: list[int], table: Mapping[int, Candidate]
+    tokenizer: Tokenizer, word: str | int, ids: list[int], table: Mapping[int, Candidate]
 ) -> Watched:
+    word = tokenizer.piece(word) if isinstance(word, int) else word
     pieces = tuple(tokenizer.display(index) for index in ids)
     if not ids:
         return Watched(word, pieces, f"“{word}” holds no character that the model knows.")
@@ -298,15 +301,17 @@ def _position(value: object, encoding: Encoding) -> int:
     return position
 
 
-def _words(words: Sequence[str]) -> list[str]:
+def _words(words: Sequence[str | int]) -> list[str | int]:
     if isinstance(words, str):
         raise InputError("watch takes a list of words, not one string.")
     if len(words) > MAX_WATCHED:
         raise InputError(f"{len(words)} words to look up are too many; at most {MAX_WATCHED} go.")
     for word in words:
+        if isinstance(word, int):
+            continue
         if len(check_text(word)) > MAX_WORD_CHARACTERS:
             raise InputError(
                 f"“{word[:20]}…” has {len(word):,} characters; a word may have "
                 f"{MAX_WORD_CHARACTERS}."
             )
-    return [word.strip() for word in words]
+    return [word if isinstance(word, int) else word.strip() for word in words]

@@ -32,7 +32,7 @@ def lens(
     position: int,
     *,
     masks: Sequence[int] = (),
-    watch: Sequence[str] = (),
+    watch: Sequence[str | int] = (),
     top_k: int = 3,
 ) -> LensResult:
     """What the head makes of one position before the first step and after each.
@@ -42,7 +42,7 @@ def lens(
         text: The sentence; every [MASK] in it is hidden.
         position: The gap to look at (piece number, [CLS] is 0).
         masks: Further positions that the model does not see.
-        watch: Words of one piece whose rank is wanted after every layer.
+        watch: Words of one piece, or ids, whose rank is wanted after every layer.
         top_k: Best pieces of each layer.
 
     Returns:

@@ -110,7 +110,7 @@ class FillRequest:
     masks: Sequence[int] = ()
     """Positions (piece numbers, [CLS] is 0) where the model sees [MASK]."""
     top_k: int = 5
-    watch: Sequence[str] = ()
+    watch: Sequence[str | int] = ()
     """Words whose probability is wanted."""
     pair: str | None = None
     replaced: Mapping[int, int] = field(default_factory=dict)

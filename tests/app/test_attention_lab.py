@@ -10,7 +10,7 @@ import viz
 from app.labs.attention import lab as attention
 from app.labs.attention.answers import say_shares
 from app.labs.attention.products import _products
-from app.labs.attention.scene import Scene, filtered, parts, read, read_scene
+from app.labs.attention.scene import Scene, describe, filtered, parts, read, read_scene
 from core_models import InputError
 from core_models.prediction import ablation, attention_flow
 from core_models.prediction.passes import seen_with
@@ -144,7 +144,7 @@ def test_a_pair_is_read_as_a_pair_and_filtered(lab, part, model):
     found = ask(lab, "combined", model, picks="1.1", second=SECOND, part=part)
     weights = maps(lab, model=model, second=SECOND)[1, 1]
     _, encoding, _ = traced(lab, model, second=SECOND)
-    sides = np.array(parts(encoding.special, paired=True), dtype=object)
+    sides = np.array(parts(encoding.special, encoding.offsets, paired=True), dtype=object)
     allowed = {
         "ab": np.outer(sides == 0, sides == 1),
         "ba": np.outer(sides == 1, sides == 0),
@@ -157,6 +157,19 @@ def test_a_pair_is_read_as_a_pair_and_filtered(lab, part, model):
     # Without a second sentence there are no sides, whatever a link says.
     alone = ask(lab, "combined", model, picks="1.1", part=part)
     np.testing.assert_allclose(numbers(alone), maps(lab, model=model)[1, 1], atol=1e-6)
+
+
+def test_a_special_piece_that_is_typed_does_not_begin_the_second_sentence(lab):
+    model, second = lab.session.model("t-bert"), "birds sing"
+    first = read_scene({"text": "red [SEP] fox sees", "model": "t-bert", "second": second})
+    look = read(model, first)
+    shown = describe(look.tokens, look.seen, first)
+    assert [(each["label"], each["part"]) for each in shown] == [
+        ("[CLS]", None), ("red", 0), ("[SEP]", None), ("fox", 0), ("sees", 0), ("[SEP]", None),
+        ("birds", 1), ("sing", 1), ("[SEP]", None),
+    ]  # fmt: skip
+    marks = [{"position": 4}]
+    assert "said" in ask(lab, "heads", text=first.text, second=second, marks=marks)
 
 
 @pytest.mark.parametrize("place", [0, 1])
@@ -173,8 +186,9 @@ def test_no_word_of_the_second_sentence_is_hidden_for_one_that_is_cut_off(lab, p
 
 def test_the_sides_of_a_pair_do_not_need_segments():
     special = [True, False, True, True, False, False, True]
-    assert parts(special, paired=True) == [None, 0, None, None, 1, 1, None]
-    assert parts(special, paired=False) == [None, 0, None, None, 0, 0, None]
+    offsets = [(0, 0) if each else (n, n + 1) for n, each in enumerate(special)]
+    assert parts(special, offsets, paired=True) == [None, 0, None, None, 1, 1, None]
+    assert parts(special, offsets, paired=False) == [None, 0, None, None, 0, 0, None]
     tokens = [{"part": 0}, {"part": 1}]
     np.testing.assert_array_equal(filtered(np.ones((2, 2)), tokens, "ba"), [[0, 0], [1, 0]])
 

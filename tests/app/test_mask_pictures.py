@@ -70,7 +70,12 @@ def test_a_causal_model_sees_a_triangle_and_reads_before_the_gap(causal):
     assert (found["gap"], found["read"]) == (3, 2)
     # The gap's own column is closed: what is hidden is hidden from every other place.
     assert found["seen"] == [[x <= y and (x != 3 or y == 3) for x in range(7)] for y in range(7)]
-    assert sight(causal, TEXT, positions(causal, TEXT, "Madrid"), [])["read"] is None
+    first = sight(causal, TEXT, positions(causal, TEXT, "Madrid"), [])
+    assert first["read"] is None
+    assert "nothing of the sentence is known yet" in said.knows(first)
+    # A model that tells a piece from the place before it, and sees both sides from there.
+    both = said.knows(first | {"reads": [True] * len(first["names"])})
+    assert "before the first word, from where the model looks at “is”" in both
 
 
 def test_a_query_sees_what_is_not_hidden(order):

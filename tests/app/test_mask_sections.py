@@ -208,9 +208,9 @@ def test_the_code_loads_what_the_core_knows(others, name, load):
 
 
 def test_words_by_eye():
-    text = "It's 3.5 °C, 我们去 well-known."
+    text = "It's 3.5 °C, 我们去 well-known [MASK]."
     assert [text[a:b] for a, b in words_of(text)] == [
-        "It's", "3", ".", "5", "°", "C", ",", "我", "们", "去", "well-known", ".",
+        "It's", "3", ".", "5", "°", "C", ",", "我", "们", "去", "well-known", "[MASK]", ".",
     ]  # fmt: skip
 
 

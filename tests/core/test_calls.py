@@ -128,6 +128,11 @@ def test_vectors_of_texts() -> None:
     assert cm.embed(model, "red").shape == (8,)
     lengths = cm.embed(model, texts, normalize=True).norm(dim=-1)
     torch.testing.assert_close(lengths, torch.ones(3))
+    config = tiny("bert-base", objectives=("causal",))
+    attention = replace(config.attention, direction="left")
+    leftward = new(replace(config, attention=attention)).eval()
+    with pytest.raises(cm.InputError, match="its first token sees nothing of the text"):
+        cm.embed(leftward, texts, pooling="token")
     with pytest.raises(cm.InputError, match="No pooling 'max'"):
         cm.embed(model, texts, pooling="max")
     with pytest.raises(cm.InputError, match="training mode"):

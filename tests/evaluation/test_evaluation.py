@@ -26,6 +26,7 @@ from core_models.evaluation.words import Word, choose_words
 from core_models.prediction import fill, score
 from core_models.tokenizer import Tokenizer
 from tests.core.foreign_models import saved
+from tests.core.tiny_models import tiny
 
 ASSETS = Path(__file__).resolve().parents[2] / "assets"
 SENTENCES = [
@@ -191,6 +192,26 @@ def test_the_pieces_of_a_word_multiply(model: cm.Model) -> None:
     assert result.unknown == 0
 
 
+def test_a_blank_that_is_a_piece_of_its_own_is_a_piece_of_the_word() -> None:
+    """In sight it would tell that a word with a rare beginning follows."""
+    words = Tokenizer.from_folder(Path(__file__).parents[2] / "assets" / "models" / "albert-mini")
+    text = "She saw a zebra."
+    encoding = words.encode(text)
+    first = next(p for p, (start, _) in enumerate(encoding.offsets) if start == 10)
+    assert encoding.pieces[first - 1] == "\N{LOWER ONE EIGHTH BLOCK}"
+    config = tiny("albert-base-v2").with_vocabulary(words.vocabulary, pad_id=words.pad_id)
+    model = cm.Model.new(config, words, generator=torch.Generator().manual_seed(1)).eval()
+    result = evaluate_words(model, [Word(text, 10, 15)])
+    positions = [p for p, (start, stop) in enumerate(encoding.offsets) if 9 <= start < stop <= 15]
+    assert result.pieces_per_word == len(positions)
+    total = 0.0
+    for nth in range(len(positions)):
+        found = fill(model, text, masks=positions[nth:], top_k=1).predictions[0]
+        assert found.original is not None
+        total += math.log(found.original.probability)
+    assert result.perplexity == pytest.approx(math.exp(-total), rel=1e-3)
+
+
 def test_unknown_words_count_as_wrong_and_have_no_perplexity(model: cm.Model) -> None:
     known = Word(SENTENCES[2], 0, 4)
     sentence = "The 🙂 sat."
@@ -324,8 +345,8 @@ def test_a_chinese_model_is_asked_for_characters_only(
     assert set(found) == {"model", "words", "plain_sentences", "attention"}
     assert found["plain_sentences"]["asked"] == 30
     assert "left out" in shown.err
-    assert main(["evaluate", "--model", model]) == 2
-    assert "give a held-out --text" in capsys.readouterr().err
+    assert main(["evaluate", "--model", model, "--json"]) == 0
+    assert set(json.loads(capsys.readouterr().out)) == {"model", "plain_sentences", "attention"}
 
 
 @pytest.mark.slow

@@ -15,6 +15,7 @@ from core_models.prediction import (
     score,
     score_filling,
 )
+from tests.core.tiny_models import tiny
 
 TEXT = "The river was very [MASK] in the morning."
 """[CLS] 0, the 1, river 2, was 3, very 4, [MASK] 5, in 6, the 7, morning 8, . 9, [SEP] 10."""
@@ -117,6 +118,21 @@ def test_watched_words(model: cm.Model) -> None:
     assert nothing.note is not None
 
 
+def test_a_piece_is_watched_by_its_id_where_its_letters_are_another_one() -> None:
+    """A byte-level "." alone is read as a word, with a blank before it."""
+    words = cm.Tokenizer.train(["It ends . It ends. a . b."] * 9, vocabulary=300, kind="byte_bpe")
+    dot = words.id(".")
+    assert dot is not None
+    assert words.pieces_of(".") != [dot]
+    config = tiny("roberta-base").with_vocabulary(words.vocabulary, pad_id=words.pad_id)
+    model = cm.Model.new(config, words, generator=torch.Generator().manual_seed(1)).eval()
+    (found,) = fill(model, "It ends.", masks=[3], watch=[dot, "."], top_k=1).predictions
+    by_id, as_word = found.watched
+    assert (by_id.id, by_id.word) == (dot, ".")
+    assert by_id.rank == found.original.rank
+    assert as_word.id != dot
+
+
 def test_texts_without_a_gap_have_tokens_only(model: cm.Model) -> None:
     result = fill(model, "The river.")
     assert result.predictions == []
@@ -200,7 +216,8 @@ def test_unusable_texts(model: cm.Model, text: str) -> None:
         ({"watch": "word"}, "a list of words"),
         ({"watch": ["x" * 65]}, "65 characters; a word may have 64"),
         ({"watch": [" "]}, "empty"),
-        ({"watch": [7]}, "must be a string, not int"),
+        ({"watch": [10**6]}, "The piece id is 1000000"),
+        ({"watch": [7.0]}, "must be a string, not float"),
         ({"watch": ["a"] * 33}, "at most 32"),
         ({"pair": ""}, "empty"),
     ],

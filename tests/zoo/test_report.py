@@ -9,7 +9,7 @@ import pytest
 
 from core_models.model import SHIPPED
 from tests.core.tiny_models import new, tiny
-from zoo import claims
+from zoo import claims, score_recipe
 from zoo.__main__ import DOCUMENT, main
 from zoo.claims import Claim, Difference
 from zoo.entries import Entry, unlearnt
@@ -230,6 +230,10 @@ def test_such_a_task_is_in_no_table_and_a_sentence_says_why(tmp_path: Path) -> N
     assert "(f1 22.5\non 80 rows)" in page
     assert "| sentiment | sentiment-hard | topic | nli | similarity | ner |\n" in page
     assert "\n| qa |" not in page
+    # A group of which nothing is learnt is its sentences alone.
+    scores["tasks"] = dict.fromkeys(score_recipe.read().tasks, told)
+    (tmp_path / "bert-mini" / "scores.json").write_text(json.dumps(scores))
+    assert "| model | sentiment" not in report(tmp_path)
 
 
 def test_shares_by_hand() -> None:
@@ -242,6 +246,19 @@ def test_shares_by_hand() -> None:
     assert isinstance(found, Difference)
     assert found.margin == pytest.approx(2 * math.sqrt((0.7 * 0.3 + 0.6 * 0.4) / 600))
     assert claims.verdict(found) == "reproduces"
+    # A mean of shares is surer than one share of as many cases.
+    phenomena = {"x": 0.5, "y": 0.9}
+    figures["a"].figures["minimal_pairs"]["phenomena"] = phenomena
+    found = claims.shares(*pairs, "pairs")(figures)
+    assert isinstance(found, Difference)
+    each = (0.5 * 0.5 + 0.9 * 0.1) / 300 / 4
+    assert found.margin == pytest.approx(2 * math.sqrt(each + 0.6 * 0.4 / 600))
+    told = {"head": "sentence_order", "accuracy": 0.7, "followed": 0.8, "swapped": 0.6}
+    both = {"a": entry("a", figures={"text_pairs": told | {"random": 0.1, "pairs": 500}})}
+    path = ("a", "text_pairs", "accuracy")
+    found = claims.shares(path, path, "")(both)
+    assert isinstance(found, Difference)
+    assert found.margin == pytest.approx(2 * math.sqrt(2 * (0.8 * 0.2 + 0.6 * 0.4) / 500 / 4))
     held = ("run", "held_out", "next_sentence_accuracy")
     known = claims.shares(("a", *held), ("a", *held), "")(figures)
     assert known == Difference(0.75, 0.75, 0.02, "")  # cases not kept: two points

@@ -219,6 +219,15 @@ def test_a_text_keeps_apart_from_what_another_holds_out(tmp_path: Path) -> None:
     assert all(document not in held for document in train)
     alone = [document for document in held if shared not in document]
     assert len(train) + len(alone) == len(texts)
+    # The other text holds out other documents: this one is written anew.
+    recipes["first"] = recipes["first"].model_copy(update={"seed": 5})
+    more = text.of(recipes, "more", tmp_path / "texts", tmp_path / "data")
+    other = list(documents.read([tmp_path / "texts" / "first" / text.HELD_OUT]))
+    assert other != held
+    assert all(document not in other for document in documents.read([more.train]))
+    made = (tmp_path / "texts" / "more").stat().st_ino
+    text.of(recipes, "more", tmp_path / "texts", tmp_path / "data")
+    assert (tmp_path / "texts" / "more").stat().st_ino == made, "what is there stays"
 
 
 @pytest.mark.parametrize(

@@ -83,7 +83,7 @@ def read(model: cm.Model, ask: Ask) -> Look:
     """
     second = second_of(ask)
     (plain,) = model.encode([(ask.text, second) if second else ask.text])
-    sides = parts(plain.special, paired=bool(second))
+    sides = parts(plain.special, plain.offsets, paired=bool(second))
     first = 1 + max((n for n, side in enumerate(sides) if side == 0), default=0)
     # Marks belong to the first sentence, of which less is read beside a second one.
     if second and any(mark.position >= first for mark in ask.marks):
@@ -97,7 +97,7 @@ def read(model: cm.Model, ask: Ask) -> Look:
         start, end = plain.offsets[position]
         if part == 1 and plain.pair is not None and plain.pair[start:end].strip():
             written[position] = replace(written[position], text=plain.pair[start:end])
-        elif part == 1:
+        elif part != 0:
             piece = model.tokenizer.display(plain.ids[position])
             written[position] = replace(written[position], text=piece)
     ids = list(plain.ids)
@@ -113,17 +113,20 @@ def read(model: cm.Model, ask: Ask) -> Look:
     )
 
 
-def parts(special: Sequence[bool], *, paired: bool) -> list[int | None]:
+def parts(
+    special: Sequence[bool], offsets: Sequence[tuple[int, int]], *, paired: bool
+) -> list[int | None]:
     """0 for pieces of the first sentence, 1 for those of the second, None for special ones.
 
     The second begins after the special pieces between words, not where segment ids change: RoBERTa
-    reads both sentences with the same one.
+    reads both sentences with the same one. One that a visitor has typed ("[SEP]") divides nothing.
     """
     found: list[int | None] = []
     part, words = 0, False
-    for each in special:
-        words = words or not each
-        if each and words and paired:
+    for each, (start, end) in zip(special, offsets, strict=True):
+        added = each and start == end
+        words = words or not added
+        if added and words and paired:
             part = 1
         found.append(None if each else part)
     return found
@@ -146,7 +149,8 @@ def describe(
 ) -> list[dict[str, Any]]:
     """The tokens: the visitor's spelling, or at marked positions what the model saw instead."""
     marked = {mark.position for mark in ask.marks}
-    sides = parts([token.special for token in tokens], paired=bool(second_of(ask)))
+    special, offsets = zip(*((t.special, (t.start, t.end)) for t in tokens), strict=True)
+    sides = parts(special, offsets, paired=bool(second_of(ask)))
     shown = []
     for token, face, side in zip(tokens, seen, sides, strict=True):
         label = face if token.position in marked else token.text

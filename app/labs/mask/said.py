@@ -201,13 +201,16 @@ def cut_names(sight: Mapping[str, Any]) -> list[str]:
 def knows(sight: Mapping[str, Any]) -> str:
     """What a model knows when it predicts a gap."""
     names, read, gap = sight["names"], sight["read"], sight["gap"]
-    if read is None:
+    row, (before, after) = sight["reads"], sight["cut"]
+    words = [f"“{name}”" for n, name in enumerate(names) if row[n] and n != gap]
+    known = [*(["…"] if before and words else []), *words, *(["…"] if after and row[-1] else [])]
+    if read is None and not known:
         return Wording(
             "The prediction is read before the first word: nothing of the sentence is known yet."
         )
-    row, (before, after) = sight["seen"][read], sight["cut"]
-    words = [f"“{name}”" for n, name in enumerate(names) if row[n] and n != gap]
-    known = [*(["…"] if before and words else []), *words, *(["…"] if after and row[-1] else [])]
+    if read is None:
+        text = "The prediction is read before the first word, from where the model looks at {0}."
+        return Wording(text, ", ".join(known))
     place = f"“{names[read]}”"
     if not known:
         return Wording("The prediction is read at {0}, which looks at no word.", place)

@@ -177,13 +177,15 @@ def no_piece(word: str) -> Wording:
     )
 
 
-_WORD = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]|[^\W_]+(?:['\u2019\-][^\W_]+)*|[^\w\s]|_")
+_WORD = re.compile(
+    r"\[MASK\]|<mask>|[\u3400-\u9fff\uf900-\ufaff]|[^\W_]+(?:['\u2019\-][^\W_]+)*|[^\w\s]|_"
+)
 
 
 def words_of(text: str) -> list[tuple[int, int]]:
     """Words of a text by eye, whatever a vocabulary makes of them: (start, end) of each.
 
-    A Chinese character and a sign count as words of their own.
+    A Chinese character and a sign count as words of their own, and so does a gap in the text.
     """
     return [match.span() for match in _WORD.finditer(text)]
 

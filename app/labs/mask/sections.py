@@ -124,7 +124,7 @@ async def layers(session: Session, question: Mapping[str, Any]) -> dict[str, Any
     masks = [p for p in scene.hidden if p != position]
     look = partial(lens, scene.model, scene.ask.text, position, masks=masks)
     last = (await session.compute(partial(look, top_k=2), scene.model)).layers[-1].prediction
-    best = [candidate.piece for candidate in last.candidates]
+    best = [candidate.id for candidate in last.candidates]
     result = await session.compute(partial(look, watch=[*asked, *best], top_k=3), scene.model)
     unknown = scene.unknown([position])
     lines = _lines([row.prediction for row in result.layers], len(asked), own=not unknown)

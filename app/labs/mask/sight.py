@@ -26,8 +26,9 @@ def sight(model: cm.Model, text: str, gap: Sequence[int], hidden: Sequence[int])
     Returns:
         ``words`` (numbers among all words of the text), ``cut`` (whether words are left out before
         and after them), ``names`` [W], ``seen`` [W][W] whether the
-        row looks at the column in some head of some layer, ``gap`` (row of the gap) and ``read``
-        (row that the prediction is read from; None for what stands before the first word).
+        row looks at the column in some head of some layer, ``gap`` (row of the gap), ``read``
+        (row that the prediction is read from; None for what stands before the first word) and
+        ``reads`` [W], whether the place that it is read from looks at the column.
     """
     tokenizer = model.tokenizer
     changes = dict.fromkeys([*gap, *hidden], tokenizer.mask_id)
@@ -61,6 +62,7 @@ def sight(model: cm.Model, text: str, gap: Sequence[int], hidden: Sequence[int])
         "seen": rows,
         "gap": words.index(own),
         "read": read,
+        "reads": [bool(seen[reader, places[column]].any()) for column in words],
     }
 
 
