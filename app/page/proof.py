@@ -1,6 +1,7 @@
 """Under the model card: the same sentence through transformers, and how far apart the two are."""
 
 import asyncio
+import threading
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -15,6 +16,8 @@ from core_models import InputError
 from core_models.foreign.proof import proof
 from viz.svg import Wording
 
+_ONE = threading.Lock()
+"""A page that is gone no longer waits, and its thread goes on: no second copy is loaded beside."""
 FORGET = "() => [null, null]"
 # An answer about another sentence or model, which come meanwhile, is not shown.
 SHOWN = """(found, text, model) => (found?.of[0] === text && found.of[1] === model
@@ -64,7 +67,8 @@ def compare(session: Session, question: Mapping[str, Any]) -> str:
         InputError: transformers has no class for the model, or there is no text.
     """
     text, name = clean_text(question["text"]), clean_name(question["model"])
-    found = proof(session.model(name), session.folder(name), text)
+    with _ONE:
+        found = proof(session.model(name), session.folder(name), text)
     farthest = max(found.predictions.values(), default=None)
     return sentences(
         Wording("{0} as {1} of transformers {2}.", name, found.made_for, found.version),

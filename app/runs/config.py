@@ -18,6 +18,8 @@ Kind = Literal["pretraining", "task", "race"]
 MOST_LETTERS = {"name": 200, "description": 2_000}
 """Every page that shows the list of runs is told what they are called."""
 
+MOST_TEXTS = 100
+
 
 def kind_of(values: Any) -> Kind:
     """What a config asks for."""
@@ -60,6 +62,12 @@ def checked(
 
 
 def _check_texts(values: dict[str, Any], sent: int) -> None:
+    for field in ("texts", "training_only", "held_out_texts"):
+        listed = values.get("data", {}).get(field)
+        if isinstance(listed, list) and len(listed) > MOST_TEXTS:
+            raise InputError(
+                f"data.{field} names {len(listed):,} texts; the page takes up to {MOST_TEXTS}."
+            )
     named = values.setdefault("data", {}).setdefault("texts", [])
     if not isinstance(named, list):
         raise InputError("data.texts must be a list.")

@@ -60,12 +60,16 @@ class Turns:
         """
         turn = asyncio.ensure_future(self._trying.acquire())
         ends = time.monotonic() + PATIENCE
-        while not turn.done():
-            await asyncio.wait({turn}, timeout=_GLANCE)
-            gone = request is not None and await request.is_disconnected()
-            if not turn.done() and (gone or time.monotonic() > ends):
-                turn.cancel()
-                raise InputError(BUSY)
+        try:
+            while not turn.done():
+                await asyncio.wait({turn}, timeout=_GLANCE)
+                gone = request is not None and await request.is_disconnected()
+                if not turn.done() and (gone or time.monotonic() > ends):
+                    raise InputError(BUSY)
+        except BaseException:  # who is cancelled has no turn, or gives it back
+            if not turn.cancel():
+                self._trying.release()
+            raise
         try:
             return await asyncio.to_thread(call, *given)
         finally:

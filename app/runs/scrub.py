@@ -10,6 +10,7 @@ from typing import Any
 import core_models as cm
 from app.runs.runs import Runs
 from app.serving.ask import Ask, clean_text, clean_words, whole_number
+from app.serving.passes import check_maps
 from app.serving.pieces import sentence_tokens
 from app.serving.session import Session
 from core_models import InputError, prediction
@@ -81,6 +82,7 @@ def attention(model: cm.Model, text: str, layer: int, head: int | None) -> dict[
         head: None = the mean of all.
     """
     encoding = model.encode([text])[0]
+    check_maps(model, len(encoding.ids), 1)
     trace = cm.Trace(["probabilities"], steps=[layer])
     model.encoder(model.collate([encoding]), trace)
     maps = trace["probabilities", layer][0].float().cpu()  # [H, L, L]

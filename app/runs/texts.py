@@ -353,8 +353,8 @@ def own_texts(folder: Path, names: Iterable[Any]) -> list[dict[str, Any]]:
         names: of ``data.texts``; others than those beside the run are left out.
     """
     found = []
-    for name in names:
-        if not isinstance(name, str) or not name.startswith(f"{BESIDE}/"):
+    for name in dict.fromkeys(name for name in names if isinstance(name, str)):
+        if not name.startswith(f"{BESIDE}/"):
             continue
         path = folder / BESIDE / Path(name).name
         if path.is_file():

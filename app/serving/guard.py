@@ -148,13 +148,20 @@ def _refusal(scope: Scope, headers: Mapping[bytes, str]) -> JSONResponse | None:
     if scope["method"] in ("GET", "HEAD", "OPTIONS"):
         return None
     length = headers.get(b"content-length", "")
-    if not length.isdigit():
+    # Beside chunks a length says nothing: the server reads the chunks (RFC 9112, section 6.3).
+    if b"transfer-encoding" in headers or not length.isdigit():
         return JSONResponse({"detail": "A length is required."}, 411)
-    most = run_texts.MOST_BYTES if scope["path"] == run_routes.TEXTS else MOST_BYTES
+    most = run_texts.MOST_BYTES if _path(scope) == run_routes.TEXTS else MOST_BYTES
     if int(length) > most:
         text = f"At most {most:,} bytes go in one request."
         return JSONResponse({"detail": text, "error": text}, 413)
     return None
+
+
+def _path(scope: Scope) -> str:
+    """The path that routes see: without the one that the server lies under behind a proxy."""
+    path, root = str(scope["path"]), str(scope.get("root_path", "")).rstrip("/")
+    return path.removeprefix(root) if path.startswith(f"{root}/") else path
 
 
 def _strange(scope: Scope) -> JSONResponse | None:
@@ -163,7 +170,7 @@ def _strange(scope: Scope) -> JSONResponse | None:
     if gradio.auth is None:
         return None
     scope[USER] = _user(scope, gradio)
-    if scope[USER] is None and scope["path"].startswith((run_routes.PREFIX, "/metrics")):
+    if scope[USER] is None and _path(scope).startswith((run_routes.PREFIX, "/metrics")):
         return JSONResponse({"error": "Sign in first: load the page again."}, 401)
     return None
 

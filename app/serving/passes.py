@@ -12,6 +12,10 @@ from app.serving.ask import Ask
 from app.serving.pieces import SentenceToken, check_marks, sentence_tokens
 from core_models import InputError, prediction
 
+MOST_MAPS = 1 << 30
+"""Bytes of all maps of a pass, which are held twice for a moment; BERT large at 512 tokens has 402
+MB."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class AttentionResult:
@@ -40,11 +44,32 @@ def fill(model: cm.Model, asks: list[Ask]) -> Sequence[prediction.FillResult | I
     return prediction.fill_many(model, requests)
 
 
+def check_maps(model: cm.Model, length: int, steps: int | None = None) -> None:
+    """Refuse a pass whose attention maps would fill the memory.
+
+    Args:
+        model: any encoder.
+        length: tokens that it reads.
+        steps: layers whose maps are kept; None = all.
+
+    Raises:
+        InputError: they would.
+    """
+    steps = model.config.steps if steps is None else steps
+    needed = 4 * steps * model.config.attention.heads * length**2
+    if needed > MOST_MAPS:
+        raise InputError(
+            f"The attention of {length:,} tokens would take {needed / 2**30:.1f} GB of memory, and "
+            f"{MOST_MAPS >> 30} GB are allowed. Use a shorter text."
+        )
+
+
 def attention(model: cm.Model, ask: Ask) -> AttentionResult | InputError:
     """One sentence at a time: the maps of a batch would hold padding."""
     try:
         encoding = model.encode([ask.text])[0]
         check_marks(ask.marks, encoding, model.tokenizer)
+        check_maps(model, len(encoding.ids))
     except InputError as error:
         return error
     ids = list(encoding.ids)

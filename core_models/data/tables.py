@@ -104,7 +104,14 @@ def open_dataset(dataset: Any, name: str, column: str | None) -> Table:
     return Table(list(columns), chosen, cells)
 
 
-def load(name: str, configuration: str | None, split: str, *, login: bool = True) -> Any:
+def load(
+    name: str,
+    configuration: str | None,
+    split: str,
+    *,
+    login: bool = True,
+    inside: bool = False,
+) -> Any:
     """A dataset of the hub (or a folder) by its name, as a stream.
 
     Args:
@@ -112,14 +119,23 @@ def load(name: str, configuration: str | None, split: str, *, login: bool = True
         configuration: Of it; None = the only one.
         split: Of it.
         login: Whether the token of this machine's user is sent, where there is one.
+        inside: Whether it may name files of its own repository alone. Its card decides which files
+            it has, and ``datasets`` follows it to paths of this machine and to other hosts.
 
     Raises:
-        InputError: The library is missing, or there is no such dataset, configuration or split.
+        InputError: The library is missing, there is no such dataset, configuration or split, or
+            it names files elsewhere.
     """
     datasets = library("datasets")
     try:
         token = None if login else False
-        return datasets.load_dataset(name, configuration, split=split, streaming=True, token=token)
+        builder = datasets.load_dataset_builder(name, configuration, token=token)
+        files = [str(file) for part in (builder.config.data_files or {}).values() for file in part]
+        if inside and not all(file.startswith("hf://") for file in files):
+            raise InputError(f"The dataset {name!r} names files outside its repository.")
+        return builder.as_streaming_dataset(split=split)
+    except InputError:
+        raise
     except (ValueError, OSError, RuntimeError) as error:
         raise InputError(f"The dataset {name!r} cannot be opened: {error}") from error
 

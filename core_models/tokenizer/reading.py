@@ -42,6 +42,10 @@ def read_json(path: Path) -> dict[str, Any]:
 VOCABULARIES = (TOKENIZER_FILE, VOCABULARY_FILE, CONFIG_FILE, "vocab.json", "*.model")
 """Names of files of which a folder with a tokenizer has one at least."""
 
+_IN_PYTHON = {"word_tokenizer_type", "subword_tokenizer_type", "auto_map"}
+_CLASSES_IN_PYTHON = ("BertJapaneseTokenizer", "HerbertTokenizer", "HerbertTokenizerFast")
+"""Their files look like BERT's and RoBERTa's, and would be read as those."""
+
 
 def has_tokenizer(folder: Path) -> bool:
     """Whether a folder holds a vocabulary of any kind."""
@@ -72,6 +76,11 @@ def read_folder(folder: Path) -> tuple[tokenizers.Tokenizer, dict[str, Any]]:
     settings = read_settings(folder)
     if (folder / TOKENIZER_FILE).is_file():
         return read_backend(folder / TOKENIZER_FILE), settings
+    if settings.keys() & _IN_PYTHON or settings.get("tokenizer_class") in _CLASSES_IN_PYTHON:
+        raise InputError(
+            f"The tokenizer in {folder.name} cuts words by a program in Python, which is not run "
+            "here; save it as tokenizer.json, or load the model without it: tokenizer=False."
+        )
     if (folder / VOCABULARY_FILE).is_file():
         vocabulary = {piece: i for i, piece in enumerate(_lines(folder / VOCABULARY_FILE))}
         backend = wordpiece(

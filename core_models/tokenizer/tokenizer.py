@@ -97,9 +97,13 @@ class Tokenizer:
         self._ids = vocabulary
         self.special_ids = frozenset({self.pad_id, self.cls_id, self.sep_id})
         self._marker = MARKERS[self.kind]
-        # A unigram vocabulary ties a comma to the word before it; the other kinds never do.
-        self._marks = np.array(
-            [self.kind == "unigram" and is_mark(piece) for piece in self._pieces]
+        # Unigram and Gemma's BPE tie a comma to the word before it; the other kinds never do.
+        tied = self.kind in ("unigram", "bpe")
+        self._marks = np.array([tied and is_mark(piece) for piece in self._pieces])
+        # Gemma's rules make signs of blanks first, so that nothing parts the words of a text.
+        gemma = self.kind == "bpe"
+        self._begins = np.array(
+            [gemma and begins_word(piece, self._marker) for piece in self._pieces]
         )
         self._blanks = blanks_for(self.kind, vocabulary)
         self._settings = given or files.settings_for(
@@ -273,7 +277,7 @@ class Tokenizer:
 
     def _starts(self, part: PlainPart, text: str) -> NDArray[np.bool_]:
         """Whether each piece of a text starts a word [n]; marks are words of their own."""
-        starts = word_starts(part.word_ids, self._marks[part.ids])
+        starts = word_starts(part.word_ids, self._marks[part.ids]) | self._begins[part.ids]
         if self.kind != "wordpiece":  # which parts Chinese characters itself, if it is to
             part_chinese(starts, text, part.offsets)
         return starts

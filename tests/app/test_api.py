@@ -163,6 +163,8 @@ def test_large_bodies_are_refused(server):
     path = f"{server}/gradio_api/queue/join"
     assert httpx.post(path, content=b"x" * (2 << 20)).status_code == 413
     assert httpx.post(path, content=iter([b"{}"])).status_code == 411
+    both = {"content-length": "2", "transfer-encoding": "chunked"}  # the chunks would be read
+    assert httpx.post(path, content=iter([b"{}"]), headers=both).status_code == 411
 
 
 @pytest.mark.parametrize(

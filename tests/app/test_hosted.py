@@ -8,6 +8,7 @@ import os
 import signal
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from urllib.parse import urlsplit
 
 import gradio as gr
@@ -18,7 +19,7 @@ from app.labs.mask import folds
 from app.parts.controls import InsteadError
 from app.runs import owner
 from app.runs import process as run_process
-from app.serving import metrics
+from app.serving import guard, metrics
 from app.serving.guard import Names
 from app.serving.settings import Settings
 from app.serving.sign_in import Register, line_of
@@ -62,6 +63,25 @@ def ask(server, path="/health", method="GET", **headers):
 )
 def test_a_server_answers_to_its_names(environment, name, answers):
     assert Names.read(environment).answer(name) is answers
+
+
+@pytest.mark.parametrize(
+    ("path", "root", "refused"),
+    [
+        ("/train/runs", "", True),
+        ("/train/runs", "/cloze", True),
+        ("/cloze/train/runs", "/cloze", True),
+        ("/cloze/train/runs", "/cloze/", True),
+        ("/cloze/metrics", "/cloze", True),
+        ("/clozetrain/runs", "/cloze", False),
+        ("/health", "/cloze", False),
+    ],
+)
+def test_a_stranger_is_refused_by_the_path_that_routes_see(path, root, refused):
+    """Behind a proxy that takes a path off, whoever writes it twice comes with it."""
+    gradio = SimpleNamespace(auth=[("ada", "x")], cookie_id="1", tokens={})
+    scope = {"type": "http", "path": path, "root_path": root, "headers": [], "app": gradio}
+    assert (guard._strange(scope) is not None) is refused
 
 
 def test_another_name_for_this_machine_is_refused(server):

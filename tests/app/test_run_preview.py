@@ -107,6 +107,35 @@ def test_tries_wait_in_turn_and_who_has_gone_is_passed_over():
     assert begun == ["first", "third"]
 
 
+@pytest.mark.parametrize("late", [False, True])
+def test_who_is_cancelled_while_it_waits_keeps_no_turn(late):
+    """Gradio cancels the question of a page that is gone."""
+    begun, go = [], Event()
+
+    def work(name):
+        begun.append(name)
+        go.wait(20)
+        return name
+
+    async def visit():
+        turns = run_preview.Turns()
+        first = asyncio.create_task(turns.take(Page(), work, "first"))
+        assert await soon(lambda: begun)
+        second = asyncio.create_task(turns.take(Page(), work, "second"))
+        await asyncio.sleep(0)
+        go.set()
+        if late:  # its turn has come already, and it has not looked yet
+            assert await soon(first.done)
+        second.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await second
+        await first
+        return await asyncio.wait_for(turns.take(Page(), work, "third"), 20)
+
+    assert asyncio.run(visit()) == "third"
+    assert begun == ["first", "third"]
+
+
 def test_of_long_texts_a_first_batch_reads_the_beginning(make_runs, monkeypatch):
     monkeypatch.setattr(run_preview, "_MOST_READ", 4_000)
     runs = make_runs()

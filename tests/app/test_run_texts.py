@@ -2,6 +2,8 @@
 
 import os
 from pathlib import Path
+from types import SimpleNamespace
+from typing import ClassVar
 
 import pytest
 
@@ -168,7 +170,8 @@ def test_documents_and_lines_are_those_that_the_run_reads(make_runs, blank):
     assert len(text.sample) == len(runs.inbox.view(text.id).sample) == 4
     config = CONFIG | {"data": {"texts": []}}
     run = runs.create(config, texts=[text.id])
-    assert run_texts.own_texts(runs.root / run, ["texts/my.txt"])[0]["lines"] == 10
+    (own,) = run_texts.own_texts(runs.root / run, ["texts/my.txt"] * 3)
+    assert own["lines"] == 10
 
 
 def test_a_table_without_the_named_column_is_refused_by_its_own_name(make_runs):
@@ -243,14 +246,25 @@ def test_visitors_do_not_read_with_the_login_of_the_server(make_runs, monkeypatc
     tokens = []
 
     class Library:
-        @staticmethod
-        def load_dataset(*_, token=None, **__):
+        files: ClassVar = ["hf://datasets/owner/films@1/a.csv"]
+
+        @classmethod
+        def load_dataset_builder(cls, *_, token=None):
             tokens.append(token)
-            return iter([{"text": f"Row {n} is long."} for n in range(5)])
+            rows = [{"text": f"Row {n} is long."} for n in range(5)]
+            config = SimpleNamespace(data_files={"train": cls.files})
+            return SimpleNamespace(config=config, as_streaming_dataset=lambda split: iter(rows))
 
     monkeypatch.setattr(tables, "library", lambda name: Library)
     monkeypatch.setenv("CLOZE_TRAIN_SOURCES", "datasets")
     run_tasks.look(inbox, {"dataset": "owner/films"})
+    # The card of a data set says which files it has: of this machine, or of its network.
+    for outside in ("/srv/class/marks.csv", "https://10.0.0.5/x.json"):
+        monkeypatch.setattr(Library, "files", [outside])
+        with pytest.raises(InputError, match="names files outside its repository"):
+            run_tasks.look(inbox, {"dataset": "owner/films"})
+        tokens.pop()
+    monkeypatch.setattr(Library, "files", ["hf://datasets/owner/films@1/a.csv"])
     monkeypatch.setenv(others, {"CLOZE_HOST": "0.0.0.0", "CLOZE_TRAIN": "shared"}[others])
     run_tasks.look(inbox, {"dataset": "owner/films"})
     assert tokens == [None, False]
@@ -260,7 +274,7 @@ def test_a_data_set_is_read_by_its_name_as_a_table(make_runs, monkeypatch):
     inbox = make_runs().inbox
     rows = [{"label": n, "text": f"Row {n} is long.", "image": object()} for n in range(5)]
     asked = []
-    monkeypatch.setattr(tables, "load", lambda *given, login: asked.append(given) or iter(rows))
+    monkeypatch.setattr(tables, "load", lambda *given, **more: asked.append(given) or iter(rows))
     found = run_tasks.look(inbox, {"dataset": "owner/films", "split": "test"})
     assert asked == [("owner/films", None, "test")]
     assert (found["name"], found["columns"]) == ("films-test.jsonl", ("label", "text"))
@@ -269,7 +283,7 @@ def test_a_data_set_is_read_by_its_name_as_a_table(make_runs, monkeypatch):
         with pytest.raises(InputError, match="name of a data set"):
             run_tasks.look(inbox, {"dataset": wrong})
 
-    def offline(*given, login):
+    def offline(*given, **more):
         raise ConnectionError("the hub cannot be reached")
 
     monkeypatch.setattr(tables, "load", offline)

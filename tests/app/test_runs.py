@@ -241,6 +241,7 @@ def test_a_link_out_of_the_folder_is_no_run(service, tmp_path):
         {"model": {"checkpoint": "run/../../etc"}},
         {"data": {"texts": []}},
         {"data": {"texts": "all"}},
+        {"data": {"texts": ["primer/english-*.txt"] * 101}},
         {"data": 3},
         {"steps": 0},
         {"stepps": 10},

@@ -5,6 +5,7 @@ import errno
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ import torch
 
 import core_models as cm
 from app.labs.mask import lab as mask
+from app.serving import passes
 from app.serving.ask import Ask, Mark
 from app.serving.draws import LAWS
 from app.serving.pieces import sentence_tokens
@@ -221,6 +223,17 @@ def test_a_token_lies_where_its_text_stands_whatever_its_piece_begins_with(name)
     assert (france.start, france.end) == (15, 21)
     (gap,) = [token for token in shown if token.masked]
     assert encoding.text[gap.start : gap.end] == mask
+
+
+def test_maps_that_would_fill_the_memory_are_refused():
+    """ModernBERT at 8,192 tokens: 66 GB; BERT large at 512: 0.4."""
+    large, long = (
+        SimpleNamespace(config=cm.size(name)) for name in ("bert-large-uncased", "modernbert-base")
+    )
+    passes.check_maps(large, 512)
+    with pytest.raises(InputError, match=r"8,192 tokens would take 66\.0 GB of memory, and 1 GB"):
+        passes.check_maps(long, 8_192)
+    passes.check_maps(long, 4_096, 1)
 
 
 def test_a_draw_can_be_replayed(session):

@@ -101,6 +101,33 @@ def test_a_decoders_names_stand_for_ours(tmp_path: Path) -> None:
     assert again.encode(TEXTS[0]).ids == found.encode(TEXTS[0]).ids
 
 
+def test_words_of_gemmas_rules_begin_at_their_blanks(tmp_path: Path) -> None:
+    """They make signs of blanks first, and part nothing then."""
+    pieces = [
+        "<pad>",
+        "<eos>",
+        "<bos>",
+        "<unk>",
+        "<mask>",
+        *"\u2581thedrfox,",
+        "\u2581r",
+        "\u2581f",
+    ]
+    merges = [("\u2581", "r"), ("\u2581", "f")]
+    vocabulary = {piece: n for n, piece in enumerate(pieces)}
+    made = tokenizers.Tokenizer(models.BPE(vocabulary, merges, unk_token="<unk>"))
+    made.normalizer = normalizers.Replace(" ", "\u2581")
+    made.pre_tokenizer = pre_tokenizers.Split(" ", "merged_with_previous")
+    names = {"mask_token": "<mask>", "pad_token": "<pad>", "unk_token": "<unk>"}
+    write(tmp_path, made, "<bos>", "<eos>", names)
+    words = cm.Tokenizer.from_folder(tmp_path)
+    found = words.encode("the red, fox")
+    assert found.pieces[1:-1] == [*"the", "\u2581r", *"ed", ",", "\u2581f", *"ox"]
+    assert found.words[1:-1] == [0, 0, 0, 1, 1, 1, 2, 3, 3, 3]
+    ((_, starts),) = words.encode_plain(["the red, fox"])
+    assert starts.sum() == 4
+
+
 @pytest.mark.parametrize("make", [modernbert, mmbert, eurobert])
 def test_ids_are_those_of_transformers(tmp_path: Path, make: Any) -> None:
     make(tmp_path)

@@ -111,6 +111,23 @@ def test_an_id_beyond_any_table_is_refused_before_it_takes_memory(
         Tokenizer.from_folder(tmp_path)
 
 
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"word_tokenizer_type": "mecab", "subword_tokenizer_type": "wordpiece"},
+        {"tokenizer_class": "BertJapaneseTokenizer"},
+        {"auto_map": {"AutoTokenizer": ["tokenization_x.XTokenizer", None]}},
+    ],
+)
+def test_a_tokenizer_that_is_a_program_is_refused(tmp_path: Path, settings: Any) -> None:
+    """Its vocab.txt looks like BERT's, and every character would be read alone."""
+    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "\u6771\u4eac", "\u4f4f"]
+    (tmp_path / "vocab.txt").write_text("\n".join(pieces), encoding="utf-8")
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps(settings), encoding="utf-8")
+    with pytest.raises(InputError, match="by a program in Python, which is not run here"):
+        Tokenizer.from_folder(tmp_path)
+
+
 def test_a_vocabulary_without_pieces_is_refused(tokenizer: Tokenizer, tmp_path: Path) -> None:
     spoil(tokenizer, tmp_path, "tokenizer.json", lambda c: c["model"].update(vocab={}))
     with pytest.raises(InputError, match=r"model\.vocab is empty"):

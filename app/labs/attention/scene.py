@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 import core_models as cm
 from app.serving.ask import Ask, read_ask
 from app.serving.cache import Cache
+from app.serving.passes import check_maps
 from app.serving.pieces import SentenceToken, check_marks, sentence_tokens
 from app.serving.session import AttentionResult, Session
 from core_models import InputError
@@ -83,6 +84,7 @@ def read(model: cm.Model, ask: Ask) -> Look:
     """
     second = second_of(ask)
     (plain,) = model.encode([(ask.text, second) if second else ask.text])
+    check_maps(model, len(plain.ids))
     sides = parts(plain.special, plain.offsets, paired=bool(second))
     first = 1 + max((n for n, side in enumerate(sides) if side == 0), default=0)
     # Marks belong to the first sentence, of which less is read beside a second one.

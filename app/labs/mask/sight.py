@@ -7,6 +7,7 @@ from torch import Tensor
 
 import core_models as cm
 from app.labs.mask.scene import words_of
+from app.serving.passes import check_maps
 from core_models.prediction.passes import KINDS, head_name, hidden_at, seen_with
 from core_models.tokenizer import Encoding
 
@@ -33,6 +34,7 @@ def sight(model: cm.Model, text: str, gap: Sequence[int], hidden: Sequence[int])
     tokenizer = model.tokenizer
     changes = dict.fromkeys([*gap, *hidden], tokenizer.mask_id)
     (given,) = model.encode([text])
+    check_maps(model, len(given.ids))
     encoding = seen_with(given, changes)
     trace = cm.Trace(["probabilities"])
     hidden_at(model, [encoding], [(0, gap[0])], trace)
