@@ -66,7 +66,7 @@ def build(folder: Path, recipe: TextRecipe, data: Path | None, without: Path | N
     Raises:
         InputError: a pattern matches nothing, or the folder holds another recipe's text.
     """
-    wanted = {"recipe": recipe.model_dump(mode="json")}
+    wanted: dict[str, Any] = {"recipe": recipe.model_dump(mode="json")}
     if without is not None:  # its documents may be others than when this text was written
         wanted["without"] = hashlib.sha256(without.read_bytes()).hexdigest()
     if folder.exists():

@@ -277,7 +277,8 @@ class Tokenizer:
 
     def _starts(self, part: PlainPart, text: str) -> NDArray[np.bool_]:
         """Whether each piece of a text starts a word [n]; marks are words of their own."""
-        starts = word_starts(part.word_ids, self._marks[part.ids]) | self._begins[part.ids]
+        starts = word_starts(part.word_ids, self._marks[part.ids])
+        starts |= self._begins[part.ids]
         if self.kind != "wordpiece":  # which parts Chinese characters itself, if it is to
             part_chinese(starts, text, part.offsets)
         return starts
