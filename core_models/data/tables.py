@@ -130,14 +130,13 @@ def load(
     try:
         token = None if login else False
         builder = datasets.load_dataset_builder(name, configuration, token=token)
-        files = [str(file) for part in (builder.config.data_files or {}).values() for file in part]
-        if inside and not all(file.startswith("hf://") for file in files):
-            raise InputError(f"The dataset {name!r} names files outside its repository.")
-        return builder.as_streaming_dataset(split=split)
-    except InputError:
-        raise
+        rows = builder.as_streaming_dataset(split=split)  # reads nothing yet
     except (ValueError, OSError, RuntimeError) as error:
         raise InputError(f"The dataset {name!r} cannot be opened: {error}") from error
+    files = [str(file) for part in (builder.config.data_files or {}).values() for file in part]
+    if inside and not all(file.startswith("hf://") for file in files):
+        raise InputError(f"The dataset {name!r} names files outside its repository.")
+    return rows
 
 
 def pick_split(dataset: Any, split: str) -> Any:
