@@ -37,9 +37,14 @@ export async function copyText(text, element) {
   }
 }
 
-/** A cell of a CSV file; one that a spreadsheet would run as a formula gets a quote in front. */
-export function cell(value) {
+/** What a spreadsheet takes for text: what it would run as a formula gets a quote in front. */
+export function safe(value) {
   const text = String(value ?? '');
-  const safe = typeof value !== 'number' && /^\s*[=+\-@＝＋－＠]/.test(text) ? `'${text}` : text;
-  return /[",\n\r]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+  return typeof value !== 'number' && /^\s*[=+\-@＝＋－＠]/.test(text) ? `'${text}` : text;
+}
+
+/** A cell of a CSV file. */
+export function cell(value) {
+  const text = safe(value);
+  return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }

@@ -1,5 +1,5 @@
 // Parts that say what Python answered: a line, a table, a listing, a file (app/parts/plain.py).
-import { cell, copyText, download } from './download.js';
+import { cell, copyText, download, safe } from './download.js';
 import { BROKEN, downloadDrawing, downloadPicture } from './export.js';
 
 const { Cloze } = window;
@@ -77,7 +77,7 @@ function copyButton(box, text) {
 }
 
 const tabbed = ({ columns, rows }) => [columns, ...rows]
-  .map((row) => row.map((value) => String(shown(value)).replaceAll(/\s+/g, ' ')).join('\t')).join('\n');
+  .map((row) => row.map((value) => String(shown(typeof value === 'number' ? value : safe(value))).replaceAll(/\s+/g, ' ')).join('\t')).join('\n');
 
 function mountTable(view) {
   const box = element('div', { class: 'table-scroll', tabindex: '0', role: 'region' });

@@ -4,6 +4,7 @@ Nothing is computed and no PyTorch is loaded: a run folder already holds its mod
 transformers. Weights that lie in several files there are put into one, tensor for tensor.
 """
 
+import asyncio
 import errno
 import json
 import re
@@ -16,8 +17,9 @@ from pathlib import Path
 from typing import IO, Any
 from urllib.parse import quote
 
+from starlette.requests import ClientDisconnect
 from starlette.responses import StreamingResponse
-from starlette.types import Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
 from app.runs import card as run_card
 from app.runs import models as run_models
@@ -34,6 +36,8 @@ WEIGHTS = "model.safetensors"
 INDEX = f"{WEIGHTS}.index.json"
 _LEFT_OUT = (durable.MANIFEST, "README.md", INDEX, run_card.RECIPE)
 _CHUNK = 1 << 20
+STALLED = 120.0
+"""Seconds in which a browser takes something of a download; its file waits on the disk."""
 _MOST_BESIDE = 100_000_000
 """Bytes of a file beside the weights."""
 _TRIES = 3
@@ -276,9 +280,22 @@ class Download(StreamingResponse):
         self._file = packed.file
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send it."""
+        """Send it; whoever takes nothing of it for a while has gone."""
+        stalled = False
+
+        async def patient(message: Message) -> None:
+            nonlocal stalled
+            try:
+                await asyncio.wait_for(send(message), STALLED)
+            except TimeoutError:
+                stalled = True
+                raise
+
         try:
-            await super().__call__(scope, receive, send)
+            await super().__call__(scope, receive, patient)
+        except (TimeoutError, ClientDisconnect):
+            if not stalled:
+                raise
         finally:
             self._file.close()
 

@@ -30,15 +30,15 @@ from app.serving.opened.library import Job, Opened
 from app.serving.packing import packed
 from app.serving.passes import AttentionResult, attention, cost_of, fill
 from app.serving.pieces import Sentence, blank_note, sentence_tokens
-from app.serving.shelf import Shelf, memory, one
+from app.serving.shelf import Shelf, memory, written
 from core_models import InputError, prediction
 from core_models.inspection import Inspection, inspect
 
 CACHE_BYTES = 256 << 20
 FILL_BYTES = 16 << 20
 """Of candidates, which are small: all that a class asks about one sentence."""
-MOST_RUN_MODELS = 12
-"""Models of runs in memory at a time; they are small, but a run may have a dozen snapshots."""
+RUN_BYTES = 1 << 30
+"""Models of runs in memory at a time; a run may have a dozen snapshots."""
 
 
 class Library(Protocol):
@@ -78,7 +78,7 @@ class Session:
         self._loaded: dict[str, cm.Model] = {}
         self._cards: dict[Path, dict[str, Any]] = {}
         self._heads: dict[Path, Inspection] = {}
-        self._of_runs = Shelf(self._load, MOST_RUN_MODELS, one)
+        self._of_runs = Shelf(self._load, RUN_BYTES, written)
         most = opened.policy.memory if opened else 0
         self._of_others = Shelf(self._load_packed, most, memory)
         self._packed: WeakKeyDictionary[cm.Model, cm.Model] = WeakKeyDictionary()

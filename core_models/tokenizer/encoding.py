@@ -2,9 +2,9 @@
 
 import json
 import re
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from core_models.errors import InputError
 
@@ -154,12 +154,17 @@ def spell_masks(text: str, own: str) -> tuple[str, list[int]]:
     return "".join([*parts, text[end:]]), [*origins, *range(end, len(text) + 1)]
 
 
-def blanks_for(kind: str, vocabulary: Container[str]) -> dict[int, str]:
+def blanks_for(model: Mapping[str, Any], vocabulary: Container[str]) -> dict[int, str]:
     """Spaces that are read as blanks, as `str.translate` takes them.
 
-    SentencePiece does so, but rules that were not made by it may know blanks alone.
+    SentencePiece does so, but rules that were not made by it may know blanks alone. A vocabulary
+    that spells what it lacks in bytes has a piece for them, unless its table makes blanks of them.
+
+    Args:
+        model: The part ``model`` of a tokenizer.json.
+        vocabulary: Its pieces.
     """
-    if kind != "unigram":
+    if model["type"] != "Unigram" or (model.get("byte_fallback") and "<0x0A>" in vocabulary):
         return {}
     return {ord(space): " " for space in _OTHER_SPACES if space not in vocabulary}
 

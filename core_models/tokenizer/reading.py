@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import tokenizers
-from tokenizers import decoders, models, pre_tokenizers
+from tokenizers import decoders, models, normalizers, pre_tokenizers
 
 from core_models import plain_files
 from core_models.config.check import MOST_PIECES
 from core_models.errors import InputError
-from core_models.tokenizer import checks, sentence_piece
+from core_models.tokenizer import added, checks, sentence_piece
 from core_models.tokenizer.files import (
     ANGLED,
     CONFIG_FILE,
@@ -75,12 +75,24 @@ def read_folder(folder: Path) -> tuple[tokenizers.Tokenizer, dict[str, Any]]:
     checks.check_files(folder)
     settings = read_settings(folder)
     if (folder / TOKENIZER_FILE).is_file():
-        return read_backend(folder / TOKENIZER_FILE), settings
+        backend = read_backend(folder / TOKENIZER_FILE)
+        _follow(backend, settings)
+        return backend, settings
     if settings.keys() & _IN_PYTHON or settings.get("tokenizer_class") in _CLASSES_IN_PYTHON:
         raise InputError(
             f"The tokenizer in {folder.name} cuts words by a program in Python, which is not run "
             "here; save it as tokenizer.json, or load the model without it: tokenizer=False."
         )
+    backend, made = _from_lists(folder, settings)
+    listed = folder / added.LIST_FILE
+    added.declare(backend, settings, read_json(listed) if listed.is_file() else {})
+    return backend, made
+
+
+def _from_lists(
+    folder: Path, settings: dict[str, Any]
+) -> tuple[tokenizers.Tokenizer, dict[str, Any]]:
+    """Backend and settings where there is no tokenizer.json."""
     if (folder / VOCABULARY_FILE).is_file():
         vocabulary = {piece: i for i, piece in enumerate(_lines(folder / VOCABULARY_FILE))}
         backend = wordpiece(
@@ -103,6 +115,38 @@ def read_folder(folder: Path) -> tuple[tokenizers.Tokenizer, dict[str, Any]]:
         "with merges.txt, spm.model or spiece.model; save it with transformers' save_pretrained "
         "first."
     )
+
+
+_AS_WRITTEN = ("PreTrainedTokenizerFast", "TokenizersBackend")
+"""Classes that take a tokenizer.json as it is."""
+
+
+def _follow(backend: tokenizers.Tokenizer, settings: Mapping[str, Any]) -> None:
+    """Clean text as tokenizer_config.json says where it and tokenizer.json differ.
+
+    transformers' BertTokenizer rebuilds itself from the settings and the pieces. What they leave
+    out stays as tokenizer.json has it.
+    """
+    rules = backend.normalizer
+    if not isinstance(rules, normalizers.BertNormalizer):
+        return
+    if settings.get("tokenizer_class") in _AS_WRITTEN:
+        return
+    made = normalizers.BertNormalizer(
+        clean_text=rules.clean_text,
+        lowercase=_said(settings, "do_lower_case", rules.lowercase),
+        strip_accents=_flag(settings, "strip_accents")
+        if "strip_accents" in settings
+        else rules.strip_accents,
+        handle_chinese_chars=_said(settings, "tokenize_chinese_chars", rules.handle_chinese_chars),
+    )
+    if made.__getstate__() != rules.__getstate__():
+        backend.normalizer = made
+
+
+def _said(settings: Mapping[str, Any], key: str, otherwise: bool) -> bool:
+    value = _flag(settings, key)
+    return otherwise if value is None else value
 
 
 def _lines(path: Path) -> list[str]:

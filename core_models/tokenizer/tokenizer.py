@@ -95,7 +95,10 @@ class Tokenizer:
             vocabulary[name] for name in self.specials.names()
         )
         self._ids = vocabulary
-        self.special_ids = frozenset({self.pad_id, self.cls_id, self.sep_id})
+        slots = {slot.content for slot in (*self.template.single, *self.template.pair)}
+        around = {vocabulary[name] for name in slots - {files.FIRST, files.SECOND}}
+        around -= {self.mask_id, self.unknown_id}
+        self.special_ids = frozenset({self.pad_id, self.cls_id, self.sep_id} | around)
         self._marker = MARKERS[self.kind]
         # Unigram and Gemma's BPE tie a comma to the word before it; the other kinds never do.
         tied = self.kind in ("unigram", "bpe")
@@ -105,7 +108,7 @@ class Tokenizer:
         self._begins = np.array(
             [gemma and begins_word(piece, self._marker) for piece in self._pieces]
         )
-        self._blanks = blanks_for(self.kind, vocabulary)
+        self._blanks = blanks_for(parsed["model"], vocabulary)
         self._settings = given or files.settings_for(
             backend, self.specials, self.template, lowercase=lowercases(parsed["normalizer"])
         )

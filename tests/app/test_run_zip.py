@@ -253,3 +253,26 @@ def test_a_download_that_is_broken_off_closes_its_file(runs):
 
     asyncio.run(give_up())
     assert packed.file.closed
+
+
+@pytest.mark.parametrize("version", ["2.3", "2.4"])
+def test_a_download_that_nobody_takes_closes_its_file(runs, monkeypatch, version):
+    packed = run_export.pack(runs, finished(runs, model()))
+    monkeypatch.setattr(run_export, "STALLED", 0.01)
+    sent = []
+
+    async def stall() -> None:
+        async def send(message):
+            sent.append(message["type"])
+            if message["type"] == "http.response.body":
+                await asyncio.Event().wait()
+
+        async def receive():
+            await asyncio.Event().wait()
+
+        scope = {"type": "http", "method": "GET", "asgi": {"spec_version": version}}
+        await run_export.Download(packed)(scope, receive, send)
+
+    asyncio.run(stall())
+    assert sent == ["http.response.start", "http.response.body"]
+    assert packed.file.closed

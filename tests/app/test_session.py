@@ -416,8 +416,10 @@ def test_only_runs_of_the_library_are_opened_and_the_picker_lists_them(models):
         session.close()
 
 
-def test_models_of_runs_do_not_fill_the_memory(models, monkeypatch):
-    monkeypatch.setattr("app.serving.session.MOST_RUN_MODELS", 1)
+@pytest.mark.parametrize("room", [1.5, 2.5])
+def test_models_of_runs_do_not_fill_the_memory(models, monkeypatch, room):
+    weight = sum(path.stat().st_size for path in (models / "tiny").glob("*.safetensors"))
+    monkeypatch.setattr("app.serving.session.RUN_BYTES", room * weight)
     shelf = Shelf(models)
     session = Session(library=shelf)
     try:
@@ -426,6 +428,6 @@ def test_models_of_runs_do_not_fill_the_memory(models, monkeypatch):
         shelf.newest = "other"
         session.model("run/a")
         shelf.newest = "tiny"
-        assert session.model("run/a") is not first
+        assert (session.model("run/a") is first) is (room > 2)
     finally:
         session.close()

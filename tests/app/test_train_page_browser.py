@@ -95,6 +95,22 @@ def test_a_click_shows_the_run_at_once_and_offers_only_what_is_about_it(runs, ma
     assert "run=" not in page.url
 
 
+@pytest.mark.parametrize("before", ["Above", "Below"])
+def test_the_run_that_was_pressed_is_shown_though_another_took_its_line(make, cloze, before):
+    """Gradio names the lines of a radio anew where they stand, also beneath a finger."""
+    runs = {name: make(name).path.name for name in ("Below", "Pressed", "Above")}
+    page, shown = open_run(cloze, runs[before]), Run(cloze)
+    shown.shows(before)
+    card(page, runs["Pressed"]).hover()
+    page.mouse.down()
+    last = make("Last").path.name
+    look_again(page)
+    card(page, last).wait_for()
+    page.mouse.up()
+    shown.shows("Pressed")
+    expect(card(page, runs["Pressed"]).get_by_role("radio")).to_be_checked()
+
+
 def test_a_server_that_is_silent_is_told_until_it_answers(make, cloze, runs):
     """Nothing of what stands there is lost."""
     folder = make("Kept")

@@ -261,3 +261,18 @@ def test_a_piece_that_is_no_text_is_refused(models, tmp_path):
     (tmp_path / "spm.model").write_bytes(spoilt)
     with pytest.raises(InputError, match="a piece is no valid text"):
         Tokenizer.from_folder(tmp_path)
+
+
+def test_entity_markers_beside_the_file_are_pieces(models, tmp_path):
+    """DeBERTa's mask is the first piece behind the file; what others added comes after it."""
+    (tmp_path / "spm.model").write_bytes(models["deberta"])
+    plain = Tokenizer.from_folder(tmp_path)
+    listed = {"[MASK]": 400, "[E1]": 401, "[/E1]": 402}
+    (tmp_path / "added_tokens.json").write_text(json.dumps(listed))
+    marked = Tokenizer.from_folder(tmp_path)
+    assert [p for p in marked.encode("it [E1] cost [/E1] 9").pieces if "E1" in p] == [
+        "[E1]",
+        "[/E1]",
+    ]
+    assert marked.mask_id == 400
+    assert marked.encode("it [MASK].").ids == plain.encode("it [MASK].").ids

@@ -183,8 +183,23 @@ export function mountWatch(view) {
     }
   });
   document.addEventListener('cloze:tab', () => { opening = null; });
+  // Gradio renames the lines of a radio where they stand: a run that comes in on top while one is pressed moves it to the next line.
+  let pressed = null;
+  const lineOf = ({ target }) => target.closest?.('#train-runs label')?.querySelector('input').value ?? null;
+  document.addEventListener('pointerdown', (event) => { const id = lineOf(event); pressed = id === marked ? null : id; }, true);
+  document.addEventListener('keydown', () => { pressed = null; }, true);
+  function choose(found) {
+    const id = pressed ?? found;
+    [pressed, marked] = [null, found];
+    if (id === wish.run) look(); else show(id);
+  }
+  document.addEventListener('click', (event) => { // where the shown run came under it, Gradio would tell of no change
+    if (!pressed || lineOf(event) !== marked) return;
+    event.preventDefault();
+    choose(marked);
+  });
   window.Cloze.runs = {
-    choose(id) { marked = id; if (id === wish.run) look(); else show(id); },
+    choose,
     fresh() { decided = true; show(null, true); fill(); form.querySelector('input')?.focus(); },
     ask(more) { Object.assign(wish, more); remember(); look(); },
     act: (action, values = {}) => ask(action, values, (_, error) => { told = error; look(); }),
