@@ -180,14 +180,21 @@ def settings(arm: Arm, work: Path, data: Path) -> dict[str, Any]:
     return merged(merged(BASELINE, {"data": places}), arm.change)
 
 
-def spent(config: Path) -> float:
-    """Processor seconds of a training process."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+def spend(config: Path, kept: Path) -> None:
+    """Run a training process, and add its processor seconds to what an arm has cost already.
+
+    Also where it is interrupted: the arm goes on later, and costs both.
+    """
+    before = json.loads(kept.read_text()).get("seconds", 0.0) if kept.exists() else 0.0
+    start = resource.getrusage(resource.RUSAGE_CHILDREN)
     command = [sys.executable, "-m", "core_models.training", str(config)]
-    with (config.parent / "out.txt").open("a", encoding="utf-8") as out:
-        subprocess.run(command, check=True, cwd=ROOT, stdout=out, stderr=out)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    try:
+        with (config.parent / "out.txt").open("a", encoding="utf-8") as out:
+            subprocess.run(command, check=True, cwd=ROOT, stdout=out, stderr=out)
+    finally:
+        end = resource.getrusage(resource.RUSAGE_CHILDREN)
+        seconds = end.ru_utime + end.ru_stime - start.ru_utime - start.ru_stime
+        kept.write_text(json.dumps({"seconds": round(before + seconds, 1)}))
 
 
 def train(name: str, work: Path, data: Path, steps: int) -> RunFolder:
@@ -202,9 +209,7 @@ def train(name: str, work: Path, data: Path, steps: int) -> RunFolder:
             json.dumps(values | {"steps": steps * usual // tokens}, indent=2)
         )
     if run.state() != "finished":
-        kept = run.path / "cost.json"
-        before = json.loads(kept.read_text()).get("seconds", 0.0) if kept.exists() else 0.0
-        kept.write_text(json.dumps({"seconds": round(before + spent(run.config_path), 1)}))
+        spend(run.config_path, run.path / "cost.json")
     return run
 
 

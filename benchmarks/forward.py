@@ -23,7 +23,15 @@ import torch
 from torch import Tensor, nn
 
 import core_models as cm
-from benchmarks.measure import Report, Table, environment, interleaved, median_ratio, run_main
+from benchmarks.measure import (
+    Report,
+    Table,
+    command,
+    environment,
+    interleaved,
+    median_ratio,
+    run_main,
+)
 from core_models.checkpoints.files import save_checkpoint
 from core_models.checkpoints.formats import BY_FAMILY
 from core_models.heads.pretraining import build_head
@@ -159,8 +167,7 @@ def measure(arguments: argparse.Namespace) -> Report:
             )
         )
     machine = environment("torch", "transformers", threads=torch.get_num_threads())
-    command = f"python -m benchmarks.forward --size {' '.join(arguments.size)}"
-    return Report(command, tables, machine, figures)
+    return Report(command(build_parser(), arguments), tables, machine, figures)
 
 
 def _chosen(size: str, families: Sequence[str]) -> dict[str, cm.Config]:

@@ -11,6 +11,7 @@ page's file are written anew after each; with ``--write`` from what is finished,
 
 import argparse
 import datetime
+import hashlib
 import itertools
 import json
 import math
@@ -148,6 +149,22 @@ class Ladder:
         )
 
     # -- what a token costs ------------------------------------------------------------------------
+
+    def check(self) -> None:
+        """Refuse a folder with results of other texts."""
+        texts = {"text": self.text, "held_out": self.held_out}
+        asked: dict[str, Any] = {"documents": self.documents}
+        for name, path in texts.items():
+            with path.open("rb") as file:
+                asked[name] = hashlib.file_digest(file, "sha256").hexdigest()
+        kept = self.work / "asked.json"
+        if kept.exists() and read_json(kept) != asked:
+            raise SystemExit(
+                f"{self.work} holds results of other texts, or of another number of documents: "
+                "give another folder with --work."
+            )
+        self.work.mkdir(parents=True, exist_ok=True)
+        durable.write_text(kept, json.dumps(asked, indent=2) + "\n")
 
     def costs(self, chosen: Sequence[Rung]) -> dict[str, float]:
         """Processor seconds of a token of each rung, measured in turn; kept in ``costs.json``."""
@@ -309,6 +326,7 @@ def main() -> None:
     only_write = chosen.pop("write")
     torch.set_num_threads(1)
     ladder = Ladder(**chosen, accelerator=Accelerator(cpu=True))
+    ladder.check()
     steps = rungs()
     costs = {} if only_write else ladder.costs(steps)
     done: dict[str, dict[str, Any]] = {"rungs": {}, "again": {}}

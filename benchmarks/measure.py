@@ -5,6 +5,7 @@ import json
 import math
 import os
 import platform
+import shlex
 import statistics
 import sys
 import time
@@ -103,15 +104,28 @@ def environment(*packages: str, threads: int | None = None) -> list[str]:
     return found + [f"{name} {version(name)}" for name in packages]
 
 
+def command(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> str:
+    """The command line that gives these arguments: the program's name, and what is no default."""
+    words = []
+    for name, value in vars(arguments).items():
+        if name == "json" or value == parser.get_default(name):
+            continue
+        words.append(("--no-" if value is False else "--") + name.replace("_", "-"))
+        if not isinstance(value, bool):
+            words += map(str, value if isinstance(value, list) else [value])
+    return f"{parser.prog} {shlex.join(words)}".rstrip()
+
+
 def run_main(
     measure: Callable[[argparse.Namespace], Report], parser: argparse.ArgumentParser
-) -> None:
+) -> Report:
     """The command line of a benchmark: measure, then print Markdown or JSON."""
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     arguments = parser.parse_args()
     report = measure(arguments)
     text = json.dumps(asdict(report), indent=2) + "\n" if arguments.json else report.to_markdown()
     sys.stdout.write(text)
+    return report
 
 
 def _row(cells: Sequence[str]) -> str:

@@ -3,7 +3,7 @@
     python -m benchmarks.minimal_pairs            # write the file anew
     python -m benchmarks.minimal_pairs --sample 5 # print some pairs of each paradigm
 
-Twelve phenomena, three paradigms each, after the list of BLiMP (arXiv 1912.00582); patterns and
+Thirteen phenomena, three paradigms each, after the list of BLiMP (arXiv 1912.00582); patterns and
 word lists are this project's own. Every word is a whole piece of the shipped English vocabularies
 (a test says so, and names four words that a later one spells), so that no side is punished for how
 it is spelt, and the two sentences of a pair hold the same words, or the same number of them,

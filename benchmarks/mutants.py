@@ -14,9 +14,10 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.measure import Report, Table, environment, run_main
+from benchmarks.measure import Report, Table, command, environment, run_main
 
 ROOT = Path(__file__).resolve().parent.parent
+FOUND = "found"
 COPIED = ("app", "assets", "benchmarks", "core_models", "docs", "tests", "viz", "zoo")
 
 
@@ -91,8 +92,8 @@ MUTANTS = (
     Mutant(
         "a damaged run harms no other",
         "app/runs/damage.py",
-        "_ODD = (TypeError, AttributeError, LookupError",
-        "_ODD = (LookupError, LookupError",
+        "ODD = (TypeError, AttributeError, LookupError",
+        "ODD = (LookupError, LookupError",
         "tests/app/test_run_shown.py -k damaged",
     ),
     Mutant(
@@ -142,7 +143,13 @@ MUTANTS = (
 
 def measure(arguments: argparse.Namespace) -> Report:
     """Try every mutant; the copy is made once."""
-    rows = []
+    chosen = [mutant for mutant in MUTANTS if arguments.only in mutant.name]
+    if not chosen:
+        names = ", ".join(mutant.name for mutant in MUTANTS)
+        raise SystemExit(f"No mutant has {arguments.only!r} in its name; there are: {names}.")
+    for mutant in chosen:
+        if mutant.old not in (ROOT / mutant.file).read_text(encoding="utf-8"):
+            raise SystemExit(f"{mutant.name}: {mutant.file} no longer says {mutant.old!r}.")
     with tempfile.TemporaryDirectory(prefix="cloze-mutants-") as folder:
         copy = Path(folder) / "cloze"
         copy.mkdir()
@@ -152,27 +159,25 @@ def measure(arguments: argparse.Namespace) -> Report:
                 shutil.copytree(path, copy / path.name, ignore=skipped, symlinks=True)
             elif path.is_file():
                 shutil.copy(path, copy)
-        for mutant in MUTANTS:
-            if arguments.only in mutant.name:
-                rows.append(_try(mutant, copy))
+        rows = [_try(mutant, copy) for mutant in chosen]
     note = "Each is one change of one file, made in a copy; the test is run by itself."
     columns = ("without", "test", "result", "seconds")
-    return Report(
-        "python -m benchmarks.mutants", [Table("Mutants", columns, rows, note)], environment()
-    )
+    results: list[dict[str, float | int | str]] = [
+        {"mutant": row[0], "result": row[2]} for row in rows
+    ]
+    table = Table("Mutants", columns, rows, note)
+    return Report(command(build_parser(), arguments), [table], environment(), results)
 
 
 def _try(mutant: Mutant, copy: Path) -> tuple[str, ...]:
     path = copy / mutant.file
     whole = path.read_text(encoding="utf-8")
-    if mutant.old not in whole:
-        raise SystemExit(f"{mutant.name}: {mutant.file} no longer says {mutant.old!r}.")
     began = time.perf_counter()
     found = []
     try:
         for text in (whole.replace(mutant.old, mutant.new), whole):
             path.write_text(text, encoding="utf-8")
-            command = [
+            asked = [
                 sys.executable,
                 "-m",
                 "pytest",
@@ -184,7 +189,7 @@ def _try(mutant: Mutant, copy: Path) -> tuple[str, ...]:
                 "0",
             ]
             done = subprocess.run(
-                [*command, *mutant.test.split()],
+                [*asked, *mutant.test.split()],
                 cwd=copy,
                 env=os.environ | {"PYTHONDONTWRITEBYTECODE": "1"},
                 capture_output=True,
@@ -194,7 +199,7 @@ def _try(mutant: Mutant, copy: Path) -> tuple[str, ...]:
     finally:
         path.write_text(whole, encoding="utf-8")
     # 1 = tests failed; 5 = none was found, 2 to 4 = they could not be run.
-    result = {(1, 0): "found"}.get(
+    result = {(1, 0): FOUND}.get(
         tuple(found), f"NOT FOUND (with it {found[1]}, without {found[0]})"
     )
     sys.stderr.write(f"{mutant.name}: {result}\n")
@@ -208,5 +213,11 @@ def build_parser() -> argparse.ArgumentParser:
     return parser
 
 
+def main() -> None:
+    """The command line; it ends with an error where a mutant has survived."""
+    done = run_main(measure, build_parser())
+    sys.exit(any(figure["result"] != FOUND for figure in done.figures))
+
+
 if __name__ == "__main__":
-    run_main(measure, build_parser())
+    main()

@@ -17,8 +17,8 @@ from unittest.mock import patch
 import torch
 
 import core_models as cm
-from benchmarks.labs import WATCH
-from benchmarks.measure import Report, Table, environment, percentile, run_main
+from benchmarks.labs import LONGEST_MS, WATCH
+from benchmarks.measure import Report, Table, command, environment, percentile, run_main
 from benchmarks.page import ANSWER_MS, chromium, server
 
 WORDS = "the old farmer went to the river and saw a small boat under the tall tree near the house"
@@ -81,7 +81,9 @@ def measure(arguments: argparse.Namespace) -> Report:
         f"{arguments.clicks} clicks each; a click renews the overview, the lines and the map of one"
         " head. Server and browser share the machine.",
     )
-    return Report("python -m benchmarks.overview", [table], [*environment("gradio"), name], figures)
+    return Report(
+        command(build_parser(), arguments), [table], [*environment("gradio"), name], figures
+    )
 
 
 def use(browser: Any, address: str, length: int, number: int) -> tuple[list[float], int]:
@@ -94,7 +96,7 @@ def use(browser: Any, address: str, length: int, number: int) -> tuple[list[floa
     page.evaluate("performance.setResourceTimingBufferSize(5000)")
     sizes = [0]
     page.on("response", lambda answer: sizes.append(_size(answer)))
-    page.evaluate(DRAWN, STILL_MS)
+    page.evaluate(DRAWN, [STILL_MS, LONGEST_MS])
     chips = page.locator(".view-chips .chip[aria-pressed]:visible")
     times = []
     for turn in range(1, number + 1):

@@ -29,7 +29,7 @@ import torch
 
 import core_models as cm
 from app.runs.runs import Runs
-from benchmarks.measure import Report, Table, environment, percentile, run_main
+from benchmarks.measure import Report, Table, command, environment, percentile, run_main
 from core_models.training.folder import RunFolder
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -43,7 +43,13 @@ LONG = (
     "to school with their books , and in the evening ."
 )
 """32 pieces with the special ones."""
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+BROWSERS = (
+    "chromium-headless-shell",
+    "chromium",
+    "chromium-browser",
+    "google-chrome",
+    "google-chrome-stable",
+)
 
 # Times are taken inside the page. "Painted" is the task after the next animation frame: by then
 # the frame that shows the change has been produced.
@@ -113,10 +119,9 @@ def measure(arguments: argparse.Namespace) -> Report:
         ("requests to other hosts", f"{foreign:.0f}"),
     ]
     title = f"The page with {arguments.model or 'bert-mini'}"
-    command = "python -m benchmarks.page" + (f" --model {arguments.model}" * bool(arguments.model))
     during = ""
     if speed is not None:
-        title, command = f"{title}, while a run trains", f"{command} --during-run"
+        title = f"{title}, while a run trains"
         during = (
             f" A run of classroom.json trains meanwhile ({speed:,.0f} tokens/s, all but one of the "
             "cores, low priority), and a second page watches it."
@@ -137,7 +142,9 @@ def measure(arguments: argparse.Namespace) -> Report:
     if speed is not None:
         figure["training_tokens_per_second"] = speed
     table = Table(title, ("what", "figure"), rows, note)
-    return Report(command, [table], [*environment("gradio"), name], [figure])
+    return Report(
+        command(build_parser(), arguments), [table], [*environment("gradio"), name], [figure]
+    )
 
 
 def load(browser: Any, address: str) -> dict[str, float]:
@@ -277,7 +284,10 @@ def chromium() -> str:
     for name in (os.environ.get("CHROMIUM", ""), *BROWSERS):
         if name and (path := shutil.which(name)):
             return path
-    raise RuntimeError("no Chromium found: set CHROMIUM=/path/to/browser")
+    raise RuntimeError(
+        f"no Chromium found (none of {', '.join(BROWSERS)}): .ci/chromium installs one and prints "
+        "its path; or set CHROMIUM=/path/to/browser"
+    )
 
 
 def build_parser() -> argparse.ArgumentParser:

@@ -10,6 +10,8 @@ import re
 import sys
 from pathlib import Path
 
+import torch
+
 from benchmarks.measure import Report
 
 BENCHMARKS: dict[str, tuple[str, list[str]]] = {
@@ -47,7 +49,9 @@ def main() -> None:
     if unknown := sorted(set(names) - set(BENCHMARKS)):
         parser.error(f"no benchmark {unknown[0]!r}; there are {', '.join(BENCHMARKS)}")
     day = datetime.date.today().isoformat()
+    threads = torch.get_num_threads()
     for name in names:
+        torch.set_num_threads(threads)  # a part may have set its own
         module_name, options = BENCHMARKS[name]
         module = importlib.import_module(f"benchmarks.{module_name}")
         report = module.measure(module.build_parser().parse_args(options))

@@ -4,8 +4,8 @@ Both pretrain the same size with masked tokens, on the Primer, cut by the same t
 at most 128 pieces a step. Theirs is the usual route: ``BertForMaskedLM``, ``Trainer`` and
 ``DataCollatorForLanguageModeling`` over full chunks of 128 pieces, with their defaults (float32,
 dropout 0.1). Ours is a run folder with the choices of the recipes: hidden positions only, fused
-AdamW, no dropout. Everything between two steps counts: reading, masking, collating, reporting. Run
-with ``python -m benchmarks.trainer``.
+AdamW, no dropout. What happens between two steps counts: reading, masking, collating; of ours not
+the reports. Run with ``python -m benchmarks.trainer``.
 """
 
 import argparse
@@ -20,7 +20,7 @@ from typing import Any
 import torch
 from accelerate.state import AcceleratorState
 
-from benchmarks.measure import Report, Table, environment, run_main
+from benchmarks.measure import Report, Table, command, environment, run_main
 from core_models.data import documents
 from core_models.model import SHIPPED
 from core_models.training.folder import RunFolder
@@ -171,7 +171,7 @@ def report(speeds: dict[str, list[float]], arguments: argparse.Namespace) -> Rep
         "is the median of each round's ratio. Above 1 is faster.",
     )
     machine = environment("torch", "transformers", threads=arguments.threads)
-    return Report("python -m benchmarks.trainer", [table], machine, figures)
+    return Report(command(build_parser(), arguments), [table], machine, figures)
 
 
 def build_parser() -> argparse.ArgumentParser:

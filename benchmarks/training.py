@@ -19,7 +19,15 @@ import torch
 from torch import nn
 
 import core_models as cm
-from benchmarks.measure import Report, Table, environment, interleaved, median_ratio, run_main
+from benchmarks.measure import (
+    Report,
+    Table,
+    command,
+    environment,
+    interleaved,
+    median_ratio,
+    run_main,
+)
 from core_models.checkpoints.files import save_checkpoint
 from core_models.checkpoints.formats import BY_FAMILY
 from core_models.counting.flops import flops
@@ -129,11 +137,7 @@ def measure(arguments: argparse.Namespace) -> Report:
     machine = environment("torch", "transformers", threads=torch.get_num_threads())
     if arguments.device == "cuda":
         machine.append(torch.cuda.get_device_name())
-    asked = ("bf16", "compile")
-    command = "python -m benchmarks.training" + "".join(
-        f" --{name}" for name in asked if getattr(arguments, name)
-    )
-    return Report(command, [table], machine, figures)
+    return Report(command(build_parser(), arguments), [table], machine, figures)
 
 
 def check_equal(losses: dict[str, float]) -> None:

@@ -1,12 +1,16 @@
 """The benchmarks run, compare equal models, and find their place in the document."""
 
+import argparse
+import importlib
+import sys
+
 import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 import core_models as cm
-from benchmarks import forward, long, report, training
-from benchmarks.measure import interleaved, median_ratio, percentile
+from benchmarks import forward, long, mutants, report, training
+from benchmarks.measure import command, interleaved, median_ratio, percentile
 from core_models.counting.flops import flops
 
 BATCH = training.random_batch(2, 16)
@@ -116,6 +120,72 @@ def test_percentile_is_the_nearest_rank():
 
 def test_ratio_is_taken_round_by_round():
     assert median_ratio([1.0, 10.0, 3.0], [2.0, 20.0, 3.0]) == 0.5
+
+
+def test_printed_commands_are_those_that_were_run():
+    given = {
+        "forward": "--size mini base --lengths 8 --no-training --threads 1",
+        "hall": "--visitors 0 --pages 1000 --alone",
+        "labs": "--tab forge",
+        "learning": "--steps 5 --only a",
+        "long": "--size neobert --seconds 1.0",
+        "mutants": "--only lock",
+        "overview": "",
+        "page": "--model bert-base-uncased --during-run",
+        "trainer": "--precisions fp32",
+        "training": "--batch-size 2 --bf16",
+    }
+    for name, words in given.items():
+        parser = importlib.import_module(f"benchmarks.{name}").build_parser()
+        asked = parser.parse_args(words.split())
+        printed = command(parser, asked)
+        assert printed.startswith(f"python -m benchmarks.{name}")
+        assert parser.parse_args(printed.split()[3:]) == asked
+        assert len(printed.split()) == 3 + len(words.split())
+
+
+def test_each_part_is_measured_with_the_threads_of_the_machine(monkeypatch, tmp_path):
+    seen = []
+
+    class Part:
+        @staticmethod
+        def build_parser():
+            return argparse.ArgumentParser()
+
+        @staticmethod
+        def measure(_):
+            seen.append(torch.get_num_threads())
+            torch.set_num_threads(1)
+            return report.Report("", [], [])
+
+    before = torch.get_num_threads()
+    document = tmp_path / "benchmarks.md"
+    document.write_text("".join(f"<!-- {n}: begin --><!-- {n}: end -->" for n in ("one", "two")))
+    monkeypatch.setattr(report, "DOCUMENT", document)
+    monkeypatch.setattr(report, "BENCHMARKS", {"one": ("a", []), "two": ("a", [])})
+    monkeypatch.setattr(report.importlib, "import_module", lambda _: Part)
+    monkeypatch.setattr(sys, "argv", ["report"])
+    torch.set_num_threads(3)
+    try:
+        report.main()
+    finally:
+        torch.set_num_threads(before)
+    assert seen == [3, 3]
+
+
+@pytest.mark.parametrize("mutant", mutants.MUTANTS, ids=lambda mutant: mutant.name)
+def test_a_mutant_changes_what_stands_there(mutant):
+    assert mutant.old in (mutants.ROOT / mutant.file).read_text("utf-8")
+
+
+@pytest.mark.parametrize(("result", "code"), [(mutants.FOUND, False), ("NOT FOUND", True)])
+def test_a_mutant_that_survives_is_an_error(monkeypatch, result, code):
+    monkeypatch.setattr(mutants, "COPIED", ())
+    monkeypatch.setattr(mutants, "_try", lambda mutant, _: (mutant.name, "", result, "1"))
+    monkeypatch.setattr(sys, "argv", ["mutants", "--only", "fsync"])
+    with pytest.raises(SystemExit) as ended:
+        mutants.main()
+    assert ended.value.code is code
 
 
 @pytest.mark.parametrize("name", report.BENCHMARKS)

@@ -25,6 +25,7 @@ from core_models.evaluation import (
     evaluate_words,
 )
 from core_models.evaluation.attention import plain_texts
+from core_models.evaluation.forgeries import FORGERY_SENTENCES, choose_sentences
 from core_models.evaluation.language import language_of
 from core_models.evaluation.minimal_pairs import Pair, read_pairs
 from core_models.evaluation.plain import PlainSentence, read_plain_sentences
@@ -45,7 +46,6 @@ PARTS = (
 """The figures of a model, by what is asked."""
 TEXTLESS = {"minimal_pairs", "capitals", "plain_sentences", "attention"}
 """Parts that ask about no held-out text."""
-_FORGERY_SENTENCES = 400
 _ROWS = 64
 """Sentences of one pass."""
 
@@ -98,7 +98,7 @@ class Questions:
         if "text_pairs" in only and self.texts and set(PAIR_HEADS) & set(model.heads):
             found["text_pairs"] = asdict(evaluate_text_pairs(model, self.texts))
         if "forgeries" in only and generator is not None:
-            some = self.sentences[:: max(1, len(self.sentences) // _FORGERY_SENTENCES)]
+            some = choose_sentences(self.sentences, FORGERY_SENTENCES)
             found["forgeries"] = asdict(evaluate_forgeries(generator, model, some))
         if "attention" in only:
             texts = plain_texts(language_of(model.tokenizer))

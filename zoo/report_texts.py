@@ -16,7 +16,7 @@ this project (assets/minimal_pairs), by pseudo-log-likelihood; by log-likelihood
 half are right by chance, and a tie is wrong.
 """
 FACTS = """"The capital of X is [MASK]." for the countries of the Atlas whose capital is one piece.
-The last columns count the countries for which this wording is in no text of the set.
+The last columns count the countries for which this wording is not in the Atlas.
 """
 PLAIN = """Sentences that a teacher would type, each with one hidden word and a written list of what
 may stand there (assets/plain_sentences: 60 English ones, 30 Chinese ones, none of them in a text

@@ -38,9 +38,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--sentences",
         type=positive,
-        default=500,
+        default=400,
         metavar="N",
-        help="sentences for the forgeries (default: 500)",
+        help="sentences for the forgeries, from the whole text, or up to twice as many "
+        "(default: 400)",
     )
     parser.add_argument("--seed", type=seed, default=0, help="of the words that are hidden")
     add_json(parser)
@@ -60,6 +61,7 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
         evaluate_words,
     )
     from core_models.evaluation.attention import plain_texts
+    from core_models.evaluation.forgeries import choose_sentences
     from core_models.evaluation.language import language_of
     from core_models.evaluation.minimal_pairs import SHIPPED, read_pairs
     from core_models.evaluation.plain import read_plain_sentences
@@ -98,7 +100,7 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
         if not sentences:
             raise InputError("--generator needs --text: forgeries are made in held-out text.")
         generator = cm.load(arguments.generator)
-        chosen = sentences[: arguments.sentences]
+        chosen = choose_sentences(sentences, arguments.sentences)
         found["forgeries"] = asdict(
             evaluate_forgeries(generator, model, chosen, seed=arguments.seed)
         )

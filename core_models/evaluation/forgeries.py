@@ -32,6 +32,18 @@ class ForgeryResult:
     """Share of the hidden tokens for which the generator drew the original."""
 
 
+FORGERY_SENTENCES = 400
+"""Of a text, in which forgeries are made."""
+
+
+def choose_sentences(sentences: Sequence[str], number: int) -> Sequence[str]:
+    """Some evenly from the whole of a text: ``number``, or up to twice as many.
+
+    A text may have its sources one behind the other, so that its beginning is of one kind.
+    """
+    return sentences[:: max(1, len(sentences) // number)]
+
+
 def evaluate_forgeries(
     generator: Model,
     discriminator: Model,

@@ -1,10 +1,9 @@
 """Models for inference alone: faster linear layers, no gradients.
 
 Most of a forward pass is products with weights that never change. Brought once into the order that
-oneDNN's kernels read, they are two to three times as fast on an AMD processor as from the usual
-order, and up to a fifth faster on an Intel one, for which the usual products are made. And the
-activation of a feed-forward network is applied while its result is still in the cache
-(docs/benchmarks.md).
+oneDNN's kernels read, they may be much faster than from the usual order, or no faster: that depends
+on the processor and the length (docs/benchmarks.md). And the activation of a feed-forward network
+is applied while its result is still in the cache.
 """
 
 import copy

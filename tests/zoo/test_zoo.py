@@ -76,7 +76,7 @@ def same_process(monkeypatch: pytest.MonkeyPatch, in_process: None) -> None:
         return SimpleNamespace(returncode=train(command[3:]))
 
     monkeypatch.setattr(build, "subprocess", SimpleNamespace(run=run))
-    monkeypatch.setattr(measure, "_FORGERY_SENTENCES", 40)
+    monkeypatch.setattr(measure, "FORGERY_SENTENCES", 40)
 
 
 @pytest.mark.parametrize("name", ZOO.models)
