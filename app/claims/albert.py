@@ -316,7 +316,8 @@ CLAIMS = (
         statement="In sentence order prediction label 1 means that the sentences are in order.",
         articles=(5,),
         source="google-research/albert, create_pretraining_data.py",
-        how="Builds pairs of the Primer as the released script does and looks where they stood.",
+        how="Builds pairs of the Primer as the released script does, without chunks of one "
+        "sentence, which it pairs with another document, and looks where they stood.",
         measure=_labels,
         rule=at_least(
             "ones",

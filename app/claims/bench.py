@@ -122,8 +122,8 @@ def answering(models: Models, chosen: str, head: str) -> str | None:
 def missing(head: str) -> str:
     """What to do where no model has a head."""
     return (
-        f"No installed model has the head {head}. Train one in the Train tab, or put a released "
-        "checkpoint into the folder of models."
+        f"No installed model has the head {head}. Put a checkpoint that has it into the folder of "
+        "models."
     )
 
 

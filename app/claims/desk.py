@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from threading import Lock
 from typing import Any
 
 from app.claims import albert as claims_albert
@@ -42,6 +41,8 @@ FAMILIES += ("DistilBERT", "ModernBERT", "EuroBERT")
 MOST_SEED = 9_999
 MOST_KEPT = 2_000
 """Results that are remembered."""
+MOST_WAITING = 50
+"""Different measurements that wait for their turn."""
 PATIENCE = 30.0
 """Seconds a visitor waits; the measurement goes on and its result is kept."""
 
@@ -94,7 +95,8 @@ class Desk:
         self._cache = Cache(MOST_KEPT)
         self._running: dict[tuple[str, int, str | None], asyncio.Task[Result]] = {}
         self._busy: set[str] = set()
-        self._turn = Lock()
+        # Who waits in a thread for its turn takes that thread from all other labs.
+        self._turn = asyncio.Lock()
 
     def key(self, claim: Claim, seed: int, chosen: str) -> tuple[str, int, str | None]:
         """What a result depends on."""
@@ -111,7 +113,7 @@ class Desk:
 
         Raises:
             InputError: no installed model can answer, the visitor's former measurement still runs,
-                or this one takes too long.
+                too many others wait, or this one takes too long.
         """
         if (found := self.found(claim, seed, chosen)) is not None:
             return found
@@ -120,6 +122,10 @@ class Desk:
                 "Another measurement of yours is still running. Wait until it is done."
             )
         key = self.key(claim, seed, chosen)
+        if key not in self._running and len(self._running) > MOST_WAITING:
+            raise InputError(
+                f"{MOST_WAITING} other measurements wait for their turn. Try again in a minute."
+            )
         self._busy.add(visitor)
         try:
             if (task := self._running.get(key)) is None:
@@ -141,11 +147,11 @@ class Desk:
         def ask(work: Callable[[], Any]) -> Any:
             return asyncio.run_coroutine_threadsafe(self.session.compute(work), loop).result()
 
-        def alone() -> Result:
-            with self._turn:
-                return measure(claim, Bench(self.session, chosen, seed, ask=ask))
+        def alone() -> Result:  # its time begins in its thread
+            return measure(claim, Bench(self.session, chosen, seed, ask=ask))
 
-        return await asyncio.to_thread(alone)
+        async with self._turn:
+            return await asyncio.to_thread(alone)
 
     def _keep(self, key: tuple[str, int, str | None], task: asyncio.Task[Result]) -> None:
         if not task.cancelled() and task.exception() is None:

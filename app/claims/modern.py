@@ -286,8 +286,8 @@ CLAIMS = (
         "BERT is the control.",
         measure=_places,
         rule=Rule(
-            text="Right if no state moves by more than 0.1 %, half right up to 1 %, else wrong. It "
-            "depends if the control moves by less than 1 %.",
+            text="Right if the states move by no more than 0.1 %, half right up to 1 %, else "
+            "wrong. It depends if the control moves by less than 1 %.",
             judge=_as_before,
         ),
         why="Queries and keys are turned by their positions, so their products depend on distances "

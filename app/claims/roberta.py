@@ -10,7 +10,7 @@ from app.labs.tokenizers.answers import KINDS, cut, shipped
 from viz.svg import Wording
 
 EPOCHS, COPIES = 40, 10
-FREQUENT = "北京是中国的首都位于华北平原部长江流入东海黄河"
+FREQUENT = "北京是中国的首都位于华南平原部长江流入东海黄河"
 RARE = "龘鑫犇饕餮魑魅魍魉貔貅囧靐齉爨懿霹雳鹦鹉"
 ODD = "I like 龘 and 😀 very much, said the naïve café owner ☕."
 SHORT, MIDDLE, LONG = 8, 24, 128

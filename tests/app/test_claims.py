@@ -279,7 +279,7 @@ def test_pairs_are_asked_of_an_installed_model(session):
             measure(CLAIMS["sop-order"], Bench(session, MODEL, 0))
         desk = claims.Desk(session)
         assert answers.lacks(desk, CLAIMS["sop-order"])
-        assert "Train tab" in answers.card(CLAIMS["sop-order"], None, None, True)["note"][1]
+        assert "folder of models" in answers.card(CLAIMS["sop-order"], None, None, True)["note"][1]
 
 
 def test_a_judge_with_both_heads_answers_by_its_first_alone():

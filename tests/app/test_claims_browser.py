@@ -17,6 +17,15 @@ from tests.app.one_lab import OneLab
 LINK = "#text=" + quote("The capital of France is Paris.") + "&model=bert-mini&tab=claims"
 FAST, BOTH = "electra-fifteen", "bert-always-mask"
 SLOW = 60_000
+STATEMENTS = """async (heading) => {
+  const [found, box] = [new Set(), heading.closest('[role=tabpanel]')];
+  for (let turn = 0; turn < 60; turn += 1) {
+    found.add(box.querySelector('article h3').textContent);
+    await new Promise((done) => setTimeout(done, 50));
+  }
+  return [...found];
+}"""
+"""All that stand in the card within three seconds."""
 
 
 class Lab(OneLab):
@@ -93,6 +102,7 @@ def test_guess_measure_and_save(lab, session):
         (str(CLAIMS[BOTH].statement), "0"),
         (str(CLAIMS[FAST].statement), "1"),
     }
+    assert {row["Unit"] for row in rows} == {"%"}
     # What was measured stands in the address.
     lab.page.wait_for_function(f"() => location.hash.includes('{FAST}.1')")
 
@@ -115,6 +125,20 @@ def test_a_topic_is_gone_through_and_measured(lab):
         expect(row.get_by_role("cell").nth(1)).to_have_text(
             re.compile("Right|Wrong|Half|It depends")
         )
+
+
+def test_the_first_statement_is_open_to_who_has_forgotten_the_guesses(lab):
+    lab.choose("What to try", "How many parameters?")
+    lab.open("roberta-340")
+    lab.guess("Just measure")
+    lab.judged("")
+    lab.unfold("All verdicts")
+    lab.panel.get_by_role("button", name="Forget my guesses").click()
+    lab.choose("What to try", "Small, so fast?")
+    first = str(CLAIMS[TRY["Small, so fast?"][0]].statement)
+    expect(lab.card.get_by_role("heading")).to_have_text(first)
+    shown = lab.card.get_by_role("heading").evaluate(STATEMENTS)
+    assert shown == [first]
 
 
 @pytest.mark.slow
@@ -171,5 +195,5 @@ def test_chinese_dark_narrow_and_a_missing_model(visit, session):
     assert [text for text in missing if text.isascii() or "“" in text] == []
     if not any("sentence_order" in info.heads for info in session.models()):
         lab.open("sop-order")
-        expect(lab.card.get_by_text("训练")).to_be_visible()
+        expect(lab.card.get_by_text("模型文件夹")).to_be_visible()
         expect(lab.panel.get_by_role("radio").first).to_be_disabled()

@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from dataclasses import replace
 
@@ -10,8 +11,9 @@ import pytest
 import torch
 
 from app.claims.card import Claim, Number, Rule
-from app.claims.desk import CLAIMS, Desk, read_run
+from app.claims.desk import CLAIMS, Desk, Result, read_run
 from app.labs.claims import answers
+from app.parts.controls import InsteadError
 from app.serving.session import Session
 from core_models import InputError
 from tests.waiting import soon
@@ -109,6 +111,54 @@ def test_the_event_loop_is_free_and_models_answer_on_their_thread(session, monke
     assert threads == [("cloze-models", False)]
 
 
+def held(monkeypatch) -> tuple[Claim, threading.Event, threading.Event]:
+    """A claim whose measurement says that it has begun, and goes on once it may."""
+    begun, go = threading.Event(), threading.Event()
+
+    def work(bench):
+        begun.set()
+        go.wait(60)
+        return [Number(key="x", label="x", value=1.0)]
+
+    return slow_claim(monkeypatch, work), begun, go
+
+
+def test_who_waits_for_a_turn_takes_no_thread_from_others(session, monkeypatch):
+    claim, begun, go = held(monkeypatch)
+    desk = Desk(session)
+
+    async def scene():
+        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(2))
+        asked = [asyncio.ensure_future(desk.run(f"{n}", claim, n, MODEL)) for n in range(4)]
+        assert await soon(begun.is_set)
+        try:
+            assert await asyncio.wait_for(asyncio.to_thread(lambda: 1), 10) == 1
+        finally:
+            go.set()
+        return await asyncio.gather(*asked)
+
+    assert [result.seed for result in asyncio.run(scene())] == [0, 1, 2, 3]
+
+
+def test_too_many_that_wait_are_refused(session, monkeypatch):
+    monkeypatch.setattr("app.claims.desk.MOST_WAITING", 2)
+    claim, begun, go = held(monkeypatch)
+    desk = Desk(session)
+
+    async def scene():
+        asked = [asyncio.ensure_future(desk.run(f"{n}", claim, n, MODEL)) for n in range(3)]
+        assert await soon(begun.is_set)
+        with pytest.raises(InputError, match="2 other measurements wait"):
+            await desk.run("late", claim, 3, MODEL)
+        # One that waits already is no further one.
+        asked.append(asyncio.ensure_future(desk.run("late", claim, 2, MODEL)))
+        await asyncio.sleep(0)
+        go.set()
+        return await asyncio.gather(*asked)
+
+    assert [result.seed for result in asyncio.run(scene())] == [0, 1, 2, 2]
+
+
 def test_an_error_is_told_and_not_kept(session, monkeypatch):
     def work(bench):
         raise InputError("no luck")
@@ -126,7 +176,8 @@ def test_an_error_is_told_and_not_kept(session, monkeypatch):
 def ask(answering, desk, **question):
     """The answer to a question; "slow" and its like are claims of the whole list."""
     asked = {"model": {"model": MODEL}, "topic": "", "claim": FIRST, "only": [], "ran": []}
-    asked |= {"guesses": {}, "guess": None, "all": False, "visitor": "a", **question}
+    asked |= {"guesses": {}, "guess": None, "all": False, "visitor": "a", "linked": True}
+    asked |= question
     asked["only"] = asked["only"] or [*answers.TOPICS[""], "slow"]
     found = answering(desk, asked)
     return asyncio.run(found) if asyncio.iscoroutine(found) else found
@@ -148,7 +199,7 @@ def test_a_guess_measures_and_counts_once(session):
     assert second["guess"] == "partly"
     (again,) = ask(answers.measure_again, desk, **known)
     assert again == {"name": FAST, "seed": 1, "guess": None}
-    _, radio, button, card, chart, score, table, code, _ = ask(answers.show, desk, **known)
+    _, radio, button, card, chart, score, table, code, *_ = ask(answers.show, desk, **known)
     found = desk.found(CLAIMS[FAST], 0, MODEL)
     assert (card["name"], card["guessed"], card["measured"]) == (FAST, "partly", True)
     assert (radio.interactive, button.interactive) == (False, True)
@@ -190,8 +241,8 @@ def test_nothing_is_asked_before_the_lab_is_seen(session):
 
 def test_what_a_link_says_was_measured_is_measured_again_and_shown(session):
     desk = Desk(session)
-    claim, *_, clock = ask(answers.show, desk, ran=[f"{BOTH}.3", f"{FAST}.2"])
-    assert (claim, clock.active) == (FAST, True)
+    claim, *_, clock, linked = ask(answers.show, desk, ran=[f"{BOTH}.3", f"{FAST}.2"])
+    assert (claim, clock.active, linked) == (FAST, True, False)
     ran = []
     for _ in range(2):
         found, every, clock = ask(answers.measure_next, desk, ran=[f"{BOTH}.3", f"{FAST}.2"])
@@ -199,6 +250,40 @@ def test_what_a_link_says_was_measured_is_measured_again_and_shown(session):
     assert ran == [(BOTH, 3), (FAST, 2)]
     found, every, clock = ask(answers.measure_next, desk, ran=[f"{BOTH}.3", f"{FAST}.2"])
     assert (every, clock.active) == (False, False)
+
+
+@pytest.mark.parametrize("more", [{"linked": False}, {"only": [FIRST, "albert-sixth"]}])
+def test_a_link_is_followed_until_the_first_answer_and_within_its_topic(session, more):
+    """Whoever has no guesses, or has forgotten them, can choose the first claim."""
+    claim, *_, card = ask(answers.show, Desk(session), ran=[f"{FAST}.0"], **more)[:4]
+    assert claim == gr.skip()
+    assert card["name"] == FIRST
+
+
+def test_why_the_rest_is_not_measured_is_told(session, monkeypatch):
+    def work(bench):
+        raise InputError("no luck")
+
+    slow_claim(monkeypatch, work)
+    with pytest.raises(InsteadError, match="no luck") as told:
+        ask(answers.measure_next, Desk(session), all=True, only=["slow", FAST])
+    found, every, clock = told.value.values
+    assert (found, every, clock.active) == (gr.skip(), False, False)
+
+
+def test_each_value_has_its_unit():
+    values = (("million", 354.655), ("%", 21.7732), ("", 30522))
+    numbers = tuple(Number(key=unit, label="x", value=value, unit=unit) for unit, value in values)
+    result = Result(claim=CLAIMS[FAST], seed=0, model=None, numbers=numbers, verdict="right")
+    table = answers.verdicts([FAST, BOTH], {FAST: result}, {})
+    at = table["columns"].index("Unit")
+    assert [row[at - 1 : at + 1] for row in table["rows"]] == [
+        [[354.655, "354.7"], "million"],
+        [[21.7732, "21.77"], "%"],
+        [[30522, "30,522"], None],
+        [None, None],
+    ]
+    assert {len(row) for row in table["rows"]} == {len(table["columns"])}
 
 
 def test_a_whole_topic_is_measured_one_by_one(session):

@@ -8,6 +8,7 @@ import gradio as gr
 from app.claims.bench import answering, missing
 from app.claims.card import UNJUDGED, Claim
 from app.claims.desk import CLAIMS, FAMILIES, MOST_SEED, Desk, Result, code_lines, read_run
+from app.parts.controls import InsteadError
 from app.parts.plain import table
 from core_models import InputError
 from viz.claims import Measured, measured, readable
@@ -62,6 +63,8 @@ VERDICTS = {
     "depends": Wording("It depends"),
     UNJUDGED: Wording("No verdict"),
 }
+UNITS = {"million": Wording("million"), "times": Wording("times")}
+"""Those that are words."""
 SIGNS = {"right": "✓", "wrong": "✗", "half": "◐", "depends": "±", UNJUDGED: "\u2013"}
 TITLES = (
     "Encoder-only 架构",
@@ -70,7 +73,7 @@ TITLES = (
     "LLM学习笔记 3.1 Encoder-only PLM",
     "3.1.1 BERT · 3.1.2 RoBERTa · 3.1.3 ALBERT",
 )
-SHOWN = 9
+SHOWN = 10
 """How many values the answer has."""
 MOST_RUN = 100
 """Measurements that a page may remember: more than there are claims."""
@@ -105,8 +108,8 @@ def chosen(question: Mapping[str, Any]) -> Claim:
     """The claim that is shown: one of the topic."""
     names = topic_of(question)
     name = question["claim"]
-    if name == FIRST and not question["guesses"] and (known := seeds(question)):
-        return CLAIMS[list(known)[-1]]  # a link that names only what was measured
+    if name == FIRST and question["linked"] is True:  # a link may name only what was measured
+        name = next((each for each in reversed(seeds(question)) if each in names), name)
     return CLAIMS[name if isinstance(name, str) and name in names else names[0]]
 
 
@@ -144,7 +147,11 @@ async def measure_again(desk: Desk, question: Mapping[str, Any]) -> list[Any]:
 
 
 async def measure_next(desk: Desk, question: Mapping[str, Any]) -> list[Any]:
-    """What a link says was measured, then, where that is wanted, the rest of the topic."""
+    """What a link says was measured, then, where that is wanted, the rest of the topic.
+
+    Raises:
+        InsteadError: a measurement failed; the rest is not measured either.
+    """
     known = seeds(question)
     wanted = [(CLAIMS[name], seed) for name, seed in known.items()]
     if question["all"] is True:
@@ -155,11 +162,16 @@ async def measure_next(desk: Desk, question: Mapping[str, Any]) -> list[Any]:
             continue
         try:
             result = await run(desk, question, claim, seed, "all")
-        except InputError:
-            break
+        except InputError as error:
+            raise InsteadError(str(error), stopped()) from error
         guess = guesses.get(claim.name)
         done = {"name": claim.name, "seed": result.seed, "guess": guess}
         return [done, gr.skip(), gr.skip()]
+    return stopped()
+
+
+def stopped() -> list[Any]:
+    """Nothing new, and nothing is measured after it."""
     return [gr.skip(), False, gr.Timer(active=False)]
 
 
@@ -205,6 +217,7 @@ def show(desk: Desk, question: Mapping[str, Any]) -> list[Any]:
         verdicts(topic_of(question), results, guesses),
         code_lines(claim, seed, desk.key(claim, seed, model_of(question))[2]),
         gr.Timer(active=True) if todo else gr.skip(),
+        False,  # from now on the visitor chooses, not the link
     ]
 
 
@@ -260,12 +273,12 @@ def verdicts(
         label = GUESSES.get(str(guesses.get(name)))
         head = [claim.statement, claim.family, VERDICTS[result.verdict] if result else None, label]
         if result is None:
-            rows.append([*head, None, None, None])
+            rows.append([*head, None, None, None, None])
             continue
-        rows += [
-            [*head, number.label, [number.value, readable(number.value, number.unit)], result.seed]
-            for number in result.numbers
-        ]
+        for number in result.numbers:
+            value = [number.value, readable(number.value, "")]
+            unit = UNITS.get(number.unit, number.unit) or None
+            rows.append([*head, number.label, value, unit, result.seed])
     return table(
         Wording("Verdicts and numbers so far"),
         [
@@ -275,6 +288,7 @@ def verdicts(
             Wording("Your guess"),
             Wording("What"),
             Wording("Value"),
+            Wording("Unit"),
             Wording("Seed"),
         ],
         rows,

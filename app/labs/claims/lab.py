@@ -76,6 +76,8 @@ class Controls(NamedTuple):
     """Guesses by name."""
     found: Kept
     """What was measured last: name, seed, guess."""
+    linked: Kept
+    """Whether a link may still say what is shown: until the first answer."""
 
 
 def build(shared: Shared) -> Controls:
@@ -119,7 +121,7 @@ def build(shared: Shared) -> Controls:
         Line(ARTICLES)
         Table(claims.articles(), elem_id="claims-articles")
     chosen = (model, topic, claim, following, card, guess, again, problem, busy, chart, score)
-    kept = (Kept([]), Kept([]), Kept({}), Kept())
+    kept = (Kept([]), Kept([]), Kept({}), Kept(), Kept(True))
     return Controls(*chosen, verdicts, every, clock, forget, Code(), *kept)
 
 
@@ -127,12 +129,15 @@ def wire(controls: Controls, shared: Shared, session: Session) -> None:
     """Answer every choice; what is measured joins the list, and what is shown follows it."""
     c, desk = controls, Desk(session)
     asked = {"model": c.model, "topic": c.topic, "claim": c.claim, "only": c.only}
-    asked |= {"ran": c.ran, "guesses": c.guesses}
+    asked |= {"ran": c.ran, "guesses": c.guesses, "linked": c.linked}
     answer(
         [c.model.change, c.topic.change, c.claim.change, c.ran.change, c.guesses.change],
         partial(claims.show, desk),
         asked,
-        [c.claim, c.guess, c.again, c.card, c.chart, c.score, c.verdicts, c.code, c.clock],
+        [
+            *(c.claim, c.guess, c.again, c.card, c.chart),
+            *(c.score, c.verdicts, c.code, c.clock, c.linked),
+        ],
         c.problem,
     )
     done = {**asked, "guess": c.guess, "all": c.all}
