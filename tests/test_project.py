@@ -53,8 +53,11 @@ def normal(name: str) -> str:
 
 
 def test_no_test_waits_for_a_fixed_time():
-    """Only what is slow on purpose sleeps: another process, a late server."""
-    waiting = re.compile(r"wait_for_timeout|time\.sleep\(|asyncio\.sleep\((?!0\))")
+    """Only what is slow on purpose sleeps: another process, a late server, a kill at any moment."""
+    waiting = re.compile(
+        r"wait_for_timeout|time\.sleep\(|asyncio\.sleep\((?!0\))|threading\.Timer|[( ]Timer\("
+        r"|until\(lambda: False"
+    )
     found = {
         path.relative_to(ROOT).as_posix(): waiting.findall(path.read_text("utf-8"))
         for path in (ROOT / "tests").rglob("*.py")
@@ -63,6 +66,7 @@ def test_no_test_waits_for_a_fixed_time():
     assert {name for name, waits in found.items() if waits} <= {
         "tests/app/late.py",
         "tests/app/test_ask.py",
+        "tests/app/test_server_kills.py",  # draws the moments at which servers are killed
         "tests/training/test_folder.py",
     }
 

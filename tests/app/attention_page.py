@@ -37,7 +37,9 @@ class AttentionLab(OneLab):
         expect(self.panel.get_by_text(text).first).to_be_visible()
 
     def open(self, mode):
+        """Choose a mode; what is shown afterwards is its own."""
         self.panel.get_by_role("radio", name=self.named(mode), exact=True).check()
+        self.cloze.rest()
 
     def press(self, name):
         self.panel.get_by_role("button", name=self.named(name), exact=True).click()

@@ -1,7 +1,9 @@
 """The named endpoints as a script uses them, and what the server lets in and out."""
 
+import http.client
 import re
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import httpx
 import pytest
@@ -9,6 +11,7 @@ from gradio_client import Client
 from gradio_client.exceptions import AppError
 
 from app.serving import api
+from app.serving.server import APP, STATIC
 from core_models.prediction import fill
 
 SENTENCE = "The capital of France is Paris."
@@ -177,13 +180,31 @@ def test_large_bodies_are_refused(server):
         "/gradio_api/runs",
         "/gradio_api/file=app.py",
         "/gradio_api/file=/etc/passwd",
-        "/cloze/../app.py",
-        "/cloze/%2e%2e/app.py",
         "/gradio_api/run/predict",
     ],
 )
 def test_nothing_else_is_served(server, path):
     assert httpx.get(server + path).status_code in {401, 403, 404, 405}
+
+
+def raw(server, path):
+    """What a path gives that is asked for as it is written: others take the dots out of it."""
+    line = http.client.HTTPConnection(urlsplit(server).netloc, timeout=60)
+    try:
+        line.request("GET", path)
+        return line.getresponse().status
+    finally:
+        line.close()
+
+
+@pytest.mark.parametrize("up", ["..", "%2e%2e", "..%2f.", "%2e%2e%2f%2e"])
+def test_files_beside_those_that_are_served_are_not(server, up):
+    assert (STATIC / "../primer/english-life.txt").is_file()
+    assert (APP / "../tests/app/driver.js").is_file()
+    assert raw(server, "/cloze/favicon.svg") == raw(server, "/cloze/app/page/page.css") == 200
+    assert raw(server, f"/cloze/{up}/primer/english-life.txt") == 404
+    assert raw(server, f"/cloze/app/{up}/tests/app/driver.js") == 404
+    assert raw(server, f"/cloze/app/page/{up}/page/page.css") == 200, "the dots are read"
 
 
 def test_the_queue_cannot_be_skipped(server):

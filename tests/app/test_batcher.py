@@ -9,6 +9,7 @@ import pytest
 from app.serving.batcher import Batcher
 from app.serving.cache import Cache
 from core_models import InputError
+from tests.waiting import PATIENCE, until
 
 
 class Recorder:
@@ -19,7 +20,7 @@ class Recorder:
         self.free = threading.Event()
 
     def __call__(self, key, items):
-        self.free.wait(10)
+        self.free.wait(PATIENCE)
         self.batches.append((key, list(items)))
         return [ValueError(item) if item < 0 else item * 2 for item in items]
 
@@ -118,17 +119,25 @@ def test_a_cancelled_request_is_not_run(batcher, recorder):
 def test_closing_cancels_what_waits(recorder):
     batcher = Batcher(recorder)
     futures = [batcher.submit(key, 1) for key in "abc"]
-    threading.Timer(0.1, recorder.free.set).start()
-    batcher.close()
-    with pytest.raises(CancelledError):
-        futures[-1].result(5)
+    assert until(futures[0].running)
+    closing = threading.Thread(target=batcher.close)
+    closing.start()
+    try:
+        assert until(futures[-1].cancelled)
+        assert closing.is_alive(), "the batch at hand is waited for"
+    finally:
+        recorder.free.set()
+    assert futures[0].result(5) == 2
+    for future in futures[1:]:
+        with pytest.raises(CancelledError):
+            future.result(5)
+    assert until(lambda: not closing.is_alive())
 
 
 def test_a_question_too_many_is_refused_and_harms_no_other(recorder):
     batcher = Batcher(recorder, waiting=2)
     first = batcher.submit("a", 1)
-    while batcher._jobs:  # until the thread has taken it
-        pass
+    assert until(first.running)  # the thread has taken it
     others = [batcher.submit("a", n) for n in (2, 3)]
     with pytest.raises(InputError, match="2 other questions wait"):
         batcher.submit("a", 4)

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import urllib.request
+from contextlib import contextmanager
 from urllib.error import URLError
 
 import pytest
@@ -18,7 +19,7 @@ from playwright.sync_api import expect
 from app.serving.sign_in import line_of
 from core_models.training.settings import ASSETS
 from tests.app.proxy import proxied
-from tests.waiting import until
+from tests.waiting import PATIENCE, until
 
 PATH = "/class/cloze"
 READ = """async ([address, header]) => {
@@ -37,10 +38,9 @@ def free_port():
         return probe.getsockname()[1]
 
 
-@pytest.fixture(scope="module")
-def hosted(tmp_path_factory):
+@contextmanager
+def hosting(folder):
     """A server as somebody would host it: its process, its address and what it has written."""
-    folder = tmp_path_factory.mktemp("hosted")
     (folder / "names").write_text(line_of("ada", "secret") + "\n")
     port = free_port()
     server = {
@@ -63,10 +63,20 @@ def hosted(tmp_path_factory):
         process = subprocess.Popen(
             [sys.executable, "app.py"], cwd=ASSETS.parent, env=os.environ | server, stdout=file
         )
-        assert until(healthy)
-        yield process, address, output
-        process.kill()
-        process.wait()
+        try:
+            assert until(lambda: healthy() or process.poll() is not None, 3 * PATIENCE)
+            assert process.poll() is None, "it has ended"
+            yield process, address, output
+        finally:
+            process.kill()
+            process.wait()
+
+
+@pytest.fixture(scope="module")
+def hosted(tmp_path_factory):
+    """One server for the tests that leave it as it is."""
+    with hosting(tmp_path_factory.mktemp("hosted")) as found:
+        yield found
 
 
 @pytest.mark.slow
@@ -136,7 +146,7 @@ def _empty(request):
 
 
 @pytest.mark.slow
-def test_it_ends_when_it_is_told_to(hosted):
-    process, _, _ = hosted
-    process.send_signal(signal.SIGTERM)
-    assert process.wait(60) == 0
+def test_it_ends_when_it_is_told_to(tmp_path):
+    with hosting(tmp_path) as (process, _, _):
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 0

@@ -97,6 +97,8 @@ def test_what_was_found_for_other_settings_is_not_shown(cloze, kind, monkeypatch
     slow.go.set()
     cloze.rest()
     assert not form.batch.is_visible()
+    form.button("Show the first batch").click()
+    form.batch.wait_for()
 
 
 @pytest.mark.parametrize("kind", KINDS)

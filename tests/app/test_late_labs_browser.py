@@ -153,8 +153,12 @@ def test_a_time_is_that_of_the_length_it_stands_below(labs):
     # What was measured with the old length is asked about again.
     with page.expect_response(re.compile(PREDICT)):
         held.end()
+    labs.rest()
     page.get_by_text("for a sequence of 32 tokens").wait_for()
-    assert page.locator("#budget-costs").get_by_text(" ms").count() == 0
+    times = page.locator("#budget-costs").get_by_text(re.compile(r"\d\s?ms"))
+    assert times.count() == 0
+    page.get_by_role("button", name="Measure on this machine").click()
+    times.first.wait_for()
 
 
 def test_a_late_answer_to_an_order_does_not_move_the_pieces_back(labs):

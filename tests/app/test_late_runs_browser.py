@@ -121,6 +121,7 @@ def test_what_one_run_was_asked_is_not_answered_by_another(cloze, make, live):
     held.wait()
     open_run(cloze, second)
     held.give(BUSY)
+    rest(page)
     assert not shown.shown("Not now.")
     # Two answers of one run, the first of them last.
     for text in ("one", "two"):

@@ -1,8 +1,8 @@
 """The Meaning lab without a browser: paths and cosines against the core, the index, bad input."""
 
 import asyncio
-import time
 from itertools import combinations
+from threading import Event
 
 import gradio as gr
 import pytest
@@ -17,6 +17,7 @@ from app.serving.session import Session
 from core_models import InputError
 from core_models.prediction import meaning
 from tests.core.tiny_models import tiny
+from tests.waiting import PATIENCE, until
 from viz.figure import payload
 
 MODEL = "bert-mini"
@@ -60,15 +61,17 @@ def ask(session, corpus, **values):
 
 def near(session, corpus, **values):
     """Ask until the index is there, as the page does; what was said meanwhile."""
-    end = time.monotonic() + 60
-    said = []
-    while True:
+    answer, said = {}, []
+
+    def there():
         found = asyncio.run(tab.show_near(session, corpus, {**QUESTION, **values}))
-        answer = dict(zip(NEAR, found, strict=True))
-        if not answer["clock"].active:
-            return answer, said
-        said.append(answer["said"])
-        assert time.monotonic() < end
+        answer.update(zip(NEAR, found, strict=True))
+        if answer["clock"].active:
+            said.append(answer["said"])
+        return not answer["clock"].active
+
+    assert until(there)
+    return answer, said
 
 
 def rows(figure):
@@ -176,15 +179,34 @@ def test_a_word_of_several_pieces_is_their_mean(session, corpus):
     assert answer["missing"] == "Without the word, and left out: sentence 3."
 
 
+class Slow:
+    """A session that computes one piece of an index and goes on when a test says so."""
+
+    def __init__(self, session):
+        self.session, self.begun, self.go = session, Event(), Event()
+
+    async def compute(self, *work):
+        found = await self.session.compute(*work)
+        self.begun.set()
+        assert self.go.wait(PATIENCE)
+        return found
+
+
 def test_a_question_is_not_blocked_while_the_index_grows(session):
-    fresh = Corpus(session)
+    slow = Slow(session)
+    fresh = Corpus(slow, most=400)
     *_, said, clock = asyncio.run(tab.show_near(session, fresh, QUESTION))
     assert "reads the words of the Primer, once" in said
     assert clock.active
     building = fresh.building(session.model(MODEL), "english")
-    assert asyncio.run(session.compute(lambda: 1)) == 1
-    assert building.index is None
-    assert fresh.building(session.model(MODEL), "english") is building
+    try:
+        assert slow.begun.wait(PATIENCE)
+        assert asyncio.run(session.compute(lambda: 1)) == 1
+        assert building.index is None
+        assert fresh.building(session.model(MODEL), "english") is building
+    finally:
+        slow.go.set()
+    assert until(lambda: building.index)
 
 
 @pytest.mark.parametrize(

@@ -158,6 +158,8 @@ def test_a_look_that_comes_late_offers_nothing_under_another_name(visit, there):
     held.wait().end()
     expect(go).to_be_visible()
     expect(page.get_by_text("5.4 million parameters. 11.0")).to_be_visible()
+    page.wait_for_function("name => offered.includes(name)", arg=NAME)
+    assert set(page.evaluate("offered")) == {NAME}
 
 
 # Names that were there, if only for a moment, when the button was.
@@ -167,7 +169,9 @@ OFFERED = """() => {
     const go = document.getElementById('open-go');
     const named = document.querySelector('#open-named input').value;
     if (go?.checkVisibility()) window.offered.push(named);
-  }).observe(document.getElementById('open-model'), { subtree: true, attributes: true });
+  }).observe(document.getElementById('open-model'), {
+    subtree: true, attributes: true, childList: true, // Gradio takes hidden buttons out of the page
+  });
 }"""
 
 

@@ -7,6 +7,7 @@ import httpx
 import pytest
 from playwright.sync_api import expect
 
+from app.serving.examples import EXAMPLES
 from core_models.prediction import fill
 from tests.app.one_page import SENTENCE, renewed
 
@@ -240,13 +241,19 @@ def test_rolling_again_takes_the_next_seed(cloze):
 
 def test_an_example_hides_its_word(cloze):
     cloze.unfold("Examples")
-    for button in cloze.page.locator(".example").all():
+    buttons = cloze.page.locator(".example")
+    expect(buttons).to_have_count(len(EXAMPLES))
+    for button, example in zip(buttons.all(), EXAMPLES, strict=True):
         button.click()
         cloze.page.wait_for_function(
             "text => Cloze.sentence.text === text && Cloze.sentence.marks.size > 0",
-            arg=button.get_attribute("title"),
+            arg=example["text"],
         )
         cloze.settle()
+        hidden = cloze.page.evaluate(
+            "[...Cloze.sentence.marks.keys()].map((at) => Cloze.sentence.tokens[at].text)"
+        )
+        assert "".join(hidden).lower() == "".join(example["hide"])
 
 
 def test_rapid_clicks_end_with_the_answer_to_the_last(cloze, model):

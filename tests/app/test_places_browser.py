@@ -76,6 +76,7 @@ def make_visitor(browser, address):
     yield visitor
     for cloze in opened.values():
         cloze.page.context.close()
+    assert [problem for cloze in opened.values() for problem in cloze.problems] == []
 
 
 def open_lab(cloze: Cloze, name: str) -> None:
@@ -121,6 +122,7 @@ def test_no_picture_waits_for_what_is_fetched_ahead(visitor, browser, address):
             pictures = alone.page.evaluate(PICTURES, lab.name)
             assert pictures == ahead.page.evaluate(PICTURES, lab.name), lab.name
             assert pictures, lab.name
+        assert alone.problems == []
 
 
 @pytest.mark.slow

@@ -89,12 +89,12 @@ def test_tries_wait_in_turn_and_who_has_gone_is_passed_over():
         turns, second = run_preview.Turns(), Page()
         first = asyncio.create_task(turns.take(Page(), work, "first"))
         assert await soon(lambda: begun)
+        before = active_count()
         others = [
             asyncio.create_task(turns.take(page, work, name))
             for page, name in ((second, "second"), (Page(), "third"))
         ]
         await asyncio.sleep(0)
-        before = active_count()
         second.gone = True
         with pytest.raises(InputError, match="Ask again in a moment"):
             await others[0]

@@ -327,7 +327,10 @@ def test_attention_is_the_traces_own(session):
     assert answer.probabilities.dtype == np.float32
     np.testing.assert_allclose(answer.probabilities, expected, rtol=1e-5, atol=1e-7)
     assert answer.seen[6] == "[MASK]"
-    assert answer.tokens[6].text == "Paris" or answer.tokens[6].text in "Paris"
+    (encoding,) = model.encode([TEXT])
+    written = [TEXT[start:end] for start, end in encoding.offsets]
+    assert "".join(written) == TEXT.replace(" ", "")
+    assert [token.text for token in answer.tokens if not token.special] == written[1:-1]
 
 
 def test_attention_refuses_marks_that_do_not_fit(session):
@@ -368,9 +371,19 @@ def test_a_lone_surrogate_does_not_stop_the_model(session):
     assert answer["predictions"] == []
 
 
-def test_warming_an_unknown_model_is_no_error(session):
+def test_warming_loads_a_model_and_an_unknown_one_is_no_error(session, monkeypatch):
+    loads, asked, load = [], [], cm.load
+    monkeypatch.setattr(cm, "load", lambda place: loads.append(str(place)) or load(place))
+    monkeypatch.setattr(
+        "app.serving.session.fill",
+        lambda model, asks: asked.append(model) or passes.fill(model, asks),
+    )
     session.warm("nope")
+    assert loads == asked == []
     session.warm("tiny")
+    assert len(loads) == len(asked) == 1
+    assert asked == [session.model("tiny")]
+    assert len(loads) == 1
 
 
 class Shelf:

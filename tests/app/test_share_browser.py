@@ -17,11 +17,6 @@ TOUR = (
 )
 OPEN = "[...document.querySelectorAll('#tabs [role=tabpanel]')].find(p => p.offsetParent)?.id"
 
-# Longer than the tour waits before it looks whether its own text is there.
-STAYS = """text => new Promise((tell) => setTimeout(
-    () => tell(document.querySelector('#sentence-text textarea').value === text), 400))"""
-
-
 # What the tour marks is in view beside its panel, which lies over nothing.
 APART = """() => {
   const mark = document.querySelector('.tour-mark')?.getBoundingClientRect();
@@ -169,7 +164,8 @@ def test_the_tour_brings_labs_into_view_walks_its_steps_and_gives_the_page_back(
         "Bees make honey .",
     )
     page.wait_for_function("() => Cloze.sentence.text === 'Bees make honey .'")
-    assert page.evaluate(STAYS, "Bees make honey .")
+    rest(page)  # the tour has looked whether its own text is there
+    assert page.input_value("#sentence-text textarea") == "Bees make honey ."
 
     page.set_viewport_size({"width": 1280, "height": 800})
     page.click("#tour")
@@ -242,7 +238,8 @@ def test_a_lesson_goes_on_at_its_step_in_another_language_and_ends_for_good(visi
     page.wait_for_function("text => Cloze.sentence.text === text", arg=cloze_text)
     page.reload()
     page.wait_for_function("text => !!window.Cloze && Cloze.sentence.text === text", arg=cloze_text)
-    assert page.evaluate(STAYS, cloze_text)
+    rest(page)
+    assert page.input_value("#sentence-text textarea") == cloze_text
     assert page.locator(".tour-panel").count() == 0
 
 
@@ -259,14 +256,16 @@ def test_a_tour_goes_on_in_another_language(visit):
 
 @pytest.mark.slow
 def test_the_tour_marks_the_picture_also_when_its_lab_is_left_for_a_moment(visit):
+    visit()  # the second visitor has a profile, and so a clock, of their own
     page = visit(link="?lesson=3").page
+    page.clock.install()
+    page.reload()
     wait_open(page, "timeline")
     mark = page.locator("#tab-timeline .tour-mark[data-picture]")
     mark.wait_for()
     page.evaluate("Cloze.openTab('Budget')")
     wait_open(page, "budget")
-    look = "() => new Promise((seen) => setTimeout(seen, 500))"  # longer than between two looks
-    page.evaluate(look)
+    page.clock.run_for(500)  # longer than between two looks
     page.keyboard.press("Shift")  # whoever does something is not followed any more
     page.evaluate("Cloze.openTab('Timeline')")
     wait_open(page, "timeline")

@@ -17,6 +17,7 @@ from app.labs.why.service import Progress
 from app.serving.ask import Ask, Mark
 from core_models.prediction.targets import TargetFunction
 from tests.app.why_questions import MARKS, MODEL, TEXT, ask, finish, question, told, without_end
+from tests.waiting import until
 from viz.why import Attributed, attributions
 
 
@@ -258,8 +259,13 @@ def test_a_slider_computes_its_own_method_only(explainer, monkeypatch):
 
 def shown(explainer, **values):
     """What is told once nothing is computed any more."""
-    while (found := told(explainer, **values))["working"]:
-        pass
+    found = {}
+
+    def computed():
+        found.update(told(explainer, **values))
+        return not found["working"]
+
+    assert until(computed)
     return found
 
 
@@ -311,8 +317,13 @@ def test_the_check_is_of_the_question_that_it_was_asked_for(explainer):
         return asyncio.run(tab.check(explainer, question(marks=MARKS, **values)))
 
     assert checked(draw=None)[3:] == [gr.skip()] * 2
-    while (found := checked(draw=draw))[0]:
-        pass
+    found = []
+
+    def done():
+        found[:] = checked(draw=draw)
+        return not found[0]
+
+    assert until(done)
     assert len(found[4]["rows"]) == 5
     assert "draw 2" in found[4]["caption"]
     assert checked(draw=draw, window=2)[3:] == ["", None]

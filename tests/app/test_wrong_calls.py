@@ -29,6 +29,13 @@ TEXTS = (
 )
 NESTED = ({"text": ["a"]}, [[[[]]]], {"value": {"text": 3}}, [None] * 40, {"__class__": "x"})
 SENT = (*VALUES, *TEXTS, *NESTED)
+OUTSIDE = (
+    "/cloze/%2e%2e/primer/english-life.txt",
+    "/cloze/app/%2e%2e/tests/app/driver.js",
+    "/cloze/..%2fprimer/english-life.txt",
+    "/gradio_api/file=assets/primer/english-life.txt",
+)
+"""What lies on the disk beside what is served."""
 ROUTES = (
     *("/train/runs", "/train/shown", "/train/texts", "/train/followed", "/train/runs/x"),
     *("/train/runs/..%2f..%2fetc", "/train/runs/x/start", "/train/runs/x/config"),
@@ -42,7 +49,7 @@ ROUTES = (
         "/gradio_api/cancel",
         "/gradio_api/stream/x",
     ),
-    *("/gradio_api/startup-events", "/gradio_api/queue/data", "/theme.css", "/cloze/%2e%2e/app.py"),
+    *("/gradio_api/startup-events", "/gradio_api/queue/data", "/theme.css"),
     *(
         "/proxy=http://127.0.0.1/",
         "/gradio_api/upload",
@@ -57,7 +64,8 @@ ROUTES = (
         "/gradio_api/dev/reload",
         "/robots.txt",
     ),
-    *("/static/../app.py", "/assets/x", "/svelte/x", "/custom_component/x/y/z/w", "/manifest.json"),
+    *("/assets/x", "/svelte/x", "/custom_component/x/y/z/w", "/manifest.json"),
+    *OUTSIDE,
 )
 
 
@@ -112,6 +120,10 @@ def test_wrong_calls_of_endpoints(gate, client, endpoints):
 
 
 def test_wrong_calls_of_routes(gate, client):
+    for beside in ("assets/primer/english-life.txt", "tests/app/driver.js"):
+        assert (ROOT / beside).is_file()
+    for path in OUTSIDE:
+        check_route(path, client.get(path))
     for draw in gate.cases(60, 500):
         path = draw.choice(ROUTES)
         query = {
@@ -134,5 +146,6 @@ def test_wrong_calls_of_routes(gate, client):
 
 def check_route(path, answer):
     """Gradio's own configuration names its version and no place; a page is no error."""
+    assert path not in OUTSIDE or answer.status_code >= 400, path
     if answer.status_code >= 400 or path.startswith("/train"):
         check(answer)

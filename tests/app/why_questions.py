@@ -14,7 +14,7 @@ from app.labs.why.service import Progress
 from app.parts.controls import InsteadError
 from app.serving.session import Session
 from core_models import InputError
-from tests.waiting import until
+from tests.waiting import PATIENCE, until
 
 MODEL = "bert-mini"
 TEXT = "The capital of France is Paris."
@@ -69,8 +69,9 @@ def ask(explainer, *, seed=None, **values):
     async def poll():
         try:
             model, planned, scene = await explainer.plan(why.read(asked))
-            while isinstance(found := await look(model, planned), Progress):
-                pass
+            async with asyncio.timeout(PATIENCE):
+                while isinstance(found := await look(model, planned), Progress):
+                    pass
         except InputError as error:
             return {"error": str(error), **await explainer.able(asked["sentence"]["model"])}
         code = explainer.code(scene, planned)

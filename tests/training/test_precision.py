@@ -56,7 +56,7 @@ def test_both_are_timed_and_nothing_else_changes() -> None:
     assert precision.faster(1) in ("fp32", "bf16")
     times = precision._times()
     assert set(times) == {"fp32", "bf16"}
-    assert all(0 < seconds < 60 for seconds in times.values())
+    assert all(seconds > 0 for seconds in times.values())
     torch.set_rng_state(random)
     precision.faster.cache_clear()
     precision.faster(1)

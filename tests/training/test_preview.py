@@ -118,7 +118,7 @@ def test_an_estimate_counts_what_the_run_will_have(make_run: MakeRun, size: str)
     assert torch.get_num_threads() == threads
     assert found.tokens_per_step == 4 * 24
     assert found.seconds == pytest.approx(6 * found.seconds_per_step)
-    assert 0 < found.seconds_per_step < 60
+    assert found.seconds_per_step > 0
     assert found.memory > 3 * 4 * found.parameters  # weights, gradients, one state at least
     assert not run.data_path.exists()
     train(run.config_path, lambda line: None)

@@ -25,6 +25,7 @@ RECIPES = [
     for path in sorted((settings.ASSETS / "recipes").glob("*.json"))
     if "size" in json.loads(path.read_text()).get("model", {})
 ]
+assert RECIPES
 
 
 class Death(BaseException):

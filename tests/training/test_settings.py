@@ -15,6 +15,7 @@ RECIPES = [
     for path in sorted((settings.ASSETS / "recipes").glob("*.json"))
     if "model" in json.loads(path.read_text())  # what trains a language model
 ]
+assert RECIPES
 
 
 def test_names_of_choices_are_those_of_the_core() -> None:

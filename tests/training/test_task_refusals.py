@@ -15,6 +15,7 @@ from core_models.errors import InputError
 from core_models.model import SHIPPED
 from core_models.tasks import sets
 from core_models.tasks.heads import ready
+from core_models.tasks.settings import RANGES
 from core_models.training import task_look, task_settings
 from core_models.training.__main__ import main
 from core_models.training.finetune import FineTuning
@@ -81,10 +82,19 @@ def test_settings_are_strict(changes: dict[str, Any], message: str) -> None:
 def test_ranges_are_those_of_the_core() -> None:
     """What the schema lets through the core accepts, too."""
     base = {"model": {"checkpoint": "bert-mini"}, "task": {"set": "sentiment"}}
-    for name, field in TaskSettings.model_fields.items():
-        limits = [getattr(m, a) for m in field.metadata for a in ("ge", "le") if hasattr(m, a)]
-        for limit in limits:
-            task_settings.tuning(task_settings.parse(base | {name: limit}))
+    limits = [
+        (name, getattr(each, end))
+        for name, field in TaskSettings.model_fields.items()
+        for each in field.metadata
+        for end in ("ge", "le")
+        if hasattr(each, end)
+    ]
+    assert {("epochs", 1), ("epochs", 1000), ("frozen_layers", 48), ("warmup", 0.0)} <= {*limits}
+    optional = {*RANGES} - {name for name, _ in limits}  # whose limits stand beside None
+    assert optional == {"dropout", "learning_rate"}
+    limits += [(name, limit) for name in optional for limit in RANGES[name]]
+    for name, limit in limits:
+        task_settings.tuning(task_settings.parse(base | {name: limit}))
 
 
 def test_frozen_layers_beyond_the_model_are_refused(make_task: MakeTask) -> None:
