@@ -37,7 +37,7 @@ def ways(
             whose lengths would have to begin at zero.
     """
     count = len(names)
-    figure = make_subplots(rows=count, shared_xaxes=True, vertical_spacing=0.09)
+    figure = make_subplots(rows=count, shared_xaxes=True, vertical_spacing=0.09, figure=Chart())
     places = list(range(len(labels)))
     for number, (name, row) in enumerate(zip(names, 100 * shares, strict=True), 1):
         common: dict[str, Any] = {
@@ -177,7 +177,11 @@ def products(
         title: Which query it is.
     """
     figure = make_subplots(
-        cols=2, shared_yaxes=True, column_widths=[0.7, 0.3], horizontal_spacing=0.03
+        cols=2,
+        shared_yaxes=True,
+        column_widths=[0.7, 0.3],
+        horizontal_spacing=0.03,
+        figure=Chart(),
     )
     names = apart([label(text) for text in keys])
     top = max(float(np.abs(values).max(initial=0)), 1e-9)
@@ -229,10 +233,10 @@ def products(
         figure,
         "",
         alt=title,
-        columns=[Wording("key"), *(str(n + 1) for n in range(values.shape[1]))],
+        columns=[Wording("key"), Wording("softmax"), *(str(n + 1) for n in range(values.shape[1]))],
         rows=[
-            [key, *(float(f"{each:.6g}") for each in line)]
-            for key, line in zip(keys, values.tolist(), strict=True)
+            [key, *(float(f"{each:.6g}") for each in (share, *line))]
+            for key, share, line in zip(keys, shares, values.tolist(), strict=True)
         ],
         height=90 + 30 * len(keys),
         revision=f"{title} {list(keys)}",

@@ -12,18 +12,19 @@ from viz.figure import Chart, categories, colour, finish, whole
 from viz.svg import Wording, listed
 
 COLOURS = {
-    "pieces": "#0f5c63",
-    "positions": "#79b4b3",
-    "segments": "#cfe3e0",
+    "pieces": "#17747c",
+    "positions": "#79b4b4",
+    "segments": "#cfe3e1",
     "projection": "#e69f00",
     "attention": "#0072b2",
     "feed_forward": "#7fb8dc",
-    "norms": "#8f8a80",
+    "norms": "#8f8a81",
     "relative": "#cc79a7",
     "other": "#7a4f9a",
-    "head": "#c4500a",
+    "head": "#c4500b",
 }
-"""One colour for each part of a model, the same in all themes."""
+"""One colour for each part of a model, the same in all themes: none is a colour of ``LIGHT``, of
+which a page in the dark takes the twin."""
 
 
 def short_number(value: float) -> str:

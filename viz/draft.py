@@ -7,6 +7,7 @@ values as they are.
 
 from __future__ import annotations
 
+import copy
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -21,6 +22,8 @@ _HIGH = {"xref": "x", "y0": 0, "y1": 1, "yref": "y domain"}
 _WIDE = {"yref": "y", "x0": 0, "x1": 1, "xref": "x domain"}
 _AS_IT_IS = {"meta"}
 """What may hold None, which elsewhere means that nothing is set."""
+_GRID = ("_grid_str", "_grid_ref")
+"""What ``make_subplots`` hangs onto a figure, which need not be made yet."""
 
 
 class Draft(go.Figure):  # type: ignore[misc]
@@ -39,7 +42,8 @@ class Draft(go.Figure):  # type: ignore[misc]
 
     def __getattr__(self, name: str) -> Any:
         """Called for what only a made figure has."""
-        if self.__dict__.get("_draft") is None:
+        # Who copies asks for names such as __deepcopy__, which no made figure has either.
+        if self.__dict__.get("_draft") is None or name.startswith("__"):
             raise AttributeError(f"a figure has no {name}")
         self.make()
         return getattr(self, name)
@@ -48,7 +52,16 @@ class Draft(go.Figure):  # type: ignore[misc]
         """Hand everything to Plotly, which checks it; ValueError says what is wrong."""
         if self._draft is not None:
             draft, self._draft = self._draft, None
-            super().__init__(draft["data"], draft["layout"])
+            super().__init__({**draft, **self._grid()})
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """What a copy or a pickle is made of: Plotly's own would call the class with values."""
+        draft = self._draft
+        whole = go.Figure.to_dict(self) if draft is None else copy.deepcopy(draft)
+        return _again, (type(self), {**whole, **self._grid()}, draft is None)
+
+    def _grid(self) -> Values:
+        return {name: self.__dict__.get(name) for name in _GRID}
 
     @property
     def draft(self) -> Values | None:
@@ -110,9 +123,10 @@ class Draft(go.Figure):  # type: ignore[misc]
         """A band over the whole height."""
         return self.add_shape(type="rect", x0=x0, x1=x1, **_HIGH, **values)
 
-    def update_layout(self, values: Mapping[str, Any] | None = None, **more: Any) -> Draft:
+    def update_layout(self, values: Any = None, **more: Any) -> Draft:
         """See Plotly; a value is named by nested dicts, or else the figure is made."""
-        whole = {**(values or {}), **more}
+        given = values.to_plotly_json() if isinstance(values, go.Layout) else values or {}
+        whole = {**given, **more}
         if self._draft is None or any("_" in name for name in whole.keys() - _NAMES):
             self.make()
             super().update_layout(whole)
@@ -136,6 +150,16 @@ class Draft(go.Figure):  # type: ignore[misc]
         for name in {f"{letter}axis", *(key for key in layout if _is_axis(key, letter))}:
             _update(layout, {name: values})
         return True
+
+
+def _again(kind: type[Draft], values: Values, made: bool) -> Draft:
+    """A copy of a draft, or of a made figure, whatever its class takes."""
+    figure = kind.__new__(kind)
+    figure.__dict__.update({name: values.pop(name) for name in _GRID})
+    figure._draft = values
+    if made:
+        figure.make()
+    return figure
 
 
 def axes(layout: Mapping[str, Any], letter: str) -> list[str]:

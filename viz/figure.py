@@ -20,7 +20,7 @@ import plotly.graph_objects as go
 import plotly.io as pio
 
 from viz.draft import Draft, axes
-from viz.svg import LETTER, Wording, legal, shorten, text_width, told
+from viz.svg import LETTER, Wording, legal, shorten, text_width, told, with_values
 from viz.svg import SANS as SAVED
 
 LIGHT = {
@@ -209,6 +209,11 @@ def plain(text: str) -> str:
     return escaped.replace("%{", "%&#123;")
 
 
+def safe(text: str) -> str:
+    """A text for a label, of which only what is ours is not escaped: of a wording, its values."""
+    return with_values(text, plain)
+
+
 def tick(text: str) -> str:
     """A visitor's text beside an axis, as `plain`; where it is long, its beginning."""
     return plain(shorten(text, lambda each: text_width(each) <= MOST_LETTERS * LETTER))
@@ -247,6 +252,7 @@ def finish(
     revision: str = "kept",
     x: str | None = None,
     y: str | None = None,
+    left_out: int = 0,
 ) -> go.Figure:
     """Give a figure the look of all charts, its titles, and what stands beside the picture.
 
@@ -261,6 +267,7 @@ def finish(
         revision: What the picture is about: while it stays the same, so does a visitor's zoom.
         x: Title of the horizontal axis.
         y: Title of the vertical axis.
+        left_out: Rows that the picture has and ``rows`` has not.
     """
     if any(len(row) != len(columns) for row in rows):
         raise ValueError(f"Every row of the table needs {len(columns)} cells.")
@@ -281,7 +288,7 @@ def finish(
             "alt": alt,
             "columns": list(columns),
             "rows": [list(row) for row in rows[:MOST_TABLE_ROWS]],
-            "left_out": max(0, len(rows) - MOST_TABLE_ROWS),
+            "left_out": left_out + max(0, len(rows) - MOST_TABLE_ROWS),
         },
         **{
             axis: {"title": {"text": text}}

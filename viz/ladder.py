@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
-from viz.figure import colour, finish
+from viz.figure import Chart, colour, finish
 from viz.svg import Wording, listed
 
 _APART = "\N{NO-BREAK SPACE}" * 4
@@ -42,7 +42,7 @@ def climb(rows: Sequence[Reached], *, chosen: int, figure: str) -> go.Figure:
         raise ValueError("there is no rung")
     labels = [row.title for row in rows]
     places = list(range(len(rows)))
-    drawn = go.Figure()
+    drawn = Chart()
     drawn.add_scatter(
         x=[row.value for row in rows],
         y=places,

@@ -157,10 +157,12 @@ def _printed(found: Map, drawn: Values) -> dict[str, Any]:
     """The numbers in the cells of a small map, without those that would read as zero."""
     if max(drawn.shape) > NUMBERED:
         return {}
-    form = "{:.0f}" if found.share or found.highest >= 10 else "{:.2f}"
-    least = 0.5 if found.share else 0.005 * max(1.0, found.highest)
+    entire = found.share or found.highest >= 10
+    form = "{:.0f}" if entire else "{:.2f}"
+    faint = 0 if found.share else 0.005 * max(1.0, found.highest)
+    least = max(faint, 0.5 if entire else 0)
     text = [
-        ["" if np.isnan(each) or abs(each) < least else _signed(form.format(each)) for each in row]
+        ["" if np.isnan(each) or abs(each) <= least else _signed(form.format(each)) for each in row]
         for row in drawn
     ]
     return {"text": text, "texttemplate": "%{text}", "textfont": {"size": 11}}

@@ -88,6 +88,13 @@ def untold(parts: Any) -> str:
     return Wording(parts[0], *map(untold, parts[1:])) if isinstance(parts, list) else str(parts)
 
 
+def with_values(text: str, change: Callable[[str], str]) -> str:
+    """A text with another one for what is not ours: all of it, or the values of a wording."""
+    if isinstance(text, Wording):
+        return Wording(text.key, *(with_values(value, change) for value in text.values))
+    return change(text)
+
+
 def shorten(text: str, fits: Callable[[str], bool]) -> str:
     """The beginning of a text that is too long, with an ellipsis; of a wording, its longest value.
 

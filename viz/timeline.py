@@ -258,14 +258,16 @@ class Input:
 
 
 def cuts(inputs: Sequence[Input], *, length: int, title: str) -> go.Figure:
-    """A bar for each example, a block for each run of a document; the rest is padding.
+    """A bar for each example, a block for each run; the rest is special pieces and padding.
 
     Args:
         inputs: The first examples, from top to bottom.
-        length: Most pieces of one.
+        length: Most pieces of one, special ones included.
         title: The format.
     """
     figure = Chart()
+    # Of a bar with a base %{x} would be its end.
+    says = Wording("{0} · pieces: {1}", "%{fullData.name}", "%{customdata[0]}")
     placed = [
         (number, sum(run.pieces for run in each.runs[:at]), run)
         for number, each in enumerate(inputs, 1)
@@ -292,8 +294,8 @@ def cuts(inputs: Sequence[Input], *, length: int, title: str) -> go.Figure:
                     "fgopacity": 0.35,
                 },
             },
-            customdata=[plain(run.text) for _, _, run in mine],
-            hovertemplate="%{fullData.name} · %{x}<br>%{customdata}<extra></extra>",
+            customdata=[[run.pieces, plain(run.text)] for _, _, run in mine],
+            hovertemplate=Wording("{0}<br>{1}", says, "%{customdata[1]}<extra></extra>"),
             showlegend=False,
         )
     figure.update_layout(barmode="overlay")
@@ -313,14 +315,25 @@ def cuts(inputs: Sequence[Input], *, length: int, title: str) -> go.Figure:
         columns=[
             Wording("Example"),
             Wording("Document"),
+            Wording("First or second text"),
             Wording("From piece"),
             Wording("Pieces"),
             Wording("Text"),
+            Wording("Beside the bar"),
         ],
         rows=[
-            [number, run.document + 1, start, run.pieces, run.text] for number, start, run in placed
+            [
+                number,
+                run.document + 1,
+                1 + run.second,
+                start,
+                run.pieces,
+                run.text,
+                inputs[number - 1].said,
+            ]
+            for number, start, run in placed
         ],
         height=90 + 26 * len(inputs),
         revision=f"{title} {length}",
-        x=Wording("Pieces"),
+        x=Wording("Pieces, without special ones"),
     )

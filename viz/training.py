@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from viz.figure import Chart, colour, finish, plain, series
+from viz.figure import MOST_TABLE_ROWS, Chart, colour, finish, plain, safe, series
 from viz.svg import Wording, listed
 
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash")
+Points = Sequence[tuple[float, float]]
 AXES = {
     "step": Wording("Steps"),
     "tokens": Wording("Tokens"),
@@ -32,7 +33,7 @@ class Curve:
     """The run's."""
     number: int
     """Its place among those that are drawn, from 0: the colour."""
-    points: Sequence[tuple[float, float]]
+    points: Points
     held_out: bool = False
 
 
@@ -76,26 +77,28 @@ def curves(
     )
     factor = 100 if is_share(key) else 1
     one = len({curve.number for curve in found}) < 2
-    rows: list[list[str | int | float | None]] = []
-    for curve in found:
+    rows: list[list[str | int | float | None]] = [
+        [each.name, None, each.value] for each in baselines
+    ]
+    every, left_out = _rows(found, MOST_TABLE_ROWS - len(rows))
+    for curve, told in zip(found, every, strict=True):
         points = thinned(curve.points)
-        label = plain(curve.name)
-        shown: str = Wording("{0}, held out", label) if curve.held_out else label
+        called: str = Wording("{0}, held out", curve.name) if curve.held_out else curve.name
         if one:
-            shown = kinds[curve.held_out]
+            called = kinds[curve.held_out]
         tone = series(curve.number)
         dash = "dot" if curve.held_out else DASHES[curve.number % len(DASHES)]
         figure.add_scatter(
             x=[x / scale for x, _ in points],
             y=[factor * y for _, y in points],
-            name=shown,
+            name=safe(called),
             mode="lines+markers" if curve.held_out or len(points) == 1 else "lines",
             line={"color": tone, "dash": dash, "width": 1.5 if curve.held_out else 2},
             marker={"color": tone, "size": 8, "symbol": "circle-open"},
             hovertemplate="%{y:.4g}<extra>%{fullData.name}</extra>",
             showlegend=True,
         )
-        rows += [[shown, x, y] for x, y in points]
+        rows += [[called, x, y] for x, y in told]
     _across(figure, found, baselines, scale, factor)
     figure.update_layout(hovermode="x unified")
     figure.update_xaxes(tickformat="~s" if by in ("tokens", "flops") else None, rangemode="tozero")
@@ -106,11 +109,12 @@ def curves(
         title if isinstance(title, Wording) else plain(title),
         alt=Wording("{0} over the run: {1} curves.", name, len(found)),
         columns=[Wording("Run"), AXES[by], name],
-        rows=[*rows, *([each.name, None, each.value] for each in baselines)],
+        rows=rows,
         height=360,
         revision=f"{title} {key} {by}",
         x=along,
         y=name,
+        left_out=left_out,
     )
 
 
@@ -127,7 +131,7 @@ def _across(
         figure.add_scatter(
             x=[0, last],
             y=[factor * each.value] * 2,
-            name=Wording("{0}: {1}", each.name, shown),
+            name=Wording("{0}: {1}", safe(each.name), shown),
             mode="lines",
             line={"color": colour("grey"), "dash": DASHES[(number + 1) % len(DASHES)], "width": 1},
             hoverinfo="skip",
@@ -146,10 +150,13 @@ def several(
         by: One of ``AXES``.
     """
     lines = math.ceil(len(figures) / 2)
-    figure = make_subplots(rows=lines, cols=2, vertical_spacing=0.34 / max(1, lines))
+    spacing = 0.34 / max(1, lines)
+    figure = make_subplots(rows=lines, cols=2, vertical_spacing=spacing, figure=Chart())
     xs = [x for found in figures.values() for curve in found for x, _ in curve.points]
     scale, unit = _time(xs) if by == "seconds" else (1, "")
     rows: list[list[str | int | float | None]] = []
+    every, left_out = _rows([curve for found in figures.values() for curve in found])
+    told = iter(every)
     for place, (key, found) in enumerate(figures.items()):
         row, column = divmod(place, 2)
         factor = 100 if is_share(key) else 1
@@ -170,7 +177,7 @@ def several(
                 row=row + 1,
                 col=column + 1,
             )
-            rows += [[names[key], curve.name, x, y] for x, y in points]
+            rows += [[names[key], curve.name, x, y] for x, y in next(told)]
         figure.update_yaxes(
             title={"text": names[key]},
             ticksuffix=" %" if factor == 100 else "",
@@ -190,6 +197,7 @@ def several(
         rows=rows,
         height=60 + 170 * lines,
         revision=f"{','.join(figures)} {by}",
+        left_out=left_out,
     )
 
 
@@ -268,13 +276,27 @@ def followed(points: Sequence[tuple[int, float]], *, title: str, said: str) -> g
     )
 
 
-def thinned(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-    """At most ``MOST_POINTS`` points, evenly, with the last one."""
-    every = math.ceil(len(points) / MOST_POINTS) or 1
+def thinned(points: Points, most: int = MOST_POINTS) -> list[tuple[float, float]]:
+    """At most ``most`` points, evenly, and the last one."""
+    every = math.ceil(len(points) / most) or 1
     kept = list(points[::every])
     if points and kept[-1] != points[-1]:
         kept.append(points[-1])
     return kept
+
+
+def _rows(found: Iterable[Curve], room: int = MOST_TABLE_ROWS) -> tuple[list[Points], int]:
+    """What a table has of each curve: where there are too many points, fewer of the long ones.
+
+    Returns:
+        The points of every curve, and how many that are drawn are not among them.
+    """
+    drawn: list[Points] = [thinned(curve.points) for curve in found]
+    sizes = [len(points) for points in drawn]
+    tries = range(MOST_POINTS + 1, 1, -1)
+    most = next((n for n in tries if sum(min(size, n + 1) for size in sizes) <= room), 1)
+    kept: list[Points] = [thinned(points, most) for points in drawn]
+    return kept, sum(sizes) - sum(map(len, kept))
 
 
 def _time(seconds: Sequence[float]) -> tuple[float, str]:

@@ -12,6 +12,7 @@ const shown = (value) => {
   if (Array.isArray(value)) return value[1];
   if (typeof value !== 'number') return value ?? '–';
   if (Number.isInteger(value)) return value.toLocaleString('en');
+  if (Math.abs(value) >= 1000) return Math.round(value).toLocaleString('en');
   return Math.abs(value) < 1e-4 && value !== 0 ? value.toExponential(2) : String(Number(value.toPrecision(4)));
 };
 /** Texts that came from Python, one on each line. */
@@ -50,7 +51,10 @@ export const saveRows = (name, rows) => download(`${name}.csv`,
 /** A button that saves a table as CSV; `current()` gives it. */
 export const csvButton = (name, current) => element('button', {
   type: 'button', class: 'quiet outlined', text: TEXT.csv,
-  onclick: () => { const { columns, rows } = current(); saveRows(name, [columns, ...rows]); },
+  onclick: () => {
+    const { columns, rows, left_out: more = 0 } = current();
+    saveRows(name, [columns, ...rows, ...(more ? [[TEXT.more]] : [])]);
+  },
 });
 
 function mountLine(view, kind) {

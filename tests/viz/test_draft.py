@@ -1,13 +1,18 @@
 """Drafts are what Plotly would have made of the same calls, and are checked when they are made."""
 
+import copy
 import json
+import pickle
 
 import numpy as np
 import plotly.graph_objects as go
 import pytest
 from plotly.io.json import to_json_plotly
+from plotly.subplots import make_subplots
 
 from viz.draft import Draft
+from viz.figure import Chart, payload
+from viz.svg import Wording
 
 
 def plain(values):
@@ -90,3 +95,40 @@ def test_a_figure_keeps_what_it_was_made_of():
     assert [trace["type"] for trace in draft.drawn()["data"]] == ["bar", "scatter"]
     assert draft.layout.height == 300
     assert not hasattr(draft, "no_such_thing")
+
+
+def drawn(made):
+    figure = Chart(go.Bar(x=["a"], y=np.float32([1]), name=Wording("Layer {0}", 3)))
+    draw(figure)
+    if made:
+        figure.make()
+    return figure
+
+
+@pytest.mark.parametrize("made", [False, True])
+@pytest.mark.parametrize(
+    "again", [copy.deepcopy, copy.copy, lambda f: pickle.loads(pickle.dumps(f))]
+)
+def test_a_copy_is_the_same_chart_and_one_of_its_own(again, made):
+    figure = drawn(made)
+    shown = to_json_plotly(payload(figure))
+    copied = again(figure)
+    assert (figure.draft is None, copied.draft is None) == (made, made)
+    assert type(copied) is Chart
+    assert to_json_plotly(payload(copied)) == shown
+    copied.update_layout(title={"text": "other"}, margin={"t": 99})
+    copied.add_shape(type="line", x0=0, x1=1, y0=0, y1=1)
+    assert to_json_plotly(payload(figure)) == shown
+    assert copied.to_json() != figure.to_json() == drawn(False).to_json()
+
+
+def test_a_grid_of_charts_may_hang_on_a_draft_and_on_its_copy():
+    figure = make_subplots(rows=1, cols=2, shared_yaxes=True, figure=Draft())
+    made = make_subplots(rows=1, cols=2, shared_yaxes=True)
+    assert figure.draft is not None
+    for each in (figure, copied := copy.deepcopy(figure), made):
+        each.add_scatter(x=[1], y=[1], row=1, col=2)
+    assert plain(figure.drawn()) == plain(copied.drawn()) == plain(made.to_dict())
+    for each in (again := copy.deepcopy(figure), made):
+        each.update_xaxes(range=[0, 1], row=1, col=2)
+    assert plain(again.drawn()) == plain(made.to_dict())

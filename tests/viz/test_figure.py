@@ -6,7 +6,7 @@ import plotly.graph_objects as go
 import pytest
 from plotly.io.json import to_json_plotly
 
-from viz.figure import DARK, LIGHT, Chart, finish, payload, plain, series, templates, twins
+from viz.figure import DARK, LIGHT, Chart, finish, payload, plain, safe, series, templates, twins
 from viz.svg import Wording
 
 
@@ -84,3 +84,16 @@ def test_templates_are_plain_json():
     found = json.loads(json.dumps(templates()))
     assert found["dark"]["layout"]["paper_bgcolor"] == DARK["paper"]
     assert found["print"]["layout"]["paper_bgcolor"] == "#ffffff"
+
+
+def test_of_a_wording_only_what_a_visitor_wrote_is_escaped():
+    text = safe(Wording("{0}<br>{1}", Wording("no <i>"), "<b>%{x}"))
+    assert text == "no <i><br>&lt;b&gt;%&#123;x}"
+    assert text.values[0].key == "no <i>"
+    assert safe("<b>") == "&lt;b&gt;"
+
+
+def test_rows_that_were_left_out_before_are_counted_too():
+    rows = [[n] for n in range(2503)]
+    figure = finish(Chart(), "t", alt="", columns=["a"], rows=rows, left_out=4)
+    assert figure.layout.meta["left_out"] == 7

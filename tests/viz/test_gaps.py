@@ -6,6 +6,7 @@ import pytest
 
 from viz import gaps, permutation
 from viz.gaps import Answer, Filled, Spelled, bits, chance
+from viz.svg import Wording
 
 HALF, TINY = math.log(0.5), -20.0
 
@@ -105,3 +106,11 @@ def test_names_of_models_are_no_markup_in_a_legend():
     figure = gaps.each_word(["a"], {"<b>m</b>": [HALF]}, ["2.00"])
     assert figure.data[0].name == "&lt;b&gt;m&lt;/b&gt;"
     assert figure.layout.meta["columns"][1] == "<b>m</b>"
+
+
+def test_a_model_may_be_called_anything():
+    figure = gaps.answers([Answer(word="a", log=HALF)], title="<b>m</b> &")
+    assert figure.layout.title.text == "&lt;b&gt;m&lt;/b&gt; &amp;"
+    assert figure.layout.meta["alt"].startswith("<b>m</b> &:")
+    ours = Wording("Model<br>{0}", 1)
+    assert gaps.answers([Answer(word="a", log=HALF)], title=ours).layout.title.text == ours

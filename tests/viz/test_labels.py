@@ -1,12 +1,13 @@
 """Long words beside an axis: cut there, so that a phone has room, and whole beside the pointer."""
 
+import json
 import re
 
 import numpy as np
 import pytest
 
 from viz import attention_parts, budget, forge, gaps, permutation, results, spans, terms, turns, why
-from viz.figure import MOST_LETTERS, payload, tick
+from viz.figure import LIGHT, MOST_LETTERS, payload, tick
 
 WORD = "Donaudampfschifffahrtsgesellschaftskapitänswitwe"
 GAP = forge.Gap(
@@ -79,3 +80,9 @@ def test_short_words_stay_and_wide_letters_count_more():
     assert tick("n" * MOST_LETTERS) == "n" * MOST_LETTERS
     assert tick("n" * 30).endswith("…")
     assert len(tick("字" * 30)) < len(tick("n" * 30))
+
+
+@pytest.mark.parametrize("name", CHARTS)
+def test_every_chart_has_the_same_look_outside_the_page(name):
+    look = json.loads(CHARTS[name]().to_json())["layout"]["template"]["layout"]
+    assert look["paper_bgcolor"] == LIGHT["paper"]

@@ -1,9 +1,11 @@
 """The chart of the ladder holds every figure, marks the chosen rung, and says what is missing."""
 
+import json
 from dataclasses import replace
 
 import pytest
 
+from viz.figure import LIGHT
 from viz.ladder import Reached, climb
 
 ROWS = [
@@ -45,3 +47,8 @@ def test_nothing_is_measured_yet():
     assert figure.layout.meta["rows"] == [["BERT", "not measured", None]]
     with pytest.raises(ValueError, match="no rung"):
         climb([], chosen=0, figure="Right, %")
+
+
+def test_it_has_the_look_of_all_charts():
+    look = json.loads(climb(ROWS, chosen=1, figure="f").to_json())["layout"]["template"]["layout"]
+    assert look["paper_bgcolor"] == LIGHT["paper"]

@@ -82,6 +82,18 @@ def test_chances_have_a_second_bar_when_heads_are_off():
 
 
 def test_products_stand_beside_their_shares():
-    strips, bars = products(np.array([[1.0, -3.0]]), [0.4], ["k"], title="t").data
+    figure = products(np.array([[1.0, -3.0]]), [0.4], ["k"], title="t")
+    strips, bars = figure.data
     assert (strips.zmin, strips.zmax) == (-3, 3)
     assert list(bars.x) == [40]
+    assert figure.layout.meta["columns"] == ["key", "softmax", "1", "2"]
+    assert figure.layout.meta["rows"] == [["k", 0.4, 1.0, -3.0]]
+
+
+def test_no_cell_of_a_map_reads_as_zero():
+    (large,) = draw(grid([[-0.4, 0.4, 0.5], [-0.5, 0.6, 12]], signed=True)).data
+    assert [list(row) for row in large.text] == [["", "", ""], ["", "1", "12"]]
+    (small,) = draw(grid([[-0.004, 0.006], [9.0, 0.05]], signed=True)).data
+    assert [list(row) for row in small.text] == [["", ""], ["9.00", "0.05"]]
+    (shares,) = draw(grid([[0.005, 0.006, 0.2]], share=True)).data
+    assert list(shares.text[0]) == ["", "1", "20"]

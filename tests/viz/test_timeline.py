@@ -41,5 +41,19 @@ def test_blocks_of_an_example_stand_side_by_side():
     figure = cuts([Input(said="9 random", runs=runs)], length=12, title="t")
     first, second = figure.data
     assert (first.base, second.base, first.x, second.x) == ((0,), (5,), (5,), (3,))
-    assert first.customdata == ("&lt;b&gt;",)
+    assert first.customdata == ([5, "&lt;b&gt;"],)
+    assert second.customdata == ([3, "d"],)
+    assert first.hovertemplate == second.hovertemplate
+    assert "pieces: %{customdata[0]}<br>%{customdata[1]}" in first.hovertemplate
+    assert "%{x}" not in first.hovertemplate
     assert figure.layout.yaxis.ticktext == ("9 random",)
+
+
+def test_the_table_of_an_example_says_all_that_its_bar_does():
+    runs = [Run(document=0, pieces=5, text="a"), Run(document=2, pieces=3, text="d", second=True)]
+    figure = cuts([Input(said="9 random", runs=runs)], length=12, title="t")
+    assert figure.layout.meta["rows"] == [
+        [1, 1, 1, 0, 5, "a", "9 random"],
+        [1, 3, 2, 5, 3, "d", "9 random"],
+    ]
+    assert "without special" in figure.layout.xaxis.title.text

@@ -1,7 +1,7 @@
 """What the folds of the Mask lab say and draw of their answers. No Gradio in it."""
 
 import math
-import textwrap
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -13,8 +13,10 @@ from core_models.prediction import Filling, WordScore
 from viz import gaps
 from viz.figure import plain
 from viz.gaps import chance
-from viz.svg import Wording
+from viz.svg import LETTER, Wording, shorten, text_width
 
+MOST_LETTERS = 90
+"""Of a text in the title of its chart."""
 WAYS = {
     "independent": Wording("Independent"),
     "left_to_right": Wording("Left to right"),
@@ -128,7 +130,10 @@ def fillings(found: Sequence[Filling], text: str) -> go.Figure:
 
 def _titled(what: str, text: str) -> str:
     """What is shown, and of which text."""
-    return Wording("{0}: {1}", what, plain(textwrap.shorten(text, 90, placeholder=" …")))
+    # No more letters than fit are looked at: each that is left out is one more try.
+    line = " ".join(text.split())[: MOST_LETTERS + 1]
+    begun = shorten(line, lambda each: text_width(each) <= MOST_LETTERS * LETTER)
+    return Wording("{0}: {1}", what, plain(begun))
 
 
 def spelled(found: Sequence[WordScore], own: str | None, text: str) -> tuple[str, go.Figure | None]:
@@ -157,7 +162,7 @@ def spelled(found: Sequence[WordScore], own: str | None, text: str) -> tuple[str
 
 def of_model(entry: Mapping[str, Any]) -> list[Any]:
     """What is shown of a model on a gap: its answers, what it sees, and the map of that."""
-    title = str(entry["title"]).partition(" · ")[0]
+    title = _title(entry)
     if entry["error"]:
         return [None, entry["error"], None]
     found = [
@@ -228,9 +233,23 @@ def each_word(found: Sequence[Mapping[str, Any]], words: Sequence[str]) -> go.Fi
         return None
     return gaps.each_word(
         words,
-        {str(entry["title"]).partition(" · ")[0]: entry["words"] for entry in scored},
+        dict(zip(_told_apart(scored), (entry["words"] for entry in scored), strict=True)),
         [rough(entry["perplexity"]) for entry in scored],
     )
+
+
+def _told_apart(found: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Titles of models; those of one title bear their names, too."""
+    titles = [_title(entry) for entry in found]
+    count = Counter(titles)
+    return [
+        f"{title} ({entry['name']})" if count[title] > 1 else title
+        for title, entry in zip(titles, found, strict=True)
+    ]
+
+
+def _title(entry: Mapping[str, Any]) -> str:
+    return str(entry["title"]).partition(" · ")[0]
 
 
 def rough(value: float | None) -> str:

@@ -1,0 +1,56 @@
+"""The numbers beside a chart: how large ones are written, and what their file says of the rest."""
+
+import gradio as gr
+import pytest
+
+from app.page.theme import theme
+from app.parts.figure import Figure
+from app.serving import server
+from tests.app.conftest import show_loop
+from viz.figure import MOST_TABLE_ROWS, Chart, finish
+
+NUMBERS = {
+    12345.67: "12,346",
+    -1000.5: "-1,000",
+    999.44: "999.4",
+    0.123456: "0.1235",
+    0.00001234: "1.23e-5",
+    12345: "12,345",
+}
+
+
+@pytest.fixture
+def page(browser):
+    """A page with a chart whose table is longer than what travels with it."""
+    figure = Chart().add_bar(x=[1], y=[1])
+    rows = [*([each] for each in NUMBERS), *([n] for n in range(MOST_TABLE_ROWS))]
+    finish(figure, "t", alt="a", columns=["n"], rows=rows)
+    with gr.Blocks() as made:
+        Figure(figure, elem_id="chart", main=True)
+    scripts = ("page/language.js", "page/gradio.js", "page/shell.js")
+    _, address, _ = made.launch(
+        theme=theme(),
+        app_kwargs=server.app_kwargs(scripts, ("page/page.css",)),
+        prevent_thread_lock=True,
+        quiet=True,
+    )
+    with browser.new_context(accept_downloads=True) as context:
+        page = context.new_page()
+        page.goto(address)
+        page.get_by_text("The numbers").click()
+        yield page
+        show_loop()
+    made.close()
+
+
+def test_large_numbers_are_whole_and_a_file_says_that_it_is_not(page):
+    heads = page.locator("#chart tbody th")
+    heads.first.wait_for()
+    assert heads.all_text_contents()[: len(NUMBERS)] == [*NUMBERS.values()]
+    assert page.get_by_text("More rows are in no table.").count() == 1
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="Save as CSV").click()
+    lines = saved.value.path().read_text("utf-8").splitlines()
+    assert len(lines) == 1 + MOST_TABLE_ROWS + 1
+    assert lines[:2] == ["n", "12345.67"]
+    assert lines[-1] == "More rows are in no table."
