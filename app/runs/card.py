@@ -198,7 +198,10 @@ class Card:
         if not names:
             return ["Nothing was measured up to this step."]
         where = "rows" if self.task else "documents"
-        lines = [f"On the held-out {where}, at step {int(self.held_out['step']):,}:", ""]
+        at = f"at step {int(self.held_out['step']):,}"
+        if best := self.evaluation.get("best_epoch"):
+            at = f"with the weights of epoch {best}"
+        lines = [f"On the held-out {where}, {at}:", ""]
         lines += ["| measure | value |", "|---|---:|"]
         lines += [f"| {name.replace('_', ' ')} | {self.held_out[name]:.4f} |" for name in names]
         return [*lines, *self._baselines(names)]

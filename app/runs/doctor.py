@@ -115,6 +115,8 @@ def _too_few_pieces(case: Case) -> Finding | None:
     tokens, vocabulary = data.get("tokens"), data.get("vocabulary")
     if not tokens or not vocabulary or tokens >= 10 * vocabulary:
         return None
+    if case.part("model").get("checkpoint"):
+        return None  # its vocabulary came with the model, which has learnt it
     fitting = max(64, round(tokens / 20, -2) or 64)
     return Finding(
         kind="small_corpus",

@@ -67,7 +67,9 @@ def _baseline(case: Case) -> Finding | None:
     """The model beside what can be had without one, once half of the steps are made."""
     task = _task(case)
     main, records = task.get("main"), case.records
-    measured = case.series(f"validation_{main}")
+    # The weights that are kept are those of the end of an epoch.
+    ends = {r.get("step") for r in records if float(r.get("epoch") or 0.0).is_integer()}
+    measured = [pair for pair in case.series(f"validation_{main}") if pair[0] in ends]
     steps = int(case.status.get("steps") or 0)
     if not measured or not records or not steps or measured[-1][0] < 0.5 * steps:
         return None

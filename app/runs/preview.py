@@ -202,7 +202,8 @@ def _labelled(row: dict[str, Any]) -> dict[str, Any]:
     labels = list(row.get("tags") or [None] * len(pieces))
     if "answer" in row:
         first, last = row["answer"]
-        labels[first : last + 1] = ["answer"] * (last + 1 - first)
+        if first >= 0:  # else the answer lies in no window, and nothing is learnt from this one
+            labels[first : last + 1] = ["answer"] * (last + 1 - first)
     if "second" in row:
         pieces = [*pieces, *row["second"]["pieces"]]
         labels += [None] * len(row["second"]["pieces"])

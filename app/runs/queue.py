@@ -82,6 +82,26 @@ def seconds_left(status: Mapping[str, Any], records: Sequence[Mapping[str, Any]]
     return max(0.0, float((steps - step) * pace[0] - min(since, pace[1])))
 
 
+def still(
+    status: Mapping[str, Any], records: Sequence[Mapping[str, Any]], config: Mapping[str, Any]
+) -> float | None:
+    """Seconds that a run still trains, a comparison from random weights included.
+
+    None also once all steps are made: nobody knows what measuring and comparing take.
+    """
+    left = seconds_left(status, records)
+    if not left:
+        return None
+    return left + _again(left, records, config)
+
+
+def _again(left: float, records: Sequence[Mapping[str, Any]], config: Mapping[str, Any]) -> float:
+    """Everything once more from random weights, where that is wanted."""
+    if config.get("compare_from_scratch") is not True:
+        return 0.0
+    return left + (float(records[-1]["seconds"]) if records else 0.0)
+
+
 def steps_of(config: Mapping[str, Any], path: Path) -> int | None:
     """Updates that a run will make, before its process says so; None where nobody can tell."""
     kind = run_config.kind_of(config)
@@ -158,9 +178,7 @@ def _left(reports: Looks, run: str, speed: float | None) -> float | None:
         if not steps or not work or not speed:
             return None
         left = max(0, steps - int(status.get("step") or 0)) * work / speed
-    if config.get("compare_from_scratch") is True:
-        done = float(records[-1]["seconds"]) if records else 0.0
-        left += left + done  # everything once more from random weights
+    left += _again(left, records, config)
     if runs.limits.minutes is not None:
         left = min(left, max(0.0, 60.0 * runs.limits.minutes - (age or 0.0)))
     return left

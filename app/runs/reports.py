@@ -137,7 +137,9 @@ class Reports:
             "last": {name: last[name] for name in _FIGURES if name in last},
             "main": _main(folder, status, records),
             "validation": held_out[-1]["validation_masked_token_loss"] if held_out else None,
-            "seconds_left": run_queue.seconds_left(status, records) if state == "running" else None,
+            "seconds_left": run_queue.still(status, records, config)
+            if state == "running"
+            else None,
             "updated": status.get("updated"),
             "silent_seconds": run_silence.seconds(folder, status, records)
             if state in ("running", "stopping")

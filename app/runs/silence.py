@@ -2,7 +2,7 @@
 
 Every report is a sign of life, and so is everything else that a run writes. How long a run may be
 silent follows from how long its reports take; before the first one, while a vocabulary is learnt or
-a model compiled, and after the last one, while it is measured, it may take its time.
+a model compiled, and while it is measured on what is held out, it may take its time.
 """
 
 import contextlib
@@ -53,7 +53,7 @@ def _patience(
     usual = [value for value in taken[-10:] if value > 0]
     # A process that has begun its steps has written what machine it is on.
     preparing = "environment" not in status or not usual
-    if isinstance(folder, RaceFolder) or preparing:
+    if isinstance(folder, RaceFolder) or preparing or status.get("measuring") is True:
         return UNMEASURED
     if int(status.get("step") or 0) >= int(status.get("steps") or 0):
         # It is measured, and perhaps trained once more from random weights to compare.

@@ -121,7 +121,7 @@ def _json_lines(text: str, name: str) -> list[tuple[int, dict[str, Any]]]:
 
 def _separated(text: str, ending: str, name: str) -> list[tuple[int, dict[str, Any]]]:
     told = _TOLD.match(text)
-    text = _TOLD.sub("", text)
+    text = text[told.end() :] if told else text
     delimiter = "\t" if ending == ".tsv" else told[1] if told else _delimiter(text)
     lines = io.StringIO(text, newline="").readlines()
     rows = _unquoted(lines) if delimiter == "\t" else None

@@ -128,7 +128,9 @@ class Trainer:
 
     def measure(self) -> dict[str, float]:
         """Figures on what is held out; examples of it go into ``validation.json``."""
+        self.write_status(measuring=True)  # it may take long, and tells nothing meanwhile
         found = self.learning.measure()
+        self.status["measuring"] = False
         if self.learning.main and self.learning.examples:
             self.run.write_validation({"step": self.progress.step} | self.learning.examples)
         return found

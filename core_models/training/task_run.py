@@ -17,6 +17,7 @@ from core_models.training import task_settings
 from core_models.training.checkpoint import Saved
 from core_models.training.finetune import FineTuning, finetune
 from core_models.training.folder import RunFolder
+from core_models.training.guard import DivergenceError
 from core_models.training.host import on
 from core_models.training.learning import Begun
 from core_models.training.precision import settled
@@ -45,11 +46,15 @@ def begin(run: RunFolder, settings: TaskSettings, saved: Saved | None) -> Begun:
         del measure
         if settings.compare_from_scratch:
             run.log("fine-tuning the same model from random weights, to compare")
-            scratch = _from_scratch(model, task, settings, stop)
-            if scratch is None:
-                return None
-            facts["baselines"] |= _main_values(task, [scratch])
-            facts["task"]["baselines"].append(vars(scratch))
+            try:
+                scratch = _from_scratch(model, task, settings, stop)
+            except DivergenceError as error:
+                run.log(f"from random weights it diverged, so there is no comparison: {error}")
+            else:
+                if scratch is None:
+                    return None
+                facts["baselines"] |= _main_values(task, [scratch])
+                facts["task"]["baselines"].append(vars(scratch))
         return _evaluation(tuning)
 
     return Begun(tuning, facts, conclude, task.warnings)

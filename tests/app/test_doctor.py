@@ -154,6 +154,8 @@ def test_a_corpus_too_small_for_the_vocabulary():
     assert finding.kind == "small_corpus"
     assert "3.0 times" in finding.text
     assert kinds([], {"data": {"tokens": 30_000, "vocabulary": 3_000}}) == []
+    begun = CONFIG | {"model": {"checkpoint": "bert-mini"}}  # which has learnt its vocabulary
+    assert examine(Case(records=[], status=STATUS | status, config=begun)) == []
 
 
 def test_a_run_that_learns_too_slowly():

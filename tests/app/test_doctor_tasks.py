@@ -38,6 +38,17 @@ def test_the_doctor_compares_a_fine_tuning_with_its_baselines():
     assert kinds([0.8] * 6) == []
 
 
+def test_only_the_ends_of_epochs_count_whose_weights_are_kept():
+    values = {0.5: 0.9, 1.0: 0.6, 1.5: 0.9, 2.0: 0.7}
+    records = [
+        {"step": round(40 * epoch), "epoch": epoch, "validation_accuracy": value}
+        for epoch, value in values.items()
+    ]
+    (found,) = examine(Case(records=records, status=STATUS, config={}))
+    assert found.kind == "below_baseline"
+    assert "0.7" in found.text
+
+
 def test_the_doctor_sees_unbalanced_labels():
     assert kinds([0.6], labels={"good": 90, "bad": 30}) == ["unbalanced"]
     assert kinds([0.6], labels={"good": 89, "bad": 30}) == []

@@ -169,3 +169,13 @@ def test_who_asks_for_emulated_arithmetic_is_told(make_runs, monkeypatch):
     assert run_form.slow(elsewhere, TINY | {"precision": "bf16"}) == ""
     monkeypatch.setattr(run_form, "emulated", lambda: False)
     assert run_form.slow(runs, TINY | {"precision": "bf16"}) == ""
+
+
+@pytest.mark.parametrize("count", [20, 120])
+def test_a_window_without_its_answer_has_no_piece_marked(count):
+    """Nothing is learnt of an answer that fits into no window."""
+    row = {"pieces": ["a"] * count, "ids": [1] * count, "segments": [0] * count, "number": 1}
+    found = run_preview._labelled(row | {"answer": [-100, -100]})
+    assert found["labels"] == [None] * count
+    found = run_preview._labelled(row | {"answer": [2, 3]})
+    assert [at for at, label in enumerate(found["labels"]) if label] == [2, 3]

@@ -80,3 +80,14 @@ def test_a_run_that_is_continued_may_prepare_as_long_as_a_new_one(make_runs):
     assert run_silence.seconds(folder, silent, records) == pytest.approx(400, abs=2)
     del silent["environment"]
     assert run_silence.seconds(folder, silent, records) is None
+    measuring = status | {"updated": 0.0, "measuring": True}
+    assert run_silence.seconds(folder, measuring, records) is None
+
+
+def test_what_is_left_counts_the_comparison_and_ends_with_the_last_step():
+    records = [{"step": step, "seconds": 2.0 * step} for step in range(10, 61, 10)]
+    status = {"step": 60, "steps": 120, "updated": time.time()}
+    assert run_queue.still(status, records, {}) == pytest.approx(120, abs=1)
+    compared = {"compare_from_scratch": True}
+    assert run_queue.still(status, records, compared) == pytest.approx(120 + 240, abs=2)
+    assert run_queue.still(status | {"steps": 60}, records, compared) is None

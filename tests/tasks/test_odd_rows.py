@@ -66,6 +66,10 @@ def test_what_spreadsheets_add_is_left_out() -> None:
         read("text,label,,\na,x,,z\n")
 
 
+def test_a_cell_that_holds_the_line_of_a_separator_is_whole() -> None:
+    assert texts(read('text,label\n"use sep=,\nhere",x\n')) == ["use sep=,\nhere"]
+
+
 def test_blank_rows_are_left_out_but_counted() -> None:
     table = read("\ntext,label\n\na,x\n,\n\nb,y\n")
     assert (texts(table), table.numbers) == (["a", "b"], (2, 5))

@@ -20,6 +20,7 @@ from core_models.training import precision, settings, task_run, task_settings
 from core_models.training.__main__ import main
 from core_models.training.finetune import finetune
 from core_models.training.folder import RunFolder
+from core_models.training.guard import DivergenceError
 from core_models.training.preview import first_batch
 from core_models.training.process import new_run, train
 from core_models.training.task_schema import is_task
@@ -132,6 +133,21 @@ def test_the_folder_tells_everything(make_task: MakeTask) -> None:
     assert found["metrics"]["accuracy"] == by_epoch[found["best_epoch"] - 1] == max(by_epoch)
     scratch = next(b for b in found["task"]["baselines"] if b["name"] == "from_scratch")
     assert scratch["metrics"]["accuracy"] == status["baselines"]["from_scratch"]
+
+
+def test_a_comparison_that_diverges_costs_no_result(
+    make_task: MakeTask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def diverge(*_: object, **__: object) -> None:
+        raise DivergenceError("The loss is not finite.")
+
+    monkeypatch.setattr(task_run, "finetune", diverge)
+    run = make_task(compare_from_scratch=True)
+    assert train(run.config_path, quiet) == "finished"
+    assert "from_scratch" not in run.status()["baselines"]
+    assert evaluation(run)["metrics"]["accuracy"] > 0
+    assert "there is no comparison: The loss is not finite." in (run.path / "log.txt").read_text()
+    assert run.status()["measuring"] is False
 
 
 def test_a_run_is_what_finetune_does(make_task: MakeTask, base: Path) -> None:
