@@ -67,4 +67,4 @@ def test_rungs_are_trained_once_and_written(command, monkeypatch):
     assert command()[0]["rungs"] == found["rungs"]
     assert command("--write")[0]["rungs"] == found["rungs"]
     with pytest.raises(SystemExit, match="results of other texts"):
-        command("--text", str(PRIMER / "english-trade.txt"))
+        command("--text", str(PRIMER / "english-world.txt"))
