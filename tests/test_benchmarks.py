@@ -78,7 +78,8 @@ def test_training_measures_the_same_model_twice(monkeypatch):
     assert all(figure["ours"] > 0 for figure in found.figures)
     kinds = [figure["kind"] for figure in found.figures]
     assert kinds == ["fp32", training.WHOLE, "bf16", "bf16, dropout 0.1", "bf16, AdamW not fused"]
-    assert found.command.endswith("--bf16")
+    printed = training.build_parser().parse_args(found.command.split()[3:])
+    assert (printed.bf16, printed.batch_size) == (True, 2)
     for figure in found.figures:
         whole = figure["kind"] == training.WHOLE
         config = cm.size("bert-2x128").with_vocabulary(8192)
