@@ -23,15 +23,7 @@ import torch
 from torch import Tensor, nn
 
 import core_models as cm
-from benchmarks.measure import (
-    Report,
-    Table,
-    command,
-    environment,
-    interleaved,
-    median_ratio,
-    run_main,
-)
+from benchmarks.measure import Report, Table, environment, interleaved, median_ratio, run_main
 from core_models.checkpoints.files import save_checkpoint
 from core_models.checkpoints.formats import BY_FAMILY
 from core_models.heads.pretraining import build_head
@@ -167,7 +159,7 @@ def measure(arguments: argparse.Namespace) -> Report:
             )
         )
     machine = environment("torch", "transformers", threads=torch.get_num_threads())
-    return Report(command(build_parser(), arguments), tables, machine, figures)
+    return Report(tables, machine, figures)
 
 
 def _chosen(size: str, families: Sequence[str]) -> dict[str, cm.Config]:

@@ -26,7 +26,7 @@ from urllib.parse import urlsplit
 
 import brotli
 
-from benchmarks.measure import Report, Table, command, environment, percentile, run_main
+from benchmarks.measure import Report, Table, environment, percentile, run_main
 from benchmarks.page import server, training
 
 SENTENCE = (
@@ -275,7 +275,7 @@ def measure(arguments: argparse.Namespace) -> Report:
     tables = [Table(title, columns, rows, note)] if rows else []
     if found:
         tables.append(_open_table(arguments, found))
-    return Report(command(build_parser(), arguments), tables, environment("gradio"), [*found])
+    return Report(tables, environment("gradio"), [*found])
 
 
 async def _visit(

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import core_models as cm
-from benchmarks.measure import Report, Table, command, environment, percentile, run_main
+from benchmarks.measure import Report, Table, environment, percentile, run_main
 from benchmarks.page import ANSWER_MS, chromium, server
 
 TEXT = "The capital of France is Paris."
@@ -162,9 +162,7 @@ def measure(arguments: argparse.Namespace) -> Report:
         f"{arguments.clicks} times each; a key at the end of a slider changes nothing and is not "
         "counted. Server and browser share the machine.",
     )
-    return Report(
-        command(build_parser(), arguments), [table], [*environment("gradio"), name], figures
-    )
+    return Report([table], [*environment("gradio"), name], figures)
 
 
 def use(browser: Any, address: str, lab: Lab, model: str, number: int) -> list[float]:

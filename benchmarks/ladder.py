@@ -272,7 +272,8 @@ def report(found: dict[str, Any]) -> Report:
     )
     table = Table("From BERT to ModernBERT", columns, rows, note)
     command = "python -m benchmarks.ladder --text TRAIN --held-out HELD-OUT"
-    return Report(f"{command} --minutes {found['minutes']:g}", [table], found["environment"])
+    command += f" --minutes {found['minutes']:g}"
+    return Report([table], found["environment"], command=command)
 
 
 def _row(title: str, row: dict[str, Any]) -> tuple[str, ...]:

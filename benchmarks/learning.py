@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from benchmarks.measure import Report, Table, command, environment, run_main
+from benchmarks.measure import Report, Table, environment, run_main
 from core_models.training.folder import RunFolder
 from core_models.training.process import new_run, train
 
@@ -53,9 +53,7 @@ def measure(arguments: argparse.Namespace) -> Report:
         rows,
         f"One run each, seed {arguments.seed}, {figures[0]['tokens']:,} tokens.",
     )
-    return Report(
-        command(build_parser(), arguments), [table], environment("torch", threads=1), figures
-    )
+    return Report([table], environment("torch", threads=1), figures)
 
 
 def _learn(model: Mapping[str, Any] | None, steps: int, seed: int) -> dict[int, dict[str, Any]]:

@@ -15,15 +15,7 @@ import torch
 
 import core_models as cm
 from benchmarks.forward import Figure, Pair, call, difference, drawn_ids, same_weights, shaped
-from benchmarks.measure import (
-    Report,
-    Table,
-    command,
-    environment,
-    interleaved,
-    median_ratio,
-    run_main,
-)
+from benchmarks.measure import Report, Table, environment, interleaved, median_ratio, run_main
 
 LENGTHS = (512, 1024, 2048, 4096, 8192)
 FEWEST = 3
@@ -44,7 +36,7 @@ def measure(arguments: argparse.Namespace) -> Report:
     tables = [_table(name, figures) for name, figures in found.items()]
     machine = environment("torch", "transformers", threads=torch.get_num_threads())
     every = [figure for figures in found.values() for figure in figures]
-    return Report(command(build_parser(), arguments), tables, machine, every)
+    return Report(tables, machine, every)
 
 
 def _measured(name: str, arguments: argparse.Namespace) -> list[Figure]:

@@ -10,7 +10,7 @@ import statistics
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
 
@@ -36,12 +36,13 @@ class Table:
 class Report:
     """What one benchmark found."""
 
-    command: str
     tables: list[Table]
     environment: list[str]
     """Processor, cores, versions."""
     figures: list[dict[str, float | int | str]] = field(default_factory=list)
     """The same figures unrounded, for programs."""
+    command: str = ""
+    """The command line that was run (`measured`)."""
 
     def to_markdown(self) -> str:
         """Tables, then command and machine."""
@@ -116,13 +117,22 @@ def command(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> s
     return f"{parser.prog} {shlex.join(words)}".rstrip()
 
 
+def measured(
+    measure: Callable[[argparse.Namespace], Report],
+    parser: argparse.ArgumentParser,
+    arguments: argparse.Namespace,
+) -> Report:
+    """What a benchmark finds, with the command that was run."""
+    return replace(measure(arguments), command=command(parser, arguments))
+
+
 def run_main(
     measure: Callable[[argparse.Namespace], Report], parser: argparse.ArgumentParser
 ) -> Report:
     """The command line of a benchmark: measure, then print Markdown or JSON."""
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     arguments = parser.parse_args()
-    report = measure(arguments)
+    report = measured(measure, parser, arguments)
     text = json.dumps(asdict(report), indent=2) + "\n" if arguments.json else report.to_markdown()
     sys.stdout.write(text)
     return report

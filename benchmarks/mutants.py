@@ -14,7 +14,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.measure import Report, Table, command, environment, run_main
+from benchmarks.measure import Report, Table, environment, run_main
 
 ROOT = Path(__file__).resolve().parent.parent
 FOUND = "found"
@@ -166,7 +166,7 @@ def measure(arguments: argparse.Namespace) -> Report:
         {"mutant": row[0], "result": row[2]} for row in rows
     ]
     table = Table("Mutants", columns, rows, note)
-    return Report(command(build_parser(), arguments), [table], environment(), results)
+    return Report([table], environment(), results)
 
 
 def _try(mutant: Mutant, copy: Path) -> tuple[str, ...]:

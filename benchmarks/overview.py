@@ -18,7 +18,7 @@ import torch
 
 import core_models as cm
 from benchmarks.labs import LONGEST_MS, WATCH
-from benchmarks.measure import Report, Table, command, environment, percentile, run_main
+from benchmarks.measure import Report, Table, environment, percentile, run_main
 from benchmarks.page import ANSWER_MS, chromium, server
 
 WORDS = "the old farmer went to the river and saw a small boat under the tall tree near the house"
@@ -81,9 +81,7 @@ def measure(arguments: argparse.Namespace) -> Report:
         f"{arguments.clicks} clicks each; a click renews the overview, the lines and the map of one"
         " head. Server and browser share the machine.",
     )
-    return Report(
-        command(build_parser(), arguments), [table], [*environment("gradio"), name], figures
-    )
+    return Report([table], [*environment("gradio"), name], figures)
 
 
 def use(browser: Any, address: str, length: int, number: int) -> tuple[list[float], int]:

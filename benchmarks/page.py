@@ -29,7 +29,7 @@ import torch
 
 import core_models as cm
 from app.runs.runs import Runs
-from benchmarks.measure import Report, Table, command, environment, percentile, run_main
+from benchmarks.measure import Report, Table, environment, percentile, run_main
 from core_models.training.folder import RunFolder
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -142,9 +142,7 @@ def measure(arguments: argparse.Namespace) -> Report:
     if speed is not None:
         figure["training_tokens_per_second"] = speed
     table = Table(title, ("what", "figure"), rows, note)
-    return Report(
-        command(build_parser(), arguments), [table], [*environment("gradio"), name], [figure]
-    )
+    return Report([table], [*environment("gradio"), name], [figure])
 
 
 def load(browser: Any, address: str) -> dict[str, float]:
@@ -280,13 +278,14 @@ def _wait(address: str, process: subprocess.Popen[bytes]) -> None:
 
 
 def chromium() -> str:
-    """The path of a browser."""
-    for name in (os.environ.get("CHROMIUM", ""), *BROWSERS):
-        if name and (path := shutil.which(name)):
+    """The path of the browser that ``CHROMIUM`` names, else of the first one that is found."""
+    named = os.environ.get("CHROMIUM")
+    for name in (named,) if named else BROWSERS:
+        if path := shutil.which(name):
             return path
     raise RuntimeError(
-        f"no Chromium found (none of {', '.join(BROWSERS)}): .ci/chromium installs one and prints "
-        "its path; or set CHROMIUM=/path/to/browser"
+        f"No browser found (looked for {named or ', '.join(BROWSERS)}). .ci/chromium installs one "
+        "and prints its path; or name yours: CHROMIUM=/path/to/chromium."
     )
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import torch
 
-from benchmarks.measure import Report
+from benchmarks.measure import Report, measured
 
 BENCHMARKS: dict[str, tuple[str, list[str]]] = {
     "forward": ("forward", ["--size", "mini"]),
@@ -54,7 +54,8 @@ def main() -> None:
         torch.set_num_threads(threads)  # a part may have set its own
         module_name, options = BENCHMARKS[name]
         module = importlib.import_module(f"benchmarks.{module_name}")
-        report = module.measure(module.build_parser().parse_args(options))
+        parser = module.build_parser()
+        report = measured(module.measure, parser, parser.parse_args(options))
         sys.stdout.write(report.to_markdown() + "\n")
         DOCUMENT.write_text(insert(DOCUMENT.read_text("utf-8"), name, report, day), "utf-8")
 

@@ -20,7 +20,7 @@ from typing import Any
 import torch
 from accelerate.state import AcceleratorState
 
-from benchmarks.measure import Report, Table, command, environment, run_main
+from benchmarks.measure import Report, Table, environment, run_main
 from core_models.data import documents
 from core_models.model import SHIPPED
 from core_models.training.folder import RunFolder
@@ -171,7 +171,7 @@ def report(speeds: dict[str, list[float]], arguments: argparse.Namespace) -> Rep
         "is the median of each round's ratio. Above 1 is faster.",
     )
     machine = environment("torch", "transformers", threads=arguments.threads)
-    return Report(command(build_parser(), arguments), [table], machine, figures)
+    return Report([table], machine, figures)
 
 
 def build_parser() -> argparse.ArgumentParser:

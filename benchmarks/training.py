@@ -19,15 +19,7 @@ import torch
 from torch import nn
 
 import core_models as cm
-from benchmarks.measure import (
-    Report,
-    Table,
-    command,
-    environment,
-    interleaved,
-    median_ratio,
-    run_main,
-)
+from benchmarks.measure import Report, Table, environment, interleaved, median_ratio, run_main
 from core_models.checkpoints.files import save_checkpoint
 from core_models.checkpoints.formats import BY_FAMILY
 from core_models.counting.flops import flops
@@ -137,7 +129,7 @@ def measure(arguments: argparse.Namespace) -> Report:
     machine = environment("torch", "transformers", threads=torch.get_num_threads())
     if arguments.device == "cuda":
         machine.append(torch.cuda.get_device_name())
-    return Report(command(build_parser(), arguments), [table], machine, figures)
+    return Report([table], machine, figures)
 
 
 def check_equal(losses: dict[str, float]) -> None:

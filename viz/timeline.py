@@ -285,6 +285,7 @@ def cuts(inputs: Sequence[Input], *, length: int, title: str) -> go.Figure:
             width=0.8,
             textposition="inside",
             insidetextanchor="start",
+            textangle=0,
             marker={
                 "color": series(document),
                 "line": {"color": colour("paper"), "width": 2},
@@ -301,7 +302,7 @@ def cuts(inputs: Sequence[Input], *, length: int, title: str) -> go.Figure:
     figure.update_layout(barmode="overlay")
     figure.update_xaxes(range=[0, length])
     figure.update_yaxes(
-        autorange="reversed",
+        range=[len(inputs) + 0.5, 0.5],
         side="right",
         showgrid=False,
         tickmode="array",

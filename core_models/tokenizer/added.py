@@ -34,6 +34,8 @@ def declare(
         InputError: An entry is no piece with an id, or the id is not the next free one.
     """
     pieces = _described(settings[_KEY]) if settings.get(_KEY) else _plain(listed, settings)
+    if not pieces:
+        return
     vocabulary = backend.get_vocab(with_added_tokens=True)
     if len(pieces) + len(vocabulary) > MOST_PIECES:
         raise InputError(f"{len(pieces):,} pieces are added; allowed are {MOST_PIECES:,} in all.")

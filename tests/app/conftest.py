@@ -13,6 +13,7 @@ import pytest
 
 os.environ.setdefault("GRADIO_TEMP_DIR", tempfile.mkdtemp(prefix="cloze-gradio-"))
 
+import gradio as gr
 import torch
 from playwright.sync_api import expect, sync_playwright
 
@@ -20,6 +21,7 @@ import core_models as cm
 import core_models.model as shipped
 from app.labs.why.service import Explainer
 from app.main import start
+from app.page.theme import theme
 from app.runs import process as run_process
 from app.runs.runs import Runs
 from app.serving import server as server_parts
@@ -27,6 +29,7 @@ from app.serving.opened.library import Opened
 from app.serving.opened.policy import Policy
 from app.serving.session import Session
 from app.serving.settings import Settings
+from benchmarks.page import chromium
 from tests.app import forge_rounds
 from tests.app.attention_lab import open_lab
 from tests.app.forks import Forks
@@ -41,13 +44,6 @@ START, NICE = run_process.start, run_process.NICE
 MODEL = "bert-mini"
 SENTENCE = "The capital of France is Paris."
 NOTHING_HIDDEN = f"#text={quote_plus(SENTENCE)}&model={MODEL}"
-BROWSERS = (
-    "chromium-headless-shell",
-    "chromium",
-    "chromium-browser",
-    "google-chrome",
-    "google-chrome-stable",
-)
 FLAGS = (
     "--no-sandbox",
     "--disable-gpu",
@@ -192,16 +188,16 @@ def server(session, runs):
     shutil.rmtree(os.environ["GRADIO_TEMP_DIR"], ignore_errors=True)
 
 
-def find_chromium() -> str:
-    """The browser to test with; a test without one fails and says what to do."""
-    named = os.environ.get("CHROMIUM") or os.environ.get("CLOZE_CHROMIUM")
-    for name in (named,) if named else BROWSERS:
-        if path := shutil.which(name):
-            return path
-    pytest.fail(
-        f"No browser found (looked for {named or ', '.join(BROWSERS)}). Install Chromium, for "
-        "example with `apt-get install chromium`, or name one: CHROMIUM=/path/to/chromium."
+def launched(page: gr.Blocks) -> str:
+    """Serve a page of a few parts with the scripts that all parts need; its address."""
+    scripts = ("page/language.js", "page/gradio.js", "page/shell.js")
+    _, address, _ = page.launch(
+        theme=theme(),
+        app_kwargs=server_parts.app_kwargs(scripts, ("page/page.css",)),
+        prevent_thread_lock=True,
+        quiet=True,
     )
+    return address
 
 
 PLAYWRIGHT = {"loop": None}
@@ -221,7 +217,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 @pytest.fixture(scope="session")
 def browser():
     """Chromium, for all tests of a process: what it has compiled is compiled for all."""
-    path = find_chromium()
+    path = chromium()
     with pytest.MonkeyPatch.context() as patch:
         look_often(patch)
         with sync_playwright() as playwright:

@@ -7,10 +7,8 @@ import plotly.graph_objects as go
 import pytest
 from playwright.sync_api import expect
 
-from app.page.theme import theme
 from app.parts.figure import LOOK, SCRIPT, Figure, drawn
-from app.serving import server
-from tests.app.conftest import show_loop
+from tests.app.conftest import launched, show_loop
 from viz import timeline
 from viz.figure import DARK, finish, plain
 from viz.svg import Wording
@@ -54,14 +52,7 @@ def address():
         figure.pick(tell, None, picked, queue=False)
         seen = gr.Textbox(label="Seen")
         figure.pick(None, figure, seen, js="({ picked }) => String(picked.y)")
-    scripts = ("page/language.js", "page/gradio.js", "page/shell.js")
-    _, found, _ = page.launch(
-        theme=theme(),
-        app_kwargs=server.app_kwargs(scripts, ("page/page.css",)),
-        prevent_thread_lock=True,
-        quiet=True,
-    )
-    yield found
+    yield launched(page)
     page.close()
 
 

@@ -3,10 +3,8 @@
 import gradio as gr
 import pytest
 
-from app.page.theme import theme
 from app.parts.figure import Figure
-from app.serving import server
-from tests.app.conftest import show_loop
+from tests.app.conftest import launched, show_loop
 from viz.figure import MOST_TABLE_ROWS, Chart, finish
 
 NUMBERS = {
@@ -27,13 +25,7 @@ def page(browser):
     finish(figure, "t", alt="a", columns=["n"], rows=rows)
     with gr.Blocks() as made:
         Figure(figure, elem_id="chart", main=True)
-    scripts = ("page/language.js", "page/gradio.js", "page/shell.js")
-    _, address, _ = made.launch(
-        theme=theme(),
-        app_kwargs=server.app_kwargs(scripts, ("page/page.css",)),
-        prevent_thread_lock=True,
-        quiet=True,
-    )
+    address = launched(made)
     with browser.new_context(accept_downloads=True) as context:
         page = context.new_page()
         page.goto(address)

@@ -47,6 +47,7 @@ def test_blocks_of_an_example_stand_side_by_side():
     assert "pieces: %{customdata[0]}<br>%{customdata[1]}" in first.hovertemplate
     assert "%{x}" not in first.hovertemplate
     assert figure.layout.yaxis.ticktext == ("9 random",)
+    assert figure.layout.yaxis.range == (1.5, 0.5)  # its own range is wider with some bars
 
 
 def test_the_table_of_an_example_says_all_that_its_bar_does():
