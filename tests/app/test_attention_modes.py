@@ -234,8 +234,10 @@ def test_products_of_one_query(lab, model, maps):
     encoding, _ = maps()
     with torch.no_grad():
         model.encoder(model.collate([encoding]), trace)
-    products = (trace["q", 2][0, 3, 6] * trace["k", 2][0, 3]).numpy()
-    lab.shows(products, tolerance=6e-3)
+    keys = trace["k", 2][0, 3]
+    products = trace["q", 2][0, 3, 6] * keys
+    softmax = (products.sum(-1) / keys.shape[-1] ** 0.5).softmax(-1)
+    lab.shows(torch.cat([softmax[:, None], products], dim=1), tolerance=6e-3)
     steps = lab.page.locator("#attention-steps")
     expect(steps.get_by_role("columnheader", name="softmax")).to_have_count(0)
     expect(steps.get_by_role("columnheader", name="share")).to_have_count(1)
