@@ -12,22 +12,15 @@ from typing import Any
 
 from app.runs import config as run_config
 from app.runs.card_open import opening, scores
+from app.runs.command import models_in, with_hub_ids
 from app.runs.doctor_case import OVER_PIECES
 from app.runs.runs import Runs
-from core_models import InputError
+from app.runs.starts import Start, code, shipped, starts
+from app.serving.names import RUN_PREFIX
 from core_models.training.folder import RunFolder, read_json
-from core_models.training.settings import ASSETS
 
-_DEPTH = 8
-"""Runs that began with runs: how far back their starts are followed."""
 RECIPE = "recipe.json"
 """The run's settings, in the folder of its model."""
-_STARTS = (
-    ("model", "checkpoint"),
-    ("model", "encoder_from"),
-    ("generator", "encoder_from"),
-    ("distillation", "teacher"),
-)
 _PURPOSES = {
     "masked_token": "fill hidden pieces of a text",
     "masked_diffusion": "fill hidden pieces of a text, however many",
@@ -64,8 +57,8 @@ class Card:
     held_out: Mapping[str, Any]
     """Figures on texts or rows that were not learnt, by name, with the step in ``step``."""
     step: int
-    starts: tuple[tuple[str, str], ...]
-    """Shipped models that it began with, each with its licence."""
+    starts: tuple[Start, ...]
+    """Models that it began with, or learnt from."""
 
     @classmethod
     def of(cls, runs: Runs, folder: RunFolder, step: int, *, final: bool) -> "Card":
@@ -94,7 +87,7 @@ class Card:
             record=records[-1] if records else {},
             held_out=held_out,
             step=step,
-            starts=tuple(sorted(_starts(runs, run, _DEPTH).items())),
+            starts=starts(runs, run),
         )
 
     @property
@@ -121,7 +114,7 @@ class Card:
         """
         title = f"{_line(self.title)}: generator" if generator else _line(self.title)
         parts = [
-            ["---", "library_name: transformers", "tags:", "- cloze", "---"],
+            ["---", "library_name: transformers", *self._bases(), "tags:", "- cloze", "---"],
             [f"# {title}"],
             *self._purpose(generator),
             ["| | |", "|---|---|", *(f"| {key} | {value} |" for key, value in self._facts(config))],
@@ -136,6 +129,13 @@ class Card:
             ["## Licence", "", *self._licence()],
         ]
         return "\n\n".join("\n".join(part) for part in parts) + "\n"
+
+    def _bases(self) -> list[str]:
+        """Lines of the head for the hub, which links cards by its own ids."""
+        names = [start.name for start in self.starts if start.kind == "hub" and not start.teacher]
+        if len(names) == 1:
+            return [f"base_model: {names[0]}"]
+        return ["base_model:", *(f"- {name}" for name in names)] if names else []
 
     def _purpose(self, generator: bool) -> list[list[str]]:
         names = dict(self.status.get("objectives") or {})
@@ -162,7 +162,10 @@ class Card:
             ("tokens read", _count(self.record.get("tokens", self.evaluation.get("tokens")))),
             ("training time", _time(self.record.get("seconds", self.evaluation.get("seconds")))),
             ("machine", self._machine()),
-            ("began with", ", ".join(name for name, _ in self.starts)),
+            *(
+                (what, ", ".join(_line(s.name) for s in self.starts if s.teacher == teacher))
+                for what, teacher in (("began with", False), ("learnt from the answers of", True))
+            ),
         ]
         return [(key, value) for key, value in rows if value]
 
@@ -175,9 +178,9 @@ class Card:
 
     def _data(self) -> list[str]:
         wanted = self.recipe.get("data") or {}
-        lines = [f"- {_code(name)}" for name in _texts(self.recipe)]
+        lines = [f"- {code(name)}" for name in _texts(self.recipe)]
         if wanted.get("dataset"):
-            lines.append(f"- {_code(str(wanted['dataset']))} of the library `datasets`")
+            lines.append(f"- {code(str(wanted['dataset']))} of the library `datasets`")
         data = self.status.get("data") or {}
         if self.task:
             train, dev = (self.task.get(part) or {} for part in ("train", "dev"))
@@ -240,14 +243,29 @@ class Card:
             "```",
         ]
         own = [name for name in _texts(self.recipe) if not _shipped_text(name)]
-        names = [part.get(field) for p, field in _STARTS if (part := self.recipe.get(p) or {})]
-        runs = [name for name in names if str(name).startswith("run/")]
         if own:
-            said = ", ".join(map(_code, own))
+            said = ", ".join(map(code, own))
             lines += ["", f"It reads files that are not part of Cloze: {said}."]
+        return [*lines, *self._models_of_recipe()]
+
+    def _models_of_recipe(self) -> list[str]:
+        """What has to be known of the models that the settings name, but for shipped ones."""
+        names = [name for name in models_in(self.recipe) if shipped(name) is None]
+        runs = [name for name in names if name.startswith(RUN_PREFIX)]
+        known = {start.name for start in self.starts if start.kind == "hub"}
+        fetched = [name for name in names if name in known]
+        others = [name for name in names if name not in (*runs, *fetched)]
+        lines = []
         if runs:
-            said = ", ".join(_code(str(name)) for name in runs)
+            said = ", ".join(map(code, runs))
             lines += ["", f"It begins with a model of another run ({said}): name its folder there."]
+        if fetched:
+            said = ", ".join(map(code, fetched))
+            lines += ["", f"The command fetches {said} from the Hugging Face hub."]
+        if others:
+            said = ", ".join(map(code, others))
+            said = f"It begins with what is not part of Cloze ({said})"
+            lines += ["", f"{said}: write the path of its folder there."]
         return lines
 
     def _licence(self) -> list[str]:
@@ -255,8 +273,8 @@ class Card:
             "No licence is given here: whoever trained this model chooses one and writes it into "
             "the first lines of this file.",
         ]
-        for name, licence in self.starts:
-            lines += ["", f"It began with the shipped model `{name}`, whose licence is {licence}."]
+        for start in self.starts:
+            lines += ["", start.told()]
         names = _texts(self.recipe)
         if any(_shipped_text(name) for name in names):
             lines += ["", "The shipped texts and sets (Primer, Atlas) are CC0."]
@@ -266,8 +284,11 @@ class Card:
 
 
 def portable(recipe: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings without the folders of this machine: of an absolute path its last part stays."""
-    values = dict(recipe)
+    """Settings without the folders of this machine, as the command line takes them.
+
+    Of an absolute path its last part stays; a model of the hub has its id.
+    """
+    values = with_hub_ids(recipe)
     run_config.replace_strings(values, _short)
     return values
 
@@ -291,34 +312,6 @@ def _shipped_text(name: str) -> bool:
     return name.startswith(("primer/", "atlas/")) or ("/" not in name and "." not in name)
 
 
-def _starts(runs: Runs, run: str, depth: int) -> dict[str, str]:
-    """Shipped models at the beginning of a run, with their licences; runs between are followed."""
-    found: dict[str, str] = {}
-    try:
-        config = runs.as_form(run)
-    except InputError:
-        return found  # deleted since
-    for part, field in _STARTS:
-        name = str((config.get(part) or {}).get(field) or "")
-        if name.startswith("run/") and depth:
-            found |= _starts(runs, name.split("/")[1], depth - 1)
-        elif name and (licence := _licence_of(name)):
-            found[name] = licence
-    return found
-
-
-def _licence_of(name: str) -> str | None:
-    """What the card of a shipped model names; None for what is not shipped."""
-    if not re.fullmatch(r"[\w.-]+", name) or name.startswith("."):
-        return None
-    try:
-        card = (ASSETS / "models" / name / "README.md").read_text(encoding="utf-8")
-    except OSError:
-        return None
-    named = re.search(r"^license: *(\S+)", card, re.M)
-    return named[1] if named else "named in its own card"
-
-
 def _weights(objectives: Mapping[str, Any]) -> str:
     names = [
         name.replace("_", " ") + ("" if weight == 1 else f" (weight {weight:g})")
@@ -335,10 +328,6 @@ def _time(value: Any) -> str:
     if not isinstance(value, int | float):
         return ""
     return f"{value:.0f} seconds" if value < 120 else f"{value / 60:.0f} minutes"
-
-
-def _code(text: str) -> str:
-    return "`" + " ".join(text.replace("`", "'").split()) + "`"
 
 
 def _line(text: str) -> str:

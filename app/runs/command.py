@@ -1,19 +1,24 @@
 """Settings of a form for the command line. No Gradio in it.
 
-What the page has sent, and models of its runs, have no names there.
+What the page has sent, and models of its runs and of opened folders, have no names there; a model
+of the hub has another one.
 """
 
 import copy
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from app.runs.names import BESIDE
+from app.runs.names import BESIDE, leaves
 from app.runs.words import listed, ours, sentences
+from app.serving.names import FOLDER_PREFIX, HUB_PREFIX, RUN_PREFIX
 
-RUN = "run/"
-_TEXTS = ("name", "description", "columns")
-"""Settings whose texts are no names of models."""
+_MODELS = ("checkpoint", "encoder_from", "teacher")
+"""Settings that name a model, of whatever part."""
+_VOCABULARY = "folder"
+"""The setting that names a model for its vocabulary, which has to lie in a folder."""
+_ELSEWHERE = "\N{HORIZONTAL ELLIPSIS}/"
+"""Before the name of a folder that the page does not tell."""
 
 
 def file_name(name: Any, otherwise: str) -> str:
@@ -28,7 +33,7 @@ def for_shell(config: Mapping[str, Any], sent: Sequence[Mapping[str, Any]]) -> d
         config: Of a form.
         sent: ``name``, and of a table ``column``, of what was sent: it will lie beside the file.
     """
-    values: dict[str, Any] = copy.deepcopy(dict(config))
+    values = with_hub_ids(config)
     names = [each["name"] for each in sent]
     if "task" in values:
         values["task"] |= dict(zip(("set", "dev"), names, strict=False))
@@ -46,7 +51,6 @@ def before(config: Mapping[str, Any], sent: Sequence[Mapping[str, Any]]) -> str:
     named = [*(config.get("data") or {}).get("texts", []), task.get("set"), task.get("dev")]
     own = [name for name in named if isinstance(name, str) and name.startswith(f"{BESIDE}/")]
     files = list(dict.fromkeys([*(each["name"] for each in sent), *own]))
-    models = list(dict.fromkeys(_runs(config)))
     columns = list(dict.fromkeys(each["column"] for each in sent if each.get("column")))
     parts = []
     if files:
@@ -55,19 +59,50 @@ def before(config: Mapping[str, Any], sent: Sequence[Mapping[str, Any]]) -> str:
     if columns[1:] and not task:
         key = "The command reads one column of all tables, {0}: rename {1}."
         parts.append(ours(key, columns[0], listed(columns[1:])))
-    if models:
+    return sentences([*parts, *_in_place(with_hub_ids(config))])
+
+
+def models_in(config: Mapping[str, Any]) -> list[str]:
+    """The models that settings name, each once."""
+    named = leaves(config)
+    fields = (*_MODELS, _VOCABULARY)
+    return list(dict.fromkeys(name for at, name in named if at.rpartition(".")[2] in fields))
+
+
+def with_hub_ids(config: Mapping[str, Any]) -> dict[str, Any]:
+    """A copy of settings in which models of the hub are named as ``core_models`` loads them."""
+    values: dict[str, Any] = copy.deepcopy(dict(config))
+    _name_by_id(values)
+    return values
+
+
+def _name_by_id(value: Any) -> None:
+    for key, child in list(value.items() if isinstance(value, dict) else enumerate(value)):
+        if isinstance(child, dict | list):
+            _name_by_id(child)
+        elif key in _MODELS and isinstance(child, str):
+            value[key] = child.removeprefix(HUB_PREFIX)
+
+
+def _in_place(config: Mapping[str, Any]) -> list[str]:
+    """What has to be written in place of names that only the page knows."""
+    names = models_in(config)
+    runs = [name for name in names if name.startswith(RUN_PREFIX)]
+    folders = [name for name in names if name.startswith((FOLDER_PREFIX, _ELSEWHERE))]
+    parts = []
+    if runs:
         key = "In place of {0} write the folder of that model; its run offers it as a download."
-        parts.append(ours(key, listed(models)))
-    return sentences(parts)
-
-
-def _runs(value: Any) -> Iterator[str]:
-    if isinstance(value, str) and value.startswith(RUN):
-        yield value
-    elif isinstance(value, Mapping):
-        for key, child in value.items():
-            if key not in _TEXTS:
-                yield from _runs(child)
-    elif isinstance(value, list):
-        for child in value:
-            yield from _runs(child)
+        parts.append(ours(key, listed(runs)))
+    if folders:
+        key = (
+            "In place of {0} write the path of the folder that was opened; the page does not tell "
+            "where it lies."
+        )
+        parts.append(ours(key, listed(folders)))
+    for name in (name for name in names if name.startswith(HUB_PREFIX)):
+        key = (
+            "In place of {0} write the folder of its vocabulary; hf download {1} fetches it and "
+            "says where it lies."
+        )
+        parts.append(ours(key, name, name.removeprefix(HUB_PREFIX)))
+    return parts
