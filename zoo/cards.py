@@ -81,7 +81,7 @@ def _write(
         ("time", f"{run_facts['seconds'] / 60:.0f} minutes on {machine(results)}"),
         ("vocabulary", f"{data['vocabulary']:,} pieces, learnt from the training text"),
         ("training text", f"{data['documents']:,} documents, {data['tokens']:,} tokens"),
-        ("held out", f"{data['held_out_documents']:,} documents, read by no part of the training"),
+        ("held out", f"{data['held_out_documents']:,} documents, not read in its own training"),
         ("files", "float16, which loading widens to float32"),
     ]
     text = "\n".join(

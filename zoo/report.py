@@ -99,7 +99,7 @@ def _reason(entry: Entry, title: str) -> str:
         return "these sentences are English; the model is not."
     if title == "Facts":
         return "no capital is one piece of its vocabulary."
-    return f"exported before these figures were kept; {_BUILD} exports it again."
+    return "not asked yet; `python -m zoo measure NAME` does it."
 
 
 def _of(*path: str, show: Callable[[Any], str]) -> Column:
