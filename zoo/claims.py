@@ -17,7 +17,9 @@ is that far on the other side; else there is **no clear difference**. The standa
 fine-tuned scores comes from the spread over seeds (tasks with at least two seeds of both), that of
 a share, or of a mean of shares, from its number of cases; where that number is not kept, two points
 stand for two standard errors. Every model was pretrained once, so that another pretraining seed may
-decide otherwise."""
+decide otherwise. Two models that did not begin alike, or did not read as much of the same text
+(their notes in the first section), are **trained unequally**: that may be what made the
+difference."""
 _SMALLEST = 0.02
 """Stands for two standard errors where they are not known."""
 
@@ -31,6 +33,8 @@ class Difference(NamedTuple):
     """Two standard errors of the difference."""
     over: str
     """What the figures are, for people."""
+    alike: bool = True
+    """Whether both models were trained alike: begun with the same, on as much of the same text."""
 
 
 Figures = Mapping[str, Entry]
@@ -68,7 +72,7 @@ def _outcome(claim: Claim, figures: Figures) -> Outcome:
     if isinstance(found, str):
         return Outcome(claim, f"\u2013 ({found})", "not measured")
     ours = f"{100 * found.left:.1f} and {100 * found.right:.1f} ({found.over})"
-    return Outcome(claim, ours, verdict(found))
+    return Outcome(claim, ours, verdict(found) + ("" if found.alike else ", trained unequally"))
 
 
 def verdict(found: Difference) -> str:
@@ -117,6 +121,7 @@ def _tuned(
         sums[1] / count,
         2 * math.sqrt(variance) / count,
         f"mean of {count} task{'s' if count > 1 else ''}",
+        _alike(figures, left[0], right[0]),
     )
 
 
@@ -133,9 +138,9 @@ def shares(left: tuple[str, ...], right: tuple[str, ...], over: str) -> Measure:
             lacking = left if found[0][0] is None else right
             return f"{lacking[0]} has no such figure"
         variances = [variance for _, variance in found if variance is not None]
-        if len(variances) < 2:
-            return Difference(values[0], values[1], _SMALLEST, over)
-        return Difference(values[0], values[1], 2 * math.sqrt(sum(variances)), over)
+        margin = 2 * math.sqrt(sum(variances)) if len(variances) == 2 else _SMALLEST
+        alike = _alike(figures, left[0], right[0])
+        return Difference(values[0], values[1], margin, over, alike)
 
     return measure
 
@@ -173,6 +178,11 @@ def _variance(part: Mapping[str, Any], name: str, value: float, cases: int) -> f
 def unmeasured(reason: str) -> Measure:
     """No model of the set tells."""
     return lambda figures: reason
+
+
+def _alike(figures: Figures, *names: str) -> bool:
+    """Whether the same note stands on the training of all: what they began with and read."""
+    return len({figures[name].training.get("note") for name in names}) == 1
 
 
 def _absent(figures: Figures, *names: str) -> str:

@@ -50,8 +50,7 @@ pretrained or not, is two standard errors above the commonest answer to everythi
 on {dev} rows).
 """
 CLAIMS = """What the papers found at their size, beside the difference that came out here: 4 to 6
-layers of width 256, a few million to a few hundred million tokens. No verdict knows that some
-models were trained otherwise than the rest (see the first section).
+layers of width 256, a few million to a few hundred million tokens.
 
 {rule}
 """

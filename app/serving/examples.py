@@ -31,7 +31,6 @@ FRANCE = _example("France", DEFAULT, "france")
 """Both sides tell: all shipped models that see both have it first, with 24 to 94 %; the one that
 reads from the left gives it 1 %. "Paris" it would tell better than they do."""
 MADRID = _example("Madrid", "Madrid is the capital of Spain.", "spain")
-DOCTOR = _example("Doctor", "The doctor told him to stay in bed and rest.", "bed")
 PARAGRAPH = _example(
     "A paragraph",
     "Spain lies in the south of Europe. Its capital is Madrid, and most people there speak "
@@ -73,9 +72,9 @@ OF_FAMILY = {
         FRANCE,
         WHITE_HOUSE,
         MOMENT,
+        AGO,
         NATION,
         CARE,
-        DOCTOR,
         THAILAND,
         SECOND_HALF,
         SHORT_PARAGRAPH,

@@ -66,14 +66,15 @@ def test_the_shipped_pairs_are_what_the_templates_make() -> None:
         assert len(pair.good.split()) == len(pair.bad.split())
 
 
-_OF_MODERNBERT = frozenset({"farmer", "farmers", "queen", "rice"})
+_OF_BYTES = frozenset({"farmer", "farmers", "queen", "rice"})
 _OF_ALL_SOURCES = frozenset([
     "experts", "farmers", "islands", "leaders", "managers", "plays", "readers", "rooms", "schools",
     "ships", "stones", "wants",
 ])  # fmt: skip
 SPELT = {
-    "modernbert-mini": _OF_MODERNBERT,
-    "diffusion-mini": _OF_MODERNBERT,
+    "modernbert-mini": _OF_BYTES,
+    "diffusion-mini": _OF_BYTES,
+    "roberta-mini": _OF_BYTES,
     "deberta-v2-mini": _OF_ALL_SOURCES,
     "xlnet-mini": _OF_ALL_SOURCES,
 }
@@ -94,7 +95,7 @@ def test_words_of_the_pairs_are_whole_pieces_of_every_english_vocabulary() -> No
 
 
 @pytest.mark.parametrize(
-    ("spelt", "pairs", "longer"), [(_OF_MODERNBERT, 208, (0, 0)), (_OF_ALL_SOURCES, 207, (37, 10))]
+    ("spelt", "pairs", "longer"), [(_OF_BYTES, 208, (0, 0)), (_OF_ALL_SOURCES, 207, (37, 10))]
 )
 def test_words_that_a_vocabulary_spells_make_few_sides_longer(
     spelt: frozenset[str], pairs: int, longer: tuple[int, int]

@@ -58,6 +58,41 @@ def test_a_run_leaves_a_record(tmp_path: Path) -> None:
     assert states(run / "model")["masked_token"] == "trained"
 
 
+@pytest.mark.parametrize("place", ["model", "snapshots/step-128", "checkpoints/step-1/model"])
+def test_a_run_leaves_a_record_of_every_model_that_it_saves(tmp_path: Path, place: str) -> None:
+    run = tmp_path / "run"
+    new(tiny("bert-mini")).save(run / place)
+    assert set(states(run / place).values()) == {"converted"}
+    (run / "status.json").write_text('{"state": "running", "objectives": {"masked_token": 1.0}}')
+    learning = {"masked_token": "trained", "next_sentence": "converted"}
+    assert states(run / place) == learning, "it has not finished, so nothing is measured"
+    (run / "evaluation.json").write_text('{"held_out": {"next_sentence_loss": 1.0}}')
+    assert states(run / place) == {"masked_token": "converted", "next_sentence": "trained"}
+    (run / "evaluation.json").unlink()
+    for odd in ('{"objectives": ["masked_token"]}', "[]", "not JSON"):
+        (run / "status.json").write_text(odd)
+        assert set(states(run / place).values()) == {"converted"}
+
+
+def test_a_generator_and_a_task_under_way_are_trained(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    new(tiny("electra-base"), heads=("masked_token",)).save(run / "checkpoints/step-1/generator")
+    losses = {"masked_token": 1.0, "replaced_token": 50.0}
+    status = {"objectives": {"replaced_token": 1.0}, "losses": losses}
+    (run / "status.json").write_text(json.dumps(status))
+    assert states(run / "checkpoints/step-1/generator")["masked_token"] == "trained"
+    tuned = run / "checkpoints/step-2/model"
+    new(tiny("bert-mini")).with_head("classify", labels=("a", "b")).save(tuned)
+    (run / "status.json").write_text('{"objectives": {"classify": 1.0}}')
+    assert states(tuned)["classify"] == "trained"
+
+
+def test_a_model_that_somebody_put_into_a_run_is_none_of_it(tmp_path: Path) -> None:
+    (tmp_path / "status.json").write_text('{"objectives": {"masked_token": 1.0}}')
+    new(tiny("bert-mini")).save(tmp_path / "texts" / "m")
+    assert set(states(tmp_path / "texts" / "m").values()) == {"converted"}
+
+
 def test_a_fine_tuned_head_is_trained_and_the_others_are_gone(tmp_path: Path) -> None:
     run = tmp_path / "run"
     new(tiny("bert-mini")).with_head("classify", labels=("a", "b")).save(run / "model")

@@ -293,3 +293,26 @@ def test_every_claim_has_a_source_and_can_be_measured() -> None:
     assert {o.verdict for o in claims.outcomes({})} == {"not measured"}
     claim = Claim("x", "y", "z", lambda _: Difference(0.5, 0.25, 0.1, "cases"))
     assert claims._outcome(claim, {}).ours == "50.0 and 25.0 (cases)"
+
+
+def test_a_verdict_says_when_the_two_were_not_trained_alike() -> None:
+    """In any claim but those of one model; what is told is where the notes of a training differ."""
+    tasks = {"x": values(0.6, 0.7, fresh=(0.4, 0.4)), "ner": values(0.6, 0.7)}
+    names = ("bert-mini", "roberta-mini", "causal-mini", "deberta-mini")
+
+    def unequal(notes: dict[str, str]) -> list[str]:
+        set_of = {
+            name: entry(name, tasks, FIGURES | {"run": {"note": notes.get(name, "As all.")}})
+            for name in names
+        }
+        found = claims.outcomes(set_of)
+        return [o.ours for o in found if o.verdict.endswith(", trained unequally")]
+
+    measured = claims.outcomes({n: entry(n, tasks, FIGURES) for n in names})
+    assert unequal({}) == []
+    of_roberta = unequal({"roberta-mini": "It read more."})
+    assert 0 < len(of_roberta) < len([o for o in measured if o.verdict != "not measured"])
+    assert (
+        len(unequal({name: name for name in names}))
+        == len([o for o in measured if o.verdict != "not measured"]) - 1
+    )  # pretraining against random weights is of one model
