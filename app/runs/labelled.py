@@ -32,6 +32,7 @@ ROLES = {
     "start": "Column: first character",
 }
 MOST_LABELS = 24
+"""In the table of labels."""
 NONE = "\N{EN DASH}"
 
 DIRECTION = (
@@ -108,12 +109,15 @@ def warned(facts: Mapping[str, Any]) -> str:
 
 
 def labels(facts: Mapping[str, Any]) -> dict[str, Any] | None:
-    """How often each label is there."""
+    """How often each label is there; of many the most frequent, which the caption says."""
     found: Sequence[tuple[str, int]] = list(facts["train"]["labels"].items())
     if not found:
         return None
-    heads = [Wording("Label"), Wording("Rows to learn from")]
-    return table(Wording("Labels of the set"), heads, found[:MOST_LABELS])
+    caption = Wording("Labels of the set")
+    if (count := len(found)) > MOST_LABELS:
+        caption = Wording("The {0} most frequent of {1} labels of the set", MOST_LABELS, count)
+        found = sorted(found, key=lambda each: -each[1])[:MOST_LABELS]
+    return table(caption, [Wording("Label"), Wording("Rows to learn from")], found)
 
 
 def rows(facts: Mapping[str, Any]) -> dict[str, Any] | None:

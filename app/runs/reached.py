@@ -20,6 +20,7 @@ from viz.training import is_share
 
 Parts = dict[str, dict[str, Any]]
 MOST_LABELS = 30
+"""In a confusion matrix."""
 MOST_ROWS = 8
 PROBES = {"sentiment": "sentiment", "topic": "topic", "nli": "inference"}
 NOTHING = {"visible": False}
@@ -129,7 +130,6 @@ def result_parts(runs: Runs, run: str, live: Mapping[str, Any]) -> Parts:
     rows = [(Wording("this model"), found["metrics"])]
     rows += [(ours(each["title"]), each["metrics"]) for each in task.get("baselines") or ()]
     bars = [(who, each[main]) for who, each in rows if each.get(main) is not None]
-    confused = found["confusion"] if labels and len(labels) <= MOST_LABELS else None
     calibrated = found.get("figure")
     return {
         "result": {"visible": True},
@@ -148,7 +148,7 @@ def result_parts(runs: Runs, run: str, live: Mapping[str, Any]) -> Parts:
             else None
         },
         "metrics": {"value": _metrics(rows)},
-        "confusion": {"value": drawn(results.confusion(labels, confused)) if confused else None},
+        **_confusion(labels, found["confusion"]),
         "labels": {"value": _labels(found["labels"])},
         "calibration": {"value": calibrated},
         "sure_of": line(
@@ -168,6 +168,22 @@ def result_parts(runs: Runs, run: str, live: Mapping[str, Any]) -> Parts:
         "surest": {"visible": bool(found["best"])},
         "best": {"value": _rows(found["best"], task, wrong=False)},
     }
+
+
+def _confusion(labels: Sequence[str], counts: Sequence[Sequence[int]]) -> Parts:
+    """What the model takes for what, or why that is not drawn; nothing where none was counted."""
+    if not labels or not counts:
+        return {"confusion": {"value": None}, "no_confusion": line(None)}
+    if len(labels) <= MOST_LABELS:
+        figure = drawn(results.confusion(labels, counts))
+        return {"confusion": {"value": figure}, "no_confusion": line(None)}
+    why = Wording(
+        "No confusion matrix: the set has {0} labels, and one shows {1} at most. The figures of "
+        "each label stand under “All figures”.",
+        len(labels),
+        MOST_LABELS,
+    )
+    return {"confusion": {"value": None}, "no_confusion": line(why)}
 
 
 def _metrics(rows: Sequence[tuple[str, Mapping[str, float]]]) -> dict[str, Any]:

@@ -98,10 +98,13 @@ def tried(found: Mapping[str, Any]) -> Parts:
         parts |= _answers(found)
     else:
         parts["shares"] = {"visible": True, "value": _shares(found["probabilities"])}
+        if (count := len(found["probabilities"])) > MOST_SHARES:
+            parts["found"] = line(Wording("The {0} likeliest of {1} labels.", MOST_SHARES, count))
     if kind == "multilabel":  # each share is one label's own: the first need not hold, others may
         held = ", ".join(found["labels"])
         parts["shares"]["value"]["label"] = held or "\N{EN DASH}"
-        parts["found"] = line(None if held else Wording("It finds that none of its labels holds."))
+        if not held:
+            parts["found"] = line(Wording("It finds that none of its labels holds."))
     return parts
 
 

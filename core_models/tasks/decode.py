@@ -9,9 +9,10 @@ import torch
 from torch import Tensor
 
 from core_models.batch import Batch
+from core_models.tasks.bio import begins, is_bio, type_of
 from core_models.tasks.encode import Coder, Feature, content
 from core_models.tasks.objectives import TaskObjective, without_padding
-from core_models.tasks.rows import Row, is_bio
+from core_models.tasks.rows import Row
 from core_models.tasks.words import join, words
 
 _LONGEST_ANSWER = 30
@@ -141,14 +142,14 @@ def entities_of(
     found: list[list[int]] = []
     before = "O"
     for index, tag in enumerate(tags):
-        if tag.startswith("I-") and before[2:] == tag[2:]:
-            found[-1].append(index)
-        elif tag != "O":
+        if begins(before, tag):
             found.append([index])
+        elif tag != "O":
+            found[-1].append(index)
         before = tag
     return tuple(
         Entity(
-            type=tags[part[0]][2:],
+            type=type_of(tags[part[0]]),
             start=places[part[0]][0],
             end=places[part[-1]][1],
             text=text[places[part[0]][0] : places[part[-1]][1]],

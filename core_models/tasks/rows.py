@@ -5,6 +5,7 @@ import contextlib
 import json
 import math
 import re
+import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -43,7 +44,7 @@ NEEDED = {
 OPTIONAL = {"regress": ("text_b",), "multilabel": ("text_b",), "answer": ("start",)}
 """Roles that a kind may have besides."""
 SEPARATORS = ("|", ";", ",")
-"""What may stand between several labels in a cell; the first of them that a column holds."""
+"""What may stand between several labels in a cell; the first of them that a set's column holds."""
 
 
 @dataclass(frozen=True)
@@ -81,13 +82,16 @@ class Row:
 
     @property
     def group(self) -> str:
-        """Rows of one group must not be parted between training and development."""
-        return " ".join(self.tokens) if self.tokens else self.text
+        """Rows of one group must not be parted between training and development.
 
-
-def is_bio(tag: str) -> bool:
-    """Whether a tag belongs to the scheme BIO: ``O``, or ``B-`` or ``I-`` with a type."""
-    return tag == "O" or (tag[:2] in ("B-", "I-") and len(tag) > 2)
+        They have the same text, but for capitals, blanks and the punctuation at its end; of two
+        texts the first counts, and of a question its context.
+        """
+        text = " ".join((" ".join(self.tokens) or self.text).casefold().split())
+        end = len(text)
+        while end and (text[end - 1] == " " or unicodedata.category(text[end - 1])[0] == "P"):
+            end -= 1
+        return text[:end] or text
 
 
 Reader = Callable[[Mapping[str, Any], Mapping[str, str]], dict[str, Any]]
@@ -128,21 +132,32 @@ def _several(record: Mapping[str, Any], columns: Mapping[str, str]) -> dict[str,
     return _texts(record, columns) | {"labels": tuple(sorted({name for name in named if name}))}
 
 
-def in_lists(records: Sequence[Mapping[str, Any]], column: str) -> list[dict[str, Any]]:
+def separators(records: Sequence[Mapping[str, Any]], column: str) -> tuple[str, ...]:
+    """Those of :data:`SEPARATORS` that stand in cells of a column which spell out no list."""
+    cells = [cell for record in records if isinstance(cell := record.get(column), str)]
+    texts = [cell for cell in cells if _written(cell) is None]
+    return tuple(sign for sign in SEPARATORS if any(sign in text for text in texts))
+
+
+def in_lists(
+    records: Sequence[Mapping[str, Any]], column: str, between: str | None
+) -> list[dict[str, Any]]:
     """Records whose cells of several labels are lists.
 
-    A cell is a list already, spells one out, or holds labels with one of :data:`SEPARATORS`
-    between: the first that any cell of the column has. An empty cell has no label.
+    A cell is a list already, spells one out, or holds labels with a sign between. An empty cell
+    has no label.
+
+    Args:
+        records: of a table.
+        column: of the labels.
+        between: the sign; None = each cell that is no list is one label.
     """
-    cells = [record.get(column) for record in records]
-    lists = [_written(cell) if isinstance(cell, str) else cell for cell in cells]
-    texts = [c for c, found in zip(cells, lists, strict=True) if found is None and c is not None]
-    between = next((s for s in SEPARATORS if any(s in str(text) for text in texts)), None)
     found = []
-    for record, cell, listed in zip(records, cells, lists, strict=True):
-        value = listed
-        if listed is None and isinstance(cell, str):
-            value = cell.split(between) if between else [cell]
+    for record in records:
+        value = record.get(column)
+        if isinstance(value, str):
+            listed = _written(value)
+            value = listed if listed is not None else value.split(between) if between else [value]
         found.append({**record, column: value})
     return found
 

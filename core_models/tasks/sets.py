@@ -9,18 +9,23 @@ from typing import Any
 
 from core_models.errors import InputError
 from core_models.tasks import tables
+from core_models.tasks.bio import NAMELESS, as_bio, beginnings, in_another_scheme, is_bio, type_of
+from core_models.tasks.checks import (
+    check_labels,
+    check_separator,
+    each_label,
+    labels_of,
+    lacking,
+)
 from core_models.tasks.columns import Guess, guess
-from core_models.tasks.rows import NEEDED, Row, in_lists, is_bio, read_row
+from core_models.tasks.rows import NEEDED, Row, in_lists, read_row, separators
 from core_models.tasks.tables import Table
 from core_models.tasks.words import is_chinese
 
 SHIPPED = Path(__file__).resolve().parents[2] / "assets" / "primer" / "tasks"
-MOST_LABELS = 200
 _UNEVEN = 5
 """A label is rare when the commonest is this many times as frequent."""
 _SPLIT_SEED = 1
-_TO_BIO = {"S": "B", "U": "B", "E": "I", "L": "I", "M": "I"}
-"""Prefixes of tags in BIOES, BILOU and BMES, which also tell single words and ends."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +62,7 @@ class TaskSet:
 
     @property
     def entities(self) -> bool:
-        """Whether the tags are spans in BIO (names), not one class per word (parts of speech)."""
+        """Whether the tags are spans in BIO (names, chunks), not one class per word."""
         return self.kind == "tag" and all(is_bio(label) for label in self.labels)
 
     def statistics(self, rows: Sequence[Row] | None = None) -> Statistics:
@@ -127,7 +132,9 @@ def build(
     """A set from tables; arguments and errors as in :func:`load`."""
     guessed = guess(table, kind=kind, columns=columns)
     train = rows_of(table, guessed)
-    held = None if dev is None else rows_of(dev, guessed)
+    held = None if dev is None else rows_of(dev, guessed, first=table)
+    if dev is not None and held is not None and guessed.kind == "multilabel":
+        check_separator(table, dev, guessed.columns["labels"], train, held)
     made = from_rows(title or table.name, guessed.kind, train, held)
     named = guessed.columns.get("label")
     if named not in made.labels:
@@ -145,22 +152,26 @@ def from_rows(
     """Check rows and put them together; without ``dev`` 15 % are held out.
 
     Names in BIOES, BILOU or BMES are rewritten in BIO, so that they are measured as whole names.
+
+    Raises:
+        InputError: there is nothing to learn from the rows, or from those that are not held out.
     """
-    renamed = kind == "tag" and _in_another_scheme([*train, *(dev or ())])
+    tags = {tag for row in (*train, *(dev or ())) for tag in row.tags}
+    renamed = kind == "tag" and in_another_scheme(tags)
     if renamed:
         train = [_in_bio(row) for row in train]
         dev = None if dev is None else [_in_bio(row) for row in dev]
-    _check_labels(name, kind, train)
+    check_labels(name, kind, train)
     if dev is not None and not dev:
         raise InputError(f"{name} has no row to measure on.")
     if dev is None:
         train, dev = hold_out(train)
-        if stays := _lacking(kind, train):
+        if stays := lacking(kind, train):
             raise InputError(
-                f"{name}: of {len(train) + len(dev)} rows 15 % are held out, and all that stay to "
-                f"learn from have {stays}, or give a file to measure on."
+                f"{name}: of {len(train) + len(dev)} rows 15 % are held out, and all that stays "
+                f"to learn from is {stays}, or give a file to measure on."
             )
-    labels = _labels(kind, [*train, *dev])
+    labels = labels_of(kind, [*train, *dev])
     scores = [row.score for row in train if row.score is not None]
     made = TaskSet(
         name=name,
@@ -175,8 +186,17 @@ def from_rows(
     return replace(made, warnings=(*notes, *_warnings(made)))
 
 
-def rows_of(table: Table, guessed: Guess) -> list[Row]:
-    """Every record as an example; InputError names the first row that cannot be one."""
+def rows_of(table: Table, guessed: Guess, first: Table | None = None) -> list[Row]:
+    """Every record as an example.
+
+    Args:
+        table: with the records.
+        guessed: its kind and columns.
+        first: another table of the set, whose sign between several labels holds for this one, too.
+
+    Raises:
+        InputError: a column is missing, or a record cannot be an example; names the first row.
+    """
     found = []
     for role in NEEDED[guessed.kind]:
         if guessed.columns[role] not in table.columns:
@@ -186,7 +206,10 @@ def rows_of(table: Table, guessed: Guess) -> list[Row]:
             )
     records: Sequence[Mapping[str, Any]] = table.records
     if guessed.kind == "multilabel":
-        records = in_lists(records, guessed.columns["labels"])
+        column = guessed.columns["labels"]
+        signs = separators(first.records, column) if first is not None else ()
+        between = next(iter(signs or separators(records, column)), None)
+        records = in_lists(records, column, between)
     for number, record in zip(table.numbers, records, strict=True):
         try:
             found.append(read_row(guessed.kind, record, guessed.columns, number))
@@ -198,15 +221,20 @@ def rows_of(table: Table, guessed: Guess) -> list[Row]:
 def hold_out(rows: Sequence[Row], share: float = 0.15) -> tuple[list[Row], list[Row]]:
     """Split rows into (training, development), the same each time.
 
-    Equal texts and questions on one context stay together; labels keep their shares as well as
-    that allows.
+    Questions on one context stay together, and so do texts that are equal but for capitals, blanks
+    and the punctuation at their end (:attr:`Row.group`); labels keep their shares as well as that
+    allows.
+
+    Raises:
+        InputError: all rows have one text.
     """
     groups: dict[str, list[Row]] = {}
     for row in rows:
         groups.setdefault(row.group, []).append(row)
     if len(groups) < 2:
         raise InputError(
-            "All rows have the same text; rows to measure on need a text of their own."
+            "All rows have the same text, but for capitals, blanks and the punctuation at its end; "
+            "rows to measure on need a text of their own."
         )
     kinds: dict[str | None, list[list[Row]]] = {}
     often = Counter(label for row in rows for label in row.labels)
@@ -230,52 +258,6 @@ def hold_out(rows: Sequence[Row], share: float = 0.15) -> tuple[list[Row], list[
     return [r for group in train for r in group], [r for group in dev for r in group]
 
 
-def _labels(kind: str, rows: Sequence[Row]) -> tuple[str, ...]:
-    if kind == "tag":
-        return tuple(sorted({t for row in rows for t in row.tags}, key=lambda t: (t != "O", t)))
-    return tuple(sorted({label for row in rows for label in _of(row)}))
-
-
-def _of(row: Row) -> tuple[str, ...]:
-    """The row's label or labels."""
-    return row.labels if row.label is None else (row.label,)
-
-
-def _check_labels(name: str, kind: str, rows: Sequence[Row]) -> None:
-    if len(rows) < 2:
-        raise InputError(f"{name} has {len(rows)} rows; at least 2 are needed.")
-    labels = _labels(kind, rows)
-    if kind == "multilabel" and len(labels) < 2:
-        there = f"only the label {labels[0]!r}" if labels else "no label"
-        raise InputError(f"{name} has {there}; at least two labels are needed.")
-    if kind in ("classify", "pair", "multilabel", "tag"):
-        if len(labels) < 2:
-            raise InputError(
-                f"{name}: every row has the label {labels[0]!r}; at least two labels are needed."
-            )
-        if len(labels) > MOST_LABELS:
-            raise InputError(
-                f"{name} has {len(labels)} different labels; at most {MOST_LABELS} are allowed. "
-                "Is this the column of the labels?"
-            )
-    scores = {row.score for row in rows}
-    if kind == "regress" and len(scores) < 2:
-        raise InputError(f"{name}: every row has the score {rows[0].score}; they must differ.")
-    if kind == "answer" and not any(row.answers for row in rows):
-        raise InputError(f"{name}: no question has an answer; at least one is needed.")
-
-
-def _lacking(kind: str, rows: Sequence[Row]) -> str:
-    """What rows have in common so that nothing can be learnt of them, and a cure; "" = nothing."""
-    if kind in ("classify", "pair", "tag") and len(labels := _labels(kind, rows)) < 2:
-        return f"the label {labels[0]!r}; add rows of other labels"
-    if kind == "regress" and len({row.score for row in rows}) < 2:
-        return f"the score {rows[0].score}; add rows of other scores"
-    if kind == "multilabel" and not _labels(kind, rows):
-        return "no label; add rows with labels"
-    return ""
-
-
 def _warnings(made: TaskSet) -> list[str]:
     found = []
     counts = _counts(made.train, made.kind, made.entities)
@@ -291,49 +273,42 @@ def _warnings(made: TaskSet) -> list[str]:
         found.append(
             f"The labels {twins[0]!r} and others differ only in capitals; they count as different."
         )
-    unseen = [label for label in made.labels if label not in _labels(made.kind, made.train)]
+    known = set(labels_of(made.kind, made.train))
+    unseen = [label for label in made.labels if label not in known]
     if unseen:
         found.append(f"No training row has the label {unseen[0]!r}; it cannot be learnt.")
     same = {(row.text, row.pair, row.tokens) for row in made.train}
     shared = sum((row.text, row.pair, row.tokens) in same for row in made.dev)
     if shared:
         found.append(f"{shared} of {len(made.dev)} development rows are training rows, too.")
-    begun = [tag for row in made.train for tag in _beginnings(row.tags)]
-    if made.entities and (stray := sum(tag.startswith("I-") for tag in begun)):
+    if made.entities and any(label in ("B", "I") for label in made.labels):
+        found.append(
+            f"The tags B and I name no type: whole stretches are measured, all of one type, "
+            f"{NAMELESS!r}."
+        )
+    begun = [tag for row in made.train for tag in beginnings(row.tags)] if made.entities else []
+    if stray := sum(tag.startswith("I") for tag in begun):
         found.append(f"{stray} names begin with an I- tag; they are read as if it were B-.")
+    if made.kind == "tag" and all(label.lstrip("-").isdecimal() for label in made.labels):
+        found.append(
+            "The tags are numbers, which do not say where names begin and end, so each word is "
+            "measured by itself; for whole names write tags such as B-PER, I-PER and O."
+        )
     if len(made.dev) < 50:
         found.append(f"Few rows to measure on ({len(made.dev)}): one row is a large difference.")
     return found
 
 
-def _in_another_scheme(rows: Sequence[Row]) -> bool:
-    """Whether the tags are names in a scheme that :data:`_TO_BIO` knows."""
-    tags = {tag for row in rows for tag in row.tags} - {"O"}
-    known = all(tag[:1] in "BI" or tag[:1] in _TO_BIO for tag in tags)
-    typed = all(tag[1:2] == "-" and len(tag) > 2 for tag in tags)
-    return known and typed and any(tag[:1] in _TO_BIO for tag in tags)
-
-
 def _in_bio(row: Row) -> Row:
-    tags = (tag if tag == "O" else _TO_BIO.get(tag[0], tag[0]) + tag[1:] for tag in row.tags)
-    return replace(row, tags=tuple(tags))
-
-
-def _beginnings(tags: Sequence[str]) -> list[str]:
-    """The tags with which an entity begins; I- that continues nothing is one (``conlleval``)."""
-    return [
-        tag
-        for before, tag in zip(("O", *tags), tags, strict=False)
-        if tag.startswith("B-") or (tag.startswith("I-") and before[2:] != tag[2:])
-    ]
+    return replace(row, tags=tuple(map(as_bio, row.tags)))
 
 
 def _counts(rows: Sequence[Row], kind: str, entities: bool) -> dict[str, int]:
     if kind != "tag":
-        return dict(sorted(Counter(label for row in rows for label in _of(row)).items()))
+        return dict(sorted(Counter(label for row in rows for label in each_label(row)).items()))
     tags = [tag for row in rows for tag in row.tags]
     if entities:
-        tags = [tag[2:] for row in rows for tag in _beginnings(row.tags)]
+        tags = [type_of(tag) for row in rows for tag in beginnings(row.tags)]
     return dict(sorted(Counter(tags).items()))
 
 

@@ -245,9 +245,15 @@ class FineTuning(Learning):
         return tensors, values
 
     def load_state_dict(self, tensors: Mapping[str, Tensor], values: Mapping[str, Any]) -> None:
-        """Continue where :meth:`state_dict` was taken; InputError for other settings."""
+        """Continue where :meth:`state_dict` was taken; InputError for other settings or measures."""
         if values["settings"] != asdict(self.settings):
             raise InputError("The saved state belongs to other settings; use those, or start anew.")
+        self.history = [Progress(**record) for record in values["history"]]
+        main = main_metric(self.task)
+        if not all(main in past.metrics for past in self.history):
+            raise InputError(
+                f"The saved epochs were not measured by {main}, as this set is now; start a new run."
+            )
         self.model.load_state_dict(_under("model.", tensors))
         self._best = _copies(_under("best.", tensors))
         states = _copies(_under("optimizer.", tensors))
@@ -259,7 +265,6 @@ class FineTuning(Learning):
         self.progress.step = values["step"]
         self.best_epoch = values["best_epoch"]
         self._sums = list(values["sums"])
-        self.history = [Progress(**record) for record in values["history"]]
 
     def _progress(self, metrics: dict[str, float] | None = None) -> Progress:
         total, count = self._sums

@@ -144,6 +144,19 @@ def test_a_state_of_other_settings_is_refused(bert: cm.Model) -> None:
         FineTuning(bert, task, replace(QUICK, seed=9)).load_state_dict(*state)
 
 
+def test_epochs_of_another_measure_are_refused(bert: cm.Model) -> None:
+    """As of a set whose plain B and I were measured word by word when the run was stopped."""
+    task = on_itself("topic")
+    tuning = FineTuning(bert, task, QUICK)
+    drive(tuning, until=tuning.epoch)
+    tuning.end_epoch()
+    tensors, values = tuning.state_dict()
+    FineTuning(bert, task, QUICK).load_state_dict(tensors, values)
+    del values["history"][0]["metrics"]["accuracy"]
+    with pytest.raises(InputError, match="not measured by accuracy"):
+        FineTuning(bert, task, QUICK).load_state_dict(tensors, values)
+
+
 def test_the_best_epoch_is_kept(bert: cm.Model, monkeypatch: pytest.MonkeyPatch) -> None:
     said = iter([0.5, 0.9, 0.9, 0.7])
     monkeypatch.setattr(

@@ -79,6 +79,29 @@ def test_one_sign_parts_labels_in_a_whole_column() -> None:
     assert [row.labels for row in read] == [("food, drink", "joy"), ("food, drink",)]
 
 
+def both(first: str, second: str) -> sets.TaskSet:
+    """A set of two tables of the columns text and labels."""
+    return sets.build(table(first), table(second), kind="multilabel")
+
+
+def test_the_sign_between_labels_is_that_of_the_table_to_learn_from() -> None:
+    """Each table had its own: what was one label to learn was two to measure."""
+    task = both('text,labels\na,"food, drink; joy"\nb,joy\n', 'text,labels\nc,"food, drink"\n')
+    assert task.dev[0].labels == ("food, drink",)
+    assert task.labels == ("food, drink", "joy")
+    task = both("text,labels\na,food\nb,joy\n", "text,labels\nc,food;joy\n")
+    assert task.dev[0].labels == ("food", "joy")
+
+
+@pytest.mark.parametrize(("learnt", "measured"), [(";", ","), (",", ";"), ("|", ";"), (";", "|")])
+def test_another_sign_in_the_other_table_is_told(learnt: str, measured: str) -> None:
+    first, second = ('text;labels\na;"x' + sign + 'y"\nb;x\n' for sign in (learnt, measured))
+    said = rf"row 1: several labels in a cell seem to have '[{measured}]' between them: 'x.y'; in"
+    with pytest.raises(InputError, match=rf"moods\.csv, {said} moods\.csv it is '[{learnt}]'"):
+        both(first, second)
+    assert both(first, first).labels == ("x", "y")
+
+
 @pytest.mark.parametrize(
     ("content", "kind"),
     [
@@ -124,18 +147,6 @@ def test_two_labels_are_needed(labels: tuple[tuple[str, ...], ...], match: str) 
     few = [Row(text=f"a {n}", labels=held) for n, held in enumerate(labels)]
     with pytest.raises(InputError, match=match):
         sets.from_rows("few", "multilabel", few)
-
-
-def test_labels_that_are_held_out_altogether() -> None:
-    """Its baselines had no commonest label."""
-    rows = [Row(text=f"text {n}", labels=()) for n in range(3)]
-    for odd in range(3):
-        few = [replace(row, labels=("a", "b")) if row.text[-1] == str(odd) else row for row in rows]
-        if not any(row.labels for row in sets.hold_out(few)[0]):
-            with pytest.raises(InputError, match="to learn from have no label; add rows with"):
-                sets.from_rows("few", "multilabel", few)
-            return
-    raise AssertionError("no such split; choose other rows")
 
 
 def test_rows_held_out_keep_shares_of_rare_labels() -> None:

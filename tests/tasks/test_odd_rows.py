@@ -138,7 +138,7 @@ def test_a_question_without_the_field_is_not_a_question_without_an_answer() -> N
     with pytest.raises(InputError, match="row 2: there is no 'answers'; give an empty list"):
         sets.build(lines(known, ANSWERED))
     none = ANSWERED | {"answers": None, "context": "Bo ran."}
-    assert sets.build(lines(known, none)).statistics().rows == 1
+    assert sets.build(lines(known, none), lines(none)).statistics().unanswered == 1
 
 
 @pytest.mark.parametrize(("start", "place"), [("9.0", 9), (9.0, 9), ("", 0), (None, 0)])

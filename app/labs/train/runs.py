@@ -119,6 +119,7 @@ class Panel:
                 add("metrics", Table(elem_id="cloze-metrics"))
                 add("labels", Table(elem_id="cloze-labels"))
             add("confusion", Figure(elem_id="cloze-confusion"))
+            add("no_confusion", Line())
             add("sure_of", Line())
             add("calibration", Figure(elem_id="cloze-calibration"))
             add("worst", Table(elem_id="cloze-mistakes"))
