@@ -11,7 +11,8 @@
   const HEADS = texts({
     masked_token: 'masked token', next_sentence: 'next sentence', sentence_order: 'sentence order',
     span_boundary: 'span boundary', permutation: 'permutation', replaced_token: 'replaced token',
-    causal: 'next token', classify: 'classes', regress: 'score', tag: 'tags', span: 'answers', similarity: 'similarity',
+    causal: 'next token', classify: 'classes', multilabel: 'several labels of texts',
+    regress: 'score', tag: 'tags', span: 'answers', similarity: 'similarity',
   });
 
   const BEFORE = t`gaps from the place before`; // of a causal head whose model sees both sides

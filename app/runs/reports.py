@@ -20,10 +20,10 @@ from app.runs import owner as run_owner
 from app.runs import process as run_process
 from app.runs import queue as run_queue
 from app.runs import silence as run_silence
+from app.runs.described import describe_model
 from app.runs.runs import Runs
 from app.runs.unplaced import unplaced
 from core_models import InputError, plain_files
-from core_models.families import size
 from core_models.training.folder import MOST_REPORTS, RunFolder, thinned
 from core_models.training.race_folder import RaceFolder
 
@@ -130,7 +130,8 @@ class Reports:
             "place": queue.index(run) + 1 if run in queue else None,
             "wait_seconds": waits.get(run),
             "reason": unplaced(_reason(folder, status, state) or "", self.runs.root) or None,
-            "model": describe_model(config) | {"race": len(config.get("entrants") or [])},
+            "model": describe_model(config, self.runs.named)
+            | {"race": len(config.get("entrants") or [])},
             "parameters": status.get("parameters"),
             "step": status.get("step", 0),
             "steps": status.get("steps") or run_queue.steps_of(config, folder.path) or 0,
@@ -290,29 +291,6 @@ def _main(
         reached = run_process.read_json(folder.path / "evaluation.json").get("metrics") or {}
         found += [reached[name]] if name in reached else []
     return {"name": name, "value": found[-1] if found else None}
-
-
-def describe_model(config: dict[str, Any]) -> dict[str, Any]:
-    """Family, layers and width of a config, as far as it says them."""
-    model = config.get("model") or {}
-    if model.get("checkpoint"):
-        *parts, name = Path(str(model["checkpoint"])).parts
-        if name == "model" and parts:
-            *parts, name = parts
-        if len(parts) > 1 and parts[-1] in ("checkpoints", "snapshots"):
-            name = f"{parts[-2]}/{name}"
-        return {"family": None, "layers": None, "width": None, "from": name}
-    try:
-        published = size(str(model.get("size")))
-    except InputError:
-        return {"family": None, "layers": None, "width": None, "from": None}
-    changed = model.get("overrides") or {}
-    return {
-        "family": published.family,
-        "layers": changed.get("layers") or len(published.schedule),
-        "width": changed.get("width") or published.width,
-        "from": None,
-    }
 
 
 def _reason(folder: RunFolder, status: dict[str, Any], state: str) -> str | None:

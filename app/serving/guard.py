@@ -20,6 +20,8 @@ from app.runs import texts as run_texts
 from app.runs.owner import USER
 
 MOST_BYTES = 1 << 20
+UPLOADS = ("/gradio_api/upload", "/upload")
+"""Where Gradio takes files, and where older ones did; runs may be called so, too."""
 
 POLICY = "; ".join(
     (
@@ -143,7 +145,7 @@ def _name(host: str) -> str:
 
 
 def _refusal(scope: Scope, headers: Mapping[bytes, str]) -> JSONResponse | None:
-    if "/upload" in scope["path"]:
+    if _path(scope).startswith(UPLOADS):
         return JSONResponse({"detail": "This page takes no files."}, 403)
     if scope["method"] in ("GET", "HEAD", "OPTIONS"):
         return None
@@ -161,7 +163,8 @@ def _refusal(scope: Scope, headers: Mapping[bytes, str]) -> JSONResponse | None:
 def _path(scope: Scope) -> str:
     """The path that routes see: without the one that the server lies under behind a proxy."""
     path, root = str(scope["path"]), str(scope.get("root_path", "")).rstrip("/")
-    return path.removeprefix(root) if path.startswith(f"{root}/") else path
+    below = path.removeprefix(root) if path.startswith(f"{root}/") else path
+    return "/" + below.lstrip("/")  # below a root of "/cloze/" routes see one of two slashes
 
 
 def _strange(scope: Scope) -> JSONResponse | None:

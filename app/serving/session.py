@@ -25,12 +25,12 @@ from app.serving.cache import Cache
 from app.serving.cores import Cores
 from app.serving.draws import Draw
 from app.serving.model_card import card
-from app.serving.names import FOLDER_PREFIX, GENERATOR, HUB_PREFIX, RUN_PREFIX, called
+from app.serving.names import FOLDER_PREFIX, GENERATOR, HUB_PREFIX, RUN_PREFIX, called, know
 from app.serving.opened.library import Job, Opened
 from app.serving.packing import packed
 from app.serving.passes import AttentionResult, attention, cost_of, fill
 from app.serving.pieces import Sentence, blank_note, sentence_tokens
-from app.serving.shelf import Shelf, memory, written
+from app.serving.shelf import Mark, Shelf, mark, memory, written
 from core_models import InputError, prediction
 from core_models.inspection import Inspection, inspect
 
@@ -43,6 +43,9 @@ RUN_BYTES = 1 << 30
 
 class Library(Protocol):
     """Where models beside the installed ones are found (:class:`app.runs.runs.Runs`)."""
+
+    root: Path
+    """Their folder."""
 
     def models(self) -> list[tuple[str, str]]:
         """Names and titles."""
@@ -73,11 +76,13 @@ class Session:
             torch.set_num_threads(threads)
         self.cores = Cores()
         self.library = library
+        if library is not None:
+            know(library)
         self.opened = opened
         self._infos: dict[str, cm.ModelInfo] = {}
         self._loaded: dict[str, cm.Model] = {}
-        self._cards: dict[Path, dict[str, Any]] = {}
-        self._heads: dict[Path, Inspection] = {}
+        self._cards: WeakKeyDictionary[cm.Model, dict[str, Any]] = WeakKeyDictionary()
+        self._heads: dict[Path, tuple[Mark, Inspection]] = {}
         self._of_runs = Shelf(self._load, RUN_BYTES, written)
         most = opened.policy.memory if opened else 0
         self._of_others = Shelf(self._load_packed, most, memory)
@@ -143,34 +148,39 @@ class Session:
 
     def _renew(self, place: Path) -> None:
         """Load the model of a folder that may have been written anew."""
-        self._cards.pop(place, None)
-        self._heads.pop(place, None)
         self._of_others.renew(place)
 
     def _title(self, name: str, title: str) -> str:
         """The title of a model and the heads that it has."""
         try:
-            place = self._place(name)
-            if place is not None and place not in self._heads:
-                self._heads[place] = inspect(place)
+            found = self.inspected(name)
         except (InputError, OSError):
             return title  # it was replaced or deleted a moment ago
-        if place is None:
-            return title
-        found = self._heads[place]
         leftward = found.config is not None and found.config.left_to_right
         return model_titles.with_heads(title, found.heads, leftward=leftward)
 
+    def inspected(self, name: str) -> Inspection:
+        """What the headers of a model's files say; InputError or OSError where none is there."""
+        place = self.folder(name)
+        now, (known, found) = mark(place), self._heads.get(place, ((), None))
+        if found is None or known != now:
+            found = inspect(place)
+            self._heads[place] = now, found
+        return found
+
     def card(self, name: str) -> dict[str, Any]:
-        """What the page says about a model (``model_card``), read once for each folder."""
+        """What the page says about a model (``model_card``), read once for each that is loaded."""
         model = self.model(name)
+        if (found := self._cards.get(model)) is not None:
+            return found
         place = self._place(name)
         info = self._infos.get(name)
         folder = place if place is not None else info.folder if info else Path()
-        if folder not in self._cards:
-            beside = {"generator": name + GENERATOR if name + GENERATOR in self._infos else None}
-            self._cards[folder] = card(model, folder, info.description if info else "") | beside
-        return self._cards[folder]
+        beside = {"generator": name + GENERATOR if name + GENERATOR in self._infos else None}
+        with called(name, folder):
+            found = card(model, folder, info.description if info else "") | beside
+        self._cards[model] = found
+        return found
 
     def languages(self, *names: str) -> dict[str, str]:
         """Which language each of some models reads, so that the page can say who answers."""
@@ -196,13 +206,20 @@ class Session:
         return name + GENERATOR in [info.name for info in self.models()]
 
     def generator_of(self, name: str) -> cm.Model:
-        """The generator that was trained beside a discriminator; InputError where none lies."""
+        """The generator that was trained beside a discriminator.
+
+        Raises:
+            InputError: none lies there, or that of an opened model is larger than one may be.
+        """
         if not self.has_generator(name):
             raise InputError(f"No generator lies beside {name[:60]}.")
         if (place := self._place(name)) is not None:
             beside = place.with_name("generator")
             with called(name, beside):
-                return self._of_runs.get(beside)
+                if self.opened is None or name.startswith(RUN_PREFIX):
+                    return self._of_runs.get(beside)
+                self.opened.policy.check_size(f"{name}: generator", inspect(beside).parameters)
+                return self._of_others.get(beside)
         return self.model(name + GENERATOR)
 
     def _place(self, name: str) -> Path | None:
@@ -311,9 +328,10 @@ class Session:
     async def _answer(self, kind: str, ask: Ask) -> Any:
         """The cached answer, the one being computed for somebody else, or a new one."""
         loaded = await self.ready(ask.model)
-        # The newest model of a run changes under its name, so its folder is part of the key.
         place = self._place(ask.model) or ask.model
-        key, cache = (kind, ask, place), self._fills if kind == "fill" else self._cache
+        # A model changes under its name and in its folder, so its number is part of the key.
+        key = (kind, ask, self.number(loaded))
+        cache = self._fills if kind == "fill" else self._cache
         if (known := cache.get(key)) is not None:
             return known
         # No await between looking and entering, so that equal questions share one future.
@@ -354,12 +372,16 @@ class Session:
     def sentence(self, text: str, model: str) -> Sentence:
         """A text in the pieces of a model, in the calling thread."""
         text = clean_text(text)
-        loaded = self.model(model)
-        encoding = loaded.encode([text])[0]
-        tokens = sentence_tokens(encoding, loaded.tokenizer)
-        cut, blank = encoding.truncated, blank_note(encoding, loaded)
-        return Sentence(text=text, model=model, tokens=tokens, truncated=cut, blank=blank)
+        return _sentence(self.model(model), text, model)
 
     def _draw(self, text: str, model: str, seed: int, rate: float, kind: str) -> Draw:
-        sentence = self.sentence(text, model)
-        return draws.draw(self.model(model), sentence, seed=seed, rate=rate, kind=kind)
+        loaded = self.model(model)
+        sentence = _sentence(loaded, text, model)
+        return draws.draw(loaded, sentence, seed=seed, rate=rate, kind=kind)
+
+
+def _sentence(model: cm.Model, text: str, name: str) -> Sentence:
+    encoding = model.encode([text])[0]
+    tokens = sentence_tokens(encoding, model.tokenizer)
+    cut, blank = encoding.truncated, blank_note(encoding, model)
+    return Sentence(text=text, model=name, tokens=tokens, truncated=cut, blank=blank)

@@ -79,17 +79,21 @@ class File:
 def fetch_file(
     name: str, commit: str, file: File, token: Token, report: Callable[[int], None]
 ) -> None:
-    """One file into the cache, telling its bytes. Large ones go on where an attempt stopped."""
-    if (storage(name) / "snapshots" / commit / file.name).exists():
+    """One file into the cache, telling its bytes. Large ones go on where an attempt stopped.
+
+    Raises:
+        InputError: it is not the file that was listed, which is asked before anything comes.
+    """
+    place = storage(name) / "snapshots" / commit / file.name
+    here = place.exists()
+    if here and size_of(place) == file.size:
         return
     where = endpoint()
+    url = hf_hub_url(name, file.name, revision=commit, endpoint=where)
+    found = get_hf_file_metadata(url, token=token, timeout=TIMEOUT, endpoint=where)
+    if found.size not in (None, file.size) or (file.sha256 and found.etag != file.sha256):
+        raise _another(name, file)
     if file.sha256:
-        url = hf_hub_url(name, file.name, revision=commit, endpoint=where)
-        found = get_hf_file_metadata(url, token=token, timeout=TIMEOUT, endpoint=where)
-        if found.etag != file.sha256 or found.size not in (None, file.size):
-            raise InputError(
-                f"{file.name} of {name!r} is not the file that the hub has listed; look once more."
-            )
         part = part_of(name, file)
         blob = part.with_suffix("")
         part.parent.mkdir(parents=True, exist_ok=True)
@@ -106,6 +110,15 @@ def fetch_file(
         endpoint=where,
         etag_timeout=TIMEOUT,
         tqdm_class=silent_tqdm,
+        force_download=here,  # what lies there has another size
+    )
+    if size_of(place) != file.size:
+        raise _another(name, file)
+
+
+def _another(name: str, file: File) -> InputError:
+    return InputError(
+        f"{file.name} of {name!r} is not the file that the hub has listed; look once more."
     )
 
 

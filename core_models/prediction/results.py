@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any
 
 
-class _Plain:
+class Plain:
     """A result that turns into plain JSON values."""
 
     def to_json(self) -> dict[str, Any]:
@@ -14,7 +14,7 @@ class _Plain:
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, _Plain):
+    if isinstance(value, Plain):
         return value.to_json()
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]
@@ -23,7 +23,7 @@ def _plain(value: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class Token(_Plain):
+class Token(Plain):
     """One piece of the input."""
 
     position: int
@@ -44,7 +44,7 @@ class Token(_Plain):
 
 
 @dataclass(frozen=True)
-class Candidate(_Plain):
+class Candidate(Plain):
     """A piece with its probability at one position."""
 
     id: int
@@ -58,7 +58,7 @@ class Candidate(_Plain):
 
 
 @dataclass(frozen=True)
-class Watched(_Plain):
+class Watched(Plain):
     """A word that was asked for. Where ``rank`` is None there is a ``note`` that says why."""
 
     word: str
@@ -73,7 +73,7 @@ class Watched(_Plain):
 
 
 @dataclass(frozen=True)
-class Prediction(_Plain):
+class Prediction(Plain):
     """What the model expects at one position."""
 
     position: int
@@ -88,7 +88,7 @@ class Prediction(_Plain):
 
 
 @dataclass(frozen=True)
-class FillResult(_Plain):
+class FillResult(Plain):
     """The pieces of an input and what the model expects at the positions asked for."""
 
     text: str
@@ -120,7 +120,7 @@ class FillRequest:
 
 
 @dataclass(frozen=True)
-class TokenScore(_Plain):
+class TokenScore(Plain):
     """One summand of a score."""
 
     position: int
@@ -133,7 +133,7 @@ class TokenScore(_Plain):
 
 
 @dataclass(frozen=True)
-class Score(_Plain):
+class Score(Plain):
     """How likely a model finds a text."""
 
     text: str
@@ -150,7 +150,7 @@ class Score(_Plain):
 
 
 @dataclass(frozen=True)
-class Verdict(_Plain):
+class Verdict(Plain):
     """A discriminator's judgement of one token."""
 
     position: int
@@ -165,7 +165,7 @@ class Verdict(_Plain):
 
 
 @dataclass(frozen=True)
-class DetectResult(_Plain):
+class DetectResult(Plain):
     """A discriminator's judgement of every token of an input."""
 
     text: str
@@ -174,7 +174,7 @@ class DetectResult(_Plain):
 
 
 @dataclass(frozen=True)
-class PairResult(_Plain):
+class PairResult(Plain):
     """A judgement of two texts."""
 
     first: str
@@ -188,7 +188,7 @@ class PairResult(_Plain):
 
 
 @dataclass(frozen=True)
-class Sample(_Plain):
+class Sample(Plain):
     """A piece that a generator drew for a gap."""
 
     position: int
@@ -205,7 +205,7 @@ class Sample(_Plain):
 
 
 @dataclass(frozen=True)
-class Forged(_Plain):
+class Forged(Plain):
     """What a generator put into the gaps of an input."""
 
     text: str
@@ -215,7 +215,7 @@ class Forged(_Plain):
 
 
 @dataclass(frozen=True)
-class Choice(_Plain):
+class Choice(Plain):
     """A piece that was put into a gap."""
 
     position: int
@@ -229,7 +229,7 @@ class Choice(_Plain):
 
 
 @dataclass(frozen=True)
-class Filling(_Plain):
+class Filling(Plain):
     """One piece for each of several gaps. All values are natural logarithms."""
 
     way: str
@@ -248,7 +248,7 @@ class Filling(_Plain):
 
 
 @dataclass(frozen=True)
-class Revealed(_Plain):
+class Revealed(Plain):
     """An answer that a step kept."""
 
     position: int
@@ -260,7 +260,7 @@ class Revealed(_Plain):
 
 
 @dataclass(frozen=True)
-class UnmaskStep(_Plain):
+class UnmaskStep(Plain):
     """One pass and what became of its answers."""
 
     hidden_again: tuple[int, ...]
@@ -272,7 +272,7 @@ class UnmaskStep(_Plain):
 
 
 @dataclass(frozen=True)
-class Unmasking(_Plain):
+class Unmasking(Plain):
     """How a text came out of its hidden pieces."""
 
     hidden: tuple[int, ...]
@@ -292,7 +292,7 @@ class Unmasking(_Plain):
 
 
 @dataclass(frozen=True)
-class WordScore(_Plain):
+class WordScore(Plain):
     """A word of any number of pieces in one gap. Where it is None there is a ``note``."""
 
     word: str
@@ -306,7 +306,7 @@ class WordScore(_Plain):
 
 
 @dataclass(frozen=True)
-class Layer(_Plain):
+class Layer(Plain):
     """What the head reads from one place on the way through the encoder."""
 
     stream: str
@@ -317,7 +317,7 @@ class Layer(_Plain):
 
 
 @dataclass(frozen=True)
-class LensResult(_Plain):
+class LensResult(Plain):
     """The prediction for one position after every step."""
 
     text: str

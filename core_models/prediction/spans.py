@@ -15,7 +15,7 @@ from core_models.model import Model
 from core_models.network.encoder import EncoderOutput
 from core_models.prediction.fill import MAX_MASKS, Question, read_rows
 from core_models.prediction.passes import HEAD_ROWS, head_of
-from core_models.prediction.results import FillRequest, Prediction
+from core_models.prediction.results import FillRequest, Plain, Prediction
 
 HEAD = "span_boundary"
 Span = tuple[int, int]
@@ -23,7 +23,7 @@ Span = tuple[int, int]
 
 
 @dataclass(frozen=True)
-class SpanPiece:
+class SpanPiece(Plain):
     """One piece of a span."""
 
     place: int
@@ -39,7 +39,7 @@ class SpanPiece:
 
 
 @dataclass(frozen=True)
-class HiddenSpan:
+class HiddenSpan(Plain):
     """A span with what both heads make of it."""
 
     before: int
@@ -52,7 +52,7 @@ class HiddenSpan:
 
 
 @dataclass(frozen=True)
-class Shift:
+class Shift(Plain):
     """How far states move when something else stands inside a span: |new - old| / |old|."""
 
     before: float

@@ -64,12 +64,10 @@ def _look(options: argparse.Namespace) -> int:
 
 @contextlib.contextmanager
 def _config(options: argparse.Namespace) -> Iterator[Path]:
-    """The config in its run folder; for a recipe alone, in one that is soon gone."""
+    """The config in its run folder; for a recipe in one that is soon gone, and not in ``--run``."""
     from core_models.training.process import new_run  # noqa: PLC0415
 
-    if options.run is not None:
-        yield new_run(options.config, options.run)
-    elif options.config.name == "config.json":
+    if options.run is None and options.config.name == "config.json":
         yield options.config
     else:
         with tempfile.TemporaryDirectory() as folder:

@@ -34,8 +34,10 @@ def badges(folder: Path) -> tuple[Badge, ...]:
 
     A head counts as trained here if the model's card (``cloze.json``: ``trained``) names it, or if
     the folder lies in a run's folder whose ``evaluation.json`` has its held-out figures (or, after
-    fine-tuning, its task). ``cloze_objectives`` in config.json is no proof: a converted checkpoint
-    has it, too. Heads that may be missing are those of the objectives of config and family.
+    fine-tuning, its task). Snapshots and checkpoints of a run that has none yet have the heads of
+    the objectives in its ``status.json``. ``cloze_objectives`` in config.json is no proof: a
+    converted checkpoint has it, too. Heads that may be missing are those of the objectives of
+    config and family.
 
     Args:
         folder: In the format of transformers.
@@ -64,13 +66,29 @@ def _named_by_card(folder: Path) -> set[str]:
 
 
 def _named_by_run(folder: Path, present: tuple[str, ...]) -> set[str]:
-    """Heads that the run around a folder measured: a model or a generator that it left."""
-    run = folder.resolve().parent
-    if not (run / "status.json").exists():
+    """Heads that the run around a folder has measured or, before its end, those that it trains."""
+    run = _run_around(folder.resolve())
+    if run is None:
         return set()
     found = run_folder.read_json(run / "evaluation.json")
     held_out = found.get("held_out")
     if isinstance(held_out, dict):
-        measured = {name.removesuffix("_loss") for name in held_out if name.endswith("_loss")}
-        return {NEEDS[name].head for name in measured & NEEDS.keys()}
-    return set(present) if "best_epoch" in found else set()
+        names = {name.removesuffix("_loss") for name in held_out if name.endswith("_loss")}
+        return {NEEDS[name].head for name in names & NEEDS.keys()}
+    if found:
+        return set(present) if "best_epoch" in found else set()
+    # A generator's goal is among the losses only; a fine-tuning's goal has the name of its head.
+    status = run_folder.read_json(run / "status.json")
+    goals = [status.get("objectives"), status.get("losses")]
+    names = {name for goal in goals if isinstance(goal, dict) for name in goal}
+    return {NEEDS[name].head if name in NEEDS else name for name in names}
+
+
+def _run_around(folder: Path) -> Path | None:
+    """The run that left a model: at its end, as a snapshot or in a checkpoint."""
+    run = folder.parent
+    if run.name == "snapshots":
+        run = run.parent
+    elif run.parent.name == "checkpoints":
+        run = run.parent.parent
+    return run if (run / "status.json").exists() else None

@@ -245,14 +245,19 @@ class FineTuning(Learning):
         return tensors, values
 
     def load_state_dict(self, tensors: Mapping[str, Tensor], values: Mapping[str, Any]) -> None:
-        """Continue where :meth:`state_dict` was taken; InputError for other settings or measures."""
+        """Continue where :meth:`state_dict` was taken.
+
+        Raises:
+            InputError: it was taken with other settings, or measured otherwise.
+        """
         if values["settings"] != asdict(self.settings):
             raise InputError("The saved state belongs to other settings; use those, or start anew.")
         self.history = [Progress(**record) for record in values["history"]]
         main = main_metric(self.task)
         if not all(main in past.metrics for past in self.history):
             raise InputError(
-                f"The saved epochs were not measured by {main}, as this set is now; start a new run."
+                f"The saved epochs were not measured by {main}, as this set is now; "
+                "start a new run."
             )
         self.model.load_state_dict(_under("model.", tensors))
         self._best = _copies(_under("best.", tensors))

@@ -31,11 +31,11 @@ def save_models(folder):
 
 
 @contextmanager
-def open_session(models):
-    """The service over the models of a folder."""
+def open_session(models, **libraries):
+    """The service over the models of a folder, and those of other libraries."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CLOZE_MODELS", str(models))
-        session = Session()
+        session = Session(**libraries)
         yield session
         session.close()
 

@@ -11,9 +11,15 @@ from app.labs.forge import lab as tab
 from app.labs.forge import score as scores
 from app.labs.forge import shown
 from app.labs.mask import lab as mask
+from app.runs.runs import Runs
 from app.serving.names import loadable
-from core_models import InputError
+from app.serving.opened.library import Opened
+from app.serving.opened.policy import Policy
+from app.serving.session import Session
+from core_models import InputError, inspect
+from tests.app import forge_rounds
 from tests.app.forge_rounds import TEXT, ask, hide, question
+from tests.app.opening import opened
 from viz import verdicts
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -131,20 +137,95 @@ def test_the_code_names_the_folder_of_a_run():
     assert loadable("run/my-run") == "runs/my-run/model"
 
 
-def test_a_run_brings_its_own_generator(forge_session, forge_models, tmp_path):
-    class Runs:
+def test_the_code_names_where_the_model_of_a_run_lies_now(tmp_path):
+    """Snapshots, runs that have not finished, and what a race has trained."""
+    runs = Runs(tmp_path / "elsewhere", seconds=60)
+    session = Session(library=runs)
+    for folder in ("one/snapshots/step-128", "one/checkpoints/step-200", "race/mlm/model"):
+        (runs.root / folder).mkdir(parents=True)
+    for kept in ("snapshots/step-128", "checkpoints/step-200"):
+        (runs.root / "one" / kept / "manifest.json").write_text("{}")
+    (runs.root / "one" / "config.json").write_text("{}")
+    (runs.root / "race" / "experiment.json").write_text("{}")
+    (runs.root / "race" / "race.json").write_text('{"table": [{"name": "mlm"}]}')
+    try:
+        named = {
+            "run/one": "one/checkpoints/step-200/model",
+            "run/one/step-128": "one/snapshots/step-128",
+            "run/one/step-200": "one/checkpoints/step-200/model",
+            "run/race/mlm": "race/mlm/model",
+            "run/gone": "gone/model",
+        }
+        assert {name: loadable(name) for name in named} == {
+            name: f"runs/{place}" for name, place in named.items()
+        }
+        (runs.root / "one" / "model").mkdir()
+        assert loadable("run/one") == "runs/one/model"
+        assert loadable("run/one/step-128") == "runs/one/snapshots/step-128"
+    finally:
+        session.close()
+        runs.close()
+
+
+def test_a_run_brings_its_own_generator(forge_models, tmp_path):
+    class Library:
+        root = tmp_path
+
         def models(self):
-            return [("run/a", "a (run)"), ("run/b", "b (run)")]
+            return [("run/a", "a (run)"), ("run/b", "b (run)"), ("run/a/step-5", "a, step 5")]
 
         def model_path(self, name):
-            return tmp_path / name.removeprefix("run/") / "model"
+            part = name.removeprefix("run/")
+            return tmp_path / ("a/checkpoints/step-5" if "step" in part else part) / "model"
 
-    for name, source in (("a/model", "sleuth"), ("a/generator", "sleuth-generator")):
-        shutil.copytree(forge_models / source, tmp_path / name)
+    for name, source in (("a", "sleuth"), ("a/checkpoints/step-5", "sleuth")):
+        shutil.copytree(forge_models / source, tmp_path / name / "model")
+        shutil.copytree(forge_models / f"{source}-generator", tmp_path / name / "generator")
     shutil.copytree(forge_models / "alone", tmp_path / "b" / "model")
-    forge_session.library = Runs()
-    answer = ask(forge_session, model="run/a", marks=hide(2))
-    assert answer["chosen"] == ("run/a", "a (run)", True)
-    assert answer["after"] == ask(forge_session, marks=hide(2))["after"]
-    assert "cm.load('runs/a/generator')" in answer["code"]
-    assert "run/b" not in [found.name for found in answer["detectives"]]
+    with forge_rounds.open_session(forge_models, library=Library()) as session:
+        answer = ask(session, model="run/a", marks=hide(2))
+        assert answer["chosen"] == ("run/a", "a (run)", True)
+        assert answer["after"] == ask(session, marks=hide(2))["after"]
+        assert "cm.load('runs/a/generator')" in answer["code"]
+        assert "run/b" not in [found.name for found in answer["detectives"]]
+        code = ask(session, model="run/a/step-5", marks=hide(2))["code"]
+        assert "cm.load('runs/a/checkpoints/step-5/model')" in code
+        assert "cm.load('runs/a/checkpoints/step-5/generator')" in code
+
+
+def test_an_opened_discriminator_judges_and_brings_its_generator(forge_models, tmp_path, there):
+    shutil.copytree(forge_models / "sleuth", tmp_path / "a" / "model")
+    shutil.copytree(forge_models / "sleuth-generator", tmp_path / "a" / "generator")
+    there.add("somebody/alone", forge_models / "alone")
+    there.add("somebody/filler", forge_models / "sleuth-generator")
+    with forge_rounds.open_session(forge_models, opened=Opened(Policy(mode="any"))) as session:
+        name = opened(session, str(tmp_path / "a" / "model"))
+        alone, filler = opened(session, "somebody/alone"), opened(session, "somebody/filler")
+        answer = ask(session, model=name, marks=hide(2))
+        assert answer["chosen"] == (name, "a/model", True)
+        assert answer["after"] == ask(session, marks=hide(2))["after"]
+        found = {each.name: each.generator for each in answer["detectives"]}
+        assert (found[alone], found["alone"]) == (False, False)
+        assert filler not in found
+        assert "cm.load('path/of/your/folder')" in answer["code"]
+        assert "cm.load('path/of/your/generator')" in answer["code"]
+        assert shown.who(answer, {}) == "a/model judges, generator forges."
+        answer = ask(session, model=alone)
+        assert answer["chosen"] == (alone, "somebody/alone", False)
+        assert "cm.load('somebody/alone')" in answer["code"]
+        shutil.rmtree(tmp_path / "a")
+        left = [each.name for each in ask(session, model=alone)["detectives"]]
+        assert alone in left
+
+
+def test_a_generator_beside_an_opened_folder_may_be_no_larger_than_a_model(forge_models, tmp_path):
+    shutil.copytree(forge_models / "sleuth", tmp_path / "model")
+    shutil.copytree(forge_models / "sleuth-generator", tmp_path / "generator")
+    size = inspect(tmp_path / "generator").parameters
+    with forge_rounds.open_session(forge_models, opened=Opened(Policy(mode="any"))) as session:
+        name = opened(session, str(tmp_path / "model"))
+        session.opened.policy = Policy(mode="any", parameters=size - 1)
+        with pytest.raises(InputError, match=rf"generator has {size:,} parameters; this server"):
+            session.generator_of(name)
+        session.opened.policy = Policy(mode="any", parameters=size)
+        assert "masked_token" in session.generator_of(name).heads

@@ -84,6 +84,36 @@ def test_a_stranger_is_refused_by_the_path_that_routes_see(path, root, refused):
     assert (guard._strange(scope) is not None) is refused
 
 
+@pytest.mark.parametrize(
+    ("path", "root", "refused"),
+    [
+        ("/gradio_api/upload", "", True),
+        ("/gradio_api/upload/", "", True),
+        ("/gradio_api/upload_progress", "", True),
+        ("/upload", "", True),
+        ("/gradio_api/upload", "/cloze", True),
+        ("/cloze/gradio_api/upload", "/cloze", True),
+        ("/cloze//gradio_api/upload", "/cloze/", True),
+        ("/train/runs/upload-test-954b/start", "", False),
+        ("/train/runs/upload/model.zip", "", False),
+        ("/cloze/train/runs/upload-test-954b", "/cloze", False),
+    ],
+)
+def test_only_what_takes_files_is_refused_as_an_upload(path, root, refused):
+    """A run may be called so, too."""
+    scope = {"type": "http", "path": path, "root_path": root, "method": "GET"}
+    found = guard._refusal(scope, {})
+    assert (found is not None) is refused
+    assert found is None or found.status_code == 403
+
+
+def test_a_run_may_be_called_upload(server):
+    status, text, _ = ask(server, "/train/runs/upload-test-954b")
+    assert (status == 403, "takes no files" in text) == (False, False)
+    status, text, _ = ask(server, "/gradio_api/upload", "POST", content_length="0")
+    assert (status, "takes no files" in text) == (403, True)
+
+
 def test_another_name_for_this_machine_is_refused(server):
     """Another site's name may be made to point here: DNS rebinding."""
     port = urlsplit(server).port

@@ -184,6 +184,7 @@ class Slow:
 
     def __init__(self, session):
         self.session, self.begun, self.go = session, Event(), Event()
+        self.number = session.number
 
     async def compute(self, *work):
         found = await self.session.compute(*work)

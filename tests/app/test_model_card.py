@@ -11,6 +11,7 @@ import core_models as cm
 from app.page.proof import compare
 from app.page.sentence import read
 from app.serving.model_card import card
+from app.serving.model_titles import HEADS
 from core_models import InputError
 from tests.app.held import Held
 
@@ -24,6 +25,12 @@ def test_the_shipped_model(session, model):
     assert read(session, "The sky is blue.", "bert-mini")["card"] == found
     assert "card" not in read(session, "The sky is blue.", "nobody")
     json.dumps(found)
+
+
+def test_the_page_has_a_word_for_every_head(static_folder):
+    script = (static_folder / "page" / "model-card.js").read_text("utf-8")
+    (words,) = re.findall(r"HEADS = texts\(\{(.*?)\}\)", script, re.S)
+    assert {*re.findall(r"(\w+):", words)} == {*HEADS}
 
 
 def test_figures_notes_and_missing_heads(model, tmp_path):

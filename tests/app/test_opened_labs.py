@@ -10,6 +10,7 @@ from app.labs.budget.known import chosen_name, known_models
 from app.labs.budget.lab import show
 from app.labs.mask import models as mask_models
 from app.runs.form import check, readers, weigh
+from app.runs.reports import Reports
 from app.runs.runs import Runs
 from app.serving.opened.suggestions import parent_of
 from core_models import InputError
@@ -81,6 +82,7 @@ def test_a_run_begins_with_an_opened_model(there, folder, open_with, tmp_path, o
         path = Path(runs.config(run)["model"]["checkpoint"])
         assert path == session.opened.model_path(name)
         assert runs.as_form(run)["model"]["checkpoint"] == name
+        assert Reports(runs).summary(run)["model"]["from"] == (NAME if of_the_hub else "bert")
         (reader,) = [each for each in readers(runs, session) if each["name"] == name]
         assert (reader["language"], reader["left_to_right"]) == ("en", False)
         for wrong in ("hub/somebody/else", "folder/0123456789ab", str(tmp_path)):

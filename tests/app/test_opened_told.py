@@ -152,3 +152,33 @@ def test_what_reads_no_texts_is_not_opened(there, folder, open_with):
             opened(session, text)
     assert session.opened.models() == []
     assert there.fetched(".safetensors") == []
+
+
+def test_a_folder_wins_over_a_hub_id_of_the_same_spelling(
+    there, folder, tmp_path, open_with, monkeypatch
+):
+    """As for ``cm.load``; a link to the hub's model is to that alone."""
+    monkeypatch.chdir(tmp_path)
+    new(tiny("bert-mini"), seed=7).save(tmp_path / NAME)
+    there.add(NAME, folder)
+    session = open_with()
+    name = opened(session, NAME)
+    assert name.startswith("folder/small-bert-")
+    own = session.model(name).encoder.embeddings.pieces.weight
+    assert torch.equal(own, cm.load(NAME).encoder.embeddings.pieces.weight)
+    assert there.asked == []
+    assert opened(session, f"hub/{NAME}") == f"hub/{NAME}"
+    (tmp_path / NAME / "config.json").unlink()
+    assert opened(session, NAME) == f"hub/{NAME}"
+
+
+def test_no_folder_is_looked_at_where_none_may_be_opened(
+    there, folder, tmp_path, open_with, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    new(tiny("bert-mini")).save(tmp_path / NAME)
+    there.add(NAME, folder)
+    assert open_with(mode="list", ids=(NAME,)).opened.look(NAME).name == f"hub/{NAME}"
+    for mode, ids in (("list", ()), ("off", ())):
+        with pytest.raises(InputError, match=r"models of its list only|switched off"):
+            open_with(mode=mode, ids=ids).opened.look(NAME)

@@ -13,6 +13,7 @@ from app.runs.process import note
 from app.runs.reports import Reports
 from app.runs.routes import HEADER, RunRoutes
 from core_models import InputError
+from core_models.training.folder import RunFolder
 from tests.app.test_train_tasks import TASK
 
 CONFIG = {
@@ -53,6 +54,28 @@ def test_a_run_at_work_keeps_the_checkpoint_that_a_waiting_run_begins_with(pair)
     assert Reports(runs).summary(second)["model"]["from"] == f"{first}/step-20"
     with pytest.raises(InputError, match="no snapshot"):
         run_models.model_path(runs.folder(first), "step-40")
+
+
+@pytest.mark.parametrize(
+    ("checkpoint", "told"),
+    [
+        ("bert-mini", "bert-mini"),
+        (
+            f"/cache/hub/models--google-bert--bert-base-uncased/snapshots/{'a' * 40}",
+            "google-bert/bert-base-uncased",
+        ),
+        ("../classroom/model", "classroom"),
+        ("{root}/one/model", "one"),
+        ("{root}/one/snapshots/step-5", "one/step-5"),
+        ("/data/me/first/model", "first"),
+        ("/data/me/first/checkpoints/step-5/model", "first/step-5"),
+    ],
+)
+def test_the_list_names_what_a_run_begins_with(make_runs, checkpoint, told):
+    runs = make_runs()
+    config = {"model": {"checkpoint": checkpoint.replace("{root}", str(runs.root))}}
+    RunFolder.create(runs.root / "mine", CONFIG | config)
+    assert Reports(runs).summary("mine")["model"]["from"] == told
 
 
 def test_a_run_is_not_deleted_before_its_model_was_read(pair):

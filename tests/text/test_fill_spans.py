@@ -1,5 +1,6 @@
 """Spans by both heads: the losses of the objectives, a head worked out by hand, bad spans."""
 
+import json
 import math
 from dataclasses import replace
 
@@ -198,3 +199,17 @@ def test_a_shift_by_hand(model: cm.Model) -> None:
     assert found.before == pytest.approx(moved[2], rel=1e-4)
     assert found.after == pytest.approx(moved[6], rel=1e-4)
     assert found.inside == pytest.approx(sum(moved[3:6]) / 3, rel=1e-4)
+
+
+def test_spans_are_plain_json(model: cm.Model) -> None:
+    (found,) = fill_spans(model, TEXT, [(3, 6)], top_k=2)
+    values = found.to_json()
+    assert json.loads(json.dumps(values)) == values
+    assert values["pieces"][1] == found.pieces[1].to_json()
+    assert values["pieces"][1]["masked_token"]["position"] == 4
+    moved = shift(model, TEXT, (3, 6), replaced={3: 7, 4: 8, 5: 9})
+    assert moved.to_json() == {
+        "before": moved.before,
+        "after": moved.after,
+        "inside": moved.inside,
+    }

@@ -243,3 +243,8 @@ def test_the_commands(
     assert values["estimate"]["steps"] == 6
     assert len(values["first_batch"]) == 8
     assert sorted(tmp_path.iterdir()) == before, "nothing is left behind"
+    run = tmp_path / "wanted"
+    for asked in ("--estimate", "--preview"):
+        assert main(["train", str(recipe), asked, "--run", str(run)]) == 0
+    assert not run.exists(), "the command that trains is not refused"
+    assert len(json.loads(capsys.readouterr().out.splitlines()[-1])["first_batch"]) == 8

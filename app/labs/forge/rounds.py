@@ -1,15 +1,16 @@
 """A round of the Forge lab: who judges, what is forged, and what becomes of it. No Gradio in it."""
 
 import asyncio
+import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
+from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
 import core_models as cm
 from app.labs.forge import answers as forge
 from app.serving.ask import clean_marks, clean_name
-from app.serving.names import GENERATOR, RUN_PREFIX, loadable
+from app.serving.names import FOLDER_PREFIX, GENERATOR, RUN_PREFIX, loadable
 from app.serving.session import Session
 from core_models import InputError
 
@@ -35,6 +36,10 @@ def detectives(session: Session) -> list[Detective]:
         for info in session.models()
         if "replaced_token" in info.heads
     ]
+    for name, title in session.opened.models() if session.opened else []:
+        with contextlib.suppress(InputError, OSError):  # it was replaced or deleted a moment ago
+            if "replaced_token" in session.inspected(name).heads:
+                found.append(Detective(name, title, session.has_generator(name)))
     # Only runs of this kind keep a generator; their heads are in files that are not read here.
     runs = session.library.models() if session.library else []
     found += [Detective(name, title, True) for name, title in runs if session.has_generator(name)]
@@ -68,6 +73,13 @@ def readable(text: str, *models: cm.Model) -> str:
     # The last word may have been cut in two: it goes, unless nothing else would stay.
     kept = [place for place in words if encoding.words[place] != last] or words
     return text[: encoding.offsets[kept[-1]][1]]
+
+
+def generator_path(judge: str) -> str:
+    """What ``cm.load`` takes for the generator of a discriminator that has one."""
+    if judge.startswith((RUN_PREFIX, FOLDER_PREFIX)):
+        return str(PurePosixPath(loadable(judge)).with_name("generator"))
+    return f"{judge}{GENERATOR}"
 
 
 async def play(session: Session, question: Mapping[str, Any]) -> dict[str, Any]:
@@ -107,15 +119,13 @@ async def play(session: Session, question: Mapping[str, Any]) -> dict[str, Any]:
         lambda: forge.play(discriminator, generator, game), discriminator
     )
     result["truncated"] |= game.text != whole
-    twin = None
-    if generator is not None:
-        twin = f"{judge.name}{GENERATOR}"
-        if judge.name.startswith(RUN_PREFIX):
-            twin = str(Path(loadable(judge.name)).with_name("generator"))
+    twin = None if generator is None else generator_path(judge.name)
+    opened = judge.name.startswith(FOLDER_PREFIX)
     return {
         "detectives": found,
         "chosen": judge,
-        "generator": twin,
+        # The path of an opened folder is not told; its generator's is always called the same.
+        "generator": "generator" if twin and opened else twin,
         "text": game.text,
         "seed": game.seed,
         **result,

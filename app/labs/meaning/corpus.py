@@ -81,12 +81,13 @@ class Corpus:
         self.folder = folder
         self.most = most
         self.compared = Cache(MOST_COMPARED)
-        """What was found for a model and its words."""
+        """What was found for a model (by its number) and its words."""
         self._lock = Lock()
         self._texts: dict[str, list[str]] = {}
-        self._backgrounds: OrderedDict[tuple[cm.Model, str], Background] = OrderedDict()
-        self._buildings: OrderedDict[tuple[cm.Model, str], Building] = OrderedDict()
-        self._same: OrderedDict[tuple[cm.Model, str], Index] = OrderedDict()
+        # By the model's number: a key that holds a model keeps it in memory when it was put out.
+        self._backgrounds: OrderedDict[tuple[int, str], Background] = OrderedDict()
+        self._buildings: OrderedDict[tuple[int, str], Building] = OrderedDict()
+        self._same: OrderedDict[tuple[int, str], Index] = OrderedDict()
 
     def sentences(self, language: str) -> list[str]:
         """Sentences of the shipped texts in a language."""
@@ -102,7 +103,7 @@ class Corpus:
 
     def background(self, model: cm.Model, language: str) -> Background:
         """Computed once for a model; runs on the model thread."""
-        key = (model, language)
+        key = (self.session.number(model), language)
         if (known := self._backgrounds.get(key)) is not None:
             return known
         sentences = self.sentences(language)
@@ -127,7 +128,7 @@ class Corpus:
 
     def building(self, model: cm.Model, language: str) -> Building:
         """The index, or how far it is; the first call for a model starts a thread for it."""
-        key = (model, language)
+        key = (self.session.number(model), language)
         with self._lock:
             found = self._buildings.get(key)
             if found is not None and not found.failed:
@@ -174,7 +175,7 @@ class Corpus:
 
     def same_word(self, model: cm.Model, word: str, language: str) -> Index:
         """The word itself in sentences of the corpus; runs on the model thread."""
-        key = (model, word.lower())
+        key = (self.session.number(model), word.lower())
         with self._lock:
             if (known := self._same.get(key)) is not None:
                 self._same.move_to_end(key)

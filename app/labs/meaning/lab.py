@@ -227,9 +227,10 @@ async def show(session: Session, corpus: Corpus, question: Mapping[str, Any]) ->
     if moved:
         word, text = example, EXAMPLES[example].text
     words = meaning.read_words(word, text)
-    if (found := corpus.compared.get((model, words))) is None:
+    key = (session.number(model), words)
+    if (found := corpus.compared.get(key)) is None:
         found = await session.compute(lambda: meaning.compare(corpus, model, words), model)
-        corpus.compared.put((model, words), found, 1)
+        corpus.compared.put(key, found, 1)
     layer = meaning.read_layer(question["layer"], found.last - 1)
     way = question["way"]
     used = [words.sentences[number] for number in found.numbers]

@@ -24,6 +24,10 @@ class Told(Part):
         super().__init__(value, **{**mounted(f"train-{name}"), **more})
 
 
+COPIES = "Whoever sees this page can copy the run, with the texts and tables that were sent for it."
+"""What stands where something is sent."""
+
+
 class Upload(Part):
     """A field for files, which go to the server at once (``/train/texts``), and a list of them.
 

@@ -8,9 +8,9 @@ import gradio as gr
 from gradio.components import Component
 
 from app.labs.train.form import Form
-from app.labs.train.parts import Told, Upload, sent
+from app.labs.train.parts import COPIES, Told, Upload, sent
 from app.parts.controls import OpenCheckboxGroup, OpenDropdown, answer, new_value
-from app.parts.plain import Kept, Table, table
+from app.parts.plain import Kept, Line, Table, table
 from app.runs import preview as run_preview
 from app.runs import sources as run_sources
 from app.runs import texts as run_texts
@@ -45,6 +45,7 @@ class ReadingForm(Form):
             elem_classes=["copied"],
         )
         with gr.Accordion("Texts of your own", open=False):
+            Line(COPIES)
             self.upload = Upload(FILES, several=True)
             self.paste = gr.Textbox(
                 label="Paste a text",

@@ -8,7 +8,7 @@ from gradio.components import Component
 
 from app.labs.train.form import Asked, kept, translated
 from app.labs.train.labelling import APART, LabelledForm
-from app.labs.train.parts import Upload, sent
+from app.labs.train.parts import COPIES, Upload, sent
 from app.parts import fields
 from app.parts.controls import OpenDropdown
 from app.parts.plain import Kept, Line, Table
@@ -71,6 +71,7 @@ class Tuning(LabelledForm):
                 max_length=400_000,
             )
             Line("Without a second table 15 % of the rows are kept to measure on.")
+            Line(COPIES)
         with gr.Row(visible=False) as self.mapping:
             kinds = [(str(title), name) for name, title in labelled.KINDS.items()]
             self.task_kind = OpenDropdown(kinds, label="What it asks", filterable=False)

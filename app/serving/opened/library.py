@@ -109,13 +109,17 @@ class Opened:
     def look(self, text: object) -> Offer:
         """What a hub id or a folder is; nothing but the hub's list of files is fetched.
 
+        Where folders may be opened, one with a config.json wins over a hub id of the same spelling,
+        as for ``cm.load``; ``hub/owner/model`` is of the hub alone.
+
         Raises:
             InputError: it is neither, it may not be opened, or it is too large.
         """
-        wanted = str(text or "").strip()[:MOST_TEXT].removeprefix(HUB_PREFIX)
+        given = str(text or "").strip()[:MOST_TEXT]
+        wanted = given.removeprefix(HUB_PREFIX)
         if not wanted:
             raise InputError("Type a hub id such as google-bert/bert-base-uncased, or a folder.")
-        if hub.is_hub_id(wanted):
+        if hub.is_hub_id(wanted) and not (given == wanted and self._is_folder(wanted)):
             return self._look_hub(wanted)
         if self.policy.mode != "any":
             self.policy.check(wanted)
@@ -124,6 +128,10 @@ class Opened:
             return self._look_folder(Path(wanted).expanduser())
         except RuntimeError:  # "~name", and nobody here is called so
             return self._look_folder(Path(wanted))
+
+    def _is_folder(self, name: str) -> bool:
+        """Whether a hub id is also a folder with a model, and folders may be opened."""
+        return self.policy.mode == "any" and os.path.isfile(os.path.join(name, hub.CONFIG))
 
     def _look_hub(self, name: str) -> Offer:
         self.policy.check(name)

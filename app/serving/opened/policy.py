@@ -4,6 +4,7 @@ import os
 from dataclasses import dataclass, field
 from typing import Literal
 
+from app.serving.shelf import memory_of
 from core_models import InputError
 from core_models.training.host import container_memory
 
@@ -63,9 +64,9 @@ class Policy:
                 f"{name} has {parameters:,} parameters; this server opens models of up to "
                 f"{self.parameters:,} (CLOZE_MODEL_PARAMETERS)."
             )
-        if 4 * parameters > self.memory:
+        if (needed := memory_of(parameters)) > self.memory:
             raise InputError(
-                f"{name} needs {4 * parameters >> 20:,} MB of memory and opened models have "
+                f"{name} needs {needed >> 20:,} MB of memory and opened models have "
                 f"{self.memory >> 20:,} MB here (CLOZE_MODEL_MEMORY)."
             )
 
