@@ -100,6 +100,7 @@ class Batcher:
                 batch = self._take()
             if live := [job for job in batch if job.future.set_running_or_notify_cancel()]:
                 self._finish(live)
+            del batch, live  # or an idle thread keeps what was asked last, and with it its model
 
     def _take(self) -> list[_Job]:
         """The oldest light job and those like it, within the bounds, or else a heavy one."""

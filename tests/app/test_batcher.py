@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+import weakref
 from concurrent.futures import CancelledError
 
 import pytest
@@ -77,6 +78,21 @@ def test_an_error_reaches_its_own_request_only(batcher, recorder):
     assert good.result(5) == 2
     with pytest.raises(ValueError, match="-1"):
         bad.result(5)
+
+
+def test_what_was_asked_last_is_not_kept():
+    """It may hold a model that should leave the memory."""
+
+    class Item:
+        pass
+
+    batcher = Batcher(lambda _, items: [1 for _ in items], most=4, budget=100)
+    item = Item()
+    gone = weakref.ref(item)
+    assert batcher.submit("a", item).result(PATIENCE) == 1
+    del item
+    assert until(lambda: gone() is None)
+    batcher.close()
 
 
 def test_a_failing_batch_does_not_end_the_thread():
