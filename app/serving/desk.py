@@ -29,7 +29,11 @@ Tell = Callable[[float], None]
 
 
 class StoppedError(Exception):
-    """Nobody waits for this answer any more."""
+    """Nobody waits for this answer any more, or nobody has asked for so long that it seems so.
+
+    Where a visitor still stands among the job's it was the question that was late, as on a busy
+    machine; the next one begins the job anew.
+    """
 
 
 @dataclass(eq=False)
@@ -42,6 +46,8 @@ class Job:
     """How much of it is done, 0 to 1."""
     visitors: dict[str, float] = field(default_factory=dict)
     """Who waits for it, and when each asked last."""
+    stopped: bool = False
+    """Whether it ends without an answer: who comes now begins it anew."""
     future: Future[Any] = field(default_factory=Future)
 
 
@@ -76,7 +82,7 @@ class Desk:
         with self._changed:
             found = None
             for job in self._jobs:
-                if job.key == key and not job.future.done() and job.visitors:
+                if job.key == key and job.visitors and not (job.stopped or job.future.done()):
                     found = job
                 else:
                     job.visitors.pop(visitor, None)
@@ -146,7 +152,7 @@ class Desk:
             job.share = min(share, 1.0)
             with self._changed:
                 if not self._wanted(job):
-                    job.visitors.clear()  # who comes now begins it anew
+                    job.stopped = True
                     raise StoppedError
 
         try:

@@ -15,6 +15,7 @@ from app.labs.why import words
 from app.labs.why.methods import METHODS
 from app.labs.why.service import Progress
 from app.serving.ask import Ask, Mark
+from app.serving.desk import Desk
 from core_models.prediction.targets import TargetFunction
 from tests.app.why_questions import MARKS, MODEL, TEXT, ask, finish, question, told, without_end
 from tests.waiting import until
@@ -354,3 +355,16 @@ def test_numbers_are_written_as_people_read_them():
     assert {value: words.number(value) for value in numbers} == numbers
     chances = {1.0: "100", 0.9996: "99.96", 0.467: "46.7", 0.0042: "0.42", 0.00002: "0.002"}
     assert {value: words.percent(value).split("\u00a0")[0] for value in chances} == chances
+
+
+def test_a_question_that_comes_late_is_not_given_up(session):
+    """As where the machine was so busy that the page's next look came after the lease."""
+    explainer = why_service.Explainer(session, desk=Desk(lease=-1.0))
+
+    async def look():
+        model, planned, _ = await explainer.plan(why.read(question(marks=MARKS)))
+        return await explainer.explain(model, planned, "me")
+
+    assert isinstance(asyncio.run(look()), Progress)
+    explainer.desk.lease = 60.0
+    assert until(lambda: not isinstance(asyncio.run(look()), Progress))

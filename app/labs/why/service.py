@@ -137,7 +137,11 @@ class Explainer:
         try:
             found: dict[str, Any] = job.future.result()
             return found
-        except (InputError, StoppedError):
+        except StoppedError:
+            if visitor not in job.visitors:
+                raise
+            return Progress(share=0.0, ahead=0)  # the page asks again
+        except InputError:
             raise
         except Exception as error:
             _log.exception("an explanation failed")
