@@ -9,16 +9,15 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from app.runs.names import BESIDE, leaves
+from app.runs.names import BESIDE, ELSEWHERE, leaves
 from app.runs.words import listed, ours, sentences
 from app.serving.names import FOLDER_PREFIX, HUB_PREFIX, RUN_PREFIX
 
-_MODELS = ("checkpoint", "encoder_from", "teacher")
+TEACHER = "teacher"
+MODELS = ("checkpoint", "encoder_from", TEACHER)
 """Settings that name a model, of whatever part."""
 _VOCABULARY = "folder"
 """The setting that names a model for its vocabulary, which has to lie in a folder."""
-_ELSEWHERE = "\N{HORIZONTAL ELLIPSIS}/"
-"""Before the name of a folder that the page does not tell."""
 
 
 def file_name(name: Any, otherwise: str) -> str:
@@ -65,7 +64,7 @@ def before(config: Mapping[str, Any], sent: Sequence[Mapping[str, Any]]) -> str:
 def models_in(config: Mapping[str, Any]) -> list[str]:
     """The models that settings name, each once."""
     named = leaves(config)
-    fields = (*_MODELS, _VOCABULARY)
+    fields = (*MODELS, _VOCABULARY)
     return list(dict.fromkeys(name for at, name in named if at.rpartition(".")[2] in fields))
 
 
@@ -80,7 +79,7 @@ def _name_by_id(value: Any) -> None:
     for key, child in list(value.items() if isinstance(value, dict) else enumerate(value)):
         if isinstance(child, dict | list):
             _name_by_id(child)
-        elif key in _MODELS and isinstance(child, str):
+        elif key in MODELS and isinstance(child, str):
             value[key] = child.removeprefix(HUB_PREFIX)
 
 
@@ -88,7 +87,7 @@ def _in_place(config: Mapping[str, Any]) -> list[str]:
     """What has to be written in place of names that only the page knows."""
     names = models_in(config)
     runs = [name for name in names if name.startswith(RUN_PREFIX)]
-    folders = [name for name in names if name.startswith((FOLDER_PREFIX, _ELSEWHERE))]
+    folders = [name for name in names if name.startswith((FOLDER_PREFIX, ELSEWHERE))]
     parts = []
     if runs:
         key = "In place of {0} write the folder of that model; its run offers it as a download."

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from app.runs.names import ELSEWHERE
 from app.serving.names import FOLDER_PREFIX, HUB_PREFIX, RUN_PREFIX
 from core_models import InputError
 from core_models.families import size
@@ -36,7 +37,7 @@ def describe_model(config: dict[str, Any], named: Callable[[str], str]) -> dict[
 def _begun_with(checkpoint: str, named: Callable[[str], str]) -> str:
     """A model as the list of runs names it: by its run, its hub id or the end of its path."""
     name = named(checkpoint)
-    if not name.startswith(("…/", FOLDER_PREFIX)):
+    if not name.startswith((ELSEWHERE, FOLDER_PREFIX)):
         return name.removeprefix(RUN_PREFIX).removeprefix(HUB_PREFIX)
     # The folder of a run says nothing by its last part.
     *parts, last = Path(checkpoint).parts

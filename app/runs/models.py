@@ -9,6 +9,7 @@ from pathlib import Path
 
 from tokenizers import decoders
 
+from app.runs.names import ELSEWHERE
 from core_models import InputError, plain_files
 from core_models.tokenizer.checks import TOKENIZER_FILE, is_byte_level
 from core_models.training.folder import RunFolder
@@ -64,7 +65,7 @@ def name_of(text: str, root: Path) -> str:
     if not path.is_absolute():
         return text
     if not path.is_relative_to(root):
-        return f"…/{path.name}"
+        return f"{ELSEWHERE}{path.name}"
     run, *rest = path.relative_to(root).parts
     inner = [part for part in rest if part not in ("model", "snapshots", "checkpoints")]
     return "/".join(["run", run, *inner[:1]])

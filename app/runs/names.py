@@ -17,6 +17,8 @@ MOST_BYTES = 20 << 20
 MOST_LINES = 2_000_000
 BESIDE = "texts"
 """Folder in a run folder that holds what the visitor sent."""
+ELSEWHERE = "\N{HORIZONTAL ELLIPSIS}/"
+"""Before the last part of a path of which the page tells no more."""
 TABLES = (".csv", ".tsv", ".jsonl", ".parquet")
 """Endings of tables; everything else is read as text."""
 _MARKS = {

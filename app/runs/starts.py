@@ -7,19 +7,14 @@ import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from app.runs.command import MODELS, TEACHER
+from app.runs.names import leaves
 from app.runs.runs import Runs
 from app.serving.names import HUB_PREFIX, RUN_PREFIX
 from core_models import InputError, plain_files
 from core_models.hub import fetch as hub
 from core_models.training.settings import ASSETS
 
-_FIELDS = (
-    ("model", "checkpoint"),
-    ("model", "encoder_from"),
-    ("generator", "encoder_from"),
-    ("distillation", "teacher"),
-)
-"""Settings that name the model of a start."""
 _DEPTH = 8
 """Runs that began with runs: how far back their starts are followed."""
 _MOST_CARD = 1_000_000
@@ -85,13 +80,14 @@ def _found(runs: Runs, run: str, depth: int) -> dict[tuple[str, str], Start]:
         config = runs.config(run)
     except InputError:
         return found  # deleted since
-    for part, field in _FIELDS:
-        place = str((config.get(part) or {}).get(field) or "")
-        name, teacher = runs.named(place), field == "teacher"
+    for at, place in leaves(config):
+        if not place or (field := at.rpartition(".")[2]) not in MODELS:
+            continue
+        name, teacher = runs.named(place), field == TEACHER
         if name.startswith(RUN_PREFIX):
             before = list(_found(runs, name.split("/")[1], depth - 1).values()) if depth else []
         else:
-            before = [_start(name, Path(place))] if name else []
+            before = [_start(name, Path(place))]
         for start in before:
             key = start.name, start.licence or ""
             # Of two ways to the same model the one that took its weights counts.

@@ -5,7 +5,6 @@ import json
 import shutil
 import threading
 import warnings
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -15,25 +14,10 @@ from huggingface_hub import close_session, constants
 import core_models as cm
 from core_models.hub import fetch as hub
 from core_models.hub import files as hub_files
-from tests.core.tiny_models import new, tiny
-from tests.stand_in_hub import Hub, stand_in
+from tests.stand_in_hub import Hub
 
 NAME = "somebody/small-bert"
 WEIGHTS = ".safetensors"
-
-
-@pytest.fixture
-def there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
-    """A hub, and an empty cache; what breaks off is tried again at once."""
-    monkeypatch.setattr(hub_files.time, "sleep", lambda seconds: None)
-    with stand_in(monkeypatch, tmp_path / "cache") as found:
-        yield found
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    new(tiny("bert-mini")).save(tmp_path / "bert")
-    return tmp_path / "bert"
 
 
 def test_a_listing_tells_sizes_before_anything_is_fetched(there: Hub, folder: Path) -> None:

@@ -1,6 +1,5 @@
 """A file of the hub has the size that was listed, or it is refused."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -9,24 +8,10 @@ import pytest
 import core_models as cm
 from core_models.hub import fetch as hub
 from core_models.hub import files as hub_files
-from tests.core.tiny_models import new, tiny
-from tests.stand_in_hub import Hub, stand_in
+from tests.stand_in_hub import Hub
 
 NAME = "somebody/small-bert"
 WEIGHTS = ".safetensors"
-
-
-@pytest.fixture
-def there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
-    """A hub, and an empty cache."""
-    with stand_in(monkeypatch, tmp_path / "cache") as found:
-        yield found
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    new(tiny("bert-mini")).save(tmp_path / "bert")
-    return tmp_path / "bert"
 
 
 @pytest.mark.parametrize("file", ["config.json", "tokenizer.json"])
