@@ -23,11 +23,15 @@ LONGEST_MS = 10_000
 """An answer that takes longer counts as that."""
 
 WATCH = """([stillFor, longest]) => {
-let asked = 0; // questions whose answers are not there yet
+let awaited = 0; // answers that are not there yet, and changes that are not painted
+let arrived = 0; // when the last answer came: what it changes follows
 const { fetch } = window;
 window.fetch = async (...question) => {
-  asked += 1;
-  try { return await fetch(...question); } finally { asked -= 1; }
+  awaited += 1;
+  try { return await fetch(...question); } finally {
+    awaited -= 1;
+    arrived = performance.now();
+  }
 };
 const panels = [...document.querySelectorAll('#tabs [role=tabpanel]')];
 let start = null;
@@ -36,19 +40,23 @@ const begin = (event) => { start ??= event.timeStamp; };
 for (const kind of ['click', 'input']) document.addEventListener(kind, begin, { capture: true });
 new MutationObserver(() => {
   if (start === null) return;
-  requestAnimationFrame(() => setTimeout(() => { last = performance.now(); }));
+  awaited += 1;
+  requestAnimationFrame(() => setTimeout(() => {
+    awaited -= 1;
+    last = performance.now();
+  }));
 }).observe(panels.find((panel) => panel.offsetParent), {
   subtree: true, childList: true, attributes: true, characterData: true,
 });
 window.settled = async () => {
   const began = performance.now();
-  while (asked || last === null || performance.now() - last < stillFor) {
+  while (awaited || last === null || performance.now() - Math.max(last, arrived) < stillFor) {
     const now = performance.now();
     if (now - began > longest) {
       start = last = null;
       return longest;
     }
-    if (!asked && last === null && now - began > 2000) {
+    if (!awaited && last === null && now - began > 2000) {
       start = last = null;
       return null;
     }
