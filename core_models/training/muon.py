@@ -1,11 +1,11 @@
 """Muon, an optimizer for the matrices inside the blocks."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor, distributed, nn
 
 from core_models.training.precision import emulated
 from core_models.training.sharding import cut, whole
@@ -38,21 +38,51 @@ class Muon(torch.optim.Optimizer):
 
     @torch.no_grad()
     def step(self, closure: Callable[[], Any] | None = None) -> None:  # type: ignore[override]
-        """Update every matrix that has a gradient; nothing is evaluated again."""
+        """Update every matrix that has a gradient; nothing is evaluated again.
+
+        Of several processes, all of which must ask, each makes its share of the updates.
+        """
         assert closure is None
         for group in self.param_groups:
-            rate, kept = group["lr"], group["momentum"]
-            for matrix in group["params"]:
-                if matrix.grad is None:
-                    continue
-                state = self.state[matrix]
-                if not state:
-                    state["momentum_buffer"] = torch.zeros_like(matrix.grad)
-                average = state["momentum_buffer"].lerp_(matrix.grad, 1 - kept)
-                step = whole(matrix.grad.lerp(average, kept))
-                update = cut(orthogonal(step, precision(matrix.device.type)), matrix)
-                matrix.mul_(1 - rate * group["weight_decay"])
-                matrix.add_(update, alpha=-rate * _LIKE_ADAMW * max(matrix.shape) ** 0.5)
+            rate = group["lr"]
+            learning = [matrix for matrix in group["params"] if matrix.grad is not None]
+            own, count = _place()
+            for first in range(0, len(learning), count):
+                some = learning[first : first + count]
+                steps = [whole(self._averaged(matrix, group["momentum"])) for matrix in some]
+                for matrix, update in zip(some, _orthogonal(steps, own), strict=True):
+                    matrix.mul_(1 - rate * group["weight_decay"])
+                    factor = _LIKE_ADAMW * max(matrix.shape) ** 0.5
+                    matrix.add_(cut(update, matrix), alpha=-rate * factor)
+
+    def _averaged(self, matrix: nn.Parameter, kept: float) -> Tensor:
+        """The gradient with Nesterov's momentum, which is brought up to date."""
+        assert matrix.grad is not None
+        state = self.state[matrix]
+        if not state:
+            state["momentum_buffer"] = torch.zeros_like(matrix.grad)
+        average: Tensor = state["momentum_buffer"].lerp_(matrix.grad, 1 - kept)
+        return matrix.grad.lerp(average, kept)
+
+
+def _place() -> tuple[int, int]:
+    """Number of this process and how many there are."""
+    if distributed.is_available() and distributed.is_initialized():
+        return distributed.get_rank(), distributed.get_world_size()
+    return 0, 1
+
+
+def _orthogonal(steps: Sequence[Tensor], own: int) -> list[Tensor]:
+    """:func:`orthogonal` of one matrix for each process at most, of which each makes its own."""
+    dtype = precision(steps[0].device.type)
+    if len(steps) == 1:
+        return [orthogonal(steps[0], dtype)]
+    found = [torch.empty_like(step, dtype=dtype) for step in steps]
+    if own < len(steps):
+        found[own].copy_(orthogonal(steps[own], dtype))
+    for process, update in enumerate(found):
+        distributed.broadcast(update, process)
+    return found
 
 
 def orthogonal(matrix: Tensor, dtype: torch.dtype) -> Tensor:

@@ -41,6 +41,37 @@ def test_steps_are_those_of_pytorch(monkeypatch, dtype: torch.dtype, close: floa
         assert (one - other).abs().max() <= close
 
 
+@pytest.mark.parametrize(("own", "made"), [(0, [(6, 4), (5, 5)]), (1, [(4, 6), (5, 5)])])
+def test_of_two_processes_each_makes_its_share_of_the_updates(
+    monkeypatch, own: int, made: list[tuple[int, int]]
+) -> None:
+    """What the other one makes is taken from a process alone, where all have the same gradients."""
+    shapes = (6, 4), (4, 6), (5, 5)
+    orthogonal = muon.orthogonal
+    calls: list[torch.Tensor] = []
+
+    def noted(step: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+        calls.append(orthogonal(step, dtype))
+        return calls[-1]
+
+    monkeypatch.setattr(muon, "orthogonal", noted)
+    alone, shared = matrices(*shapes), matrices(*shapes)
+    train(muon.Muon(alone, lr=1.0, momentum=0.9, weight_decay=0.1), alone)
+    others = [update for number, update in enumerate(calls) if number % 3 == 1 - own]
+    calls.clear()
+
+    def broadcast(update: torch.Tensor, process: int) -> None:
+        if process != own:
+            update.copy_(others.pop(0))
+
+    monkeypatch.setattr(muon, "_place", lambda: (own, 2))
+    monkeypatch.setattr("torch.distributed.broadcast", broadcast)
+    train(muon.Muon(shared, lr=1.0, momentum=0.9, weight_decay=0.1), shared)
+    assert [tuple(call.shape) for call in calls] == made * 3
+    assert not others
+    assert all(torch.equal(one, other) for one, other in zip(alone, shared, strict=True))
+
+
 def test_what_has_no_gradient_stays() -> None:
     parameters = matrices((3, 3), (3, 3))
     before = [parameter.detach().clone() for parameter in parameters]

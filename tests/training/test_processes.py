@@ -32,11 +32,12 @@ def work(configs: list[Path]) -> None:
 
 
 def pairs_and_memory(toy: Toy) -> list[dict[str, Any]]:
-    """Settings of a BERT with pairs and of an XLNet with segment memory."""
+    """Settings of a BERT with pairs, by Muon, and of an XLNet with segment memory, by AdamW."""
     model = toy()["model"] | {"dropout": 0.0}
     data = toy()["data"] | {"texts": ["../text.txt"]}
-    pairs = toy(model=model, data=data, precision="fp32", steps=12)
-    memory = pairs | {
+    usual = toy(model=model, data=data, precision="fp32", steps=12)
+    pairs = usual | {"optimizer": {"kind": "muon"}}
+    memory = usual | {
         "model": {"size": "xlnet-base", "overrides": SMALL, "dropout": 0.0},
         "data": {"texts": ["../text.txt"], "held_out": 0.3, "max_length": 24},
         "batch_size": 4,
