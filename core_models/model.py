@@ -343,6 +343,8 @@ def named_folder(name: str) -> Path | None:
 def load(name: str | Path, *, tokenizer: bool = True, token: str | bool = False) -> Model:
     """A model by shipped name, by folder in transformers format, or by hub id ``owner/model``.
 
+    A hub id means its newest commit, ``owner/model@commit`` (all 40 digits) just that one.
+
     A plain name is looked up among :func:`models`, then as a folder, so that what ``save("mine")``
     wrote is found by ``load("mine")``; a :class:`~pathlib.Path` is always a folder, and a folder
     wins over a hub id of the same spelling.
@@ -365,7 +367,7 @@ def load(name: str | Path, *, tokenizer: bool = True, token: str | bool = False)
             return Model.from_folder(found, tokenizer=tokenizer)
     elif os.path.isdir(name):
         return Model.from_folder(Path(name), tokenizer=tokenizer)
-    elif hub.is_hub_id(name):
+    elif hub.is_hub_id(name.partition("@")[0]):
         model = Model.from_folder(hub.fetch(name, token=token), tokenizer=tokenizer)
         model.name = name
         return model

@@ -45,6 +45,8 @@ class Repository:
     """Whether half of the weights is all that ever comes, and is told to be all."""
     conversion: Path | None = None
     """What the hub's own pull request has, with safetensors in place of pickles."""
+    older: dict[str, Path] = field(default_factory=dict)
+    """Commits before the newest one, with their folders."""
 
 
 @dataclass
@@ -156,15 +158,19 @@ class _Handler(BaseHTTPRequestHandler):
             ]
         pulled = rest[:1] == ["revision"] and found.conversion is not None
         folder = found.conversion if pulled and found.conversion else found.folder
+        commit = CONVERTED if pulled else COMMIT
+        if rest[:1] == ["revision"] and rest[1] in found.older:
+            commit = rest[1]
+            folder = found.older[commit]
         return {
             "id": name,
-            "sha": CONVERTED if pulled else COMMIT,
+            "sha": commit,
             "siblings": [*_listed(folder, found.claimed)],
             **({"safetensors": _counted(folder)} if found.counted else {}),
         }
 
     def _file(self, found: Repository, commit: str, file: str, *, body: bool) -> None:
-        folder = found.conversion if commit == CONVERTED else found.folder
+        folder = found.conversion if commit == CONVERTED else found.older.get(commit, found.folder)
         path = (folder or found.folder) / file
         if not path.is_file():
             self._send(404, {}, {"X-Error-Code": "EntryNotFound"})

@@ -5,7 +5,7 @@ quotes them, and no path of this machine stands in it. No Gradio, no PyTorch in 
 """
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -64,7 +64,7 @@ class Card:
     def of(cls, runs: Runs, folder: RunFolder, step: int, *, final: bool) -> "Card":
         """Read a run folder."""
         run = folder.path.name
-        recipe = portable(runs.as_form(run))
+        recipe = portable(runs.config(run), runs.named)
         evaluation = read_json(folder.path / "evaluation.json") if final else {}
         records = [record for record in folder.metrics() if record["step"] <= step]
         measured = [r for r in records if any(n.startswith("validation_") for n in r)]
@@ -132,7 +132,8 @@ class Card:
 
     def _bases(self) -> list[str]:
         """Lines of the head for the hub, which links cards by its own ids."""
-        names = [start.name for start in self.starts if start.kind == "hub" and not start.teacher]
+        found = [start.name for start in self.starts if start.kind == "hub" and not start.teacher]
+        names = list(dict.fromkeys(found))
         if len(names) == 1:
             return [f"base_model: {names[0]}"]
         return ["base_model:", *(f"- {name}" for name in names)] if names else []
@@ -163,7 +164,7 @@ class Card:
             ("training time", _time(self.record.get("seconds", self.evaluation.get("seconds")))),
             ("machine", self._machine()),
             *(
-                (what, ", ".join(_line(s.name) for s in self.starts if s.teacher == teacher))
+                (what, ", ".join(_line(s.pinned) for s in self.starts if s.teacher == teacher))
                 for what, teacher in (("began with", False), ("learnt from the answers of", True))
             ),
         ]
@@ -252,7 +253,7 @@ class Card:
         """What has to be known of the models that the settings name, but for shipped ones."""
         names = [name for name in models_in(self.recipe) if shipped(name) is None]
         runs = [name for name in names if name.startswith(RUN_PREFIX)]
-        known = {start.name for start in self.starts if start.kind == "hub"}
+        known = {start.pinned for start in self.starts if start.kind == "hub"}
         fetched = [name for name in names if name in known]
         others = [name for name in names if name not in (*runs, *fetched)]
         lines = []
@@ -283,13 +284,18 @@ class Card:
         return lines
 
 
-def portable(recipe: Mapping[str, Any]) -> dict[str, Any]:
+def portable(recipe: Mapping[str, Any], named: Callable[[str], str] = str) -> dict[str, Any]:
     """Settings without the folders of this machine, as the command line takes them.
 
-    Of an absolute path its last part stays; a model of the hub has its id.
+    Of an absolute path its last part stays; a model of the hub has its id, with its commit where
+    the path tells it.
+
+    Args:
+        recipe: of a run.
+        named: of a path that is a model's, its name.
     """
     values = with_hub_ids(recipe)
-    run_config.replace_strings(values, _short)
+    run_config.replace_strings(values, lambda text: _short(named(text)))
     return values
 
 

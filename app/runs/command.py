@@ -6,12 +6,13 @@ of the hub has another one.
 
 import copy
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from app.runs.names import BESIDE, ELSEWHERE, leaves
 from app.runs.words import listed, ours, sentences
 from app.serving.names import FOLDER_PREFIX, HUB_PREFIX, RUN_PREFIX
+from core_models.hub import fetch as hub
 
 TEACHER = "teacher"
 MODELS = ("checkpoint", "encoder_from", TEACHER)
@@ -25,14 +26,19 @@ def file_name(name: Any, otherwise: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", str(name or "").lower()).strip("-") or otherwise
 
 
-def for_shell(config: Mapping[str, Any], sent: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def for_shell(
+    config: Mapping[str, Any],
+    sent: Sequence[Mapping[str, Any]],
+    place: Callable[[str], str] = str,
+) -> dict[str, Any]:
     """The settings as they go into a file.
 
     Args:
         config: Of a form.
         sent: ``name``, and of a table ``column``, of what was sent: it will lie beside the file.
+        place: See :func:`with_hub_ids`.
     """
-    values = with_hub_ids(config)
+    values = with_hub_ids(config, place)
     names = [each["name"] for each in sent]
     if "task" in values:
         values["task"] |= dict(zip(("set", "dev"), names, strict=False))
@@ -68,19 +74,24 @@ def models_in(config: Mapping[str, Any]) -> list[str]:
     return list(dict.fromkeys(name for at, name in named if at.rpartition(".")[2] in fields))
 
 
-def with_hub_ids(config: Mapping[str, Any]) -> dict[str, Any]:
-    """A copy of settings in which models of the hub are named as ``core_models`` loads them."""
+def with_hub_ids(config: Mapping[str, Any], place: Callable[[str], str] = str) -> dict[str, Any]:
+    """A copy of settings in which models of the hub are named as ``core_models`` loads them.
+
+    Args:
+        config: With models by their names on the page, or by their folders.
+        place: Of a model's name its folder, as far as that is known: it tells the commit.
+    """
     values: dict[str, Any] = copy.deepcopy(dict(config))
-    _name_by_id(values)
+    _name_by_id(values, place)
     return values
 
 
-def _name_by_id(value: Any) -> None:
+def _name_by_id(value: Any, place: Callable[[str], str]) -> None:
     for key, child in list(value.items() if isinstance(value, dict) else enumerate(value)):
         if isinstance(child, dict | list):
-            _name_by_id(child)
+            _name_by_id(child, place)
         elif key in MODELS and isinstance(child, str):
-            value[key] = child.removeprefix(HUB_PREFIX)
+            value[key] = hub.pinned(place(child)) or child.removeprefix(HUB_PREFIX)
 
 
 def _in_place(config: Mapping[str, Any]) -> list[str]:

@@ -58,13 +58,41 @@ def fits(model: Mapping[str, Any], facts: Mapping[str, Any], apart: bool) -> boo
     return able or not model.get("left_to_right")
 
 
+def reads(model: Mapping[str, Any], facts: Mapping[str, Any]) -> bool:
+    """Whether a model reads the language of a set, as far as its vocabulary tells."""
+    return (model.get("language") or _language(facts)) == _language(facts)
+
+
+def _language(facts: Mapping[str, Any]) -> str:
+    return "zh" if facts.get("chinese") else "en"
+
+
+def usual(
+    models: Sequence[Mapping[str, Any]],
+    facts: Mapping[str, Any],
+    apart: bool,
+    first: Sequence[str],
+) -> str | None:
+    """The model that a set begins with; None where none can read and learn it.
+
+    Args:
+        models: that may be chosen.
+        facts: of the set.
+        apart: see :func:`fits`.
+        first: names of those to begin with, the first before all others.
+    """
+    able = [each for each in models if fits(each, facts, apart) and reads(each, facts)]
+    able.sort(key=lambda each: not each["language"])  # those of which nothing is told come last
+    names = [each["name"] for each in able]
+    return next(iter([*(name for name in first if name in names), *names]), None)
+
+
 def strange(model: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
     """A word where set and model are of different languages."""
-    other, wanted = model.get("language"), "zh" if facts.get("chinese") else "en"
-    if not facts.get("good") or not other or other == wanted:
+    if not facts.get("good") or reads(model, facts):
         return ""
     short = str(model["name"]).rsplit("/", 1)[-1]
-    if wanted == "zh":
+    if _language(facts) == "zh":
         return Wording(
             "This set is Chinese, and {0} has hardly read any Chinese: it would have to learn "
             "almost from nothing. Choose a Chinese model.",

@@ -2,20 +2,18 @@
 
 import json
 import os
-import re
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
-from tokenizers import decoders
-
 from app.runs.names import ELSEWHERE
+from app.serving.names import HUB_PREFIX
 from core_models import InputError, plain_files
+from core_models.hub import fetch as hub
 from core_models.tokenizer.checks import TOKENIZER_FILE, is_byte_level
+from core_models.tokenizer.chinese import chinese_share
 from core_models.training.folder import RunFolder
 from core_models.training.race_folder import RaceFolder
-
-_SNAPSHOT = re.compile(r"/models--([\w.-]+?)--([\w.-]+)/snapshots/[0-9a-f]{40}$")
 
 
 def model_path(folder: RunFolder, part: str) -> Path:
@@ -58,8 +56,8 @@ def name_of(text: str, root: Path) -> str:
     else on this machine something lies is nobody's business: of such a path the end is told, with
     "…/" before it, so that it is taken for nothing that the page offers.
     """
-    if found := _SNAPSHOT.search(text):
-        return f"hub/{found[1]}/{found[2]}"
+    if found := hub.pinned(text):
+        return HUB_PREFIX + found.partition("@")[0]
     neighbour = text.startswith("../")
     path = Path(os.path.normpath(root / "run" / text)) if neighbour else Path(text)
     if not path.is_absolute():
@@ -87,7 +85,6 @@ def models(folders: Iterable[RunFolder]) -> list[tuple[str, str]]:
     return found
 
 
-_HAN = re.compile(r"[\u3400-\u9fff]")
 _CHINESE = 0.5
 """Share of pieces with Chinese characters from which on a vocabulary is Chinese: our own have 89 %.
 Of English and Chinese together they have 27 to 49 %, Gemma 3's 8 %, Llama 3's (EuroBERT's) 3.5 %.
@@ -121,31 +118,28 @@ def _language(path: Path, changed: int) -> str | None:
         raw = plain_files.read(path, _MOST)
         if raw.count(b"\n") > _MOST_LINES:
             return None
-        pieces = _pieces(path, raw.decode("utf-8"))
+        pieces, byte_level = _pieces(path, raw.decode("utf-8"))
     except (OSError, ValueError, RecursionError):
         return None
     if not pieces:
         return None
-    share = sum(bool(_HAN.search(piece)) for piece in pieces) / len(pieces)
+    share = chinese_share(pieces, byte_level=byte_level)
     if share >= _CHINESE:
         return "zh"
     return "en" if share < _HARDLY else None
 
 
-def _pieces(path: Path, text: str) -> list[str]:
-    """The pieces of a vocabulary as they read: where they are signs for bytes, what these spell."""
+def _pieces(path: Path, text: str) -> tuple[list[str], bool]:
+    """The pieces of a vocabulary, and whether they are signs for bytes."""
     if path.suffix == ".txt":
-        return text.splitlines()
+        return text.splitlines(), False
     values = json.loads(text)
     if not isinstance(values, dict):
-        return []
+        return [], False
     # A vocab.json is one of bytes, as GPT-2's, and a table itself, with a piece "model" in it.
-    whole = path.name == TOKENIZER_FILE
-    found = _listed(values.get("model")) if whole else [*values]
-    if whole and not is_byte_level(values):
-        return found
-    spell = decoders.ByteLevel()
-    return [piece if piece.isascii() else spell.decode([piece]) for piece in found]
+    if path.name != TOKENIZER_FILE:
+        return [*values], True
+    return _listed(values.get("model")), is_byte_level(values)
 
 
 def _listed(model: object) -> list[str]:

@@ -241,6 +241,12 @@ class Runs:
         opened = self.others.name_of(text) if self.others else None
         return opened or run_models.name_of(text, self.root)
 
+    def place(self, name: str) -> str:
+        """The folder of a model of the hub that a visitor opened; any other name as it stands."""
+        with contextlib.suppress(InputError):  # not open any more
+            return self._resolve(name, set()) if name.startswith("hub/") else name
+        return name
+
     def _resolve(self, name: str, allowed: set[str]) -> str:
         """A model by its name in the picker as a folder, which is then allowed; others as is."""
         if name.startswith("run/"):

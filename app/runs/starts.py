@@ -4,6 +4,7 @@ No Gradio in it.
 """
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -37,6 +38,13 @@ class Start:
     """The id in its own card; None where the card has none or does not lie in its folder."""
     teacher: bool
     """Whether its answers alone were learnt, so that none of its weights are in the run's model."""
+    commit: str | None = None
+    """Of a model of the hub, where the run's settings tell it."""
+
+    @property
+    def pinned(self) -> str:
+        """Its name, with the commit: what ``cm.load`` opens is then what the run read."""
+        return f"{self.name}@{self.commit}" if self.commit else self.name
 
     def told(self) -> str:
         """A sentence of Markdown: what it is, and what is known of its licence."""
@@ -45,7 +53,7 @@ class Start:
             known = self.licence or "named in its own card"
             return f"{begun} the shipped model `{self.name}`, whose licence is {known}."
         if self.kind == "hub":
-            what = f"the model `{self.name}` of the Hugging Face hub"
+            what = f"the model `{self.pinned}` of the Hugging Face hub"
             card = f"Its own card names its licence: <https://huggingface.co/{self.name}>."
         else:
             what = f"the model {code(self.name)}, which is not part of Cloze"
@@ -89,7 +97,7 @@ def _found(runs: Runs, run: str, depth: int) -> dict[tuple[str, str], Start]:
         else:
             before = [_start(name, Path(place))]
         for start in before:
-            key = start.name, start.licence or ""
+            key = start.pinned, start.licence or ""
             # Of two ways to the same model the one that took its weights counts.
             known = key not in found or found[key].teacher
             found[key] = replace(start, teacher=known and (start.teacher or teacher))
@@ -103,15 +111,18 @@ def _start(name: str, place: Path) -> Start:
         name: of the model, as the page has it.
         place: as the run's settings have it: its folder, a shipped name or a hub id.
     """
-    hub_id, fetched = name.removeprefix(HUB_PREFIX), hub.local(name)
+    asked = hub.pinned(str(place)) or name.removeprefix(HUB_PREFIX)
+    hub_id, commit, fetched = None, None, hub.local(asked)
+    with suppress(InputError):
+        hub_id, commit = hub.parted(asked)
     if (ours := shipped(name)) is not None:
-        kind, place = "shipped", ours
-    elif hub.is_hub_id(hub_id) and (hub_id != name or fetched is not None):
+        kind, place, commit = "shipped", ours, None
+    elif hub_id and (asked != name or commit or fetched):
         kind, name, place = "hub", hub_id, fetched or place
     else:
         kind = "folder"
     licence = _licence(place) if place.is_absolute() else None
-    return Start(name=name, kind=kind, licence=licence, teacher=False)
+    return Start(name=name, kind=kind, licence=licence, teacher=False, commit=commit)
 
 
 def _licence(folder: Path) -> str | None:

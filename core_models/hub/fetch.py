@@ -49,6 +49,7 @@ CONVERTED = "Adding `safetensors` variant of this model"
 """The hub's own account that converts weights, and how it names its pull requests."""
 
 _OID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+_SNAPSHOT = re.compile(rf"/models--([\w.-]+?)--([\w.-]+)/snapshots/({_OID.pattern})$")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,6 +88,24 @@ def is_hub_id(name: str) -> bool:
     return bool(HUB_ID.fullmatch(name)) and ".." not in name and "--" not in name
 
 
+def parted(name: str) -> tuple[str, str | None]:
+    """Hub id and commit of ``owner/model`` or ``owner/model@commit``, whose commit is whole.
+
+    Raises:
+        InputError: it is neither.
+    """
+    found, _, commit = name.partition("@")
+    if not is_hub_id(found) or (found != name and not _OID.fullmatch(commit)):
+        raise InputError(f"{name[:100]!r} is not a hub id; it has the form owner/model.")
+    return found, commit or None
+
+
+def pinned(text: str) -> str | None:
+    """``owner/model@commit`` of a folder in a cache of the hub; None for any other text."""
+    found = _SNAPSHOT.search(text)
+    return f"{found[1]}/{found[2]}@{found[3]}" if found else None
+
+
 def is_weights(file: str) -> bool:
     """Whether :func:`fetch` takes a file of a repository for weights, or for their index."""
     return file in (WEIGHTS, INDEX) or ("/" not in file and fnmatch(file, SHARDS))
@@ -99,17 +118,16 @@ def look(name: str, *, token: Token = False) -> Listing:
     is looked for among its pull requests, as transformers does.
 
     Args:
-        name: ``owner/model``.
+        name: ``owner/model``, at its newest commit, or ``owner/model@commit``.
         token: for gated and private repositories; False = none is sent.
 
     Raises:
         InputError: no such model, no access, no network, weights in pickles alone, odd files.
     """
-    if not is_hub_id(name):
-        raise InputError(f"{name[:100]!r} is not a hub id; it has the form owner/model.")
+    name, commit = parted(name)
     api = HfApi(endpoint=endpoint(), token=token)
     try:
-        info = api.model_info(name, timeout=TIMEOUT, files_metadata=True)
+        info = api.model_info(name, revision=commit, timeout=TIMEOUT, files_metadata=True)
         if not _weights(_files(info)) and (revision := _converted(api, name, info.sha)):
             info = api.model_info(name, revision=revision, timeout=TIMEOUT, files_metadata=True)
         files = _files(info)
@@ -154,7 +172,7 @@ def fetch(
     What the hub refuses is refused: an older copy stands in for nothing.
 
     Args:
-        name: ``owner/model``.
+        name: ``owner/model``, or ``owner/model@commit``; once that is here the hub is not asked.
         listing: what :func:`look` found; None = look now.
         token: as for :func:`look`.
         report: told the bytes that are here, of ``listing.size``; what it raises ends the fetch.
@@ -163,6 +181,9 @@ def fetch(
         InputError: as for :func:`look`; code of the repository's own; a file that is not what the
             hub has listed.
     """
+    hub_id, commit = parted(name)
+    if commit and (found := local(name)):
+        return found
     try:
         listing = listing or look(name, token=token)
     except InputError as error:
@@ -181,14 +202,15 @@ def fetch(
     here = 0
     for file in listing.files:
         try:
-            fetch_file(name, listing.commit, file, token, partial(_shifted, report, here))
+            fetch_file(hub_id, listing.commit, file, token, partial(_shifted, report, here))
         except FAILURES as error:
             raise failed(name, error) from None
         here += file.size
         report(here)
         if file.name == CONFIG:
             check_config(read_json(listing.folder / CONFIG))
-    _note(storage(name) / "refs" / "main", listing.commit)
+    if not commit:
+        _note(storage(name) / "refs" / "main", listing.commit)
     return listing.folder
 
 
@@ -206,12 +228,15 @@ def _note(reference: Path, commit: str) -> None:
 
 
 def local(name: str) -> Path | None:
-    """The folder of a hub id that is whole in the hub's cache; None = it has to be fetched."""
-    if not is_hub_id(name):
-        return None
-    with suppress(OSError, UnicodeDecodeError):
-        commit = (storage(name) / "refs" / "main").read_text("utf-8").strip()
-        folder = storage(name) / "snapshots" / commit
+    """The folder of a hub id that is whole in the hub's cache; None = it has to be fetched.
+
+    Without a commit it is the one that was fetched last.
+    """
+    with suppress(InputError, OSError, UnicodeDecodeError):
+        hub_id, commit = parted(name)
+        if commit is None:
+            commit = (storage(hub_id) / "refs" / "main").read_text("utf-8").strip()
+        folder = storage(hub_id) / "snapshots" / commit
         if _OID.fullmatch(commit) and _is_whole(folder):
             return folder
     return None

@@ -57,6 +57,10 @@ class Feature:
         return max(len(self.encoding), 0 if self.second is None else len(self.second))
 
 
+MEASURED = " to measure on"
+"""Behind the number of a development row that cannot be encoded."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Coder:
     """How the rows of one set become batches of one model."""
@@ -124,12 +128,13 @@ class Coder:
                 raise InputError(f"Row {row.number or index + 1}: {error}") from None
         return found
 
-    def count(self, rows: Sequence[Row], most: int | None = None) -> int:
+    def count(self, rows: Sequence[Row], most: int | None = None, *, of: str = "") -> int:
         """How many features rows give; those of long contexts are not made for it.
 
         Args:
             rows: to encode.
             most: where more than these are found the rest is not looked at.
+            of: which rows they are, behind the number of one that cannot be encoded.
 
         Raises:
             InputError: a row that cannot be encoded, by its number.
@@ -139,7 +144,7 @@ class Coder:
             try:
                 found += self._count(row)
             except InputError as error:
-                raise InputError(f"Row {row.number or index + 1}: {error}") from None
+                raise InputError(f"Row {row.number or index + 1}{of}: {error}") from None
             if most is not None and found > most:
                 break
         return found

@@ -87,11 +87,21 @@ class Row:
         They have the same text, but for capitals, blanks and the punctuation at its end; of two
         texts the first counts, and of a question its context.
         """
-        text = " ".join((" ".join(self.tokens) or self.text).casefold().split())
-        end = len(text)
-        while end and (text[end - 1] == " " or unicodedata.category(text[end - 1])[0] == "P"):
-            end -= 1
-        return text[:end] or text
+        return bare(" ".join(self.tokens) or self.text)
+
+    @property
+    def same(self) -> tuple[str, str]:
+        """What rows that ask the same have in common: their group and, of two texts, the second."""
+        return self.group, bare(self.pair or "")
+
+
+def bare(text: str) -> str:
+    """A text but for capitals, blanks and the punctuation at its end."""
+    text = " ".join(text.casefold().split())
+    end = len(text)
+    while end and (text[end - 1] == " " or unicodedata.category(text[end - 1])[0] == "P"):
+        end -= 1
+    return text[:end] or text
 
 
 Reader = Callable[[Mapping[str, Any], Mapping[str, str]], dict[str, Any]]

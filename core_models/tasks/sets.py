@@ -171,6 +171,13 @@ def from_rows(
                 f"{name}: of {len(train) + len(dev)} rows 15 % are held out, and all that stays "
                 f"to learn from is {stays}, or give a file to measure on."
             )
+        measured = labels_of(kind, dev)
+        if measured and set(measured).isdisjoint(labels_of(kind, train)):
+            raise InputError(
+                f"{name}: of {len(train) + len(dev)} rows 15 % are held out, and none of their "
+                "labels is left to learn from; add rows of each label, or give a file to measure "
+                "on."
+            )
     labels = labels_of(kind, [*train, *dev])
     scores = [row.score for row in train if row.score is not None]
     made = TaskSet(
@@ -223,7 +230,7 @@ def hold_out(rows: Sequence[Row], share: float = 0.15) -> tuple[list[Row], list[
 
     Questions on one context stay together, and so do texts that are equal but for capitals, blanks
     and the punctuation at their end (:attr:`Row.group`); labels keep their shares as well as that
-    allows.
+    allows. A label that has one text is not held out, where another has more.
 
     Raises:
         InputError: all rows have one text.
@@ -237,10 +244,14 @@ def hold_out(rows: Sequence[Row], share: float = 0.15) -> tuple[list[Row], list[
             "rows to measure on need a text of their own."
         )
     kinds: dict[str | None, list[list[Row]]] = {}
-    often = Counter(label for row in rows for label in row.labels)
+    often = Counter(label for row in rows for label in each_label(row))
     for group in groups.values():
-        rarest = min(group[0].labels, key=lambda label: (often[label], label), default=None)
-        kinds.setdefault(group[0].label or rarest, []).append(group)
+        labels = (label for row in group for label in each_label(row))
+        rarest = min(labels, key=lambda label: (often[label], label), default=None)
+        kinds.setdefault(rarest, []).append(group)
+    # A label of one text stays to be learnt; others make up for it, with half of theirs at most.
+    several = sum(len(part) for part in kinds.values() if len(part) > 1)
+    share *= len(groups) / max(several, 1)
     rng = random.Random(_SPLIT_SEED)
     train: list[list[Row]] = []
     dev: list[list[Row]] = []
@@ -248,13 +259,15 @@ def hold_out(rows: Sequence[Row], share: float = 0.15) -> tuple[list[Row], list[
     for label in sorted(kinds, key=str):
         part = kinds[label]
         rng.shuffle(part)
-        carry += share * len(part)
-        count = min(int(carry), len(part) - 1)
+        if len(part) > 1:
+            carry += share * len(part)
+        count = min(int(carry), len(part) // 2)
         carry -= count
         dev += part[:count]
         train += part[count:]
-    if not dev:
-        dev.append(train.pop())
+    if not dev:  # too few for a share: one text of the label that has most
+        dev.append(max(kinds.values(), key=len)[-1])
+        train.remove(dev[0])
     return [r for group in train for r in group], [r for group in dev for r in group]
 
 
@@ -277,9 +290,8 @@ def _warnings(made: TaskSet) -> list[str]:
     unseen = [label for label in made.labels if label not in known]
     if unseen:
         found.append(f"No training row has the label {unseen[0]!r}; it cannot be learnt.")
-    same = {(row.text, row.pair, row.tokens) for row in made.train}
-    shared = sum((row.text, row.pair, row.tokens) in same for row in made.dev)
-    if shared:
+    same = {row.same for row in made.train}
+    if shared := sum(row.same in same for row in made.dev):
         found.append(f"{shared} of {len(made.dev)} development rows are training rows, too.")
     if made.entities and any(label in ("B", "I") for label in made.labels):
         found.append(

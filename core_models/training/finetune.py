@@ -17,7 +17,7 @@ from core_models.objectives import Losses
 from core_models.tasks import objectives
 from core_models.tasks.baselines import Baseline, baselines
 from core_models.tasks.decode import Prediction, predict
-from core_models.tasks.encode import Coder, Feature
+from core_models.tasks.encode import MEASURED, Coder, Feature
 from core_models.tasks.heads import head_for, ready
 from core_models.tasks.report import Report, main_metric, report, said
 from core_models.tasks.report import measure as figures
@@ -80,7 +80,7 @@ class FineTuning(Learning):
     """One fine-tuning, step by step."""
 
     def __init__(self, model: Model, task: TaskSet, settings: Settings) -> None:
-        """At step 0, with a copy of the model."""
+        """At step 0, with a copy of the model; InputError for a row that it cannot read."""
         self.task, self.settings = task, settings
         tuned = ready(model, task, settings)
         head = head_for(task, settings)
@@ -93,6 +93,7 @@ class FineTuning(Learning):
             apart=settings.apart,
         )
         self.features = self.coder.features(task.train)
+        self.coder.count(task.dev, of=MEASURED)  # else a bad row is told after an epoch
         self._order = Order(
             np.array([feature.length for feature in self.features]),
             batch_size=settings.batch_size,

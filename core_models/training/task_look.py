@@ -1,11 +1,14 @@
 """Before a fine-tuning is started: whether the model fits the set, and how large both are."""
 
+from collections.abc import Sequence
+
 from core_models.checkpoints.start import task_config
 from core_models.config import check_ours
 from core_models.model import Model
 from core_models.network.initialise import without_values
-from core_models.tasks.encode import Coder
+from core_models.tasks.encode import MEASURED, Coder
 from core_models.tasks.heads import check_direction, choices, head_for
+from core_models.tasks.rows import Row
 from core_models.tasks.sets import TaskSet
 from core_models.tasks.settings import Settings as Tuning
 from core_models.training.task_schema import TaskSettings
@@ -25,6 +28,8 @@ def inputs(
 ) -> int:
     """How many examples the training rows become; long texts, and rows of words, become several.
 
+    The development rows are looked at, too.
+
     Args:
         settings: of the run.
         task: its set.
@@ -37,11 +42,17 @@ def inputs(
         InputError: a row cannot be read by this model.
     """
     coder = Coder.of(model, task, max_length=settings.max_length, stride=settings.stride)
-    rows = task.train
-    if sample is None or len(rows) <= sample or task.kind not in SEVERAL:
-        return coder.count(rows, most)
-    chosen = [rows[number * len(rows) // sample] for number in range(sample)]
-    return round(coder.count(chosen) * len(rows) / sample)
+    train, dev = (_some(rows, sample) for rows in (task.train, task.dev))
+    found = coder.count(train, most)
+    coder.count(dev, of=MEASURED)
+    return round(found * len(task.train) / len(train))
+
+
+def _some(rows: Sequence[Row], sample: int | None) -> Sequence[Row]:
+    """So many rows, evenly spread over all; None or fewer rows = all."""
+    if sample is None or len(rows) <= sample:
+        return rows
+    return [rows[number * len(rows) // sample] for number in range(sample)]
 
 
 def check_model(settings: TaskSettings, task: TaskSet, model: Model) -> None:

@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 from tokenizers import decoders, pre_tokenizers
 
+from app.labs.train.tuning import Tuning
+from app.runs import form as run_form
 from app.runs import labelled
 from app.runs import models as run_models
 from core_models import Tokenizer
@@ -98,3 +100,64 @@ def test_a_model_of_both_is_refused_for_neither(language, sets):
         )
     ]
     assert found == ([sets] if sets else [])
+
+
+# --- the model that a set begins with -------------------------------------------------------------
+
+MODELS = [
+    {"name": name, "title": name, "language": language, "left_to_right": name == "leftward"}
+    for name, language in (
+        ("untold", None),
+        ("english", "en"),
+        ("leftward", "en"),
+        ("chinese", "zh"),
+        ("other-chinese", "zh"),
+    )
+]
+ENGLISH = {"kind": "classify", "chinese": False}
+CHINESE = {"kind": "classify", "chinese": True}
+
+
+@pytest.fixture
+def bases(monkeypatch):
+    """What a form begins with: page's model and the usual Chinese one, set, base, facts, auto."""
+
+    def ask(first, base, facts, auto, chosen="sentiment"):
+        monkeypatch.setattr(run_form, "readers", lambda runs, session: MODELS)
+        monkeypatch.setattr(run_form, "task_models", lambda: [first, "chinese"])
+        form = Tuning.__new__(Tuning)
+        form.service, form.session = (lambda: None), None
+        question = {"base": base, "set": chosen, "task.apart": False}
+        found, _, auto = form._bases(question, facts, {"auto": auto} if auto else {})
+        return (base if isinstance(found, dict) else found), auto
+
+    return ask
+
+
+@pytest.mark.parametrize(
+    ("first", "auto", "facts", "wanted"),
+    [
+        ("untold", None, ENGLISH, "untold"),
+        ("untold", None, CHINESE, "untold"),
+        ("english", None, ENGLISH, "english"),
+        ("english", None, CHINESE, "chinese"),
+        ("english", "chinese", ENGLISH, "english"),
+        ("other-chinese", None, CHINESE, "other-chinese"),
+        ("other-chinese", None, ENGLISH, "english"),
+        ("leftward", None, ENGLISH, "english"),
+        ("leftward", None, ENGLISH | {"kind": "tag"}, "leftward"),
+        ("english", None, {}, "english"),
+    ],
+)
+def test_the_model_of_the_page_gives_way_only_where_it_cannot_learn_a_set(
+    bases, first, auto, facts, wanted
+):
+    """One of many languages tells none and reads both; it gave way to one of either alone."""
+    assert bases(first, auto or first, facts, auto) == (wanted, wanted)
+
+
+def test_a_model_that_was_chosen_stays(bases):
+    assert bases("english", "untold", CHINESE, "english") == ("untold", "english")
+    assert bases("english", "english", CHINESE, "chinese") == ("english", "chinese")
+    # That of a copied run was chosen for it, also where it is the page's.
+    assert bases("english", "english", CHINESE, None, labelled.COPIED) == ("english", "english")

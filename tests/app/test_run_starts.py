@@ -15,9 +15,11 @@ from core_models.training import settings
 from core_models.training.models import base_of
 from tests.app.opening import NAME, opened
 from tests.app.test_run_export import CONFIG, model, unpacked
+from tests.stand_in_hub import COMMIT
 
 FOLDER = "folder/mine-01234567"
 FRESH = {"model": {"size": "bert-mini"}}
+PINNED = f"{NAME}@{COMMIT}"
 
 
 @pytest.fixture
@@ -106,6 +108,17 @@ def test_names_and_columns_are_no_models():
     assert command.before(form, []) == ""
 
 
+def test_a_command_names_the_commit_of_what_is_open(there, folder, session, runs, tmp_path):
+    """What is newest on the hub when the command runs may have other weights."""
+    there.add(NAME, folder)
+    form = {"model": {"checkpoint": opened(session, NAME)}, "data": {"texts": []}}
+    assert command.for_shell(form, [], runs.place)["model"] == {"checkpoint": PINNED}
+    for name in ("hub/not/open", "run/first", "folder/x-1", "bert-mini"):
+        assert runs.place(name) == name
+    shown = runs.as_form(begun(runs, form["model"]["checkpoint"]))
+    assert shown["model"] == form["model"], "on the page it is what the list of models calls it"
+
+
 # --- the card -------------------------------------------------------------------------------
 
 
@@ -114,11 +127,11 @@ def test_the_card_names_a_model_of_the_hub(there, folder, session, runs, tmp_pat
     run = begun(runs, opened(session, NAME))
     head, card, recipe = card_of(runs, run, tmp_path / "zip")
     assert head == {"library_name": "transformers", "base_model": NAME, "tags": ["cloze"]}
-    assert recipe["model"]["checkpoint"] == NAME
+    assert recipe["model"]["checkpoint"] == PINNED
     assert base_of(settings.parse(recipe), tmp_path) is not None
-    assert f"| began with | {NAME} |" in card
-    assert f"The command fetches `{NAME}` from the Hugging Face hub." in card
-    assert f"the model `{NAME}` of the Hugging Face hub. Its own card names its licence" in card
+    assert f"| began with | {PINNED} |" in card
+    assert f"The command fetches `{PINNED}` from the Hugging Face hub." in card
+    assert f"the model `{PINNED}` of the Hugging Face hub. Its own card names its licence" in card
     assert f"<https://huggingface.co/{NAME}>" in card
     again = begun(runs, f"run/{run}")
     head, card, _ = card_of(runs, again, tmp_path / "later")
@@ -156,9 +169,9 @@ def test_several_models_of_the_hub(three, runs, tmp_path):
     }
     head, card, recipe = card_of(runs, made(runs, **parts), tmp_path / "zip")
     assert head["base_model"] == ["somebody/other", NAME]
-    assert f"| began with | somebody/other, {NAME} |" in card
-    assert recipe["model"]["encoder_from"] == NAME
-    assert recipe["generator"]["encoder_from"] == "somebody/other"
+    assert f"| began with | somebody/other@{COMMIT}, {PINNED} |" in card
+    assert recipe["model"]["encoder_from"] == PINNED
+    assert recipe["generator"]["encoder_from"] == f"somebody/other@{COMMIT}"
 
 
 def test_a_teacher_is_no_base(three, runs, tmp_path):
@@ -167,9 +180,10 @@ def test_a_teacher_is_no_base(three, runs, tmp_path):
     run = learnt(runs, teacher, model={"size": "bert-mini", "encoder_from": first})
     head, card, recipe = card_of(runs, run, tmp_path / "zip")
     assert head["base_model"] == NAME
-    assert "| learnt from the answers of | somebody/teacher |" in card
-    assert "It learnt from the answers of the model `somebody/teacher` of the Hugging" in card
-    assert recipe["distillation"]["teacher"] == "somebody/teacher"
+    taught = f"somebody/teacher@{COMMIT}"
+    assert f"| learnt from the answers of | {taught} |" in card
+    assert f"It learnt from the answers of the model `{taught}` of the Hugging" in card
+    assert recipe["distillation"]["teacher"] == taught
     fresh = learnt(runs, f"run/{run}")
     assert [start.teacher for start in starts(runs, fresh)] == [True, True]
     mixed = learnt(runs, f"run/{run}", model={"size": "bert-mini", "encoder_from": teacher})
@@ -238,6 +252,14 @@ def test_a_run_of_the_command_line_names_the_hub_itself(there, folder, session, 
         assert (start.name, start.kind) == (name, kind)
     head, _, _ = card_of(runs, run, tmp_path / "zip")
     assert "base_model" not in head, "it may be a folder as well"
+    values = CONFIG | {"model": {"checkpoint": f"somebody/else@{COMMIT}"}}
+    (runs.root / run / "config.json").write_text(json.dumps(values))
+    (start,) = starts(runs, run)
+    assert (start.name, start.commit, start.kind) == ("somebody/else", COMMIT, "hub")
+    head, card, recipe = card_of(runs, run, tmp_path / "pinned")
+    assert head["base_model"] == "somebody/else"
+    assert f"The command fetches `somebody/else@{COMMIT}` from" in card
+    assert recipe["model"] == values["model"]
 
 
 def test_a_shipped_vocabulary_needs_no_word(runs, tmp_path):

@@ -214,6 +214,28 @@ def test_a_form_refuses_what_the_run_would_refuse_and_counts_its_windows(make_ru
     assert json.loads((runs.root / run / "page.json").read_text())["steps"] == parts["steps"]
 
 
+def test_rows_to_measure_on_are_looked_at_as_those_to_learn_from(make_runs, session):
+    """What the model cannot read of them was told by the run alone, after its first epoch."""
+    runs = make_runs()
+
+    def sent(name, question):
+        answered = {"question": question, "answers": [{"text": "Oslo", "start": 13}]}
+        lines = (json.dumps(answered | {"context": f"It rained in Oslo {n}."}) for n in range(3))
+        return runs.inbox.save_labelled(name, "\n".join(lines).encode())["id"]
+
+    config = TASK | {"task": {"kind": "answer"}, "max_length": 32}
+    good, other, long = (sent(f"{n}.jsonl", "Where?" + " why" * n) for n in (1, 2, 40))
+    assert run_tasks.check(runs, session, config, [good, other], None)["rows"] == [3, 3]
+    assert run_preview.first_batch(runs, config, [good, other], None)["rows"]
+    for look in (
+        lambda: run_tasks.check(runs, session, config, [good, long], None),
+        lambda: run_preview.first_batch(runs, config, [good, long], None),
+        lambda: runs.create(config, texts=[good, long]),
+    ):
+        with pytest.raises(InputError, match="Row 1 to measure on: The question leaves no room"):
+            look()
+
+
 def test_a_fine_tuning_may_leave_its_arithmetic_open(make_runs, session):
     runs, open_ = make_runs(), TASK | {"precision": "auto"}
     known = run_tasks.check(runs, session, TASK, [], None)

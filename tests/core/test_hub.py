@@ -14,7 +14,7 @@ from huggingface_hub import close_session, constants
 import core_models as cm
 from core_models.hub import fetch as hub
 from core_models.hub import files as hub_files
-from tests.stand_in_hub import Hub
+from tests.stand_in_hub import COMMIT, Hub
 
 NAME = "somebody/small-bert"
 WEIGHTS = ".safetensors"
@@ -342,3 +342,51 @@ def test_a_reference_that_is_damaged_is_none(there: Hub, folder: Path) -> None:
     (whole.parents[1] / "refs" / "main").write_bytes(b"\xff\xfe")
     assert hub.fetched() == []
     assert hub.fetch(NAME) == whole
+
+
+OLDER = "0de" + "0" * 37
+
+
+def test_a_name_may_say_which_commit_is_meant(
+    there: Hub, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever repeats a run gets the weights that it read, whatever was published since."""
+    other = tmp_path / "older"
+    cm.Model.new(cm.load(folder).config, cm.load(folder).tokenizer, heads=["masked_token"]).save(
+        other
+    )
+    there.add(NAME, folder, older={OLDER: other})
+    pinned = f"{NAME}@{OLDER}"
+    assert hub.look(pinned).commit == OLDER
+    whole = hub.fetch(pinned)
+    assert (whole.name, hub.pinned(str(whole))) == (OLDER, pinned)
+    assert hub.local(NAME) is None, "no newest commit was asked for"
+    newest = hub.fetch(NAME)
+    assert newest.name == COMMIT
+    assert (hub.local(pinned), hub.local(NAME)) == (whole, newest)
+    weights = [
+        cm.load(each).state_dict()["encoder.embeddings.pieces.weight"]
+        for each in (other, pinned, f"{NAME}@{COMMIT}", NAME)
+    ]
+    assert weights[0].equal(weights[1])
+    assert not weights[1].equal(weights[3])
+    assert weights[2].equal(weights[3])
+    # What a commit holds never changes: the hub is not asked for one that is here.
+    there.asked.clear()
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    assert cm.load(pinned).name == pinned
+    assert there.asked == []
+
+
+@pytest.mark.parametrize("wrong", [f"{NAME}@", f"{NAME}@main", f"{NAME}@{OLDER[:7]}", f"x@{OLDER}"])
+def test_a_commit_is_all_of_its_digits(wrong: str) -> None:
+    assert hub.local(wrong) is None
+    with pytest.raises(cm.InputError, match="is not a hub id"):
+        hub.fetch(wrong)
+    with pytest.raises(cm.InputError):
+        cm.load(wrong)
+
+
+@pytest.mark.parametrize("path", ["/a/snapshots/" + OLDER, f"/models--a--b/snapshots/{OLDER}/x"])
+def test_another_folder_is_of_no_commit(path: str) -> None:
+    assert hub.pinned(path) is None

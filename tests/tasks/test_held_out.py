@@ -1,7 +1,9 @@
 """Rows that are held out: what is left to learn from, and texts that are nearly the same."""
 
 import random
+from collections import Counter
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
@@ -54,17 +56,21 @@ def test_what_stays_must_hold_something_to_learn(kind: str, message: str) -> Non
         sets.from_rows("few", kind, odd_one_held_out(kind))
 
 
-@pytest.mark.parametrize("rest", [("a",), ()])
-def test_several_labels_of_which_too_few_stay(rest: tuple[str, ...]) -> None:
-    """A form took a set whose rows to learn from have one label, and its run refused it."""
-    for odd in range(4):
-        rows = [Row(text=f"text {n}", labels=("a", "b") if n == odd else rest) for n in range(4)]
-        if not any("b" in each.labels for each in sets.hold_out(rows)[0]):
-            held = "of the label 'a' or of none" if rest else "without a label"
-            with pytest.raises(InputError, match=f"learn from is rows {held}; add rows of other"):
-                sets.from_rows("few", "multilabel", rows)
-            return
-    raise AssertionError("no such split; choose other rows")
+@pytest.mark.parametrize(
+    ("kind", "odd", "rest", "held"),
+    [
+        ("classify", {"label": "b"}, {"label": "a"}, "of the label 'a'"),
+        ("multilabel", {"labels": ("a", "b")}, {"labels": ("a",)}, "of the label 'a' or of none"),
+        ("multilabel", {"labels": ("a", "b")}, {}, "without a label"),
+    ],
+)
+def test_labels_of_which_too_few_stay(kind: str, odd: Any, rest: Any, held: str) -> None:
+    """Each has one text; a form took such a set, and its run refused the rows to learn from."""
+    rows = [
+        Row(text=f"{name}{end}", **more) for name, more in (("x", odd), ("y", rest)) for end in ".!"
+    ]
+    with pytest.raises(InputError, match=f"learn from is rows {held}; add rows of other"):
+        sets.from_rows("few", kind, rows)
 
 
 @pytest.mark.parametrize("kind", ["tag", "answer"])
@@ -139,3 +145,74 @@ def test_shipped_sets_share_no_text_with_the_rows_that_measure() -> None:
     for name in sets.shipped():
         task = sets.load(name)
         assert {each.group for each in task.train}.isdisjoint(each.group for each in task.dev)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (Row(text="A good film.", label="a"), Row(text="a GOOD  film", label="b")),
+        (Row(tokens=("In", "Oslo", "."), tags=("O", "B-X", "O")), Row(tokens=("in", "oslo"))),
+        (Row(text="It rained.", pair="Where?"), Row(text="it rained", pair="where")),
+    ],
+    ids=["text", "words", "question"],
+)
+def test_nearly_equal_rows_are_told_as_training_rows(one: Row, other: Row) -> None:
+    """What the hold-out keeps together is the same row where a file to measure on has it, too."""
+    assert one.same == other.same
+    rows = [Row(text=f"text {n}", label="ab"[n % 2]) for n in range(4)]
+    changed = [Row(text=each.text.upper() + " !", label=each.label) for each in rows[:3]]
+    made = sets.from_rows("few", "classify", rows, [*changed, Row(text="new", label="a")])
+    assert "3 of 4 development rows are training rows, too." in made.warnings
+
+
+def test_another_second_text_makes_another_row() -> None:
+    """Both would be held out together, but to learn one says nothing of the other."""
+    one, other = (Row(text="A man sleeps.", pair=pair, label="a") for pair in ("So.", "Not so."))
+    assert one.group == other.group
+    assert one.same != other.same
+
+
+def rows_of_labels(*counts: int) -> list[Row]:
+    return [
+        Row(text=f"text {label} {n}", label=f"{label:03}")
+        for label, count in enumerate(counts)
+        for n in range(count)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("counts", "held", "most"),
+    [
+        ([1] * 90 + [1000], 164, 164),
+        ([1000] + [1] * 90, 164, 164),
+        ([1] * 90 + [100] * 10, 164, 17),
+        ([1] * 90 + [20], 10, 10),
+        ([1] * 90 + [2] * 10, 10, 1),
+        ([3] * 50, 22, 1),
+        ([2, 1], 1, 1),
+    ],
+)
+def test_labels_of_one_row_stay_and_the_others_make_up_for_them(
+    counts: list[int], held: int, most: int
+) -> None:
+    """A large label gave up to all but one of its rows for those before it that had none to give.
+
+    Or the only row of a label was held out, though another label had more.
+    """
+    rows = rows_of_labels(*counts)
+    train, dev = sets.hold_out(rows)
+    assert len(dev) == held
+    assert {each.label for each in train} == {each.label for each in rows}
+    assert max(Counter(each.label for each in dev).values()) == most
+    assert sets.from_rows("few", "classify", rows).dev == tuple(dev)
+
+
+@pytest.mark.parametrize("kind", ["classify", "multilabel"])
+def test_a_set_whose_labels_have_one_row_each_is_refused(kind: str) -> None:
+    """Its one held-out row had a label that nothing was learnt of."""
+    rows = rows_of_labels(*[1] * 100)
+    if kind == "multilabel":
+        rows = [Row(text=each.text, labels=(str(each.label),)) for each in rows]
+    with pytest.raises(InputError, match=r"few: of 100 rows 15 % are .* add rows of each label"):
+        sets.from_rows("few", kind, rows)
+    assert sets.from_rows("few", kind, rows, rows[:1]).labels

@@ -249,17 +249,6 @@ def test_chinese_is_told_by_its_letters() -> None:
     assert not is_chinese(["123"])
 
 
-def test_a_label_that_is_held_out_altogether() -> None:
-    rows = [Row(text=f"text {n}", label="a") for n in range(3)] + [Row(text="other", label="b")]
-    for count in range(2, 4):
-        kept, _ = sets.hold_out(rows[:count] + rows[3:])
-        if len({row.label for row in kept}) < 2:
-            with pytest.raises(InputError, match="to learn from is rows of the label"):
-                sets.from_rows("few", "classify", rows[:count] + rows[3:])
-            return
-    raise AssertionError("no such split; choose other rows")
-
-
 @pytest.mark.parametrize(
     "text",
     [

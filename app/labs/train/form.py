@@ -319,7 +319,8 @@ class Form:
         except InputError:
             files = []
         called = command.file_name(config.get("name"), self.otherwise)
-        shown = {"text": text, "file": called, "shell": command.for_shell(config, files)}
+        place = self.runs.place if self.runs else str
+        shown = {"text": text, "file": called, "shell": command.for_shell(config, files, place)}
         shown["written"] = None if edited else question["json"]
         return [
             *(said, about, wrong),

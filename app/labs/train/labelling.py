@@ -200,11 +200,8 @@ class LabelledForm(Form):
             for each in models
         ]
         base, auto = question["base"], before.get("auto", run_form.task_models()[0])
-        wanted = "zh" if facts.get("chinese") else "en"
-        if facts and base == auto:
-            able = [e["name"] for e in models if e["language"] == wanted and fit[e["name"]]]
-            usual = next((name for name in run_form.task_models() if name in able), None)
-            chosen = usual or next(iter(able), base)
+        if facts and base == auto and question["set"] != labelled.COPIED:
+            chosen = labelled.usual(models, facts, apart, run_form.task_models()) or base
             return (chosen if chosen != base else gr.skip()), choices, chosen
         if base not in fit and base:
             choices.append((str(base)[:80], base))
