@@ -3,7 +3,7 @@
 On such a Space (``SPACES_ZERO_GPU``) the package `spaces` is there, and the Space starts only if a
 function is decorated with its ``GPU``. Whatever that function is called with goes to a process of
 its own that has the GPU, and what it gives comes back: so it takes the folder of a model, opens it
-there once, and answers with plain values.
+there once for each model that is loaded here, and answers with plain values.
 """
 
 import os
@@ -28,19 +28,21 @@ SECONDS = 15
 _SIZES: WeakKeyDictionary[cm.Model, int] = WeakKeyDictionary()
 """Parameters, counted once: each question asks for them."""
 
-Answers = Callable[[str, str, Sequence[Any]], Sequence[Any]]
+Answers = Callable[[str, str, int, Sequence[Any]], Sequence[Any]]
 
 
-def answers(kind: str, folder: str, asks: Sequence[Any]) -> Sequence[Any]:
+def answers(kind: str, folder: str, number: int, asks: Sequence[Any]) -> Sequence[Any]:
     """Answers of one model, where the GPU is.
 
     Args:
         kind: ``fill``, ``attention`` or ``work``.
         folder: of the model, in the format of transformers.
+        number: of the model as it is loaded here (:meth:`Session.number`): a folder that is written
+            anew holds another one, and is opened anew.
         asks: what is asked of it (``Ask``); for ``work`` functions of the model that can be sent to
             another process. They may ask for gradients.
     """
-    model = _opened(folder)
+    model = _opened(folder, number)
     if kind == "work":
         return [work(model) for work in asks]
     with torch.inference_mode():
@@ -50,7 +52,7 @@ def answers(kind: str, folder: str, asks: Sequence[Any]) -> Sequence[Any]:
 
 
 @lru_cache(maxsize=2)
-def _opened(folder: str) -> cm.Model:
+def _opened(folder: str, number: int) -> cm.Model:
     return cm.load(Path(folder)).to(on())
 
 

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Protocol
-from weakref import WeakKeyDictionary
 
 from core_models import InputError
 
@@ -18,41 +17,31 @@ GENERATOR = "-generator"
 """A discriminator NAME belongs to the generator NAME-generator."""
 
 
-class RunModels(Protocol):
-    """Where models of training runs lie (:class:`app.runs.runs.Runs`)."""
+class Library(Protocol):
+    """Where models of training runs are found (:class:`app.runs.runs.Runs`)."""
 
     root: Path
     """The folder of all runs."""
+
+    def models(self) -> list[tuple[str, str]]:
+        """Names and titles."""
 
     def model_path(self, name: str) -> Path:
         """The folder of ``run/...`` now; InputError for one that is not there."""
 
 
-_RUNS: WeakKeyDictionary[RunModels, None] = WeakKeyDictionary()
-
-
-def know(runs: RunModels) -> None:
-    """Let :func:`loadable` find the models of these runs, too, and before those known so far."""
-    _RUNS.pop(runs, None)
-    _RUNS[runs] = None
-
-
-def loadable(name: str) -> str:
+def loadable(name: str, runs: Library | None) -> str:
     """What ``cm.load`` takes for a name of the model picker.
 
     A run's model lies in its folder: in ``model`` when the run has finished, among its checkpoints
     before that, a snapshot among its snapshots. Of a run that is not there, what it would leave at
     its end is named. Where the folder of all runs lies is nobody's business: it is called ``runs``.
     """
-    if name.startswith(RUN_PREFIX):
-        return _of_run(name)
-    return (
-        "path/of/your/folder" if name.startswith(FOLDER_PREFIX) else name.removeprefix(HUB_PREFIX)
-    )
-
-
-def _of_run(name: str) -> str:
-    for runs in reversed([*_RUNS]):
+    if name.startswith(FOLDER_PREFIX):
+        return "path/of/your/folder"
+    if not name.startswith(RUN_PREFIX):
+        return name.removeprefix(HUB_PREFIX)
+    if runs is not None:
         with suppress(InputError):
             return f"runs/{runs.model_path(name).relative_to(runs.root).as_posix()}"
     return f"runs/{name.removeprefix(RUN_PREFIX)}/model"

@@ -82,6 +82,18 @@ def sentence_tokens(encoding: Encoding, tokenizer: Tokenizer) -> tuple[SentenceT
     return tuple(tokens)
 
 
+def sentence_of(model: Model, text: str, name: str) -> Sentence:
+    """A text in the pieces of a model, which is called by its name in the picker."""
+    (encoding,) = model.encode([text])
+    return Sentence(
+        text=text,
+        model=name,
+        tokens=sentence_tokens(encoding, model.tokenizer),
+        truncated=encoding.truncated,
+        blank=blank_note(encoding, model),
+    )
+
+
 def cut_note(truncated: bool, pieces: int) -> Wording | None:
     """What to know of a text that a lab shows no more than the first pieces of."""
     text = "The text is long: this tab uses its first {0} pieces."

@@ -8,29 +8,31 @@ visitor and handlers stay stateless.
 import asyncio
 from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import CancelledError, Future
+from contextlib import suppress
 from functools import partial
 from itertools import count
 from pathlib import Path
 from threading import Lock
-from typing import Any, Protocol
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import torch
 
 import core_models as cm
-from app.serving import draws, gpu, model_titles
+from app.serving import draws, gpu, model_titles, names
 from app.serving.ask import MOST_SEED, Ask, clean_rate, clean_text, whole_number
 from app.serving.batcher import Batcher
 from app.serving.cache import Cache
 from app.serving.cores import Cores
 from app.serving.draws import Draw
 from app.serving.model_card import card
-from app.serving.names import FOLDER_PREFIX, GENERATOR, HUB_PREFIX, RUN_PREFIX, called, know
+from app.serving.names import FOLDER_PREFIX, GENERATOR, HUB_PREFIX, RUN_PREFIX, Library, called
 from app.serving.opened.library import Job, Opened
+from app.serving.opened.policy import Policy
 from app.serving.packing import packed
 from app.serving.passes import AttentionResult, attention, cost_of, fill
-from app.serving.pieces import Sentence, blank_note, sentence_tokens
-from app.serving.shelf import Mark, Shelf, mark, memory, written
+from app.serving.pieces import Sentence, sentence_of
+from app.serving.shelf import Mark, Shelf, mark, written
 from core_models import InputError, prediction
 from core_models.inspection import Inspection, inspect
 
@@ -39,19 +41,6 @@ FILL_BYTES = 16 << 20
 """Of candidates, which are small: all that a class asks about one sentence."""
 RUN_BYTES = 1 << 30
 """Models of runs in memory at a time; a run may have a dozen snapshots."""
-
-
-class Library(Protocol):
-    """Where models beside the installed ones are found (:class:`app.runs.runs.Runs`)."""
-
-    root: Path
-    """Their folder."""
-
-    def models(self) -> list[tuple[str, str]]:
-        """Names and titles."""
-
-    def model_path(self, name: str) -> Path:
-        """The folder of a name now; InputError for one that is not there."""
 
 
 class Session:
@@ -76,21 +65,21 @@ class Session:
             torch.set_num_threads(threads)
         self.cores = Cores()
         self.library = library
-        if library is not None:
-            know(library)
         self.opened = opened
         self._infos: dict[str, cm.ModelInfo] = {}
-        self._loaded: dict[str, cm.Model] = {}
+        self._listing = Lock()
+        self._read: set[Path] = set()
         self._cards: WeakKeyDictionary[cm.Model, dict[str, Any]] = WeakKeyDictionary()
         self._heads: dict[Path, tuple[Mark, Inspection]] = {}
+        # Installed models weigh nothing: all of them stay.
+        self._installed = Shelf(self._load_installed, 0, lambda place: 0)
         self._of_runs = Shelf(self._load, RUN_BYTES, written)
-        most = opened.policy.memory if opened else 0
-        self._of_others = Shelf(self._load_packed, most, memory)
+        others = opened or Opened(Policy(mode="off"))
+        self._of_others = Shelf(self._load_packed, others.policy.memory, others.weigh)
         self._packed: WeakKeyDictionary[cm.Model, cm.Model] = WeakKeyDictionary()
         """What answers for a large model where no gradient is asked."""
         self._numbers: WeakKeyDictionary[cm.Model, int] = WeakKeyDictionary()
         self._counter = count()
-        self._loading = Lock()
         self._cache = Cache(cache_bytes)
         self._fills = Cache(min(cache_bytes, FILL_BYTES))
         self._running: dict[Hashable, Future[Any]] = {}
@@ -104,34 +93,32 @@ class Session:
 
     def models(self) -> list[cm.ModelInfo]:
         """The models that visitors may use."""
-        with self._loading:
-            if not self._infos:
-                self._infos = {info.name: info for info in cm.models()}
-            return list(self._infos.values())
+        return list((self._infos or self._listed()).values())
+
+    def _listed(self) -> dict[str, cm.ModelInfo]:
+        """The installed models by name, looked for anew."""
+        with self._listing:
+            self._infos = {info.name: info for info in cm.models()}
+            return self._infos
 
     def model(self, name: str) -> cm.Model:
         """A model by name, loaded on first use; InputError for any name that is not listed.
 
+        Of a folder that is written anew, also of an installed model, the new one answers.
         Folders and hub ids are refused: visitors choose from the list, never from the disk.
         """
-        if (place := self._place(name)) is not None:
-            return self._model_at(name, place)
-        with self._loading:
-            if name not in self._infos:
-                self._infos = {info.name: info for info in cm.models()}
-            if name not in self._infos:
-                known = ", ".join(self._infos) or "none is installed"
-                raise InputError(f"There is no model “{name[:60]}” here. Known models: {known}.")
-            if name not in self._loaded:
-                with called(name, self._infos[name].folder):
-                    self._loaded[name] = self._load_packed(name)
-            return self._loaded[name]
+        return self._model_at(name, self.folder(name))
 
     async def ready(self, name: str) -> cm.Model:
         """The same; a thread waits for it only where it has to be loaded or looked for."""
-        if name in self._loaded:
-            return self._loaded[name]
+        with suppress(OSError):
+            if (info := self._infos.get(name)) and (model := self._installed.here(info.folder)):
+                return model
         return await asyncio.to_thread(self.model, name)
+
+    def loadable(self, name: str) -> str:
+        """What ``cm.load`` takes for a model of the picker, for code that people copy."""
+        return names.loadable(name, self.library)
 
     def choices(self) -> list[tuple[str, str]]:
         """Title and name of every model for the picker; those of runs come last."""
@@ -173,9 +160,7 @@ class Session:
         model = self.model(name)
         if (found := self._cards.get(model)) is not None:
             return found
-        place = self._place(name)
-        info = self._infos.get(name)
-        folder = place if place is not None else info.folder if info else Path()
+        folder, info = self.folder(name), self._infos.get(name)
         beside = {"generator": name + GENERATOR if name + GENERATOR in self._infos else None}
         with called(name, folder):
             found = card(model, folder, info.description if info else "") | beside
@@ -190,13 +175,13 @@ class Session:
         """Where a model of the picker lies; InputError for a name that is not there."""
         if (place := self._place(name)) is not None:
             return place
-        found = {info.name: info.folder for info in self.models()}
-        if name not in found:
-            raise InputError(f"There is no model “{name[:60]}” here.")
-        return found[name]
+        if (info := self._infos.get(name) or self._listed().get(name)) is None:
+            known = ", ".join(self._infos) or "none is installed"
+            raise InputError(f"There is no model “{name[:60]}” here. Known models: {known}.")
+        return info.folder
 
     def number(self, model: cm.Model) -> int:
-        """A number of its own for each loaded model; the newest one of a run changes its."""
+        """A number of its own for each loaded model: a folder that is written anew has another."""
         return self._numbers.setdefault(model, next(self._counter))
 
     def has_generator(self, name: str) -> bool:
@@ -215,11 +200,8 @@ class Session:
             raise InputError(f"No generator lies beside {name[:60]}.")
         if (place := self._place(name)) is not None:
             beside = place.with_name("generator")
-            with called(name, beside):
-                if self.opened is None or name.startswith(RUN_PREFIX):
-                    return self._of_runs.get(beside)
-                self.opened.policy.check_size(f"{name}: generator", inspect(beside).parameters)
-                return self._of_others.get(beside)
+            with called(f"{name}: generator", beside):
+                return self._shelf(name).get(beside)
         return self.model(name + GENERATOR)
 
     def _place(self, name: str) -> Path | None:
@@ -230,14 +212,21 @@ class Session:
             return self.opened.model_path(name)
         return None
 
+    def _shelf(self, name: str) -> Shelf:
+        """Where the model of a name is kept."""
+        if name.startswith(RUN_PREFIX):
+            return self._of_runs
+        opened = name.startswith((HUB_PREFIX, FOLDER_PREFIX))
+        return self._of_others if opened else self._installed
+
     def _model_at(self, name: str, place: Path) -> cm.Model:
-        """The model of a run or of somebody else in its folder."""
-        shelf = self._of_runs if name.startswith(RUN_PREFIX) else self._of_others
+        """The model of a name in its folder."""
+        shelf = self._shelf(name)
         with called(name, place):
             try:
                 model = shelf.get(place)
             except OSError:
-                if shelf is self._of_others:
+                if shelf is not self._of_runs:
                     raise
                 raise InputError(
                     "This checkpoint has just been replaced by a newer one. Try again."
@@ -246,23 +235,31 @@ class Session:
             model.name = self._packed.get(model, model).name = name
         return model
 
-    def _load(self, place: str | Path) -> cm.Model:
+    def _load(self, place: Path) -> cm.Model:
         model = cm.load(place)
         self.cores.watch(model)
         return model
 
-    def _load_packed(self, place: str | Path) -> cm.Model:
+    def _load_packed(self, place: Path) -> cm.Model:
         """The same, and a packed copy of a large one; of runs there are too many in memory."""
         model = self._load(place)
         if gpu.ON_GPU is None and gpu.large(model) and (copy := packed(model)) is not model:
             self._packed[model] = copy
         return model
 
+    def _load_installed(self, place: Path) -> cm.Model:
+        """The same; one that was written anew is listed anew, as its heads may be others."""
+        if place in self._read:
+            self._listed()
+        self._read.add(place)
+        return self._load_packed(place)
+
     def warm(self, name: str) -> None:
         """Load a model and run it once, so that the first visitor does not wait for that."""
         try:
-            model = self.model(name)
-            self._batcher.submit(("fill", model.name), Ask(text="[MASK]", model=name)).result()
+            self.model(name)
+            key = "fill", self.folder(name)
+            self._batcher.submit(key, Ask(text="[MASK]", model=name)).result()
         except (InputError, CancelledError):
             return
 
@@ -328,7 +325,7 @@ class Session:
     async def _answer(self, kind: str, ask: Ask) -> Any:
         """The cached answer, the one being computed for somebody else, or a new one."""
         loaded = await self.ready(ask.model)
-        place = self._place(ask.model) or ask.model
+        place = self.folder(ask.model)
         # A model changes under its name and in its folder, so its number is part of the key.
         key = (kind, ask, self.number(loaded))
         cache = self._fills if kind == "fill" else self._cache
@@ -359,10 +356,9 @@ class Session:
             with torch.inference_mode():
                 return [work() for work in asks]
         # All asks of a batch are for one place, whatever the name by which it was found.
-        name = asks[0].model
-        model = self._model_at(name, place) if isinstance(place, Path) else self.model(name)
+        model = self._model_at(asks[0].model, place)
         if gpu.ON_GPU is not None and gpu.large(model):
-            return gpu.ON_GPU(kind, str(self.folder(name)), asks)
+            return gpu.ON_GPU(kind, str(place), self.number(model), asks)
         model = self._packed.get(model, model)
         with torch.inference_mode():
             if kind == "fill":
@@ -371,17 +367,9 @@ class Session:
 
     def sentence(self, text: str, model: str) -> Sentence:
         """A text in the pieces of a model, in the calling thread."""
-        text = clean_text(text)
-        return _sentence(self.model(model), text, model)
+        return sentence_of(self.model(model), clean_text(text), model)
 
     def _draw(self, text: str, model: str, seed: int, rate: float, kind: str) -> Draw:
         loaded = self.model(model)
-        sentence = _sentence(loaded, text, model)
+        sentence = sentence_of(loaded, text, model)
         return draws.draw(loaded, sentence, seed=seed, rate=rate, kind=kind)
-
-
-def _sentence(model: cm.Model, text: str, name: str) -> Sentence:
-    encoding = model.encode([text])[0]
-    tokens = sentence_tokens(encoding, model.tokenizer)
-    cut, blank = encoding.truncated, blank_note(encoding, model)
-    return Sentence(text=text, model=name, tokens=tokens, truncated=cut, blank=blank)

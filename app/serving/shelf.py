@@ -68,7 +68,7 @@ class Shelf:
             InputError: the folder holds no model.
             OSError: it is not there, or is replaced at this moment.
         """
-        if (model := self._here(place, mark(place))) is not None:
+        if (model := self.here(place)) is not None:
             return model
         with self._loading:
             now = mark(place)  # before the files are read: what is written meanwhile is news
@@ -88,6 +88,10 @@ class Shelf:
             with self._lock:
                 self._models[place] = Held(model, weight, now)
         return model
+
+    def here(self, place: Path) -> cm.Model | None:
+        """The model of a folder where it is in memory; OSError where the folder is not there."""
+        return self._here(place, mark(place))
 
     def renew(self, place: Path) -> cm.Model:
         """The model of a folder of which other files may have changed, such as its vocabulary."""
@@ -110,11 +114,6 @@ class Shelf:
 def written(place: Path) -> int:
     """Bytes of the weights in the folder of a model of a run."""
     return sum(path.stat().st_size for path in place.glob("*.safetensors"))
-
-
-def memory(place: Path) -> int:
-    """Bytes that the model of a folder takes."""
-    return memory_of(cm.inspect(place).parameters)
 
 
 def memory_of(parameters: int) -> int:

@@ -301,8 +301,6 @@ def detective(session, monkeypatch, tmp_path):
     yield session.model("zz-detective")
     session._infos.clear()
     session._infos.update(before)
-    for name in added:
-        session._loaded.pop(name, None)
 
 
 @pytest.fixture(scope="session")

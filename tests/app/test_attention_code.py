@@ -81,6 +81,6 @@ def test_the_code_of_a_comparison_is_that_of_both(lab, what):
 
 def test_the_code_names_every_mark():
     question = Ask(text="x", model="m", marks=(Mark(position=1), Mark(position=4)))
-    code = one_head(question, 0, 0)
+    code = one_head("m", question, 0, 0)
     assert "batch.input_ids[0, [1, 4]] = model.tokenizer.mask_id" in code
-    assert "mask_id" not in one_head(replace(question, marks=()), 0, 0)
+    assert "mask_id" not in one_head("m", replace(question, marks=()), 0, 0)

@@ -338,7 +338,8 @@ def test_another_model_of_the_same_name_answers_anew(lab, monkeypatch):
     values = {"layer": 1, "head": 0, "text": "small fox sees red dog"}
     before = cells(ask(lab, "norms", **values)["second_map"])
     another = new(tiny("bert-base", layers=3), seed=2, heads=("masked_token",))
-    monkeypatch.setitem(lab.session._loaded, "t-bert", another)
+    place, held = lab.session.folder("t-bert"), lab.session._installed._models
+    monkeypatch.setitem(held, place, held[place]._replace(model=another))
     assert not np.allclose(cells(ask(lab, "norms", **values)["second_map"]), before)
 
 

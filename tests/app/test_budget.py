@@ -1,6 +1,7 @@
 """The Budget lab without a browser: counts, claims, own sizes, times, bad input."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
@@ -28,6 +29,8 @@ OWN = {
     "groups": 1,
 }
 
+HERE = SimpleNamespace(loadable=str)
+"""Of a session: code loads an installed model by its name."""
 BERT = {"vocabulary": 30522, "embedding": 768, "sharing": "none"}
 
 
@@ -45,7 +48,7 @@ def described(sizes=(), own=None, length=64):
 
 def shown(**asked):
     """What the lab shows: the sentence, the bars, the costs, the narrow tables and the code."""
-    return tab.show(question(**asked))
+    return tab.show(HERE, question(**asked))
 
 
 @pytest.mark.parametrize(
@@ -280,7 +283,7 @@ def test_bad_questions_get_a_sentence(asked, word):
     with pytest.raises(InputError, match=word):
         shown(**asked)
     with pytest.raises(InputError, match="list"):
-        tab.show({**question(), "sizes": "bert"})
+        tab.show(HERE, {**question(), "sizes": "bert"})
 
 
 def test_nothing_chosen_is_no_error():

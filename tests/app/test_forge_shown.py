@@ -12,7 +12,6 @@ from app.labs.forge import score as scores
 from app.labs.forge import shown
 from app.labs.mask import lab as mask
 from app.runs.runs import Runs
-from app.serving.names import loadable
 from app.serving.opened.library import Opened
 from app.serving.opened.policy import Policy
 from app.serving.session import Session
@@ -132,15 +131,15 @@ def test_the_picker_says_what_a_model_can_do(forge_session):
     assert titles["sleuth-generator"] == "sleuth-generator · gaps"
 
 
-def test_the_code_names_the_folder_of_a_run():
-    assert loadable("bert-mini") == "bert-mini"
-    assert loadable("run/my-run") == "runs/my-run/model"
+def test_the_code_names_the_folder_of_a_run(forge_session):
+    assert forge_session.loadable("bert-mini") == "bert-mini"
+    assert forge_session.loadable("run/my-run") == "runs/my-run/model"
 
 
 def test_the_code_names_where_the_model_of_a_run_lies_now(tmp_path):
     """Snapshots, runs that have not finished, and what a race has trained."""
     runs = Runs(tmp_path / "elsewhere", seconds=60)
-    session = Session(library=runs)
+    session, other = Session(library=runs), Session()
     for folder in ("one/snapshots/step-128", "one/checkpoints/step-200", "race/mlm/model"):
         (runs.root / folder).mkdir(parents=True)
     for kept in ("snapshots/step-128", "checkpoints/step-200"):
@@ -156,14 +155,16 @@ def test_the_code_names_where_the_model_of_a_run_lies_now(tmp_path):
             "run/race/mlm": "race/mlm/model",
             "run/gone": "gone/model",
         }
-        assert {name: loadable(name) for name in named} == {
+        assert {name: session.loadable(name) for name in named} == {
             name: f"runs/{place}" for name, place in named.items()
         }
         (runs.root / "one" / "model").mkdir()
-        assert loadable("run/one") == "runs/one/model"
-        assert loadable("run/one/step-128") == "runs/one/snapshots/step-128"
+        assert session.loadable("run/one") == "runs/one/model"
+        assert session.loadable("run/one/step-128") == "runs/one/snapshots/step-128"
+        assert other.loadable("run/one/step-128") == "runs/one/step-128/model"  # it has no runs
     finally:
         session.close()
+        other.close()
         runs.close()
 
 

@@ -23,7 +23,7 @@ def GPU(task=None, duration=None):
     note("decorated", task.__name__, duration)
     pool = ProcessPoolExecutor(1, get_context("spawn"))
     def call(*given):
-        note("called", given[0], os.path.basename(given[1]), len(given[2]))
+        note("called", given[0], os.path.basename(given[1]), len(given[3]))
         return pool.submit(task, *given).result()
     return call
 

@@ -33,7 +33,6 @@ def installed(tmp_path_factory, session):
     session._infos = {}
     yield
     session._infos = {}
-    session._loaded.pop(LEFT, None)
     del os.environ["CLOZE_MODELS"]
     if before is not None:
         os.environ["CLOZE_MODELS"] = before

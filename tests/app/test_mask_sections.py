@@ -204,7 +204,7 @@ def test_gaps_move_into_other_pieces(others):
 )
 def test_the_code_loads_what_the_core_knows(others, name, load):
     found = scene(Ask(text=TEXT, model=name, marks=(Mark(position=4),)), others.model(MODEL))
-    assert f"cm.load({load!r})" in found.code([], [])
+    assert f"cm.load({load!r})" in found.code(others, [], [])
 
 
 def test_words_by_eye():

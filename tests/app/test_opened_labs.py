@@ -114,7 +114,7 @@ def test_the_budget_counts_an_opened_model_in_its_files(there, folder, open_with
     question |= {"own": False, "shares": False, "costs": None}
     assert chosen_name(question) == name
     asked = {**question, "sizes": ["bert-base-uncased", name]}
-    said, *_, code = show({**asked, "known": known_models(session, asked)})
+    said, *_, code = show(session, {**asked, "known": known_models(session, asked)})
     assert f"{name} has {exact} parameters in its files." in said
     assert f"cm.load('{NAME}').config" in code
     assert chosen_name({**question, "chosen": {"model": "bert-mini"}}) == "model/bert-mini"

@@ -14,7 +14,7 @@ from app.page.open_model import tell
 from app.runs import form as run_form
 from app.serving import session as serving
 from app.serving.ask import Ask
-from app.serving.shelf import Shelf, memory
+from app.serving.shelf import Shelf
 from core_models import InputError
 from core_models.hub import files as hub_files
 from tests import stand_in_hub
@@ -74,7 +74,7 @@ def test_no_message_says_where_the_cache_lies(there, folder, tmp_path, open_with
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
     weights.write_bytes(whole[:100])
     refused(session.opened.look, NAME)
-    session._of_others = Shelf(session._load_packed, 0, memory)
+    session._of_others = Shelf(session._load_packed, 0, session.opened.weigh)
     refused(session.model, name)
     weights.unlink()
     refused(session.card, name)

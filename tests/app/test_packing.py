@@ -50,7 +50,7 @@ def test_it_counts_twice_in_memory_and_goes_with_its_model(folder, open_with, mo
     monkeypatch.setattr(packing, "faster", lambda: True)
     here = open_with()
     opened(here, str(folder))
-    assert shelf.memory(folder) == 8 * cm.inspect(folder).parameters
+    assert here.opened.weigh(folder) == 8 * cm.inspect(folder).parameters
     assert len(here._packed) == 1
     here._of_others._models.clear()
     gc.collect()

@@ -179,7 +179,7 @@ def test_a_model_whose_files_go_while_it_is_loaded_is_refused(session, monkeypat
 
 def test_a_model_is_loaded_once_by_many_threads(session, monkeypatch):
     loads, load = [], cm.load
-    monkeypatch.setattr(cm, "load", lambda name: loads.append(name) or load(name))
+    monkeypatch.setattr(cm, "load", lambda place: loads.append(place) or load(place))
     found = []
     threads = [
         threading.Thread(target=lambda: found.append(session.model("tiny"))) for _ in "12345678"
@@ -188,7 +188,7 @@ def test_a_model_is_loaded_once_by_many_threads(session, monkeypatch):
         thread.start()
     for thread in threads:
         thread.join()
-    assert loads == ["tiny"]
+    assert [place.name for place in loads] == ["tiny"]
     assert len({id(model) for model in found}) == 1
 
 

@@ -14,7 +14,7 @@ import torch
 import core_models as cm
 from app.labs.meaning import lab as meaning
 from app.labs.meaning.corpus import Corpus
-from app.serving import shelf
+from app.serving import gpu, shelf
 from app.serving.ask import Ask, Mark
 from app.serving.opened.policy import Policy
 from app.serving.session import Session
@@ -125,6 +125,72 @@ def test_an_opened_folder_that_is_written_anew_answers_anew(folder, open_with):
         InputError, match=f"^The files of {re.escape(name)} cannot be read: No such"
     ):
         session.model(name)
+
+
+def test_a_model_that_is_written_anew_answers_anew_from_the_gpu(here, tmp_path, monkeypatch):
+    monkeypatch.setattr(gpu, "ON_GPU", gpu.answers)
+    monkeypatch.setattr(gpu, "LARGE", 1)
+    opens, load = [], cm.load
+    ask = Ask(text=TEXT, model=RUN, marks=(Mark(position=2),))
+    (before,) = together(here.fill(ask))
+    train(tmp_path / "model", seed=3)
+    (found,) = together(here.fill(ask))
+    expected = fill(cm.load(tmp_path / "model"), TEXT, masks=[2], top_k=5)
+    assert candidates(found) == candidates(expected) != candidates(before)
+    monkeypatch.setattr(cm, "load", lambda place: opens.append(place) or load(place))
+    together(here.attention(ask))
+    assert not opens, "a model that is open already is not opened again"
+
+
+def test_an_installed_model_that_is_written_anew_answers_anew(tmp_path, monkeypatch):
+    monkeypatch.setenv("CLOZE_MODELS", str(tmp_path))
+    train(tmp_path / "mine")
+    session = Session()
+    ask = Ask(text=TEXT, model="mine", marks=(Mark(position=2),))
+    try:
+        (before,) = together(session.fill(ask))
+        first = session.model("mine")
+        assert together(session.ready("mine")) == [first]
+        train(tmp_path / "mine", "roberta-base", seed=3)
+        (found,) = together(session.fill(ask))
+        expected = fill(cm.load(tmp_path / "mine"), TEXT, masks=[2], top_k=5)
+        assert candidates(found) == candidates(expected) != candidates(before)
+        (heads,) = [info.heads for info in session.models() if info.name == "mine"]
+        assert heads == cm.inspect(tmp_path / "mine").heads
+        assert session.card("mine")["family"] == "roberta"
+        gone = weakref.ref(first)
+        del first
+        together(session.compute(lambda: None))  # the model thread has the question in its hands
+        gc.collect()
+        assert gone() is None
+    finally:
+        session.close()
+
+
+@pytest.mark.parametrize(
+    ("most", "told"),
+    [
+        (lambda size: {"parameters": size}, "has {1:,} parameters; .* up to {0:,} "),
+        (lambda size: {"memory": 4 * size}, "needs .* of memory and opened models have .* MB here"),
+    ],
+    ids=["parameters", "memory"],
+)
+def test_an_opened_folder_that_is_written_anew_may_be_no_larger(
+    folder, tmp_path, open_with, most, told
+):
+    size = cm.inspect(folder).parameters
+    session = open_with(**most(size))
+    name = opened(session, str(folder))
+    session.model(name)
+    new(tiny("bert-mini", layers=9)).save(folder)
+    larger = cm.inspect(folder).parameters
+    with pytest.raises(
+        InputError, match=f"^{re.escape(name)} {told.format(size, larger)}"
+    ) as caught:
+        session.model(name)
+    assert str(tmp_path) not in str(caught.value)
+    train(folder, seed=5)
+    assert session.model(name).name == name
 
 
 def test_what_was_replaced_leaves_the_memory(here, tmp_path):

@@ -39,8 +39,6 @@ def installed(tmp_path_factory, session):
     session._infos = {}
     yield
     session._infos = {}
-    for name in MODELS:
-        session._loaded.pop(name, None)
     del os.environ["CLOZE_MODELS"]
     if before is not None:
         os.environ["CLOZE_MODELS"] = before

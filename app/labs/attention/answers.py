@@ -42,7 +42,7 @@ async def one_head(asked: Asked) -> Shown:
     layer, head = read_place(asked)
     weights = viz.head_weights(asked.result.probabilities, layer, head)
     found = await asyncio.to_thread(_links, asked, weights, place_name(layer, head))
-    return {**found, "at": (layer, head), "code": code.one_head(asked.ask, layer, head)}
+    return {**found, "at": (layer, head), "code": code.one_head(asked.load, asked.ask, layer, head)}
 
 
 async def combined(asked: Asked) -> Shown:
@@ -62,7 +62,7 @@ async def combined(asked: Asked) -> Shown:
     elif how == "max":
         title = Wording("Maximum of {0} heads", len(heads))
     found = await asyncio.to_thread(_links, asked, weights, title)
-    return {**found, "chosen": cells, "code": code.combined(asked.ask, heads, how)}
+    return {**found, "chosen": cells, "code": code.combined(asked.load, asked.ask, heads, how)}
 
 
 def _links(asked: Asked, weights: viz.encoding.Weights, title: Wording) -> Shown:
@@ -166,7 +166,7 @@ def _rolled(asked: Asked) -> Shown:
                 corner=Wording("layer \\ token"),
             )
         ),
-        "code": code.rolled(asked.ask, position, upto, flows=flows),
+        "code": code.rolled(asked.load, asked.ask, position, upto, flows=flows),
         "token": tokens_to_choose(asked, position, usual),
         "upto": {
             "choices": [(str(n), n if n < layers else -1) for n in range(1, layers + 1)],
@@ -193,7 +193,7 @@ async def norms(asked: Asked) -> Shown:
     )
     shown: Shown = {
         "at": (layer, head),
-        "code": code.norms(ask, layer, head),
+        "code": code.norms(asked.load, ask, layer, head),
     }
     if not keep:
         empty = "Every token of this sentence is a special one; there is nothing left to show."

@@ -36,6 +36,11 @@ class Asked:
     values: Mapping[str, Any]
 
     @property
+    def load(self) -> str:
+        """What ``cm.load`` takes for the model."""
+        return self.lab.session.loadable(self.ask.model)
+
+    @property
     def labels(self) -> list[str]:
         """The words of the tokens."""
         return [str(token["label"]) for token in self.tokens]

@@ -1,22 +1,24 @@
-"""The lines of Python under each view of the Attention tab."""
+"""The lines of Python under each view of the Attention tab.
+
+``load`` is what ``cm.load`` takes for the model of the question.
+"""
 
 from collections.abc import Sequence
 
 from app.labs.attention.scene import second_of
 from app.serving.ask import Ask
-from app.serving.names import loadable
 
 Place = int | None
 
 
-def opening(ask: Ask, model: str | None = None) -> list[str]:
+def opening(load: str, ask: Ask) -> list[str]:
     """Load the model, cut the sentence or the pair, apply the marks."""
     second = second_of(ask)
     text = f"({ask.text!r}, {second!r})" if second else repr(ask.text)
     lines = [
         "import core_models as cm",
         "",
-        f"model = cm.load({loadable(model or ask.model)!r})",
+        f"model = cm.load({load!r})",
         f"batch = model.batch([{text}])",
     ]
     masked = [mark.position for mark in ask.marks if mark.case == "mask"]
@@ -29,19 +31,19 @@ def opening(ask: Ask, model: str | None = None) -> list[str]:
     ]
 
 
-def traced(ask: Ask, sites: Sequence[str] = ("probabilities",)) -> list[str]:
+def traced(load: str, ask: Ask, sites: Sequence[str] = ("probabilities",)) -> list[str]:
     """The opening and one traced pass."""
     listed = ", ".join(f'"{site}"' for site in sites)
     return [
-        *opening(ask),
+        *opening(load, ask),
         f"trace = cm.Trace(sites=[{listed}])",
         "model.encoder(batch, trace=trace)",
     ]
 
 
-def one_head(ask: Ask, layer: Place, head: Place) -> str:
+def one_head(load: str, ask: Ask, layer: Place, head: Place) -> str:
     """The numbers of one head."""
-    lines = traced(ask)
+    lines = traced(load, ask)
     if layer is None:
         lines.append(
             'weights = trace.stack("probabilities")[:, 0].mean((0, 1))  # [L, L], all heads'
@@ -56,21 +58,21 @@ def one_head(ask: Ask, layer: Place, head: Place) -> str:
     return "\n".join(lines) + "\n"
 
 
-def combined(ask: Ask, heads: Sequence[tuple[int, int]], how: str) -> str:
+def combined(load: str, ask: Ask, heads: Sequence[tuple[int, int]], how: str) -> str:
     """Several heads as one map."""
     return _join(
         "from core_models.prediction.attention_flow import combine",
-        *traced(ask),
+        *traced(load, ask),
         'maps = trace.stack("probabilities")[:, 0].detach().numpy()  # [layers, H, L, L]',
         f"weights = combine(maps, {list(heads)}, {how!r})  # [L, L]",
     )
 
 
-def rolled(ask: Ask, position: int, layers: int, *, flows: bool) -> str:
+def rolled(load: str, ask: Ask, position: int, layers: int, *, flows: bool) -> str:
     """Rollout, and flow where the text is short."""
     lines = [
         f"from core_models.prediction.attention_flow import {'flow, ' if flows else ''}rollout",
-        *traced(ask),
+        *traced(load, ask),
         f'maps = trace.stack("probabilities")[:{layers}, 0].detach().numpy()',
         f"rollout(maps)[:, {position}]  # [layers, L]: what the token is made of after each layer",
     ]
@@ -79,23 +81,23 @@ def rolled(ask: Ask, position: int, layers: int, *, flows: bool) -> str:
     return _join(*lines)
 
 
-def rolled_whole(ask: Ask) -> str:
+def rolled_whole(load: str, ask: Ask) -> str:
     """The rollout of every token after the last layer."""
     return _join(
         "from core_models.prediction.attention_flow import rollout",
-        *traced(ask),
+        *traced(load, ask),
         'maps = trace.stack("probabilities")[:, 0].detach().numpy()',
         "weights = rollout(maps)[-1]  # [L, L]",
     )
 
 
-def norms(ask: Ask, layer: int, head: Place) -> str:
+def norms(load: str, ask: Ask, layer: int, head: Place) -> str:
     """Norms of what each key gives."""
     name = "layer_norms" if head is None else "head_norms"
     which = "" if head is None else f"[{head}]"
     return _join(
         f"from core_models.prediction.attention_flow import {name}, moved_values",
-        *traced(ask, ("probabilities", "v")),
+        *traced(load, ask, ("probabilities", "v")),
         f"output = model.encoder.output_weight({layer}).detach().numpy()",
         f'moved = moved_values(trace["v", {layer}][0].numpy(), output)  # [H, L, D]',
         f'norms = {name}(trace["probabilities", {layer}][0].numpy(), moved){which}  # [L, L]',
@@ -103,7 +105,13 @@ def norms(ask: Ask, layer: int, head: Place) -> str:
 
 
 def off(
-    ask: Ask, heads: Sequence[tuple[int, int]], position: int, piece: int, *, shared: bool
+    load: str,
+    ask: Ask,
+    heads: Sequence[tuple[int, int]],
+    position: int,
+    piece: int,
+    *,
+    shared: bool,
 ) -> str:
     """The prediction without some heads, and the damage of every single one."""
     second = second_of(ask)
@@ -115,7 +123,7 @@ def off(
         "from core_models.prediction.passes import seen_with",
         "import core_models as cm",
         "",
-        f"model = cm.load({loadable(ask.model)!r})",
+        f"model = cm.load({load!r})",
         f"changes = {changes} | dict.fromkeys({masked}, model.tokenizer.mask_id)",
         f"encoding = seen_with(model.encode([{text}])[0], changes)",
         f"heads = {f'spread(model.config, {list(heads)})' if shared else list(heads)}",
@@ -125,10 +133,10 @@ def off(
     )
 
 
-def products(ask: Ask, layer: int, head: int, query: int) -> str:
+def products(load: str, ask: Ask, layer: int, head: int, query: int) -> str:
     """The products of one query with every key."""
     return _join(
-        *traced(ask, ("q", "k", "content_score", "scores", "probabilities")),
+        *traced(load, ask, ("q", "k", "content_score", "scores", "probabilities")),
         f'q, k = trace["q", {layer}][0, {head}, {query}], trace["k", {layer}][0, {head}]',
         "q * k  # [L, d]: one product for each dimension",
         f'trace["content_score", {layer}][0, {head}, {query}]  # [L]: their sums, scaled',
@@ -136,7 +144,7 @@ def products(ask: Ask, layer: int, head: int, query: int) -> str:
     )
 
 
-def visible(ask: Ask, window: int, order: Sequence[int]) -> str:
+def visible(load: str, ask: Ask, window: int, order: Sequence[int]) -> str:
     """The masks of four ways of reading, and which layers have which."""
     second = second_of(ask)
     text = f"({ask.text!r}, {second!r})" if second else repr(ask.text)
@@ -144,7 +152,7 @@ def visible(ask: Ask, window: int, order: Sequence[int]) -> str:
         "from core_models.prediction.visibility_view import look_at_visibility, ways_of",
         "import core_models as cm",
         "",
-        f"model = cm.load({loadable(ask.model)!r})",
+        f"model = cm.load({load!r})",
         f"(encoding,) = model.encode([{text}])",
         f"order = {list(order)}",
         f"view = look_at_visibility(model, encoding, window={window}, order=order)",

@@ -55,9 +55,9 @@ async def compared(asked: Asked) -> Shown:
     )
     maps = [await asyncio.to_thread(_side, *side, what) for side in sides]
     lines = {
-        "mean": lambda ask, _: code.one_head(ask, None, None),
-        "head": lambda ask, place: code.one_head(ask, *place),
-        "rollout": lambda ask, _: code.rolled_whole(ask),
+        "mean": lambda load, ask, _: code.one_head(load, ask, None, None),
+        "head": lambda load, ask, place: code.one_head(load, ask, *place),
+        "rollout": lambda load, ask, _: code.rolled_whole(load, ask),
     }[what]
     every = [(layer, head) for layer in range(layers) for head in range(heads)]
     return {
@@ -66,7 +66,9 @@ async def compared(asked: Asked) -> Shown:
         "note": Wording("Square-root scale from 0 to 100 %, the same for both."),
         "first": draw(maps[0]),
         "second_map": draw(maps[1]),
-        "code": "\n".join(lines(ask, place) for ask, _, place in sides),
+        "code": "\n".join(
+            lines(asked.lab.session.loadable(ask.model), ask, place) for ask, _, place in sides
+        ),
         "other": {"choices": [(name, name) for name in names], "value": other},
         "place": {
             "choices": [(f"{layer + 1} · {head + 1}", f"{layer}.{head}") for layer, head in every],

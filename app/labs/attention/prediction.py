@@ -74,7 +74,9 @@ async def switched(asked: Asked) -> Shown:
             [Chance(**row) for row in found["rows"]],
             some_off=bool(off),
         ),
-        "code": code.off(asked.ask, off, position, found["target"]["id"], shared=shared),
+        "code": code.off(
+            asked.load, asked.ask, off, position, found["target"]["id"], shared=shared
+        ),
         "gap": tokens_to_choose(asked, position, gaps[0], gaps),
         "shared": {"visible": len(set(model.config.schedule)) < len(model.config.schedule)},
     }

@@ -79,7 +79,7 @@ async def multiplied(asked: Asked) -> Shown:
                 for word, row in zip(words, found["rows"], strict=True)
             ],
         ),
-        "code": code.products(asked.ask, layer, head, query),
+        "code": code.products(asked.load, asked.ask, layer, head, query),
         "query": tokens_to_choose(asked, query, usual),
     }
 

@@ -95,7 +95,7 @@ def look(session: Session, question: Mapping[str, Any]) -> dict[str, Any]:
             Wording("One token in {0} is drawn.", every) if every > 1 else None,
         ),
         "table": row_table(view, labels, row),
-        "code": code.visible(ask, view.window, view.order),
+        "code": code.visible(session.loadable(ask.model), ask, view.window, view.order),
         "row": [
             (f"{n}  {token['original'] or token['label']}", question["row"] if n == row else n)
             for n, token in enumerate(tokens)

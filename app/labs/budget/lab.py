@@ -6,6 +6,7 @@ It needs no sentence. Published sizes are chosen by name, and one size may be th
 import json
 import time
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 import gradio as gr
@@ -19,7 +20,6 @@ from app.page.sentence import Shared
 from app.parts.controls import Answering, answer, remember
 from app.parts.figure import Figure
 from app.parts.plain import Code, Heading, Kept, Line, SentenceInput, Table, sentences
-from app.serving.names import loadable
 from app.serving.session import Session
 from core_models import Config, InputError
 from viz.budget import bars, narrow_tables
@@ -201,7 +201,7 @@ def wire(controls: Controls, shared: Shared, session: Session) -> None:
     # Presets and what a measurement ends with count this up: one event has all answers, in order.
     again = Kept(0)
     triggers = [again.change, *(part.input for part in parts)]  # type: ignore[attr-defined]
-    answer(triggers, knowing(show), asked, outputs, c.problem, first=True)
+    answer(triggers, knowing(partial(show, session)), asked, outputs, c.problem, first=True)
     c.preset.input(None, [c.preset, again], [c.sizes, c.own["own"], again], js=SET)
     for part in (c.sizes, c.own["own"]):
         part.change(None, [c.sizes, c.own["own"]], c.preset, js=NAMED)  # type: ignore[attr-defined]
@@ -245,7 +245,7 @@ def own_values(question: Mapping[str, Any]) -> dict[str, Any] | None:
     return {n.removeprefix("own."): v for n, v in question.items() if n.startswith("own.")}
 
 
-def show(question: Mapping[str, Any]) -> list[Any]:
+def show(session: Session, question: Mapping[str, Any]) -> list[Any]:
     """The sentence, the bars, the costs, the narrow tables and the code of what is chosen."""
     length = answers.read_length(question["length"])
     known = question.get("known", {})
@@ -267,7 +267,7 @@ def show(question: Mapping[str, Any]) -> list[Any]:
         [name for name in configs if name != answers.OWN and name not in known],
         None if own is None else (own["base"], configs[answers.OWN]),
         length,
-        {name: loadable(name.removeprefix(MODEL)) for name in known},
+        {name: session.loadable(name.removeprefix(MODEL)) for name in known},
     )
     return [
         sentences(*exact(known), answers.compare(rows, names, answers.read_times(spent))),

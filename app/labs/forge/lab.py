@@ -110,7 +110,7 @@ def build(shared: Shared) -> Controls:
     """Lay the lab out: what is chosen, the pictures, and folds for all else."""
     with gr.Row(elem_classes=["choices"]):
         Heading("Who wrote this word?")
-        tries = {name: gr.Button(name, size="sm", scale=0, min_width=104) for name in TRIES}
+        tries = {name: gr.Button(name, size="sm", scale=0, min_width=120) for name in TRIES}
     problem, sentence, last = Line(problem=True), SentenceInput(), Kept({})
     with gr.Row():
         with gr.Column(scale=3, min_width=320):

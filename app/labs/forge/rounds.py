@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import core_models as cm
 from app.labs.forge import answers as forge
 from app.serving.ask import clean_marks, clean_name
-from app.serving.names import FOLDER_PREFIX, GENERATOR, RUN_PREFIX, loadable
+from app.serving.names import FOLDER_PREFIX, GENERATOR, RUN_PREFIX
 from app.serving.session import Session
 from core_models import InputError
 
@@ -75,10 +75,10 @@ def readable(text: str, *models: cm.Model) -> str:
     return text[: encoding.offsets[kept[-1]][1]]
 
 
-def generator_path(judge: str) -> str:
+def generator_path(session: Session, judge: str) -> str:
     """What ``cm.load`` takes for the generator of a discriminator that has one."""
     if judge.startswith((RUN_PREFIX, FOLDER_PREFIX)):
-        return str(PurePosixPath(loadable(judge)).with_name("generator"))
+        return str(PurePosixPath(session.loadable(judge)).with_name("generator"))
     return f"{judge}{GENERATOR}"
 
 
@@ -119,7 +119,7 @@ async def play(session: Session, question: Mapping[str, Any]) -> dict[str, Any]:
         lambda: forge.play(discriminator, generator, game), discriminator
     )
     result["truncated"] |= game.text != whole
-    twin = None if generator is None else generator_path(judge.name)
+    twin = None if generator is None else generator_path(session, judge.name)
     opened = judge.name.startswith(FOLDER_PREFIX)
     return {
         "detectives": found,
@@ -129,5 +129,5 @@ async def play(session: Session, question: Mapping[str, Any]) -> dict[str, Any]:
         "text": game.text,
         "seed": game.seed,
         **result,
-        "code": forge.code_lines(loadable(judge.name), twin, game, result),
+        "code": forge.code_lines(session.loadable(judge.name), twin, game, result),
     }

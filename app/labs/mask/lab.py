@@ -18,7 +18,6 @@ from app.parts.figure import Figure
 from app.parts.plain import Line
 from app.parts.views import listen, view
 from app.serving.ask import read_ask
-from app.serving.names import loadable
 from app.serving.session import Session
 
 SCRIPTS = ("labs/mask/guess.js", "labs/mask/predictions.js")
@@ -176,7 +175,7 @@ async def predict(session: Session, question: Mapping[str, Any]) -> dict[str, An
     return {
         "predictions": [prediction.to_json() for prediction in result.predictions],
         "vocabulary": tokenizer.vocabulary,
-        "load": loadable(ask.model),
+        "load": session.loadable(ask.model),
         "seen": {
             str(mark.position): tokenizer.display(mark.piece)
             for mark in ask.marks

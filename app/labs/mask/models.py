@@ -20,7 +20,7 @@ from app.labs.mask.scene import (
 )
 from app.labs.mask.sight import sight
 from app.parts.plain import sentences
-from app.serving.names import HUB_PREFIX, loadable
+from app.serving.names import HUB_PREFIX
 from app.serving.opened.suggestions import Suggestion, parent_of
 from app.serving.pieces import blank_note
 from app.serving.session import Session
@@ -74,7 +74,7 @@ async def models(session: Session, question: Mapping[str, Any]) -> dict[str, Any
             said.parent(parent) if parent else None,
         ),
         "notes": [note for note in notes if note],
-        "code": _models_code(scene, found),
+        "code": _models_code(session, scene, found),
     }
 
 
@@ -182,12 +182,12 @@ def _word_scores(model: cm.Model, text: str) -> dict[str, Any]:
     return {"words": values, "perplexity": None if mean is None else math.exp(min(-mean, 700.0))}
 
 
-def _models_code(scene: Scene, found: Sequence[Mapping[str, Any]]) -> str:
+def _models_code(session: Session, scene: Scene, found: Sequence[Mapping[str, Any]]) -> str:
     lines = ["import core_models as cm", "from core_models.prediction import fill_jointly, score"]
     for entry in found:
         if entry["error"]:
             continue
-        lines += ["", f"model = cm.load({loadable(entry['name'])!r})"]
+        lines += ["", f"model = cm.load({session.loadable(entry['name'])!r})"]
         if gap := entry["gap"]:
             lines += [
                 f"for filling in fill_jointly(model, {gap['text']!r}, masks={gap['positions']},",

@@ -8,7 +8,6 @@ from typing import Any
 
 import core_models as cm
 from app.serving.ask import Ask, read_ask
-from app.serving.names import loadable
 from app.serving.pieces import SentenceToken, check_marks, sentence_tokens
 from app.serving.session import Session
 from core_models import InputError
@@ -72,9 +71,9 @@ class Scene:
         """The gaps to choose from, and the one that is looked at."""
         return {"gaps": [entry.to_json() for entry in self.gaps], "at": gap.positions[0]}
 
-    def code(self, imports: Sequence[str], lines: Sequence[str]) -> str:
+    def code(self, session: Session, imports: Sequence[str], lines: Sequence[str]) -> str:
         """Lines of Python that recompute an answer."""
-        load = f"model = cm.load({loadable(self.ask.model)!r})"
+        load = f"model = cm.load({session.loadable(self.ask.model)!r})"
         head = ["import core_models as cm", *imports, "", load]
         return "\n".join([*head, f"text = {self.ask.text!r}", *lines])
 

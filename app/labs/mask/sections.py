@@ -64,6 +64,7 @@ async def together(session: Session, question: Mapping[str, Any]) -> dict[str, A
         "shown": [said.fillings(fillings, scene.ask.text)],
         "notes": [*said.kept(ways[-1], own), *map(no_piece, dict.fromkeys(unknown))],
         "code": scene.code(
+            session,
             ["from core_models.prediction import fill_jointly, score_filling"],
             [
                 f"for way in {list(WAYS)}:",
@@ -106,6 +107,7 @@ async def word(session: Session, question: Mapping[str, Any]) -> dict[str, Any]:
         "shown": [chart],
         "notes": [entry.note for entry in found if entry.note],
         "code": scene.code(
+            session,
             ["from core_models.prediction import score_words"],
             [f"for word in score_words({call}):", "    print(word)"],
         ),
@@ -147,6 +149,7 @@ async def layers(session: Session, question: Mapping[str, Any]) -> dict[str, Any
         "shown": [chart],
         "notes": [*([result.note] if result.note else []), *map(no_piece, unknown), *watched],
         "code": scene.code(
+            session,
             ["from core_models.prediction import lens"],
             [
                 f"for layer in lens({call}).layers:",

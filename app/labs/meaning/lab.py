@@ -20,7 +20,6 @@ from app.parts.controls import OpenRadio, OpenSlider, answer, remember
 from app.parts.figure import Figure
 from app.parts.plain import Code, Heading, Line, SentenceInput
 from app.serving.ask import clean_name
-from app.serving.names import loadable
 from app.serving.session import Session
 from core_models.prediction.meaning import is_chinese
 from viz.meaning import Path, alike, layer_name, likeness, neighbours, paths
@@ -264,7 +263,7 @@ async def show(session: Session, corpus: Corpus, question: Mapping[str, Any]) ->
         likeness(found.cosines[way], found.random[way], layer=layer),
         told.say_pieces(found),
         told.say_missing(found, words),
-        meaning.code_lines(loadable(name), words, used, way),
+        meaning.code_lines(session.loadable(name), words, used, way),
     ]
 
 

@@ -23,7 +23,6 @@ from app.parts.controls import answer, remember
 from app.parts.figure import Figure
 from app.parts.plain import Code, Heading, Kept, Line, SentenceInput, sentences
 from app.serving.ask import clean_name
-from app.serving.names import loadable
 from app.serving.session import Session
 from core_models.evaluation.language import language_of
 from viz.pairs import Cell, Count, Verdict, alike, scores, square, verdicts
@@ -185,7 +184,7 @@ async def show(session: Session, question: Mapping[str, Any]) -> list[Any]:
     if found["cut"]:
         text = "{0} reads the first {1} pieces of each text; the rest is cut off."
         blind = sentences(blind, Wording(text, name, model.longest))
-    reads = {h: loadable(n) for h, n in answering.items() if n}
+    reads = {h: session.loadable(n) for h, n in answering.items() if n}
     return [
         {
             "kind": asked.kind,
@@ -203,7 +202,7 @@ async def show(session: Session, question: Mapping[str, Any]) -> list[Any]:
         cosines,
         blind,
         {**found["input"], "said": words.reading(name, found["input"])},
-        pairs.code_lines(loadable(name), reads, asked.pair),
+        pairs.code_lines(session.loadable(name), reads, asked.pair),
     ]
 
 

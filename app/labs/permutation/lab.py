@@ -23,7 +23,6 @@ from app.parts.controls import OpenDropdown, answer, new_value, offer, remember
 from app.parts.figure import Figure
 from app.parts.plain import Code, Files, Heading, Kept, Line, SentenceInput, Table
 from app.serving.ask import MOST_SEED, clean_name, clean_text, whole_number
-from app.serving.names import loadable
 from app.serving.session import Session
 from viz.permutation import Mask, masks_svg
 from viz.svg import Wording
@@ -237,9 +236,8 @@ async def show(session: Session, question: Mapping[str, Any]) -> list[Any]:
     name = asked.reader or asked.bar
     own = {"own": asked.own, "text": asked.text, "by": session.languages(name)}
     drawn = grid(asked.sentence, asked.setting, count, **own)
-    code = permutation.code_lines(
-        loadable(asked.reader) if asked.reader else None, asked.text, asked.sentence, asked.setting
-    )
+    load = session.loadable(asked.reader) if asked.reader else None
+    code = permutation.code_lines(load, asked.text, asked.sentence, asked.setting)
     head = [drawn, said.notes(asked)]
     if asked.reader is None:
         return [*head, gr.skip(), gr.skip(), said.LACKING, None, None, None, None, code]

@@ -31,7 +31,6 @@ from app.parts.plain import (
     table,
 )
 from app.serving.ask import MOST_SEED, whole_number
-from app.serving.names import loadable
 from app.serving.session import Session
 from viz.spans import heads
 from viz.svg import Wording
@@ -181,27 +180,26 @@ async def show(session: Session, question: Mapping[str, Any]) -> list[Any]:
     if asked.reader is not None:
         work = (asked.model, asked.sentence, asked.hidden, asked.setting)
         told = await session.compute(lambda: spans.look(*work), asked.model)
-    by = session.languages(asked.reader or asked.bar)
-    return await asyncio.to_thread(shown, asked, told, question, by)
+    return await asyncio.to_thread(shown, session, asked, told, question)
 
 
 def shown(
-    asked: Asked, told: spans.Told | None, question: Mapping[str, Any], by: Mapping[str, str]
+    session: Session, asked: Asked, told: spans.Told | None, question: Mapping[str, Any]
 ) -> list[Any]:
-    """What the page gets of a span; ``by``: who answers, and the language that it reads."""
+    """What the page gets of a span."""
     sentence, setting, span = asked.sentence, asked.setting, asked.hidden[asked.run]
     places = spans.places(told, sentence, span) if told else []
     name = asked.reader or asked.bar
     code = ""
     if asked.reader is not None:
         code = spans.code_lines(
-            loadable(asked.reader), asked.model, sentence, asked.hidden, setting
+            session.loadable(asked.reader), asked.model, sentence, asked.hidden, setting
         )
     return [
         gr.Radio(choices=asked.readers, visible=len(asked.readers) > 1 or "hidden"),
         runs(asked, question["run"]),
         *words(asked),
-        picture(sentence, span, told, by=by),
+        picture(sentence, span, told, by=session.languages(name)),
         say_notes(asked),
         say_heads(told) if told else LACKING,
         heads(places, HEADS, title=Wording("{0}: probability of the hidden words", name))

@@ -31,7 +31,6 @@ from app.parts.plain import (
     sentences,
 )
 from app.serving.ask import whole_number
-from app.serving.names import loadable
 from app.serving.session import Session
 from core_models import InputError
 from viz.distances import table_rows
@@ -247,7 +246,7 @@ async def show(session: Session, question: Mapping[str, Any]) -> list[Any]:
         say.distances(looked),
         *turned.shown(found, question),
         say.about(found),
-        terms_tables.code_lines(loadable(looked.reader), looked.setting.text, found),
+        terms_tables.code_lines(session.loadable(looked.reader), looked.setting.text, found),
     ]
 
 

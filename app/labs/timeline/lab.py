@@ -18,7 +18,6 @@ from app.parts.controls import answer, remember
 from app.parts.figure import Figure
 from app.parts.plain import Code, Heading, Line, SentenceInput, Table, sentences, table
 from app.serving.ask import MOST_SEED, clean_name, clean_text
-from app.serving.names import loadable
 from app.serving.session import Session
 from viz.spans import lengths as span_lengths
 from viz.svg import Wording
@@ -214,7 +213,7 @@ def show(session: Session, question: Mapping[str, Any]) -> list[Any]:
         growth({REGIMES[name]: seen["growth"] for name, seen in found.regimes.items()}),
         pieces(found),
         *lengths(timeline.lengths(tokenizer, setting.kind, setting.seed)),
-        timeline.code_lines(loadable(name), text, setting),
+        timeline.code_lines(session.loadable(name), text, setting),
     ]
 
 

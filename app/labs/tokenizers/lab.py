@@ -18,7 +18,6 @@ from app.page.sentence import Shared
 from app.parts.controls import OpenRadio, answer, remember
 from app.parts.plain import Code, Files, Heading, Line, SentenceInput, Table
 from app.serving.ask import clean_name, clean_text
-from app.serving.names import loadable
 from app.serving.session import Session
 
 READS = ("text", "model")
@@ -131,7 +130,7 @@ def show(session: Session, question: Mapping[str, Any]) -> list[Any]:
         gr.skip() if example == question["example"] else gr.Radio(value=example),
         tokenizers.summary(cuts),
         cuts,
-        tokenizers.code_lines(loadable(sentence["model"]), text),
+        tokenizers.code_lines(session.loadable(sentence["model"]), text),
     ]
 
 

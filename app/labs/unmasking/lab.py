@@ -31,7 +31,6 @@ from app.parts.plain import (
 )
 from app.serving.ask import MOST_SEED, clean_name, clean_text
 from app.serving.languages import reader_of, script_of
-from app.serving.names import loadable
 from app.serving.pieces import cut_note
 from app.serving.session import Session
 from core_models.prediction import Unmasking
@@ -174,7 +173,7 @@ async def show(session: Session, question: Mapping[str, Any]) -> list[Any]:
         steps(sentence, setting, rows, at=at, by=session.languages(name)),
         sentences(came(found), SEEN, cut_note(sentence.cut, sum(map(len, sentence.words)))),
         every(rows),
-        unmasking.code_lines(loadable(name), sentence, setting),
+        unmasking.code_lines(session.loadable(name), sentence, setting),
     ]
 
 

@@ -15,7 +15,6 @@ from app.labs.why.methods import installed
 from app.serving import gpu
 from app.serving.cache import Cache
 from app.serving.desk import Desk, StoppedError, Tell, wait
-from app.serving.names import loadable
 from app.serving.session import Session
 from core_models import InputError
 from core_models.prediction.targets import frozen_copy
@@ -108,7 +107,7 @@ class Explainer:
 
     def code(self, scene: dict[str, Any], question: why.Question) -> str:
         """Python that recomputes the attributions."""
-        return why_scene.code_lines(loadable(scene["model"]), question)
+        return why_scene.code_lines(self.session.loadable(scene["model"]), question)
 
     # --- inside -----------------------------------------------------------------------------
 
@@ -121,7 +120,8 @@ class Explainer:
         """
         if gpu.ON_GPU is not None and gpu.large(model):
             folder = self.session.folder(self._names[model])
-            found: dict[str, Any] = gpu.ON_GPU("work", str(folder), [partial(_there, question)])[0]
+            number, work = self.session.number(model), partial(_there, question)
+            found: dict[str, Any] = gpu.ON_GPU("work", str(folder), number, [work])[0]
             return found
         self.session.cores.choose_here()
         if (copy := self._copies.get(model)) is None:

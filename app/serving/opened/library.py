@@ -15,6 +15,7 @@ from huggingface_hub import constants
 
 from app.serving.names import FOLDER_PREFIX, HUB_PREFIX, called
 from app.serving.opened.policy import Policy
+from app.serving.shelf import memory_of
 from core_models import InputError, inspect
 from core_models.hub import fetch as hub
 from core_models.hub.files import UnreachableError
@@ -203,6 +204,17 @@ class Opened:
         parameters = inspect(folder).parameters
         self.policy.check_size(title, parameters)
         return parameters
+
+    def weigh(self, folder: Path) -> int:
+        """Bytes that the model of a folder takes in memory.
+
+        Raises:
+            InputError: it is larger than one may be. What was not when it was opened may have been
+                written anew since then.
+        """
+        parameters = inspect(folder).parameters
+        self.policy.check_size(str(folder), parameters)
+        return memory_of(parameters)
 
     # --- opening ----------------------------------------------------------------------------
 
