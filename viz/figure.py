@@ -139,6 +139,7 @@ def template(colours: Mapping[str, str] = LIGHT) -> go.layout.Template:
                 "font": {"family": SANS, "size": 13, "color": colours["ink"]},
                 "bgcolor": colours["heat_0"],
                 "bordercolor": colours["line"],
+                "namelength": -1,  # else Plotly cuts names after 15 letters
             },
             "hovermode": "closest",
             "bargap": 0.3,

@@ -1,6 +1,17 @@
 // What Gradio 6.31 does and need not. Runs before Gradio's own script, which has its configuration from `gradio_config`.
 (() => {
   'use strict';
+  // Where the browser refuses to keep anything (all cookies blocked, a frame without an origin), its part that keeps a value would
+  // stop the page: what it keeps then lasts as long as the page.
+  try {
+    window.localStorage.getItem('');
+  } catch {
+    const kept = new Map();
+    Object.defineProperty(window, 'localStorage', { value: {
+      getItem: (name) => kept.get(name) ?? null, setItem: (name, value) => { kept.set(name, String(value)); }, removeItem: (name) => { kept.delete(name); },
+    } });
+  }
+
   // It walks all events and components when it starts, several times, through Svelte's proxies: half of the time until the page is
   // there. Svelte watches plain arrays only, and neither list ever changes (components are drawn from copies, which do).
   class Unwatched extends Array {}

@@ -31,11 +31,12 @@ export function toggle(button) {
   if (panel) { close(); return; }
   const link = element('input', { type: 'text', readonly: true, class: 'share-link', 'aria-label': t`Link to this view` });
   const plain = element('input', { type: 'checkbox', id: 'share-plain' });
-  const copy = element('button', { type: 'button', class: 'primary', text: t`Copy the link` });
+  const copy = element('button', { type: 'button', class: 'primary' });
   const long = element('p', { role: 'status', text: t`This link is long: some programs will cut it.` });
   const draw = () => {
     link.value = address(plain.checked);
     long.hidden = !window.Cloze.tooLong(link.value);
+    copy.textContent = t`Copy the link`; // what was copied was another one
   };
   plain.addEventListener('change', draw);
   link.addEventListener('focus', () => link.select());

@@ -68,8 +68,10 @@
       const said = [...(sentence.advice ? [] : sentence.notes), ...(refused ? [refused] : [])];
       const other = sentence.advice ? undefined : stranger();
       const advice = sentence.advice ?? (other?.language === 'en' ? { ...other, example: defaults[0] } : null);
+      const held = notes.contains(document.activeElement);
       notes.replaceChildren(...(advice ? [advise(advice)] : []), ...said.map((text) => element('p', { text: message(text) })));
       notes.hidden = !notes.childElementCount;
+      if (held) (notes.querySelector('button') ?? document.querySelector('.chip[tabindex="0"]'))?.focus({ preventScroll: true }); // what was pressed is gone
     };
     onChange(draw);
     document.addEventListener('cloze:by', draw);

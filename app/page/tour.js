@@ -87,10 +87,10 @@ const ACTS = ['pointerdown', 'keydown', 'input'];
 // --- the scene ----------------------------------------------------------------------------------
 
 // The first step of a lesson's link is wanted before the page has mounted, and while the page's own first sentence (of a
-// Chinese page, or of a link) is on its way, which would come after that of the step.
+// Chinese page, or of a link) is on its way, which would come after that of the step. A text that cannot be read is there, too.
 const WAITS = 5_000;
 function whenReady(then, until = performance.now() + WAITS) {
-  const there = window.Cloze.mounted && sentence.tokens.length && document.querySelector('#tabs [role="tab"]');
+  const there = window.Cloze.mounted && (sentence.tokens.length || sentence.error) && document.querySelector('#tabs [role="tab"]');
   if (there && (!window.Cloze.arriving() || performance.now() > until)) then();
   else requestAnimationFrame(() => whenReady(then, until));
 }
@@ -179,9 +179,10 @@ function close() {
 }
 
 function go(step) {
+  const backward = step < current;
   current = Math.min(STEPS.length - 1, Math.max(0, step));
   tell(LESSONS[current]);
-  draw();
+  draw(backward);
   whenReady(() => { if (panel) setScene(current); });
 }
 
@@ -192,7 +193,7 @@ function drawTask() {
   line.textContent = done.has(current) ? t`Done: ${task}` : t`Your turn: ${task}`;
 }
 
-function draw() {
+function draw(backward) {
   const { title, look } = STEPS[current];
   const back = element('button', { type: 'button', class: 'quiet outlined', text: t`Back`, onclick: () => go(current - 1) });
   back.disabled = current === 0;
@@ -206,7 +207,7 @@ function draw() {
     element('div', { class: 'tour-tools' }, back, next,
       element('button', { type: 'button', class: 'quiet tour-end', text: t`End the tour`, onclick: close })));
   drawTask();
-  next.focus({ preventScroll: true });
+  (backward && current ? back : next).focus({ preventScroll: true }); // whoever goes back goes on going back
 }
 
 /** Open the tour at its beginning, or at a lesson. */

@@ -104,6 +104,27 @@ def test_a_link_is_read_although_our_scripts_come_after_gradio(profile, server):
         assert page.input_value("#sentence-text textarea") == "Hello world"
 
 
+REFUSES = """for (const name of ['localStorage', 'sessionStorage']) {
+  Object.defineProperty(window, name, { get() { throw new DOMException('', 'SecurityError'); } });
+}"""
+
+
+def test_a_browser_that_keeps_nothing_shows_every_lab(profile, server):
+    """Cookies are blocked, or the page stands in a frame that has no origin."""
+    with profile.new_page() as page:
+        page.add_init_script(REFUSES)
+        problems = []
+        page.on("pageerror", lambda error: problems.append(str(error)))
+        cloze = Cloze(page, problems)
+        cloze.open(server)
+        for lab in ("forge", "train", "mask"):  # the first one keeps a score, the second a secret
+            page.evaluate("name => Cloze.openTab(name)", lab)
+            page.wait_for_function(
+                "name => document.getElementById(name)?.offsetParent", arg=f"tab-{lab}"
+            )
+        assert problems == []
+
+
 COUNT_FRAMES = """(() => {
   const give = window.requestAnimationFrame;
   window.framesGiven = 0;

@@ -44,6 +44,12 @@ COUNTS = r"""name => {
   const controls = panel.querySelectorAll('button, input, select, textarea, [role=slider]');
   return { words, controls: [...controls].filter(shown).length };
 }"""
+WRAPPED = """name => [...document.querySelectorAll(`#tab-${name} .choices > button`)]
+  .filter((each) => each.checkVisibility()).filter((each) => {
+    const words = document.createRange();
+    words.selectNodeContents(each);
+    return words.getBoundingClientRect().height > 1.9 * parseFloat(getComputedStyle(each).fontSize);
+  }).map((each) => each.textContent.trim())"""
 TOP = """name => document.getElementById(`tab-${name}`).getBoundingClientRect().top + scrollY"""
 INSIDE = """id => {
   const name = document.getElementById(id);
@@ -99,6 +105,7 @@ def test_on_arrival_the_picture_is_seen_and_little_else(visitor, lab):
         picture = page.evaluate(PICTURE, lab.name)
         assert picture["top"] < LATEST_TOP, picture
         assert picture["seen"] >= LEAST_SEEN, picture
+        assert page.evaluate(WRAPPED, lab.name) == []
         before = page.evaluate(COUNTS, lab.name)
         assert before["words"] <= MOST_WORDS
         assert before["controls"] <= MOST_CONTROLS
@@ -218,6 +225,7 @@ def test_a_text_that_the_model_does_not_read_is_one_press_from_one_that_does(vis
         page.wait_for_function("() => Cloze.sentence.text === '法国的首都是巴黎。'")
         page.wait_for_function("() => Cloze.sentence.marks.size === 2")
         assert page.locator(".advice").count() == 0
+        page.wait_for_function("() => document.activeElement.matches('.chip')")
 
 
 def test_the_model_that_answers_in_a_lab_is_named(visitor):

@@ -114,6 +114,17 @@ def test_a_link_is_copied_where_the_browser_has_no_clipboard_for_the_page(visit)
     assert page.input_value("#sentence-text textarea") == link
 
 
+def test_the_button_that_has_copied_a_link_offers_another_one(cloze):
+    page = cloze.page
+    page.evaluate("Object.defineProperty(navigator, 'clipboard', { value: undefined })")
+    page.click("#share")
+    page.get_by_role("button", name="Copy the link").click()
+    page.get_by_role("button", name="Copied").wait_for()
+    page.get_by_label("Without the controls, for a lesson or a projector").check()
+    expect(page.locator(".share-panel").get_by_role("button")).to_have_text("Copy the link")
+    page.keyboard.press("Escape")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("broken", ["lab-budget=%7B&tab=nowhere", "lab-budget=[1]&tab=%3Cb%3E"])
 def test_a_broken_link_opens_the_page_as_it_is(visit, broken):
@@ -182,6 +193,32 @@ def test_the_tour_brings_labs_into_view_walks_its_steps_and_gives_the_page_back(
     assert len(titles) == len(TOUR)
     assert page.locator(".tour-panel").count() == 0
     assert page.evaluate("document.activeElement.id") == "tour"
+
+
+def test_the_tour_brings_its_sentence_where_none_can_be_read(cloze):
+    page = cloze.page
+    cloze.write("")
+    page.get_by_role("button", name="Tour", exact=True).click()
+    page.wait_for_function("Cloze.sentence.text === 'The capital of France is Paris.'")
+    page.wait_for_function("Cloze.sentence.marks.size === 1")
+    page.get_by_role("button", name="End the tour").click()
+
+
+def test_the_tour_goes_back_by_one_key(cloze):
+    page = cloze.page
+    page.get_by_role("button", name="Tour", exact=True).click()
+    panel = page.get_by_role("complementary", name="Guided tour")
+    for step in (1, 2, 3):
+        panel.get_by_text(f"Step {step} of 9").wait_for()
+        page.keyboard.press("Enter")
+    panel.get_by_text("Step 4 of 9").wait_for()
+    page.keyboard.press("Shift+Tab")
+    for step in (3, 2, 1):
+        expect(panel.get_by_role("button", name="Back")).to_be_focused()
+        page.keyboard.press("Enter")
+        panel.get_by_text(f"Step {step} of 9").wait_for()
+    expect(panel.get_by_role("button", name="Next")).to_be_focused()
+    panel.get_by_role("button", name="End the tour").click()
 
 
 @pytest.mark.slow

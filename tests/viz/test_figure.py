@@ -53,6 +53,12 @@ def test_a_notebook_shows_the_english_text():
     assert shown["layout"]["template"]["layout"]["paper_bgcolor"] == LIGHT["paper"]
 
 
+def test_a_name_in_hover_is_whole():
+    shown = json.loads(bars().to_json())
+    assert shown["layout"]["template"]["layout"]["hoverlabel"]["namelength"] == -1
+    assert templates()["dark"]["layout"]["hoverlabel"]["namelength"] == -1
+
+
 def test_a_template_of_a_reader_of_the_notebook_stays():
     figure = bars()
     figure.update_layout(template="plotly_dark")
