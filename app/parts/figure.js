@@ -93,6 +93,30 @@ function thinned({ data, layout }, width) {
   return { data, layout: found };
 }
 
+const BESIDE = 8; // pixels left and right of a title
+const LINE = 21; // pixels of a title's line
+let pen = null;
+/** A title that is wider than its chart goes on in another line, by which the chart grows. */
+function headed({ data, layout }, width) {
+  const text = layout.title?.text;
+  if (!text) return { data, layout };
+  const { title: { font, pad }, font: { family }, margin } = layout.template.layout;
+  pen ??= document.createElement('canvas').getContext('2d');
+  pen.font = `${font.size}px ${family}`;
+  const lines = [];
+  for (const word of text.split(' ')) {
+    const longer = lines.length ? `${lines.at(-1)} ${word}` : word;
+    if (lines.length && pen.measureText(longer).width > width - BESIDE) lines.push(word);
+    else lines.splice(-1, 1, longer);
+  }
+  const more = LINE * (lines.length - 1);
+  if (!more) return { data, layout };
+  const t = (layout.margin?.t || margin.t) + more;
+  // Plotly puts the middle of the lines where it would put one.
+  const title = { ...layout.title, text: lines.join('<br>'), pad: { ...pad, t: pad.t + more / 2 } };
+  return { data, layout: { ...layout, title, margin: { ...layout.margin, t }, height: (layout.height ?? 360) + more } };
+}
+
 function makeTwin(name) {
   const box = element('div', { class: 'figure-scroll', tabindex: '0', role: 'region', 'aria-label': TEXT.numbers });
   let payload = null;
@@ -122,7 +146,7 @@ export function makeFigure({ name = 'figure', onPick = null } = {}) {
 
   async function save(format) {
     const width = Math.max(640, plot.clientWidth);
-    const { data, layout } = thinned(dressed(payload, found, 'print'), width);
+    const { data, layout } = headed(thinned(dressed(payload, found, 'print'), width), width);
     await window.Plotly.downloadImage({ data, layout: { ...layout, width, height: layout.height ?? 360 } },
       { format, filename: name, width, height: layout.height ?? 360, scale: format === 'png' ? 2 : 1 });
   }
@@ -163,7 +187,8 @@ export function makeFigure({ name = 'figure', onPick = null } = {}) {
     drawn = mine;
     drawnTheme = theme();
     drawnWidth = width;
-    const { data, layout } = thinned(narrowed(dressed(payload, found, drawnTheme, width), width), width);
+    const whole = dressed(payload, found, drawnTheme, width);
+    const { data, layout } = headed(thinned(narrowed(whole, width), width), width);
     // A finger scrolls the page; it does not draw a zoom box.
     if (matchMedia('(pointer: coarse)').matches) layout.dragmode = false;
     const first = !plot.classList.contains('js-plotly-plot');
@@ -172,7 +197,7 @@ export function makeFigure({ name = 'figure', onPick = null } = {}) {
       plot.on('plotly_click', ({ points: [{ curveNumber, pointNumber, x, y, customdata }] }) => onPick(
         { curve: curveNumber, point: pointNumber, x, y, customdata: customdata ?? null }));
     }
-    plot.setAttribute('aria-label', layout.meta?.alt ?? layout.title?.text ?? '');
+    plot.setAttribute('aria-label', whole.layout.meta?.alt ?? whole.layout.title?.text ?? '');
     root.dataset.drawn = Number(root.dataset.drawn ?? 0) + 1;
     if (mine === payload) root.dataset.state = 'ready';
   }

@@ -1,6 +1,7 @@
 """The part that shows figures, in an application of its own."""
 
 import json
+import re
 
 import gradio as gr
 import plotly.graph_objects as go
@@ -16,11 +17,16 @@ from viz.svg import Wording
 VISITOR = "<b>a</b>&amp;"
 
 
+LONG = 5
+"""Height of the chart with a long title."""
+TITLE = "Save as PNG, save as SVG and reset both axes"
+
+
 def chart(height: float) -> go.Figure:
     figure = go.Figure(go.Bar(x=[plain(VISITOR), "c"], y=[height, 2]))
     return finish(
         figure,
-        Wording("Reset axes"),
+        plain(TITLE) if height == LONG else Wording("Reset axes"),
         alt="Two bars.",
         columns=["name", "v"],
         rows=[[VISITOR, height], ["=c", 2]],
@@ -168,6 +174,27 @@ def test_texts_beside_a_narrow_chart_do_not_overlap(page):
         expect(page.locator("#chart .annotation")).to_have_count(shown)
         for selector in (".annotation text", ".x2tick text"):
             assert page.evaluate(OVERLAPS, selector) == [shown, 0], (width, selector)
+
+
+OUTSIDE = """() => {
+  const title = document.querySelector('#chart .gtitle').getBoundingClientRect();
+  const chart = document.querySelector('#chart .main-svg').getBoundingClientRect();
+  const plot = document.querySelector('#chart .bars').getBoundingClientRect();
+  return title.left < chart.left || title.right > chart.right || title.top < chart.top
+    || title.bottom > plot.top;
+}"""
+
+
+@pytest.mark.parametrize(("width", "several"), [(150, True), (260, True), (700, False)])
+def test_a_title_that_is_wider_than_its_chart_goes_on_in_another_line(page, width, several):
+    page.locator("#chart").evaluate("(part, wide) => { part.style.width = wide; }", f"{width}px")
+    page.get_by_label("Height").first.fill(str(LONG))
+    page.get_by_label("Height").first.press("Tab")
+    expect(page.locator("#chart .gtitle")).to_have_text(re.compile("^Save as PNG"))
+    page.wait_for_function(WIDE, arg=page.locator("#chart .figure-plot").bounding_box()["width"])
+    assert (page.locator("#chart .gtitle .line").count() > 1) == several
+    assert not page.evaluate(OUTSIDE)
+    assert page.locator("#chart .figure-plot").get_attribute("aria-label") == "Two bars."
 
 
 def test_what_came_while_it_was_hidden_is_drawn_when_it_is_seen(page):
