@@ -185,9 +185,9 @@ PAIRS = {
             "Iron is a metal that rusts in wet air.",
         ),
         Texts(
-            "The old man lost his key on the way home.",
-            "He knocked at his neighbour's door and asked for help.",
-            "His house stands at the end of the street.",
+            "A boy broke the window of the school.",
+            "He told his teacher about it and said that he was sorry.",
+            "The school stands at the end of the street.",
             "Copper is a good conductor of heat.",
         ),
     ],

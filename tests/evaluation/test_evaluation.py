@@ -71,7 +71,9 @@ _OF_ALL_SOURCES = frozenset([
     "experts", "farmers", "islands", "leaders", "managers", "plays", "readers", "rooms", "schools",
     "ships", "stones", "wants",
 ])  # fmt: skip
+_OF_HALF_PAIRS = frozenset({"experts", "managers", "plays", "readers", "schools"})
 SPELT = {
+    "albert-mini": _OF_HALF_PAIRS,
     "modernbert-mini": _OF_BYTES,
     "diffusion-mini": _OF_BYTES,
     "roberta-mini": _OF_BYTES,
@@ -95,7 +97,12 @@ def test_words_of_the_pairs_are_whole_pieces_of_every_english_vocabulary() -> No
 
 
 @pytest.mark.parametrize(
-    ("spelt", "pairs", "longer"), [(_OF_BYTES, 208, (0, 0)), (_OF_ALL_SOURCES, 207, (37, 10))]
+    ("spelt", "pairs", "longer"),
+    [
+        (_OF_BYTES, 208, (0, 0)),
+        (_OF_ALL_SOURCES, 207, (37, 10)),
+        (_OF_HALF_PAIRS, 101, (13, 8)),
+    ],
 )
 def test_words_that_a_vocabulary_spells_make_few_sides_longer(
     spelt: frozenset[str], pairs: int, longer: tuple[int, int]
@@ -195,12 +202,12 @@ def test_the_pieces_of_a_word_multiply(model: cm.Model) -> None:
 
 def test_a_blank_that_is_a_piece_of_its_own_is_a_piece_of_the_word() -> None:
     """In sight it would tell that a word with a rare beginning follows."""
-    words = Tokenizer.from_folder(Path(__file__).parents[2] / "assets" / "models" / "albert-mini")
+    words = Tokenizer.from_folder(ASSETS / "models" / "deberta-v3-mini")
     text = "She saw a zebra."
     encoding = words.encode(text)
     first = next(p for p, (start, _) in enumerate(encoding.offsets) if start == 10)
     assert encoding.pieces[first - 1] == "\N{LOWER ONE EIGHTH BLOCK}"
-    config = tiny("albert-base-v2").with_vocabulary(words.vocabulary, pad_id=words.pad_id)
+    config = tiny("deberta-v2-xlarge").with_vocabulary(words.vocabulary, pad_id=words.pad_id)
     model = cm.Model.new(config, words, generator=torch.Generator().manual_seed(1)).eval()
     result = evaluate_words(model, [Word(text, 10, 15)])
     positions = [p for p, (start, stop) in enumerate(encoding.offsets) if 9 <= start < stop <= 15]
@@ -329,6 +336,15 @@ def test_the_language_of_a_vocabulary(chinese: cm.Tokenizer) -> None:
     assert language_of(cm.load("bert-mini").tokenizer) == "en"
     mixed = cm.Tokenizer.train([*SENTENCES, "\u6cb3\u6c34"] * 3, vocabulary=200)
     assert language_of(mixed) == "en"
+
+
+def test_a_chinese_vocabulary_is_told_in_signs_for_bytes_too() -> None:
+    """No Chinese character shows there; all byte-level vocabularies counted as English."""
+    primer = Path(__file__).parents[2] / "assets" / "primer" / "chinese-world.txt"
+    lines = [line for line in primer.read_text(encoding="utf-8").split("\n")[:400] if line]
+    assert language_of(cm.Tokenizer.train(lines, vocabulary=1000, kind="byte_bpe")) == "zh"
+    english = cm.Tokenizer.train(SENTENCES * 3, vocabulary=300, kind="byte_bpe")
+    assert language_of(english) == "en"
 
 
 def test_a_chinese_model_is_asked_for_characters_only(
