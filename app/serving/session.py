@@ -200,7 +200,7 @@ class Session:
             raise InputError(f"No generator lies beside {name[:60]}.")
         if (place := self._place(name)) is not None:
             beside = place.with_name("generator")
-            with called(f"{name}: generator", beside):
+            with called(f"{name}/generator", beside):
                 return self._shelf(name).get(beside)
         return self.model(name + GENERATOR)
 
