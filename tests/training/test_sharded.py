@@ -150,11 +150,8 @@ def assert_shared_out(run: RunFolder, processes: int) -> None:
     [
         (2, ["bert"]),
         pytest.param(2, ["albert", "electra", "xlnet", "deberta", "muon"], marks=pytest.mark.slow),
-        pytest.param(
-            4,
-            ["bert", "albert", "electra", "xlnet", "deberta", "muon"],
-            marks=pytest.mark.slow,
-        ),
+        pytest.param(4, ["bert", "albert", "electra"], marks=pytest.mark.slow),
+        pytest.param(4, ["xlnet", "deberta", "muon"], marks=pytest.mark.slow),
     ],
 )
 def test_a_model_that_is_cut_learns_the_same_and_goes_on_in_one_process_and_back(
