@@ -31,6 +31,7 @@ from app.runs.limits import NO_LIMITS, Limits
 from app.runs.names import BESIDE, beside, is_free, new_id
 from app.runs.texts import SHIPPED, Inbox, leaves, note_repeated
 from app.runs.watch import keep_looking
+from app.serving.names import FOLDER_PREFIX, HUB_PREFIX, RUN_PREFIX
 from app.serving.opened.library import Opened
 from core_models import InputError
 from core_models.training import durable
@@ -244,14 +245,14 @@ class Runs:
     def place(self, name: str) -> str:
         """The folder of a model of the hub that a visitor opened; any other name as it stands."""
         with contextlib.suppress(InputError):  # not open any more
-            return self._resolve(name, set()) if name.startswith("hub/") else name
+            return self._resolve(name, set()) if name.startswith(HUB_PREFIX) else name
         return name
 
     def _resolve(self, name: str, allowed: set[str]) -> str:
         """A model by its name in the picker as a folder, which is then allowed; others as is."""
-        if name.startswith("run/"):
+        if name.startswith(RUN_PREFIX):
             path = str(self.model_path(name))
-        elif self.others is not None and name.startswith(("hub/", "folder/")):
+        elif self.others is not None and name.startswith((HUB_PREFIX, FOLDER_PREFIX)):
             path = str(self.others.model_path(name))
         else:
             return name
