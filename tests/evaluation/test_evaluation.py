@@ -74,6 +74,7 @@ _OF_ALL_SOURCES = frozenset([
 _OF_HALF_PAIRS = frozenset({"experts", "managers", "plays", "readers", "schools"})
 SPELT = {
     "albert-mini": _OF_HALF_PAIRS,
+    "deberta-mini": _OF_BYTES,
     "modernbert-mini": _OF_BYTES,
     "diffusion-mini": _OF_BYTES,
     "roberta-mini": _OF_BYTES,

@@ -90,8 +90,9 @@ def test_every_model_has_valid_settings_in_every_budget(name: str, budget: str) 
 
 def test_a_budget_may_change_text_tokens_and_start_of_a_model() -> None:
     cpu = ZOO.at("cpu")
-    assert cpu.models["deberta-mini"].text == "english"
-    assert cpu.tokens("deberta-mini", "cpu") == ZOO.budgets["cpu"].tokens
+    assert cpu.models["electra-mini"].text == "english"
+    assert cpu.tokens("electra-mini", "cpu") == ZOO.budgets["cpu"].tokens
+    assert cpu.models["deberta-mini"].text == "english_set"
     assert cpu.tokens("bert-mini", "cpu") == 14_000_000
     assert cpu.run_settings("roberta-mini", "cpu")["model"]["encoder_from"] == "bert-mini"
     assert cpu.tokens("deberta-v3-mini", "cpu") == 3_000_000
