@@ -23,11 +23,12 @@ const STEPS = texts([
     look: 'In two minutes the classroom recipe makes a small DeBERTa leave the line of word frequencies. Then open it in all the labs you have just seen.' },
 ]);
 // What a step speaks of is measured on these (app/serving/demonstrations.py).
+const BORN = 'She was born in Paris, the capital of France.';
 const CAPITAL = ['The capital of France is Paris.', 'Paris'];
 const WINTER = ['In winter the lake is covered with snow.', ''];
 // What a visitor reads is not translated: most models of the page read English.
 const SCENES = [
-  ['mask', CAPITAL[0], 'France'], ['attention', ...CAPITAL], ['timeline', ...WINTER], ['unmasking', CAPITAL[0], ''],
+  ['mask', BORN, 'Paris'], ['attention', ...CAPITAL], ['timeline', ...WINTER], ['unmasking', CAPITAL[0], ''],
   ['forge', ...CAPITAL], ['permutation', ...WINTER], ['terms', ...CAPITAL],
   ['budget', CAPITAL[0], ''], ['train', ...CAPITAL],
 ];

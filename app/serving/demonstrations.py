@@ -56,7 +56,7 @@ class Demonstration(NamedTuple):
     shows: Statement
 
 
-FRANCE = "france"
+CAPITAL = "The capital of France is Paris."
 WINTER = "In winter the lake is covered with snow."
 HONEY = "The capital of France is honey."
 BUENOS_AIRES = "People who visit Argentina often begin in the capital, Buenos Aires."
@@ -69,12 +69,12 @@ FILLING = (
 
 _ROWS: dict[str, list[tuple[str, str, Statement]]] = {
     "mask": [
-        *(("first sentence", name, First(DEFAULT, FRANCE)) for name in FILLING),
-        ("first sentence", BERT, Surer(DEFAULT, FRANCE, CAUSAL)),
+        *(("first sentence", name, First(DEFAULT, "paris")) for name in FILLING),
+        ("first sentence", BERT, Surer(DEFAULT, "paris", CAUSAL)),
         (
             "A capital and its country",
             BERT,
-            Together(DEFAULT, ("france", "paris"), ("cuba", "hanoi"), ("cuba", "havana")),
+            Together(CAPITAL, ("france", "paris"), ("cuba", "hanoi"), ("cuba", "havana")),
         ),
         (
             "Two words",
@@ -97,7 +97,7 @@ _ROWS: dict[str, list[tuple[str, str, Statement]]] = {
                 pieces=2,
             ),
         ),
-        ("Paris", BERT, Overtakes(DEFAULT, "paris", ("london",))),
+        ("Paris", BERT, Overtakes(CAPITAL, "paris", ("london",))),
         (
             "Flowers",
             BERT,
@@ -106,18 +106,18 @@ _ROWS: dict[str, list[tuple[str, str, Statement]]] = {
             ),
         ),
         ("The end tells", BERT, Surer("Paris is the capital of France.", "paris", CAUSAL)),
-        ("Nothing follows", BERT, Ends(DEFAULT[:-1], "paris")),
-        ("Nothing follows", CAUSAL, First(DEFAULT[:-1], "paris")),
+        ("Nothing follows", BERT, Ends(CAPITAL[:-1], "paris")),
+        ("Nothing follows", CAUSAL, First(CAPITAL[:-1], "paris")),
     ],
     "attention": [
-        ("What fills the gap?", BERT, LooksAt(DEFAULT, "paris", "france")),
-        ("Why does the gap look there?", BERT, LooksAt(DEFAULT, "paris", "france")),
-        ("Which heads does it need?", BERT, NeedsHead(DEFAULT, "paris", 0.6)),
-        ("The whole last layer", BERT, NeedsHead(DEFAULT, FRANCE, 0.5, whole_layer=True)),
-        ("Special tokens", BERT, GivesLess(DEFAULT)),
+        ("What fills the gap?", BERT, LooksAt(CAPITAL, "paris", "france")),
+        ("Why does the gap look there?", BERT, LooksAt(CAPITAL, "paris", "france")),
+        ("Which heads does it need?", BERT, NeedsHead(CAPITAL, "paris", 0.6)),
+        ("The whole last layer", BERT, NeedsHead(CAPITAL, "france", 0.5, whole_layer=True)),
+        ("Special tokens", BERT, GivesLess(CAPITAL)),
     ],
     "why": [
-        ("Why Paris, not London?", BERT, Prefers(DEFAULT, "paris", "paris", ("london",))),
+        ("Why Paris, not London?", BERT, Prefers(CAPITAL, "paris", "paris", ("london",))),
         (
             "One or many?",
             BERT,
@@ -168,18 +168,18 @@ _ROWS: dict[str, list[tuple[str, str, Statement]]] = {
             DEBERTA,
             NeedsTerms("Mexico lies in North America.", "america", ("c2p", "p2c")),
         ),
-        ("Without contents", DEBERTA, NeedsTerms(DEFAULT, "paris", ("content",))),
+        ("Without contents", DEBERTA, NeedsTerms(CAPITAL, "paris", ("content",))),
     ],
     "unmasking": [
         (
             "A word stays",
             BERT,
-            Emerges(DEFAULT, ("capital",), 6, "the capital of cuba is havana.", fits=True),
+            Emerges(CAPITAL, ("capital",), 6, "the capital of cuba is havana.", fits=True),
         ),
         (
             "All at once",
             BERT,
-            Emerges(DEFAULT, ("capital",), 1, "the capital of iceland is paris."),
+            Emerges(CAPITAL, ("capital",), 1, "the capital of iceland is paris."),
         ),
         (
             "Beginning and end",
@@ -230,14 +230,14 @@ _ROWS: dict[str, list[tuple[str, str, Statement]]] = {
         ),
     ],
     "tour": [
-        ("A gap is filled from both sides", BERT, First(DEFAULT, FRANCE, 0.5)),
+        ("A gap is filled from both sides", BERT, First(DEFAULT, "paris", 0.5)),
         ("A gap is filled from both sides", CHINESE_BERT, First(CHINESE[0]["text"], "首都")),
-        ("Where it looks", BERT, LooksAt(DEFAULT, "paris", "france")),
+        ("Where it looks", BERT, LooksAt(CAPITAL, "paris", "france")),
         ("What training hides", BERT, Contexts("dynamic", 20, 10, 11, 20)),
         ("A forger and a detective", ELECTRA, Accuses(HONEY, "honey")),
         ("A forger and a detective", ELECTRA, Trusts("The capital of France is London.", "london")),
         ("Another order of reading", XLNET, Helps(WINTER, "snow")),
-        ("What and where, kept apart", DEBERTA, NeedsTerms(DEFAULT, "paris", ("c2p", "p2c"))),
+        ("What and where, kept apart", DEBERTA, NeedsTerms(CAPITAL, "paris", ("c2p", "p2c"))),
         ("Where the parameters are", "", Smaller("albert-base", "bert-base-uncased", 9, 1.1)),
         (
             "Watch one learn",

@@ -18,18 +18,17 @@ class Example(TypedDict):
     """Small letters: what the example hides, at its first place in the text."""
 
 
-DEFAULT = "The capital of France is Paris."
-"""No blank before the full stop: where blanks are pieces, one stands before what has to be spelt,
-and "is [MASK] ␣" is answered by "called"."""
+DEFAULT = "She was born in Paris, the capital of France."
 
 
 def _example(name: str, text: str, *hide: str) -> Example:
     return {"name": name, "text": text, "hide": list(hide)}
 
 
-FRANCE = _example("France", DEFAULT, "france")
-"""Both sides tell: all shipped models that see both have it first, with 24 to 94 %; the one that
-reads from the left gives it 1 %. "Paris" it would tell better than they do."""
+PARIS = _example("Paris", DEFAULT, "paris")
+"""Both sides tell: the left that a place is asked for, the right which. All shipped models that see
+both have it first, and the one that reads from the left does not. The word is not the first: of
+those, byte-level vocabularies know few as one piece."""
 MADRID = _example("Madrid", "Madrid is the capital of Spain.", "spain")
 PARAGRAPH = _example(
     "A paragraph",
@@ -50,7 +49,7 @@ NATION = _example("Nation", "The President of the United States spoke to the nat
 CARE = _example("Care", "Talk to your health care provider about the test.", "care")
 SOURCE = _example("Open source", "Anyone can contribute to an open source project.", "source")
 
-EXAMPLES = [FRANCE, WHITE_HOUSE, MOMENT, AGO, NATION, CARE, SOURCE, MADRID]
+EXAMPLES = [PARIS, WHITE_HOUSE, MOMENT, AGO, NATION, CARE, SOURCE, MADRID]
 """Sentences near to what the shipped models read."""
 
 THAILAND = _example("Thailand", "Most people in Thailand speak Thai.", "people")
@@ -67,9 +66,9 @@ TWO_WORDS = _example("Two words", _VISIT, "buenos", "aires")
 SPAN = _example("A span", "The capital city of Portugal is called Lisbon.", "capital", "city")
 
 OF_FAMILY = {
-    "albert": [FRANCE, MOMENT, AGO, NATION, CARE, SOURCE, THAILAND, ARGENTINA, MADRID],
+    "albert": [PARIS, MOMENT, AGO, NATION, CARE, SOURCE, THAILAND, ARGENTINA, MADRID],
     "roberta": [
-        FRANCE,
+        PARIS,
         WHITE_HOUSE,
         MOMENT,
         AGO,
@@ -79,13 +78,13 @@ OF_FAMILY = {
         SECOND_HALF,
         SHORT_PARAGRAPH,
     ],
-    "electra": [FRANCE, MADRID, WHITE_HOUSE, MOMENT, AGO, NATION, AMERICA, ANKARA],
-    "spanbert": [FRANCE, SPAN, TWO_WORDS, MADRID, WHITE_HOUSE, AGO, PARAGRAPH],
-    "xlnet": [FRANCE, SPAN, WHITE_HOUSE, MOMENT, AGO, STREETS, AMERICA, SECOND_HALF],
-    "deberta": [FRANCE, WHITE_HOUSE, MOMENT, NATION, SOURCE, THAILAND, ARGENTINA, MADRID],
-    "deberta_v2": [FRANCE, MOMENT, AGO, NATION, CARE, SOURCE, THAILAND, STREETS, SPAN, MADRID],
+    "electra": [PARIS, MADRID, WHITE_HOUSE, MOMENT, AGO, NATION, AMERICA, ANKARA],
+    "spanbert": [PARIS, SPAN, TWO_WORDS, MADRID, WHITE_HOUSE, AGO, PARAGRAPH],
+    "xlnet": [PARIS, SPAN, WHITE_HOUSE, MOMENT, AGO, STREETS, AMERICA, SECOND_HALF],
+    "deberta": [PARIS, MOMENT, AGO, NATION, CARE, SOURCE, THAILAND, ARGENTINA, SECOND_HALF],
+    "deberta_v2": [PARIS, MOMENT, AGO, NATION, CARE, SOURCE, THAILAND, STREETS, SPAN, MADRID],
     "deberta_v3": [
-        FRANCE,
+        PARIS,
         MADRID,
         WHITE_HOUSE,
         MOMENT,
@@ -95,7 +94,7 @@ OF_FAMILY = {
         AMERICA,
         SECOND_HALF,
     ],
-    "modernbert": [FRANCE, SPAN, TWO_WORDS, AGO, NATION, CARE, SOURCE, THAILAND, MADRID],
+    "modernbert": [PARIS, SPAN, TWO_WORDS, AGO, NATION, CARE, SOURCE, THAILAND, MADRID],
 }
 BLIND = _example("Nothing to go by", "Madrid is the capital of Spain.", "madrid")
 """Shows what a model that reads from the left cannot know."""

@@ -4,10 +4,12 @@ The labs are those of the table of places.
 """
 
 from contextlib import contextmanager
+from urllib.parse import quote_plus
 
 import pytest
 
 from app.page.places import LABS, PLACES
+from app.serving.examples import DEFAULT
 from benchmarks.page import server
 from tests.app.test_walk_shipped_browser import ANSWERED
 from tests.app.visitors import Cloze, new_page
@@ -171,22 +173,22 @@ def test_on_a_phone_the_legend_stands_below_its_chart(visitor):
         assert legend["x"] + legend["width"] <= PHONE[0]
 
 
-def test_the_first_visit_shows_france_hidden_and_answered(visitor):
+def test_the_first_visit_shows_paris_hidden_and_answered(visitor):
     with visitor(DESKTOP, "") as cloze:
         page = cloze.page
-        page.get_by_role("button", name="[MASK] France hidden", pressed=True).wait_for()
+        page.get_by_role("button", name="[MASK] Paris hidden", pressed=True).wait_for()
         cloze.settle()
         assert page.locator(".guess .candidate").count() >= 5
         assert "#" not in page.url
         page.get_by_role("button", name="Share", exact=True).click()
         link = page.get_by_role("textbox", name="Link to this view").input_value()
-        assert link.endswith("#text=The+capital+of+France+is+Paris.&model=bert-mini&marks=4")
+        assert link.endswith(f"#text={quote_plus(DEFAULT)}&model=bert-mini&marks=5")
         page.keyboard.press("Escape")
-        cloze.chip("Paris").click()
-        page.wait_for_function("() => location.hash.includes('marks=4.6')")
+        cloze.chip("France").click()
+        page.wait_for_function("() => location.hash.includes('marks=5.10')")
         page.reload()
         page.wait_for_function("() => window.Cloze?.sentence?.marks.size === 2")
-        assert cloze.marked() == [4, 6]
+        assert cloze.marked() == [5, 10]
 
 
 def test_a_chinese_page_opens_with_a_chinese_sentence_and_its_model(visitor):

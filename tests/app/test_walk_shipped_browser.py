@@ -11,6 +11,7 @@ from urllib.parse import quote_plus
 import pytest
 from playwright.sync_api import expect
 
+from app.serving.examples import DEFAULT
 from app.serving.locales import catalogue
 from benchmarks.page import server
 from tests.app.one_page import SENTENCE, start_over
@@ -107,7 +108,7 @@ def test_who_answers_in_a_lab_and_does_not_read_the_sentence_is_said(profile, ad
     advice = page.get_by_role("status").filter(has_text=said)
     expect(advice).to_be_visible()
     advice.get_by_role("button", name=words["Take a sentence that it reads"]).click()
-    page.wait_for_function("text => Cloze.sentence.text === text", arg=SENTENCE)
+    page.wait_for_function("text => Cloze.sentence.text === text", arg=DEFAULT)
     page.wait_for_function("() => Cloze.sentence.model === 'deberta-v3-mini'")
     expect(advice).to_have_count(0)
     page.wait_for_function(ANSWERED, arg="forge")
@@ -121,7 +122,7 @@ def test_who_answers_in_a_lab_and_does_not_read_the_sentence_is_said(profile, ad
     [
         ("macbert-mini-chinese", "法国的首都是巴黎。"),
         ("causal-mini", "The president lives in the White House."),
-        ("xlnet-mini", SENTENCE),
+        ("xlnet-mini", DEFAULT),
     ],
 )
 def test_a_link_that_names_a_model_alone_opens_with_what_it_reads(profile, address, model, text):
