@@ -115,7 +115,7 @@ def test_an_old_link_restores_the_choice_in_chinese(visit):
     state = json.dumps({"sizes": ["bert-2x128"], "own": own, "length": 9, "shares": True})
     cloze = visit(link=f"?lang=zh{LINK}&lab-budget={quote(state)}")
     lab = Lab(cloze)
-    lab.shows("bert-2x128", "自设尺寸")
+    lab.shows("bert-2x128", "自设规格")
     expect(lab.page.locator("#tab-budget").get_by_role("radio", checked=True)).to_have_count(0)
     words = locales.catalogue("zh")
     lab.fold(words["A size of your own"])

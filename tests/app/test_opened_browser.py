@@ -199,8 +199,8 @@ def test_in_chinese_nothing_is_left_in_english(visit, there):
     box.fill(NAME)
     box.press("Enter")
     said = page.locator("#open-said p")
-    expect(said).to_contain_text(f"{NAME}：5.4百万个参数。")
-    expect(said).to_contain_text("其中11.0 MB（共11.0 MB）要从Hub取得。")
+    expect(said).to_contain_text(f"{NAME}：5.4M参数。")
+    expect(said).to_contain_text("其中11.0 MB（共11.0 MB）要从Hub下载。")
     page.get_by_role("button", name="打开", exact=True).click()
     page.wait_for_function(CHOSEN)
     assert page.input_value("#sentence-model input") == f"{NAME} · 填空、下一句"
