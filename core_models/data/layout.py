@@ -161,10 +161,20 @@ class Layout:
 
     @property
     def separator(self) -> Slot:
-        """The special piece behind a text, which also parts documents inside a text."""
-        single = self.template.single
-        place = next(n for n, slot in enumerate(single) if slot.content == FIRST)
-        return single[place + 1]
+        """The special piece behind a text, or else between two, which also parts documents.
+
+        Raises:
+            InputError: There is none.
+        """
+        for slots in (self.template.single, self.template.pair):
+            place = next(n for n, slot in enumerate(slots) if slot.content == FIRST)
+            for slot in slots[place + 1 : place + 2]:
+                if slot.content != SECOND:
+                    return slot._replace(segment=slots[place].segment)
+        raise InputError(
+            "The tokenizer puts no special piece behind a text or between two, so documents cannot "
+            "stand on end in one example (format full_sentences); take doc_sentences."
+        )
 
     def lengths(self, places: Places) -> NDArray[np.int64]:
         """Pieces of each example, special ones included: [B]."""

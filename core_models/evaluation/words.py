@@ -18,7 +18,7 @@ import torch
 
 from core_models.errors import InputError
 from core_models.model import Model
-from core_models.prediction.passes import HEAD_ROWS, head_of, hidden_at, seen_with
+from core_models.prediction.passes import HEAD_ROWS, first_told, head_of, hidden_at, seen_with
 from core_models.tasks.words import MARKS
 from core_models.tokenizer import Encoding
 
@@ -50,9 +50,10 @@ class WordsResult:
     """exp of the mean of -log p(word | the rest of its sentence)."""
     pieces_per_word: float
     unknown: float
-    """Share of words with an unknown piece, or with one beyond the last that the model reads of
-    their sentence; they count as wrong and are left out of the perplexity, as the probability of
-    "unknown", or of a part, says nothing about the word."""
+    """Share of words with an unknown piece, with one beyond the last that the model reads of their
+    sentence, or, for a causal head, with no piece before them; they count as wrong and are left out
+    of the perplexity, as the probability of "unknown", or of a part, says nothing about the
+    word."""
 
 
 class _Question(NamedTuple):
@@ -133,6 +134,7 @@ def _questions(model: Model, words: Sequence[Word]) -> tuple[list[_Question], in
     encodings: dict[str, Encoding] = {}
     found: list[_Question] = []
     unknown = pieces = 0
+    first = first_told(model)
     for number, word in enumerate(words):
         if word.sentence not in encodings:
             encodings[word.sentence] = model.encode([word.sentence])[0]
@@ -151,7 +153,7 @@ def _questions(model: Model, words: Sequence[Word]) -> tuple[list[_Question], in
             positions.insert(0, positions[0] - 1)
         ids = [encoding.ids[position] for position in positions]
         cut = encoding.truncated and max(stop for _, stop in encoding.offsets) < word.stop
-        if not ids or cut or tokenizer.unknown_id in ids:
+        if not ids or cut or tokenizer.unknown_id in ids or positions[0] < first:
             unknown += 1
             continue
         pieces += len(ids)

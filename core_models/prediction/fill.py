@@ -11,6 +11,7 @@ from core_models.model import Model
 from core_models.prediction.passes import (
     HEAD_ROWS,
     KINDS,
+    check_told,
     head_name,
     head_of,
     hidden_at,
@@ -119,6 +120,8 @@ class Question:
         for position, index in request.replaced.items():
             changes[position] = _whole(index, "The piece id", 0, tokenizer.vocabulary - 1)
         self.positions = sorted(self.cases)
+        if self.positions:
+            check_told(model, self.positions[0])
         self.seen = seen_with(encoding, changes)
 
 

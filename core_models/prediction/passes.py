@@ -84,6 +84,20 @@ def head_name(model: Model) -> str:
     )
 
 
+def first_told(model: Model) -> int:
+    """The first position that the head can be asked for: a causal one needs a piece before it."""
+    return 1 if KINDS[head_name(model)] == "causal" else 0
+
+
+def check_told(model: Model, position: int) -> None:
+    """InputError for a position that the head cannot be asked for."""
+    if position < first_told(model):
+        raise InputError(
+            f"Position {position} is the first piece, and {model.name or 'this model'} tells a "
+            "piece from those before it; choose a later one."
+        )
+
+
 def hidden_at(
     model: Model,
     encodings: Sequence[Encoding],
@@ -94,7 +108,11 @@ def hidden_at(
 
     Pieces that are the mask piece are hidden from every place, whatever the family. The trace
     listens to the one forward pass, the mask decoder's included.
+
+    Raises:
+        InputError: A causal head is asked for a piece that stands first.
     """
+    check_told(model, min((p for _, p in places), default=1))
     if trace is None and len(parts := together(model, encodings)) > 1:
         return apart(partial(hidden_at, model), encodings, places, parts)
     batch = model.collate(encodings)

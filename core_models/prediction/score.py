@@ -11,6 +11,7 @@ from core_models.errors import InputError
 from core_models.model import Model
 from core_models.prediction.passes import (
     HEAD_ROWS,
+    first_told,
     head_name,
     head_of,
     hidden_at,
@@ -27,7 +28,8 @@ def score(model: Model, texts: str | Sequence[str], *, batch_size: int = 64) -> 
     equation 1): every token is hidden in turn in a copy of its text; the score is the sum of
     log p(token | all others) in nats. A causal model has the log-likelihood itself: the sum of
     log p(token | those before it), from one pass. [CLS] and [SEP] do not count, nor does a mask
-    piece written in the text. Copies of similar length share a forward pass.
+    piece written in the text, nor for a causal head a piece with none before it. Copies of similar
+    length share a forward pass.
 
     Args:
         model: In eval mode, with a head that predicts pieces.
@@ -50,7 +52,8 @@ def score(model: Model, texts: str | Sequence[str], *, batch_size: int = 64) -> 
         except InputError as error:
             raise InputError(f"Text {number}: {error}") from None
     leftward = head_name(model) == "causal" and model.config.left_to_right
-    copies = _copies(encodings, model.tokenizer.mask_id, apart=not leftward)
+    first = first_told(model)
+    copies = _copies(encodings, model.tokenizer.mask_id, apart=not leftward, first=first)
     found: dict[str, list[tuple[int, float]]] = {text: [] for text in encodings}
     for start in range(0, len(copies), batch_size):
         chunk = copies[start : start + batch_size]
@@ -74,14 +77,19 @@ class _Copy(NamedTuple):
     positions: list[int]
 
 
-def _copies(encodings: Mapping[str, Encoding], mask_id: int, *, apart: bool) -> list[_Copy]:
-    """One copy for each position, hidden there, or one copy for all positions; short ones first."""
+def _copies(
+    encodings: Mapping[str, Encoding], mask_id: int, *, apart: bool, first: int
+) -> list[_Copy]:
+    """One copy for each position, hidden there, or one copy for all positions; short ones first.
+
+    Positions before ``first`` are left out.
+    """
     copies = []
     for text, encoding in sorted(encodings.items(), key=lambda item: len(item[1])):
         scored = [
             position
             for position, special in enumerate(encoding.special)
-            if not special and encoding.ids[position] != mask_id
+            if not special and encoding.ids[position] != mask_id and position >= first
         ]
         if apart:
             copies += [_Copy(text, seen_with(encoding, {p: mask_id}), [p]) for p in scored]

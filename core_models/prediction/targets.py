@@ -29,12 +29,12 @@ from torch.nn import functional
 
 from core_models.batch import Batch
 from core_models.errors import InputError
-from core_models.heads.task import TaskHead
+from core_models.heads.task import MixedTagHead, TaskHead
 from core_models.model import Model
 from core_models.network.initialise import initialise
 from core_models.prediction.judge import PAIR_HEADS
 from core_models.prediction.passes import KINDS as WAYS
-from core_models.prediction.passes import head_name, hidden_of, ready
+from core_models.prediction.passes import check_told, head_name, hidden_of, ready
 from core_models.tokenizer import Encoding
 
 HEADS: Mapping[str, tuple[str, ...]] = {
@@ -114,6 +114,8 @@ class TargetFunction:
         self.vectors = vectors_of(model, self._batch.input_ids)
         """What the model reads [1, L, E]."""
         _check_place(target, seen)
+        if target.kind == "piece":
+            check_told(model, self._place)
         with torch.no_grad():
             self.given = self.scores(self.vectors)
             """Scores of every answer to what the model reads [1, N]."""
@@ -279,8 +281,14 @@ def redrawn(model: Model, blocks: int, generator: torch.Generator) -> Model:
     made.heads = copy.deepcopy(made.heads, {id(table): table})
     std = model.config.initial_std
     for part in made.heads.modules():
-        if not list(part.children()) and getattr(part, "weight", None) is not table:
+        if getattr(part, "weight", None) is table:
+            if isinstance(part, nn.Linear) and part.bias is not None:
+                nn.init.zeros_(part.bias)
+        elif not list(part.children()):
             initialise(part, std, generator)
+        if isinstance(part, MixedTagHead):
+            nn.init.zeros_(part.weights)
+            nn.init.ones_(part.scale)
     for block in top_blocks(model, blocks):
         made.encoder.blocks[block] = copy.deepcopy(made.encoder.blocks[block])
         initialise(made.encoder.blocks[block], std, generator)

@@ -29,6 +29,8 @@ ORDERS = ("left_to_right", "random", "surest")
 MAX_HIDDEN = 256
 MAX_STEPS = 256
 _MOST_SEED = 2**63 - 1
+_LEAST = 1e-30
+"""Of temperatures; below it the best piece is drawn anyway, and float32 ends."""
 
 
 def unmask(
@@ -125,7 +127,9 @@ def _answers(
     logits[:, barred] = -math.inf
     chances = logits.softmax(-1)
     if temperature:
-        flat = (logits / temperature).softmax(-1)
+        # The best score becomes 0, which no temperature can lift out of the numbers.
+        best = logits.amax(-1, keepdim=True)
+        flat = ((logits - best) / max(temperature, _LEAST)).softmax(-1)
         chosen = torch.multinomial(flat, 1, generator=generator)[:, 0]
     else:
         chosen = logits.argmax(-1)

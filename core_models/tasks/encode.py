@@ -280,8 +280,7 @@ class Coder:
     @property
     def cls_column(self) -> int:
         """Column of [CLS], which stands for the whole text and for "no answer": 0 or -1."""
-        last = self.tokenizer.template.single[-1].content == self.tokenizer.specials.cls
-        return -1 if last else 0
+        return -1 if self.tokenizer.template.pad_left else 0
 
     def cls_place(self, encoding: Encoding) -> int:
         """Position of [CLS] among the pieces of an input."""

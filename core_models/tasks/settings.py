@@ -7,6 +7,7 @@ becomes one of these (:func:`core_models.training.task_settings.tuning`).
 """
 
 from dataclasses import dataclass
+from numbers import Integral
 
 from core_models.errors import InputError
 
@@ -22,6 +23,7 @@ RANGES: dict[str, tuple[float, float]] = {
     "clip": (1e-3, 1e6),
 }
 """Least and greatest value, both allowed."""
+_WHOLE = ("epochs", "batch_size", "seed", "frozen", "max_length", "stride")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,6 +64,10 @@ class Settings:
 
     def __post_init__(self) -> None:
         """Check ranges."""
+        for name in _WHOLE:
+            value = getattr(self, name)
+            if value is not None and not isinstance(value, Integral):
+                raise InputError(f"{name} is {value!r}; give a whole number.")
         for name, (low, high) in RANGES.items():
             value = getattr(self, name)
             if value is not None and not low <= value <= high:

@@ -155,12 +155,11 @@ def check_template(template: Template, vocabulary: Mapping[str, int]) -> None:
             )
 
 
-def pad_left(settings: Mapping[str, Any]) -> bool | None:
-    """Whether padding goes to the left, from tokenizer_config.json; None = it does not say."""
+def check_side(settings: Mapping[str, Any]) -> None:
+    """InputError where tokenizer_config.json names a side of the padding that is none."""
     side = settings.get("padding_side")
     if side is not None and side != "left" and side != "right":
         raise InputError(f"{CONFIG_FILE}: padding_side is {side!r}; expected left or right.")
-    return None if side is None else side == "left"
 
 
 def pad_segment(settings: Mapping[str, Any]) -> int | None:

@@ -122,17 +122,18 @@ def template_from(
     processor: Mapping[str, Any] | None,
     specials: Specials,
     *,
-    pad_left: bool | None,
     pad_segment: int | None,
 ) -> Template:
     """The template that a tokenizer.json describes.
 
+    Padding goes where the class piece is not, whatever tokenizer_config.json says: heads read that
+    piece at the edge of a batch, and tables of positions count from its left.
+
     Args:
         processor: The value of ``post_processor``.
         specials: The special pieces, for files that describe no template.
-        pad_left: Side of the padding, from tokenizer_config.json. None = left where the class
-            piece comes last, as its state is the summary (the released XLNet does not say it).
-        pad_segment: Segment id of padding; None = 3 in such a template, else 0.
+        pad_segment: Segment id of padding; None = 3 where the class piece comes last (XLNet),
+            else 0.
     """
     template = Template.enclosing(specials)
     found = [processor] if processor else []
@@ -146,12 +147,12 @@ def template_from(
             template = Template.doubled(Specials(cls=step["cls"][0], sep=step["sep"][0]))
         elif step["type"] == "BertProcessing":
             template = Template.enclosing(Specials(cls=step["cls"][0], sep=step["sep"][0]))
-    trailing = template.single[-1].content == specials.cls
+    trailing = template.single[-1].content == specials.cls != specials.sep
     usual = Template.trailing(specials) if trailing else template
     return Template(
         single=template.single,
         pair=template.pair,
-        pad_left=usual.pad_left if pad_left is None else pad_left,
+        pad_left=trailing,
         pad_segment=usual.pad_segment if pad_segment is None else pad_segment,
     )
 

@@ -31,6 +31,7 @@ from core_models.tokenizer.encoding import (
     spell_masks,
 )
 from core_models.tokenizer.words import (
+    begins_chinese,
     blind_to_specials,
     is_mark,
     join_chinese,
@@ -83,11 +84,11 @@ class Tokenizer:
         for piece, index in vocabulary.items():
             self._pieces[index] = piece
         given = dict(settings or {})
+        checks.check_side(given)
         self.specials = files.specials_from(given, vocabulary)
         self.template = files.template_from(
             parsed.get("post_processor"),
             self.specials,
-            pad_left=checks.pad_left(given),
             pad_segment=checks.pad_segment(given),
         )
         checks.check_template(self.template, vocabulary)
@@ -287,11 +288,28 @@ class Tokenizer:
         return starts
 
     def pieces_of(self, word: str) -> list[int]:
-        """Ids of a word as it stands inside a sentence, without special pieces."""
-        blank = " " if self.kind == "byte_bpe" else ""
+        """Ids of a word as it stands inside a sentence, without special pieces.
+
+        A blank stands before it, unless it begins with a Chinese character.
+        """
+        word = word.strip()
+        chinese = begins_chinese(word)
+        if self.kind == "byte_bpe":
+            return self._bare(word if chinese else f" {word}")
+        if self.kind == "unigram" and chinese:
+            # What follows a mask piece directly has no blank of its own.
+            mask, *found = self._bare(self._pieces[self.mask_id] + word)
+            return found if mask == self.mask_id else self._bare(word)
+        found = self._bare(word)
+        lone = self.kind == "bpe" and bool(found) and not self._begins[found[0]]
+        if lone and word[:1].isalnum() and not chinese:
+            return self._bare(f" {word}")  # Gemma's rules put no blank before a text
+        return found
+
+    def _bare(self, text: str) -> list[int]:
+        """Ids of a text as it stands, without special pieces."""
         with checks.readable():
-            found = self._backend.encode(blank + word.strip(), add_special_tokens=False)
-        return list(found.ids)
+            return list(self._backend.encode(text, add_special_tokens=False).ids)
 
     def _assemble(
         self,

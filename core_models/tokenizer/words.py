@@ -65,6 +65,11 @@ def join_chinese(
             starts[place] = at in begins
 
 
+def begins_chinese(text: str) -> bool:
+    """Whether a text begins with a Chinese character, before which no blank stands."""
+    return _CHINESE.match(text) is not None
+
+
 def is_mark(piece: str) -> bool:
     """Whether a piece is punctuation or another sign, without letter or digit."""
     bare = piece.replace("\u2581", "")

@@ -24,9 +24,10 @@ from core_models.training.host import container_memory, on
 from core_models.training.learning import Learning, size
 from core_models.training.plan import Plan, plan_for
 from core_models.training.precision import emulated, settled
+from core_models.training.prepare import named_tokenizer
 from core_models.training.pretraining import Pretraining
 from core_models.training.race_cost import cost_of
-from core_models.training.settings import Settings, resolve_folder
+from core_models.training.settings import Settings
 from core_models.training.task_schema import TaskSettings
 
 _ROWS = 8
@@ -245,7 +246,7 @@ def held_by(module: nn.Module, optimizers: Iterable[torch.optim.Optimizer]) -> i
 def _words(settings: Settings, beside: Path) -> Tokenizer:
     """The tokenizer that is named, or a stand-in for one that is not learnt yet."""
     if settings.tokenizer.folder is not None:
-        return Tokenizer.from_folder(resolve_folder(settings.tokenizer.folder, beside))
+        return named_tokenizer(settings.tokenizer.folder, beside)
     return Tokenizer.train(["stand-in"], vocabulary=100, kind="wordpiece")
 
 

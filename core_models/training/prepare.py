@@ -215,12 +215,24 @@ def _read(settings: Settings, texts: list[str], beside: Path) -> Iterator[list[s
     return read_documents(source)
 
 
+def named_tokenizer(name: str, beside: Path) -> Tokenizer:
+    """The tokenizer of a folder, or else of a shipped model.
+
+    Args:
+        name: as in ``tokenizer.folder``.
+        beside: folder where it is looked up first.
+
+    Raises:
+        InputError: there is no such folder, or it holds no readable tokenizer.
+    """
+    folder, shipped = Path(resolve_folder(name, beside)), ASSETS / "models" / name
+    return Tokenizer.from_folder(folder if folder.is_dir() or not shipped.is_dir() else shipped)
+
+
 def _tokenizer(settings: Settings, plan: Plan, beside: Path, texts: list[list[str]]) -> Tokenizer:
     options = settings.tokenizer
     if options.folder is not None:
-        folder = Path(resolve_folder(options.folder, beside))
-        shipped = ASSETS / "models" / options.folder
-        return Tokenizer.from_folder(folder if folder.is_dir() or not shipped.is_dir() else shipped)
+        return named_tokenizer(options.folder, beside)
     return Tokenizer.train(
         [sentence for text in texts for sentence in text],
         vocabulary=options.vocabulary,
@@ -258,6 +270,8 @@ class _Cutter:
             if not self.plan.recurrent:
                 single = [n for n in chosen if generator.random() < data.singles]
             others = sorted(set(chosen) - set(single))
+            if single and len(others) == 1 and form in formats.PAIRED:  # pairs need two documents
+                single, others = [*single, *others], []
             for document in single:
                 yield from runs_of_sentences(self.corpus, document, most, generator)
             if len(others) < (2 if form in formats.PAIRED else 1):

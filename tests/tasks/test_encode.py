@@ -1,8 +1,10 @@
 """Rows to batches and back, for every kind of tokenizer and template."""
 
+import json
 from dataclasses import replace
 
 import pytest
+import tokenizers
 import torch
 from torch import Tensor
 
@@ -49,6 +51,17 @@ def test_the_longer_text_of_a_pair_is_cut(bert: cm.Model) -> None:
     assert len(feature.encoding) == 16
     short = len(bert.tokenizer.encode("sun and wind").ids) - 2
     assert feature.encoding.segment_ids.count(1) == short + 1
+
+
+def test_a_class_piece_that_ends_texts_too_comes_first(bert: cm.Model) -> None:
+    parsed = json.loads(bert.tokenizer._definition) | {"post_processor": None}
+    names = {"cls_token": "[SEP]", "sep_token": "[SEP]"}
+    words = cm.Tokenizer(tokenizers.Tokenizer.from_str(json.dumps(parsed)), names)
+    coder = Coder(model=cm.Model.new(bert.config, words), kind="answer", max_length=40)
+    nowhere = coder.features([question(None)])
+    assert coder.cls_column == 0
+    assert {feature.start for feature in nowhere} == {0}
+    assert columns(coder.batch(nowhere))[:, 0].tolist() == [words.cls_id] * len(nowhere)
 
 
 @pytest.mark.parametrize("kind", ["pair", "tag", "answer"])

@@ -321,6 +321,9 @@ def test_a_diverged_step_is_not_made(bert: cm.Model) -> None:
     [
         ({"learning_rate": 0}, "learning_rate is 0; allowed is 1e-07 to 1"),
         ({"epochs": 0}, "epochs is 0"),
+        ({"epochs": 1.5}, "epochs is 1.5; give a whole number"),  # it would never end
+        ({"frozen": 0.5}, "frozen is 0.5; give a whole number"),
+        ({"stride": "8"}, "stride is '8'; give a whole number"),
         ({"batch_size": 0}, "batch_size is 0"),
         ({"layer_decay": 1.5}, "layer_decay is 1.5"),
         ({"dropout": 1.0}, "dropout is 1.0"),

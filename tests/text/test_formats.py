@@ -1,6 +1,7 @@
 import itertools
 import random
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,9 +18,11 @@ from core_models.data.formats import (
     sentence_pair,
     single,
 )
+from core_models.data.layout import Layout
 from core_models.data.pairs import IS_NEXT, IS_RANDOM, NO_PAIR
 from core_models.errors import InputError
 from core_models.tokenizer import Specials, Template, Tokenizer
+from core_models.tokenizer.files import Slot
 
 
 def numbered(*documents: tuple[int, ...]) -> Corpus:
@@ -156,6 +159,17 @@ def test_an_unknown_format_is_refused() -> None:
 
 
 # --- in a store ----------------------------------------------------------------------------------
+
+
+def test_documents_are_parted_by_what_stands_between_two_texts(tokenizer: Tokenizer) -> None:
+    """A decoder's template may put nothing behind a text."""
+    first, second, start = Slot("$A", 0), Slot("$B", 1), Slot("[CLS]", 0)
+    layout = Layout.of(tokenizer)
+    open_ = Template(single=(start, first), pair=(start, first, Slot("[CLS]", 1), second))
+    assert replace(layout, template=open_).separator == start
+    bare = replace(layout, template=replace(open_, pair=(start, first, second)))
+    with pytest.raises(InputError, match=r"no special piece behind a text .* doc_sentences"):
+        _ = bare.separator
 
 
 @pytest.mark.parametrize("left", [False, True])

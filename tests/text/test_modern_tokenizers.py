@@ -126,6 +126,9 @@ def test_words_of_gemmas_rules_begin_at_their_blanks(tmp_path: Path) -> None:
     assert found.words[1:-1] == [0, 0, 0, 1, 1, 1, 2, 3, 3, 3]
     ((_, starts),) = words.encode_plain(["the red, fox"])
     assert starts.sum() == 4
+    red = [found.ids[found.pieces.index("\u2581r")], *map(words.id, "ed")]
+    assert words.pieces_of("red") == red
+    assert words.pieces_of(",") == [words.id(",")]
 
 
 @pytest.mark.parametrize("make", [modernbert, mmbert, eurobert])

@@ -1,12 +1,23 @@
 """Predictions at the edges: padded piece tables, full inputs, a convolution at the end."""
 
+import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
 
 import core_models as cm
-from core_models.prediction import detect, fill, fill_jointly, forge, lens, score, score_words
+from core_models.prediction import (
+    detect,
+    embed,
+    fill,
+    fill_jointly,
+    forge,
+    lens,
+    score,
+    score_words,
+)
 from core_models.prediction.targets import Target, TargetFunction
 from core_models.tokenizer import Tokenizer
 from tests.core.tiny_models import new, tiny
@@ -52,6 +63,24 @@ def test_they_are_neither_put_into_gaps_nor_drawn(model: cm.Model) -> None:
             assert not barred & {choice.id for choice in filling.choices}
     drawn = forge(model, TEXT, [2, 3, 4], random=torch.Generator().manual_seed(1)).samples
     assert all(sample.id < tokenizer.vocabulary for sample in drawn)
+
+
+def test_a_side_of_the_padding_that_files_name_changes_no_answer(
+    model: cm.Model, tmp_path: Path
+) -> None:
+    model.save(tmp_path)
+    path = tmp_path / "tokenizer_config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"padding_side": "left"}))
+    saved = cm.load(tmp_path)
+    texts = ["The river.", "The river was very cold in the morning."]
+    wanted = [embed(model, text, pooling="token").tolist() for text in texts]
+    for found, known in zip(embed(saved, texts, pooling="token").tolist(), wanted, strict=True):
+        assert found == pytest.approx(known, abs=1e-5)
+    totals = [score(model, text)[0].total for text in texts]
+    assert [each.total for each in score(saved, texts)] == pytest.approx(totals, abs=1e-3)
+    judge = saved.with_head("classify", ["a", "b"], generator=torch.Generator().manual_seed(1))
+    alone = torch.cat([judge(text).logits["classify"] for text in texts])
+    assert torch.allclose(judge(texts).logits["classify"], alone, atol=1e-5)
 
 
 def test_a_word_may_fill_the_model_to_its_last_place(tokenizer: Tokenizer) -> None:

@@ -5,13 +5,18 @@ import math
 from dataclasses import replace
 
 import pytest
+import tokenizers
 import torch
 import transformers
 
 import core_models as cm
 from core_models.config import Config
 from core_models.errors import InputError
-from core_models.prediction import detect, fill, forge, judge_pair, score
+from core_models.evaluation.words import Word, evaluate_words
+from core_models.prediction import FillRequest, detect, fill, fill_many, forge, judge_pair, score
+from core_models.prediction.ablation import without_heads
+from core_models.prediction.results import FillResult
+from core_models.prediction.targets import Target, TargetFunction
 from core_models.tokenizer import Tokenizer
 
 TEXT = "The river was very cold in the morning."
@@ -59,6 +64,49 @@ def causal(tokenizer: Tokenizer) -> cm.Model:
             config, tokenizer, heads=["causal"], generator=torch.Generator().manual_seed(6)
         )
     )
+
+
+@pytest.fixture(scope="module")
+def unopened(tokenizer: Tokenizer) -> cm.Model:
+    """Reads from left to right, and nothing stands before its texts."""
+    parsed = json.loads(tokenizer._definition)
+    end = [{"SpecialToken": {"id": "[SEP]", "type_id": 0}}]
+    first, second = ({"Sequence": {"id": name, "type_id": 0}} for name in "AB")
+    template = {"single": [first, *end], "pair": [first, *end, second, *end]}
+    parsed["post_processor"] |= template
+    words = Tokenizer(tokenizers.Tokenizer.from_str(json.dumps(parsed)))
+    config = tiny("bert-tiny", words)
+    config = replace(config, attention=replace(config.attention, direction="left"))
+    source = torch.Generator().manual_seed(6)
+    return loud(cm.Model.new(config, words, heads=["causal"], generator=source))
+
+
+def test_a_causal_model_has_no_answer_for_what_stands_first(unopened: cm.Model) -> None:
+    """As in its training, where every token but the first is asked for."""
+    texts = [TEXT, "Rain fell in the morning, and the river was full."]
+    batch = unopened.batch(TEXT)
+    assert batch.input_ids is not None
+    with torch.inference_mode():
+        logs = unopened(batch).logits["causal"][0].log_softmax(-1)
+    wanted = [float(logs[p - 1, i]) for p, i in enumerate(batch.input_ids[0].tolist()) if p][:-1]
+    (found, _) = score(unopened, texts)
+    assert [token.position for token in found.per_token] == [*range(1, len(wanted) + 1)]
+    assert [token.score for token in found.per_token] == pytest.approx(wanted, rel=1e-4)
+    said = "Position 0 is the first piece, and this model tells a piece from those before it"
+    (encoding,) = unopened.encode([TEXT])
+    for ask in (
+        lambda: fill(unopened, TEXT, masks=[0]),
+        lambda: fill(unopened, "[MASK] fell."),
+        lambda: TargetFunction(unopened, encoding, Target(kind="piece", position=0)),
+        lambda: without_heads(unopened, encoding, 0, [()]),
+    ):
+        with pytest.raises(InputError, match=said):
+            ask()
+    refused, answered = fill_many(unopened, [FillRequest(TEXT, [0]), FillRequest(TEXT, [1])])
+    assert isinstance(refused, InputError)
+    assert isinstance(answered, FillResult)
+    result = evaluate_words(unopened, [Word(TEXT, 0, 3), Word(TEXT, 4, 9)])
+    assert result.unknown == 0.5
 
 
 @pytest.fixture(scope="module")

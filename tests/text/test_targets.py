@@ -202,6 +202,20 @@ def test_redrawing_takes_the_top_and_leaves_the_model_alone(bert):
     )
 
 
+def test_redrawing_forgets_what_only_the_head_has_learnt(tokenizer):
+    xlnet = made("xlnet-base-cased", tokenizer)
+    mixed = made("bert-tiny", tokenizer, []).with_head("tag", ["A", "B"], every_step=True)
+    with torch.no_grad():
+        for model in (xlnet, mixed):
+            for parameter in model.heads.parameters():
+                parameter += 0.5
+    forgot = redrawn(xlnet, 0, torch.Generator().manual_seed(1)).heads["permutation"]
+    assert not forgot.decoder.bias.any()
+    head = redrawn(mixed, 0, torch.Generator().manual_seed(1)).heads["tag"]
+    assert not head.weights.any()
+    assert head.scale == 1
+
+
 def test_shared_blocks_count_once(tokenizer):
     assert top_blocks(made("albert-base", tokenizer), 5) == [0]
     assert top_blocks(made("bert-tiny", tokenizer), 5) == [1, 0]

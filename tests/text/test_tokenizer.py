@@ -203,6 +203,18 @@ def test_pieces_of_a_word_are_those_inside_a_sentence(any_kind: Tokenizer) -> No
     assert any_kind.pieces_of(" river ") == ids
 
 
+@pytest.mark.parametrize("kind", ["wordpiece", "byte_bpe", "unigram"])
+def test_no_blank_stands_before_a_chinese_word(kind: str) -> None:
+    texts = ["我们去北京。", "天气很好。", "北京天气很好。", "我们喜欢北京。"] * 9
+    words = Tokenizer.train(texts, vocabulary=320, kind=kind)
+    for word in ("北京", "天气"):
+        inside = words.encode(f"我们说{word}。")
+        place = inside.text.index(word)
+        held = range(place, place + len(word))
+        ids = [i for i, (a, b) in zip(inside.ids, inside.offsets, strict=True) if a in held and b]
+        assert words.pieces_of(word) == ids
+
+
 # --- truncation -------------------------------------------------------------------------------
 
 

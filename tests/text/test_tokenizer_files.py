@@ -222,7 +222,7 @@ def test_roberta_template_doubles_the_separator() -> None:
     assert [slot.content for slot in template.pair] == ["<s>", "$A", "</s>", "</s>", "$B", "</s>"]
     assert template.extra(pair=True) == 4
     processor = {"type": "RobertaProcessing", "cls": ["<s>", 0], "sep": ["</s>", 2]}
-    read = tokenizer_files.template_from(processor, Specials(), pad_left=False, pad_segment=0)
+    read = tokenizer_files.template_from(processor, Specials(), pad_segment=0)
     assert read == template
     assert all(slot == Slot(slot.content, 0) for slot in read.pair)
 
@@ -232,8 +232,18 @@ def test_older_processors_and_sequences_of_steps_are_read() -> None:
     specials = Specials(cls="<s>", sep="</s>")
     step = {"type": "BertProcessing", **named}
     for processor in (step, {"type": "Sequence", "processors": [{"type": "ByteLevel"}, step]}):
-        read = tokenizer_files.template_from(processor, Specials(), pad_left=None, pad_segment=None)
+        read = tokenizer_files.template_from(processor, Specials(), pad_segment=None)
         assert read == Template.enclosing(specials)
+
+
+def test_one_piece_at_both_ends_is_a_class_piece_that_comes_first() -> None:
+    """A decoder's vocabulary may have nothing else."""
+    specials = Specials(cls="</s>", sep="</s>")
+    processor = {"type": "BertProcessing", "cls": ["</s>", 2], "sep": ["</s>", 2]}
+    for given in (processor, None):
+        read = tokenizer_files.template_from(given, specials, pad_segment=None)
+        assert read == Template.enclosing(specials)
+        assert (read.pad_left, read.pad_segment) == (False, 0)
 
 
 def test_truncation_and_padding_kept_in_a_file_are_ignored(

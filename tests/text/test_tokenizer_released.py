@@ -35,13 +35,17 @@ def test_a_trailing_class_piece_pads_on_the_left(xlnet: Path) -> None:
         assert found.segment_ids == [0, 0, 0, 1, 1, 2]
 
 
-@pytest.mark.parametrize(("side", "left"), [("left", True), ("right", False)])
-def test_a_side_that_is_said_counts(xlnet: Path, side: str, left: bool) -> None:
-    path = xlnet / "tokenizer_config.json"
-    settings = json.loads(path.read_text()) | {"padding_side": side, "pad_token_type_id": 0}
-    path.write_text(json.dumps(settings))
-    template = Tokenizer.from_folder(xlnet).template
-    assert (template.pad_left, template.pad_segment) == (left, 0)
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_padding_goes_where_the_class_piece_is_not(
+    xlnet: Path, tokenizer: Tokenizer, tmp_path: Path, side: str
+) -> None:
+    tokenizer.save(tmp_path / "bert")
+    for folder, left in ((xlnet, True), (tmp_path / "bert", False)):
+        path = folder / "tokenizer_config.json"
+        settings = json.loads(path.read_text()) | {"padding_side": side, "pad_token_type_id": 0}
+        path.write_text(json.dumps(settings))
+        template = Tokenizer.from_folder(folder).template
+        assert (template.pad_left, template.pad_segment) == (left, 0)
 
 
 @pytest.mark.parametrize("side", ["up", 1, ["left"]])

@@ -89,6 +89,13 @@ def test_pieces_are_drawn_with_the_temperature_and_the_seed(fixed: cm.Model) -> 
     }
 
 
+@pytest.mark.parametrize("least", [1e-39, 1e-300])
+def test_the_least_temperature_draws_the_best(least: float) -> None:
+    """Scores that are divided by it have no number in float32."""
+    best = cm.unmask(model(), ALL, steps=2)
+    assert cm.unmask(model(), ALL, steps=2, temperature=least).steps == best.steps
+
+
 def test_what_is_given_stays_and_each_step_reads_the_one_before() -> None:
     text = "red fox [MASK] small [MASK]"
     found = cm.unmask(model(), text, masks=[1], steps=3, order="left_to_right")

@@ -8,16 +8,30 @@ from typing import Any
 import pytest
 
 import core_models as cm
+from core_models.data.corpus import Corpus
 from core_models.data.store import TokenStore
 from core_models.errors import InputError
 from core_models.tokenizer import Tokenizer
 from core_models.training import settings
 from core_models.training.folder import RunFolder
 from core_models.training.plan import plan_for
-from core_models.training.prepare import prepare
+from core_models.training.prepare import _Cutter, prepare
 from tests.training.conftest import text
 
 Toy = Callable[..., dict[str, Any]]
+
+
+def test_a_document_that_is_left_alone_by_singles_is_a_single_too(toy: Toy) -> None:
+    """Pairs need two documents; its text would be lost."""
+    tokenizer = Tokenizer.train([text(9)], vocabulary=120)
+    corpus = Corpus.from_ids([[[5, 6], [7, 8]], [[9, 10], [11]], [[12], [13]]])
+    data = toy()["data"] | {"singles": 0.5}
+    for seed in range(12):
+        values = settings.parse(toy(data=data, objectives={"next_sentence": 1.0}, seed=seed))
+        plan = plan_for(values, cm.size("bert-mini"))
+        found = list(_Cutter(corpus, values, plan, tokenizer).examples(range(3), 1, "train"))
+        runs = [range(a, b) for e in found for a, b in ((e[0], e[1]), (e[2], e[3]))]
+        assert {piece for run in runs for piece in run} == set(range(len(corpus.tokens)))
 
 
 def test_training_only_texts_are_never_held_out(tmp_path: Path, toy: Toy) -> None:

@@ -10,6 +10,7 @@ import torch
 
 from core_models.cli.main import main
 from core_models.errors import InputError
+from core_models.tokenizer import Tokenizer
 from core_models.training import estimate as estimates
 from core_models.training import host, models, settings
 from core_models.training.estimate import estimate
@@ -129,6 +130,16 @@ def test_an_estimate_counts_what_the_run_will_have(make_run: MakeRun, size: str)
     biases = 0 if size == "electra-small" else 1
     assert found.parameters == status["parameters"] + missing * (width + biases)
     assert found.companions.keys() == status["companions"].keys()
+
+
+def test_an_estimate_knows_vocabularies_of_shipped_models(make_run: MakeRun) -> None:
+    """As the run itself does."""
+    run = make_run(tokenizer={"folder": "bert-mini"})
+    pieces = Tokenizer.from_folder(settings.ASSETS / "models" / "bert-mini").vocabulary
+    found = estimate(settings.read(run.config_path), run.path, seconds=0.0)
+    first_batch(settings.read(run.config_path), run)
+    assert Tokenizer.from_folder(run.data_path / "tokenizer").vocabulary == pieces
+    assert found.parameters > pieces * 32
 
 
 @pytest.fixture
