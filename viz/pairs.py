@@ -51,7 +51,7 @@ def verdicts(said: Sequence[Verdict], *, texts: tuple[str, str]) -> go.Figure:
                 for each, chance in zip(said, chances, strict=True)
             ],
             textposition="inside",
-            insidetextanchor="middle",
+            insidetextanchor="start" if index == 0 else "end",  # clear of the line at half
             insidetextfont={"size": 16, "color": colour("paper")},
             customdata=[
                 Wording("{0} {1}", each.labels[index], f"{100 * chance:.4g} %")

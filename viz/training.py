@@ -179,7 +179,6 @@ def several(
             )
             rows += [[names[key], curve.name, x, y] for x, y in next(told)]
         figure.update_yaxes(
-            title={"text": names[key]},
             ticksuffix=" %" if factor == 100 else "",
             rangemode="normal" if key == "gradient_norm" else "tozero",
             nticks=4,
@@ -189,7 +188,25 @@ def several(
     figure.update_xaxes(tickformat="~s" if by in ("tokens", "flops") else None, nticks=5)
     along = Wording("Time, {0}", unit) if by == "seconds" else AXES[by]
     figure.update_xaxes(title={"text": along}, row=lines)
-    return finish(
+    # Above its chart: beside it, on a phone, a name would lie over the chart to its left.
+    figure.update_layout(
+        annotations=[
+            {
+                "text": names[key],
+                "xref": f"x{place + 1 if place else ''} domain",
+                "yref": f"y{place + 1 if place else ''} domain",
+                "x": 0,
+                "y": 1,
+                "xshift": -28,
+                "yshift": 4,
+                "xanchor": "left",
+                "yanchor": "bottom",
+                "showarrow": False,
+            }
+            for place, key in enumerate(figures)
+        ],
+    )
+    finish(
         figure,
         "",
         alt=Wording("How the run trains: {0}.", listed(names[key] for key in figures)),
@@ -199,6 +216,8 @@ def several(
         revision=f"{','.join(figures)} {by}",
         left_out=left_out,
     )
+    figure.update_layout(margin={"t": 28})
+    return figure
 
 
 def calibration(bins: Sequence[tuple[float, float, int]], *, error: float) -> go.Figure:

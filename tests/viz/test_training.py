@@ -80,3 +80,5 @@ def test_small_charts_have_all_runs_in_the_table_and_the_look_of_all():
     assert len(rows) + figure.layout.meta["left_out"] == drawn
     look = json.loads(figure.to_json())["layout"]["template"]["layout"]
     assert look["paper_bgcolor"] == LIGHT["paper"]
+    names = [(each.text, each.xref, each.yref) for each in figure.layout.annotations]
+    assert names == [("L", "x domain", "y domain"), ("F", "x2 domain", "y2 domain")]
