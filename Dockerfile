@@ -12,8 +12,9 @@ WORKDIR /cloze
 COPY requirements.txt constraints.txt ./
 RUN pip install --extra-index-url "https://download.pytorch.org/whl/${TORCH}" -r requirements.txt -c constraints.txt
 
-# What .dockerignore names; it stays root's, so that the server cannot change its own code.
+# What .dockerignore names; it stays root's, so that the server cannot change its own code, nor compile it at each start.
 COPY . .
+RUN python -m compileall -q app.py app core_models viz zoo
 # A number, because Kubernetes cannot tell that a name is not root's.
 USER 1000
 

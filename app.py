@@ -1,4 +1,5 @@
 import argparse
+import gc
 import tempfile
 
 ABOUT = """\
@@ -14,6 +15,7 @@ if __name__ == "__main__":
             "The page could not start: no folder for temporary files can be written. Name one with "
             "TMPDIR=, or give a container one at /tmp (--tmpfs /tmp)."
         ) from None
+    gc.disable()  # until all is there (launch): nearly all that is made before that, stays
     from app.main import launch  # after --help, which need not wait for it
 
     launch()

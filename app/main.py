@@ -77,6 +77,8 @@ class Page(NamedTuple):
 def build(session: Session, settings: Settings, reports: Reports | None = None) -> Page:
     """The page: every lab is laid out first, then wired, so that labs may listen to all of it."""
     with gr.Blocks(title="Cloze", fill_width=True, analytics_enabled=False) as page:
+        # While the page is empty: Gradio writes down all that is on it each time it is asked.
+        page.queue(api_open=False, max_size=64)
         view("header")
         with gr.Column(elem_id="frame", min_width=0):
             shared = sentence.build(session, settings)
@@ -88,7 +90,6 @@ def build(session: Session, settings: Settings, reports: Reports | None = None) 
         # Open with the text and model of the address (link.js), without asking Python.
         opening = [shared.text, shared.model]
         page.load(None, opening, opening, js=OPENING)
-    page.queue(api_open=False, max_size=64)
     # Gradio's own thousand looks a second are a tenth of a processor at rest.
     page._queue.sleep_when_free = QUEUE_SECONDS
     return Page(page, shared)
@@ -128,6 +129,7 @@ def launch(settings: Settings | None = None) -> None:
     # What the libraries made stays; to look at all of it would hold answers up for half a second.
     gc.collect()
     gc.freeze()
+    gc.enable()
     if settings.lines:
         metrics.write_lines()
     sys.stdout.write(f"Cloze is open at {address} (stop it with Ctrl+C)\n")

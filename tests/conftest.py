@@ -15,6 +15,8 @@ from tests.gate import Gate, table
 # What an assertion outside the files of tests has found is told as well.
 pytest.register_assert_rewrite("tests.app", "tests.core")
 
+gc.disable()  # until all tests are collected: nearly all that is made before that, stays
+
 # Before any library is imported: no reports to other hosts, no hub look-ups unless asked for.
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
 os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
@@ -80,6 +82,7 @@ def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(10_000, 10, 10)
+    gc.enable()
 
 
 @pytest.fixture

@@ -34,6 +34,7 @@ import gradio as gr
 from gradio.components import Component
 
 from app.parts.plain import Kept, Line
+from app.parts.views import Ours
 from app.serving.locales import spoken
 from app.serving.metrics import counted
 from core_models import InputError
@@ -243,7 +244,7 @@ def remember(lab: str, kept: Mapping[str, Component], implied: Implied | None = 
     put.then(None, None, None, js=f"() => Cloze.restored({json.dumps(lab)})")
 
 
-class Open:
+class Open(metaclass=Ours):
     """A component whose choices or bounds an answer changes; the lab itself checks its value.
 
     Gradio compares a value with what its last answer has left: of a choice that was made, or an

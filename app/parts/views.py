@@ -6,10 +6,13 @@ Templates are static: what visitors type reaches a view as data and the page as 
 
 import asyncio
 import inspect
+from abc import ABCMeta
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import gradio as gr
+from gradio.component_meta import ComponentMeta, updateable
+from gradio.components import Component
 
 from app.serving.ask import read_revision
 from app.serving.metrics import counted
@@ -76,7 +79,21 @@ def mounted(
     }
 
 
-class Part(gr.HTML):
+class Ours(ComponentMeta):
+    """Of components of ours, which have the events of what they are made from.
+
+    For each class Gradio 6.31 writes an interface file (``.pyi``) beside its module, whenever that
+    is imported: it parses module and file, and compiles a template.
+    """
+
+    def __new__(cls, name: str, bases: tuple[type, ...], attributes: dict[str, Any]) -> type:
+        """The class; of what Gradio does with one, only what a class without events needs."""
+        if "__init__" in attributes:
+            attributes["__init__"] = updateable(attributes["__init__"])
+        return ABCMeta.__new__(cls, name, bases, attributes)
+
+
+class Part(gr.HTML, metaclass=Ours):
     """A part of the page that a script of ours draws, as a component of its own.
 
     Subclasses name their module (:func:`mounted`). ``more`` is what Gradio itself passes on when it
@@ -95,6 +112,11 @@ class Part(gr.HTML):
     def get_block_name(self) -> str:
         """The page draws it as any other HTML part."""
         return "html"
+
+    def get_config(self) -> dict[str, Any]:
+        """What the page is told of it: as of any other, without looking for our own arguments."""
+        found = Component.get_config(self, gr.HTML)
+        return {**found, "component_class_name": self.component_class_name}
 
 
 def payload(event: gr.EventData) -> Mapping[str, Any]:
