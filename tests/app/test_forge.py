@@ -10,8 +10,8 @@ import torch
 import core_models as cm
 from app.labs.forge import answers as forge
 from app.labs.forge import lab as tab
+from app.labs.forge import rounds, shown
 from app.labs.forge import score as scores
-from app.labs.forge import shown
 from app.serving.session import Session
 from core_models.prediction import detect, fill
 from core_models.prediction import forge as core_forge
@@ -190,6 +190,15 @@ def test_which_pair_answers(forge_session):
     assert ask(forge_session, detective="alone", last=before)["chosen"].name == "sleuth"
     before["model"] = "sleuth"
     assert ask(forge_session, detective="alone", last=before)["chosen"].name == "alone"
+
+
+def test_electra_answers_where_nobody_was_chosen(forge_session, monkeypatch):
+    """DeBERTa v3 comes before it in the alphabet."""
+    (sleuth,) = [info for info in forge_session.models() if info.name == "sleuth"]
+    other = replace(sleuth, name="deberta", family="deberta_v3")
+    monkeypatch.setattr(forge_session, "models", lambda: [other, sleuth])
+    monkeypatch.setattr(forge_session, "has_generator", lambda name: True)
+    assert [each.name for each in rounds.detectives(forge_session)] == ["sleuth", "deberta"]
 
 
 def test_a_detective_without_generator_still_judges(forge_session):

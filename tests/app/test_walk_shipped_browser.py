@@ -103,13 +103,13 @@ def test_who_answers_in_a_lab_and_does_not_read_the_sentence_is_said(profile, ad
     cloze = new_page(profile, address, (1280, 900), dark=False, link=link)
     page, words = cloze.page, catalogue("zh")
     said = words["{0} does not read this sentence: it learnt {1}."].format(
-        "deberta-v3-mini", words["English"]
+        "electra-mini", words["English"]
     )
     advice = page.get_by_role("status").filter(has_text=said)
     expect(advice).to_be_visible()
     advice.get_by_role("button", name=words["Take a sentence that it reads"]).click()
     page.wait_for_function("text => Cloze.sentence.text === text", arg=DEFAULT)
-    page.wait_for_function("() => Cloze.sentence.model === 'deberta-v3-mini'")
+    page.wait_for_function("() => Cloze.sentence.model === 'electra-mini'")
     expect(advice).to_have_count(0)
     page.wait_for_function(ANSWERED, arg="forge")
     assert cloze.problems == []
