@@ -12,6 +12,7 @@ from playwright.sync_api import expect
 from app.labs.why import answers
 from app.labs.why.tries import FIRST, TRIES
 from app.serving import locales
+from app.serving.examples import DEFAULT
 from core_models.prediction.passes import seen_with
 from core_models.prediction.targets import Target, TargetFunction, baseline, frozen_copy
 from tests.app.held import Held
@@ -84,8 +85,8 @@ def lab(module_page):
     assert module_page.problems == []
 
 
-def link(marks="6", **lab):
-    values = {"text": TEXT, "model": "bert-mini", "marks": marks, "tab": "why"}
+def link(marks="6", text=TEXT, **lab):
+    values = {"text": text, "model": "bert-mini", "marks": marks, "tab": "why"}
     if lab:
         values["lab-why"] = json.dumps(lab)
     return f"#{urlencode(values)}"
@@ -168,8 +169,9 @@ Object.defineProperty(window, 'Cloze', { configurable: true, get: () => found, s
 
 
 def test_nothing_is_asked_before_what_the_link_holds_is_there(visit):
+    """Of the page's own sentence, whose pieces come with the page."""
     visit()  # the second visitor has a profile, and so a script, of their own
-    late = visit(link=link(word="paris", against="london"))
+    late = visit(link=link("5", DEFAULT, word="paris", against="london"))
     late.page.add_init_script(LATE)
     asked = []
     late.hear("request", lambda each: asked.append(each.url) if PREDICT in each.url else None)
