@@ -204,7 +204,7 @@ def several(
                 "showarrow": False,
             }
             for place, key in enumerate(figures)
-        ],
+        ]
     )
     finish(
         figure,
