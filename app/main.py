@@ -15,7 +15,7 @@ from app.page.theme import theme
 from app.parts import figure
 from app.parts.views import view
 from app.runs import shipped as shipped_runs
-from app.runs.reports import Reports
+from app.runs.reports.reports import Reports
 from app.runs.routes import RunRoutes
 from app.runs.runs import Runs
 from app.serving import api, metrics, pages, server, sign_in

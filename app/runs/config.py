@@ -5,7 +5,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
-from app.runs.texts import check_names
+from app.runs.data.texts import check_names
 from core_models import InputError
 from core_models.families import size
 from core_models.tasks import sets

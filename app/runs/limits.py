@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from app.runs.texts import MOST_BYTES
+from app.runs.data.texts import MOST_BYTES
 from core_models import InputError
 from core_models.training import race_schema, settings, task_settings
 from core_models.training.settings import Settings

@@ -16,16 +16,16 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from app.runs import charts as run_charts
-from app.runs import export as run_export
 from app.runs import owner as run_owner
 from app.runs import room
-from app.runs import scrub as run_scrub
-from app.runs import tasks as run_tasks
-from app.runs.reports import Reports, plain
+from app.runs.export import archive as run_export
+from app.runs.forms import tasks as run_tasks
+from app.runs.reports import charts as run_charts
+from app.runs.reports import scrub as run_scrub
+from app.runs.reports.reports import Reports, plain
+from app.runs.reports.shown import Shown
+from app.runs.reports.tried import tried
 from app.runs.runs import Runs
-from app.runs.shown import Shown
-from app.runs.tried import tried
 from app.runs.unplaced import unplaced
 from app.serving.ask import whole_number
 from app.serving.metrics import counted
@@ -64,7 +64,7 @@ class RunRoutes:
         }
 
     async def show(self, request: Request) -> Any:
-        """What is new for a page that shows runs (:class:`app.runs.shown.Shown`)."""
+        """What is new for a page that shows runs (:class:`app.runs.reports.shown.Shown`)."""
         return await asyncio.to_thread(self.shown.answer, await _object(request), _owner(request))
 
     async def live(self, request: Request) -> Any:

@@ -27,9 +27,9 @@ from app.runs import models as run_models
 from app.runs import owner as run_owner
 from app.runs import process as run_process
 from app.runs import room, waiting
+from app.runs.data.texts import SHIPPED, Inbox, leaves, note_repeated
 from app.runs.limits import NO_LIMITS, Limits
 from app.runs.names import BESIDE, beside, is_free, new_id
-from app.runs.texts import SHIPPED, Inbox, leaves, note_repeated
 from app.runs.watch import keep_looking
 from app.serving.names import FOLDER_PREFIX, HUB_PREFIX, RUN_PREFIX
 from app.serving.opened.library import Opened

@@ -12,7 +12,7 @@ from typing import Any, ParamSpec, TypeVar
 import gradio as gr
 
 from app.page.sentence import describe, describe_draw
-from app.runs.reports import Reports, plain
+from app.runs.reports.reports import Reports, plain
 from app.serving.ask import (
     MOST_CANDIDATES,
     MOST_MARKS,

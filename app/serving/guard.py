@@ -16,7 +16,7 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.runs import routes as run_routes
-from app.runs import texts as run_texts
+from app.runs.data import texts as run_texts
 from app.runs.owner import USER
 
 MOST_BYTES = 1 << 20

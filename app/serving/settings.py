@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
-from app.runs import sources as run_sources
+from app.runs.data import sources as run_sources
+from app.runs.data.texts import MOST_BYTES
 from app.runs.limits import NO_LIMITS, Limits
 from app.runs.process import PLACE
-from app.runs.texts import MOST_BYTES
 from app.serving.gpu import lent
 from app.serving.opened.policy import PARAMETERS, Policy
 from app.serving.sign_in import Register

@@ -4,8 +4,8 @@ import re
 from collections.abc import Callable, Iterator
 from time import monotonic
 
+from app.runs.data.texts import SHIPPED
 from app.runs.runs import Runs
-from app.runs.texts import SHIPPED
 from core_models.training.race_folder import RaceFolder
 from tests.app.test_train_browser import CONFIG
 from tests.app.test_train_tasks import RACE

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from app.runs.doctor import Case, examine
+from app.runs.doctor.doctor import Case, examine
 
 UNIFORM, ENTROPY = 8.0, 6.0
 STATUS = {

@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.runs.doctor import Case, examine
+from app.runs.doctor.doctor import Case, examine
 
 STATUS = {
     "state": "running",

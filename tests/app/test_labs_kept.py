@@ -8,7 +8,7 @@ import torch
 from app.labs.forge import answers as forge
 from app.labs.pairs import answers as pairs
 from app.labs.timeline import answers as timeline
-from app.runs import scrub as run_scrub
+from app.runs.reports import scrub as run_scrub
 from core_models.masking.tokens import Masked
 from core_models.tokenizer import Tokenizer
 from tests.core.tiny_models import small_bert

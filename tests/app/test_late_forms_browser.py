@@ -8,9 +8,9 @@ import pytest
 from playwright.sync_api import expect
 
 from app.labs.train.pretraining import Pretraining
-from app.runs import command
-from app.runs import preview as run_preview
-from app.runs import sources as run_sources
+from app.runs.data import sources as run_sources
+from app.runs.forms import command
+from app.runs.forms import preview as run_preview
 from core_models import InputError
 from tests.app.held import Held, finished_runs
 from tests.app.test_train_again_browser import PAIRED

@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.runs.reports import Reports
+from app.runs.reports.reports import Reports
 from tests.app.held import BUSY, Held, finished_race, finished_runs, posts
 from tests.app.test_train_held_out_browser import MASKED
 from tests.app.train_tab import Run, card, legend, look_again, open_run, shared

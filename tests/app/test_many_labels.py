@@ -4,8 +4,9 @@ import json
 
 import pytest
 
-from app.runs import labelled, reached, tried
-from app.runs import tasks as run_tasks
+from app.runs.forms import labelled
+from app.runs.forms import tasks as run_tasks
+from app.runs.reports import reached, tried
 from app.serving.locales import catalogue
 
 

@@ -18,7 +18,7 @@ from app.labs.pairs import answers as pairs
 from app.labs.terms import said
 from app.labs.terms import scene as terms
 from app.labs.why.service import Explainer
-from app.runs import form
+from app.runs.forms import form
 from app.serving.ask import read_ask
 from app.serving.session import Session
 from core_models.prediction import fill, lens

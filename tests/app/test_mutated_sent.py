@@ -9,10 +9,10 @@ from functools import partial
 import pytest
 
 from app.runs import shipped
-from app.runs import tasks as run_tasks
-from app.runs.reports import Reports
+from app.runs.forms import tasks as run_tasks
+from app.runs.reports.reports import Reports
+from app.runs.reports.shown import Shown
 from app.runs.runs import Runs
-from app.runs.shown import Shown
 from core_models.data import sources
 from core_models.errors import InputError
 from core_models.tasks import sets

@@ -9,8 +9,8 @@ import core_models as cm
 from app.labs.budget.known import chosen_name, known_models
 from app.labs.budget.lab import show
 from app.labs.mask import models as mask_models
-from app.runs.form import check, readers, weigh
-from app.runs.reports import Reports
+from app.runs.forms.form import check, readers, weigh
+from app.runs.reports.reports import Reports
 from app.runs.runs import Runs
 from app.serving.opened.suggestions import parent_of
 from core_models import InputError

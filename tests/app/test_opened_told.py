@@ -11,7 +11,7 @@ import torch
 
 import core_models as cm
 from app.page.open_model import tell
-from app.runs import form as run_form
+from app.runs.forms import form as run_form
 from app.serving import session as serving
 from app.serving.ask import Ask
 from app.serving.shelf import Shelf

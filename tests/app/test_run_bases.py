@@ -8,9 +8,9 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from app.runs import models as run_models
-from app.runs import tasks as run_tasks
+from app.runs.forms import tasks as run_tasks
 from app.runs.process import note
-from app.runs.reports import Reports
+from app.runs.reports.reports import Reports
 from app.runs.routes import HEADER, RunRoutes
 from core_models import InputError
 from core_models.training.folder import RunFolder

@@ -9,8 +9,8 @@ import torch
 import transformers
 
 import core_models as cm
-from app.runs import export as run_export
-from app.runs.card_open import auto_class
+from app.runs.export import archive as run_export
+from app.runs.export.card_open import auto_class
 from core_models.tokenizer.files import Template
 from core_models.tokenizer.training import RECIPES
 from core_models.training.process import train

@@ -3,7 +3,7 @@
 import torch
 from safetensors.torch import load, save_file
 
-from app.runs import export as run_export
+from app.runs.export import archive as run_export
 
 
 def test_joined_weights_are_aligned_and_whole(tmp_path):

@@ -7,9 +7,9 @@ import pytest
 from tokenizers import decoders, pre_tokenizers
 
 from app.labs.train.tuning import Tuning
-from app.runs import form as run_form
-from app.runs import labelled
 from app.runs import models as run_models
+from app.runs.forms import form as run_form
+from app.runs.forms import labelled
 from core_models import Tokenizer
 
 ASSETS = Path(__file__).resolve().parents[2] / "assets"

@@ -5,8 +5,8 @@ from threading import Event, active_count
 
 import pytest
 
-from app.runs import form as run_form
-from app.runs import preview as run_preview
+from app.runs.forms import form as run_form
+from app.runs.forms import preview as run_preview
 from core_models import InputError
 from core_models.training import estimate as estimates
 from tests.waiting import soon

@@ -7,10 +7,10 @@ import pytest
 
 from app.runs import owner as run_owner
 from app.runs.process import ROOT
-from app.runs.reports import Reports
-from app.runs.sections import Wish
-from app.runs.shown import Shown
-from app.runs.tried import tried
+from app.runs.reports.reports import Reports
+from app.runs.reports.sections import Wish
+from app.runs.reports.shown import Shown
+from app.runs.reports.tried import tried
 from app.serving.session import Session
 from core_models import InputError
 from tests.app.held import finished_race, finished_runs

@@ -7,10 +7,10 @@ import shutil
 import pytest
 import yaml
 
-from app.runs import card as run_card
-from app.runs import command
+from app.runs.export import card as run_card
+from app.runs.export.starts import starts
+from app.runs.forms import command
 from app.runs.runs import Runs
-from app.runs.starts import starts
 from core_models.training import settings
 from core_models.training.models import base_of
 from tests.app.opening import NAME, opened

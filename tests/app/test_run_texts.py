@@ -7,11 +7,11 @@ from typing import ClassVar
 
 import pytest
 
-from app.runs import form as run_form
-from app.runs import sources as run_sources
-from app.runs import tables as run_tables
-from app.runs import tasks as run_tasks
-from app.runs import texts as run_texts
+from app.runs.data import sources as run_sources
+from app.runs.data import tables as run_tables
+from app.runs.data import texts as run_texts
+from app.runs.forms import form as run_form
+from app.runs.forms import tasks as run_tasks
 from core_models import InputError
 from core_models.data import sources, tables
 

@@ -6,10 +6,10 @@ import time
 
 import pytest
 
+from app.runs.forms.words import duration
 from app.runs.limits import Limits
 from app.runs.queue import waits
-from app.runs.reports import Reports
-from app.runs.words import duration
+from app.runs.reports.reports import Reports
 from core_models import InputError
 from core_models.training.folder import remember_process
 from tests.app.test_runs import CONFIG

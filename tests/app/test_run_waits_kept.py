@@ -8,7 +8,7 @@ import pytest
 
 from app.runs import queue as run_queue
 from app.runs import silence as run_silence
-from app.runs.reports import Reports
+from app.runs.reports.reports import Reports
 from tests.app.test_run_waits import queued, reported
 from tests.app.test_runs import CONFIG
 

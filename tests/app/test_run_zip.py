@@ -10,9 +10,9 @@ from safetensors.torch import load_file
 from starlette.requests import ClientDisconnect
 
 import core_models as cm
-from app.runs import card as run_card
-from app.runs import export as run_export
-from app.runs.reports import Reports
+from app.runs.export import archive as run_export
+from app.runs.export import card as run_card
+from app.runs.reports.reports import Reports
 from core_models import InputError
 from core_models.checkpoints import files
 from core_models.training.race_folder import RaceFolder

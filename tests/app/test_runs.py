@@ -10,7 +10,7 @@ import pytest
 
 from app.runs import process as run_process
 from app.runs import shipped
-from app.runs.reports import Reports
+from app.runs.reports.reports import Reports
 from app.runs.runs import Runs
 from core_models import InputError
 from core_models.training.durable import Identity

@@ -13,10 +13,10 @@ import pytest
 
 from app.runs import owner as run_owner
 from app.runs import process as run_process
-from app.runs import reports as run_reports
 from app.runs import waiting
 from app.runs.limits import Limits
-from app.runs.reports import Reports
+from app.runs.reports import reports as run_reports
+from app.runs.reports.reports import Reports
 from core_models import InputError
 from core_models.counting.counts import count
 from core_models.training import durable, settings

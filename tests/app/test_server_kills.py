@@ -14,7 +14,7 @@ import pytest
 
 from app.runs import process as run_process
 from app.runs.limits import Limits
-from app.runs.reports import Reports
+from app.runs.reports.reports import Reports
 from app.runs.runs import Runs
 from core_models import InputError
 from core_models.training.durable import Identity

@@ -3,9 +3,10 @@
 import asyncio
 import json
 
-from app.runs import labelled, preview, reached, tried
-from app.runs import tasks as run_tasks
-from app.runs.charts import name_of
+from app.runs.forms import labelled, preview
+from app.runs.forms import tasks as run_tasks
+from app.runs.reports import reached, tried
+from app.runs.reports.charts import name_of
 from app.serving.model_titles import HEADS
 from core_models.training.process import train
 

@@ -7,7 +7,7 @@ from playwright.sync_api import expect
 
 from app.runs import owner as run_owner
 from app.runs import process as run_process
-from app.runs.texts import SHIPPED
+from app.runs.data.texts import SHIPPED
 from tests.app.train_tab import Run, card, copy_run, legend, open_form, open_run, shared
 
 START = run_process.start

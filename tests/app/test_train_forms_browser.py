@@ -7,7 +7,7 @@ from playwright.sync_api import expect
 
 from app.labs.train.pretraining import Pretraining
 from app.parts.fields import fields
-from app.runs import preview as run_preview
+from app.runs.forms import preview as run_preview
 from core_models.tokenizer import Tokenizer
 from core_models.training import estimate
 from core_models.training.schema import Settings

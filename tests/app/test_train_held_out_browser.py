@@ -6,7 +6,7 @@ from urllib.parse import unquote
 
 import pytest
 
-from app.runs.texts import SHIPPED
+from app.runs.data.texts import SHIPPED
 from tests.app.test_train_browser import CONFIG
 from tests.app.train_tab import Form, Run, legend, look_again, open_form, open_run, shared
 from tests.core.tiny_models import new, tiny

@@ -8,12 +8,12 @@ import pytest
 from app.labs.train.pretraining import Pretraining
 from app.labs.train.racing import Racing
 from app.parts.fields import Field, fields
-from app.runs import form as run_form
-from app.runs import races as run_races
-from app.runs import tasks as run_tasks
-from app.runs import texts as run_texts
 from app.runs.config import parse
-from app.runs.doctor import Case, examine
+from app.runs.data import texts as run_texts
+from app.runs.doctor.doctor import Case, examine
+from app.runs.forms import form as run_form
+from app.runs.forms import races as run_races
+from app.runs.forms import tasks as run_tasks
 from app.runs.runs import NOT_YOURS, OFF
 from app.serving.locales import catalogue
 from core_models import InputError

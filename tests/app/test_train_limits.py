@@ -6,11 +6,11 @@ import time
 import pytest
 
 import core_models as cm
-from app.runs import form as run_form
 from app.runs import limits as run_limits
-from app.runs import preview as run_preview
 from app.runs import queue as run_queue
-from app.runs import tasks as run_tasks
+from app.runs.forms import form as run_form
+from app.runs.forms import preview as run_preview
+from app.runs.forms import tasks as run_tasks
 from app.runs.limits import Limits
 from app.runs.runs import Runs
 from app.serving.settings import Settings

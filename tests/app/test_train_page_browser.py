@@ -7,10 +7,10 @@ import pytest
 from playwright.sync_api import expect
 
 from app.runs import owner as run_owner
-from app.runs import reached
-from app.runs import scrub as run_scrub
-from app.runs.reports import Reports
-from app.runs.texts import SHIPPED
+from app.runs.data.texts import SHIPPED
+from app.runs.reports import reached
+from app.runs.reports import scrub as run_scrub
+from app.runs.reports.reports import Reports
 from core_models import InputError
 from tests.app.held import Held, finished_race
 from tests.app.test_train_browser import CONFIG

@@ -14,11 +14,11 @@ from gradio_client import Client
 import core_models as cm
 from app.labs.train import lab as train
 from app.labs.train.pretraining import family_of
-from app.runs import export as run_export
-from app.runs import form as run_form
-from app.runs import preview as run_preview
 from app.runs import routes as run_routes
-from app.runs import texts as run_texts
+from app.runs.data import texts as run_texts
+from app.runs.export import archive as run_export
+from app.runs.forms import form as run_form
+from app.runs.forms import preview as run_preview
 from app.serving.settings import Settings
 from core_models import InputError, prediction
 from core_models.tokenizer import Tokenizer

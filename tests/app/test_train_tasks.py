@@ -6,11 +6,11 @@ import json
 import pytest
 
 from app.runs import models as run_models
-from app.runs import preview as run_preview
 from app.runs import process as run_process
-from app.runs import races as run_races
-from app.runs import tasks as run_tasks
-from app.runs.reports import Reports
+from app.runs.forms import preview as run_preview
+from app.runs.forms import races as run_races
+from app.runs.forms import tasks as run_tasks
+from app.runs.reports.reports import Reports
 from core_models import InputError, load
 from core_models.model import SHIPPED
 from core_models.tasks import sets

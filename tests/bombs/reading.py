@@ -24,12 +24,12 @@ os.environ |= {"TOKENIZERS_PARALLELISM": "false", "HF_HUB_OFFLINE": "1", "OMP_NU
 import core_models as cm
 from app.runs import models as run_models
 from app.runs import shipped
-from app.runs import tasks as run_tasks
-from app.runs.export import pack
-from app.runs.reports import Reports
+from app.runs.data.texts import Inbox
+from app.runs.export.archive import pack
+from app.runs.forms import tasks as run_tasks
+from app.runs.reports.reports import Reports
+from app.runs.reports.shown import Shown
 from app.runs.runs import Runs
-from app.runs.shown import Shown
-from app.runs.texts import Inbox
 from app.serving.opened.library import Opened
 from app.serving.opened.policy import Policy
 from core_models.data import sources, tables

@@ -16,13 +16,14 @@ from app.labs.train.parts import Batch, Told, Upload, packed
 from app.parts import fields
 from app.parts.controls import answer
 from app.parts.plain import Kept, Line
-from app.runs import command, room
-from app.runs import form as run_form
 from app.runs import owner as run_owner
-from app.runs import preview as run_preview
+from app.runs import room
+from app.runs.data.texts import Inbox
+from app.runs.forms import command
+from app.runs.forms import form as run_form
+from app.runs.forms import preview as run_preview
+from app.runs.forms.words import duration, sentences
 from app.runs.runs import OFF, Runs
-from app.runs.texts import Inbox
-from app.runs.words import duration, sentences
 from app.serving.session import Session
 from core_models import InputError
 from core_models.training.run_schema import Part

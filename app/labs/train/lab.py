@@ -21,8 +21,8 @@ from app.page.sentence import Shared
 from app.parts.controls import answer
 from app.parts.plain import Kept, Line
 from app.parts.views import listen, view
-from app.runs import preview as run_preview
 from app.runs.config import kind_of
+from app.runs.forms import preview as run_preview
 from app.runs.runs import OFF, Runs
 from app.serving.ask import clean_name
 from app.serving.session import Session

@@ -10,10 +10,10 @@ from app.labs.train.parts import Told, Upload, sent
 from app.parts import fields
 from app.parts.controls import answer, new_value
 from app.parts.plain import Kept, Line, Table
-from app.runs import form as run_form
-from app.runs import labelled
-from app.runs import preview as run_preview
-from app.runs import tasks as run_tasks
+from app.runs.forms import form as run_form
+from app.runs.forms import labelled
+from app.runs.forms import preview as run_preview
+from app.runs.forms import tasks as run_tasks
 from app.serving.session import Session
 from core_models import InputError
 

@@ -59,7 +59,9 @@ class Upload(Part):
 class Batch(Part):
     """The first batch of a run, piece by piece: what is hidden, what is to be said, who sees whom.
 
-    Its value is what :func:`app.runs.preview.first_batch` gives; None shows nothing. Example::
+    Its value is what :func:`app.runs.forms.preview.first_batch` gives; None shows nothing.
+
+    Example::
 
         batch = Batch()
         button.click(first_batch, settings, batch, queue=False)

@@ -12,9 +12,9 @@ from app.labs.train.reading import ReadingForm, counted
 from app.parts import fields
 from app.parts.controls import OpenDropdown, answer
 from app.parts.plain import Kept, Line
-from app.runs import form as run_form
-from app.runs import preview as run_preview
-from app.runs.words import duration, layers, many, ours, sentences, taught
+from app.runs.forms import form as run_form
+from app.runs.forms import preview as run_preview
+from app.runs.forms.words import duration, layers, many, ours, sentences, taught
 from app.serving.session import Session
 from core_models import InputError
 from core_models.families import FAMILIES

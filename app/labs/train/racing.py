@@ -12,9 +12,9 @@ from app.labs.train.reading import ReadingForm, counted
 from app.parts import fields
 from app.parts.controls import OpenCheckboxGroup, OpenDropdown, new_value
 from app.parts.plain import Table, table
-from app.runs import preview as run_preview
-from app.runs import races as run_races
-from app.runs.words import duration, many, operations
+from app.runs.forms import preview as run_preview
+from app.runs.forms import races as run_races
+from app.runs.forms.words import duration, many, operations
 from app.serving.session import Session
 from core_models import InputError
 from core_models.training.race_schema import Race

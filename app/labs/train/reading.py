@@ -11,10 +11,10 @@ from app.labs.train.form import Form
 from app.labs.train.parts import COPIES, Told, Upload, sent
 from app.parts.controls import OpenCheckboxGroup, OpenDropdown, answer, new_value
 from app.parts.plain import Kept, Line, Table, table
-from app.runs import preview as run_preview
-from app.runs import sources as run_sources
-from app.runs import texts as run_texts
-from app.runs.words import size
+from app.runs.data import sources as run_sources
+from app.runs.data import texts as run_texts
+from app.runs.forms import preview as run_preview
+from app.runs.forms.words import size
 from app.serving.session import Session
 from core_models import InputError
 from viz.svg import Wording

@@ -1,8 +1,8 @@
 """The runs of this server: the list of them, and one of them with all that it shows.
 
-Components are Gradio's; what they show comes from :mod:`app.runs.shown` by their names here.
-watch.js asks for it and hands it over, outside Gradio's events, so that fifty pages that watch a
-run cost little and a page goes on by itself when the server is back.
+Components are Gradio's; what they show comes from :mod:`app.runs.reports.shown` by their names
+here. watch.js asks for it and hands it over, outside Gradio's events, so that fifty pages that
+watch a run cost little and a page goes on by itself when the server is back.
 """
 
 import json
@@ -29,7 +29,7 @@ class Panel:
     """The list and the run; made where they are laid out.
 
     Attributes:
-        named: Every component by the name that :mod:`app.runs.shown` has for it.
+        named: Every component by the name that :mod:`app.runs.reports.shown` has for it.
         watch: Asks what to show; its value tells that there is something new.
     """
 

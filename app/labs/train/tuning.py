@@ -12,10 +12,10 @@ from app.labs.train.parts import COPIES, Upload, sent
 from app.parts import fields
 from app.parts.controls import OpenDropdown
 from app.parts.plain import Kept, Line, Table
-from app.runs import form as run_form
-from app.runs import labelled
-from app.runs import tasks as run_tasks
-from app.runs.words import layers, many, sentences
+from app.runs.forms import form as run_form
+from app.runs.forms import labelled
+from app.runs.forms import tasks as run_tasks
+from app.runs.forms.words import layers, many, sentences
 from app.serving.ask import clean_name
 from core_models import InputError
 from core_models.tasks import sets

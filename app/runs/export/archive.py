@@ -21,10 +21,10 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import StreamingResponse
 from starlette.types import Message, Receive, Scope, Send
 
-from app.runs import card as run_card
 from app.runs import models as run_models
 from app.runs import process as run_process
 from app.runs import room
+from app.runs.export import card as run_card
 from app.runs.runs import Runs
 from core_models import InputError, plain_files
 from core_models.training import durable

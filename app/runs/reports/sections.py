@@ -1,6 +1,6 @@
 """Sections of what the page shows of a run: each gives properties of components by their names.
 
-No Gradio in it; :mod:`app.runs.shown` says which of them are new for a page.
+No Gradio in it; :mod:`app.runs.reports.shown` says which of them are new for a page.
 """
 
 import json
@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from app.parts.plain import table
-from app.runs import charts as run_charts
-from app.runs.reports import Reports
-from app.runs.told import ACTIVE, IDLE, facts, hangs, line, named, names
+from app.runs.forms.words import size
+from app.runs.reports import charts as run_charts
+from app.runs.reports.reports import Reports
+from app.runs.reports.told import ACTIVE, IDLE, facts, hangs, line, named, names
 from app.runs.unplaced import unplaced
-from app.runs.words import size
 from core_models import InputError
 from viz.svg import Wording
 

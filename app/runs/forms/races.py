@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from app.runs import config as run_config
-from app.runs import texts as run_texts
+from app.runs.data import texts as run_texts
 from app.runs.runs import Runs
 from app.runs.unplaced import unplaced
 from core_models import InputError

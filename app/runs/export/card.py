@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from app.runs import config as run_config
-from app.runs.card_open import opening, scores
-from app.runs.command import models_in, with_hub_ids
-from app.runs.doctor_case import OVER_PIECES
+from app.runs.doctor.case import OVER_PIECES
+from app.runs.export.card_open import opening, scores
+from app.runs.export.starts import Start, code, shipped, starts
+from app.runs.forms.command import models_in, with_hub_ids
 from app.runs.runs import Runs
-from app.runs.starts import Start, code, shipped, starts
 from app.serving.names import RUN_PREFIX
 from core_models.training.folder import RunFolder, read_json
 

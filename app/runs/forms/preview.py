@@ -15,8 +15,8 @@ from typing import Any
 from starlette.requests import Request
 
 from app.runs import config as run_config
-from app.runs import races as run_races
 from app.runs import room
+from app.runs.forms import races as run_races
 from app.runs.names import BESIDE
 from app.runs.runs import Runs
 from core_models import InputError

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from app.runs.command import MODELS, TEACHER
+from app.runs.forms.command import MODELS, TEACHER
 from app.runs.names import leaves
 from app.runs.runs import Runs
 from app.serving.names import HUB_PREFIX, RUN_PREFIX

@@ -1,13 +1,13 @@
 """The box to try a fine-tuned model in, and what such a model says to a text.
 
-Values of components by their names, as in :mod:`app.runs.shown`. No Gradio in it.
+Values of components by their names, as in :mod:`app.runs.reports.shown`. No Gradio in it.
 """
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from app.parts.figure import drawn
-from app.runs.told import line, named
+from app.runs.reports.told import line, named
 from viz import results
 from viz.svg import Wording
 
@@ -72,7 +72,7 @@ def _nothing() -> Parts:
 
 
 def tried(found: Mapping[str, Any]) -> Parts:
-    """What a fine-tuned model said to a text (:func:`app.runs.tasks.try_out`)."""
+    """What a fine-tuned model said to a text (:func:`app.runs.forms.tasks.try_out`)."""
     parts = _nothing()
     kind = found["kind"]
     if kind == "regress":

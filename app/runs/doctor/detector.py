@@ -3,7 +3,7 @@
 import math
 from statistics import median
 
-from app.runs.doctor_case import Case, Finding
+from app.runs.doctor.case import Case, Finding
 
 _FEWEST = 5
 _MASTER = 0.35

@@ -10,9 +10,9 @@ from typing import Any
 
 from app.parts.figure import drawn
 from app.runs import config as run_config
-from app.runs import races as run_races
-from app.runs.doctor_case import OVER_PIECES
-from app.runs.reports import Reports, plain
+from app.runs.doctor.case import OVER_PIECES
+from app.runs.forms import races as run_races
+from app.runs.reports.reports import Reports, plain
 from core_models import InputError
 from viz import training
 from viz.figure import plain as escaped

@@ -9,8 +9,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from app.runs.forms.words import listed, ours, sentences
 from app.runs.names import BESIDE, ELSEWHERE, leaves
-from app.runs.words import listed, ours, sentences
 from app.serving.names import FOLDER_PREFIX, HUB_PREFIX, RUN_PREFIX
 from core_models.hub import fetch as hub
 

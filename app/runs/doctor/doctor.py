@@ -6,8 +6,9 @@ Every finding rests on figures that it names, so that it can be checked against 
 from collections.abc import Sequence
 from statistics import median
 
-from app.runs import doctor_detector, doctor_task
-from app.runs.doctor_case import Case, Finding
+from app.runs.doctor import detector as doctor_detector
+from app.runs.doctor import task as doctor_task
+from app.runs.doctor.case import Case, Finding
 
 _FEWEST = 5
 """Reports below which nothing is said about the shape of a curve."""

@@ -21,8 +21,8 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from app.runs import tables as run_tables
-from app.runs.texts import MOST_BYTES, Inbox, Text
+from app.runs.data import tables as run_tables
+from app.runs.data.texts import MOST_BYTES, Inbox, Text
 from core_models import InputError
 
 VARIABLE = "CLOZE_TRAIN_SOURCES"

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from app.parts.figure import drawn
 from app.runs import config as run_config
-from app.runs import sources as run_sources
-from app.runs import tables as run_tables
+from app.runs.data import sources as run_sources
+from app.runs.data import tables as run_tables
+from app.runs.data.texts import BESIDE, Inbox
 from app.runs.limits import COUNTED, SAMPLED
 from app.runs.runs import Runs
-from app.runs.texts import BESIDE, Inbox
 from app.serving.ask import clean_text
 from app.serving.session import Session
 from core_models import InputError
@@ -78,7 +78,8 @@ def look(inbox: Inbox, task: Any) -> dict[str, Any]:
         inbox: where sent files lie.
         task: ``set`` (shipped name, or the id of a sent file), and of a sent file ``dev`` (another
             one), ``kind`` and ``columns``. Or a text to read from elsewhere: ``dataset`` or
-            ``folder``, see :func:`app.runs.sources.fetch`; the answer is then as of a text sent.
+            ``folder``, see :func:`app.runs.data.sources.fetch`; the answer is then as of a text
+            that was sent.
 
     Returns:
         ``problem`` says why a sent file cannot be read as it is; ``columns`` and ``cells`` then

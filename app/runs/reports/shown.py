@@ -9,12 +9,13 @@ from collections.abc import Callable, Mapping
 from typing import Any
 from zlib import crc32
 
-from app.runs import damage, reached, sections
-from app.runs import races as run_races
-from app.runs.reports import Reports, plain
-from app.runs.sections import Parts, Wish
-from app.runs.told import ACTIVE, entry, line, named, names
-from app.runs.tried import try_parts
+from app.runs import damage
+from app.runs.forms import races as run_races
+from app.runs.reports import reached, sections
+from app.runs.reports.reports import Reports, plain
+from app.runs.reports.sections import Parts, Wish
+from app.runs.reports.told import ACTIVE, entry, line, named, names
+from app.runs.reports.tried import try_parts
 from core_models import InputError
 from viz.svg import Wording
 

@@ -1,6 +1,6 @@
 """What models reached: a fine-tuned one, and those of a race.
 
-Values of components by their names, as in :mod:`app.runs.shown`. No Gradio in it.
+Values of components by their names, as in :mod:`app.runs.reports.shown`. No Gradio in it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -8,11 +8,11 @@ from typing import Any
 
 from app.parts.figure import drawn
 from app.parts.plain import table
-from app.runs import tasks as run_tasks
-from app.runs.charts import name_of
+from app.runs.forms import tasks as run_tasks
+from app.runs.forms.words import many, ours
+from app.runs.reports.charts import name_of
+from app.runs.reports.told import STATES, dotted, figure, line
 from app.runs.runs import Runs
-from app.runs.told import STATES, dotted, figure, line
-from app.runs.words import many, ours
 from core_models import InputError
 from viz import results
 from viz.svg import Wording

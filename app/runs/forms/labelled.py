@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from app.parts.plain import table
-from app.runs import tasks as run_tasks
-from app.runs.words import sentences
+from app.runs.forms import tasks as run_tasks
+from app.runs.forms.words import sentences
 from viz.svg import Wording
 
 OWN, COPIED = "", "*"

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from statistics import median
 from typing import Any
 
-from app.runs.doctor_case import Case, Finding
+from app.runs.doctor.case import Case, Finding
 
 _UNEVEN = 3
 """Labels are uneven when the commonest is this many times as frequent as the rarest."""

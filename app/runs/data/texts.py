@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from app.runs import room
-from app.runs import tables as run_tables
+from app.runs.data import tables as run_tables
 from app.runs.names import BESIDE, MOST_BYTES, TABLES, check_names, clean_name, leaves, read_text
 from app.serving.cache import Cache
 from core_models import InputError

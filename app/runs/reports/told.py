@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from app.runs.charts import name_of
-from app.runs.words import duration, joined, many
+from app.runs.forms.words import duration, joined, many
+from app.runs.reports.charts import name_of
 from core_models.families import FAMILIES
 from viz.svg import Wording, told
 from viz.training import is_share

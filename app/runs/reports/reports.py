@@ -14,13 +14,14 @@ from threading import Lock
 from typing import Any
 
 from app.runs import config as run_config
-from app.runs import damage, doctor, room
-from app.runs import export as run_export
+from app.runs import damage, room
 from app.runs import owner as run_owner
 from app.runs import process as run_process
 from app.runs import queue as run_queue
 from app.runs import silence as run_silence
-from app.runs.described import describe_model
+from app.runs.doctor import doctor
+from app.runs.export import archive as run_export
+from app.runs.reports.described import describe_model
 from app.runs.runs import Runs
 from app.runs.unplaced import unplaced
 from core_models import InputError, plain_files

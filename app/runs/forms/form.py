@@ -15,10 +15,10 @@ from typing import Any
 import torch
 
 from app.runs import models as run_models
-from app.runs import races as run_races
-from app.runs import tasks as run_tasks
-from app.runs import texts as run_texts
 from app.runs.config import kind_of
+from app.runs.data import texts as run_texts
+from app.runs.forms import races as run_races
+from app.runs.forms import tasks as run_tasks
 from app.runs.names import beside
 from app.runs.runs import Runs
 from app.serving.session import Session

@@ -1,0 +1,1 @@
+"""Texts and tables that runs read: sent by visitors, of a hub or of a folder."""

@@ -1,0 +1,1 @@
+"""What is asked before a run starts: forms, their settings, and what these come to."""
