@@ -5,6 +5,10 @@ value that was refused, what is allowed, and what to do next. Any other exceptio
 ours and is never shown.
 """
 
+import errno
+from collections.abc import Iterable, Mapping
+from typing import Any
+
 MOST = 2_000
 """Characters of a message: what a file names itself by may be as long as the file."""
 
@@ -21,3 +25,28 @@ class InputError(ValueError):
         super().__init__(
             message if len(message) <= MOST else f"{message[:half]} … {message[-half:]}"
         )
+
+
+def listed(values: object, name: str) -> list[Any]:
+    """Values as a list; InputError for a text, or for what is none."""
+    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+        raise InputError(f"{name} must be a list, not {type(values).__name__}.")
+    return list(values)
+
+
+def by_position(values: object, name: str) -> dict[Any, Any]:
+    """Pieces by position as a dictionary; InputError for what says none."""
+    if not isinstance(values, Mapping):
+        raise InputError(
+            f"{name} must give a piece for each position, not be {type(values).__name__}."
+        )
+    return dict(values)
+
+
+def refused(error: OSError) -> str:
+    """What the system refused, in words for the command line; any other defect is raised again."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return "The disk is full; make room and ask again."
+    if error.filename is None or error.strerror is None:
+        raise error
+    return f"{error.filename}: {error.strerror}; give another path, or make room for this one."

@@ -27,7 +27,7 @@ from core_models.checkpoints.files import (
 from core_models.checkpoints.formats import BY_FAMILY
 from core_models.checkpoints.start import start, task_config
 from core_models.config import Config, Embeddings
-from core_models.errors import InputError
+from core_models.errors import InputError, listed
 from core_models.foreign.config import is_foreign, refuse_code
 from core_models.heads.pretraining import build_head
 from core_models.hub import fetch as hub
@@ -155,8 +155,10 @@ class Model(nn.Module):
 
     def encode(self, texts: "Texts") -> list[Encoding]:
         """Tokens of each text or pair, cut to :attr:`longest`; a text alone is one row."""
-        rows = [texts] if isinstance(texts, str) else texts
-        pairs = [(t, None) if isinstance(t, str) else t for t in rows]
+        rows = [texts] if isinstance(texts, str) else listed(texts, "texts")
+        pairs: list[Any] = [
+            t if isinstance(t, tuple | list) and len(t) == 2 else (t, None) for t in rows
+        ]
         return [self.tokenizer.encode(a, b, max_length=self.longest) for a, b in pairs]
 
     def batch(self, texts: "Texts") -> Batch:
@@ -361,6 +363,7 @@ def load(name: str | Path, *, tokenizer: bool = True, token: str | bool = False)
     """
     if isinstance(name, Path):
         return Model.from_folder(name, tokenizer=tokenizer)
+    name = str(name)  # None, too, is a name of no model
     if re.fullmatch(r"[\w.-]+", name) and name not in (".", ".."):
         found = named_folder(name)
         if found is not None:

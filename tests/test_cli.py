@@ -198,6 +198,43 @@ def test_a_full_disk_is_told_in_a_sentence(arguments, capsys, monkeypatch):
     assert capsys.readouterr().err.startswith("error: The disk is full")
 
 
+def test_paths_that_the_system_refuses_are_told_in_a_line(refused, tmp_path):
+    file, recipe = tmp_path / "file", tmp_path / "recipe.json"
+    file.touch()
+    values = {"model": {"size": "bert-tiny"}, "data": {"texts": [str(file)]}, "steps": 1}
+    recipe.write_text(json.dumps(values))
+    for run in (file, file / "run", tmp_path / ("long" * 80)):
+        said = refused("train", str(recipe), "--run", str(run))
+        assert str(run) in said
+        assert said.count("\n") == 1
+    long = str(tmp_path / ("long" * 80))
+    assert "too long" in refused("push", long, "owner/name")
+    assert "too long" in refused("finetune", long, "sentiment", "--save", long)
+    assert "too long" in refused("train", f"{long}/config.json")
+
+
+def test_an_error_of_ours_is_no_message(monkeypatch):
+    def broken(*_: object) -> int:
+        raise OSError("a defect")
+
+    monkeypatch.setattr("core_models.cli.models.run", broken)
+    with pytest.raises(OSError, match="a defect"):
+        main(["models"])
+
+
+def test_evaluate_looks_at_its_text_before_it_measures(refused, folder, tmp_path, monkeypatch):
+    def never(*_: object) -> None:
+        raise AssertionError("measured first")
+
+    monkeypatch.setattr("core_models.evaluation.evaluate_plain_sentences", never)
+    text = tmp_path / "text.txt"
+    text.write_text("\n \n")
+    assert "--text holds no sentence" in refused("evaluate", "--model", folder, "--text", str(text))
+    text.write_text("Rain!\n")
+    assert "two words" in refused("evaluate", "--model", folder, "--text", str(text))
+    assert "needs --text" in refused("evaluate", "--model", folder, "--generator", folder)
+
+
 def test_score_refuses_files_that_cannot_be_read(refused, folder, tmp_path):
     missing = tmp_path / "missing.txt"
     assert str(missing) in refused("score", str(missing), "--model", folder)

@@ -73,9 +73,17 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
     model = cm.load(arguments.model)
     texts = list(documents.read(arguments.text))
     sentences = [sentence for document in texts for sentence in document]
+    if arguments.text and not sentences:
+        raise InputError("--text holds no sentence; give files with some text, or leave it out.")
+    if arguments.generator is not None and not sentences:
+        raise InputError("--generator needs --text: forgeries are made in held-out text.")
+    predicts = bool(set(KINDS) & set(model.heads))
+    words = []
+    if sentences and predicts:  # chosen before all else takes minutes: there may be none
+        words = choose_words(sentences, most=arguments.words, seed=arguments.seed)
     found: dict[str, Any] = {"model": model.name}
     language = language_of(model.tokenizer)
-    if set(KINDS) & set(model.heads):
+    if predicts:
         plain = read_plain_sentences(language)
         found["plain_sentences"] = asdict(evaluate_plain_sentences(model, plain))
         if language == "en":
@@ -86,8 +94,7 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
             found["minimal_pairs"] = asdict(evaluate_minimal_pairs(model, read_pairs(SHIPPED)))
         else:
             sys.stderr.write("note: minimal pairs and capitals are English; left out.\n")
-        if sentences:
-            words = choose_words(sentences, most=arguments.words, seed=arguments.seed)
+        if words:
             found["words"] = asdict(evaluate_words(model, words))
     if sentences and set(PAIR_HEADS) & set(model.heads):
         try:
@@ -97,8 +104,6 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
         else:
             found["text_pairs"] = asdict(evaluate_text_pairs(model, pairs))
     if arguments.generator is not None:
-        if not sentences:
-            raise InputError("--generator needs --text: forgeries are made in held-out text.")
         generator = cm.load(arguments.generator)
         chosen = choose_sentences(sentences, arguments.sentences)
         found["forgeries"] = asdict(

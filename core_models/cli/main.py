@@ -1,7 +1,6 @@
 """The parser, and what becomes of errors."""
 
 import argparse
-import errno
 import os
 import sys
 from collections.abc import Sequence
@@ -9,7 +8,7 @@ from types import ModuleType
 
 from core_models.cli import count, diff, evaluate, fill, finetune, models, push, score, train
 from core_models.cli.output import Output
-from core_models.errors import InputError
+from core_models.errors import InputError, refused
 
 VERBS: dict[str, ModuleType] = {
     "fill": fill,
@@ -24,7 +23,7 @@ VERBS: dict[str, ModuleType] = {
 }
 
 BAD_INPUT = 2
-"""Exit code for input that cannot be used, or a full disk; argparse takes the same."""
+"""Exit code for input that cannot be used, or what the system refuses; argparse takes it, too."""
 INTERRUPTED = 130
 READER_GONE = 141
 """What a shell reports for a program that writes into a closed pipe."""
@@ -64,10 +63,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         _let_go()
         return READER_GONE
     except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
-            raise
-        _let_go()
-        sys.stderr.write("error: The disk is full; make room and ask again.\n")
+        sys.stderr.write(f"error: {refused(error)}\n")
+        if error.filename is None:
+            _let_go()
         return BAD_INPUT
     return code
 

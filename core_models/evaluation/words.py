@@ -5,6 +5,10 @@ words of the text are hidden, the same words for every model, and the pieces of 
 for from left to right, so that their probabilities multiply to that of the word
 (arXiv 2305.10588, section 3). Masked models and XLNet see the rest of the sentence on both sides, a
 causal model the left side only.
+
+A piece may hold several words, as Chinese ones of byte-level and unigram vocabularies do, where
+each character is a word. It is hidden and asked for as a whole, and each of its words has an equal
+part of its log-probability: in every piece it counts once.
 """
 
 import math
@@ -63,6 +67,8 @@ class _Question(NamedTuple):
     seen: Encoding
     position: int
     wanted: int
+    share: float
+    """Of the piece, as its other words have the rest."""
 
 
 _BLANK = ("\N{LOWER ONE EIGHTH BLOCK}", "\N{LATIN CAPITAL LETTER G WITH DOT ABOVE}")
@@ -100,6 +106,8 @@ def evaluate_words(model: Model, words: Sequence[Word], *, batch_size: int = 64)
     """
     if not words:
         raise InputError("Words are hidden and asked for; there is none.")
+    if type(batch_size) is not int or batch_size < 1:
+        raise InputError(f"batch_size is {batch_size}; it must be a whole number from 1.")
     head = head_of(model)
     questions, unknown, pieces = _questions(model, words)
     if not questions:
@@ -116,7 +124,7 @@ def evaluate_words(model: Model, words: Sequence[Word], *, batch_size: int = 64)
             logs = logits.gather(1, wanted[:, None])[:, 0] - logits.logsumexp(1)
             right = (logits.argmax(1) == wanted).tolist()
         for question, value, hit in zip(chunk, logs.tolist(), right, strict=True):
-            sums[question.word] = sums.get(question.word, 0.0) + value
+            sums[question.word] = sums.get(question.word, 0.0) + value * question.share
             if not hit:
                 wrong.add(question.word)
     return WordsResult(
@@ -128,12 +136,12 @@ def evaluate_words(model: Model, words: Sequence[Word], *, batch_size: int = 64)
     )
 
 
-def _questions(model: Model, words: Sequence[Word]) -> tuple[list[_Question], int, int]:
+def _questions(model: Model, words: Sequence[Word]) -> tuple[list[_Question], int, float]:
     """All questions, the number of unknown words, and the pieces of the known ones."""
     tokenizer = model.tokenizer
     encodings: dict[str, Encoding] = {}
     found: list[_Question] = []
-    unknown = pieces = 0
+    unknown, pieces = 0, 0.0
     first = first_told(model)
     for number, word in enumerate(words):
         if word.sentence not in encodings:
@@ -156,8 +164,15 @@ def _questions(model: Model, words: Sequence[Word]) -> tuple[list[_Question], in
         if not ids or cut or tokenizer.unknown_id in ids or positions[0] < first:
             unknown += 1
             continue
-        pieces += len(ids)
         for nth, (position, index) in enumerate(zip(positions, ids, strict=True)):
             seen = seen_with(encoding, dict.fromkeys(positions[nth:], tokenizer.mask_id))
-            found.append(_Question(number, seen, position, index))
+            share = 1 / _words_in(word.sentence, *encoding.offsets[position])
+            found.append(_Question(number, seen, position, index, share))
+            pieces += share
     return found, unknown, pieces
+
+
+def _words_in(sentence: str, start: int, stop: int) -> int:
+    """How many words have characters of start:stop; of a blank alone 1."""
+    spans = (match.span() for match in _WORD.finditer(sentence))
+    return max(1, sum(begin < stop and end > start for begin, end in spans))

@@ -63,6 +63,6 @@ def size(name: str) -> Config:
         name = f.aliases.get(name, name)
     if name in known:
         return known[name]
-    stem = name.split("-", maxsplit=1)[0]
+    stem = str(name).split("-", maxsplit=1)[0]
     close = [other for other in known if other.startswith(stem)] or list(known)
     raise InputError(f"No published size {name!r}; there are {', '.join(close)}.")

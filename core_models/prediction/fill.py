@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import torch
 from torch import Tensor, nn
 
-from core_models.errors import InputError
+from core_models.errors import InputError, by_position, listed
 from core_models.model import Model
 from core_models.prediction.passes import (
     HEAD_ROWS,
@@ -53,7 +53,8 @@ def fill(
     Raises:
         InputError: A value is out of range, or the model predicts no pieces.
     """
-    request = FillRequest(text, masks or (), top_k, watch, pair, replaced or {}, kept)
+    masks = () if masks is None else masks  # an array has no truth
+    request = FillRequest(text, masks, top_k, watch, pair, replaced or {}, kept)
     (result,) = fill_many(model, [request])
     if isinstance(result, InputError):
         raise result
@@ -93,7 +94,7 @@ class Question:
     """A checked request with the pieces that the model will see."""
 
     def __init__(self, model: Model, request: FillRequest) -> None:
-        self.top_k = _whole(request.top_k, "top_k", 1, MAX_TOP_K)
+        self.top_k = whole(request.top_k, "top_k", 1, MAX_TOP_K)
         self.watched = [(w, _pieces_of(model.tokenizer, w)) for w in _words(request.watch)]
         self.wanted = [ids[0] for _, ids in self.watched if len(ids) == 1]
         pair = request.pair
@@ -102,7 +103,12 @@ class Question:
         tokenizer = model.tokenizer
         mask_id = tokenizer.mask_id
         self.cases = {p: "mask" for p, index in enumerate(encoding.ids) if index == mask_id}
-        groups = {"mask": request.masks, "random": [*request.replaced], "kept": request.kept}
+        replaced = by_position(request.replaced, "replaced")
+        groups = {
+            "mask": listed(request.masks, "masks"),
+            "random": [*replaced],
+            "kept": listed(request.kept, "kept"),
+        }
         count = sum(len(positions) for positions in groups.values())
         if count > MAX_MASKS:
             raise InputError(f"{count:,} positions are too many; at most {MAX_MASKS} go.")
@@ -117,8 +123,8 @@ class Question:
                 f"the place itself, so a position cannot be {' or '.join(shown)}; hide it instead."
             )
         changes = {p: mask_id for p, case in self.cases.items() if case == "mask"}
-        for position, index in request.replaced.items():
-            changes[position] = _whole(index, "The piece id", 0, tokenizer.vocabulary - 1)
+        for position, index in replaced.items():
+            changes[position] = whole(index, "The piece id", 0, tokenizer.vocabulary - 1)
         self.positions = sorted(self.cases)
         if self.positions:
             check_told(model, self.positions[0])
@@ -221,7 +227,7 @@ def _candidate(tokenizer: Tokenizer, index: int, value: float, rank: int) -> Can
 def _pieces_of(tokenizer: Tokenizer, word: str | int) -> list[int]:
     """The ids of a word, of a raw piece such as "##ing", or an id itself."""
     if isinstance(word, int):
-        return [_whole(word, "The piece id", 0, tokenizer.vocabulary - 1)]
+        return [whole(word, "The piece id", 0, tokenizer.vocabulary - 1)]
     ids = tokenizer.pieces_of(word)
     raw = tokenizer.id(word)
     return [raw] if len(ids) != 1 and raw is not None else ids
@@ -287,15 +293,21 @@ def _chunks(
         yield chunk
 
 
-def _whole(value: object, name: str, least: int, most: int) -> int:
+def whole(value: object, name: str, least: int, most: int) -> int:
+    """A whole number in a range; InputError for anything else."""
     if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
         shown = repr(value)[:40]
         raise InputError(f"{name} is {shown}; it must be a whole number from {least} to {most}.")
     return value
 
 
+def within(value: object, least: float, most: float) -> bool:
+    """Whether a value is a number in a range."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and least <= value <= most
+
+
 def _position(value: object, encoding: Encoding) -> int:
-    position = _whole(value, "A position", 0, len(encoding) - 1)
+    position = whole(value, "A position", 0, len(encoding) - 1)
     if encoding.special[position]:
         raise InputError(
             f"Position {position} is {encoding.pieces[position]}, which stands for no word; choose "
@@ -307,6 +319,7 @@ def _position(value: object, encoding: Encoding) -> int:
 def _words(words: Sequence[str | int]) -> list[str | int]:
     if isinstance(words, str):
         raise InputError("watch takes a list of words, not one string.")
+    words = listed(words, "watch")
     if len(words) > MAX_WATCHED:
         raise InputError(f"{len(words)} words to look up are too many; at most {MAX_WATCHED} go.")
     for word in words:

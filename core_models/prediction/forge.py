@@ -5,8 +5,9 @@ from collections.abc import Sequence
 
 import torch
 
-from core_models.errors import InputError
+from core_models.errors import InputError, listed
 from core_models.model import Model
+from core_models.prediction.fill import within
 from core_models.prediction.passes import head_of, hidden_at, seen_with
 from core_models.prediction.results import Forged, Sample
 from core_models.tokenizer import check_text
@@ -41,16 +42,18 @@ def forge(
         InputError: A position holds no word, or the temperature is not between 0.01 and 10.
     """
     head = head_of(generator)
-    if not 0.01 <= temperature <= 10:
-        raise InputError(f"The temperature is {temperature:g}; allowed is 0.01 to 10.")
+    if not within(temperature, 0.01, 10):
+        raise InputError(f"The temperature is {temperature}; allowed is 0.01 to 10.")
     tokenizer = generator.tokenizer
     (encoding,) = generator.encode([check_text(text) if pair is None else (check_text(text), pair)])
-    positions = sorted(set(masks))
+    positions = listed(masks, "masks")
     if len(positions) > MOST_MASKS:
         raise InputError(f"{len(positions):,} positions are too many; at most {MOST_MASKS} go.")
     for position in positions:
-        if not 0 <= position < len(encoding) or encoding.special[position]:
+        there = isinstance(position, int) and 0 <= position < len(encoding)
+        if not there or encoding.special[position]:
             raise InputError(f"Position {position} holds no word and cannot be hidden.")
+    positions = sorted(set(positions))
     samples = []
     if positions:
         seen = seen_with(encoding, dict.fromkeys(positions, tokenizer.mask_id))

@@ -10,9 +10,9 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from core_models.errors import InputError
+from core_models.errors import InputError, listed
 from core_models.model import Model
-from core_models.prediction.fill import Question
+from core_models.prediction.fill import Question, whole
 from core_models.prediction.passes import HEAD_ROWS, head_of, hidden_at, seen_with
 from core_models.prediction.results import Choice, Filling, FillRequest
 
@@ -31,12 +31,6 @@ Asked = list[tuple[Filled, int]]
 """What is in place, and the position that is asked for."""
 Paths = Generator[Asked, Tensor, list[dict[int, int]]]
 """Asks for log-probabilities [N, V], again and again, until the fillings of its way are known."""
-
-
-def _check_width(width: object) -> None:
-    if isinstance(width, bool) or not isinstance(width, int) or not 1 <= width <= MAX_WIDTH:
-        shown = repr(width)[:40]
-        raise InputError(f"width is {shown}; it must be a whole number from 1 to {MAX_WIDTH}.")
 
 
 class Gaps:
@@ -60,10 +54,11 @@ class Gaps:
         ``every``: whether a [MASK] in the text is a gap, too.
         """
         self.model, self.head = model, head_of(model)
-        question = Question(model, FillRequest(text, [*masks, *hidden]))
+        open_, apart = listed(masks, "masks"), listed(hidden, "hidden")
+        question = Question(model, FillRequest(text, [*open_, *apart]))
         self.seen = question.seen
-        wanted = question.positions if every else sorted(masks)
-        self.positions = [p for p in wanted if p not in set(hidden)]
+        wanted = question.positions if every else sorted(open_)
+        self.positions = [p for p in wanted if p not in set(apart)]
         if not self.positions:
             raise InputError("There is no gap to fill; hide a word or write [MASK].")
         if len(self.positions) > MAX_GAPS:
@@ -100,7 +95,7 @@ class Gaps:
         for way in ways:
             if way not in WAYS:
                 raise InputError(f"way is {str(way)[:40]!r}; it must be one of {', '.join(WAYS)}.")
-        _check_width(width)
+        whole(width, "width", 1, MAX_WIDTH)
         running = {way: self._paths(way, width) for way in ways}
         if given is not None:
             self._check(given, self.positions)
@@ -122,14 +117,15 @@ class Gaps:
 
     def score(self, pieces: Filled, *, order: Sequence[int] | None = None) -> Filling:
         """As `score_filling`."""
-        chosen = self.positions if order is None else list(order)
+        chosen = self.positions if order is None else listed(order, "order")
         self._check(pieces, chosen)
         return self.filling(GIVEN, {position: pieces[position] for position in chosen})
 
     def _check(self, pieces: Filled, order: Sequence[int]) -> None:
         for index in pieces.values():
             self.model.tokenizer.piece(index)
-        if sorted(order) != self.positions or pieces.keys() != set(order):
+        once = len(order) == len(self.positions) and set(order) == set(self.positions)
+        if not once or pieces.keys() != set(order):
             raise InputError(
                 f"order is {order}; it must name each of the gaps {self.positions} exactly once."
             )

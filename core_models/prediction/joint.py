@@ -21,9 +21,9 @@ from itertools import chain
 
 import torch
 
-from core_models.errors import InputError
+from core_models.errors import InputError, by_position, listed
 from core_models.model import Model
-from core_models.prediction.fill import Question
+from core_models.prediction.fill import Question, whole
 from core_models.prediction.gaps import PADDED_TOKENS, Filled, Gaps
 from core_models.prediction.passes import head_of, hidden_at
 from core_models.prediction.results import Filling, FillRequest, WordScore
@@ -84,6 +84,7 @@ def score_filling(
     Raises:
         InputError: As `fill_jointly`; also an order that does not name each gap once.
     """
+    pieces = by_position(pieces, "pieces")
     return Gaps(model, text, list(pieces), hidden, every=False).score(pieces, order=order)
 
 
@@ -112,12 +113,14 @@ def score_words(
         InputError: A value is out of range, or the model predicts no pieces.
     """
     head = head_of(model)
-    if isinstance(words, str) or len(words) > MAX_WORDS:
+    words = listed(words, "words")
+    if len(words) > MAX_WORDS or not all(isinstance(word, str) for word in words):
         raise InputError(f"words must be a list of at most {MAX_WORDS} words.")
-    places = sorted(gap)
+    places = [whole(p, "A position", 0, model.longest) for p in listed(gap, "gap")]
+    places.sort()
     if not places or places != list(range(places[0], places[0] + len(places))):
         raise InputError(f"gap is {places}; it must be neighbouring positions, at least one.")
-    question = Question(model, FillRequest(text, [*places, *hidden]))
+    question = Question(model, FillRequest(text, [*places, *listed(hidden, "hidden")]))
     ids = [model.tokenizer.pieces_of(word) for word in words]
     most = model.longest - len(question.seen) + len(places)
     notes = [

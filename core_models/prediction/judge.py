@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import torch
 
-from core_models.errors import InputError
+from core_models.errors import InputError, by_position
 from core_models.model import Model
 from core_models.prediction.passes import ready, seen_with
 from core_models.prediction.results import DetectResult, PairResult, Verdict
@@ -35,14 +35,15 @@ def detect(
         raise _lacks(model, "replaced-token head")
     ready(model)
     (encoding,) = model.encode([check_text(text) if pair is None else (check_text(text), pair)])
-    changes = dict(replaced or {})
+    changes = by_position({} if replaced is None else replaced, "replaced")
     for position, index in changes.items():
-        if not 0 <= position < len(encoding) or encoding.special[position]:
+        there = isinstance(position, int) and 0 <= position < len(encoding)
+        if not there or encoding.special[position]:
             raise InputError(
                 f"Position {position} holds no word; words stand at "
                 f"{[p for p, special in enumerate(encoding.special) if not special]}."
             )
-        if not 0 <= index < model.tokenizer.vocabulary:
+        if not isinstance(index, int) or not 0 <= index < model.tokenizer.vocabulary:
             raise InputError(
                 f"Piece {index} is outside the vocabulary (0 to {model.tokenizer.vocabulary - 1})."
             )

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from core_models.errors import listed
 from core_models.model import Model
 from core_models.network.trace import Trace
 from core_models.prediction.fill import Question, read_rows
@@ -52,7 +53,7 @@ def lens(
         InputError: A value is out of range, or the model predicts no pieces.
     """
     head = head_of(model)
-    others = [p for p in masks if p != position]
+    others = [p for p in listed(masks, "masks") if p != position]
     question = Question(model, FillRequest(text, [position, *others], top_k, watch))
     kind = KINDS[head_name(model)]
     trace = Trace(["residual_in", "residual"])

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from core_models.errors import InputError
+from core_models.errors import InputError, listed
 from core_models.model import Model
 from core_models.prediction.passes import (
     HEAD_ROWS,
@@ -41,9 +41,9 @@ def score(model: Model, texts: str | Sequence[str], *, batch_size: int = 64) -> 
         InputError: A text is blank or too long, or the model predicts no pieces.
     """
     head = head_of(model)
-    if batch_size < 1:
+    if type(batch_size) is not int or batch_size < 1:
         raise InputError(f"batch_size is {batch_size}; it must be a whole number from 1.")
-    texts = [texts] if isinstance(texts, str) else texts
+    texts = [texts] if isinstance(texts, str) else listed(texts, "texts")
     encodings: dict[str, Encoding] = {}
     for number, text in enumerate(texts, start=1):
         try:

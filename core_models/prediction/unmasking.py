@@ -20,7 +20,7 @@ from torch import Tensor, nn
 
 from core_models.errors import InputError
 from core_models.model import Model
-from core_models.prediction.fill import Question
+from core_models.prediction.fill import Question, whole, within
 from core_models.prediction.passes import head_of, hidden_at, seen_with
 from core_models.prediction.results import FillRequest, Revealed, Unmasking, UnmaskStep
 from core_models.tokenizer import Tokenizer
@@ -70,7 +70,7 @@ def unmask(
     """
     _check(steps, order, seed, temperature, remask)
     head = head_of(model)
-    question = Question(model, FillRequest(text, list(masks)))
+    question = Question(model, FillRequest(text, masks))
     places = question.positions
     if not places:
         raise InputError("There is no [MASK] to fill; hide a word or write [MASK].")
@@ -147,15 +147,10 @@ def _text(model: Model, question: Question, ids: Sequence[int]) -> str:
 
 
 def _check(steps: int, order: str, seed: int, temperature: float, remask: float) -> None:
-    whole = (("steps", steps, 1, MAX_STEPS), ("seed", seed, 0, _MOST_SEED))
-    for name, value, least, most in whole:
-        if type(value) is not int or not least <= value <= most:
-            shown = repr(value)[:40]
-            raise InputError(
-                f"{name} is {shown}; it must be a whole number from {least} to {most}."
-            )
+    whole(steps, "steps", 1, MAX_STEPS)
+    whole(seed, "seed", 0, _MOST_SEED)
     if order not in ORDERS:
         raise InputError(f"order is {str(order)[:40]!r}; it must be one of {', '.join(ORDERS)}.")
     for name, share, highest in (("temperature", temperature, 100.0), ("remask", remask, 0.9)):
-        if isinstance(share, bool) or not 0 <= share <= highest:
+        if not within(share, 0, highest):
             raise InputError(f"{name} is {share!r}; it must be a number from 0 to {highest:g}.")

@@ -365,7 +365,7 @@ class Tokenizer:
         Raises:
             InputError: The id is outside 0..V-1.
         """
-        if not 0 <= index < len(self._pieces):
+        if index not in range(len(self._pieces)):
             raise InputError(f"Piece id {index} is outside 0..{len(self._pieces) - 1}.")
         return self._pieces[index]
 
@@ -386,10 +386,13 @@ class Tokenizer:
     def starts_word(self, index: int) -> bool:
         """Whether a piece, seen alone, starts a word; special pieces do.
 
-        Where an `Encoding` is at hand its ``words`` are exact; this reads the piece's mark only,
-        and byte-level and unigram vocabularies do not mark the first word of a text.
+        Where an `Encoding` is at hand its ``words`` are exact; this reads the piece alone, and
+        byte-level and unigram vocabularies do not mark the first word of a text. To them, too, a
+        word begins at every Chinese character.
         """
         piece = self.piece(index)
         if index in self.special_ids or index in {self.mask_id, self.unknown_id}:
             return True
-        return begins_word(piece, self._marker)
+        if begins_word(piece, self._marker):
+            return True
+        return not self._marker.continuation and begins_chinese(self.display(index))

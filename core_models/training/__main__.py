@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from core_models.errors import InputError
+from core_models.errors import InputError, refused
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -39,6 +39,9 @@ def main(arguments: list[str] | None = None) -> int:
     except (InputError, LostError) as error:
         sys.stderr.write(f"{error}\n")
         return 1 if isinstance(error, DivergenceError | LostError) else 2
+    except OSError as error:
+        sys.stderr.write(f"{refused(error)}\n")
+        return 2
     return 0
 
 

@@ -25,6 +25,7 @@ from torch import Tensor
 from core_models.errors import InputError
 from core_models.model import Model
 from core_models.training.folder import RunFolder
+from core_models.training.host import asked_for
 
 Tensors = Mapping[str, Tensor]
 
@@ -80,6 +81,7 @@ def environment() -> dict[str, Any]:
         "machine": platform.machine(),
         "cpu": torch.backends.cpu.get_cpu_capability(),
         "threads": torch.get_num_threads(),
+        "processes": asked_for(),
         "device": device,
     }
 

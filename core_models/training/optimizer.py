@@ -180,7 +180,7 @@ def same_until(one: Settings, other: Settings, step: int) -> bool:
     So a run with a stable phase can be copied at any point and cooled down (arXiv 2404.06395), or
     be given more steps. The share that is hidden must not depend on the number of steps.
     """
-    if one.masking.last_rate is not None and one.steps != other.steps:
+    if other.steps < step or (one.masking.last_rate is not None and one.steps != other.steps):
         return False
     first, second = Schedule.of(one), Schedule.of(other)
     return all(first.share(n) == second.share(n) for n in range(step))

@@ -19,12 +19,13 @@ from core_models.training import (
     task_settings,
 )
 from core_models.training.checkpoint import Saved
-from core_models.training.folder import RunFolder, State, remember_process
+from core_models.training.folder import RunFolder, State, read_json, remember_process
 from core_models.training.host import (
     Stop,
     asked_for,
     is_main,
     meet,
+    on,
     processes,
     rank,
     threads,
@@ -52,7 +53,8 @@ def train(config: Path, say: Say) -> State:
         ``finished``, or ``stopped`` after a stop request or SIGTERM.
 
     Raises:
-        InputError: the settings or the data cannot be used, or a process is already at work.
+        InputError: the settings or the data cannot be used, a process is already at work, or the
+            run is finished and is to have another end.
         DivergenceError: loss or gradient became infinite or NaN.
         LostError: of several processes another one is gone.
     """
@@ -65,7 +67,21 @@ def train(config: Path, say: Say) -> State:
     if not config.is_file():
         raise InputError(f"There is no file {config}.")
     run = RunFolder(config.parent)
+    _check_end(run)
     return live(run, lambda: _train(run, say), say)
+
+
+def _check_end(run: RunFolder) -> None:
+    """InputError where a finished run is asked for another number of steps than it made."""
+    status = run.status()
+    if run.state(status) != "finished":
+        return
+    asked, made = read_json(run.config_path).get("steps"), status.get("steps")
+    if asked not in (None, made):  # a fine-tuning says epochs
+        raise InputError(
+            f"{run.path} is finished after {made} steps; config.json asks for {asked}. Put that "
+            "back, or begin a new run with its model (model.checkpoint)."
+        )
 
 
 def live(folder: RunFolder, work: Callable[[], State], say: Say) -> State:
@@ -112,7 +128,7 @@ def _train(run: RunFolder, say: Say) -> State:
     before = None if saved is None else int(saved.environment["threads"])
     torch.set_num_threads(threads(options.threads, before))
     options = _with_precision(options, saved)
-    exact = saved is None or _check_resume(run, options, saved)
+    exact = saved is None or resumes_exactly(run, options, saved)
     begun = _begin(run, options, saved)
     noted = options.model_dump(mode="json") if saved is None else None
     tracker = Tracker(options.tracker if is_main() else None, run, noted)
@@ -175,7 +191,7 @@ def _with_precision(options: Whole, saved: Saved | None) -> Whole:
     return options.model_copy(update={"precision": chosen[0]})
 
 
-def _check_resume(run: RunFolder, options: RunSettings, saved: Saved) -> bool:
+def resumes_exactly(run: RunFolder, options: RunSettings, saved: Saved) -> bool:
     """Refuse other settings; log another environment. Whether the resume is bit-identical.
 
     A run whose learning rate has been the same under both settings may get another end.
@@ -192,7 +208,9 @@ def _check_resume(run: RunFolder, options: RunSettings, saved: Saved) -> bool:
             f"config.json was changed since step {saved.progress.step}: {', '.join(changed)}. "
             "Put the values back to go on, or make a new run."
         )
-    return checkpoint.same_environment(run, saved.environment)
+    same = checkpoint.same_environment(run, saved.environment)
+    # Dropout is drawn anew in each of several processes, and a GPU adds in any order.
+    return same and processes() == 1 and on().type == "cpu"
 
 
 def _export(run: RunFolder, trainer: Trainer, found: dict[str, Any]) -> None:

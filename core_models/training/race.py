@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from core_models.errors import InputError
+from core_models.errors import InputError, refused
 from core_models.evaluation.words import Word
 from core_models.model import load
 from core_models.training import durable, race_measure, race_schema, settings
@@ -174,7 +174,7 @@ class _Runner:
     # -- one entrant ------------------------------------------------------------------------------
 
     def _entrant(self, row: Row) -> bool:
-        """Train and measure; False when it was stopped. A run that fails leaves its reason."""
+        """Train and measure; False when it was stopped. Where either fails the row says why."""
         run = self.folder.run(row["name"])
         row.pop("reason", None)
         row["state"] = "running"
@@ -182,18 +182,18 @@ class _Runner:
         self.folder.log(f"{row['name']}: training")
         try:
             state = train(run.config_path, lambda line: self._tell(row, run, line))
+            self._follow(row, run)
+            if state == "stopped":
+                row["state"] = "stopped"
+                self._stop.reason = self._stop.reason or str(run.status().get("reason", ""))
+                return False
+            self._stop.take_back()
+            return self._measure(row, run)
         except InputError as error:
             row |= {"state": "failed", "reason": str(error)}
             self.folder.log(f"{row['name']}: failed: {error}")
             self._write()
             return True
-        self._follow(row, run)
-        if state == "stopped":
-            row["state"] = "stopped"
-            self._stop.reason = self._stop.reason or str(run.status().get("reason", ""))
-            return False
-        self._stop.take_back()
-        return self._measure(row, run)
 
     def _tell(self, row: Row, run: RunFolder, line: str) -> None:
         self._follow(row, run)
@@ -254,6 +254,9 @@ def main(arguments: list[str] | None = None) -> int:
         _say(f"Race {config.parent}: {run_race(config, _say)}.")
     except InputError as error:
         sys.stderr.write(f"{error}\n")
+        return 2
+    except OSError as error:
+        sys.stderr.write(f"{refused(error)}\n")
         return 2
     return 0
 

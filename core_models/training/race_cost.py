@@ -54,8 +54,9 @@ def cost_of(settings: Settings, config: Config, plan: Plan, length: int) -> Cost
 def _training(config: Config, length: int, plan: Plan) -> float:
     """Operations of one example, forward and backward."""
     parts = count(config).flops(length)
-    heads = sum(
-        value * (plan.masking.rate if name in _SELECTED else 1.0)
-        for name, value in parts.heads.items()
-    )
+    predicted = (plan.masking.rate + plan.masking.last_rate) / 2
+    shares = dict.fromkeys(_SELECTED, predicted)
+    if plan.masking.leftward is not None:  # only these rows are asked everywhere
+        shares["causal"] = predicted + plan.masking.leftward * (1 - predicted)
+    heads = sum(value * shares.get(name, 1.0) for name, value in parts.heads.items())
     return 3 * (parts.encoder + parts.mask_decoder + heads)

@@ -221,6 +221,29 @@ def test_a_blank_that_is_a_piece_of_its_own_is_a_piece_of_the_word() -> None:
     assert result.perplexity == pytest.approx(math.exp(-total), rel=1e-3)
 
 
+@pytest.mark.parametrize("kind", ["byte_bpe", "unigram"])
+def test_the_characters_of_a_chinese_piece_share_its_probability(kind: str) -> None:
+    text = "天气很好所以大家都出来晒太阳了"
+    words = Tokenizer.train([text, "天气很好", "大家都来"] * 30, vocabulary=340, kind=kind)
+    encoding = words.encode(text)
+    (start, stop), place = max(
+        ((span, place) for place, span in enumerate(encoding.offsets)),
+        key=lambda entry: entry[0][1] - entry[0][0],
+    )
+    count = stop - start
+    assert count > 1
+    config = cm.size("bert-tiny").with_vocabulary(words.vocabulary, pad_id=words.pad_id)
+    model = cm.Model.new(config, words, generator=torch.Generator().manual_seed(1)).eval()
+    asked = [word for word in choose_words([text]) if start <= word.start < stop]
+    assert len(asked) == count
+    result = evaluate_words(model, asked)
+    (found,) = fill(model, text, masks=[place], top_k=1).predictions
+    assert found.original is not None
+    # Each counts 1/k of the piece, so together they count it once.
+    assert result.perplexity == pytest.approx(found.original.probability ** (-1 / count), rel=1e-3)
+    assert result.pieces_per_word == pytest.approx(1 / count)
+
+
 def test_unknown_words_count_as_wrong_and_have_no_perplexity(model: cm.Model) -> None:
     known = Word(SENTENCES[2], 0, 4)
     sentence = "The 🙂 sat."

@@ -3,7 +3,9 @@
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import numpy
 import pytest
 import torch
 
@@ -16,7 +18,9 @@ from core_models.prediction import (
     forge,
     lens,
     score,
+    score_filling,
     score_words,
+    unmask,
 )
 from core_models.prediction.targets import Target, TargetFunction
 from core_models.tokenizer import Tokenizer
@@ -120,3 +124,52 @@ def test_a_judged_token_is_the_one_that_the_whole_pass_judges(name: str) -> None
         assert found == pytest.approx(float(logits[place].sigmoid()), rel=1e-4)
     verdicts = detect(model, text, replaced={1: encoding.ids[1], 2: encoding.ids[1]}).verdicts
     assert [verdict.replaced for verdict in verdicts[1:3]] == [False, True]  # one is what it was
+
+
+def test_an_array_of_positions_is_refused_in_words(model: cm.Model) -> None:
+
+    with pytest.raises(cm.InputError, match="must be a whole number"):
+        fill(model, TEXT, masks=numpy.array([1, 2]))
+
+
+@pytest.mark.parametrize(
+    ("ask", "given", "options"),
+    [
+        (forge, (TEXT, "1"), {"random": torch.Generator()}),
+        (forge, (TEXT, 3), {"random": torch.Generator()}),
+        (forge, (TEXT, ["1", 2]), {"random": torch.Generator()}),
+        (forge, (TEXT, [1.0]), {"random": torch.Generator()}),
+        (forge, (TEXT, [1]), {"random": torch.Generator(), "temperature": "1"}),
+        (detect, (TEXT,), {"replaced": [1]}),
+        (detect, (TEXT,), {"replaced": {"1": 5}}),
+        (detect, (TEXT,), {"replaced": {1: 5.0}}),
+        (score_filling, (TEXT, [5, 6]), {}),
+        (score_filling, (TEXT, {5: "the"}), {}),
+        (score_filling, (TEXT, {5: 6}), {"order": 5}),
+        (score_filling, (TEXT, {5: 6}), {"order": ["5"]}),
+        (score_filling, (TEXT, {5: 6}), {"hidden": 1}),
+        (score_filling, (7, {5: 6}), {}),
+        (fill_jointly, (TEXT,), {"masks": "12"}),
+        (score_words, (TEXT, [5]), {"gap": [5]}),
+        (score_words, (TEXT, ["cold"]), {"gap": "5"}),
+        (score_words, (TEXT, ["cold"]), {"gap": [5.0]}),
+        (unmask, (TEXT,), {"masks": "12"}),
+        (unmask, (TEXT,), {"masks": 3}),
+        (unmask, (TEXT,), {"masks": [3.0]}),
+        (unmask, (TEXT,), {"temperature": "0"}),
+        (unmask, (TEXT,), {"remask": None}),
+        (unmask, (None,), {}),
+        (fill, (TEXT,), {"watch": 5}),
+        (fill, (TEXT,), {"replaced": [5]}),
+        (lens, (TEXT, 5), {"masks": 3}),
+        (score, (5,), {}),
+        (score, (TEXT,), {"batch_size": 2.0}),
+        (embed, ([("a", "b", "c")],), {}),
+    ],
+)
+def test_values_of_another_type_are_refused_in_words(
+    model: cm.Model, ask: Any, given: Any, options: Any
+) -> None:
+    judge = new(tiny("electra-small")).eval() if ask is detect else model
+    with pytest.raises(cm.InputError, match=r"list|number|holds|outside|piece|order|string|temper"):
+        ask(judge, *given, **options)

@@ -34,6 +34,15 @@ def test_a_clause_of_chinese_is_no_word(mixed: Tokenizer) -> None:
         assert max(map(len, groups.values())) <= 2, groups
 
 
+def test_a_chinese_piece_alone_starts_a_word_where_it_does_in_a_sentence(mixed: Tokenizer) -> None:
+    found = mixed.encode(f"a{CHINESE[1]}")
+    for before, after, index in zip(found.words, found.words[1:], found.ids[1:], strict=False):
+        if "\u4e00" <= mixed.display(index)[0] <= "\u9fff":
+            assert mixed.starts_word(index)
+            assert before != after
+    assert not mixed.starts_word(mixed.encode("jumpsover").ids[-2])
+
+
 @pytest.mark.parametrize("text", CHINESE)
 def test_whole_words_of_chinese_can_be_masked(mixed: Tokenizer, text: str) -> None:
     found = mixed.encode(text)

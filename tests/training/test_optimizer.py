@@ -50,6 +50,9 @@ def test_two_ends_are_the_same_until_one_of_them_begins() -> None:
     longer = options(schedule={"decay": "none"})
     assert optimizer.same_until(plan, longer, 8)
     assert not optimizer.same_until(plan, longer, 9)
+    assert optimizer.same_until(longer, options(steps=8, schedule={"decay": "none"}), 8)
+    # It has made more than there would be.
+    assert not optimizer.same_until(longer, options(steps=7, schedule={"decay": "none"}), 8)
     falling = {"rate": 0.3, "last_rate": 0.15, "dynamic": True}
     one, other = (options(masking=falling, steps=n, schedule={"decay": "none"}) for n in (10, 20))
     assert not optimizer.same_until(one, other, 1)

@@ -22,8 +22,11 @@ from core_models.tasks import sets
 from core_models.tasks.probe import probe
 from core_models.training import process, race, race_measure, race_schema, settings
 from core_models.training.folder import RunFolder, runs
+from core_models.training.models import model_config
+from core_models.training.plan import plan_for
 from core_models.training.process import train
 from core_models.training.race import main, new_race, run_race
+from core_models.training.race_cost import cost_of
 from core_models.training.race_folder import RaceFolder, races
 from tests.training.conftest import forget_accelerator, quiet, text
 from tests.waiting import until
@@ -169,6 +172,34 @@ def test_operations_of_a_step_by_hand(recipe: Path, tmp_path: Path) -> None:
     assert cost.flops_per_step == pytest.approx(3 * 8 * (encoder + 0.15 * head))
 
 
+@pytest.mark.parametrize(
+    ("objective", "masking", "share"),
+    [
+        ("masked_token", {"rate": 0.3, "last_rate": 0.1, "dynamic": True}, 0.2),
+        ("masked_next_token", {"rate": 0.2, "leftward": 0.25}, 0.25 + 0.75 * 0.2),
+        ("causal", {}, 1.0),
+    ],
+)
+def test_a_head_costs_where_it_is_asked(objective: str, masking: Any, share: float) -> None:
+    """What is hidden moves from the first rate to the last; rows read leftward are asked whole."""
+    whole = settings.parse(
+        {
+            "model": {"size": "bert-tiny"},
+            "data": {"texts": ["text.txt"]},
+            "objectives": {objective: 1.0},
+            "masking": masking,
+            "steps": 10,
+            "batch_size": 2,
+        }
+    )
+    plan = plan_for(whole, cm.size("bert-tiny"))
+    config = model_config(whole, plan, None, vocabulary=200, pad_id=0)
+    parts = cm.count(config).flops(64)
+    (head,) = parts.heads.values()
+    cost = cost_of(whole, config, plan, 64)
+    assert cost.flops_per_step == pytest.approx(3 * 2 * (parts.encoder + share * head))
+
+
 @pytest.mark.slow
 def test_a_budget_of_operations_gives_each_its_steps(recipe: Path, tmp_path: Path) -> None:
     changed = values(budget={"flops": 1e8}, measures={"probes": [], "words": 0})
@@ -249,6 +280,26 @@ def test_a_run_that_fails_does_not_end_the_race(recipe: Path, tmp_path: Path) ->
     first, second = folder.table()
     assert first["state"] == "failed"
     assert "diverged" in first["reason"]
+    assert second["state"] == "finished"
+
+
+def test_a_measure_that_fails_does_not_end_the_race(
+    recipe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def measurements(model: cm.Model, *_: Any) -> dict[str, Any]:
+        def call() -> dict[str, Any]:
+            if "masked_token" in model.heads:
+                raise InputError("every word is unknown")
+            return {"accuracy": 1.0}
+
+        return {"words": call}
+
+    monkeypatch.setattr(race_measure, "measurements", measurements)
+    recipe.write_text(json.dumps(values()))
+    folder = RaceFolder(tmp_path / "race")
+    assert run_race(new_race(recipe, folder.path), quiet) == "finished"
+    first, second = folder.table()
+    assert (first["state"], first["reason"]) == ("failed", "every word is unknown")
     assert second["state"] == "finished"
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from core_models.errors import InputError
-from core_models.training import checkpoint
+from core_models.training import checkpoint, process, settings
 from core_models.training.folder import RunFolder
 from core_models.training.process import train
 from tests.gate import Gate
@@ -241,6 +241,19 @@ def test_a_stable_run_is_cooled_down_from_any_point(make_run: MakeRun) -> None:
     assert tensors(run.model_path) == tensors(reference.model_path)
 
 
+def test_another_end_of_a_finished_run_is_refused(make_run: MakeRun) -> None:
+    constant = {"decay": "none"}
+    run = make_run(steps=4, schedule=constant)
+    assert train(run.config_path, quiet) == "finished"
+    values = json.loads(run.config_path.read_text())
+    run.config_path.write_text(json.dumps(values | {"steps": 8}))
+    with pytest.raises(InputError, match="is finished after 4 steps"):
+        train(run.config_path, quiet)
+    assert run.state() == "finished"
+    run.config_path.write_text(json.dumps(values | {"name": "another"}))
+    assert train(run.config_path, quiet) == "finished"
+
+
 def test_a_checkpoint_from_before_a_setting_existed_goes_on(
     make_run: MakeRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -277,6 +290,21 @@ def test_another_machine_is_told(make_run: MakeRun, monkeypatch: pytest.MonkeyPa
     train(run.config_path, quiet)
     assert run.status()["exact_resume"] is False
     assert f"cpu {here['cpu']} -> other" in (run.path / "log.txt").read_text()
+
+
+def test_a_resume_in_several_processes_is_not_called_exact(
+    make_run: MakeRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = make_run(steps=4, schedule={}, checkpoints={"every": 2})
+    train(run.config_path, quiet)
+    options, saved = settings.read(run.config_path), checkpoint.read(run.checkpoints()[0].path)
+    assert process.resumes_exactly(run, options, saved)
+    monkeypatch.setattr(process, "processes", lambda: 2)
+    assert not process.resumes_exactly(run, options, saved)
+    monkeypatch.undo()
+    monkeypatch.setattr(checkpoint, "asked_for", lambda: 2)
+    assert not process.resumes_exactly(run, options, saved)
+    assert "processes 1 -> 2" in (run.path / "log.txt").read_text()
 
 
 def test_the_number_of_threads_is_kept_where_none_is_asked_for(make_run: MakeRun) -> None:
