@@ -10,6 +10,7 @@ import plotly.graph_objects as go
 
 from viz.figure import Chart, categories, colour, finish, whole
 from viz.svg import Wording, listed
+from viz.words import percent
 
 COLOURS = {
     "pieces": "#17747c",
@@ -74,12 +75,12 @@ def bars(
             orientation="h",
             marker={"color": COLOURS[part]},
             customdata=[
-                [f"{count:,}", f"{100 * count / max(1, total):.1f}"]
+                [f"{count:,}", percent(count / max(1, total))]
                 for count, total in zip(counts, totals.values(), strict=True)
             ],
             hovertext=whole(list(sizes)),
             hovertemplate="%{hovertext}<br>%{fullData.name}<br>"
-            "%{customdata[0]} (%{customdata[1]} %)<extra></extra>",
+            "%{customdata[0]} (%{customdata[1]})<extra></extra>",
         )
     figure.update_layout(barmode="stack", legend={"traceorder": "normal"})
     figure.update_yaxes(autorange="reversed")
@@ -159,7 +160,7 @@ def narrow_tables(
         "",
         alt=Wording("Narrow tables save parameters below E = {0}.", f"{break_even:.0f}"),
         columns=["V", "H", "E", "V × H", "V × E + E × H", Wording("Break-even E")],
-        rows=[[vocabulary, width, embedding, full, narrow, break_even]],
+        rows=[[vocabulary, width, embedding, full, narrow if factorised else None, break_even]],
         height=300,
         revision=f"{vocabulary} {width}",
         x=Wording("E, width of the tables"),

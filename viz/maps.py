@@ -161,15 +161,15 @@ def _printed(found: Map, drawn: Values) -> dict[str, Any]:
     form = "{:.0f}" if entire else "{:.2f}"
     faint = 0 if found.share else 0.005 * max(1.0, found.highest)
     least = max(faint, 0.5 if entire else 0)
-    text = [
-        ["" if np.isnan(each) or abs(each) <= least else _signed(form.format(each)) for each in row]
-        for row in drawn
-    ]
+
+    def written(number: float) -> str:
+        if np.isnan(number) or abs(number) <= least:
+            return ""
+        nearly = found.share and 99.5 <= number < 99.95  # not "100"
+        return ("{:.1f}" if nearly else form).format(number).replace("-", "\N{MINUS SIGN}")
+
+    text = [[written(each) for each in row] for row in drawn]
     return {"text": text, "texttemplate": "%{text}", "textfont": {"size": 11}}
-
-
-def _signed(text: str) -> str:
-    return text.replace("-", "\N{MINUS SIGN}")
 
 
 def _shrunk(found: Map) -> tuple[Values, list[str], list[str]]:

@@ -11,6 +11,7 @@ import plotly.graph_objects as go
 
 from viz.figure import Chart, colour, finish, heat, plain, series
 from viz.svg import Wording, shorten
+from viz.words import percent
 
 Point = tuple[float, float]
 Square = Sequence[Sequence[float]]
@@ -93,8 +94,8 @@ def paths(
         ],
         height=390 + 22 * len(found),
         revision=f"{word} {shares} {[path.sentence for path in found]}",
-        x=Wording("{0} % of all differences", f"{100 * shares[0]:.0f}"),
-        y=Wording("{0} % of all differences", f"{100 * shares[1]:.0f}"),
+        x=Wording("{0} of all differences", percent(shares[0])),
+        y=Wording("{0} of all differences", percent(shares[1])),
     )
     # The sentences stand below the picture, one under the other.
     below = {"orientation": "v", "y": -0.1, "yanchor": "top", "tracegroupgap": 0}

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from viz.svg import INK, MONO, SERIF, SOFT, Wording, document, text_width, write
+from viz.words import percent
 
 MARGIN = 16
 NUMBER = 34
@@ -45,7 +46,7 @@ def steps_svg(rows: Sequence[Sequence[Cell]], *, title: str) -> str:
     if not rows or not rows[0] or len({len(row) for row in rows}) > 1:
         raise ValueError("steps are rows of one length, with a cell at least")
     columns = zip(*rows, strict=True)
-    widths = [max([LEAST, *(text_width(cell.text) + 12 for cell in each)]) for each in columns]
+    widths = [max([LEAST, *map(_width, each)]) for each in columns]
     note = Wording("Filled: put in by this step, with its probability. Dot: hidden. Bold: given.")
     parts = [
         write(MARGIN, 26, title, size=15),
@@ -79,6 +80,15 @@ def _cell(cell: Cell, x: float, y: float, width: float) -> list[str]:
         write(middle, y + 18, text, anchor="middle", family=SERIF, size=15, fill=ink, bold=bold)
     )
     if cell.kind == "new" and cell.chance is not None:
-        told = f"{100 * cell.chance:.0f} %"
+        told = _told(cell.chance)
         parts.append(write(middle, y + 32, told, anchor="middle", family=MONO, size=10, fill=SOFT))
     return parts
+
+
+def _width(cell: Cell) -> float:
+    told = _told(cell.chance) if cell.kind == "new" and cell.chance is not None else ""
+    return max(text_width(cell.text) + 12, 0.75 * text_width(told))
+
+
+def _told(chance: float) -> str:
+    return percent(chance).replace("under ", "<")

@@ -1,6 +1,7 @@
 """The Attention lab without a browser: its numbers are those of the core."""
 
 import asyncio
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -8,7 +9,8 @@ import torch
 
 import viz
 from app.labs.attention import lab as attention
-from app.labs.attention.answers import say_shares
+from app.labs.attention.answers import say_shares, whole_of
+from app.labs.attention.prediction import nats
 from app.labs.attention.products import _products
 from app.labs.attention.scene import Scene, describe, filtered, parts, read, read_scene
 from core_models import InputError
@@ -242,6 +244,20 @@ def test_a_longer_text_has_rollout_and_no_flow(lab):
     assert "up to 16 tokens; this text has" in found["note"]
     for values in ({"token": 99}, {"upto": 0}, {"upto": 4}):
         assert ask(lab, "rollout", **values)["said"] == ask(lab, "rollout")["said"]
+
+
+def test_the_token_that_holds_the_text_is_none_that_was_typed():
+    names = [("[CLS]", 4, 9), ("fox", 10, 13), ("[SEP]", 0, 0), ("[CLS]", 0, 0)]  # as in XLNet
+    tokens = [
+        SimpleNamespace(position=n, piece=piece, start=start, end=end)
+        for n, (piece, start, end) in enumerate(names)
+    ]
+    assert whole_of(SimpleNamespace(tokens=tokens)) == 3
+
+
+def test_a_small_loss_is_not_none():
+    said = [nats(change) for change in (0.0, 0.0049, -0.0003, 0.25, -1.5)]
+    assert said == ["0.00", "under 0.01", "under 0.01", "0.25", "\u22121.50"]
 
 
 @pytest.mark.parametrize("head", [1, -1])

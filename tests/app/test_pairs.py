@@ -18,7 +18,8 @@ from app.serving.session import Session
 from core_models import InputError
 from core_models.data import documents
 from core_models.prediction import judge_pair
-from tests.core.tiny_models import narrow
+from core_models.tokenizer.files import Specials, Template
+from tests.core.tiny_models import narrow, tiny
 
 FIRST, SECOND = "Bees make honey .", "The bees fly ."
 OTHER = pairs.OWN["en"].other
@@ -153,6 +154,18 @@ def test_similarity_is_that_of_the_similarity_head(session):
     with torch.inference_mode():
         hidden = [model.encoder(model.batch([text])).hidden[0, 0] for text in (FIRST, OTHER)]
     assert alike[0][2] == pytest.approx(float(F.cosine_similarity(*hidden, dim=0)), abs=1e-5)
+
+
+def test_the_token_of_the_whole_text_is_none_that_was_typed():
+    pieces = cm.Tokenizer.train(LINES, vocabulary=150, template=Template.trailing(Specials()))
+    config = tiny("xlnet-base-cased").with_vocabulary(pieces.vocabulary)
+    model = cm.Model.new(config, pieces, generator=torch.Generator().manual_seed(1))
+    text = "Bees [CLS] fly ."
+    (encoding,) = model.encode([text])
+    assert encoding.ids.count(model.tokenizer.cls_id) == 2
+    with torch.inference_mode():
+        found, _ = pairs.read_alone(model, text)
+        assert found.equal(model.encoder(model.collate([encoding])).hidden[0, -1])
 
 
 def test_the_input_is_that_of_the_tokenizer(session):

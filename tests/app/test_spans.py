@@ -218,6 +218,15 @@ def test_the_law_is_that_of_the_masking(session):
     assert 3 < long[-1][2] < 5.5  # merged neighbours are longer, cut ones shorter
 
 
+def test_no_gap_of_the_text_is_drawn(session):
+    """They are hidden already: of the others 15 % are drawn, here one word."""
+    law = ask(session, text=" ".join(["[MASK]"] * 20 + ["bees"]))["law"]
+    assert law.layout.meta["rows"][-1][2] == 1
+    law = ask(session, text="[MASK]")["law"]
+    assert law.layout.meta["rows"][-1][2] is None
+    assert ", \N{EN DASH} in 200 draws" in law.layout.title.text
+
+
 def test_the_mean_of_the_draws_counts_the_longest_in_full(session, monkeypatch):
     read = tab.read(session, asked(session, text=" ".join(["bees make honey"] * 60)))
     # Two runs, of fourteen words and of two.

@@ -10,6 +10,7 @@ import core_models as cm
 from app.labs.unmasking import answers as unmasking
 from app.labs.unmasking import lab as tab
 from core_models import InputError
+from tests.core.tiny_models import WORDS, new, tiny
 
 TEXT = "The capital of France is Paris."
 SIGN = unmasking.sign(TEXT)
@@ -89,6 +90,13 @@ def test_a_long_text_is_cut_between_words(session):
     assert "uses its first" in str(line)
 
 
+def test_what_a_model_has_no_room_for_is_cut_and_told():
+    text = " ".join(WORDS.split() * 3)
+    sentence = unmasking.cut(new(tiny("bert-base-uncased")), text)
+    assert len(sentence.tokens) == 20 < len(text.split())
+    assert sentence.cut
+
+
 def test_the_pieces_that_are_used_are_counted_whatever_the_special_ones(session):
     picture, line, *_ = ask(session, text="The cat [SEP] sat here. " * 12)
     used = len(picture["columns"])
@@ -117,5 +125,5 @@ def test_the_drawing_has_every_piece_of_every_step(session):
     assert texts[0] == "bert-mini: the text, step by step"
     wanted = [cell["text"] or "·" for row in picture["rows"] for cell in row]
     numbers = {str(n) for n in range(7)}
-    assert [text for text in texts[2:] if text not in numbers and " %" not in text] == wanted
+    assert [text for text in texts[2:] if text not in numbers and "%" not in text] == wanted
     assert asyncio.run(tab.draw(session, {**question, "sentence": None})) == [gr.skip()]

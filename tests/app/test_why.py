@@ -156,6 +156,13 @@ def test_with_every_word_hidden_nothing_speaks(explainer):
     assert found["answer"]["agreement"][0][3] is None
 
 
+def test_pieces_are_counted_as_pieces(explainer):
+    found = ask(explainer, text="[MASK] unbelievably .", steps=10)
+    count = sum(not each["special"] and not each["hidden"] for each in found["scene"]["tokens"])
+    assert count > len(["unbelievably", "."])
+    assert f"give to the {count} pieces" in words.agreement_table(found["answer"])["caption"]
+
+
 def test_one_word_and_512_pieces(explainer):
     assert ask(explainer, text="[MASK]")["error"] is None
     long = told(explainer, text="bees " * 600, model="names", position="#4", steps=300)
@@ -353,8 +360,20 @@ def test_a_check_is_given_up(explainer, monkeypatch):
 def test_numbers_are_written_as_people_read_them():
     numbers = {0.00012: "+1e-4", -12.34: "\u221212.3", 0.05: "+0.050", 0: "0.000", 345.6: "+346"}
     assert {value: words.number(value) for value in numbers} == numbers
-    chances = {1.0: "100", 0.9996: "99.96", 0.467: "46.7", 0.0042: "0.42", 0.00002: "0.002"}
+    chances = {
+        1.0: "100",
+        0.9996: "99.96",
+        0.99996: "99.99",
+        0.467: "46.7",
+        0.0042: "0.42",
+        0.00002: "0.002",
+    }
     assert {value: words.percent(value).split("\u00a0")[0] for value in chances} == chances
+
+
+def test_nearly_all_is_not_all():
+    said = [tab.progress(Progress(share=share, ahead=0)) for share in (0.0, 0.46, 0.97)]
+    assert said == ["0 % are computed.", "40 % are computed.", "90 % are computed."]
 
 
 def test_a_question_that_comes_late_is_not_given_up(session):

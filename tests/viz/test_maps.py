@@ -39,6 +39,11 @@ def test_colours_are_a_square_root_or_run_both_ways_from_zero():
     assert signed.text[1][0] == "\N{MINUS SIGN}2.00"
 
 
+def test_nearly_all_is_not_printed_as_all():
+    (shares,) = draw(grid([[0.996, 0.9996], [0.994, 0.004]], share=True)).data
+    assert [list(row) for row in shares.text] == [["99.6", "100"], ["99", ""]]
+
+
 def test_large_maps_keep_their_strongest_links():
     side = MOST_SIDE + 44
     weights = np.zeros((side, side), dtype=np.float32)

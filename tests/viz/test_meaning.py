@@ -14,6 +14,14 @@ def test_the_way_to_the_marked_layer_is_drawn_full():
     assert whole.line.dash == "dot"
 
 
+def test_nearly_all_differences_are_not_all():
+    layout = paths([PATH], layer=1, shares=(0.9962, 0.0038)).layout
+    told = [
+        axis.title.text.replace("\N{NO-BREAK SPACE}", " ") for axis in (layout.xaxis, layout.yaxis)
+    ]
+    assert told == ["99.6 % of all differences", "0.4 % of all differences"]
+
+
 def test_paths_without_such_a_layer_are_refused():
     with pytest.raises(ValueError, match="no layer 3"):
         paths([PATH], layer=3, shares=(1.0, 0.0))

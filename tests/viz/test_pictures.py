@@ -31,6 +31,16 @@ def test_labels_are_no_markup_and_the_table_has_them_as_they_are():
     assert figure.layout.meta["rows"][-1] == ["Sum", 40, 10]
 
 
+def test_a_small_part_is_not_none():
+    figure = bars({"x": {"attention": 99_999, "pieces": 1}}, NAMES)
+    told = [
+        [text.replace("\N{NO-BREAK SPACE}", " ") for text in trace.customdata[0]]
+        for trace in figure.data
+        if trace.name
+    ]
+    assert sorted(told) == [["1", "under 0.01 %"], ["99,999", "100 %"]]
+
+
 def test_a_part_without_a_name_is_refused():
     with pytest.raises(ValueError, match="extra"):
         bars({"x": {"extra": 1}}, NAMES)
@@ -45,6 +55,9 @@ def test_the_lines_of_narrow_tables_cross_where_they_cost_the_same():
     assert slope * 748.83 == pytest.approx(23_040_000, rel=1e-4)
     assert (model.x[0], model.y[0]) == (128, 3_938_304)
     assert figure.layout.shapes[0].x0 == 748.8
+    full = {"full": 23_440_896, "narrow": 23_440_896, "break_even": 749.1}
+    (row,) = narrow_tables(30522, 768, 768, **full).layout.meta["rows"]
+    assert row == [30522, 768, 768, 23_440_896, None, 749.1], "no second table, no E × H"
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,8 @@ ROWS = [
 
 
 def texts(svg):
-    return [each.text for each in ElementTree.fromstring(svg).iter() if each.tag.endswith("text")]
+    found = (each for each in ElementTree.fromstring(svg).iter() if each.tag.endswith("text"))
+    return [(each.text or "").replace("\N{NO-BREAK SPACE}", " ") for each in found]
 
 
 def test_every_step_is_a_row():
@@ -43,6 +44,15 @@ def test_columns_are_as_wide_as_their_longest_piece():
         float(at) for at in re.findall(r'x="([0-9.]+)"', steps_svg(short, title=""))[-2:]
     )
     assert second - first < 40
+
+
+def test_nearly_sure_is_not_sure_and_hardly_is_not_never():
+    chances = (0.9962, 0.0042, 0.00001)
+    row = [Cell(text="a", kind="new", chance=chance) for chance in chances]
+    svg = steps_svg([row], title="")
+    assert texts(svg)[4::2] == ["99.6 %", "0.4 %", "<0.01 %"]
+    first, second, third = (float(at) for at in re.findall(r'<rect x="([0-9.]+)"', svg))
+    assert third - second <= second - first + 0.1
 
 
 @pytest.mark.parametrize("rows", [[], [[]], [ROWS[0], ROWS[1][:2]]])

@@ -101,9 +101,10 @@ async def rolled(asked: Asked) -> Shown:
 
 
 def whole_of(result: AttentionResult) -> int:
-    """The position of [CLS], whatever the family calls it; 0 without one."""
+    """The position of [CLS], whatever the family calls it, if nobody typed it; 0 without one."""
     names = {"[CLS]", "<s>", "<cls>"}
-    return next((token.position for token in result.tokens if token.piece in names), 0)
+    added = (token for token in result.tokens if token.start == token.end)
+    return next((token.position for token in added if token.piece in names), 0)
 
 
 def _rolled(asked: Asked) -> Shown:

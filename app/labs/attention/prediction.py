@@ -106,7 +106,7 @@ async def swept(asked: Asked, look: Look, position: int, word: str, *, shared: b
             "{0} matters most: without it {1} loses {2} nats.",
             place_name(layer, head),
             quote(word),
-            f"{loss:.2f}",
+            nats(loss),
         )
         if loss > 0
         else Wording(
@@ -136,6 +136,13 @@ async def swept(asked: Asked, look: Look, position: int, word: str, *, shared: b
     return shown
 
 
+def nats(change: float) -> str:
+    """A change of log-probability; a small one is not none."""
+    if 0 < abs(change) < 0.005:
+        return Wording("under {0}", "0.01")
+    return f"{change:.2f}".replace("-", "\N{MINUS SIGN}")
+
+
 def say_target(found: Mapping[str, Any], *, some_off: bool) -> Wording:
     """What becomes of the word that is watched."""
     target = found["target"]
@@ -150,7 +157,7 @@ def say_target(found: Mapping[str, Any], *, some_off: bool) -> Wording:
             before,
             ranks[0],
         )
-    change = f"{target['after'] - target['before']:.2f}".replace("-", "\N{MINUS SIGN}")
+    change = nats(target["after"] - target["before"])
     return Wording(
         "{0} ({1}): {2} with all heads, {3} without these; {4} nats, rank {5} → {6}.",
         quote(target["display"]),

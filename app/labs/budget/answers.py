@@ -13,7 +13,6 @@ import core_models as cm
 from app.serving.ask import whole_number
 from core_models import Config, Count, InputError
 from core_models.counting.counts import count
-from core_models.families import FAMILIES
 from viz.svg import Wording
 
 OWN = "own size"
@@ -162,20 +161,16 @@ def describe(name: str, config: Config, length: int) -> dict[str, Any]:
     """One row of the page: values, parts, sums, bytes and operations."""
     found = counted(config)
     plain = found.to_json()
-    cost = found.flops(length)
     return {
         "name": name,
-        "family": FAMILIES[config.family].title,
         **values(config),
         "blocks": config.blocks,
         "parts": parts_of(config),
-        "encoder": found.encoder,
         "base": found.base,
         "pretraining": found.pretraining,
         "bytes_float32": plain["bytes_float32"],
         "bytes_bfloat16": plain["bytes_bfloat16"],
-        "per_token": cost.per_token,
-        "operations": cost.encoder,
+        "per_token": found.flops(length).per_token,
         "factorisation": factorise(config),
     }
 
@@ -189,14 +184,11 @@ def factorise(config: Config) -> dict[str, Any]:
     tables, width = config.embeddings, config.width
     own = counted(config)
     full = tables.vocabulary * width
-    bias = width if own.projection else 0
-    narrow = own.pieces + own.projection - bias
+    narrow = own.pieces + own.projection - (width if own.projection else 0)
     return {
         "full": full,
         "narrow": narrow,
-        "bias": bias,
         "factorised": tables.width != width,
-        "ratio": full / narrow,
         "break_even": tables.vocabulary * width / (tables.vocabulary + width),
     }
 
@@ -218,21 +210,27 @@ def compare(
     if big["pretraining"] == small["pretraining"]:
         return Wording("All of them have the same number of parameters.")
     fewer = big["pretraining"] / small["pretraining"]
-    cost = 100 * small["per_token"] / big["per_token"]
+    cost = hundredths(small["per_token"] / big["per_token"])
     shown = f"{fewer:.1f}" if fewer >= 1.05 else f"{fewer:.5g}"  # 1.0 times would be as many
-    told = (names[small["name"]], shown, names[big["name"]], f"{cost:.0f}")
+    told = (names[small["name"]], shown, names[big["name"]], cost)
     if small["name"] in times and big["name"] in times:
-        share = 100 * times[small["name"]] / times[big["name"]]
+        share = hundredths(times[small["name"]] / times[big["name"]])
         return Wording(
             "{0} has {1} times fewer parameters than {2}, but a token costs it {3} % of the "
             "operations and, measured here, {4} % of the time.",
-            *(*told, f"{share:.0f}"),
+            *told,
+            share,
         )
     return Wording(
         "{0} has {1} times fewer parameters than {2}, but a token costs it {3} % of the "
         "operations.",
         *told,
     )
+
+
+def hundredths(share: float) -> str:
+    """A share in percent, which may be far below 1 or above 100: in whole ones from 10 on."""
+    return f"{100 * share:.0f}" if share >= 0.1 else f"{100 * share:.2g}"
 
 
 def read_times(value: Any) -> dict[str, float]:

@@ -314,8 +314,7 @@ def measure(question: Mapping[str, Any]) -> Iterator[list[Any]]:
     times: dict[str, dict[str, Any]] = {}
     for name, config in configs.items():
         try:
-            found = timing.measure(config, length)
-            times[name] = {"fastest": found.fastest}
+            times[name] = {"fastest": timing.measure(config, length)}
         except InputError as error:
             times[name] = {"error": str(error)}
         yield [costs(rows, length, times, own_values(question))]

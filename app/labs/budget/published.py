@@ -14,11 +14,15 @@ import core_models as cm
 from core_models import Count
 from core_models.counting.counts import joint
 from core_models.families.electra import PAIRS
+from viz.svg import Wording
 
 MILLION = "million parameters"
 PERCENT = "%"
 TIMES = "times"
 PIECES = "pieces"
+SIGNS = {PERCENT: "%", TIMES: "×", PIECES: Wording("pieces")}
+DIGITS = {TIMES: 2, PIECES: 0}
+"""Behind the point of a counted figure; one where nothing else is said."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -312,10 +316,9 @@ def table() -> list[dict[str, Any]]:
                 "claim": claim.claim,
                 "printed": claim.printed,
                 "exact": exact,
-                "unit": claim.unit,
-                "sign": {PERCENT: "%", TIMES: "×"}.get(claim.unit, ""),
+                "sign": SIGNS.get(claim.unit, ""),
+                "digits": DIGITS.get(claim.unit, 1),
                 "difference": 100 * (claim.printed / exact - 1),
-                "counts": claim.counts,
                 "source": claim.source,
                 "reason": claim.reason,
             }

@@ -52,7 +52,7 @@ def time_cell(time: Mapping[str, Any]) -> Any:
     fastest = time.get("fastest")
     if not isinstance(fastest, int | float):
         return None
-    return [fastest, f"{fastest:.3g} ms"]
+    return [fastest, f"{fastest:,.0f} ms" if fastest >= 100 else f"{fastest:.3g} ms"]
 
 
 def published_figures() -> dict[str, Any]:
@@ -71,8 +71,11 @@ def published_figures() -> dict[str, Any]:
             [
                 claim["claim"],
                 claim["source"],
-                [claim["printed"], f"{claim['printed']:,} {claim['sign']}".strip()],
-                [claim["exact"], f"{claim['exact']:,.1f} {claim['sign']}".strip()],
+                [claim["printed"], with_unit(f"{claim['printed']:,}", claim["sign"])],
+                [
+                    claim["exact"],
+                    with_unit(f"{claim['exact']:,.{claim['digits']}f}", claim["sign"]),
+                ],
                 difference(claim["difference"]),
                 claim["reason"],
             ]
@@ -80,6 +83,11 @@ def published_figures() -> dict[str, Any]:
         ],
         messages=[0, 1, 5],
     )
+
+
+def with_unit(number: str, sign: str) -> str:
+    """A figure with its unit; without one it is in millions of parameters."""
+    return Wording("{0} {1}", number, sign) if sign else number
 
 
 def difference(percent: float) -> str:

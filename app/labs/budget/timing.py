@@ -1,9 +1,7 @@
 """How long one forward pass of a size takes on this machine. No Gradio in it."""
 
 import os
-import statistics
 import time
-from dataclasses import dataclass
 from threading import Lock
 
 import torch
@@ -21,24 +19,11 @@ SECONDS = 1.0
 RUNS = 15
 
 
-@dataclass(frozen=True, kw_only=True)
-class Timing:
-    """Forward passes of one sequence through an encoder with random weights."""
-
-    milliseconds: float
-    """Median."""
-    fastest: float
-    slowest: float
-    runs: int
-    length: int
-    threads: int
-
-
 _ONE_AT_A_TIME = Lock()
 
 
-def measure(config: Config, length: int) -> Timing:
-    """Time one sequence through an encoder with random weights; one measurement at a time.
+def measure(config: Config, length: int) -> float:
+    """Milliseconds of the fastest pass of one sequence; one measurement at a time.
 
     Raises:
         InputError: the encoder does not fit in memory, or one pass would take too long.
@@ -70,7 +55,7 @@ def _random_encoder(config: Config) -> cm.Encoder:
     return encoder
 
 
-def _time(encoder: cm.Encoder, config: Config, length: int) -> Timing:
+def _time(encoder: cm.Encoder, config: Config, length: int) -> float:
     generator = torch.Generator().manual_seed(0)
     ids = torch.randint(
         min(5, config.embeddings.vocabulary - 1),
@@ -85,14 +70,7 @@ def _time(encoder: cm.Encoder, config: Config, length: int) -> Timing:
         start = time.perf_counter()
         encoder(batch)
         times.append(time.perf_counter() - start)
-    return Timing(
-        milliseconds=1000 * statistics.median(times),
-        fastest=1000 * min(times),
-        slowest=1000 * max(times),
-        runs=len(times),
-        length=length,
-        threads=torch.get_num_threads(),
-    )
+    return 1000 * min(times)
 
 
 def free_bytes() -> int:

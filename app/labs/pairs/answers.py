@@ -191,8 +191,8 @@ def cosines(
 
 
 def _whole(model: cm.Model, encoding: Encoding) -> int:
-    """Position of the token that stands for the whole text."""
-    return encoding.ids.index(model.tokenizer.cls_id)
+    """Position of the token that stands for the whole text, not of one that a visitor typed."""
+    return len(encoding) - 1 if model.tokenizer.template.pad_left else 0
 
 
 def drawn(model: cm.Model, first: str, second: str) -> dict[str, Any]:

@@ -19,15 +19,12 @@ _DRAWN_PIECES = 6_000
 def law(sentence: Cut, found: Sequence[Span]) -> go.Figure:
     """The law of lengths beside draws on this text; marks stand for what is hidden above."""
     shares = span_masking.geometric(longest=LONGEST)
-    shown = tuple(
-        -1 if token.special or token.word is None else token.word for token in sentence.tokens
-    )
     now = [min(describe(sentence, span).words, LONGEST) for span in found]
-    drawn, draws, drawn_words = _drawn_lengths(shown)
+    drawn, draws, drawn_words = _drawn_lengths(_words(sentence))
     all_drawn = sum(drawn) or 1
     means = [
         sum(n * share for n, share in enumerate(shares, 1)),
-        drawn_words / all_drawn,
+        drawn_words / all_drawn if any(drawn) else None,  # a text of gaps alone
     ]
     names = Wording("the law"), Wording("draws on this text")
     return lengths(
@@ -35,12 +32,19 @@ def law(sentence: Cut, found: Sequence[Span]) -> go.Figure:
         last=f"{LONGEST}+",
         title=Wording(
             "Mean length: {0} words by the law, {1} in {2} draws of 15 % of this text.",
-            f"{means[0]:.2f}",
-            f"{means[1]:.2f}",
+            *("\N{EN DASH}" if mean is None else f"{mean:.2f}" for mean in means),
             draws,
         ),
         means=dict(zip(names, means, strict=True)),
         hidden=[now.count(length) for length in range(1, LONGEST + 1)],
+    )
+
+
+def _words(sentence: Cut) -> tuple[int, ...]:
+    """The word of each piece that may be hidden, -1 for the others: a gap is hidden already."""
+    return tuple(
+        -1 if token.special or token.masked or token.word is None else token.word
+        for token in sentence.tokens
     )
 
 
@@ -67,11 +71,11 @@ def _drawn_lengths(words: tuple[int, ...]) -> tuple[list[int], int, int]:
 
 def draw(sentence: Cut, seed: int) -> list[tuple[int, int]]:
     """Spans of characters hidden as in pretraining: 15 % of the pieces, in runs of whole words."""
-    ids = torch.tensor(sentence.encoding.ids)
+    words = torch.tensor(_words(sentence))
     masked = span_masking.spans(
-        ids,
-        torch.tensor([not token.special and not token.masked for token in sentence.tokens]),
-        torch.tensor([-1 if token.word is None else token.word for token in sentence.tokens]),
+        torch.zeros_like(words),
+        words >= 0,
+        words,
         generator=torch.Generator().manual_seed(seed),
         mask_id=1,
         vocabulary=2,

@@ -75,8 +75,8 @@ def cut(model: cm.Model, text: str) -> Cut:
     real = [n for n, special in enumerate(encoding.special) if not special]
     if not real:
         raise InputError("This text has no word to hide. Type a few words.")
-    short = len(real) > MOST_PIECES
-    if short:  # so that no word of it is cut
+    short = encoding.truncated or len(real) > MOST_PIECES
+    if len(real) > MOST_PIECES:  # so that no word of it is cut
         last = encoding.words[real[MOST_PIECES]]
         kept = [n for n in real[:MOST_PIECES] if encoding.words[n] != last] or real[:MOST_PIECES]
         text = encoding.text[: encoding.offsets[kept[-1]][1]]

@@ -191,7 +191,7 @@ def explain(
         "error": error,
         "error_share": abs(error / difference) if abs(difference) > 1e-9 else None,
         "agreement": agreement(rows, kept),
-        "words_read": sum(kept),
+        "pieces_read": sum(kept),
     }
 
 

@@ -112,7 +112,7 @@ def progress(found: Progress) -> str:
     """How far a computation is, in words that change seldom: they are read out."""
     if found.ahead:
         return Wording("{0} before you", found.ahead)
-    return Wording("{0} % are computed.", 10 * round(10 * found.share))
+    return Wording("{0} % are computed.", 10 * int(10 * found.share))
 
 
 def kinds(able: Mapping[str, Any], question: Mapping[str, Any]) -> dict[str, Any]:

@@ -144,8 +144,8 @@ def agreement_table(answer: Mapping[str, Any]) -> dict[str, Any]:
     return table(
         Wording(
             "Spearman\u2019s rank correlation of the strengths that two methods give to the {0} "
-            "words: 1 = the same order, 0 = no relation",
-            answer["words_read"],
+            "pieces: 1 = the same order, 0 = no relation",
+            answer["pieces_read"],
         ),
         ["", *TITLES.values()],
         [
@@ -223,6 +223,6 @@ def percent(probability: float) -> str:
     """A probability, as everywhere on the page."""
     value = 100 * probability
     if value >= 99.95:
-        return "100\u00a0%" if value >= 99.9995 else f"{value:.2f}\u00a0%"
+        return "100\u00a0%" if value >= 99.9995 else f"{min(value, 99.99):.2f}\u00a0%"
     digits = 1 if value >= 1 else 2 if value >= 0.1 else 3
     return f"{value:.{digits}f}\u00a0%" if value >= 0.001 else "< 0.001\u00a0%"
