@@ -152,6 +152,8 @@
     chip.title = token.unknown ? t`This model has no piece for it and reads ${token.piece} instead.` : '';
   }
 
+  const CLOSING = /^[\p{Pe}\p{Pf}\p{Po}]+$/u;
+
   // By the first letter that has a direction, as dir="auto" would if the chips were plain text.
   const RIGHT_TO_LEFT = /^[^\p{L}]*[\p{Script=Arabic}\p{Script=Hebrew}\p{Script=Syriac}\p{Script=Thaana}\p{Script=Nko}]/u;
   const direction = (text) => (RIGHT_TO_LEFT.test(text) ? 'rtl' : 'ltr');
@@ -183,7 +185,7 @@
     const between = (a, b) => sentence.tokens.slice(Math.min(a, b), Math.max(a, b) + 1);
     const isHidden = (token) => sentence.marks.has(token.position);
 
-    // The pieces of a word stand in one box, so that no line ends between them.
+    // The pieces of a word and the signs right after it stand in one box, so that no line ends between them.
     let laid = null;
     function layOut() {
       if (laid === sentence.tokens) return;
@@ -192,9 +194,10 @@
       while (chips.length > laid.length) chips.pop();
       while (chips.length < laid.length) chips.push(blank());
       const boxes = [];
-      laid.forEach(({ word }, index) => {
+      laid.forEach(({ word, start, text }, index) => {
         const before = laid[index - 1];
-        if (word === null || !before || before.word !== word) boxes.push([]);
+        const together = before?.word != null && (before.word === word || (before.end === start && CLOSING.test(text)));
+        if (!together) boxes.push([]);
         boxes.at(-1).push(chips[index]);
       });
       list.replaceChildren(...boxes.map((own) => (own.length > 1 ? element('span', { class: 'word' }, ...own) : own[0])));

@@ -64,7 +64,7 @@
 
   // What else the address holds: the training run that is shown.
   const FIRST_TAB = 'mask';
-  const place = { run: given.get('run'), tab: given.get('tab') };
+  const place = { run: given.get('run'), tab: given.get('tab')?.toLowerCase() ?? null };
   const labs = new Map(); // name -> plain object
   for (const [name, text] of given) {
     if (!name.startsWith('lab-')) continue;

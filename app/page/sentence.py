@@ -55,7 +55,7 @@ def build(session: Session, settings: Settings) -> Shared:
                 max_lines=4,
                 elem_id="sentence-text",
                 scale=5,
-                min_width=200,
+                min_width=320,
                 placeholder="Type a sentence",
                 html_attributes=gr.InputHTMLAttributes(spellcheck=False, autocorrect="off"),
             )

@@ -190,8 +190,15 @@
   };
 
   function setTheme(name) {
+    // What the address says goes first when the page opens again, and is all there is where the browser keeps nothing.
+    const address = new URL(location.href);
+    let written = address.searchParams.has('__theme') || !(window.localStorage instanceof Storage); // see gradio.js
     picked = name;
-    try { localStorage.setItem(KEY, name); } catch { /* private windows may refuse */ }
+    try { localStorage.setItem(KEY, name); } catch { written = true; }
+    if (written) {
+      address.searchParams.set('__theme', name);
+      history.replaceState(history.state, '', address);
+    }
     document.body.classList.toggle('dark', name === 'dark');
   }
 
@@ -227,7 +234,7 @@
   const format = {
     percent(probability) {
       const value = probability * 100;
-      if (value >= 99.95) return value >= 99.9995 ? '100\u00a0%' : `${value.toFixed(2)}\u00a0%`;
+      if (value >= 99.95) return value >= 99.9995 ? '100\u00a0%' : `${Math.min(value, 99.99).toFixed(2)}\u00a0%`;
       if (value >= 1) return `${value.toFixed(1)}\u00a0%`;
       if (value >= 0.1) return `${value.toFixed(2)}\u00a0%`;
       if (value >= 0.001) return `${value.toFixed(3)}\u00a0%`;

@@ -36,6 +36,11 @@
   // --- notes: what the model cannot read, and who can; who answers in the open lab -----------
 
   let refused = null; // why a masking could not be drawn
+  function refuse(why) {
+    if (refused === why) return;
+    refused = why;
+    document.dispatchEvent(new CustomEvent('cloze:refused'));
+  }
   let chooseModel = () => {};
   const LANGUAGE = texts({ en: 'English', zh: 'Chinese' });
 
@@ -71,11 +76,13 @@
       const held = notes.contains(document.activeElement);
       notes.replaceChildren(...(advice ? [advise(advice)] : []), ...said.map((text) => element('p', { text: message(text) })));
       notes.hidden = !notes.childElementCount;
-      if (held) (notes.querySelector('button') ?? document.querySelector('.chip[tabindex="0"]'))?.focus({ preventScroll: true }); // what was pressed is gone
+      if (!held) return;
+      // What was pressed is gone, and not every lab has chips.
+      const next = [notes.querySelector('button'), document.querySelector('.chip[tabindex="0"]'), field('sentence-text')];
+      next.find((each) => each?.offsetParent)?.focus({ preventScroll: true });
     };
     onChange(draw);
-    document.addEventListener('cloze:by', draw);
-    document.addEventListener('cloze:tab', draw);
+    for (const event of ['cloze:by', 'cloze:tab', 'cloze:refused']) document.addEventListener(event, draw);
     draw();
   });
 
@@ -281,8 +288,8 @@
       const answer = view.value;
       if (!answer || answer.rev !== asked) return;
       view.root.dataset.rev = answer.rev;
-      refused = answer.error;
-      if (answer.error) change({});
+      refuse(answer.error ?? null);
+      if (answer.error) drawn = null;
       else if (answer.text === sentence.text && answer.model === sentence.model) {
         if (!restoring) change({ marks: new Map(answer.marks.map((mark) => [mark.position, mark])), drawn: true });
         restoring = false;
@@ -317,6 +324,10 @@
     }
     onChange(drawState);
     drawState();
+    // A refusal is about the seed that stands there and the draw that was asked for.
+    onChange(() => refuse(null));
+    document.addEventListener('cloze:tab', () => refuse(null));
+    document.addEventListener('input', ({ target }) => { if (target === field('sentence-seed')) refuse(null); });
   });
   Object.assign(window.Cloze, { chooseModel: (...given) => chooseModel(...given), openFold });
 })();

@@ -149,6 +149,7 @@ def test_an_old_link_shows_what_was_measured(visit):
     expect(lab.card.get_by_text("seed 1")).to_be_visible(timeout=SLOW)
     row = lab.verdicts().get_by_role("row", name=str(CLAIMS[BOTH].statement)).first
     expect(row).to_contain_text("Half right", timeout=SLOW)
+    assert row.get_by_role("rowheader").bounding_box()["width"] > 180, "lines of some words each"
     assert lab.cloze.overflow() <= 0
 
 

@@ -176,7 +176,7 @@ def test_an_error_is_told_and_not_kept(session, monkeypatch):
 def ask(answering, desk, **question):
     """The answer to a question; "slow" and its like are claims of the whole list."""
     asked = {"model": {"model": MODEL}, "topic": "", "claim": FIRST, "only": [], "ran": []}
-    asked |= {"guesses": {}, "guess": None, "all": False, "visitor": "a", "linked": True}
+    asked |= {"guesses": {}, "guess": "none", "all": False, "visitor": "a", "linked": True}
     asked |= question
     asked["only"] = asked["only"] or [*answers.TOPICS[""], "slow"]
     found = answering(desk, asked)

@@ -88,6 +88,32 @@ def test_the_visitors_own_word_survives_a_reload(cloze):
     page.wait_for_function("() => !location.hash.includes('London')")
 
 
+def test_a_text_of_one_letter_says_what_to_do(cloze):
+    cloze.write("a")
+    cloze.page.get_by_role("button", name="hide “a”").click()
+    cloze.page.wait_for_function("() => Cloze.sentence.marks.size === 1")
+
+
+def test_a_refused_seed_is_told_until_something_else_is_wanted(cloze):
+    page = cloze.page
+    cloze.unfold("Options")
+    seed = page.get_by_role("spinbutton", name="Seed", exact=True)
+    draw = page.get_by_role("button", name="Hide at random")
+    refused = page.get_by_text("seed is -4; it must be a whole number")
+    for other in (
+        lambda: seed.fill("5"),
+        lambda: cloze.at(2).click(),
+        lambda: page.evaluate("Cloze.openTab('forge')"),
+    ):
+        seed.fill("-4")
+        draw.click()
+        expect(refused).to_be_visible()
+        other()
+        expect(refused).to_be_hidden()
+    page.evaluate("Cloze.openTab('mask')")
+    seed.fill("1")
+
+
 @pytest.mark.slow
 def test_letters_from_the_right_leave_the_signs_after_them_in_place(cloze):
     said = cloze.page.evaluate("word => ClozeLanguage.t`“${word}” (${3})`", ARABIC)

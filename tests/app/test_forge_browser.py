@@ -107,6 +107,12 @@ def test_a_round_of_forging_and_judging(cloze, detective, session):
     you = lab.table("Score").get_by_role("row", name="You")
     share = f"{int(fooled)} ({100 * fooled:.0f} %)"
     expect(you).to_have_text(re.compile(f"You1{re.escape(share)}"))
+    # Without a word there is nothing to try: the button leads to its place.
+    box = page.get_by_role("textbox", name="Another word")
+    box.fill("")
+    page.get_by_role("button", name="Try to fool it").click()
+    expect(box).to_be_focused()
+    box.fill("spain")
     # Asking for the same thing again is no new attempt.
     go = page.get_by_role("button", name="Try to fool it")
     page.get_by_role("button", name="Undo").click()

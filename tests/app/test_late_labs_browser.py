@@ -6,6 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from app.claims.desk import CLAIMS
+from app.labs.claims.answers import TOPICS
 from tests.app.held import Held
 from tests.app.one_page import mark, renewed
 from tests.app.test_claims_browser import BOTH, FAST
@@ -236,6 +237,27 @@ def test_a_guess_is_not_taken_along_to_another_statement(labs):
     expect(lab.panel.get_by_role("radio", checked=True)).to_have_count(0)
     lab.open(GUESSED)
     expect(lab.panel.get_by_role("radio", name="Partly")).to_be_checked()
+
+
+def test_a_guess_that_waits_measures_no_other_statement(labs):
+    page = labs.page
+    lab = Claims(labs)
+    first, second, third = [name for name in TOPICS["RoBERTa"] if name != GUESSED][:3]
+    lab.open(first)
+    labs.rest()
+    held = Held(page, PREDICT)
+    lab.guess("Wrong")
+    held.wait()
+    lab.choose("Statement", str(CLAIMS[second].statement))
+    expect(lab.panel.get_by_role("radio", checked=True)).to_have_count(0)
+    lab.guess("Right")
+    lab.choose("Statement", str(CLAIMS[third].statement))
+    expect(lab.panel.get_by_role("radio", checked=True)).to_have_count(0)
+    held.end()
+    lab.card.get_by_role("heading", name=str(CLAIMS[third].statement)).wait_for()
+    labs.rest()
+    expect(lab.panel.get_by_role("radio", checked=True)).to_have_count(0)
+    expect(lab.card.get_by_role("status")).to_be_hidden()
 
 
 def test_a_model_that_a_lab_opens_waits_for_no_answer(visit, detective):

@@ -6,6 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from app.labs.budget.lab import PRESETS
+from app.serving.locales import catalogue
 from tests.app.one_page import SENTENCE
 from tests.app.visitors import Cloze
 
@@ -123,6 +124,26 @@ def test_a_browser_that_keeps_nothing_shows_every_lab(profile, server):
                 "name => document.getElementById(name)?.offsetParent", arg=f"tab-{lab}"
             )
         assert problems == []
+
+
+def test_the_theme_outlives_a_change_of_language_where_nothing_is_kept(profile, server):
+    with profile.new_page() as page:
+        page.add_init_script(REFUSES)
+        cloze = Cloze(page, [])
+        cloze.open(f"{server}/?lang=en")
+        page.get_by_role("button", name="Use the dark theme").click()
+        page.get_by_role("button", name="简体中文").click()
+        page.get_by_role("button", name=catalogue("zh")["Use the light theme"]).wait_for()
+        page.wait_for_function("() => Cloze.mounted && Cloze.dark()")
+
+
+def test_the_theme_chosen_last_goes_before_that_of_the_link(profile, server):
+    with profile.new_page() as page:
+        cloze = Cloze(page, [])
+        cloze.open(f"{server}/?lang=en&__theme=dark")
+        page.get_by_role("button", name="Use the light theme").click()
+        page.reload()
+        page.wait_for_function("() => window.Cloze?.mounted && !Cloze.dark()")
 
 
 COUNT_FRAMES = """(() => {

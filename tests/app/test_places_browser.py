@@ -3,6 +3,7 @@
 The labs are those of the table of places.
 """
 
+import re
 from contextlib import contextmanager
 from urllib.parse import quote_plus
 
@@ -237,6 +238,42 @@ def test_the_model_that_answers_in_a_lab_is_named(visitor):
         page.get_by_text("xlnet-mini answers here", exact=True).wait_for()
         open_lab(cloze, "mask")
         page.get_by_text("answers here").wait_for(state="hidden")
+
+
+@pytest.mark.parametrize("width", [390, 320])
+def test_on_a_narrow_phone_no_sign_stands_alone_and_the_header_ends_in_the_page(visitor, width):
+    with visitor((width, PHONE[1])) as cloze:
+        page = cloze.page
+        open_lab(cloze, "mask")
+        cloze.write(DEFAULT)
+        words = page.get_by_role("toolbar", name="Words of the sentence")
+        for word, sign in ((re.compile("Paris"), ","), ("France", ".")):
+            before, after = (
+                words.get_by_role("button", name=name, exact=True).bounding_box()
+                for name in (word, sign)
+            )
+            assert (before["y"], before["x"] < after["x"]) == (after["y"], True)
+        theme = page.get_by_role("button", name="Use the dark theme").bounding_box()
+        assert theme["x"] + theme["width"] <= width - 8
+
+
+def test_at_twice_the_size_the_sentence_has_room(visitor):
+    with visitor((720, 450)) as cloze:
+        open_lab(cloze, "mask")
+        box = cloze.page.get_by_role("textbox", name="Sentence", exact=True)
+        assert box.bounding_box()["width"] >= 300
+        assert cloze.overflow() <= 0
+
+
+def test_the_keyboard_goes_on_in_a_lab_without_chips_where_advice_was_taken(visitor):
+    with visitor(DESKTOP, "?lang=en&keyboard") as cloze:
+        page = cloze.page
+        cloze.write("法国的首都是巴黎。")
+        open_lab(cloze, "timeline")
+        page.get_by_role("button", name="Take a sentence that it reads").press("Enter")
+        page.wait_for_function("() => !Cloze.sentence.advice")
+        page.wait_for_function("() => document.activeElement.matches('#sentence-text textarea')")
+        open_lab(cloze, "mask")
 
 
 @pytest.mark.slow

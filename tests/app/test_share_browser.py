@@ -137,6 +137,11 @@ def test_a_broken_link_opens_the_page_as_it_is(visit, broken):
     assert page.evaluate(OPEN) == "tab-mask"
 
 
+def test_a_link_that_somebody_typed_names_a_lab_in_capitals(visit):
+    page = visit(link="#text=The+sky+is+blue&model=bert-mini&tab=Budget").page
+    page.wait_for_function(f"() => ({OPEN}) === 'tab-budget'")
+
+
 def test_without_controls_the_lab_stays_and_the_header_goes(visit):
     page = visit(link="?plain=1#text=The+sky+is+blue&model=bert-mini&marks=3").page
     page.wait_for_function("() => Cloze.sentence.marks.size === 1")

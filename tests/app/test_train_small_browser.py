@@ -96,6 +96,8 @@ def test_numbers_and_their_signs_stay_on_one_line(cloze):
         " Cloze.format.percent(0.2), Cloze.texts({ a: 'Hides 15 %' }).a]"
     )
     assert said == ["Half, 50\xa0% of it", "About 5\xa0% more.", "20.0\xa0%", "Hides 15\xa0%"]
+    nearly = cloze.page.evaluate("Cloze.format.percent(0.99996)")
+    assert nearly == "99.99\xa0%", "not quite all is not all"
 
 
 @pytest.mark.slow

@@ -129,6 +129,8 @@ async def run(desk: Desk, question: Mapping[str, Any], claim: Claim, seed: int, 
 
 async def measure(desk: Desk, question: Mapping[str, Any]) -> list[Any]:
     """The claim that is shown, with the visitor's guess."""
+    if question["guess"] is None:  # it waited for an answer, and belonged to another statement
+        return [gr.skip()]
     claim, known = chosen(question), seeds(question)
     guesses = question["guesses"] if isinstance(question["guesses"], Mapping) else {}
     guess = question["guess"] if question["guess"] in GUESSES else "none"

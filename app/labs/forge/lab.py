@@ -57,8 +57,11 @@ Each new roll counts, each new word of yours counts; lucky draws do not. Kept in
 only."""
 NEXT = f"number => (number + 1) % {MOST_SEED}"
 # A list alone would be taken for the list of all outputs.
-FAKE = """(own, word, fakes) => [own?.picked != null && word.trim()
-  ? [...fakes.filter((fake) => fake?.[0] !== own.picked), [own.picked, word.trim()]] : fakes]"""
+FAKE = """(own, word, fakes) => {
+  if (!word.trim()) document.querySelector('#forge-word :is(input, textarea)')?.focus();
+  return [own?.picked != null && word.trim()
+    ? [...fakes.filter((fake) => fake?.[0] !== own.picked), [own.picked, word.trim()]] : fakes];
+}"""
 UNDO = """(own, fakes) => [fakes.some((fake) => fake?.[0] === own?.picked)
   ? fakes.filter((fake) => fake?.[0] !== own.picked) : fakes.slice(0, -1)]"""
 TYPE = "() => document.querySelector('#forge-word :is(input, textarea)')?.focus()"

@@ -105,8 +105,8 @@
   }
 
   function emptyState() {
-    const words = sentence.tokens.filter((token) => !token.special && /\p{L}{3,}|\p{Script=Han}/u.test(token.text));
-    const last = words.at(-1);
+    const own = sentence.tokens.filter((token) => !token.special);
+    const last = own.findLast(({ text }) => /\p{L}{3,}|\p{Script=Han}/u.test(text)) ?? own.at(-1);
     if (!last) return null;
     const start = element('button', {
       type: 'button', class: 'quiet outlined', id: 'start',
