@@ -75,6 +75,7 @@ def generated(gaps: Sequence[Gap]) -> go.Figure:
                 x=[row.probability for _, row in listed],
                 y=[n for n, _ in listed],
                 orientation="h",
+                width=0.75,  # Plotly measures by the nearest two bars of a trace, here gaps apart
                 name=name,
                 marker={"color": colour(tone)},
                 text=[percent(row.probability) for _, row in listed],
@@ -96,7 +97,7 @@ def generated(gaps: Sequence[Gap]) -> go.Figure:
         showlegend=False,
     )
     choices = [(n, row) for n, row in enumerate(rows) if isinstance(row, Choice)]
-    figure.update_layout(barmode="overlay", bargap=0.25)
+    figure.update_layout(barmode="overlay")
     # Room for the numbers beside the bars.
     figure.update_xaxes(range=[0, 1.16], tickvals=[0, 0.25, 0.5, 0.75, 1], tickformat=".0%")
     figure.update_yaxes(

@@ -22,6 +22,8 @@ def test_bars_say_which_word_was_drawn_and_which_is_true():
 def test_more_gaps_than_fit_are_in_the_table_alone():
     figure = generated([GAP] * (MOST_GAPS + 2))
     assert len(figure.data[0].x) == MOST_GAPS
+    bars = [trace for trace in figure.data if trace.type == "bar"]
+    assert all(bar.width < 1 for bar in bars), "a bar stays in its row, however far the next one is"
     assert len(figure.layout.meta["rows"]) == 2 * (MOST_GAPS + 2)
     assert figure.layout.meta["rows"][1] == [3, "sun", "<b>", 0.25, "✓"]
     with pytest.raises(ValueError, match="nothing to draw"):
