@@ -58,6 +58,7 @@ class Demonstration(NamedTuple):
 
 CAPITAL = "The capital of France is Paris."
 WINTER = "In winter the lake is covered with snow."
+STATES = "The President of the United States spoke to the nation."
 HONEY = "The capital of France is honey."
 BUENOS_AIRES = "People who visit Argentina often begin in the capital, Buenos Aires."
 MADRID = "Madrid is the capital of Spain."
@@ -147,7 +148,7 @@ _ROWS: dict[str, list[tuple[str, str, Statement]]] = {
             ELECTRA,
             Hotter("The heart pumps blood through the body.", "blood", 2.5),
         ),
-        ("Lucky draws", "electra-mini-generator", First(WINTER, "is", 0.5)),
+        ("Lucky draws", "electra-mini-generator", First(STATES, "states", 0.5)),
     ],
     "spans": [
         ("Three words", SPANBERT, Recovers(MADRID, "the capital of")),

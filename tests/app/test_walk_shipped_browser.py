@@ -117,6 +117,16 @@ def test_who_answers_in_a_lab_and_does_not_read_the_sentence_is_said(profile, ad
 
 
 @pytest.mark.slow
+def test_the_first_forgery_is_caught(profile, address):
+    """Another round may end otherwise: the first one shows what a detective is for."""
+    cloze = new_page(profile, address, (1280, 900), dark=False, link="?lang=en#tab=forge")
+    said = "It catches 1 of 1 forged word. No real word is accused."
+    expect(cloze.page.get_by_text(said)).to_be_visible()
+    assert cloze.problems == []
+    leave(cloze, profile)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("model", "text"),
     [

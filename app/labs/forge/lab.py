@@ -42,7 +42,7 @@ class Try(NamedTuple):
 TRIES = {
     "Fool it": Try("The capital of France is Paris.", "paris", 1.0, "london"),
     "A hot generator": Try("The heart pumps blood through the body.", "blood", 2.5),
-    "Lucky draws": Try("In winter the lake is covered with snow.", "is", 0.3),
+    "Lucky draws": Try("The President of the United States spoke to the nation.", "states", 0.3),
 }
 SHOWN = 16
 """How many values the answers have."""
@@ -134,7 +134,7 @@ def build(shared: Shared) -> Controls:
     with gr.Accordion("The draw, and all numbers", open=False):
         drawn = Line()
         with gr.Row(elem_classes=["choices"]):
-            roll = gr.Number(1, label="Roll of the words", precision=0, min_width=140)
+            roll = gr.Number(0, label="Roll of the words", precision=0, min_width=140)
             seed = gr.Number(1, label="Seed of the positions", precision=0, min_width=140)
             elsewhere = gr.Button("Other positions", size="sm", scale=0, min_width=160)
         numbers, files = Table(elem_id="cloze-forge"), Files("cloze-forge")
