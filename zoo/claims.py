@@ -203,7 +203,7 @@ CLAIMS = (
         "A model that sees both sides beats one that sees the left (here: tags of words)",
         "arXiv 1810.04805, table 5",
         "MNLI 83.9 and 82.1 (both without next sentence)",
-        tuned("bert-mini", "causal-mini"),
+        tuned("roberta-mini", "causal-mini"),
     ),
     Claim(
         "Masked models tell acceptable sentences better than causal ones",
