@@ -98,7 +98,7 @@ def test_paths_and_cosines_are_those_of_the_core(session, corpus):
         shown = torch.tensor([row[2:] for row in rows(answer["paths"])])
         assert [row[0] for row in rows(answer["paths"])] == [1] * 6 + [2] * 6 + [4] * 6
         assert torch.allclose(shown, projection(points).flatten(0, 1).float(), atol=1e-3)
-        share = f"{100 * projection.shares[0]:.0f} %"
+        share = f"{100 * projection.shares[0]:.0f}\N{NO-BREAK SPACE}%"
         assert answer["paths"].layout.xaxis.title.text.startswith(share)
         # Every path begins at one point.
         assert all(row == pytest.approx(shown[0], abs=1e-3) for row in shown[::6])
