@@ -22,7 +22,7 @@ from torch.distributed.fsdp import FSDPModule
 
 import core_models as cm
 from core_models.errors import InputError
-from core_models.training import host, pretraining_run, process
+from core_models.training import host, muon, pretraining_run, process
 from core_models.training.folder import RunFolder
 from core_models.training.learning import Learning
 from core_models.training.process import train
@@ -155,8 +155,14 @@ def assert_shared_out(run: RunFolder, processes: int) -> None:
     ],
 )
 def test_a_model_that_is_cut_learns_the_same_and_goes_on_in_one_process_and_back(
-    tmp_path: Path, toy: Toy, processes: int, names: list[str]
+    tmp_path: Path,
+    toy: Toy,
+    monkeypatch: pytest.MonkeyPatch,
+    processes: int,
+    names: list[str],
 ) -> None:
+    # Where Muon's steps are taken in bfloat16, they round the sums of parts to other values.
+    monkeypatch.setattr(muon, "precision", lambda _: torch.float32)
     (tmp_path / "text.txt").write_text(text(40))
     alone, cut = {}, {}
     for name in names:
