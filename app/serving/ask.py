@@ -125,6 +125,8 @@ def _mark(value: Any) -> Mark:
 
 def whole_number(value: Any, name: str, least: int, most: int) -> int:
     """A whole number within bounds (2.0 counts, True does not)."""
+    if value is None:  # a number box without a number
+        raise InputError(f"{name} is empty; it must be a whole number from {least} to {most}.")
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:

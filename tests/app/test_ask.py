@@ -59,6 +59,11 @@ def test_a_whole_number_is_nothing_else(value):
         whole_number(value, "n", 0, 10)
 
 
+def test_a_number_box_without_a_number_is_empty():
+    with pytest.raises(InputError, match="n is empty; it must be a whole number from 0 to 10"):
+        whole_number(None, "n", 0, 10)
+
+
 @pytest.mark.parametrize("value", [0, -0.1, 1.1, True, "0.15", None, float("nan")])
 def test_a_rate_is_a_share(value):
     with pytest.raises(InputError):

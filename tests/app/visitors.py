@@ -70,13 +70,13 @@ class Cloze:
     def write(self, text: str) -> None:
         """Put a text into the sentence block and wait until its chips or its error are there."""
         change = self.page.evaluate("Cloze.sentence.change")
-        if self.page.input_value("#sentence-text textarea") == text:
-            return
-        if self.page.is_visible("#sentence-text textarea"):
-            self.page.fill("#sentence-text textarea", text)
-        else:  # the open lab does not read it
-            self.page.evaluate("text => Cloze.write('sentence-text', text)", text)
-        self.page.wait_for_function("old => Cloze.sentence.change !== old", arg=change)
+        # What a link holds stands in the box before it is cut: it is waited for, too.
+        if self.page.input_value("#sentence-text textarea") != text:
+            if self.page.is_visible("#sentence-text textarea"):
+                self.page.fill("#sentence-text textarea", text)
+            else:  # the open lab does not read it
+                self.page.evaluate("text => Cloze.write('sentence-text', text)", text)
+            self.page.wait_for_function("old => Cloze.sentence.change !== old", arg=change)
         self.page.wait_for_function(
             "text => Cloze.sentence.text === text || Cloze.sentence.error", arg=text
         )
