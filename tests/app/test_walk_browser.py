@@ -50,8 +50,8 @@ def test_a_refused_seed_is_forgiven_with_the_next_draw(cloze):
     assert page.evaluate("Cloze.sentence.marks.size") == 0
     page.fill("#sentence-seed input", "3")
     page.click("#draw")
+    page.wait_for_function("Cloze.sentence.marks.size > 0")
     notes.wait_for(state="hidden")
-    assert page.evaluate("Cloze.sentence.marks.size") > 0
 
 
 def look(page, width, dark):
