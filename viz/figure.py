@@ -259,7 +259,7 @@ def finish(
 
     Args:
         figure: Traces; returned with its layout filled in.
-        title: What the chart shows.
+        title: What the chart shows; of it and of ``x`` and ``y`` what is not ours is no markup.
         alt: The picture in one sentence, for who cannot see it.
         columns: Headings of the table twin.
         rows: Its rows: every number of the picture, as it is, and texts as people wrote them. At
@@ -282,7 +282,7 @@ def finish(
     above = (44 if len(named) > 1 else 20) + (28 if title else 0)
     figure.update_layout(  # in one go: each update looks at the whole figure
         margin={"t": above},
-        title={"text": title},
+        title={"text": safe(title)},
         height=height,
         uirevision=revision,
         meta={
@@ -292,7 +292,7 @@ def finish(
             "left_out": left_out + max(0, len(rows) - MOST_TABLE_ROWS),
         },
         **{
-            axis: {"title": {"text": text}}
+            axis: {"title": {"text": safe(text)}}
             for kind, text in {"x": x, "y": y}.items()
             if text is not None
             for axis in axes(whole["layout"], kind)

@@ -180,7 +180,7 @@ def answers(found: Sequence[Answer], *, title: str) -> go.Figure:
     figure.update_xaxes(range=[0, 130], dtick=50, ticksuffix=" %")
     return finish(
         figure,
-        title if isinstance(title, Wording) else plain(title),
+        title,
         alt=Wording("{0}: its answers for the gap.", title),
         columns=[Wording("Word"), Wording("Probability"), Wording("log p")],
         rows=[[each.word, math.exp(each.log), each.log] for each in found],

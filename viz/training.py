@@ -106,7 +106,7 @@ def curves(
     along = Wording("Time, {0}", unit) if by == "seconds" else AXES[by]
     return finish(
         figure,
-        title if isinstance(title, Wording) else plain(title),
+        title,
         alt=Wording("{0} over the run: {1} curves.", name, len(found)),
         columns=[Wording("Run"), AXES[by], name],
         rows=rows,

@@ -77,7 +77,7 @@ def _check_end(run: RunFolder) -> None:
     if run.state(status) != "finished":
         return
     asked, made = read_json(run.config_path).get("steps"), status.get("steps")
-    if asked not in (None, made):  # a fine-tuning says epochs
+    if None not in (asked, made) and asked != made:  # a fine-tuning says epochs
         raise InputError(
             f"{run.path} is finished after {made} steps; config.json asks for {asked}. Put that "
             "back, or begin a new run with its model (model.checkpoint)."

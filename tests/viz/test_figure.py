@@ -103,3 +103,11 @@ def test_rows_that_were_left_out_before_are_counted_too():
     rows = [[n] for n in range(2503)]
     figure = finish(Chart(), "t", alt="", columns=["a"], rows=rows, left_out=4)
     assert figure.layout.meta["left_out"] == 7
+
+
+def test_titles_read_no_markup_in_what_is_not_ours() -> None:
+    """Names of models are those of folders; the program's own words may hold what they like."""
+    title = Wording("{0}: <i>{1}</i>", "<b>folder", Wording("layer {0}", 1))
+    told = finish(go.Figure(), title, alt="", columns=[], rows=[], x="<a>", y=title).layout
+    assert told.title.text == told.yaxis.title.text == "&lt;b&gt;folder: <i>layer 1</i>"
+    assert told.xaxis.title.text == "&lt;a&gt;"

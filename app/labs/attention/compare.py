@@ -21,7 +21,6 @@ from app.serving.ask import Ask, Mark, clean_name
 from app.serving.session import AttentionResult
 from core_models import InputError
 from core_models.prediction import attention_flow
-from viz.figure import plain
 from viz.maps import Map, draw
 from viz.svg import Wording
 
@@ -120,5 +119,5 @@ def _side(ask: Ask, result: AttentionResult, place: Any, what: str) -> Map:
     else:
         name, weights = Wording("rollout"), attention_flow.rollout(result.probabilities)[-1]
     words = [token["label"] for token in describe(result.tokens, result.seen, ask)]
-    title = Wording("{0}, {1}", plain(ask.model), name)
+    title = Wording("{0}, {1}", ask.model, name)
     return Map(title=title, values=weights, rows=words, columns=words, top=1.0, share=True)

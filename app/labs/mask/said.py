@@ -11,7 +11,6 @@ from app.parts.plain import sentences
 from app.serving.opened.suggestions import Suggestion
 from core_models.prediction import Filling, WordScore
 from viz import gaps
-from viz.figure import plain
 from viz.gaps import chance
 from viz.svg import LETTER, Wording, shorten, text_width
 
@@ -133,7 +132,7 @@ def _titled(what: str, text: str) -> str:
     # No more letters than fit are looked at: each that is left out is one more try.
     line = " ".join(text.split())[: MOST_LETTERS + 1]
     begun = shorten(line, lambda each: text_width(each) <= MOST_LETTERS * LETTER)
-    return Wording("{0}: {1}", what, plain(begun))
+    return Wording("{0}: {1}", what, begun)
 
 
 def spelled(found: Sequence[WordScore], own: str | None, text: str) -> tuple[str, go.Figure | None]:

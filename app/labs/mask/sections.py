@@ -19,7 +19,6 @@ from core_models.prediction import (
     score_words,
 )
 from core_models.prediction.gaps import GIVEN, WAYS, Gaps
-from viz.figure import plain
 from viz.layers import Line, ranks
 from viz.svg import Wording
 
@@ -137,7 +136,7 @@ async def layers(session: Session, question: Mapping[str, Any]) -> dict[str, Any
         [_layer_wording(name) for name in names],
         [row.prediction.candidates[0].display for row in result.layers],
         vocabulary=scene.model.tokenizer.vocabulary,
-        title=Wording("{0}: {1}", scene.ask.model, plain(_with_gaps(scene, position))),
+        title=Wording("{0}: {1}", scene.ask.model, _with_gaps(scene, position)),
     )
     watched = [entry.note for entry in result.layers[-1].prediction.watched if entry.note]
     return {

@@ -25,7 +25,6 @@ from app.parts.plain import Code, Heading, Kept, Line, SentenceInput, sentences
 from app.serving.ask import clean_name
 from app.serving.session import Session
 from core_models.evaluation.language import language_of
-from viz.figure import plain
 from viz.pairs import Cell, Count, Verdict, alike, scores, square, verdicts
 from viz.svg import Wording
 
@@ -228,9 +227,7 @@ def square_of(head: str, said: Mapping[str, Any], cells: Mapping[str, Sequence[s
             Cell(chance=chance, texts=(cells[c][0], cells[c][1]), taught=c in TAUGHT[head])
             for c, chance in said["cells"].items()
         ],
-        title=Wording(
-            "{0}: probability “{1}” ({2})", HEADS[head], LABELS[head][0], plain(said["model"])
-        ),
+        title=Wording("{0}: probability “{1}” ({2})", HEADS[head], LABELS[head][0], said["model"]),
     )
 
 

@@ -10,7 +10,6 @@ from app.labs.permutation.chances import OWN
 from app.parts.plain import sentences, table
 from app.serving.pieces import cut_note, unread_note, unread_of
 from viz import maps
-from viz.figure import plain
 from viz.permutation import Target, chances
 from viz.svg import Wording
 from viz.words import percent
@@ -110,7 +109,7 @@ def probabilities(judged: Mapping[str, Any], names: Sequence[str], reader: str) 
             what: {NAMES[name]: round(value, 2) for name, value in found.items()}
             for what, found in sums.items()
         },
-        title=Wording("{0}: probability of each framed piece", plain(reader)),
+        title=Wording("{0}: probability of each framed piece", reader),
     )
 
 

@@ -32,7 +32,6 @@ from app.parts.plain import (
 )
 from app.serving.ask import MOST_SEED, whole_number
 from app.serving.session import Session
-from viz.figure import plain
 from viz.spans import heads
 from viz.svg import Wording
 from viz.words import percent
@@ -203,7 +202,7 @@ def shown(
         picture(sentence, span, told, by=session.languages(name)),
         say_notes(asked),
         say_heads(told) if told else LACKING,
-        heads(places, HEADS, title=Wording("{0}: probability of the hidden words", plain(name)))
+        heads(places, HEADS, title=Wording("{0}: probability of the hidden words", name))
         if places
         else None,
         expected(told, sentence, span) if told else None,

@@ -14,7 +14,6 @@ from app.parts.plain import table
 from app.serving.ask import clean_marks, clean_name, clean_text
 from app.serving.session import Session
 from viz.distances import worth
-from viz.figure import plain
 from viz.svg import Wording
 from viz.terms import Chance, TermMap, chances, maps_svg
 
@@ -185,7 +184,7 @@ def distances(reader: str, found: Mapping[str, Any], reach: int) -> go.Figure:
         reach=reach,
         curves={name: known[name] for name in ("c2p", "p2c") if known.get(name)},
         edges=known.get("edges", ()),
-        title=Wording("{0}: {1}", plain(reader), place),
+        title=Wording("{0}: {1}", reader, place),
     )
 
 

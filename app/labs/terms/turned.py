@@ -11,7 +11,6 @@ from app.parts.controls import OpenDropdown
 from app.parts.figure import Figure
 from app.parts.plain import Line, Table, sentences, table
 from core_models.prediction.rotation_view import REACH, RotationView, look_at_rotation
-from viz.figure import plain
 from viz.svg import Wording
 from viz.turns import score_by_distance, score_by_piece
 
@@ -99,7 +98,7 @@ def _text(found: Mapping[str, Any], place: int) -> str:
 
 
 def _by_distance(found: Mapping[str, Any], view: RotationView) -> Any:
-    texts = (plain(_text(found, place)) for place in (view.query, view.key))
+    texts = (_text(found, place) for place in (view.query, view.key))
     return score_by_distance(
         view.curve,
         reach=view.distances[-1],
@@ -119,7 +118,7 @@ def _by_piece(found: Mapping[str, Any], view: RotationView) -> Any:
         view.visible[part],
         first=columns[0],
         key=view.key,
-        title=Wording("“{0}” looks at every piece", plain(_text(found, view.query))),
+        title=Wording("“{0}” looks at every piece", _text(found, view.query)),
     )
 
 

@@ -16,7 +16,6 @@ from app.serving.ask import MOST_SEED, whole_number
 from app.serving.desk import StoppedError
 from app.serving.locales import spoken
 from core_models import InputError
-from viz.figure import plain
 from viz.svg import Wording
 from viz.why import Attributed, attributions
 
@@ -185,7 +184,7 @@ def pictures(scene: Mapping[str, Any], found: Mapping[str, Any]) -> dict[str, An
         )
         for token in scene["tokens"]
     ]
-    named = Wording("{0}: {1}", plain(scene["model"]), words.asked(scene))
+    named = Wording("{0}: {1}", scene["model"], words.asked(scene))
     bars = {words.TITLES[name]: found["methods"][name] for name in METHODS}
     return {
         "said": words.headline(scene, found["value"]),

@@ -6,7 +6,6 @@ from typing import Any
 
 from app.labs.why.methods import METHODS
 from app.parts.plain import table
-from viz.figure import plain
 from viz.svg import Wording
 
 TITLES = {
@@ -53,11 +52,8 @@ def name_of(scene: Mapping[str, Any], index: int | None) -> str | None:
 
 
 def asked(scene: Mapping[str, Any]) -> str:
-    """The question in a few words, for a chart: names are no markup there."""
-    answer, against = (
-        name if name is None or isinstance(name, Wording) else plain(name)
-        for name in (name_of(scene, scene[part]) for part in ("answer", "against"))
-    )
+    """The question in a few words."""
+    answer, against = (name_of(scene, scene[part]) for part in ("answer", "against"))
     if answer is None:
         kind = KINDS[scene["kind"]]
         return Wording("{0}, token {1}", kind, scene["position"]) if scene["places"] else kind
