@@ -117,6 +117,17 @@ function headed({ data, layout }, width) {
   return { data, layout: { ...layout, title, margin: { ...layout.margin, t }, height: (layout.height ?? 360) + more } };
 }
 
+const SPARE = 48; // pixels that a chart may leave beside labels that have become shorter
+function spare({ _fullLayout: { _size, _pushmargin } }) {
+  return _size.l - Math.max(...Object.entries(_pushmargin).map(([id, { l }]) => (id === 'base' ? 0 : l.size)));
+}
+
+/** The room left of a chart as its last drawing left it: where that changes, Plotly draws all twice, and bars jump aside. */
+function steadied(layout, { _fullLayout: was }) {
+  const l = layout.margin?.l ?? layout.template.layout.margin.l;
+  return was && was.width === layout.width && was._size.l > l ? { ...layout, margin: { ...layout.margin, l: was._size.l } } : layout;
+}
+
 function makeTwin(name) {
   const box = element('div', { class: 'figure-scroll', tabindex: '0', role: 'region', 'aria-label': TEXT.numbers });
   let payload = null;
@@ -192,7 +203,9 @@ export function makeFigure({ name = 'figure', onPick = null } = {}) {
     // A finger scrolls the page; it does not draw a zoom box.
     if (matchMedia('(pointer: coarse)').matches) layout.dragmode = false;
     const first = !plot.classList.contains('js-plotly-plot');
-    await window.Plotly.react(plot, data, layout, config());
+    const steady = steadied(layout, plot);
+    await window.Plotly.react(plot, data, steady, config());
+    if (steady !== layout && spare(plot) > SPARE) await window.Plotly.react(plot, data, layout, config());
     if (first && onPick) {
       plot.on('plotly_click', ({ points: [{ curveNumber, pointNumber, x, y, customdata }] }) => onPick(
         { curve: curveNumber, point: pointNumber, x, y, customdata: customdata ?? null }));

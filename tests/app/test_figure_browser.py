@@ -44,6 +44,21 @@ def masks() -> go.Figure:
     return timeline.masks([visit], pieces, title="masks", **counts)
 
 
+WORDS = {37: "word", 38: "longer word", 39: "word that is as long as a sentence is"}
+"""The label of a bar that is so long."""
+
+
+def labelled(length: int) -> go.Figure:
+    figure = go.Figure(go.Bar(x=[length], y=[WORDS[length]], orientation="h"))
+    return finish(figure, "words", alt="A bar.", columns=["word"], rows=[[WORDS[length]]])
+
+
+def shown(height: int) -> go.Figure:
+    if height == MANY:
+        return masks()
+    return labelled(height) if height in WORDS else chart(height)
+
+
 def tell(event: gr.EventData) -> str:
     return json.dumps(event._data)
 
@@ -54,7 +69,7 @@ def address():
         slider = gr.Slider(1, MANY, value=1, label="Height")
         figure = Figure(chart(1), elem_id="chart", main=True, events=["pick"])
         picked = gr.Textbox(label="Picked")
-        slider.input(lambda n: masks() if n == MANY else chart(n), slider, figure, queue=False)
+        slider.input(shown, slider, figure, queue=False)
         figure.pick(tell, None, picked, queue=False)
         seen = gr.Textbox(label="Seen")
         figure.pick(None, figure, seen, js="({ picked }) => String(picked.y)")
@@ -153,6 +168,21 @@ def test_a_chart_is_as_wide_as_its_place_and_does_not_measure_it(page):
             WIDE, arg=page.locator("#chart .figure-plot").bounding_box()["width"]
         )
     assert page.evaluate("window.measured") == 0
+
+
+def test_bars_stay_where_they_are_while_their_labels_change_a_little(page):
+    lefts = {}
+    for height in (39, 38, 37, 39, 37):
+        page.get_by_label("Height").first.fill(str(height))
+        page.get_by_label("Height").first.press("Tab")
+        page.locator("#chart .ytick").get_by_text(WORDS[height], exact=True).wait_for()
+        page.locator("#chart .figure[data-state=ready]").wait_for()
+        lefts.setdefault(height, []).append(page.locator("#chart .nsewdrag").bounding_box()["x"])
+    longest, again = lefts[39]
+    longer, shorter, alone = *lefts[38], *lefts[37]
+    assert longest == again
+    assert longer == shorter < longest - 48  # no more room is left empty than that
+    assert alone < shorter
 
 
 OVERLAPS = """selector => {
