@@ -222,12 +222,11 @@ def vectors_of(model: Model, ids: Tensor) -> Tensor:
     return model.encoder.embeddings.pieces.weight.detach()[ids]
 
 
-def baseline(model: Model, seen: Encoding, kind: str) -> Tensor:
-    """An input that says nothing [1, L, E]: every piece but the special ones is replaced.
+def nothing(model: Model, kind: str) -> Tensor:
+    """What stands in a word's place where it is taken away, a vector [E].
 
     Args:
         model: Whose table is read.
-        seen: What the model reads.
         kind: ``mask`` (the mask piece), ``pad`` (the padding piece) or ``zero`` (a zero vector).
 
     Raises:
@@ -235,16 +234,29 @@ def baseline(model: Model, seen: Encoding, kind: str) -> Tensor:
     """
     if kind not in BASELINES:
         raise InputError(f"The baseline is {kind!r}; it must be one of {', '.join(BASELINES)}.")
+    table = model.encoder.embeddings.pieces.weight.detach()
+    if kind == "zero":
+        return torch.zeros_like(table[0])
+    pad = model.config.embeddings.pad_id
+    return table[model.tokenizer.mask_id if kind == "mask" else pad]
+
+
+def baseline(model: Model, seen: Encoding, kind: str) -> Tensor:
+    """An input that says nothing [1, L, E]: every piece but the special ones is replaced.
+
+    Args:
+        model: Whose table is read.
+        seen: What the model reads.
+        kind: By what, see `nothing`.
+
+    Raises:
+        InputError: No such kind.
+    """
+    row = nothing(model, kind)
     ids = model.collate([seen]).input_ids
     assert ids is not None
-    vectors = vectors_of(model, ids)
     words = torch.tensor([not special for special in seen.special], device=ids.device)
-    table = model.encoder.embeddings.pieces.weight.detach()
-    row = torch.zeros_like(table[0])
-    if kind != "zero":
-        pad = model.config.embeddings.pad_id
-        row = table[model.tokenizer.mask_id if kind == "mask" else pad]
-    return torch.where(words[None, :, None], row, vectors)
+    return torch.where(words[None, :, None], row, vectors_of(model, ids))
 
 
 def frozen_copy(model: Model) -> Model:

@@ -260,6 +260,8 @@ def test_a_slider_computes_its_own_method_only(explainer, monkeypatch):
     ask(explainer, marks=MARKS, window=2)
     ask(explainer, marks=MARKS)
     assert computed[4:] == ["integrated", "occlusion"]
+    ask(explainer, marks=MARKS, baseline="zero")
+    assert computed[6:] == ["integrated", "occlusion"]
 
 
 # --- what the lab shows ---------------------------------------------------------------------------

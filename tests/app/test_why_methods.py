@@ -114,21 +114,25 @@ def test_values_are_those_of_fill(explainer, why_session):
     assert [c["original"] for c in found["scene"]["choices"]].count(True) == 1
 
 
-@pytest.mark.parametrize("window", [1, 2, 3, 8])
+@pytest.mark.parametrize(
+    ("window", "baseline"), [(1, "mask"), (2, "mask"), (3, "zero"), (8, "mask"), (1, "pad")]
+)
 def test_occlusion_is_the_mean_drop_over_the_windows_that_cover_a_word(
-    explainer, why_session, window
+    explainer, why_session, window, baseline
 ):
-    found = ask(explainer, marks=MARKS, window=window)
-    model = why_session.model(MODEL)
-    gap = model.tokenizer.mask_id
+    found = ask(explainer, marks=MARKS, window=window, baseline=baseline)
+    model = frozen_copy(why_session.model(MODEL))
+    table = model.encoder.embeddings.pieces.weight
+    gap = {"mask": table[model.tokenizer.mask_id], "pad": table[0], "zero": 0 * table[0]}
     (encoding,) = model.encode([TEXT])
     target = Target(kind="piece", position=6, answer=encoding.ids[6])
+    function = TargetFunction(model, seen_with(encoding, {6: model.tokenizer.mask_id}), target)
 
     def value(*hidden):
-        seen = seen_with(encoding, dict.fromkeys([6, *hidden], gap))
-        function = TargetFunction(model, seen, target)
+        vectors = function.vectors.clone()
+        vectors[0, list(hidden)] = gap[baseline]
         with torch.no_grad():
-            return float(function(function.vectors))
+            return float(function(vectors))
 
     whole = value()
     words = list(range(1, 8))  # every word of this text is one piece
@@ -204,11 +208,12 @@ def test_the_check_draws_the_top_anew(explainer):
 
 
 def test_the_code_on_the_page_gives_the_same_numbers(explainer, capsys):
-    found = ask(explainer, marks=MARKS, word="paris", against="london", steps=30)
+    chosen = {"word": "paris", "against": "london", "baseline": "zero", "window": 2}
+    found = ask(explainer, marks=MARKS, steps=30, **chosen)
     place: dict = {}
     exec(found["code"], place)
     methods = found["answer"]["methods"]
-    for name in ("integrated", "gradient", "saliency"):
+    for name in METHODS:
         assert place[name].tolist() == pytest.approx(methods[name], abs=1e-4)
     assert "the sum misses the difference by" in capsys.readouterr().out
     pair = ask(explainer, kind="class", second='It\'s "large" .', steps=10)

@@ -199,7 +199,7 @@ def _matters(method: str, options: Options) -> tuple[Hashable, ...]:
     """The options that a method depends on."""
     return {
         "integrated": (options.steps, options.baseline),
-        "occlusion": (options.window,),
+        "occlusion": (options.window, options.baseline),
     }.get(method, ())
 
 

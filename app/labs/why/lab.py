@@ -47,8 +47,8 @@ ABOUT = {
     "sees only what an infinitely small change would do.",
     "saliency": "How strongly the answer reacts to a small change of the word\u2019s vector. It "
     "has no sign: it does not tell for from against.",
-    "occlusion": "Each word, or several in a row, is replaced by [MASK] in turn; the bar is by how "
-    "much the answer falls, on average. What words do together is counted twice or not at all.",
+    "occlusion": "Each word, or several in a row, gives way to the baseline in turn; the bar is by "
+    "how much the answer falls, on average. What words do together is counted twice or not at all.",
 }
 FORGOTTEN = (
     "The head and more and more of the last layers get fresh random weights (Adebayo et al. 2018). "

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from app.serving.desk import Tell
 from core_models import Model
-from core_models.prediction.targets import BASELINES, TargetFunction, baseline
+from core_models.prediction.targets import BASELINES, TargetFunction, baseline, nothing
 from core_models.tokenizer import Encoding
 
 METHODS = ("integrated", "gradient", "saliency", "occlusion")
@@ -89,7 +89,7 @@ def attribute(
     Args:
         method: One of `METHODS`.
         function: Of a frozen model.
-        model: Whose table the baseline is read from.
+        model: Whose table is read for what stands in the place of words.
         seen: What the model reads.
         options: Of all methods.
 
@@ -130,8 +130,7 @@ def _occlusion(
     """Mean drop of the number over the windows that cover a piece."""
     from captum.attr import FeatureAblation  # noqa: PLC0415
 
-    table = model.encoder.embeddings.pieces.weight.detach()
-    gap = table[model.tokenizer.mask_id].expand_as(vectors)
+    gap = nothing(model, options.baseline).expand_as(vectors)
     masks = hidden_groups(seen, options.window)
     total = torch.zeros(len(seen), device=vectors.device)
     with torch.no_grad():
@@ -151,7 +150,7 @@ def rows_at_once(length: int) -> int:
 
 
 def hidden_groups(seen: Encoding, window: int) -> list[Tensor]:
-    """Which pieces are hidden together: for each start of the windows a number per piece [L].
+    """Which pieces are taken away together: for each start of the windows a number per piece [L].
 
     The pieces of a word go together, and so do ``window`` words in a row. Windows that begin at
     the first word, the second and so on are separate entries, as one entry has no overlaps; every

@@ -12,6 +12,7 @@ from torch import Tensor
 
 import core_models as cm
 from app.labs.why.answers import Question, Wanted, encode, words_read
+from app.labs.why.methods import hidden_groups
 from app.serving.pieces import one_piece
 from core_models import InputError
 from core_models.prediction.judge import PAIR_HEADS
@@ -298,11 +299,13 @@ def code_lines(name: str, question: Question) -> str:
     pairs = zip(encoding.ids, question.seen.ids, strict=True)
     changes = {place: read for place, (own, read) in enumerate(pairs) if own != read}
     text = encoding.text if encoding.pair is None else (encoding.text, encoding.pair)
+    together = [mask.tolist() for mask in hidden_groups(question.seen, options.window)]
     return f"""\
-from captum.attr import InputXGradient, IntegratedGradients, Saliency
+import torch
+from captum.attr import FeatureAblation, InputXGradient, IntegratedGradients, Saliency
 import core_models as cm
 from core_models.prediction.passes import seen_with
-from core_models.prediction.targets import Target, TargetFunction, baseline, frozen_copy
+from core_models.prediction.targets import Target, TargetFunction, baseline, frozen_copy, nothing
 
 model = frozen_copy(cm.load({name!r}))
 (encoding,) = model.encode([{text!r}])
@@ -317,6 +320,13 @@ integrated = vectors.sum(-1)[0]
 inputs = function.vectors.clone().requires_grad_()
 gradient = InputXGradient(function).attribute(inputs).sum(-1)[0]
 saliency = Saliency(function).attribute(inputs, abs=False).norm(dim=-1)[0]
+groups = torch.tensor({together})  # pieces of a number are taken away together
+gap = nothing(model, {options.baseline!r}).expand_as(inputs)
+with torch.no_grad():
+    occlusion = torch.stack([
+        FeatureAblation(function).attribute(inputs, gap, feature_mask=group[None, :, None])[0, :, 0]
+        for group in groups
+    ]).mean(0)
 for index, value in zip(seen.ids, integrated.tolist()):
     print(model.tokenizer.display(index), value)
 print("the sum misses the difference by", delta.item())"""
