@@ -60,15 +60,31 @@ function dressed(payload, found, theme, width) {
 const NARROW = 520; // pixels of width, below which a legend above the chart would cover its title
 const LEAST = 100; // pixels of width; below it a lab is being laid out, and Plotly would keep the margins that it cuts for it
 const ROW = 21; // pixels of a legend's row
+const MARK = 45; // pixels of a mark before a name, and of what parts two names
+let pen = null;
+function wide(text, size, layout) {
+  pen ??= document.createElement('canvas').getContext('2d');
+  pen.font = `${size}px ${layout.template.layout.font.family}`;
+  return pen.measureText(text).width;
+}
+
+/** Rows of a legend that goes across, as Plotly lays it out: in columns as wide as the longest name, where one row is too short. */
+function rowsOf(names, width, layout) {
+  const each = names.map((name) => MARK + wide(name, layout.template.layout.font.size, layout));
+  const whole = each.reduce((sum, one) => sum + one, 0);
+  return whole <= width ? 1 : Math.ceil(names.length / Math.max(1, Math.floor(width / Math.max(...each))));
+}
+
 /** On a phone the legend stands below the chart, which is as much higher. */
 function narrowed({ data, layout }, width) {
-  const named = data.filter(({ name, showlegend }) => name && showlegend !== false).length;
+  const names = data.filter(({ name, showlegend }) => name && showlegend !== false).map(({ name }) => name);
   const below = layout.legend?.yref === 'container'; // it stands there already
-  if (width >= NARROW || named < 2 || below || layout.showlegend === false) return { data, layout };
+  if (width >= NARROW || names.length < 2 || below || layout.showlegend === false) return { data, layout };
   const column = layout.legend?.orientation === 'v';
-  const room = ROW * (column ? named : Math.ceil(named / 2)) + 8;
+  const room = ROW * (column ? names.length : rowsOf(names, width, layout)) + 8;
   const { t, b = 8, ...sides } = layout.margin ?? {};
-  const margin = { ...sides, t: Math.min(t, 44), b: Math.max(b, 48) + room };
+  const texts = Object.entries(layout).some(([key, axis]) => key.startsWith('xaxis') && axis.title?.text) ? 48 : 28;
+  const margin = { ...sides, t: Math.min(t, layout.title?.text || layout.annotations ? 44 : 20), b: Math.max(b, texts) + room };
   // Across: a column of a container would push the chart aside by its width.
   const legend = { ...layout.legend, orientation: 'h', xref: 'container', yref: 'container', x: 0, y: 0, yanchor: 'bottom' };
   return { data, layout: { ...layout, margin, legend, height: (layout.height ?? 360) + room } };
@@ -95,18 +111,15 @@ function thinned({ data, layout }, width) {
 
 const BESIDE = 8; // pixels left and right of a title
 const LINE = 21; // pixels of a title's line
-let pen = null;
 /** A title that is wider than its chart goes on in another line, by which the chart grows. */
 function headed({ data, layout }, width) {
   const text = layout.title?.text;
   if (!text) return { data, layout };
-  const { title: { font, pad }, font: { family }, margin } = layout.template.layout;
-  pen ??= document.createElement('canvas').getContext('2d');
-  pen.font = `${font.size}px ${family}`;
+  const { title: { font, pad }, margin } = layout.template.layout;
   const lines = [];
   for (const word of text.split(' ')) {
     const longer = lines.length ? `${lines.at(-1)} ${word}` : word;
-    if (lines.length && pen.measureText(longer).width > width - BESIDE) lines.push(word);
+    if (lines.length && wide(longer, font.size, layout) > width - BESIDE) lines.push(word);
     else lines.splice(-1, 1, longer);
   }
   const more = LINE * (lines.length - 1);

@@ -53,9 +53,21 @@ def labelled(length: int) -> go.Figure:
     return finish(figure, "words", alt="A bar.", columns=["word"], rows=[[WORDS[length]]])
 
 
+NAMED = 36
+"""Height of the chart with a legend."""
+LEGEND = ["other words", "drawn: a forgery", "the word of the text"]
+
+
+def legend() -> go.Figure:
+    figure = go.Figure([go.Bar(x=["a"], y=[n], name=name) for n, name in enumerate(LEGEND)])
+    return finish(figure, "", alt="Bars.", columns=["v"], rows=[[NAMED]])
+
+
 def shown(height: int) -> go.Figure:
     if height == MANY:
         return masks()
+    if height == NAMED:
+        return legend()
     return labelled(height) if height in WORDS else chart(height)
 
 
@@ -183,6 +195,22 @@ def test_bars_stay_where_they_are_while_their_labels_change_a_little(page):
     assert longest == again
     assert longer == shorter < longest - 48  # no more room is left empty than that
     assert alone < shorter
+
+
+@pytest.mark.parametrize(("width", "rows"), [(450, 1), (350, 2), (200, 3)])
+def test_a_legend_below_a_narrow_chart_leaves_no_room_empty(page, width, rows):
+    page.locator("#chart").evaluate("(part, wide) => { part.style.width = wide; }", f"{width}px")
+    page.get_by_label("Height").first.fill(str(NAMED))
+    page.get_by_label("Height").first.press("Tab")
+    names = page.locator("#chart .legendtext")
+    expect(names).to_have_text(LEGEND)
+    page.wait_for_function(WIDE, arg=page.locator("#chart .figure-plot").bounding_box()["width"])
+    boxes = [name.bounding_box() for name in names.all()]
+    assert len({round(box["y"]) for box in boxes}) == rows
+    ticks = page.locator("#chart .xtick text").first.bounding_box()
+    assert 0 < boxes[0]["y"] - (ticks["y"] + ticks["height"]) < 25
+    plot = page.locator("#chart .figure-plot").bounding_box()
+    assert 0 < plot["y"] + plot["height"] - (boxes[-1]["y"] + boxes[-1]["height"]) < 25
 
 
 OVERLAPS = """selector => {
