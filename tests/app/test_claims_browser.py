@@ -12,6 +12,7 @@ from app.claims.bench import Bench
 from app.claims.desk import CLAIMS, measure
 from app.labs.claims.answers import TRY
 from app.serving import locales
+from tests.app.held import Held
 from tests.app.one_lab import OneLab
 
 LINK = "#text=" + quote("The capital of France is Paris.") + "&model=bert-mini&tab=claims"
@@ -139,6 +140,20 @@ def test_the_first_statement_is_open_to_who_has_forgotten_the_guesses(lab):
     expect(lab.card.get_by_role("heading")).to_have_text(first)
     shown = lab.card.get_by_role("heading").evaluate(STATEMENTS)
     assert shown == [first]
+
+
+def test_what_is_measured_is_said_of_its_own_statement(lab):
+    lab.choose("What to try", "Small, so fast?")
+    lab.open("deberta-v3-86")  # of another topic
+    expect(lab.panel.get_by_label("What to try")).to_have_value("All statements")
+    held = Held(lab.page, "/run/predict")
+    lab.guess("Just measure")
+    measuring = lab.panel.get_by_text("Measuring …", exact=True)
+    expect(measuring).to_be_visible()
+    held.wait()
+    lab.choose("Statement", str(CLAIMS["albert-sixth"].statement))
+    expect(measuring).to_be_hidden()
+    held.end()
 
 
 @pytest.mark.slow

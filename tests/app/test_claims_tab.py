@@ -241,8 +241,9 @@ def test_nothing_is_asked_before_the_lab_is_seen(session):
 
 def test_what_a_link_says_was_measured_is_measured_again_and_shown(session):
     desk = Desk(session)
-    claim, *_, clock, linked = ask(answers.show, desk, ran=[f"{BOTH}.3", f"{FAST}.2"])
-    assert (claim, clock.active, linked) == (FAST, True, False)
+    claim, *_, clock, linked, _, _ = ask(answers.show, desk, ran=[f"{BOTH}.3", f"{FAST}.2"])
+    assert (claim, clock.active) == (FAST, True)
+    assert linked is not True
     ran = []
     for _ in range(2):
         found, every, clock = ask(answers.measure_next, desk, ran=[f"{BOTH}.3", f"{FAST}.2"])
@@ -258,6 +259,25 @@ def test_a_link_is_followed_until_the_first_answer_and_within_its_topic(session,
     claim, *_, card = ask(answers.show, Desk(session), ran=[f"{FAST}.0"], **more)[:4]
     assert claim == gr.skip()
     assert card["name"] == FIRST
+
+
+def test_who_chooses_a_claim_outside_of_the_topic_leaves_it(session):
+    desk, topic = Desk(session), "How many parameters?"
+
+    def chosen(claim, linked):
+        question = {"model": {"model": MODEL}, "topic": topic, "claim": claim, "only": []}
+        more = {"ran": [], "guesses": {}, "visitor": "a", "linked": linked}
+        name, _, _, card, *_, linked, now, only = answers.show(desk, question | more)
+        return name, card["name"], linked, now, only
+
+    first = answers.TOPICS[topic][0]
+    kept = (gr.skip(), gr.skip())
+    # The topic was chosen now: it has the say.
+    assert chosen(FAST, ["", []]) == (first, first, [topic, []], *kept)
+    assert chosen(FAST, True) == (first, first, [topic, []], *kept)
+    # The claim was: it has.
+    assert chosen(FAST, [topic, []]) == (gr.skip(), FAST, ["", []], "", [])
+    assert chosen(first, [topic, []]) == (gr.skip(), first, [topic, []], *kept)
 
 
 def test_why_the_rest_is_not_measured_is_told(session, monkeypatch):

@@ -73,7 +73,7 @@ TITLES = (
     "LLM学习笔记 3.1 Encoder-only PLM",
     "3.1.1 BERT · 3.1.2 RoBERTa · 3.1.3 ALBERT",
 )
-SHOWN = 10
+SHOWN = 12
 """How many values the answer has."""
 MOST_RUN = 100
 """Measurements that a page may remember: more than there are claims."""
@@ -83,10 +83,19 @@ MOST_RUN = 100
 
 
 def topic_of(question: Mapping[str, Any]) -> list[str]:
-    """The names of the claims that are chosen; those of an old link, or of the topic."""
+    """The names of the claims that are chosen; those of an old link, of the topic, or all."""
+    if left(question):
+        return TOPICS[""]
     only = question["only"] if isinstance(question["only"], list) else []
     names = [name for name in only[:MOST_RUN] if isinstance(name, str) and name in CLAIMS]
     return names or TOPICS.get(str(question["topic"]), TOPICS[""])
+
+
+def left(question: Mapping[str, Any]) -> bool:
+    """Whether a claim was chosen that is not of the topic, which stayed as it was answered."""
+    if question["linked"] != [question["topic"], question["only"]]:
+        return False
+    return question["claim"] not in topic_of({**question, "linked": False})
 
 
 def seeds(question: Mapping[str, Any]) -> dict[str, int]:
@@ -194,7 +203,7 @@ def show(desk: Desk, question: Mapping[str, Any]) -> list[Any]:
     """The card, its numbers, the score, all verdicts, the code; nothing before the lab is seen."""
     if question["model"] is None:
         return [gr.skip()] * SHOWN
-    claim, known = chosen(question), seeds(question)
+    claim, known, outside = chosen(question), seeds(question), left(question)
     seed = known.get(claim.name, 0)
     guesses = question["guesses"] if isinstance(question["guesses"], Mapping) else {}
     results = {name: found(desk, question, CLAIMS[name], seed) for name, seed in known.items()}
@@ -219,7 +228,9 @@ def show(desk: Desk, question: Mapping[str, Any]) -> list[Any]:
         verdicts(topic_of(question), results, guesses),
         code_lines(claim, seed, desk.key(claim, seed, model_of(question))[2]),
         gr.Timer(active=True) if todo else gr.skip(),
-        False,  # from now on the visitor chooses, not the link
+        # From now on the visitor chooses, not the link.
+        ["", []] if outside else [question["topic"], question["only"]],
+        *(("", []) if outside else (gr.skip(), gr.skip())),
     ]
 
 

@@ -39,10 +39,11 @@ ADD = """(found, ran, guesses) => (!found ? [ran, guesses] : [
   { ...guesses, [found.name]: found.guess },
 ])"""
 
-# A guess belongs to a statement and a model; Gradio may tell twice that these are others.
+# A guess, and what is measured, are of a statement and a model; Gradio may tell of a change twice.
 OTHER = """(model, claim, of) => {
   const now = JSON.stringify([model, claim]);
-  return [now, now === of ? { __type__: 'update' } : null];
+  const known = now === of ? { __type__: 'update' } : null;
+  return [now, known, known];
 }"""
 # Once it is measured; an answer may be about the statement before the one that is chosen.
 GUESSED = """(card, claim) => (card?.measured && card.name === claim ? card.guessed
@@ -77,7 +78,8 @@ class Controls(NamedTuple):
     found: Kept
     """What was measured last: name, seed, guess."""
     linked: Kept
-    """Whether a link may still say what is shown: until the first answer."""
+    """True until the first answer: a link may still say what is shown. Then topic and ``only`` of
+    the last answer: whoever changes the claim alone may leave them."""
 
 
 def build(shared: Shared) -> Controls:
@@ -136,7 +138,7 @@ def wire(controls: Controls, shared: Shared, session: Session) -> None:
         asked,
         [
             *(c.claim, c.guess, c.again, c.card, c.chart),
-            *(c.score, c.verdicts, c.code, c.clock, c.linked),
+            *(c.score, c.verdicts, c.code, c.clock, c.linked, c.topic, c.only),
         ],
         c.problem,
     )
@@ -153,7 +155,7 @@ def wire(controls: Controls, shared: Shared, session: Session) -> None:
     c.found.change(None, [c.found, c.ran, c.guesses], [c.ran, c.guesses], js=ADD)
     of = Kept()
     for other in (c.model.change, c.claim.change):  # type: ignore[attr-defined]
-        other(None, [c.model, c.claim, of], [of, c.guess], js=OTHER)
+        other(None, [c.model, c.claim, of], [of, c.guess, c.busy], js=OTHER)
     c.card.change(None, [c.card, c.claim], c.guess, js=GUESSED)  # type: ignore[attr-defined]
     c.next.click(None, [c.claim, c.topic, c.only], c.claim, js=NEXT)
     c.topic.input(None, None, c.only, js="() => []")
