@@ -12,6 +12,7 @@ from app.labs.mask import lab as mask
 from app.labs.mask import models as mask_models
 from app.labs.mask import said
 from app.labs.mask.sight import MOST_WORDS, sight
+from app.serving.locales import spoken
 from app.serving.session import Session
 from core_models import InputError
 from core_models.prediction import fill
@@ -75,7 +76,8 @@ def test_a_causal_model_sees_a_triangle_and_reads_before_the_gap(causal):
     assert "nothing of the sentence is known yet" in said.knows(first)
     # A model that tells a piece from the place before it, and sees both sides from there.
     both = said.knows(first | {"reads": [True] * len(first["names"])})
-    assert "before the first word, from where the model looks at “is”" in both
+    assert "before the first word, from where the model looks at “is”, “the”" in both
+    assert "“is”，“the”" in spoken(both, "zh")  # a list has its language's commas
 
 
 def test_a_query_sees_what_is_not_hidden(order):

@@ -12,7 +12,7 @@ from app.serving.opened.suggestions import Suggestion
 from core_models.prediction import Filling, WordScore
 from viz import gaps
 from viz.gaps import chance
-from viz.svg import LETTER, Wording, shorten, text_width
+from viz.svg import LETTER, Wording, listed, shorten, text_width
 
 MOST_LETTERS = 90
 """Of a text in the title of its chart."""
@@ -112,7 +112,7 @@ def kept(beam: Sequence[Filling], own: Filling | None) -> list[str]:
     """What else a beam has kept, where there are words to compare it with."""
     if len(beam) < 2 or own is None or len(own.choices) < 2:
         return []
-    others = ", ".join(f"{_phrase(each)} {chance(each.chained)}" for each in beam[1:])
+    others = listed(f"{_phrase(each)} {chance(each.chained)}" for each in beam[1:])
     return [Wording("The beam also kept {0}.", others)]
 
 
@@ -214,15 +214,15 @@ def knows(sight: Mapping[str, Any]) -> str:
         )
     if read is None:
         text = "The prediction is read before the first word, from where the model looks at {0}."
-        return Wording(text, ", ".join(known))
+        return Wording(text, listed(known))
     place = f"“{names[read]}”"
     if not known:
         return Wording("The prediction is read at {0}, which looks at no word.", place)
     if read == gap:
         text = "The prediction is read at the gap, which looks at {0}."
-        return Wording(text, ", ".join(known))
+        return Wording(text, listed(known))
     text = "The prediction is read at {0}, just before the gap, which looks at {1}."
-    return Wording(text, place, ", ".join(known))
+    return Wording(text, place, listed(known))
 
 
 def each_word(found: Sequence[Mapping[str, Any]], words: Sequence[str]) -> go.Figure | None:

@@ -6,7 +6,7 @@ from app.labs.meaning.answers import Compared, Words
 from app.parts.plain import sentences
 from core_models.prediction import meaning
 from viz.meaning import layer_name
-from viz.svg import Wording
+from viz.svg import Wording, listed
 
 SAME = 0.9999
 
@@ -56,7 +56,7 @@ def say_missing(found: Compared, words: Words) -> str:
         ("The word stands beyond what this model reads, and is left out: sentence {0}.", beyond),
         ("The word stands more than once, and its first place counts: sentence {0}.", again),
     )
-    numbers = [(text, ", ".join(str(n + 1) for n in each)) for text, each in said if each]
+    numbers = [(text, listed(str(n + 1) for n in each)) for text, each in said if each]
     return sentences(*(Wording(text, each) for text, each in numbers))
 
 

@@ -20,7 +20,7 @@ from app.parts.plain import Code, Heading, Line, SentenceInput, Table, sentences
 from app.serving.ask import MOST_SEED, clean_name, clean_text
 from app.serving.session import Session
 from viz.spans import lengths as span_lengths
-from viz.svg import Wording
+from viz.svg import Wording, listed
 from viz.timeline import cuts, growth, masks
 from viz.words import percent
 
@@ -271,7 +271,7 @@ def put(kind: str, found: timeline.Drawn) -> str | None:
     if kind != "similar_word":
         return None
     if pairs := [f"{piece} → {seen}" for piece, seen in found.replaced()[:MOST_PAIRS]]:
-        return Wording("Dynamic masking puts similar words: {0}.", ", ".join(pairs))
+        return Wording("Dynamic masking puts similar words: {0}.", listed(pairs))
     return Wording("No similar word is put here: random pieces stand for words without one.")
 
 
