@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from zoo import claims, recipe, score_recipe
+from zoo import claims, goals, recipe, score_recipe
 from zoo import report_texts as texts
 from zoo.cards import GENERATOR, text_lines
 from zoo.entries import KINDS, Entry, entries, spread, unlearnt
@@ -46,6 +46,7 @@ def report(folder: Path) -> str:
         *_section("Attention", texts.LOOKING, found.values(), _LOOKING),
         *_fine_tuned(found, scores),
         *_claimed(found),
+        *_aimed(found),
     ]
     return "\n".join(lines)
 
@@ -344,6 +345,11 @@ def _claimed(found: Mapping[str, Entry]) -> list[str]:
     header = ("claim", "in the paper", "source", "here", "at this scale")
     title = "## What the papers claim beside what came out"
     return [title, "", texts.CLAIMS.format(rule=claims.RULE), *_table(header, rows, words=5), ""]
+
+
+def _aimed(found: Mapping[str, Entry]) -> list[str]:
+    header = ("goal", "at least", "reached", "missed")
+    return ["## Goals", "", texts.GOALS, *_table(header, goals.rows(found), words=4), ""]
 
 
 def _notes(reasons: Iterable[str]) -> list[str]:

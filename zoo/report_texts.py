@@ -54,3 +54,8 @@ layers of width 256, a few million to a few hundred million tokens.
 
 {rule}
 """
+GOALS = """What the set was to reach (`zoo/goals.py`), and how much each model lacks, shares in
+points. Points of minimal pairs are counted from the models as they were then. Tokens are those of
+the runs in the first section, without what a model had read from which one began. How the hours
+were spent, and what was tried, stands in [experiments.md](experiments.md).
+"""

@@ -9,7 +9,7 @@ import pytest
 
 from core_models.model import SHIPPED
 from tests.core.tiny_models import new, tiny
-from zoo import claims, score_recipe
+from zoo import claims, goals, recipe, score_recipe
 from zoo.__main__ import DOCUMENT, main
 from zoo.claims import Claim, Difference
 from zoo.entries import Entry, unlearnt
@@ -316,3 +316,35 @@ def test_a_verdict_says_when_the_two_were_not_trained_alike() -> None:
         len(unequal({name: name for name in names}))
         == len([o for o in measured if o.verdict != "not measured"]) - 1
     )  # pretraining against random weights is of one model
+
+
+def test_goals_say_who_reached_them_and_what_the_others_lack() -> None:
+    better = {**FIGURES, "words": {**FIGURES["words"], "accuracy": 0.31}, "forgeries": {"auc": 0.9}}
+    names = {"bert-mini": FIGURES, "roberta-mini": better, "deberta-mini": FIGURES}
+    names |= {"electra-mini": better}
+    found = {name: entry(name, figures=figures) for name, figures in names.items()}
+    rows = {title: (least, reached, missed) for title, least, reached, missed in goals.rows(found)}
+    assert rows["hidden words right, default"] == (
+        "33.0 %",
+        "\u2013",
+        "bert-mini 30.0 % (lacks 3.0)",
+    )
+    least, reached, missed = rows["hidden words right, masked models"]
+    assert (least, reached) == ("30.0 %", "roberta-mini 31.0 %, deberta-mini 30.0 %")
+    assert missed.startswith("albert-mini (not measured), spanbert-mini (not measured)")
+    _, _, missed = rows["minimal pairs right, more than on 24 November 2026"]
+    assert missed.startswith(
+        "roberta-mini 2.1 (lacks 7.9), deberta-mini 1.5 (lacks 8.5), bert-mini"
+    )
+    least, reached, missed = rows["AUC of forgeries"]
+    assert (least, reached, missed) == (
+        "0.850",
+        "electra-mini 0.900",
+        "deberta-v3-mini (not measured)",
+    )
+    assert rows["million tokens read, default"][2] == "bert-mini 6.0 (lacks 144.0)"
+
+
+def test_goals_are_of_models_of_the_set() -> None:
+    known = {n for name in recipe.read().models for n in (name, f"{name}-generator")}
+    assert {name for goal in goals.GOALS for name in goal.models} <= known
