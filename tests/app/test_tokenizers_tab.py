@@ -91,9 +91,9 @@ def test_ratios_are_pieces_over_words_and_characters(session):
     own = ask(session)[0]
     encoding = session.model("bert-mini").tokenizer.encode(ENGLISH)
     letters = sum(not character.isspace() for character in ENGLISH)
-    assert own["content"] == len(encoding) - 2
-    assert own["per_character"] == pytest.approx((len(encoding) - 2) / letters)
-    assert own["per_word"] == pytest.approx((len(encoding) - 2) / own["words"])
+    assert own.content == len(encoding) - 2
+    assert own.per_character == pytest.approx((len(encoding) - 2) / letters)
+    assert own.per_word == pytest.approx((len(encoding) - 2) / own.words)
 
 
 def test_the_shipped_vocabularies_are_small_and_of_their_kind():
@@ -183,10 +183,10 @@ def test_one_is_not_said_as_several(session):
 def test_a_text_that_is_cut_off_is_not_compared_by_its_pieces(session):
     text = "The café met 我们 . " * 300
     rows = ask(session, text=text)
-    assert {row["content"] for row in rows} == {254}
+    assert {row.content for row in rows} == {254}
     key, *values = told(tokenizers.summary(rows))
     assert key.startswith("The text is too long")
-    far = [row["characters"] for row in rows]
+    far = [row.characters for row in rows]
     assert (values[1], values[3]) == (str(max(far)), str(min(far)))
 
 
@@ -224,14 +224,14 @@ def test_an_example_is_known_by_its_text(session):
 
 def test_a_long_text_is_cut_off_and_says_so(session):
     rows = ask(session, text="word " * 3000)
-    assert all(row["truncated"] and len(row["pieces"]) == 256 for row in rows)
+    assert all(row.truncated and len(row.pieces) == 256 for row in rows)
 
 
 def test_the_table_has_a_row_for_each_piece(session):
     rows = ask(session, text="a 龘")
     sentence = {"model": "bert-mini", "text": "a 龘"}
     (table,) = lab.tabled(session, tables.every_piece, {"sentence": sentence})
-    assert len(table["rows"]) == sum(len(row["pieces"]) for row in rows)
+    assert len(table["rows"]) == sum(len(row.pieces) for row in rows)
     assert [row[6] for row in table["rows"] if row[0] == "WordPiece"] == [
         *("special", None, "unknown", "special"),
     ]
@@ -254,7 +254,7 @@ def test_the_code_of_the_page_gives_its_pieces(session, monkeypatch):
     printed: list = []
     exec(shown(session)[3], {"print": lambda *values: printed.append(values)})
     assert [ids for _, _, ids, _ in printed] == [
-        [piece["id"] for piece in row["pieces"]] for row in ask(session)
+        [piece["id"] for piece in row.pieces] for row in ask(session)
     ]
 
 

@@ -93,7 +93,7 @@ def topic_of(question: Mapping[str, Any]) -> list[str]:
 
 def left(question: Mapping[str, Any]) -> bool:
     """Whether a claim was chosen that is not of the topic, which stayed as it was answered."""
-    if question["linked"] != [question["topic"], question["only"]]:
+    if question.get("linked") != [question["topic"], question["only"]]:
         return False
     return question["claim"] not in topic_of({**question, "linked": False})
 

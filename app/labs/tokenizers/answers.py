@@ -1,6 +1,7 @@
 """One line of text cut by several kinds of vocabulary. No Gradio in it."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from pathlib import Path
@@ -31,13 +32,8 @@ EXAMPLES = {
 }
 """Lines that vocabularies cut in different ways."""
 PADDING = {True: Wording("left"), False: Wording("right")}
-PREFIX = {
-    "wordpiece": "##",
-    "byte_bpe": "\u0120",
-    "bpe": "\u2581",
-    "unigram": "\u2581",
-    "word_level": "",
-}
+PREFIX = {"wordpiece": "##", "byte_bpe": "\u0120", "word_level": ""}
+PREFIX |= dict.fromkeys(("bpe", "unigram"), "\u2581")
 XLNET = Specials(pad="<pad>", unknown="<unk>", cls="<cls>", sep="<sep>", mask="<mask>")
 _TEMPLATES = {
     "enclosing": (Template.enclosing, Specials()),
@@ -50,6 +46,11 @@ _TEMPLATES = {
 class Cut:
     """A text in the pieces of one vocabulary."""
 
+    title: str = ""
+    source: str = ""
+    """Where the vocabulary comes from."""
+    vocabulary: int
+    """Pieces in it."""
     pieces: tuple[dict[str, Any], ...]
     """id, piece (raw), prefix (the mark of its kind), text (what people read), bytes (UTF-8), word,
     special, unknown, masked."""
@@ -64,6 +65,16 @@ class Cut:
     def content(self) -> int:
         """Pieces without the special ones."""
         return sum(not piece["special"] for piece in self.pieces)
+
+    @property
+    def per_word(self) -> float | None:
+        """Pieces per word."""
+        return self.content / self.words if self.words else None
+
+    @property
+    def per_character(self) -> float | None:
+        """Pieces per character."""
+        return self.content / self.characters if self.characters else None
 
 
 @cache
@@ -97,6 +108,7 @@ def cut(tokenizer: Tokenizer, text: str) -> Cut:
         )
     end = max(end for _, end in encoding.offsets) if encoding.truncated else len(text)
     return Cut(
+        vocabulary=tokenizer.vocabulary,
         pieces=tuple(pieces),
         words=len({word for word in encoding.words if word is not None}),
         characters=sum(not character.isspace() for character in text[:end]),
@@ -134,36 +146,14 @@ def bytes_under(
     return found
 
 
-def describe(tokenizer: Tokenizer, text: str, *, title: str, source: str) -> dict[str, Any]:
-    """One vocabulary's cut of a text as plain values."""
-    found = cut(tokenizer, text)
-    return {
-        "title": title,
-        "source": source,
-        "kind": tokenizer.kind,
-        "vocabulary": tokenizer.vocabulary,
-        "pieces": list(found.pieces),
-        "content": found.content,
-        "words": found.words,
-        "characters": found.characters,
-        "per_word": found.content / found.words if found.words else None,
-        "per_character": found.content / found.characters if found.characters else None,
-        "unknown": found.unknown,
-        "truncated": found.truncated,
-    }
-
-
-def compare(name: str, own: Tokenizer, text: str) -> list[dict[str, Any]]:
+def compare(name: str, own: Tokenizer, text: str) -> list[Cut]:
     """The chosen model's own cut, then one of each kind."""
-    rows = [describe(own, text, title=name, source=Wording("the chosen model"))]
-    primer = Wording("learnt from the Primer")
+    chosen, primer = Wording("the chosen model"), Wording("learnt from the Primer")
+    cuts = [replace(cut(own, text), title=name, source=chosen)]
     for kind, title in KINDS.items():
-        try:
-            tokenizer = shipped(kind)
-        except InputError:
-            continue
-        rows.append(describe(tokenizer, text, title=title, source=primer))
-    return rows
+        with suppress(InputError):  # it is not there
+            cuts.append(replace(cut(shipped(kind), text), title=title, source=primer))
+    return cuts
 
 
 def released(family: Family) -> tuple[str, Template]:
@@ -243,42 +233,42 @@ def segments(config: Config, template: Template) -> Wording:
     return Wording("{0}, in the scores", numbers) if told_apart else Wording("no segments")
 
 
-def summary(rows: Sequence[dict[str, Any]]) -> Wording:
+def summary(cuts: Sequence[Cut]) -> Wording:
     """The shortest and the longest cut in one sentence; of a text cut off, how far they come."""
-    if any(row["truncated"] for row in rows):
-        far = max(rows, key=lambda row: row["characters"])
-        near = min(rows, key=lambda row: row["characters"])
-        if near["characters"] == far["characters"]:
+    if any(each.truncated for each in cuts):
+        far = max(cuts, key=lambda each: each.characters)
+        near = min(cuts, key=lambda each: each.characters)
+        if near.characters == far.characters:
             return Wording(
                 "The text is too long: {0} pieces of each vocabulary hold {1} characters of it "
                 "(blanks not counted).",
-                *(MOST_PIECES, far["characters"]),
+                *(MOST_PIECES, far.characters),
             )
         return Wording(
             "The text is too long: {0} pieces hold {1} characters of it in {2}, {3} in {4} "
             "(blanks not counted).",
-            *(MOST_PIECES, far["characters"], far["title"], near["characters"], near["title"]),
+            *(MOST_PIECES, far.characters, far.title, near.characters, near.title),
         )
-    few = min(rows, key=lambda row: row["content"])
-    many = max(rows, key=lambda row: row["content"])
-    if few["content"] == many["content"] == 1:
+    few = min(cuts, key=lambda each: each.content)
+    many = max(cuts, key=lambda each: each.content)
+    if few.content == many.content == 1:
         return Wording("Every vocabulary cuts this into one piece.")
-    if few["content"] == many["content"]:
-        return Wording("Every vocabulary cuts this into {0} pieces.", few["content"])
-    if few["characters"] == 1:
+    if few.content == many.content:
+        return Wording("Every vocabulary cuts this into {0} pieces.", few.content)
+    if few.characters == 1:
         return Wording(
             "{0} needs {1} pieces, {2} {3}, for the same character.",
-            *(many["title"], many["content"], few["title"], few["content"]),
+            *(many.title, many.content, few.title, few.content),
         )
     return Wording(
         "{0} needs {1} pieces, {2} {3}, for the same {4} characters (blanks not counted).",
-        *(many["title"], many["content"], few["title"], few["content"], few["characters"]),
+        *(many.title, many.content, few.title, few.content, few.characters),
     )
 
 
-def counts(row: Mapping[str, Any]) -> Wording:
+def counts(each: Cut) -> Wording:
     """How many pieces and words a cut has."""
-    pieces, words = row["content"], row["words"]
+    pieces, words = each.content, each.words
     return Wording(
         "{0}, {1}",
         Wording("1 piece") if pieces == 1 else Wording("{0} pieces", pieces),
@@ -288,16 +278,13 @@ def counts(row: Mapping[str, Any]) -> Wording:
 
 def code_lines(model: str, text: str) -> str:
     """Python that cuts the text again."""
-    return "\n".join(
-        [
-            "import core_models as cm",
-            "",
-            f"text = {text!r}",
-            f"tokenizers = [cm.load({model!r}).tokenizer]",
-            f"for kind in {list(KINDS)!r}:",
-            '    tokenizers.append(cm.Tokenizer.from_folder(f"assets/tokenizers/{kind}"))',
-            "for tokenizer in tokenizers:",
-            f"    encoding = tokenizer.encode(text, max_length={MOST_PIECES})",
-            "    print(tokenizer.kind, encoding.pieces, encoding.ids, encoding.words)",
-        ]
-    )
+    return f"""\
+import core_models as cm
+
+text = {text!r}
+tokenizers = [cm.load({model!r}).tokenizer]
+for kind in {list(KINDS)!r}:
+    tokenizers.append(cm.Tokenizer.from_folder(f"assets/tokenizers/{{kind}}"))
+for tokenizer in tokenizers:
+    encoding = tokenizer.encode(text, max_length={MOST_PIECES})
+    print(tokenizer.kind, encoding.pieces, encoding.ids, encoding.words)"""

@@ -113,7 +113,7 @@ def wire(controls: Controls, shared: Shared, session: Session) -> None:
 # --- answers: plain values in, plain values out ---------------------------------------------------
 
 
-def rows(session: Session, question: Mapping[str, Any]) -> list[dict[str, Any]]:
+def rows(session: Session, question: Mapping[str, Any]) -> list[tokenizers.Cut]:
     """The cuts of the sentence, first the chosen model's own."""
     text, name = clean_text(question.get("text")), clean_name(question.get("model"))
     return tokenizers.compare(name, session.model(name).tokenizer, text)

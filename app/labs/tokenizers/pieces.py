@@ -1,9 +1,9 @@
 """A text in the pieces of several vocabularies, word by word."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from app.labs.tokenizers.answers import counts
+from app.labs.tokenizers.answers import Cut, counts
 from app.parts.views import Part, mounted
 from viz.figure import wordings
 from viz.svg import Wording
@@ -20,7 +20,7 @@ class Pieces(Part):
         boxes = Pieces(compare("bert-mini", cm.load("bert-mini").tokenizer, "Unbelievable!"))
     """
 
-    def __init__(self, value: Sequence[Mapping[str, Any]] | None = None, **more: Any) -> None:
+    def __init__(self, value: Sequence[Cut] | None = None, **more: Any) -> None:
         parts = mounted("pieces", module="labs/tokenizers/pieces", main=True)
         super().__init__(value, **{**parts, **more})
 
@@ -31,13 +31,13 @@ class Pieces(Part):
         shown = {
             "rows": [
                 {
-                    "title": row["title"],
-                    "note": [row["source"], Wording("{0} pieces", f"{row['vocabulary']:,}")],
-                    "counts": counts(row),
-                    "pieces": row["pieces"],
-                    "truncated": row["truncated"],
+                    "title": each.title,
+                    "note": [each.source, Wording("{0} pieces", f"{each.vocabulary:,}")],
+                    "counts": counts(each),
+                    "pieces": each.pieces,
+                    "truncated": each.truncated,
                 }
-                for row in value
+                for each in value
             ]
         }
         return {**shown, "words": wordings(shown)}

@@ -5,6 +5,7 @@ from typing import Any
 
 from app.labs.tokenizers.answers import (
     KINDS,
+    Cut,
     counts,
     differences,
     facts_of,
@@ -33,7 +34,7 @@ UNKNOWN = {
 CASES = {True: Wording("lower case"), False: Wording("keeps case")}
 
 
-def numbers(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def numbers(cuts: Sequence[Cut]) -> dict[str, Any]:
     """How many pieces each vocabulary needs."""
     names = ("content", "words", "characters", "per_word", "per_character", "unknown")
     return table(
@@ -48,11 +49,11 @@ def numbers(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
             Wording("Per character"),
             Wording("Unknown"),
         ],
-        [[row["title"], row["vocabulary"], *(row[name] for name in names)] for row in rows],
+        [[each.title, each.vocabulary, *(getattr(each, name) for name in names)] for each in cuts],
     )
 
 
-def every_piece(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def every_piece(cuts: Sequence[Cut]) -> dict[str, Any]:
     """A row for each piece of each vocabulary."""
     kinds = (("special", Wording("special")), ("unknown", Wording("unknown")))
     return table(
@@ -68,7 +69,7 @@ def every_piece(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
         ],
         [
             [
-                row["title"],
+                each.title,
                 position,
                 piece["piece"],
                 piece["id"],
@@ -76,8 +77,8 @@ def every_piece(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
                 None if piece["word"] is None else piece["word"] + 1,
                 next((word for kind, word in kinds if piece[kind]), None),
             ]
-            for row in rows
-            for position, piece in enumerate(row["pieces"])
+            for each in cuts
+            for position, piece in enumerate(each.pieces)
         ],
     )
 
@@ -126,11 +127,11 @@ def _cells(facts: dict[str, Any]) -> list[Any]:
     return [facts.get("kind"), case, *(facts.get(name) for name in names)]
 
 
-def picture(rows: Sequence[dict[str, Any]]) -> str:
+def picture(cuts: Sequence[Cut]) -> str:
     """The boxes of every vocabulary as a drawing."""
     lines = [
         Line(
-            title=Wording("{0}: {1}", row["title"], counts(row)),
+            title=Wording("{0}: {1}", each.title, counts(each)),
             pieces=[
                 Piece(
                     text=piece["prefix"] + piece["text"].strip(),
@@ -138,9 +139,9 @@ def picture(rows: Sequence[dict[str, Any]]) -> str:
                     word=piece["word"],
                     unknown=piece["unknown"],
                 )
-                for piece in row["pieces"]
+                for piece in each.pieces
             ],
         )
-        for row in rows
+        for each in cuts
     ]
     return pieces_svg(lines, title=Wording("One text, cut by each kind of vocabulary"))
