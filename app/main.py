@@ -3,6 +3,7 @@
 import contextlib
 import gc
 import signal
+import socket
 import sys
 from functools import partial
 from threading import Event, Thread
@@ -102,6 +103,7 @@ def launch(settings: Settings | None = None) -> None:
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
     try:
         settings = settings or Settings.from_environment()
+        check_host(settings.host)
         shipped_runs.install(settings.runs)
         opened = Opened(settings.opening)
         runs = Runs(
@@ -114,6 +116,7 @@ def launch(settings: Settings | None = None) -> None:
             others=opened,
         )
         session = Session(threads=settings.threads, library=runs, opened=opened)
+        check_model(settings, session)
         page, address = start(session, settings, runs)
     except InputError as error:
         raise SystemExit(str(error)) from None
@@ -137,6 +140,33 @@ def launch(settings: Settings | None = None) -> None:
     _stay(page, runs, stop)
 
 
+def check_host(host: str | None) -> None:
+    """InputError for an address that is none of this machine's, for which Gradio blames ports."""
+    if host is None:
+        return
+    try:
+        found = socket.getaddrinfo(host.strip("[]"), 0, type=socket.SOCK_STREAM)
+        family, kind, protocol, _, address = found[0]
+        with socket.socket(family, kind, protocol) as tried:
+            tried.bind(address)
+    except (OSError, UnicodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "no name"
+        raise InputError(
+            f"CLOZE_HOST is {host!r}, on which this machine cannot listen ({reason}); it must be "
+            "127.0.0.1, 0.0.0.0 (all other machines may come), or another address of this machine."
+        ) from None
+
+
+def check_model(settings: Settings, session: Session) -> None:
+    """InputError where the page was to open with a model that is not here."""
+    known = [name for _, name in session.choices()]
+    if known and settings.model not in (Settings.model, *known):
+        raise InputError(
+            f"CLOZE_MODEL is {settings.model!r}; it must be one of {', '.join(known)}. The folder "
+            "of another model goes into CLOZE_MODELS."
+        )
+
+
 def _stay(page: gr.Blocks, runs: Runs, stop: Event) -> None:
     """Serve until somebody interrupts; whoever sends SIGTERM ends the runs as well, saved.
 
@@ -145,7 +175,9 @@ def _stay(page: gr.Blocks, runs: Runs, stop: Event) -> None:
     with contextlib.suppress(KeyboardInterrupt):
         stop.wait()
     if stop.is_set() and runs.enabled:
-        runs.rest(STOPPING_SECONDS)
+        # Another server of the same folder may be doing it, and a disk may be full.
+        with contextlib.suppress(InputError, OSError):
+            runs.rest(STOPPING_SECONDS)
     page.close()
 
 
@@ -159,22 +191,24 @@ def start(session: Session, settings: Settings, runs: Runs) -> tuple[gr.Blocks, 
     """Start the server in the background; returns the page and its address."""
     reports = Reports(runs)
     page = build(session, settings, reports)
+    # Before a thread computes: a setting that is no good ends the process.
+    around = server.app_kwargs(
+        (*SCRIPTS, *places.scripts()),
+        STYLES,
+        routes=RunRoutes(runs, reports, session).routes(),
+        before=partial(page.renew, session),
+    )
     Thread(target=_warm, args=(session, settings.model), name="cloze-warm", daemon=True).start()
     _, address, _ = page.blocks.launch(
         theme=theme(),
-        app_kwargs=server.app_kwargs(
-            (*SCRIPTS, *places.scripts()),
-            STYLES,
-            routes=RunRoutes(runs, reports, session).routes(),
-            before=partial(page.renew, session),
-        ),
+        app_kwargs=around,
         server_name=settings.host,
         server_port=settings.port,
         share=False,
         prevent_thread_lock=True,
         quiet=True,
         show_error=False,
-        auth=settings.register,
+        auth=settings.register.admits if settings.register else None,
         auth_message=sign_in.MESSAGE if settings.register else None,
         footer_links=[],
         run_history=False,

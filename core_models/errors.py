@@ -7,7 +7,9 @@ ours and is never shown.
 
 import errno
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 MOST = 2_000
 """Characters of a message: what a file names itself by may be as long as the file."""
@@ -31,7 +33,22 @@ def listed(values: object, name: str) -> list[Any]:
     """Values as a list; InputError for a text, or for what is none."""
     if isinstance(values, str | bytes) or not isinstance(values, Iterable):
         raise InputError(f"{name} must be a list, not {type(values).__name__}.")
-    return list(values)
+    try:
+        return list(values)
+    except TypeError:  # a tensor or an array that is a single number
+        raise InputError(f"{name} must be a list, not a single number.") from None
+
+
+def listed_of(kind: type[T], values: object, name: str) -> list[T]:
+    """The same of values of one kind; InputError names the first that is of another."""
+    found = listed(values, name)
+    for number, value in enumerate(found, start=1):
+        if not isinstance(value, kind):
+            raise InputError(
+                f"{name} must hold {kind.__name__}s; the one at place {number} is "
+                f"{type(value).__name__}."
+            )
+    return found
 
 
 def by_position(values: object, name: str) -> dict[Any, Any]:

@@ -336,6 +336,8 @@ def heads_of(folder: Path) -> tuple[str, ...]:
 
 def named_folder(name: str) -> Path | None:
     """Where :func:`load` finds a plain name: among the named models, else as a folder here."""
+    if not isinstance(name, str | Path):
+        raise InputError(f"A model is named by a text or a path, not by {type(name).__name__}.")
     for path in (*(root / name for root in folders()), Path(name)):
         if os.path.exists(path / CONFIG):  # False, too, for names that no file can have
             return path

@@ -233,6 +233,9 @@ def test_evaluate_looks_at_its_text_before_it_measures(refused, folder, tmp_path
     text.write_text("Rain!\n")
     assert "two words" in refused("evaluate", "--model", folder, "--text", str(text))
     assert "needs --text" in refused("evaluate", "--model", folder, "--generator", folder)
+    text.write_text("The river was cold.\n")
+    judged = ("evaluate", "--model", folder, "--text", str(text), "--generator")
+    assert "no replaced-token head" in refused(*judged, folder)
 
 
 def test_score_refuses_files_that_cannot_be_read(refused, folder, tmp_path):

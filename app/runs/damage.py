@@ -18,7 +18,7 @@ _Own = TypeVar("_Own")
 
 
 class DamagedError(InputError):
-    """The files of a run hold what no run writes."""
+    """The files of a run hold what no run writes, or cannot be read."""
 
 
 @contextlib.contextmanager
@@ -28,14 +28,24 @@ def readable(run: str) -> Iterator[None]:
         yield
     except (InputError, FileNotFoundError):
         raise
+    except OSError as error:  # another user's, or of a disk that is broken
+        _log(run, error)
+        raise DamagedError(
+            f"Files in the folder of the run “{run}” cannot be read: {error.strerror}. Let the "
+            "user of this server read them, put a copy of the folder there, or remove it."
+        ) from error
     except ODD as error:
-        if (run, repr(error)) not in _SAID:  # pages ask for the list all the time
-            _SAID.add((run, repr(error)))
-            _LOG.warning("files of the run %s", run, exc_info=True)
+        _log(run, error)
         raise DamagedError(
             f"Files in the folder of the run “{run}” are damaged: they hold what no run writes. "
             "Put a copy of the folder there, or remove it."
         ) from error
+
+
+def _log(run: str, error: Exception) -> None:
+    if (run, repr(error)) not in _SAID:  # pages ask for the list all the time
+        _SAID.add((run, repr(error)))
+        _LOG.warning("files of the run %s", run, exc_info=True)
 
 
 def guarded(

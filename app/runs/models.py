@@ -1,5 +1,6 @@
 """Models of training runs, as the model picker names them. No Gradio, no PyTorch in it."""
 
+import contextlib
 import json
 import os
 from collections.abc import Iterable
@@ -73,16 +74,21 @@ def models(folders: Iterable[RunFolder]) -> list[tuple[str, str]]:
     """Name and title of every model that was saved."""
     found = []
     for folder in folders:
-        run = folder.path.name
-        if isinstance(folder, RaceFolder):
-            names = [row["name"] for row in folder.table()]
-            done = [name for name in names if folder.run(name).model_path.is_dir()]
-            found += [(f"run/{run}/{name}", f"{name} (of {run})") for name in done]
-        elif folder.model_path.is_dir():
-            found.append((f"run/{run}", f"{run} (run)"))
-        elif kept := folder.checkpoints():
-            found.append((f"run/{run}", f"{run}, step {kept[-1].step:,}"))
+        with contextlib.suppress(OSError):  # another user's, or of a disk that is broken
+            found += _models(folder)
     return found
+
+
+def _models(folder: RunFolder) -> list[tuple[str, str]]:
+    run = folder.path.name
+    if isinstance(folder, RaceFolder):
+        names = [row["name"] for row in folder.table()]
+        done = [name for name in names if folder.run(name).model_path.is_dir()]
+        return [(f"run/{run}/{name}", f"{name} (of {run})") for name in done]
+    if folder.model_path.is_dir():
+        return [(f"run/{run}", f"{run} (run)")]
+    kept = folder.checkpoints()
+    return [(f"run/{run}", f"{run}, step {kept[-1].step:,}")] if kept else []
 
 
 _CHINESE = 0.5

@@ -6,7 +6,6 @@ that it sent itself, shipped models and models of the runs folder, never a path 
 
 import re
 import secrets
-import unicodedata
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ ELSEWHERE = "\N{HORIZONTAL ELLIPSIS}/"
 """Before the last part of a path of which the page tells no more."""
 TABLES = (".csv", ".tsv", ".jsonl", ".parquet")
 """Endings of tables; everything else is read as text."""
+_CONTROL = re.compile("[\x00-\x08\x0b\x0e-\x1f\x7f-\x9f]")
 _MARKS = {
     b"\xff\xfe": "UTF-16",
     b"\xfe\xff": "UTF-16",
@@ -51,9 +51,13 @@ def read_text(content: bytes) -> str:
             f"This file is not UTF-8 text (byte {error.start:,}). Save it as UTF-8, or send a text "
             "file and not another kind of document."
         ) from None
-    if any(unicodedata.category(letter) == "Cc" and letter not in "\n\r\t\f" for letter in text):
-        raise InputError("This file holds control characters, so it is not a plain text.")
     text = text.replace("\r\n", "\n").replace("\r", "\n")
+    if found := _CONTROL.search(text):
+        line = text.count("\n", 0, found.start()) + 1
+        raise InputError(
+            f"This file holds control characters (U+{ord(found[0]):04X} in line {line:,}), so it "
+            "is not a plain text. Remove them, or save it as plain text."
+        )
     if (lines := text.count("\n")) > MOST_LINES:
         raise InputError(f"The text has {lines:,} lines; the page takes up to {MOST_LINES:,}.")
     return text

@@ -129,7 +129,7 @@ def _speed(reports: Looks, ids: Sequence[str]) -> float | None:
         try:
             pace = _pace(reports.records_of(run))
             work = _work(reports.runs.config(run))
-        except damage.ODD:
+        except (*damage.ODD, OSError):
             continue  # deleted since, or a file that a hand has changed
         if pace is not None and work:
             found.append(work / pace[0])
@@ -140,7 +140,7 @@ def _start(reports: Looks, ids: Sequence[str]) -> float:
     """Seconds that a process here needs beside its steps: to begin, prepare, measure and save."""
     found: list[float] = []
     for run in ids[:_MEASURED]:
-        with contextlib.suppress(*damage.ODD):
+        with contextlib.suppress(*damage.ODD, OSError):
             folder = reports.runs.folder(run)
             status, records = folder.status(), reports.records_of(run)
             launched = float(run_process.read_json(folder.path / "launch.json")["time"])
@@ -155,7 +155,7 @@ def _known(reports: Looks, run: str, speed: float | None) -> float | None:
     """As :func:`_left`; None for a run whose files hold what no run writes."""
     try:
         return _left(reports, run, speed)
-    except damage.ODD:
+    except (*damage.ODD, OSError):
         return None
 
 
@@ -167,6 +167,8 @@ def _left(reports: Looks, run: str, speed: float | None) -> float | None:
         status, state = runs.folder(run).status(), runs.state(run)
         age = run_process.age_here(runs.folder(run)) if state == "running" else None
         records = reports.records_of(run)
+    except damage.DamagedError:
+        raise
     except InputError:
         return 0.0  # deleted since
     if state == "stopping":

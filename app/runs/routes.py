@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
@@ -198,6 +198,8 @@ def _guarded(
         except InputError as error:
             # With status 200: browsers put every other one into their console as a fault.
             return JSONResponse({"error": unplaced(str(error), root)}, refused)
+        except ClientDisconnect:
+            return Response(status_code=499)  # to nobody: the page has gone while it was sending
         except Exception as error:
             if room.is_full(error):
                 return JSONResponse({"error": room.FULL}, refused)
@@ -220,7 +222,7 @@ def _owner(request: Request) -> str | None:
 async def _object(request: Request) -> dict[str, Any]:
     try:
         values = await request.json()
-    except ValueError:
+    except (ValueError, RecursionError):
         raise InputError("The request is not JSON.") from None
     if not isinstance(values, dict):
         raise InputError("The request must be an object.")

@@ -23,10 +23,10 @@ from typing import Any
 
 from app.runs import bases as run_bases
 from app.runs import config as run_config
+from app.runs import damage, room, waiting
 from app.runs import models as run_models
 from app.runs import owner as run_owner
 from app.runs import process as run_process
-from app.runs import room, waiting
 from app.runs.data.texts import SHIPPED, Inbox, leaves, note_repeated
 from app.runs.limits import NO_LIMITS, Limits
 from app.runs.names import BESIDE, beside, is_free, new_id
@@ -130,6 +130,7 @@ class Runs:
         """What a run was asked to do, as plain values; {} when it cannot be read."""
         return run_process.read_json(self.folder(run).config_path)
 
+    @damage.guarded
     def state(self, run: str) -> str:
         """new, queued, starting, running, stopping, stopped, finished, failed or crashed."""
         folder = self.folder(run)
@@ -358,7 +359,10 @@ class Runs:
             state = self.state(run)
             if state in _ACTIVE:
                 raise InputError(f"This run is {state}. Stop it first.")
-            active = [self.folder(each) for each in self.ids() if self.state(each) in _ACTIVE]
+            active = []
+            for each in self.ids():
+                with contextlib.suppress(InputError):  # deleted by hand, or damaged
+                    active += [self.folder(each)] if self.state(each) in _ACTIVE else []
             run_bases.check_unused(self.folder(run).path, active)
             with self.folder(run).lock():
                 durable.remove_folder(self.root / run)
@@ -422,7 +426,8 @@ class Runs:
         """Runs with a process, also those that wait as well, and whether each is asked to stop."""
         found = []
         for run in self.ids():
-            with contextlib.suppress(InputError):  # deleted by hand since it was listed
+            # Deleted by hand since it was listed, or not to be read: it holds up no other.
+            with contextlib.suppress(InputError, OSError):
                 folder = self.folder(run)
                 # Before its state: a process writes that it has stopped, and then forgets why.
                 asked = folder.stop_requested()

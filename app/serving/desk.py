@@ -5,6 +5,7 @@ that a closed page needs no word of farewell. No Gradio and no PyTorch in it.
 """
 
 import asyncio
+import contextlib
 import os
 import sys
 from collections.abc import Callable, Hashable
@@ -198,4 +199,6 @@ def cost(answer: Any) -> int:
 def _step_back() -> None:
     """Let the model thread, which answers clicks, go first on the processor (Linux only)."""
     if sys.platform == "linux":
-        os.setpriority(os.PRIO_PROCESS, get_native_id(), _NICENESS)
+        # A server that was started with less priority than this may not take more.
+        with contextlib.suppress(OSError):
+            os.setpriority(os.PRIO_PROCESS, get_native_id(), _NICENESS)

@@ -5,19 +5,21 @@ same, so two things are looked at: the name that the request came by (another si
 to this machine: DNS rebinding), and the page that it came from.
 """
 
+import contextlib
 import ipaddress
 import socket
 from collections.abc import Mapping
 from dataclasses import dataclass
-from http.cookies import CookieError, SimpleCookie
 from typing import Any, Self
 
+from starlette.requests import cookie_parser
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.runs import routes as run_routes
 from app.runs.data import texts as run_texts
 from app.runs.owner import USER
+from core_models import InputError
 
 MOST_BYTES = 1 << 20
 UPLOADS = ("/gradio_api/upload", "/upload")
@@ -64,8 +66,11 @@ class Names:
         """This machine's names and those of ``CLOZE_HOSTS``; ``*`` there is every name.
 
         A Space is reached through its host alone, whatever name that writes.
+
+        Raises:
+            InputError: something in ``CLOZE_HOSTS`` is no name.
         """
-        listed = environment.get("CLOZE_HOSTS", "").replace(",", " ").lower().split()
+        listed = [*map(_named, environment.get("CLOZE_HOSTS", "").replace(",", " ").split())]
         machine = socket.gethostname().lower()
         own = {*listed, machine, f"{machine}.local", environment.get("SPACE_HOST", "").lower()}
         everything = "*" in listed or bool(environment.get("SPACE_ID") and not listed)
@@ -144,6 +149,19 @@ def _name(host: str) -> str:
     return name.rstrip(".")
 
 
+def _named(text: str) -> str:
+    """A name in ``CLOZE_HOSTS`` as browsers send it, also where a whole address is written."""
+    place = text.rpartition("://")[2]
+    name = _name(place.partition("/")[0])
+    with contextlib.suppress(UnicodeError):
+        if name:
+            return name.encode("idna").decode()
+    raise InputError(
+        f"CLOZE_HOSTS names {text!r}; it must be names such as school.example.org or "
+        "*.example.org, with commas or spaces between."
+    )
+
+
 def _refusal(scope: Scope, headers: Mapping[bytes, str]) -> JSONResponse | None:
     if _path(scope).startswith(UPLOADS):
         return JSONResponse({"detail": "This page takes no files."}, 403)
@@ -180,15 +198,13 @@ def _strange(scope: Scope) -> JSONResponse | None:
 
 def _user(scope: Scope, gradio: Any) -> str | None:
     """Who has signed in with Gradio's page."""
-    cookies: SimpleCookie = SimpleCookie()
+    cookies: dict[str, str] = {}
     for name, value in scope["headers"]:
         if name == b"cookie":
-            try:
-                cookies.load(value.decode("latin-1"))
-            except CookieError:
-                return None
+            # As Gradio reads them: other programs of this host may have set some of any form.
+            cookies |= cookie_parser(value.decode("latin-1"))
     for kind in ("access-token", "access-token-unsecure"):
         found = cookies.get(f"{kind}-{gradio.cookie_id}")
-        if found is not None and found.value in gradio.tokens:
-            return str(gradio.tokens[found.value])
+        if found in gradio.tokens:
+            return str(gradio.tokens[found])
     return None

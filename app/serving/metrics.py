@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any
 
 from prometheus_client import CONTENT_TYPE_LATEST, Gauge, Histogram, generate_latest
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
@@ -45,6 +45,8 @@ def counted(answering: Callable[..., Any]) -> Iterator[None]:
         outcome = "answered"
     except InputError:
         outcome = "refused"
+        raise
+    except ClientDisconnect:
         raise
     except Exception:
         outcome = "failed"

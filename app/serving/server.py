@@ -25,6 +25,7 @@ from app.parts import figure
 from app.serving import locales, metrics
 from app.serving.direct import Direct
 from app.serving.guard import Guard, Names
+from core_models import InputError
 
 APP = Path(__file__).resolve().parents[1]
 STATIC = APP.parent / "assets" / "static"
@@ -36,6 +37,8 @@ trial of their settings would hold up every other page."""
 
 KEPT_PAGES = 16
 """As they were asked for: by different names of the server, with different links."""
+ADDRESSES = (b"host", b"x-forwarded-host", b"x-forwarded-proto", b"x-gradio-server")
+"""Headers from which Gradio takes the page's own address. Proxies add others, of each visitor."""
 _LOG = logging.getLogger("cloze.server")
 NO_WORD = re.compile(rb'"error": ?null')
 WORD = b'"error":"The server could not make anything of this. Its log says why."'
@@ -112,7 +115,7 @@ class Head:
         await to_thread.run_sync(self.before)
         gradio = scope["app"]
         # What Gradio writes into a page depends on its configuration and on how it was asked for.
-        asked = [pair for pair in scope["headers"] if pair[0].startswith((b"x-", b"host", b"forw"))]
+        asked = [pair for pair in scope["headers"] if pair[0] in ADDRESSES]
         packed = any(n == b"accept-encoding" and b"gzip" in value for n, value in scope["headers"])
         key = (scope["query_string"], scope["scheme"], packed, *sorted(asked))
         if gradio.auth is not None:  # who has signed in stands in the page
@@ -207,8 +210,17 @@ def app_kwargs(
         before: called before the page is sent.
         environment: names of the server (``CLOZE_HOSTS``) and the path that a proxy shows it under
             (``GRADIO_ROOT_PATH``, a path or a whole address).
+
+    Raises:
+        InputError: a name or the path is none.
     """
-    root = html.escape(urlsplit(environment.get("GRADIO_ROOT_PATH", "")).path.rstrip("/"))
+    below = environment.get("GRADIO_ROOT_PATH", "")
+    if below and not below.startswith(("/", "http://", "https://")):
+        raise InputError(
+            f"GRADIO_ROOT_PATH is {below!r}; it must be a path such as /cloze or an address such "
+            "as https://school.example.org/cloze."
+        )
+    root = html.escape(urlsplit(below).path.rstrip("/"))
     links = _links(scripts, styles, root)
     names = Names.read(environment)
     return {

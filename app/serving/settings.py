@@ -57,14 +57,14 @@ class Settings:
         """Read the variables; InputError names the one that cannot be used."""
         run_sources.allowed(environment)
         most = MOST_BYTES >> 20
-        auth = environment.get("CLOZE_AUTH", "").strip()
+        auth = _path(environment, "CLOZE_AUTH")
         upload = _number(environment, "CLOZE_TRAIN_UPLOAD_MB", 1, most) or most
         return cls(
             port=_number(environment, "PORT", 0, 65_535),
-            host=environment.get("CLOZE_HOST") or None,
+            host=environment.get("CLOZE_HOST", "").strip() or None,
             model=environment.get("CLOZE_MODEL") or cls.model,
             threads=_number(environment, "CLOZE_THREADS", 1, 1_024),
-            runs=Path(environment.get("CLOZE_RUNS") or RUNS),
+            runs=_path(environment, "CLOZE_RUNS") or RUNS,
             slots=_number(environment, "CLOZE_TRAIN_SLOTS", 1, 64) or cls.slots,
             training=_choice(environment, "CLOZE_TRAIN", TRAIN) != "off" and not lent(environment),
             shared=_choice(environment, "CLOZE_TRAIN", TRAIN) == "shared",
@@ -75,10 +75,21 @@ class Settings:
                 upload=upload << 20,
             ),
             command=_command(environment),
-            register=Register.read(Path(auth)) if auth else None,
+            register=Register.read(auth) if auth else None,
             lines=_choice(environment, "CLOZE_LOG", ("off", "json")) == "json",
             opening=_opening(environment),
         )
+
+
+def _path(environment: Mapping[str, str], name: str) -> Path | None:
+    """A path; files of settings and quotes leave the ~ of a home to whoever reads it."""
+    text = environment.get(name, "").strip()
+    try:
+        return Path(text).expanduser() if text else None
+    except RuntimeError:
+        raise InputError(
+            f"{name} is {text!r}, and no home of that user is known here; give an absolute path."
+        ) from None
 
 
 def _command(environment: Mapping[str, str]) -> str | None:

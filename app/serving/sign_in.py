@@ -5,6 +5,7 @@
 and prints such a line.
 """
 
+import asyncio
 import getpass
 import hashlib
 import hmac
@@ -12,12 +13,13 @@ import re
 import secrets
 import sys
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Self
 
 from core_models import InputError
 
-_LINE = re.compile(r"([^:\s][^:]{0,63}):([0-9a-f]{32}):([0-9a-f]{64})")
+_LINE = re.compile(r"([^:\s#][^:]{0,63}):([0-9a-f]{32}):([0-9a-f]{64})")
 _COST = {"n": 2**14, "r": 8, "p": 1}
 """Of scrypt: 16 MB and some 50 ms for each try, so that nobody tries many."""
 MESSAGE = (
@@ -31,6 +33,8 @@ class Register:
 
     def __init__(self, known: dict[str, tuple[bytes, bytes]]) -> None:
         self.known = known
+        # One try at a time: a class that signs in, or a stranger who guesses, holds up nobody else.
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="cloze-names")
 
     @classmethod
     def read(cls, path: Path) -> Self:
@@ -40,7 +44,8 @@ class Register:
             InputError: the file is not there, has no name, or a line is no such line.
         """
         try:
-            lines = path.read_text(encoding="utf-8").splitlines()
+            # Editors of Windows begin a file with a mark.
+            lines = path.read_text(encoding="utf-8-sig").splitlines()
         except (OSError, UnicodeDecodeError) as error:
             raise InputError(f"CLOZE_AUTH: {path} cannot be read ({error}).") from None
         known: dict[str, tuple[bytes, bytes]] = {}
@@ -48,16 +53,22 @@ class Register:
             if not line.strip() or line.startswith("#"):
                 continue
             found = _LINE.fullmatch(line.strip())
-            if found is None or found[1] in known:
+            name = found[1].strip() if found else ""  # as Gradio takes what is typed
+            if found is None or name in known:
                 why = "names somebody twice" if found else "is no name with a salt and a hash"
                 raise InputError(
                     f"CLOZE_AUTH: line {number} of {path} {why}; "
                     "python -m app.serving.sign_in NAME prints one."
                 )
-            known[found[1]] = (bytes.fromhex(found[2]), bytes.fromhex(found[3]))
+            known[name] = (bytes.fromhex(found[2]), bytes.fromhex(found[3]))
         if not known:
             raise InputError(f"CLOZE_AUTH: {path} names nobody.")
         return cls(known)
+
+    async def admits(self, name: str, password: str) -> bool:
+        """The same while the server goes on answering others."""
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._thread, self, name, password)
 
     def __call__(self, name: str, password: str) -> bool:
         """Whether a password is that of a name; an unknown name takes as long."""
@@ -68,9 +79,11 @@ class Register:
 def line_of(name: str, password: str) -> str:
     """The line of a name; InputError for a name with a colon, or an empty password."""
     salt = secrets.token_bytes(16)
-    line = f"{name}:{salt.hex()}:{_hash(password, salt).hex()}"
+    line = f"{name.strip()}:{salt.hex()}:{_hash(password, salt).hex()}"
     if not password or _LINE.fullmatch(line) is None:
-        raise InputError("A name has 1 to 64 characters and no colon, a password at least one.")
+        raise InputError(
+            "A name has 1 to 64 characters, no colon and no # in front, a password at least one."
+        )
     return line
 
 

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from core_models.checkpoints.formats import BY_FAMILY
 from core_models.config import Config, check_ours
+from core_models.errors import listed_of
 from core_models.network.encoder import Encoder
 from core_models.network.initialise import initialise
 
@@ -36,6 +37,7 @@ def task_config(
         InputError: the model is run by transformers.
     """
     check_ours(config)
+    labels = listed_of(str, labels, "labels")
     task = BY_FAMILY[config.family].tasks.task(
         name, tuple(labels), dropout=dropout, pooling=pooling, every_step=every_step
     )

@@ -68,7 +68,7 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
     from core_models.evaluation.text_pairs import choose_text_pairs
     from core_models.evaluation.words import choose_words
     from core_models.prediction.judge import PAIR_HEADS
-    from core_models.prediction.passes import KINDS
+    from core_models.prediction.passes import KINDS, head_name
 
     model = cm.load(arguments.model)
     texts = list(documents.read(arguments.text))
@@ -77,6 +77,15 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
         raise InputError("--text holds no sentence; give files with some text, or leave it out.")
     if arguments.generator is not None and not sentences:
         raise InputError("--generator needs --text: forgeries are made in held-out text.")
+    generator = None
+    if arguments.generator is not None:  # all else takes minutes
+        if "replaced_token" not in model.heads:
+            raise InputError(
+                f"{model.name} has no replaced-token head, so it judges no --generator; leave that "
+                "out, or give a discriminator such as electra-mini as --model."
+            )
+        generator = cm.load(arguments.generator)
+        head_name(generator)
     predicts = bool(set(KINDS) & set(model.heads))
     words = []
     if sentences and predicts:  # chosen before all else takes minutes: there may be none
@@ -103,8 +112,7 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
             sys.stderr.write(f"note: {error} They are left out.\n")
         else:
             found["text_pairs"] = asdict(evaluate_text_pairs(model, pairs))
-    if arguments.generator is not None:
-        generator = cm.load(arguments.generator)
+    if generator is not None:
         chosen = choose_sentences(sentences, arguments.sentences)
         found["forgeries"] = asdict(
             evaluate_forgeries(generator, model, chosen, seed=arguments.seed)

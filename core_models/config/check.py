@@ -1,6 +1,7 @@
 """What the values of a config may be, and which of them agree with which."""
 
 from collections.abc import Iterator, Sequence
+from numbers import Real
 from typing import TYPE_CHECKING, Any, cast
 
 from core_models.errors import InputError
@@ -89,8 +90,12 @@ def check(config: "Config") -> None:
 def check_ranges(config: "Config") -> None:
     """The part of :func:`check` that is about numbers."""
     for name, value, low, high in (*_ranges(config), *_ranges_of_parts(config)):
-        if not low <= value <= high:  # NaN is outside, too
+        if not _is_number(value) or not low <= value <= high:  # NaN is outside, too
             raise InputError(f"{name} is {value}; allowed is {low} to {high}.")
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def _ranges(config: "Config") -> Iterator[_Range]:
@@ -102,7 +107,8 @@ def _ranges(config: "Config") -> Iterator[_Range]:
         yield "embeddings.positions", e.positions, 1, MOST_POSITIONS
     yield "embeddings.first_position", e.first_position, 0, rows - 1
     yield "embeddings.segments", e.segments, 0, 64
-    yield "embeddings.pad_id", e.pad_id, 0, e.vocabulary - 1
+    if isinstance(e.vocabulary, int):  # else it has been refused
+        yield "embeddings.pad_id", e.pad_id, 0, e.vocabulary - 1
     yield "width", config.width, 1, 16_384
     yield "attention.heads", a.heads, 1, 256
     yield "attention.head_width", a.head_width, 1, 4_096

@@ -29,6 +29,7 @@ without keys and values.
 """
 
 from dataclasses import asdict, dataclass, field
+from numbers import Integral
 from typing import Any
 
 from torch import nn
@@ -104,10 +105,11 @@ def flops(config: Config, length: int, name: str = "") -> Flops:
     check_ours(config)
     e = config.embeddings
     longest = None if e.positions is None else e.positions - e.first_position
-    if length < 1 or (longest is not None and length > longest):
+    counts = isinstance(length, Integral) and not isinstance(length, bool)
+    if not counts or length < 1 or (longest is not None and length > longest):
         called = name or f"this {FAMILIES[config.family].title}"
         most = "1 token or more" if longest is None else f"1 to {longest} tokens"
-        raise InputError(f"length is {length}; {called} takes {most}.")
+        raise InputError(f"length is {repr(length)[:40]}; {called} takes {most}.")
     step = _step(config, length)
     pairs = sum(_pairs(config, kind, length) for kind in config.kinds)
     whole = {name: config.steps * n for name, n in step.items()}

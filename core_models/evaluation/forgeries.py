@@ -5,10 +5,11 @@ from dataclasses import dataclass
 
 import torch
 
-from core_models.errors import InputError
+from core_models.errors import InputError, listed
 from core_models.masking.tokens import uniform
 from core_models.model import Model
 from core_models.prediction import detect, forge
+from core_models.prediction.fill import whole, within
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,7 @@ class ForgeryResult:
     """Share of the hidden tokens for which the generator drew the original."""
 
 
+_MOST_SEED = 2**63 - 1
 FORGERY_SENTENCES = 400
 """Of a text, in which forgeries are made."""
 
@@ -62,16 +64,19 @@ def evaluate_forgeries(
         seed: Of the hidden places and of the draws.
 
     Raises:
-        InputError: Vocabularies differ, a sentence has no piece, or no token was replaced.
+        InputError: Vocabularies differ, a value is out of range, a sentence has no piece, or no
+            token was replaced.
     """
     if generator.tokenizer.fingerprint != discriminator.tokenizer.fingerprint:
         raise InputError("Generator and discriminator have different vocabularies.")
-    random = torch.Generator().manual_seed(seed)
+    if not within(rate, 0, 1):
+        raise InputError(f"rate is {rate!r}; it must be a number from 0 to 1.")
+    random = torch.Generator().manual_seed(whole(seed, "seed", 0, _MOST_SEED))
     scores: list[float] = []
     labels: list[bool] = []
     hidden = lucky = 0
     tokenizer = generator.tokenizer
-    for number, sentence in enumerate(sentences, start=1):
+    for number, sentence in enumerate(listed(sentences, "sentences"), start=1):
         try:
             (encoding,) = generator.encode([sentence])
         except InputError as error:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from core_models.errors import InputError
+from core_models.errors import InputError, listed_of
 from core_models.model import Model
 from core_models.prediction import score
 
@@ -57,6 +57,7 @@ def evaluate_minimal_pairs(model: Model, pairs: Sequence[Pair]) -> PairsResult:
     Raises:
         InputError: The model predicts no pieces, or there is no pair.
     """
+    pairs = listed_of(Pair, pairs, "pairs")
     if not pairs:
         raise InputError("Minimal pairs are compared; there is none.")
     texts = list(dict.fromkeys(text for pair in pairs for text in (pair.good, pair.bad)))

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from core_models.errors import InputError
+from core_models.errors import InputError, listed_of
 from core_models.model import Model
 from core_models.prediction import FillRequest, fill_many
 
@@ -78,6 +78,7 @@ def evaluate_plain_sentences(model: Model, sentences: Sequence[PlainSentence]) -
     Raises:
         InputError: The model predicts no pieces, or a sentence has more than 32 words to look up.
     """
+    sentences = listed_of(PlainSentence, sentences, "sentences")
     requests = [FillRequest(text=each.text, top_k=1, watch=each.words) for each in sentences]
     best = []
     for found in fill_many(model, requests):

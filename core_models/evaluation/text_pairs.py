@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from core_models.errors import InputError
+from core_models.errors import InputError, listed_of
 from core_models.model import Model
 from core_models.prediction import judge_pairs
 from core_models.tasks.words import is_chinese
@@ -79,6 +79,7 @@ def evaluate_text_pairs(model: Model, pairs: Sequence[TextPair]) -> TextPairsRes
     Raises:
         InputError: The model has neither head, or there is no pair.
     """
+    pairs = listed_of(TextPair, pairs, "pairs")
     if not pairs:
         raise InputError("Pairs of texts are asked about; there is none.")
     doubted = [

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import torch
 
-from core_models.errors import InputError
+from core_models.errors import InputError, listed_of
 from core_models.model import Model
 from core_models.prediction.passes import HEAD_ROWS, first_told, head_of, hidden_at, seen_with
 from core_models.tasks.words import MARKS
@@ -104,6 +104,7 @@ def evaluate_words(model: Model, words: Sequence[Word], *, batch_size: int = 64)
     Raises:
         InputError: The model predicts no pieces, knows no piece of any word, or there is no word.
     """
+    words = listed_of(Word, words, "words")
     if not words:
         raise InputError("Words are hidden and asked for; there is none.")
     if type(batch_size) is not int or batch_size < 1:

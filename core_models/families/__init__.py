@@ -58,6 +58,8 @@ def sizes() -> dict[str, Config]:
 
 def size(name: str) -> Config:
     """The config of a published size such as ``bert-base-uncased``; InputError names close ones."""
+    if not isinstance(name, str):
+        raise InputError(f"A size is named by a text, not by {type(name).__name__}.")
     known = sizes()
     for f in FAMILIES.values():
         name = f.aliases.get(name, name)

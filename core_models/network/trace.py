@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from core_models.errors import InputError
+from core_models.errors import InputError, listed, listed_of
 
 STEP_SITES = (
     "residual_in",
@@ -80,10 +80,10 @@ def switch_off_heads(step: int, heads: Iterable[int], *, stream: str = "content"
     Raises:
         InputError: (in the pass) the model has no such head.
     """
-    chosen = list(heads)
+    chosen = listed(heads, "heads")
 
     def zero(output: Tensor) -> Tensor:
-        beyond = [head for head in chosen if not 0 <= head < output.shape[1]]
+        beyond = [h for h in chosen if not hasattr(h, "__index__") or not 0 <= h < output.shape[1]]
         if beyond:
             raise InputError(f"No head {beyond[0]}; this model has 0 to {output.shape[1] - 1}.")
         keep = torch.ones(output.shape[1], dtype=output.dtype, device=output.device)
@@ -123,7 +123,9 @@ def patch(
     if site not in _BY_POSITION:
         known = ", ".join(sorted(_BY_POSITION))
         raise ValueError(f"{site!r} is not [B, L, ...], so it has no positions; patch {known}")
-    chosen = list(positions)
+    if not isinstance(source, Tensor):
+        raise InputError(f"source is {type(source).__name__}; it must be the tensor of a site.")
+    chosen = listed(positions, "positions")
 
     def replaced(tensor: Tensor) -> Tensor:
         given, kept = source, tensor
@@ -168,16 +170,18 @@ class Trace:
         edits: Iterable[Edit] = (),
         gradients: bool = False,
     ) -> None:
-        self.sites = frozenset(sites)
-        self.steps = None if steps is None else frozenset(steps)
-        self.edits = tuple(edits)
+        wanted = listed(sites, "sites")
+        self.steps = None if steps is None else frozenset(listed(steps, "steps"))
+        self.edits = tuple(listed_of(Edit, edits, "edits"))
         self.gradients = gradients
         self.records: dict[tuple[str, int | None, str], Tensor] = {}
         known_sites = (*STEP_SITES, *ROTARY_SITES, MEMORY_SITE, *INPUT_SITES)
-        for site in self.sites | {edit.site for edit in self.edits}:
-            if site not in known_sites and not site.startswith("term:"):
+        for site in (*wanted, *(edit.site for edit in self.edits)):
+            named = isinstance(site, str)
+            if not named or (site not in known_sites and not site.startswith("term:")):
                 known = ", ".join((*known_sites, "term:<name>"))
                 raise ValueError(f"no trace site {site!r}; known are {known}")
+        self.sites: frozenset[str] = frozenset(wanted)
 
     def check(self, steps: int, terms: Iterable[str]) -> None:
         """InputError for an edit that would change nothing in a model.
@@ -193,7 +197,10 @@ class Trace:
             if edit.site.startswith("term:") and edit.site not in known:
                 names = ", ".join(sorted(known))
                 raise InputError(f"No score term {edit.site!r} in this model; it has {names}.")
-            inside = edit.step is None or edit.stream == DECODER or 0 <= edit.step < steps
+            step = edit.step
+            if step is not None and not hasattr(step, "__index__"):
+                raise InputError(f"No step {step!r} to edit; it is a whole number, or None.")
+            inside = step is None or edit.stream == DECODER or 0 <= step < steps
             if not inside:
                 raise InputError(f"No step {edit.step} to edit; this model has 0 to {steps - 1}.")
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import torch
 from torch import Tensor, nn
 
-from core_models.errors import InputError, by_position, listed
+from core_models.errors import InputError, by_position, listed, listed_of
 from core_models.model import Model
 from core_models.prediction.passes import (
     HEAD_ROWS,
@@ -54,7 +54,8 @@ def fill(
         InputError: A value is out of range, or the model predicts no pieces.
     """
     masks = () if masks is None else masks  # an array has no truth
-    request = FillRequest(text, masks, top_k, watch, pair, replaced or {}, kept)
+    replaced = {} if replaced is None else replaced
+    request = FillRequest(text, masks, top_k, watch, pair, replaced, kept)
     (result,) = fill_many(model, [request])
     if isinstance(result, InputError):
         raise result
@@ -75,6 +76,7 @@ def fill_many(model: Model, requests: Sequence[FillRequest]) -> list[FillResult 
         InputError: The model cannot answer at all.
     """
     head = head_of(model)
+    requests = listed_of(FillRequest, requests, "requests")
     results: list[FillResult | InputError | None] = [None] * len(requests)
     questions: list[tuple[int, Question]] = []
     for number, request in enumerate(requests):

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import torch
 
-from core_models.errors import InputError, by_position
+from core_models.errors import InputError, by_position, listed
 from core_models.model import Model
 from core_models.prediction.passes import ready, seen_with
 from core_models.prediction.results import DetectResult, PairResult, Verdict
@@ -79,13 +79,17 @@ def judge_pair(model: Model, first: str, second: str) -> PairResult:
 
 def judge_pairs(model: Model, pairs: Sequence[tuple[str, str]]) -> list[PairResult]:
     """The same for several pairs in one forward pass; errors as `judge_pair`."""
-    if not pairs:
+    asked = listed(pairs, "pairs")
+    for pair in asked:
+        if not isinstance(pair, tuple | list) or len(pair) != 2:
+            raise InputError(f"A pair is {repr(pair)[:40]}; it must be two texts, as in (a, b).")
+    if not asked:
         return []
     ready(model)
     name = next((name for name in PAIR_HEADS if name in model.heads), None)
     if name is None:
         raise _lacks(model, "next-sentence or sentence-order head")
-    encodings = model.encode([(check_text(first), check_text(second)) for first, second in pairs])
+    encodings = model.encode([(check_text(first), check_text(second)) for first, second in asked])
     with torch.inference_mode():
         batch = model.collate(encodings)
         first = torch.zeros(len(encodings), 1, dtype=torch.long, device=batch.device)
@@ -100,7 +104,7 @@ def judge_pairs(model: Model, pairs: Sequence[tuple[str, str]]) -> list[PairResu
             probabilities=tuple(row),
             truncated=encoding.truncated,
         )
-        for (first, second), encoding, row in zip(pairs, encodings, chances, strict=True)
+        for (first, second), encoding, row in zip(asked, encodings, chances, strict=True)
     ]
 
 

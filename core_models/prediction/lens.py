@@ -13,7 +13,7 @@ from torch import Tensor
 from core_models.errors import listed
 from core_models.model import Model
 from core_models.network.trace import Trace
-from core_models.prediction.fill import Question, read_rows
+from core_models.prediction.fill import Question, read_rows, whole
 from core_models.prediction.passes import KINDS, head_name, head_of, hidden_at
 from core_models.prediction.results import FillRequest, Layer, LensResult
 
@@ -53,6 +53,7 @@ def lens(
         InputError: A value is out of range, or the model predicts no pieces.
     """
     head = head_of(model)
+    whole(position, "A position", 0, model.longest - 1)
     others = [p for p in listed(masks, "masks") if p != position]
     question = Question(model, FillRequest(text, [position, *others], top_k, watch))
     kind = KINDS[head_name(model)]

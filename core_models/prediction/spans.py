@@ -9,7 +9,7 @@ from typing import cast
 import torch
 from torch import Tensor
 
-from core_models.errors import InputError
+from core_models.errors import InputError, by_position, listed
 from core_models.heads.pretraining import SpanBoundaryHead
 from core_models.model import Model
 from core_models.network.encoder import EncoderOutput
@@ -88,7 +88,8 @@ def fill_spans(
             a head is missing.
     """
     _check(model)
-    question = _question(model, text, spans, replaced or {}, kept, masks, top_k)
+    spans = _spans(spans)
+    question = _question(model, text, spans, replaced, kept, masks, top_k)
     places = [(n, p) for n, (start, stop) in enumerate(spans) for p in range(start, stop)]
     with torch.inference_mode():
         output, hidden = _pass(model, question)
@@ -127,12 +128,13 @@ def shift(
     says otherwise must have come through the encoder. For the arguments see `fill_spans`.
     """
     _check(model)
-    first = _question(model, text, [span], {}, False, masks, 1)
-    second = _question(model, text, [span], replaced or {}, kept, masks, 1)
+    spans = _spans([span])
+    first = _question(model, text, spans, None, False, masks, 1)
+    second = _question(model, text, spans, replaced, kept, masks, 1)
     with torch.inference_mode():
         old, new = (_pass(model, question)[0].hidden[0].float() for question in (first, second))
     moved = ((new - old).norm(dim=-1) / old.norm(dim=-1)).tolist()
-    start, stop = span
+    ((start, stop),) = spans
     inside = moved[start:stop]
     return Shift(moved[start - 1], moved[stop], sum(inside) / len(inside))
 
@@ -154,11 +156,24 @@ def _check(model: Model) -> None:
         )
 
 
+def _spans(spans: object) -> list[Span]:
+    """Checked for what they are, not yet against a text."""
+    found = listed(spans, "spans")
+    for span in found:
+        pair = isinstance(span, tuple | list) and len(span) == 2
+        if not pair or not all(type(place) is int for place in span):
+            raise InputError(
+                f"A span is {repr(span)[:40]}; it must be two positions, the first of its pieces "
+                "and the one after its last, as in (2, 4)."
+            )
+    return [(start, stop) for start, stop in found]
+
+
 def _question(
     model: Model,
     text: str,
     spans: Sequence[Span],
-    replaced: Mapping[int, int],
+    replaced: Mapping[int, int] | None,
     kept: bool,
     masks: Sequence[int],
     top_k: int,
@@ -176,14 +191,15 @@ def _question(
                 f"The spans meet at position {start}. Touching spans are one span: join them."
             )
     inside = {p for start, stop in spans for p in range(start, stop)}
-    if stray := set(replaced) - inside:
-        raise InputError(f"Position {min(stray)} is replaced but stands in no span.")
-    others = [p for p in masks if p not in inside]
+    replaced = by_position({} if replaced is None else replaced, "replaced")
+    if stray := [p for p in replaced if p not in inside]:
+        raise InputError(f"Position {stray[0]} is replaced but stands in no span.")
+    others = [p for p in listed(masks, "masks") if type(p) is not int or p not in inside]
     open_ = sorted(inside - set(replaced))
     hidden, shown = ([], open_) if kept else (open_, [])
     question = Question(
         model,
-        FillRequest(text, sorted([*hidden, *others]), top_k, replaced=replaced, kept=shown),
+        FillRequest(text, [*hidden, *others], top_k, replaced=replaced, kept=shown),
     )
     mask_id, seen = model.tokenizer.mask_id, question.seen.ids
     for start, stop in runs:

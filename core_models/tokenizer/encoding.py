@@ -107,8 +107,7 @@ def check_text(text: object) -> str:
     Raises:
         InputError: Not a string, blank, over 20,000 characters, or not valid Unicode.
     """
-    if not isinstance(text, str):
-        raise InputError(f"A text must be a string, not {type(text).__name__}.")
+    text = check_unicode(text)
     if not text.strip():
         raise InputError("The text is empty; write a sentence.")
     if len(text) > MAX_CHARACTERS:
@@ -116,6 +115,13 @@ def check_text(text: object) -> str:
             f"The text has {len(text):,} characters; at most {MAX_CHARACTERS:,} are allowed, "
             "so shorten it."
         )
+    return text
+
+
+def check_unicode(text: object) -> str:
+    """Refuse what is no string, or not valid Unicode; a blank one passes."""
+    if not isinstance(text, str):
+        raise InputError(f"A text must be a string, not {type(text).__name__}.")
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:

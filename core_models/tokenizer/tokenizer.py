@@ -9,6 +9,7 @@ be used by any number of threads.
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
+from numbers import Integral
 from pathlib import Path
 from typing import Any, Self
 
@@ -16,7 +17,7 @@ import numpy as np
 import tokenizers
 from numpy.typing import NDArray
 
-from core_models.errors import InputError
+from core_models.errors import InputError, listed
 from core_models.tokenizer import checks, files, reading, training
 from core_models.tokenizer.encoding import (
     MARKERS,
@@ -25,6 +26,7 @@ from core_models.tokenizer.encoding import (
     begins_word,
     blanks_for,
     check_text,
+    check_unicode,
     longest_first,
     lowercases,
     shown,
@@ -212,6 +214,8 @@ class Tokenizer:
         for part in (text,) if pair is None else (text, pair):
             check_text(part)
         extra = self.template.extra(pair=pair is not None)
+        if not isinstance(max_length, Integral):
+            raise InputError(f"max_length is {repr(max_length)[:40]}; it must be a whole number.")
         room = max_length - extra
         if room < (1 if pair is None else 2):
             raise InputError(
@@ -237,12 +241,11 @@ class Tokenizer:
         self, inputs: Sequence[str | tuple[str, str]], *, max_length: int = 512
     ) -> list[Encoding]:
         """Encode several inputs, each a text or a (first, second) tuple; see `encode`."""
-        return [
-            self.encode(item, max_length=max_length)
-            if isinstance(item, str)
-            else self.encode(item[0], item[1], max_length=max_length)
-            for item in inputs
+        pairs: list[Any] = [
+            item if isinstance(item, tuple | list) and len(item) == 2 else (item, None)
+            for item in listed(inputs, "inputs")
         ]
+        return [self.encode(first, second, max_length=max_length) for first, second in pairs]
 
     def encode_plain(
         self, texts: Sequence[str], segment: Callable[[str], frozenset[int]] | None = None
@@ -291,7 +294,11 @@ class Tokenizer:
         """Ids of a word as it stands inside a sentence, without special pieces.
 
         A blank stands before it, unless it begins with a Chinese character.
+
+        Raises:
+            InputError: It is no string, or not valid Unicode.
         """
+        check_unicode(word)
         word = word.strip()
         chinese = begins_chinese(word)
         if self.kind == "byte_bpe":
@@ -356,8 +363,17 @@ class Tokenizer:
     # --- pieces to text ---------------------------------------------------------------------
 
     def decode(self, ids: Sequence[int]) -> str:
-        """The text of some ids, special pieces and [MASK] left out."""
-        return str(self._backend.decode(list(ids), skip_special_tokens=True))
+        """The text of some ids, special pieces and [MASK] left out.
+
+        Raises:
+            InputError: The ids are no list, or one is outside 0..V-1.
+        """
+        found = listed(ids, "ids")
+        last = len(self._pieces) - 1
+        for index in found:
+            if not hasattr(index, "__index__") or not 0 <= index <= last:
+                raise InputError(f"Piece id {repr(index)[:40]} is outside 0..{last}.")
+        return str(self._backend.decode(list(map(int, found)), skip_special_tokens=True))
 
     def piece(self, index: int) -> str:
         """The raw piece of an id ("##ing").

@@ -1,15 +1,17 @@
 """Vocabularies learnt from texts: one recipe per kind, kept as values."""
 
 import io
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 import tokenizers
 from sentencepiece import SentencePieceProcessor, SentencePieceTrainer
 from tokenizers import Regex, decoders, models, normalizers, pre_tokenizers, trainers
 
+from core_models.config.check import MOST_PIECES
 from core_models.errors import InputError
 from core_models.tokenizer import files
+from core_models.tokenizer.encoding import check_unicode
 
 _LONGEST = 2**30
 """Bytes of a text; SentencePiece passes over longer ones."""
@@ -46,16 +48,28 @@ def train(
     if kind not in RECIPES:
         raise InputError(f"No vocabulary of kind {kind!r}; allowed: {', '.join(RECIPES)}.")
     recipe = RECIPES[kind]
+    if type(vocabulary) is not int or vocabulary > MOST_PIECES:
+        raise InputError(
+            f"vocabulary is {repr(vocabulary)[:40]}; it must be a whole number, at most "
+            f"{MOST_PIECES:,}."
+        )
     if vocabulary < recipe.smallest:
         raise InputError(
             f"A vocabulary of {vocabulary} is too small; {kind} needs at least {recipe.smallest}."
         )
-    backend = recipe.learn(texts, vocabulary, recipe.specials, lowercase)
+    backend = recipe.learn(_checked(texts), vocabulary, recipe.specials, lowercase)
     if backend.get_vocab_size() <= len(recipe.specials.names()):
         raise InputError("There is no text to learn a vocabulary from; give some sentences.")
     chosen = template or recipe.template(recipe.specials)
     backend.post_processor = chosen.processor(backend)
     return backend, files.settings_for(backend, recipe.specials, chosen, lowercase=lowercase)
+
+
+def _checked(texts: object) -> Iterator[str]:
+    """The texts one by one; InputError at the first that is none."""
+    if isinstance(texts, str | bytes) or not isinstance(texts, Iterable):
+        raise InputError(f"texts must be a list of texts, not {type(texts).__name__}.")
+    return map(check_unicode, texts)
 
 
 def _wordpiece(

@@ -65,7 +65,8 @@ def line(record: Mapping[str, Any], steps: int) -> str:
     words += _accuracies({k: v for k, v in record.items() if not k.startswith(HELD_OUT)})
     held_out = {k[len(HELD_OUT) :]: v for k, v in record.items() if k.startswith(HELD_OUT)}
     if held_out:
-        words.append(f"held-out loss {held_out['loss']:.3f}")
+        if "loss" in held_out:
+            words.append(f"held-out loss {held_out['loss']:.3f}")
         words += [f"held-out {word}" for word in _accuracies(held_out)]
     return ", ".join([*words, f"{record['tokens_per_second']:.0f} tokens/s"])
 

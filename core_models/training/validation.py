@@ -66,7 +66,7 @@ def measure(
     remember: int = 0,
     extremes: Extremes | None = None,
 ) -> dict[str, float]:
-    """Means over the held-out batches.
+    """Means over the held-out batches; the total only where every part has a label there.
 
     Args:
         module: takes a batch and gives its losses; set to measuring, not to training.
@@ -90,4 +90,7 @@ def measure(
             meter.add(meter.of(losses))
             if extremes:
                 extremes.note(batch)
-    return means(meter.sums(), weights)
+    found = means(meter.sums(), weights)
+    if not all(f"{name}_loss" in found for name in weights):
+        del found["loss"]  # without a part the total is no total, and beside others looks better
+    return found

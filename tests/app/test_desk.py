@@ -5,6 +5,7 @@ from threading import Event
 
 import pytest
 
+from app.serving import desk as desk_parts
 from app.serving.desk import MOST_WAITING, Desk, StoppedError, wait
 from core_models import InputError
 from tests.app.why_questions import finish
@@ -104,3 +105,14 @@ def test_a_full_queue_is_told_and_a_broken_job_harms_no_other():
         job.future.result(10)
     fine = desk.ask("ann", "fine", lambda tell: {"value": 1})
     assert fine.future.result(10) == {"value": 1}
+
+
+def test_a_server_of_low_priority_has_a_desk(monkeypatch):
+    """One that was started by ``nice -n 15`` may not raise a thread to 10: nothing was answered."""
+
+    def refused(*_):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(desk_parts.os, "setpriority", refused)
+    job = Desk().ask("ann", "key", lambda tell: {"value": 1})
+    assert job.future.result(10) == {"value": 1}

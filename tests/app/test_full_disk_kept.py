@@ -253,9 +253,11 @@ def test_the_shipped_runs(tmp_path):
     root = tmp_path / "runs"
     for moment in range(1, 12):
         with failing(moment, errno.ENOSPC, WRITES):
-            done(partial(shipped.install, root), "cannot be written")
+            done(partial(shipped.install, root), "No space left on device")
         assert not [path for path in root.glob(".*") if path.is_dir()]
     shipped.install(root)
     assert {path.name for path in shipped.SHIPPED.iterdir() if path.is_dir()} <= {
         path.name for path in root.iterdir()
     }
+    (root / ".shipped").write_bytes(b"\xff\xfe")  # damaged: what is there is left as it is
+    shipped.install(root)

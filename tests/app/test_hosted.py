@@ -2,11 +2,13 @@
 
 import asyncio
 import http.client
+import inspect
 import json
 import logging
 import os
 import signal
 import sys
+import threading
 from pathlib import Path
 from types import SimpleNamespace
 from urllib.parse import urlsplit
@@ -15,11 +17,12 @@ import gradio as gr
 import pytest
 from prometheus_client import REGISTRY
 
+from app import main
 from app.labs.mask import folds
 from app.parts.controls import InsteadError
 from app.runs import owner
 from app.runs import process as run_process
-from app.serving import guard, metrics
+from app.serving import guard, metrics, sign_in
 from app.serving.guard import Names
 from app.serving.settings import Settings
 from app.serving.sign_in import Register, line_of
@@ -56,6 +59,11 @@ def ask(server, path="/health", method="GET", **headers):
         ({"CLOZE_HOSTS": "*.example.org"}, "example.org", False),
         ({"CLOZE_HOSTS": "*.example.org"}, "badexample.org", False),
         ({"CLOZE_HOSTS": "*"}, "anything.example", True),
+        ({"CLOZE_HOSTS": "https://Cloze.example.org/class"}, "cloze.example.org", True),
+        ({"CLOZE_HOSTS": "cloze.example.org:8443, b.example."}, "cloze.example.org", True),
+        ({"CLOZE_HOSTS": "cloze.example.org:8443, b.example."}, "b.example", True),
+        ({"CLOZE_HOSTS": "例子.中国"}, "xn--fsqu00a.xn--fiqs8s", True),
+        ({"CLOZE_HOSTS": "*.schüler.de"}, "cloze.xn--schler-5ya.de", True),
         ({"SPACE_ID": "ada/cloze"}, "ada-cloze.hf.space", True),
         ({"SPACE_ID": "ada/cloze", "CLOZE_HOSTS": "b.example"}, "attacker.example", False),
         ({"SPACE_HOST": "Ada-Cloze.hf.space", "CLOZE_HOSTS": "b"}, "ada-cloze.hf.space", True),
@@ -63,6 +71,32 @@ def ask(server, path="/health", method="GET", **headers):
 )
 def test_a_server_answers_to_its_names(environment, name, answers):
     assert Names.read(environment).answer(name) is answers
+
+
+@pytest.mark.parametrize("name", ["https://", "a..b.中国", f"{'a' * 64}.中国"])
+def test_what_is_no_name_of_a_server_stops_the_start(name):
+    with pytest.raises(InputError, match=r"CLOZE_HOSTS names .* it must be names such as"):
+        Names.read({"CLOZE_HOSTS": name})
+
+
+@pytest.mark.parametrize(
+    "cookies",
+    [
+        "{}",
+        'choices={{"a": 1}}; {}',
+        "flag; {}",
+        "user[name]=x; {}; last seen=a b",
+        "a,b=1; {}",
+    ],
+)
+def test_who_has_signed_in_is_known_beside_cookies_of_other_programs(cookies):
+    """Cookies belong to a host with all its ports: one odd one made everybody a stranger."""
+    gradio = SimpleNamespace(auth=print, cookie_id="1", tokens={"secret": "ada"})
+    sent = cookies.format("access-token-unsecure-1=secret").encode()
+    scope = {"type": "http", "path": "/train/runs", "headers": [(b"cookie", sent)], "app": gradio}
+    assert guard._strange(scope) is None
+    assert scope[owner.USER] == "ada"
+    assert guard._user(scope | {"headers": [(b"cookie", b"access-token-1=other")]}, gradio) is None
 
 
 @pytest.mark.parametrize(
@@ -205,8 +239,64 @@ def test_a_wrong_file_of_names_stops_the_start(tmp_path, text, message):
         Settings.from_environment({"CLOZE_AUTH": str(path)})
     with pytest.raises(InputError, match="cannot be read"):
         Register.read(Path(tmp_path / "none"))
-    with pytest.raises(InputError, match="no colon"):
-        line_of("a:b", "x")
+    for name in ("a:b", "#1", " "):
+        with pytest.raises(InputError, match="no colon"):
+            line_of(name, "x")
+
+
+def test_names_are_those_that_are_typed(tmp_path):
+    """Editors of Windows put a mark before the first one; Gradio leaves blanks around it out."""
+    path = tmp_path / "names"
+    old = line_of("bob", "two").replace(":", " :", 1)
+    path.write_text(f"\ufeff{line_of(' ada ', 'one')}\n{old}\n", "utf-8")
+    register = Register.read(path)
+    assert register("ada", "one")
+    assert register("bob", "two")
+
+
+def test_who_signs_in_holds_up_nobody(monkeypatch):
+    """A password took its time from all: thirty who signed in at once, four seconds."""
+    free, hashed = threading.Event(), sign_in._hash
+
+    def slow(*given):
+        assert free.wait(10)
+        return hashed(*given)
+
+    name, salt, expected = line_of("ada", "one").split(":")
+    register = Register({name: (bytes.fromhex(salt), bytes.fromhex(expected))})
+    monkeypatch.setattr(sign_in, "_hash", slow)
+
+    async def lesson():
+        signing = [asyncio.create_task(register.admits("ada", given)) for given in ("one", "two")]
+        await asyncio.sleep(0)
+        free.set()  # by whom the server answers meanwhile
+        return await asyncio.gather(*signing)
+
+    assert asyncio.run(lesson()) == [True, False]
+
+
+def test_the_page_asks_whether_a_name_is_admitted_and_waits_for_the_answer(names, monkeypatch):
+    """Gradio takes any other function's coroutine for a yes."""
+    given = {}
+    blocks = SimpleNamespace(launch=lambda **options: (given.update(options), "", ""))
+    monkeypatch.setattr(main, "build", lambda *_: SimpleNamespace(blocks=blocks, renew=print))
+    monkeypatch.setattr(main, "_warm", lambda *_: None)
+    monkeypatch.setattr(main.pages, "remember_little", print)
+    runs = SimpleNamespace(root=names.parent)
+    for variables in ({"CLOZE_AUTH": str(names)}, {}):
+        main.start(None, Settings.from_environment(variables), runs)
+        assert inspect.iscoroutinefunction(given["auth"]) is bool(variables)
+    assert given["auth"] is None
+
+
+@pytest.mark.parametrize("name", ["CLOZE_RUNS", "CLOZE_AUTH"])
+def test_a_home_is_found_in_settings(names, monkeypatch, name):
+    """``CLOZE_RUNS=~/runs`` of a file of settings made a folder called ``~``."""
+    monkeypatch.setenv("HOME", str(names.parent))
+    found = Settings.from_environment({name: "~/names"})
+    assert found.register("ada", "one") if name == "CLOZE_AUTH" else found.runs == names
+    with pytest.raises(InputError, match="no home of that user"):
+        Settings.from_environment({name: "~nobody-of-this-name/names"})
 
 
 def test_a_name_owns_its_runs_and_no_browser_can_claim_it(make_runs):

@@ -31,7 +31,10 @@ PYDANTIC = "{0} = {1}: Input should be"
 SCRIPTS = sorted(APP.rglob("*.js"))
 DRAWN = [path for path in sources("app", "viz") if path.name != "svg.py"]
 """Programs that put texts of their own into pictures."""
-TERMINAL = ("settings.py", "locales.py", "sign_in.py")
+TERMINAL = (
+    *("settings.py", "locales.py", "sign_in.py", "main.py", "shipped.py"),
+    *("guard.py", "server.py"),
+)
 ALOUD = [
     *(path for path in sources("app") if path.name not in TERMINAL),
     *sources("core_models/prediction", "core_models/tokenizer"),

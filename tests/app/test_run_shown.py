@@ -1,12 +1,14 @@
 """What the page shows of runs: sections that are new, of the run that is asked for."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 
 from app.runs import owner as run_owner
 from app.runs.process import ROOT
+from app.runs.queue import waits
 from app.runs.reports.reports import Reports
 from app.runs.reports.sections import Wish
 from app.runs.reports.shown import Shown
@@ -14,6 +16,7 @@ from app.runs.reports.tried import tried
 from app.serving.session import Session
 from core_models import InputError
 from tests.app.held import finished_race, finished_runs
+from tests.app.test_runs import CONFIG
 from tests.app.test_train_held_out_browser import MASKED
 from tests.core.tiny_models import new, tiny
 
@@ -102,6 +105,60 @@ def test_a_damaged_run_is_told_and_harms_no_other(ask, make, runs, name, content
     else:  # some damage does not matter, but that a name is lost
         title = run if name == "config.json" else "Damaged"
         assert ask({"run": run})["parts"]["title"]["value"]["text"] == title
+
+
+@pytest.mark.parametrize("name", ["metrics.jsonl", "status.json", "snapshots"])
+def test_a_run_that_cannot_be_read_is_told_and_harms_no_other(ask, make, runs, monkeypatch, name):
+    """Another user's, or of a broken disk: no run was listed, and none in the queue started."""
+    whole, run = make("Whole"), make("Shut")
+    path = runs.folder(run).path / name
+    shutil.rmtree(path, ignore_errors=True)
+    path.unlink(missing_ok=True)
+    path.symlink_to(name)  # it cannot be opened, by root neither
+    listed = [each for _, each in ask({})["parts"]["list"]["choices"]]
+    assert {whole, run} <= {*listed}
+    assert ask({"run": whole})["parts"]["title"]["value"]["text"] == "Whole"
+    with pytest.raises(InputError, match=f"the run “{run}” cannot be read: Too many levels"):
+        ask({"run": run})
+    assert runs.at_work() == []
+    assert waits(Reports(runs), [whole]) == {whole: 0.0}
+    runs.delete(whole)
+    path.unlink()
+
+
+def test_the_models_of_a_run_that_cannot_be_read_are_left_out(make_runs):
+    """The list of models stands in the page itself, which was not to be had."""
+    runs = make_runs()
+    for name in ("whole", "shut"):
+        (runs.root / name).mkdir(parents=True)
+        (runs.root / name / "config.json").write_text("{}")
+    (runs.root / "whole" / "model").mkdir()
+    (runs.root / "shut" / "checkpoints").symlink_to("checkpoints")
+    assert [known for known, _ in runs.models()] == ["run/whole"]
+
+
+@pytest.mark.parametrize("anew", [True, False])
+def test_reports_of_a_copy_that_was_put_back_are_read_anew(make_runs, anew):
+    """A shorter file was taken for the beginning of the one before, a longer one for its end."""
+    runs = make_runs()
+    run = runs.create(CONFIG)
+    path = runs.root / run / "metrics.jsonl"
+
+    def written(*losses):
+        if anew:
+            path.rename(path.with_name("old"))
+        lines = (json.dumps({"step": n, "loss": loss}) for n, loss in enumerate(losses, 1))
+        path.write_text("".join(f"{line}\n" for line in lines))
+
+    path.write_text("")
+    reports = Reports(runs)
+    written(9.0, 8.0, 7.0)
+    first = reports.live(run)
+    for losses in ((5.0, 4.0), (3.0, 2.0, 1.5, 1.0) if anew else (3.0,)):
+        written(*losses)
+        found = reports.live(run, first["offset"], first["generation"])
+        assert [each["loss"] for each in found["records"]] == [*losses]
+        first = found
 
 
 @pytest.mark.parametrize(

@@ -31,6 +31,8 @@ CONFIG = {
         ("gr\u00fc\u00dfe\nund mehr".encode("latin-1"), "not UTF-8"),
         ("two\nlines".encode("utf-16"), "UTF-16"),
         (b"a\0b\nc", "control characters"),
+        (b"a\r\nb\rc\x0bd", r"control characters \(U\+000B in line 3\).* Remove them"),
+        ("a\nb\x85".encode(), r"U\+0085 in line 2"),
         (b"PK\x03\x04 zip", "packed file"),
         (b"%PDF-1.7\n", "PDF"),
         (b"a" * (run_texts.MOST_BYTES + 1), "20 MB"),

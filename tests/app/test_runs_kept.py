@@ -13,7 +13,7 @@ import pytest
 
 from app.runs import owner as run_owner
 from app.runs import process as run_process
-from app.runs import waiting
+from app.runs import shipped, waiting
 from app.runs.limits import Limits
 from app.runs.reports import reports as run_reports
 from app.runs.reports.reports import Reports
@@ -338,3 +338,27 @@ def test_a_model_that_is_as_large_as_allowed_may_be_trained():
     Limits(parameters=size).check("pretraining", config)
     with pytest.raises(InputError, match=f"{size:,} parameters"):
         Limits(parameters=size - 1).check("pretraining", config)
+
+
+def test_servers_that_start_on_one_new_folder_share_its_first_runs(tmp_path):
+    """Each took the other's half copies away: one did not start, and runs had lost files."""
+    for number in range(4):
+        root, together, failed = tmp_path / str(number), threading.Barrier(2), []
+
+        def start(root=root, together=together, failed=failed):
+            together.wait()
+            try:
+                shipped.install(root)
+            except Exception as error:
+                failed.append(error)
+
+        servers = [threading.Thread(target=start) for _ in range(2)]
+        for server in servers:
+            server.start()
+        for server in servers:
+            server.join()
+        assert not failed
+        for run in (path for path in shipped.SHIPPED.iterdir() if path.is_dir()):
+            copied = root / run.name
+            found = {path.relative_to(copied) for path in copied.rglob("*")}
+            assert found == {path.relative_to(run) for path in run.rglob("*")}

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import subprocess
 import sys
 import threading
@@ -21,11 +22,13 @@ from starlette.testclient import TestClient
 from app import main
 from app.labs.mask import lab as mask
 from app.parts.views import answered
+from app.runs import runs as run_parts
 from app.runs.owner import USER
 from app.serving import pages, server
 from app.serving.direct import PATH, Direct
 from app.serving.settings import Settings
 from core_models import InputError
+from core_models.training import durable
 from tests.waiting import soon
 
 START = Path(__file__).resolve().parents[2] / "app.py"
@@ -103,10 +106,13 @@ def test_a_class_that_opens_the_page_at_once_has_it_made_once():
     asked = SimpleNamespace(auth=None, get_blocks=lambda: blocks)
     page = {"type": "http", "path": "/", "method": "GET", "scheme": "http", "query_string": b""}
 
+    def by(visitor):  # what proxies add for each
+        return [(b"host", b"a"), (b"x-forwarded-for", b"%d" % visitor), (b"x-request-id", b"x")]
+
     async def lesson():
         head = server.Head(gradio, "LINKS")
         for _ in range(2):
-            pages = (head({**page, "headers": [], "app": asked}, None, send) for _ in range(9))
+            pages = (head({**page, "headers": by(n), "app": asked}, None, send) for n in range(9))
             await asyncio.gather(*pages)
             blocks.config = {}  # a model came
 
@@ -114,6 +120,14 @@ def test_a_class_that_opens_the_page_at_once_has_it_made_once():
     assert len(made) == 2
     bodies = [message["body"] for message in sent if "body" in message]
     assert bodies == [b"<head>LINKS\n</head>text"] * 18
+
+
+def test_a_model_to_open_with_that_is_not_here_stops_the_start(session):
+    """The page opened with another one, and nobody was told."""
+    for name in ({}, {"CLOZE_MODEL": "bert-mini"}):
+        main.check_model(Settings.from_environment(name), session)
+    with pytest.raises(InputError, match="CLOZE_MODEL is 'bert-mnii'; it must be one of bert-mini"):
+        main.check_model(Settings(model="bert-mnii"), session)
 
 
 def direct(body, *, auth=None, user=None):
@@ -219,3 +233,37 @@ def test_work_that_fails_is_not_remembered(session):
         with pytest.raises(InputError, match="no"):
             asyncio.run(session.compute_once(("kept", "fails"), fail, 1_000))
     assert asyncio.run(session.compute_once(("kept", "fails"), lambda: 2, 1_000)) == 2
+
+
+@pytest.mark.parametrize("host", ["192.0.2.7", "0.0.0.0:8000", "a..b", "[::2]"])
+def test_an_address_that_is_not_this_machines_stops_the_start(host, tmp_path, monkeypatch):
+    """A hundred ports were tried, and the last word was that one is taken."""
+    monkeypatch.setattr(main.signal, "signal", lambda *_: None)
+    with pytest.raises(SystemExit, match=re.escape(f"CLOZE_HOST is {host!r}, on which")):
+        main.launch(Settings(host=host, runs=tmp_path))
+
+
+@pytest.mark.parametrize("host", [None, "127.0.0.1", "0.0.0.0", "localhost"])
+def test_an_address_of_this_machine_is_one(host):
+    main.check_host(host)
+
+
+@pytest.mark.parametrize("path", ["cloze", "school.example.org/cloze"])
+def test_a_path_behind_a_proxy_that_is_none_stops_the_start(path):
+    """The page came without a script and a style of ours."""
+    with pytest.raises(
+        InputError, match=r"GRADIO_ROOT_PATH is .* it must be a path such as /cloze"
+    ):
+        server.app_kwargs((), (), environment={"GRADIO_ROOT_PATH": path})
+
+
+def test_a_server_that_is_told_to_end_beside_another_one_ends(make_runs, monkeypatch):
+    """The other one was just saving what trains."""
+    monkeypatch.setattr(run_parts, "_PATIENCE", 0.05)
+    runs, stop, closed = make_runs(), threading.Event(), []
+    runs.root.mkdir()
+    stop.set()
+    with durable.exclusive(runs.root / ".lock") as held:
+        assert held
+        main._stay(SimpleNamespace(close=lambda: closed.append(True)), runs, stop)
+    assert closed

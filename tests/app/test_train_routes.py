@@ -1,5 +1,6 @@
 """The routes of the Train tab and its endpoints: plain answers and friendly refusals."""
 
+import asyncio
 import http.client
 import json
 import threading
@@ -10,6 +11,8 @@ from dataclasses import replace
 import pytest
 import torch
 from gradio_client import Client
+from prometheus_client import REGISTRY
+from starlette.requests import ClientDisconnect, Request
 
 import core_models as cm
 from app.labs.train import lab as train
@@ -19,6 +22,7 @@ from app.runs.data import texts as run_texts
 from app.runs.export import archive as run_export
 from app.runs.forms import form as run_form
 from app.runs.forms import preview as run_preview
+from app.serving import metrics
 from app.serving.settings import Settings
 from core_models import InputError, prediction
 from core_models.tokenizer import Tokenizer
@@ -168,6 +172,26 @@ def test_texts_are_kept_or_refused(ask):
     assert status == 200
     assert (text["name"], text["lines"], text["documents"]) == ("my-story.txt", 3, 2)
     assert ask("texts?name=x", body=b"\x00\x01\x02binary\nx")[1]["error"]
+
+
+def test_braces_without_end_are_no_json(ask):
+    found = ask("shown", body=b"[" * 200_000)
+    assert found == (200, {"error": "The request is not JSON."})
+
+
+def test_a_page_that_closes_while_it_sends_is_no_fault_of_ours(tmp_path, caplog):
+    """Each wrote a traceback into the log, and counted as failed."""
+
+    async def closed(_):
+        raise ClientDisconnect
+
+    request = Request({"type": "http", "method": "GET", "path": "/", "headers": []})
+    assert asyncio.run(run_routes._guarded(tmp_path, closed)(request)).status_code == 499
+    assert not caplog.records
+    counted = {"answer": metrics.name_of(closed)}
+    for outcome, times in (("left", 1), ("failed", None)):
+        name = "cloze_answer_seconds_count"
+        assert REGISTRY.get_sample_value(name, counted | {"outcome": outcome}) == times
 
 
 @pytest.mark.parametrize(

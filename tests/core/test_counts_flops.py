@@ -163,3 +163,18 @@ def test_local_layers_cost_the_pairs_within_their_window(length: int) -> None:
     places = torch.arange(length)
     pairs = int(((places[:, None] - places[None]).abs() <= 2).sum())
     assert flops(config, length).attention == 4 * 768 * (2 * length**2 + 2 * pairs)
+
+
+@pytest.mark.parametrize("length", [None, "x", 1.5, float("nan"), True, [3]])
+def test_a_length_is_a_whole_number(length: object) -> None:
+    with pytest.raises(cm.InputError, match=r"length is .*takes 1 to 512 tokens"):
+        cm.count("bert-base").flops(length)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("rows", [None, "x", [3], True])
+def test_rows_and_names_of_another_kind_are_refused(rows: object) -> None:
+    with pytest.raises(cm.InputError, match=r"embeddings\.vocabulary is"):
+        cm.size("bert-tiny").with_vocabulary(rows)  # type: ignore[arg-type]
+    for name in (None, [3]):
+        with pytest.raises(cm.InputError, match="is named by a text"):
+            cm.count(name)  # type: ignore[arg-type]

@@ -325,3 +325,10 @@ def test_every_familys_files_know_every_task() -> None:
         for name in classes:
             assert name is not None
             assert issubclass(getattr(tf, name), tf.PreTrainedModel), family
+
+
+@pytest.mark.parametrize("labels", [None, "abc", 3, [1, 2]])
+def test_labels_are_a_list_of_texts(labels: object) -> None:
+    """A text alone was a label for each of its letters."""
+    with pytest.raises(cm.InputError, match="labels must"):
+        pretrained("bert").with_head("classify", labels)  # type: ignore[arg-type]

@@ -309,3 +309,19 @@ def test_an_edit_that_would_change_nothing_is_refused(edit: Edit, message: str) 
     batch = cm.Batch(input_ids=torch.tensor([[2, 9, 3]]))
     with pytest.raises(ValueError, match=message):
         encoder(batch, trace=Trace(edits=[edit]))
+
+
+def test_what_is_no_site_edit_or_step_is_refused() -> None:
+    model = new("bert")
+    batch = cm.Batch(input_ids=torch.tensor([[1, 2, 3]]))
+    for values in ({"sites": None}, {"sites": "q"}, {"edits": ["x"]}, {"steps": 3}):
+        with pytest.raises(cm.InputError, match="must"):
+            cm.Trace(**values)  # type: ignore[arg-type]
+    for heads in (None, "0"):
+        with pytest.raises(cm.InputError, match="heads must be a list"):
+            cm.switch_off_heads(0, heads)  # type: ignore[arg-type]
+    for edit in (cm.switch_off_heads("x", [0]), cm.switch_off_heads(0, [None])):  # type: ignore
+        with pytest.raises(cm.InputError, match=r"No (step|head)"):
+            model.encoder(batch, trace=cm.Trace(edits=[edit]))
+    with pytest.raises(cm.InputError, match="source is NoneType"):
+        cm.patch("residual", 0, None, [1])  # type: ignore[arg-type]

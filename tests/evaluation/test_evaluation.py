@@ -16,6 +16,7 @@ from core_models.evaluation import (
     evaluate_capitals,
     evaluate_forgeries,
     evaluate_minimal_pairs,
+    evaluate_plain_sentences,
     evaluate_text_pairs,
     evaluate_words,
 )
@@ -429,3 +430,33 @@ def test_the_command(
     assert found["text_pairs"]["pairs"] == 2
     assert main(["evaluate", "--generator", "bert-mini"]) == 2
     assert "needs --text" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("values", [None, 3, "ab", [None], [("a", "b")]])
+def test_what_is_to_be_measured_of_another_kind_is_refused(model: cm.Model, values: object) -> None:
+    for measure in (
+        evaluate_minimal_pairs,
+        evaluate_plain_sentences,
+        evaluate_text_pairs,
+        evaluate_words,
+    ):
+        with pytest.raises(InputError, match="must"):
+            measure(model, values)  # type: ignore[arg-type, operator]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"sentences": None},
+        {"sentences": 3},
+        {"rate": "x"},
+        {"rate": math.nan},
+        {"rate": None},
+        {"seed": None},
+        {"seed": -1},
+        {"seed": 1.5},
+    ],
+)
+def test_forgeries_refuse_what_is_no_value(model: cm.Model, wrong: dict[str, object]) -> None:
+    with pytest.raises(InputError, match=r"must be|is"):
+        evaluate_forgeries(model, model, **{"sentences": SENTENCES, **wrong})  # type: ignore[arg-type]

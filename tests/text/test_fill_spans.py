@@ -213,3 +213,22 @@ def test_spans_are_plain_json(model: cm.Model) -> None:
         "after": moved.after,
         "inside": moved.inside,
     }
+
+
+@pytest.mark.parametrize("spans", [None, 3, "ab", [None], [(2,)], [(2, 4, 6)], [(2.0, 4.0)]])
+def test_what_is_no_span_is_refused(model: cm.Model, spans: object) -> None:
+    with pytest.raises(InputError, match=r"spans must be a list|must be two positions"):
+        fill_spans(model, TEXT, spans)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="must be two positions"):
+        shift(model, TEXT, spans)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [{"replaced": 3}, {"replaced": [3]}, {"masks": None}, {"masks": [None]}, {"masks": [[]]}],
+)
+def test_places_that_are_none_are_refused(model: cm.Model, values: dict[str, object]) -> None:
+    with pytest.raises(InputError):
+        fill_spans(model, TEXT, [(2, 4)], **values)  # type: ignore[arg-type]
+    with pytest.raises(InputError):
+        shift(model, TEXT, (2, 4), **values)  # type: ignore[arg-type]

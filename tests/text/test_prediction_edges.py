@@ -15,7 +15,9 @@ from core_models.prediction import (
     embed,
     fill,
     fill_jointly,
+    fill_many,
     forge,
+    judge_pairs,
     lens,
     score,
     score_filling,
@@ -173,3 +175,22 @@ def test_values_of_another_type_are_refused_in_words(
     judge = new(tiny("electra-small")).eval() if ask is detect else model
     with pytest.raises(cm.InputError, match=r"list|number|holds|outside|piece|order|string|temper"):
         ask(judge, *given, **options)
+
+
+@pytest.mark.parametrize("pairs", [None, True, "ab", [None], [("a",)], [("a", "b", "c")], ["ab"]])
+def test_what_is_no_pair_is_refused(model: cm.Model, pairs: object) -> None:
+    with pytest.raises(cm.InputError, match=r"pairs must be a list|must be two texts"):
+        judge_pairs(model, pairs)  # type: ignore[arg-type]
+    assert judge_pairs(model, [["a.", "b."]])[0].second == "b."  # type: ignore[list-item]
+
+
+def test_requests_and_places_of_another_kind_are_refused(model: cm.Model) -> None:
+    for requests in (None, [TEXT], TEXT):
+        with pytest.raises(cm.InputError, match="requests must"):
+            fill_many(model, requests)  # type: ignore[arg-type]
+    with pytest.raises(cm.InputError, match="A position is"):
+        lens(model, TEXT, numpy.array([1, 2]))  # type: ignore[arg-type]
+    with pytest.raises(cm.InputError, match="not a single number"):
+        fill(model, TEXT, masks=torch.tensor(3))  # type: ignore[arg-type]
+    with pytest.raises(cm.InputError, match="replaced must"):
+        fill(model, TEXT, replaced=numpy.array([1, 2]))  # type: ignore[arg-type]

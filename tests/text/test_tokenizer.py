@@ -393,3 +393,29 @@ def test_a_comma_is_a_word_of_its_own(any_kind: Tokenizer) -> None:
             spans[word] = (min(start, a), max(stop, b))
     texts = [found.text[a:b].strip() for a, b in spans.values()]
     assert texts == ["The", "river", ",", "the", "village", "."]
+
+
+def test_values_of_another_kind_are_refused() -> None:
+    tok = small("the cat")
+    for ids in (None, 3, "ab", [None], [1.5], [-1], [tok.vocabulary], [2**40]):
+        with pytest.raises(InputError, match=r"ids must be a list|is outside 0\.\."):
+            tok.decode(ids)  # type: ignore[arg-type]
+    assert tok.decode(np.array([5, 6])) == "the cat"  # type: ignore[arg-type]
+    for word in (None, b"x", "\ud800"):
+        with pytest.raises(InputError, match=r"must be a string|half a character"):
+            tok.pieces_of(word)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="max_length is None"):
+        tok.encode("the cat", max_length=None)  # type: ignore[arg-type]
+    for inputs in (None, [[]], [("a", "b", "c")]):
+        with pytest.raises(InputError, match="must be"):
+            tok.encode_batch(inputs)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("kind", ["wordpiece", "byte_bpe", "unigram"])
+def test_what_no_vocabulary_is_learnt_from_is_refused(kind: str) -> None:
+    for texts in (None, "The cat sat.", [None], ["the \ud800 cat"]):
+        with pytest.raises(InputError, match=r"must be a|half a character"):
+            Tokenizer.train(texts, vocabulary=300, kind=kind)  # type: ignore[arg-type]
+    for size in (None, 2.5, 10**9):  # the last one made the library end the process
+        with pytest.raises(InputError, match=r"vocabulary is .*at most 2,000,000"):
+            Tokenizer.train(["the cat"], vocabulary=size, kind=kind)  # type: ignore[arg-type]

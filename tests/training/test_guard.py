@@ -3,8 +3,12 @@
 import pytest
 import torch
 
+from core_models.batch import Batch
+from core_models.objectives import Losses
+from core_models.training.feed import Drawn
 from core_models.training.guard import Guard
 from core_models.training.meter import Meter, line, means
+from core_models.training.validation import measure
 
 CPU = torch.device("cpu")
 
@@ -71,3 +75,22 @@ def test_the_total_weights_the_parts() -> None:
         "step 3/9, loss 20.000, a 50.0% right, held-out loss 4.000, held-out a 25.0% right, "
         "12 tokens/s"
     )
+
+
+@pytest.mark.parametrize(("labels", "total"), [(2, {"loss": 12.0}), (0, {})])
+def test_held_out_text_without_labels_of_a_part_has_no_total(labels: int, total: dict) -> None:
+    """Spans at the edges alone, say: half of a total beside that of training looks like a feat."""
+
+    class Told(torch.nn.Module):
+        def forward(self, batch: Batch) -> Losses:
+            pairs = {"a_loss": (10.0, 1), "b_loss": (2.0 * labels, labels)}
+            metrics = {n: (torch.tensor(s), torch.tensor(c)) for n, (s, c) in pairs.items()}
+            return Losses(sums={}, counts={}, weights={}, metrics=metrics)
+
+    drawn = [Drawn(Batch(input_ids=torch.tensor([[1, 2]])), 2)]
+    found = measure(Told(), drawn, weights={"a": 1.0, "b": 1.0}, device=CPU)
+    parts = {"a_loss": 10.0} | ({"b_loss": 2.0} if labels else {})
+    assert found == total | parts
+    record = {f"validation_{name}": value for name, value in found.items()}
+    said = line({"step": 1, "tokens_per_second": 1.0, "loss": 1.0, **record}, 9)
+    assert ("held-out loss" in said) == bool(total)

@@ -4,6 +4,7 @@ No Gradio, no PyTorch. Metrics are read from where the last look ended, so a hun
 run cost little more than one.
 """
 
+import contextlib
 import csv
 import io
 import time
@@ -44,9 +45,20 @@ class _Seen:
     """Reports of one run that were read before."""
 
     offset: int = 0
+    file: int | None = None
+    """Number of the file that they were read from; None before it was there."""
     generation: int = 0
     """Counts the times at which reports were taken back, as after a crash."""
     records: list[dict[str, Any]] = field(default_factory=list)
+
+    def look(self, path: Path) -> None:
+        """Begin anew where another file lies there, such as a copy that was put back."""
+        with contextlib.suppress(OSError):
+            found = path.stat()
+            if self.file not in (None, found.st_ino) or found.st_size < self.offset:
+                self.generation += 1
+                self.offset, self.records = 0, []
+            self.file = found.st_ino
 
     def add(self, fresh: list[dict[str, Any]]) -> None:
         """Take the next reports; one of a step that was reported takes back what came since."""
@@ -252,6 +264,7 @@ class Reports:
         with self._lock:
             seen = self._seen.setdefault(run, _Seen())
             self._seen.move_to_end(run)
+            seen.look(folder.path / "metrics.jsonl")
             before = None
             while before != seen.offset:
                 before = seen.offset
