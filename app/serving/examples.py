@@ -83,17 +83,7 @@ OF_FAMILY = {
     "xlnet": [PARIS, SPAN, WHITE_HOUSE, MOMENT, AGO, STREETS, AMERICA, SECOND_HALF],
     "deberta": [PARIS, MOMENT, AGO, NATION, CARE, SOURCE, THAILAND, ARGENTINA, SECOND_HALF],
     "deberta_v2": [PARIS, MOMENT, AGO, NATION, CARE, SOURCE, THAILAND, STREETS, SPAN, MADRID],
-    "deberta_v3": [
-        PARIS,
-        MADRID,
-        WHITE_HOUSE,
-        MOMENT,
-        AGO,
-        NATION,
-        THAILAND,
-        AMERICA,
-        SECOND_HALF,
-    ],
+    "deberta_v3": [PARIS, MADRID, MOMENT, AGO, NATION, THAILAND, AMERICA, ANKARA, SECOND_HALF],
     "modernbert": [PARIS, SPAN, TWO_WORDS, AGO, NATION, CARE, SOURCE, THAILAND, MADRID],
 }
 BLIND = _example("Nothing to go by", "Madrid is the capital of Spain.", "madrid")

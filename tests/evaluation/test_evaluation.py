@@ -80,6 +80,8 @@ SPELT = {
     "diffusion-mini": _OF_BYTES,
     "roberta-mini": _OF_BYTES,
     "deberta-v2-mini": _OF_ALL_SOURCES,
+    "deberta-v3-mini": _OF_ALL_SOURCES,
+    "deberta-v3-mini-generator": _OF_ALL_SOURCES,
     "xlnet-mini": _OF_ALL_SOURCES,
 }
 """Their vocabularies were learnt after the pairs; assets/minimal_pairs/README.md tells it."""

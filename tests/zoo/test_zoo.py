@@ -90,16 +90,17 @@ def test_every_model_has_valid_settings_in_every_budget(name: str, budget: str) 
 
 def test_a_budget_may_change_text_tokens_and_start_of_a_model() -> None:
     cpu = ZOO.at("cpu")
-    assert cpu.models["deberta-v3-mini"].text == "english"
+    assert cpu.models["bert-mini"].text == "english"
     assert cpu.tokens("roberta-mini", "cpu") == ZOO.budgets["cpu"].tokens
     assert cpu.models["deberta-mini"].text == "english_set"
     assert cpu.tokens("bert-mini", "cpu") == 14_000_000
     assert cpu.run_settings("roberta-mini", "cpu")["model"]["encoder_from"] == "bert-mini"
-    assert cpu.tokens("deberta-v3-mini", "cpu") == 3_000_000
-    (second,) = cpu.models["deberta-v3-mini"].then
-    later = cpu.later_settings("deberta-v3-mini", "cpu", second)
+    assert cpu.tokens("electra-mini", "cpu") == 8_000_000
+    second, third = cpu.models["bert-mini"].then
+    assert (second.text, third.tokens) == ("english_set", 17_200_000)
+    later = cpu.later_settings("bert-mini", "cpu", second)
     assert later["model"] == {"dropout": 0.0}
-    assert later["generator"] == {"weight": 10.0, "temperature": 2.0}
+    assert later["masking"] == {"dynamic": True, "rate": 0.3}
     given = {"texts": ["a.txt"]}
     parse(later | {"data": given, "steps": 9_000, "model": {"checkpoint": "a"}})
     assert cpu.models["electra-mini"].note != ZOO.budgets["cpu"].note
@@ -114,7 +115,7 @@ def test_a_budget_may_change_text_tokens_and_start_of_a_model() -> None:
     gpu = ZOO.at("gpu")
     assert "encoder_from" not in gpu.run_settings("electra-mini", "gpu")["model"]
     assert gpu.models["electra-mini"].note == ""
-    assert gpu.models["deberta-v3-mini"].then == []
+    assert gpu.models["bert-mini"].then == []
     for name in ZOO.models:
         settings = cpu.run_settings(name, "cpu")
         parse(settings | {"data": settings["data"] | {"texts": ["a.txt"]}, "steps": 10_000})
