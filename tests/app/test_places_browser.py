@@ -240,6 +240,19 @@ def test_the_model_that_answers_in_a_lab_is_named(visitor):
         page.get_by_text("answers here").wait_for(state="hidden")
 
 
+def test_beside_the_names_of_labs_the_model_and_the_line_have_room(visitor):
+    with visitor(DESKTOP) as cloze:
+        page = cloze.page
+        for lab in LABS:
+            if lab.reads == "model":
+                open_lab(cloze, lab.name)
+                place = next(place for place in PLACES if lab in place.labs)
+                opener = page.get_by_role("button", name="Open a model").bounding_box()
+                line = page.get_by_text(place.line, exact=True).bounding_box()
+                assert opener["x"] + opener["width"] < line["x"], lab.name
+                assert line["height"] < 30, lab.name  # one line of text
+
+
 @pytest.mark.parametrize("width", [390, 320])
 def test_on_a_narrow_phone_no_sign_stands_alone_and_the_header_ends_in_the_page(visitor, width):
     with visitor((width, PHONE[1])) as cloze:
