@@ -140,6 +140,13 @@ ARMS = {
             "objectives": {"masked_token": 1.0, "next_sentence": 0.5},
         },
     ),
+    "causal-share": Arm(
+        "A share read from left to right beside hidden pieces (BERT, sine waves)?",
+        {
+            "model": BERT | {"position_waves": 0.04},
+            "objectives": {"masked_next_token": 1.0},
+        },
+    ),
     "n-grams": Arm(
         "N-grams of words hidden, as DeBERTa does?", {"masking": {"kind": "windowed_ngram"}}
     ),

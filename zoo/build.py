@@ -19,11 +19,13 @@ from core_models.training.models import base_of, published_config
 from core_models.training.plan import plan_for
 from core_models.training.prepare import prepare
 from core_models.training.settings import parse
-from zoo import cards, ship, text
+from zoo import cards, ship, text, weights
 from zoo.measure import Questions
 from zoo.recipe import Zoo
 
 RESULTS = "evaluation.json"
+COMMIT = "commit"
+"""File in a run's folder: of the code that began it."""
 _LATER = ("-second", "-third", "-fourth")
 """End the folders' names of the runs after the first."""
 
@@ -104,6 +106,8 @@ def _create(run: RunFolder, settings: dict[str, Any], tokens: int) -> None:
     (aside.path / "config.json").write_text(
         json.dumps(settings | {"steps": steps}, indent=2) + "\n", encoding="utf-8"
     )
+    if code := weights.commit():
+        (aside.path / COMMIT).write_text(code, encoding="utf-8")
     aside.path.rename(run.path)
 
 
@@ -132,8 +136,13 @@ def evaluate(
     results = {"model": questions.figures(_rounded(run.model_path), generator)}
     if generator is not None:
         results["generator"] = questions.figures(generator)
-    evaluation = _with_those_before(run)
-    found = {"run": evaluation, "environment": run.status().get("environment", {}), **results}
+    noted = run.path / COMMIT
+    found = {
+        "run": _with_those_before(run),
+        "environment": run.status().get("environment", {}),
+        **({"commit": noted.read_text(encoding="utf-8")} if noted.exists() else {}),
+        **results,
+    }
     path.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
     return found
 

@@ -83,6 +83,7 @@ def _write(
         ("training text", f"{data['documents']:,} documents, {data['tokens']:,} tokens"),
         ("held out", f"{data['held_out_documents']:,} documents, not read in its own training"),
         ("files", "float16, which loading widens to float32"),
+        *([("commit", results["commit"])] if "commit" in results else []),
     ]
     text = "\n".join(
         [
@@ -138,6 +139,7 @@ def _run_facts(zoo: Zoo, name: str, results: dict[str, Any], generator: bool) ->
         "vocabulary": run["data"]["vocabulary"],
         **{key: run[key] for key in ("tokens", "steps", "seconds")},
         "machine": machine(results),
+        **({"commit": results["commit"]} if "commit" in results else {}),
         "held_out": {
             key: value
             for key, value in run["held_out"].items()

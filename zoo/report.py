@@ -35,7 +35,7 @@ def report(folder: Path) -> str:
     words = " or ".join(f"{n:,}" for n in sorted(asked)) or "2,000"
     lines = [
         texts.HEADER,
-        *_section("Training", "", found.values(), _training(zoo), words=4),
+        *_section("Training", texts.TRAINING, found.values(), _training(zoo), words=5),
         *_apart(found.values()),
         *_texts(zoo, found.values()),
         *_section("Predicting words", texts.WORDS.format(words=words), found.values(), _PREDICTING),
@@ -134,6 +134,7 @@ def _training(zoo: recipe.Zoo) -> dict[str, Column]:
     return {
         "what": what,
         "machine": _of("run", "machine", show=str),
+        "commit": _of("run", "commit", show=str),
         "text": _of("run", "texts", show=", ".join),
         "parameters": lambda entry: _whole(entry.parameters),
         "tokens of text": _of("run", "text_tokens", show=_whole),

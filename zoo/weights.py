@@ -1,12 +1,14 @@
-"""Scores belong to weights: a file beside a model that names the weights it was measured with."""
+"""What figures belong to: scores to the weights they were measured with, weights to a commit."""
 
 import hashlib
+import subprocess
 from pathlib import Path
 from typing import Any
 
 from core_models.training.folder import read_json
 
 SCORES = "scores.json"
+ROOT = Path(__file__).resolve().parents[1]
 
 
 def fingerprint(folder: Path, *, weights: bool = True) -> str:
@@ -28,3 +30,17 @@ def kept_scores(folder: Path, *, like: Path | None = None) -> dict[str, Any]:
     """
     found = read_json(folder / SCORES)
     return found if found and found.get("weights") == fingerprint(like or folder) else {}
+
+
+def commit(folder: Path = ROOT) -> str | None:
+    """The commit of a repository, and whether files differ from it; None outside of one."""
+
+    def git(*words: str) -> str:
+        command = ["git", "-C", str(folder), *words]
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+
+    try:
+        code, changed = git("rev-parse", "--short=8", "HEAD"), git("status", "--porcelain")
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return f"{code}, changed" if changed else code

@@ -25,6 +25,7 @@ RUN = {
     "steps": 700,
     "seconds": 3600.0,
     "machine": "1 CPU thread",
+    "commit": "0123abcd",
     "note": "It read less.",
     "held_out": {"masked_token_accuracy": 0.4321, "next_sentence_accuracy": 0.75},
 }
@@ -138,8 +139,8 @@ def test_cells_and_reasons(page: str, line: str) -> None:
 def test_the_training_of_a_model_is_told(page: str) -> None:
     row = next(line for line in page.splitlines() if line.startswith("| bert-mini | BERT"))
     cells = [cell.strip() for cell in row.strip("|").split("|")]
-    assert cells[2:4] == ["1 CPU thread", "english"]
-    assert cells[5:] == ["4,500,000", "6,000,000", "60"]
+    assert cells[2:5] == ["1 CPU thread", "0123abcd", "english"]
+    assert cells[6:] == ["4,500,000", "6,000,000", "60"]
     assert "Standard Ebooks" in page
     assert "roberta-mini | RoBERTa" in page  # without figures it has a row all the same
 

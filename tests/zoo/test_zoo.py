@@ -2,7 +2,9 @@
 
 import json
 import lzma
+import re
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -19,7 +21,7 @@ from core_models.training.__main__ import main as train
 from core_models.training.badges import badges
 from core_models.training.folder import RunFolder, read_json
 from core_models.training.settings import parse
-from zoo import build, cards, measure, recipe, text
+from zoo import build, cards, measure, recipe, text, weights
 from zoo.__main__ import main
 from zoo.report import _PREDICTING, report
 
@@ -286,6 +288,20 @@ def test_every_model_is_trained_evaluated_and_exported(
     assert f"| {name} | {small.models[name].title} |" in page
 
 
+def test_a_run_notes_the_commit_of_its_code(tmp_path: Path) -> None:
+    assert weights.commit(tmp_path) is None
+    for words in (
+        ["init", "--quiet"],
+        ["-c", "user.name=a", "-c", "user.email=b", "commit", "-q", "--allow-empty", "-m", "c"],
+    ):
+        subprocess.run(["git", "-C", str(tmp_path), *words], check=True)
+    code = weights.commit(tmp_path)
+    assert code is not None
+    assert re.fullmatch("[0-9a-f]{8}", code)
+    (tmp_path / "a.py").touch()
+    assert weights.commit(tmp_path) == f"{code}, changed"
+
+
 def test_a_card_says_how_many_processes_trained() -> None:
     results = {"run": {"processes": 4}, "environment": {"device": "cpu", "threads": 2}}
     assert cards.machine(results) == "2 CPU threads in each of 4 processes"
@@ -309,12 +325,15 @@ def test_a_card_names_the_heads_that_objectives_train(
     data = {"vocabulary": 9, "documents": 2, "tokens": 9, "held_out_documents": 1}
     facts = {"tokens": 9, "steps": 1, "seconds": 1.0, "data": data, "held_out": held_out}
     results = {"model": {}, "run": facts, "environment": {"device": "cpu", "threads": 1}}
+    results["commit"] = "0123abcd"
     cards.write(tmp_path, ZOO, "bert-mini", RunFolder(tmp_path / "run"), results)
     assert json.loads((tmp_path / "cloze.json").read_text("utf-8"))["trained"] == trained
     figures = json.loads((tmp_path / "evaluation.json").read_text("utf-8"))
     del held_out["loss"]
     assert figures["run"]["held_out"] == held_out
     assert figures["run"]["machine"] == "1 CPU thread"
+    assert figures["run"]["commit"] == "0123abcd"
+    assert "| commit | 0123abcd |" in (tmp_path / "README.md").read_text("utf-8")
     entry = SimpleNamespace(training=figures["run"])
     assert _PREDICTING["pieces right"](entry) == "30.0 %"
 
