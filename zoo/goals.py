@@ -1,8 +1,7 @@
 """What the set was to reach, and how far it is from there."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from zoo.cards import GENERATOR
 from zoo.entries import Entry
@@ -34,88 +33,35 @@ DETECTIVES = ("electra-mini", "deberta-v3-mini")
 CHINESE = ("bert-mini-chinese", "macbert-mini-chinese")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Goal:
+class Goal(NamedTuple):
     """At least so much of one figure, for some models."""
 
     title: str
-    path: tuple[str, ...]
+    path: tuple[str, str]
     """Where the figure stands in ``evaluation.json``."""
     least: float
     models: tuple[str, ...]
     unit: str = "share"
-    """``share``, ``auc``, ``count`` or ``millions``."""
-    above: Mapping[str, float] | None = None
-    """By model, what ``least`` is above; None = nothing."""
+    """``share``, ``points`` (a share above what stands in ``BEFORE``), ``auc``, ``count`` or
+    ``millions``."""
 
 
+WORDS, PAIRS = ("words", "accuracy"), ("text_pairs", "accuracy")
+READ = ("run", "tokens")
+FORGERS = tuple(f"{name}{GENERATOR}" for name in DETECTIVES)
+MORE = "minimal pairs right, more than on 24 November 2026"
+ENGLISH = (*MASKED, "xlnet-mini", "causal-mini", *DETECTIVES)
 GOALS = (
-    Goal(
-        title="hidden words right, default",
-        path=("words", "accuracy"),
-        least=0.33,
-        models=("bert-mini",),
-    ),
-    Goal(
-        title="hidden words right, masked models",
-        path=("words", "accuracy"),
-        least=0.30,
-        models=MASKED,
-    ),
-    Goal(
-        title="minimal pairs right, more than on 24 November 2026",
-        path=("minimal_pairs", "accuracy"),
-        least=0.10,
-        models=tuple(BEFORE),
-        above=BEFORE,
-    ),
-    Goal(
-        title="sentence order told right",
-        path=("text_pairs", "accuracy"),
-        least=0.65,
-        models=("albert-mini", "macbert-mini-chinese"),
-    ),
-    Goal(
-        title="next sentence told right",
-        path=("text_pairs", "accuracy"),
-        least=0.85,
-        models=("bert-mini", "bert-mini-chinese"),
-    ),
-    Goal(
-        title="AUC of forgeries",
-        path=("forgeries", "auc"),
-        least=0.85,
-        models=DETECTIVES,
-        unit="auc",
-    ),
-    Goal(
-        title="capitals that a generator knows",
-        path=("capitals", "first"),
-        least=40,
-        models=tuple(f"{name}{GENERATOR}" for name in DETECTIVES),
-        unit="count",
-    ),
-    Goal(
-        title="million tokens read, default",
-        path=("run", "tokens"),
-        least=150e6,
-        models=("bert-mini",),
-        unit="millions",
-    ),
-    Goal(
-        title="million tokens read, English",
-        path=("run", "tokens"),
-        least=50e6,
-        models=(*MASKED, "xlnet-mini", "causal-mini", *DETECTIVES),
-        unit="millions",
-    ),
-    Goal(
-        title="million tokens read, Chinese",
-        path=("run", "tokens"),
-        least=40e6,
-        models=CHINESE,
-        unit="millions",
-    ),
+    Goal("hidden words right, default", WORDS, 0.33, ("bert-mini",)),
+    Goal("hidden words right, masked models", WORDS, 0.30, MASKED),
+    Goal(MORE, ("minimal_pairs", "accuracy"), 0.10, tuple(BEFORE), "points"),
+    Goal("sentence order told right", PAIRS, 0.65, ("albert-mini", "macbert-mini-chinese")),
+    Goal("next sentence told right", PAIRS, 0.85, ("bert-mini", "bert-mini-chinese")),
+    Goal("AUC of forgeries", ("forgeries", "auc"), 0.85, DETECTIVES, "auc"),
+    Goal("capitals that a generator knows", ("capitals", "first"), 40, FORGERS, "count"),
+    Goal("million tokens read, default", READ, 150e6, ("bert-mini",), "millions"),
+    Goal("million tokens read, English", READ, 50e6, ENGLISH, "millions"),
+    Goal("million tokens read, Chinese", READ, 40e6, CHINESE, "millions"),
 )
 
 
@@ -147,12 +93,14 @@ def _figure(found: Mapping[str, Entry], name: str, goal: Goal) -> float | None:
         value = value.get(key) if isinstance(value, Mapping) else None
     if value is None:
         return None
-    return float(value) - (goal.above[name] if goal.above else 0.0)
+    return float(value) - (BEFORE[name] if goal.unit == "points" else 0.0)
 
 
 def _said(value: float, goal: Goal) -> str:
-    if goal.unit == "share":
-        return f"{100 * value:.1f}" if goal.above else f"{100 * value:.1f} %"
-    if goal.unit == "auc":
-        return f"{value:.3f}"
-    return f"{value:.0f}" if goal.unit == "count" else f"{value / 1e6:.1f}"
+    return {
+        "share": f"{100 * value:.1f} %",
+        "points": f"{100 * value:.1f}",
+        "auc": f"{value:.3f}",
+        "count": f"{value:.0f}",
+        "millions": f"{value / 1e6:.1f}",
+    }[goal.unit]

@@ -131,6 +131,7 @@ function headed({ data, layout }, width) {
 }
 
 const SPARE = 48; // pixels that a chart may leave beside labels that have become shorter
+// Plotly tells nowhere else what its axes asked for; the test of charts whose labels change notices another version.
 function spare({ _fullLayout: { _size, _pushmargin } }) {
   return _size.l - Math.max(...Object.entries(_pushmargin).map(([id, { l }]) => (id === 'base' ? 0 : l.size)));
 }

@@ -84,18 +84,19 @@ MOST_RUN = 100
 
 def topic_of(question: Mapping[str, Any]) -> list[str]:
     """The names of the claims that are chosen; those of an old link, of the topic, or all."""
-    if left(question):
-        return TOPICS[""]
-    only = question["only"] if isinstance(question["only"], list) else []
-    names = [name for name in only[:MOST_RUN] if isinstance(name, str) and name in CLAIMS]
-    return names or TOPICS.get(str(question["topic"]), TOPICS[""])
+    return TOPICS[""] if left(question) else _named(question)
 
 
 def left(question: Mapping[str, Any]) -> bool:
     """Whether a claim was chosen that is not of the topic, which stayed as it was answered."""
-    if question.get("linked") != [question["topic"], question["only"]]:
-        return False
-    return question["claim"] not in topic_of({**question, "linked": False})
+    stayed = question.get("linked") == [question["topic"], question["only"]]
+    return stayed and question["claim"] not in _named(question)
+
+
+def _named(question: Mapping[str, Any]) -> list[str]:
+    only = question["only"] if isinstance(question["only"], list) else []
+    names = [name for name in only[:MOST_RUN] if isinstance(name, str) and name in CLAIMS]
+    return names or TOPICS.get(str(question["topic"]), TOPICS[""])
 
 
 def seeds(question: Mapping[str, Any]) -> dict[str, int]:
