@@ -91,7 +91,7 @@ BASELINE: dict[str, Any] = {
     "optimizer": {
         "kind": "muon",
         "learning_rate": 0.002,
-        "matrix_learning_rate": 0.01,
+        "matrix_learning_rate": 0.005,
         "betas": [0.9, 0.98],
         "weight_decay": 0.01,
     },
@@ -110,16 +110,19 @@ BERT = {
     "dropout": 0.0,
 }
 ARMS = {
-    "baseline": Arm("30 % hidden, length 64, Muon 0.002 and 0.01, linear decay, DeBERTa 4 x 192"),
+    "baseline": Arm("30 % hidden, length 64, Muon 0.002 and 0.005, linear decay, DeBERTa 4 x 192"),
     "hidden-15": Arm("15 % hidden?", {"masking": {"rate": 0.15}}),
     "hidden-40": Arm("40 % hidden?", {"masking": {"rate": 0.4}}),
     "hidden-30-15": Arm("30 % falling to 15 %?", {"masking": {"rate": 0.3, "last_rate": 0.15}}),
     "adamw-1e-3": Arm("AdamW at 0.001?", _adamw(0.001)),
     "adamw-3e-3": Arm("AdamW at 0.003?", _adamw(0.003)),
-    "muon-5e-3": Arm("Muon with matrices at 0.005?", _muon(0.002, 0.005)),
-    "muon-2e-2": Arm("Muon with matrices at 0.02?", _muon(0.002, 0.02)),
-    "muon-tables": Arm("Muon with tables at 0.005?", _muon(0.005, 0.01)),
+    "muon-1e-2": Arm("Muon with matrices at 0.01?", _muon(0.002, 0.01)),
+    "muon-25e-4": Arm("Muon with matrices at 0.0025?", _muon(0.002, 0.0025)),
+    "muon-tables": Arm("Muon with tables at 0.005?", _muon(0.005, 0.005)),
     "length-128": Arm("Length 128?", {"data": {"max_length": 128}, "batch_size": 32}),
+    "length-64-128": Arm(
+        "Length 64, then 128?", {"data": {"max_length": 128, "first_length": 64}, "batch_size": 32}
+    ),
     "batch-32": Arm("Half the batch, twice the steps?", {"batch_size": 32}),
     "batch-128": Arm("Twice the batch, half the steps?", {"batch_size": 128}),
     "stable": Arm("Stable, the last fifth falling?", {"schedule": {"decay": "stable"}}),

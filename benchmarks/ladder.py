@@ -81,7 +81,7 @@ WARMUP = 0.15
 """Share of the steps in which the rate rises."""
 
 
-class _Unkept(Trainer):
+class Unkept(Trainer):
     """A run whose model is measured at once: most rungs are models that no file format has."""
 
     def save(self) -> None:
@@ -141,10 +141,10 @@ class Ladder:
             accelerator=self.accelerator,
             model=model,
             objective=models.build_objective(options, plan, model, None, path),
-            stream=open_stream(data.training, masker, options, self.accelerator.device),
+            stream=open_stream(data, masker, options, self.accelerator.device),
             validation=None,
         )
-        return _Unkept(
+        return Unkept(
             run=run, settings=options, learning=learning, say=_say, tracker=Tracker(None, run)
         )
 

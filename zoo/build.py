@@ -101,7 +101,11 @@ def _create(run: RunFolder, settings: dict[str, Any], tokens: int) -> None:
     plan = plan_for(parsed, published_config(parsed, base))
     prepared = prepare(aside, parsed, plan, None if base is None else base.model.tokenizer)
     mean = parsed.data.max_length if plan.recurrent else float(prepared.training.lengths.mean())
-    steps = math.ceil(tokens / (parsed.batch_size * mean))
+    each = parsed.batch_size * mean
+    if prepared.first is not None:
+        shorter = parsed.first_batch * float(prepared.first.lengths.mean())
+        each += parsed.data.first_share * (shorter - each)
+    steps = math.ceil(tokens / each)
     parse(settings | {"steps": steps})
     (aside.path / "config.json").write_text(
         json.dumps(settings | {"steps": steps}, indent=2) + "\n", encoding="utf-8"

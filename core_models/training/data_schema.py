@@ -101,6 +101,12 @@ class DataSettings(Part):
     """How documents become examples; empty = as the objectives need it, else full_sentences."""
     max_length: Annotated[int, Field(ge=8, le=4096), labelled("Longest example", first=True)] = 128
     """Longest example in tokens, [CLS] and [SEP] included."""
+    first_length: Annotated[int, Field(ge=8, le=4096)] | None = None
+    """Longest example of the first steps, whose batches hold as many more examples, so that an
+    update reads as many tokens (BERT, arXiv 1810.04805, appendix A.2: 128, then 512). null = as
+    ``max_length``. Not for recurrent."""
+    first_share: Annotated[float, Field(gt=0.0, lt=1.0)] = 0.9
+    """Share of the steps that read examples of ``first_length`` (BERT: 0.9)."""
     short_probability: Share = 0.1
     """Share of documents cut into pairs of a random shorter length (BERT: 0.1)."""
     random_for_lone: bool = False
@@ -129,6 +135,15 @@ class DataSettings(Part):
     def _one_source(self) -> Self:
         if bool(self.texts) == (self.dataset is not None):
             raise ValueError("give either data.texts or data.dataset, not both and not neither")
+        return self
+
+    @model_validator(mode="after")
+    def _first_is_shorter(self) -> Self:
+        if self.first_length is not None and self.first_length >= self.max_length:
+            raise ValueError(
+                f"data.first_length ({self.first_length}) must be below data.max_length "
+                f"({self.max_length})"
+            )
         return self
 
 

@@ -6,7 +6,7 @@ last batch that was handed out, so a batch made ahead costs nothing when the run
 
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import torch
@@ -74,11 +74,23 @@ class Shuffled:
         device: torch.device,
         steps: int = 1,
         even: bool = False,
+        before: int = 0,
     ) -> None:
-        """Draw the first epoch; ``steps``: updates of the run, over which the share moves."""
+        """Draw the first epoch.
+
+        Args:
+            examples: What is read.
+            batch_size: Examples of a batch.
+            bucketing: Batches that are sorted by length together.
+            seed: Of order and masking.
+            device: Where what may be drawn there is masked.
+            steps: Updates of the run, over which the share moves.
+            even: Whether batches are cut by tokens.
+            before: Updates that read something else before.
+        """
         self._examples = examples
         self._lengths = torch.as_tensor(examples.lengths)
-        self._steps = steps
+        self._steps, self._before = steps, before
         self._device = device if examples.masker.on_device else torch.device("cpu")
         self._masking = torch.Generator(self._device).manual_seed(seed + 1)
         self._order = Order(
@@ -93,10 +105,15 @@ class Shuffled:
         """The next batch, masked."""
         place = self._order.position()
         number = place.epoch * self._order.batches_per_epoch + place.batch
-        rate = self._examples.masker.plan.masking.rate_at(number, self._steps)
+        rate = self._examples.masker.plan.masking.rate_at(self._before + number, self._steps)
         indices = next(self._order)
         batch = self._examples.masked(indices, self._masking, self._device, rate=rate)
         return Drawn(batch, int(self._lengths[indices].sum()))
+
+    @property
+    def epoch(self) -> int:
+        """Batches of one epoch."""
+        return self._order.batches_per_epoch
 
     def place(self) -> Place:
         """Position of the order and states of both generators."""
@@ -109,6 +126,43 @@ class Shuffled:
         self._order.restore(Position(place.epoch, place.batch, place.states["order"]))
         anew = (self._masking.initial_seed(), place.epoch, place.batch)
         put_back(self._masking, place.states["masking"], anew=anew)
+
+
+class Lengthened:
+    """Shorter examples first, then the others.
+
+    Epochs of the others are counted on from those of the shorter ones, so that a place says to
+    which of both it belongs.
+    """
+
+    def __init__(self, shorter: Shuffled, longer: Shuffled, *, steps: int) -> None:
+        """Begin with the shorter ones; ``steps``: batches of them, at least 1."""
+        self._shorter, self._longer = shorter, longer
+        self._left = self._steps = steps
+        self._epochs = -(-steps // shorter.epoch)
+
+    def draw(self) -> Drawn:
+        """The next batch."""
+        if not self._left:
+            return self._longer.draw()
+        self._left -= 1
+        return self._shorter.draw()
+
+    def place(self) -> Place:
+        """That of the examples that come next."""
+        if self._left:
+            return self._shorter.place()
+        place = self._longer.place()
+        return replace(place, epoch=self._epochs + place.epoch)
+
+    def restore(self, place: Place) -> None:
+        """Go on from a place."""
+        if place.epoch < self._epochs:
+            self._left = self._steps - place.epoch * self._shorter.epoch - place.batch
+            self._shorter.restore(place)
+        else:
+            self._left = 0
+            self._longer.restore(replace(place, epoch=place.epoch - self._epochs))
 
 
 class Continued:

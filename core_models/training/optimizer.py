@@ -178,9 +178,12 @@ def same_until(one: Settings, other: Settings, step: int) -> bool:
     """Whether the first ``step`` updates are the same, whichever end the two settings name.
 
     So a run with a stable phase can be copied at any point and cooled down (arXiv 2404.06395), or
-    be given more steps. The share that is hidden must not depend on the number of steps.
+    be given more steps. The share that is hidden must not depend on the number of steps, nor what
+    an update reads.
     """
     if other.steps < step or (one.masking.last_rate is not None and one.steps != other.steps):
+        return False
+    if min(one.first_steps, step) != min(other.first_steps, step):
         return False
     first, second = Schedule.of(one), Schedule.of(other)
     return all(first.share(n) == second.share(n) for n in range(step))

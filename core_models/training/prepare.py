@@ -27,7 +27,7 @@ from core_models.training.folder import RunFolder
 from core_models.training.plan import Plan
 from core_models.training.settings import ASSETS, Settings, resolve_folder, resolve_texts
 
-TRAIN, HELD_OUT = "train", "held_out"
+TRAIN, FIRST, HELD_OUT = "train", "first", "held_out"
 FEWEST = 4
 """Documents of a text of which some are held out."""
 _FACTS = "prepared.json"
@@ -41,6 +41,8 @@ class Prepared:
 
     tokenizer: Tokenizer
     training: TokenStore
+    first: TokenStore | None
+    """Shorter examples of the same documents, where the run begins with such."""
     validation: TokenStore | None
     similar: Similar | None
     """Similar words, where the masking asks for them."""
@@ -72,6 +74,7 @@ def prepare(
     return Prepared(
         tokenizer=own,
         training=TokenStore.open(store, TRAIN, tokenizer=own),
+        first=TokenStore.open(store, FIRST, tokenizer=own) if settings.data.first_length else None,
         validation=TokenStore.open(store, HELD_OUT, tokenizer=own)
         if facts["held_out_documents"]
         else None,
@@ -83,7 +86,10 @@ def prepare(
 def _ingredients(settings: Settings, plan: Plan) -> dict[str, Any]:
     """Whatever the data folder depends on."""
     values = settings.model_dump(mode="json")
-    del values["data"]["even"]  # how batches are cut; nothing that is kept depends on it
+    # How batches are cut and when they are read: nothing that is kept depends on it. A length that
+    # is not asked for is left out, as folders from before it existed lack it.
+    for name in ("even", "first_share", *(() if settings.data.first_length else ("first_length",))):
+        del values["data"][name]
     chosen = {name: values[name] for name in ("tokenizer", "data", "seed")}
     return chosen | {
         "checkpoint": settings.model.checkpoint,
@@ -121,7 +127,11 @@ def _build(
     first = training.num_documents
     last = corpus.num_documents
     cutter = _Cutter(corpus, settings, plan, tokenizer)
-    examples = {TRAIN: cutter.examples(range(first), settings.data.duplicates, "train")}
+    length, copies = settings.data.max_length, settings.data.duplicates
+    examples = {TRAIN: cutter.examples(range(first), copies, "train", length)}
+    if settings.data.first_length:
+        shorter = settings.data.first_length
+        examples[FIRST] = cutter.examples(range(first), copies, "train", shorter)
     if unseen and last - first < 2:
         raise InputError(
             "data.held_out: the held-out documents hold no text; use more documents, or 0"
@@ -129,7 +139,8 @@ def _build(
     if plan.format == "sentence_order" and not settings.data.random_for_lone:
         _check_order(corpus, {"training": range(first), "held-out": range(first, last)})
     if unseen:
-        examples[HELD_OUT] = cutter.examples(range(first, last), _VALIDATION_COPIES, "held out")
+        unread = range(first, last)
+        examples[HELD_OUT] = cutter.examples(unread, _VALIDATION_COPIES, "held out", length)
     tokenizer.save(folder / "tokenizer")
     TokenStore.build(folder / "store", corpus, examples, tokenizer)
     if plan.masking.kind == "similar_word":
@@ -258,12 +269,14 @@ class _Cutter:
     plan: Plan
     tokenizer: Tokenizer
 
-    def examples(self, chosen: Sequence[int], copies: int, stream: str) -> Iterator[Example]:
-        """Examples of several passes over the documents, each pass cut differently."""
+    def examples(
+        self, chosen: Sequence[int], copies: int, stream: str, length: int
+    ) -> Iterator[Example]:
+        """Examples of ``length`` tokens of several passes, each of which is cut differently."""
         data, form = self.settings.data, self.plan.format
         if form in formats.FIXED and not data.singles:
             copies = 1
-        most = data.max_length - self.tokenizer.template.extra(pair=False)
+        most = length - self.tokenizer.template.extra(pair=False)
         for copy in range(copies):
             generator = random.Random(f"{self.settings.seed},{stream},{copy}")
             single: list[int] = []
@@ -280,7 +293,7 @@ class _Cutter:
                 form,
                 self.corpus,
                 others,
-                max_length=data.max_length,
+                max_length=length,
                 generator=generator,
                 short_probability=data.short_probability,
                 random_for_lone=data.random_for_lone,

@@ -44,6 +44,8 @@ def begin(run: RunFolder, settings: Settings, saved: Saved | None) -> Begun:
         least = settings.batch_size
         if settings.data.even and not plan.recurrent:
             least = fewest_rows(least)
+        if data.first is not None:  # its batches are no smaller
+            examples = min(examples, len(data.first))
         check_shares(accelerator.num_processes, least, examples)
     model = models.build_model(settings, plan, config, data.tokenizer, base)
     learning = Pretraining(
@@ -51,7 +53,7 @@ def begin(run: RunFolder, settings: Settings, saved: Saved | None) -> Begun:
         plan=plan,
         model=model,
         objective=models.build_objective(settings, plan, model, base, run.path),
-        stream=open_stream(data.training, masker, settings, on()),
+        stream=open_stream(data, masker, settings, on()),
         validation=open_validation(data.validation, masker, settings),
         accelerator=accelerator,
     )

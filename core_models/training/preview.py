@@ -53,7 +53,7 @@ def first_batch(
     with contextlib.nullcontext() if run.data_path.exists() else run.lock():
         data, masker, _ = open_data(run, settings, base)
     words = data.tokenizer
-    batch = open_stream(data.training, masker, settings, torch.device("cpu")).draw().batch
+    batch = open_stream(data, masker, settings, torch.device("cpu")).draw().batch
     replaced = "similar" if masker.plan.masking.kind == "similar_word" else "random"
     return [describe(batch, row, words, replaced) for row in range(min(rows, batch.shape[0]))]
 

@@ -1,7 +1,7 @@
 """What the entrants of a race are measured by, and what a step of theirs costs."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +9,7 @@ import numpy as np
 
 from core_models.data import documents
 from core_models.data.sources import Source, read_documents
+from core_models.data.store import TokenStore
 from core_models.errors import InputError
 from core_models.evaluation import evaluate_minimal_pairs, evaluate_words
 from core_models.evaluation.minimal_pairs import read_pairs
@@ -36,8 +37,20 @@ def cost(run: RunFolder, settings: Settings) -> Cost:
     data, masker, config = open_data(run, settings, None)
     length = settings.data.max_length
     if not masker.plan.recurrent:
-        length = max(1, round(float(np.mean(data.training.lengths))))
-    return cost_of(settings, config, masker.plan, length)
+        length = _mean_length(data.training)
+    found = cost_of(settings, config, masker.plan, length)
+    if data.first is None:
+        return found
+    shorter = settings.model_copy(update={"batch_size": settings.first_batch})
+    first = cost_of(shorter, config, masker.plan, _mean_length(data.first))
+    share = settings.first_steps / settings.steps
+    mixed = share * first.flops_per_step + (1 - share) * found.flops_per_step
+    return replace(found, flops_per_step=mixed)
+
+
+def _mean_length(store: TokenStore) -> int:
+    """Tokens of an example."""
+    return max(1, round(float(np.mean(store.lengths))))
 
 
 def held_out_words(race: Race, beside: Path) -> list[Word]:

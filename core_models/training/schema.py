@@ -213,6 +213,19 @@ class Settings(RunSettings):
     """Steps between validations on the held-out documents."""
     checkpoints: Annotated[CheckpointSettings, labelled("Checkpoints")] = CheckpointSettings()
 
+    @property
+    def first_steps(self) -> int:
+        """Updates that read examples of ``data.first_length``, before the others; 0 = none."""
+        if self.data.first_length is None:
+            return 0
+        return min(max(1, round(self.data.first_share * self.steps)), self.steps - 1)
+
+    @property
+    def first_batch(self) -> int:
+        """Examples of such an update: as many tokens as ``batch_size`` of the longer ones have."""
+        shorter = self.data.first_length or self.data.max_length
+        return self.batch_size * self.data.max_length // shorter
+
     @model_validator(mode="after")
     def _agreement(self) -> Self:
         if self.schedule.warmup >= self.steps:

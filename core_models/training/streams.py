@@ -7,7 +7,7 @@ from core_models.config import Config
 from core_models.data.recurrent import Recurrent
 from core_models.data.store import TokenStore
 from core_models.training.examples import Examples, Masker
-from core_models.training.feed import Continued, Shuffled, Stream
+from core_models.training.feed import Continued, Lengthened, Shuffled, Stream
 from core_models.training.folder import RunFolder
 from core_models.training.models import Base, model_config, published_config
 from core_models.training.plan import plan_for
@@ -31,27 +31,34 @@ def open_data(
     return data, Masker(plan, config, words, data.similar), config
 
 
-def open_stream(
-    store: TokenStore, masker: Masker, settings: Settings, device: torch.device
-) -> Stream:
+def open_stream(data: Prepared, masker: Masker, settings: Settings, device: torch.device) -> Stream:
     """The training batches from the first one on.
 
     Raises:
         InputError: there is too little text for the batch size.
     """
-    examples = Examples(store, masker, settings.seed)
     if masker.plan.recurrent:
-        segments = _segments(store, masker, settings, settings.batch_size)
+        examples = Examples(data.training, masker, settings.seed)
+        segments = _segments(data.training, masker, settings, settings.batch_size)
         return Continued(segments, examples, seed=settings.seed, steps=settings.steps)
-    return Shuffled(
-        examples,
-        batch_size=settings.batch_size,
-        bucketing=settings.data.bucketing,
-        seed=settings.seed,
-        device=device,
-        steps=settings.steps,
-        even=settings.data.even,
-    )
+
+    def shuffled(store: TokenStore, batch_size: int, before: int = 0) -> Shuffled:
+        return Shuffled(
+            Examples(store, masker, settings.seed),
+            batch_size=batch_size,
+            bucketing=settings.data.bucketing,
+            seed=settings.seed,
+            device=device,
+            steps=settings.steps,
+            even=settings.data.even,
+            before=before,
+        )
+
+    first = settings.first_steps
+    longer = shuffled(data.training, settings.batch_size, first)
+    if data.first is None or not first:
+        return longer
+    return Lengthened(shuffled(data.first, settings.first_batch), longer, steps=first)
 
 
 def open_validation(

@@ -17,7 +17,7 @@ from core_models.objectives import NEEDS
 from core_models.tokenizer import Tokenizer
 from core_models.training import settings
 from core_models.training.examples import Examples, Masker, rows
-from core_models.training.feed import Feed, Shuffled
+from core_models.training.feed import Feed, Lengthened, Shuffled
 from core_models.training.plan import Plan, plan_for
 from core_models.training.validation import Validation
 from tests.training.conftest import text
@@ -186,6 +186,57 @@ def test_tokens_are_counted_without_padding(store: tuple[TokenStore, Tokenizer])
         drawn = stream.draw()
         assert drawn.batch.attention_mask is not None
         assert drawn.tokens == int(drawn.batch.attention_mask.sum())
+
+
+def test_longer_examples_follow_shorter_ones_from_any_place(
+    store: tuple[TokenStore, Tokenizer],
+) -> None:
+    """Over the ends of epochs of both; the share that is hidden falls over all steps."""
+    plan, config = plan_of("uniform", dynamic=True, rate=0.6, last_rate=0.2)
+    examples = Examples(store[0], Masker(plan, config, store[1]), seed=3)
+    cpu = torch.device("cpu")
+
+    def part(batch_size: int, before: int = 0) -> Shuffled:
+        return Shuffled(
+            examples,
+            batch_size=batch_size,
+            bucketing=1,
+            seed=5,
+            device=cpu,
+            steps=40,
+            before=before,
+        )
+
+    epoch = part(6).epoch
+    for first in (1, epoch, 2 * epoch + 1):
+        stream = Lengthened(part(6), part(4, first), steps=first)
+        alone = part(6)
+        places, expected = [], []
+        for _ in range(first + 2 * part(4).epoch + 1):
+            places.append(stream.place())
+            expected.append(stream.draw().batch)
+        assert [len(b.input_ids) for b in expected] == [6] * first + [4] * (len(expected) - first)
+        for batch in expected[:first]:
+            assert torch.equal(_labels(batch), _labels(alone.draw().batch))
+        rate = plan.masking.rate_at(first, 40)
+        at_that_share, _ = plan_of("uniform", dynamic=True, rate=rate)
+        masker = Masker(at_that_share, config, store[1])
+        same = Shuffled(
+            Examples(store[0], masker, seed=3), batch_size=4, bucketing=1, seed=5, device=cpu
+        )
+        assert torch.equal(_labels(expected[first]), _labels(same.draw().batch))
+        for number, place in enumerate(places):
+            other = Lengthened(part(6), part(4, first), steps=first)
+            other.restore(place)
+            for batch in expected[number : number + 3]:
+                again = other.draw().batch
+                assert torch.equal(again.input_ids, batch.input_ids)
+                assert torch.equal(_labels(again), _labels(batch))
+
+
+def _labels(batch: cm.Batch) -> torch.Tensor:
+    assert batch.labels is not None
+    return batch.labels
 
 
 @pytest.mark.parametrize("kind", ["uniform", "whole_word", "ngram", "span", "ordering"])

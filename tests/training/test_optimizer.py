@@ -56,6 +56,22 @@ def test_two_ends_are_the_same_until_one_of_them_begins() -> None:
     falling = {"rate": 0.3, "last_rate": 0.15, "dynamic": True}
     one, other = (options(masking=falling, steps=n, schedule={"decay": "none"}) for n in (10, 20))
     assert not optimizer.same_until(one, other, 1)
+    data = {"texts": ["a.txt"], "first_length": 64, "first_share": 0.5}
+    one, other = (options(data=data, steps=n, schedule={"decay": "none"}) for n in (10, 20))
+    assert optimizer.same_until(one, other, 5)
+    assert not optimizer.same_until(one, other, 6), "one reads longer examples by then"
+
+
+def test_shorter_examples_come_first_and_more_of_them() -> None:
+    plain = options(batch_size=32)
+    assert (plain.first_steps, plain.first_batch) == (0, 32)
+    data = {"texts": ["a.txt"], "max_length": 128, "first_length": 48}
+    made = options(batch_size=32, data=data)
+    assert (made.first_steps, made.first_batch) == (9, 85)
+    assert options(data=data | {"first_share": 0.99}).first_steps == 9, "the last ones are longer"
+    assert options(data=data | {"first_share": 0.01}).first_steps == 1
+    with pytest.raises(InputError, match=r"data.first_length \(128\) must be below data.max_len"):
+        options(data=data | {"first_length": 128})
 
 
 @pytest.mark.parametrize("kind", ["adamw", "muon"])

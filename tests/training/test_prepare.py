@@ -29,7 +29,7 @@ def test_a_document_that_is_left_alone_by_singles_is_a_single_too(toy: Toy) -> N
     for seed in range(12):
         values = settings.parse(toy(data=data, objectives={"next_sentence": 1.0}, seed=seed))
         plan = plan_for(values, cm.size("bert-mini"))
-        found = list(_Cutter(corpus, values, plan, tokenizer).examples(range(3), 1, "train"))
+        found = list(_Cutter(corpus, values, plan, tokenizer).examples(range(3), 1, "train", 24))
         runs = [range(a, b) for e in found for a, b in ((e[0], e[1]), (e[2], e[3]))]
         assert {piece for run in runs for piece in run} == set(range(len(corpus.tokens)))
 
@@ -66,6 +66,32 @@ def test_how_batches_are_cut_needs_no_text_anew(tmp_path: Path, toy: Toy) -> Non
         assert values.data.even == even
         prepare(run, values, plan_for(values, cm.size("bert-mini")))
         (tmp_path / "text.txt").unlink(missing_ok=True)
+
+
+def test_shorter_examples_of_the_same_documents_are_cut_where_a_run_begins_with_them(
+    tmp_path: Path, toy: Toy
+) -> None:
+    (tmp_path / "text.txt").write_text(text(40))
+    run = RunFolder(tmp_path)
+    plain = toy()["data"] | {"texts": ["text.txt"]}
+    run.config_path.write_text(json.dumps(toy(data=plain)))
+    values = settings.read(run.config_path)
+    plan = plan_for(values, cm.size("bert-mini"))
+    whole = prepare(run, values, plan)
+    assert whole.first is None
+    assert (
+        "first_length"
+        not in json.loads((run.data_path / "prepared.json").read_text())["ingredients"]["data"]
+    ), "a folder from before it existed is still that of this run"
+    values = values.model_copy(update={"data": values.data.model_copy(update={"first_length": 12})})
+    found = prepare(run, values, plan)
+    assert found.first is not None
+    assert found.training.lengths.tolist() == whole.training.lengths.tolist()
+    assert found.first.lengths.max() <= 12 < found.training.lengths.max()
+    assert found.first.corpus.num_documents == found.training.corpus.num_documents
+    read = {tuple(e[:2]) for e in map(found.first.example, range(len(found.first)))}
+    last = found.training.corpus.bounds(found.facts["documents"] - 1)[-1]
+    assert max(stop for _, stop in read) <= last, "nothing that is held out"
 
 
 def _order_pairs(folder: Path, toy: Toy, text: str, **more: Any) -> TokenStore:

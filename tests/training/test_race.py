@@ -24,6 +24,7 @@ from core_models.training import process, race, race_measure, race_schema, setti
 from core_models.training.folder import RunFolder, runs
 from core_models.training.models import model_config
 from core_models.training.plan import plan_for
+from core_models.training.prepare import prepare
 from core_models.training.process import train
 from core_models.training.race import main, new_race, run_race
 from core_models.training.race_cost import cost_of
@@ -170,6 +171,30 @@ def test_operations_of_a_step_by_hand(recipe: Path, tmp_path: Path) -> None:
     encoder = 2 * (8 * n * d * d + 4 * n * n * d + 4 * n * d * f)
     head = n * (2 * d * d + 2 * d * vocabulary)
     assert cost.flops_per_step == pytest.approx(3 * 8 * (encoder + 0.15 * head))
+
+
+def test_shorter_examples_cost_what_they_cost(recipe: Path, tmp_path: Path) -> None:
+    """A third of the steps read twice as many of half the length."""
+    race = race_schema.parse(values())
+    found = []
+    for name, more in (("long", {}), ("mixed", {"first_length": 12, "first_share": 1 / 3})):
+        run = RunFolder(tmp_path / name)
+        run.path.mkdir()
+        (run.path / "text.txt").write_text(text(40))
+        made = race_schema.run_values(race, race.entrants[0], 9)
+        made["data"] |= {"max_length": 24} | more
+        found.append((race_measure.cost(run, settings.parse(made)), settings.parse(made), run))
+    (whole, _, _), (mixed, asked, run) = found
+    plan = plan_for(asked, cm.size(asked.model.size or ""))
+    data = prepare(run, asked, plan)
+    assert data.first is not None
+    config = model_config(
+        asked, plan, None, vocabulary=data.tokenizer.vocabulary, pad_id=data.tokenizer.pad_id
+    )
+    shorter = cost_of(asked, config, plan, round(float(data.first.lengths.mean())))
+    assert asked.first_batch == 2 * asked.batch_size
+    expected = (2 * shorter.flops_per_step + 2 * whole.flops_per_step) / 3
+    assert mixed.flops_per_step == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(
