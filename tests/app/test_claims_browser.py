@@ -156,6 +156,21 @@ def test_what_is_measured_is_said_of_its_own_statement(lab):
     held.end()
 
 
+def test_a_late_answer_does_not_undo_a_choice(lab):
+    """That of a topic, which opens its first statement, while another one is chosen."""
+    lab.choose("What to try", "Small, so fast?")
+    lab.open(TRY["Small, so fast?"][0])
+    held = Held(lab.page, "/run/predict")
+    lab.choose("What to try", "How many parameters?")
+    held.wait()
+    lab.choose("Statement", str(CLAIMS["roberta-340"].statement))
+    held.end()
+    expect(lab.card.get_by_role("heading")).to_have_text(str(CLAIMS["roberta-340"].statement))
+    box = lab.panel.get_by_label("Statement", exact=True)
+    expect(box).to_have_value(str(CLAIMS["roberta-340"].statement))
+    expect(lab.panel.get_by_label("What to try")).to_have_value("How many parameters?")
+
+
 @pytest.mark.slow
 def test_an_old_link_shows_what_was_measured(visit):
     lab = Lab(visit(width=390, link="?lang=en" + kept(ran=[f"{BOTH}.0", f"{FAST}.1"])))

@@ -241,8 +241,8 @@ def test_nothing_is_asked_before_the_lab_is_seen(session):
 
 def test_what_a_link_says_was_measured_is_measured_again_and_shown(session):
     desk = Desk(session)
-    claim, *_, clock, linked, _, _ = ask(answers.show, desk, ran=[f"{BOTH}.3", f"{FAST}.2"])
-    assert (claim, clock.active) == (FAST, True)
+    found, *_, clock, linked = ask(answers.show, desk, ran=[f"{BOTH}.3", f"{FAST}.2"])
+    assert (found["meant"][1], clock.active) == (FAST, True)
     assert linked is not True
     ran = []
     for _ in range(2):
@@ -256,8 +256,8 @@ def test_what_a_link_says_was_measured_is_measured_again_and_shown(session):
 @pytest.mark.parametrize("more", [{"linked": False}, {"only": [FIRST, "albert-sixth"]}])
 def test_a_link_is_followed_until_the_first_answer_and_within_its_topic(session, more):
     """Whoever has no guesses, or has forgotten them, can choose the first claim."""
-    claim, *_, card = ask(answers.show, Desk(session), ran=[f"{FAST}.0"], **more)[:4]
-    assert claim == gr.skip()
+    meant, *_, card = ask(answers.show, Desk(session), ran=[f"{FAST}.0"], **more)[:4]
+    assert meant is None
     assert card["name"] == FIRST
 
 
@@ -267,17 +267,18 @@ def test_who_chooses_a_claim_outside_of_the_topic_leaves_it(session):
     def chosen(claim, linked):
         question = {"model": {"model": MODEL}, "topic": topic, "claim": claim, "only": []}
         more = {"ran": [], "guesses": {}, "visitor": "a", "linked": linked}
-        name, _, _, card, *_, linked, now, only = answers.show(desk, question | more)
-        return name, card["name"], linked, now, only
+        meant, _, _, card, *_, linked = answers.show(desk, question | more)
+        return meant, card["name"], linked
 
     first = answers.TOPICS[topic][0]
-    kept = (gr.skip(), gr.skip())
     # The topic was chosen now: it has the say.
-    assert chosen(FAST, ["", []]) == (first, first, [topic, []], *kept)
-    assert chosen(FAST, True) == (first, first, [topic, []], *kept)
+    told = {"asked": [topic, FAST, []], "meant": [topic, first, []]}
+    assert chosen(FAST, ["", []]) == (told, first, [topic, []])
+    assert chosen(FAST, True) == (told, first, [topic, []])
     # The claim was: it has.
-    assert chosen(FAST, [topic, []]) == (gr.skip(), FAST, ["", []], "", [])
-    assert chosen(first, [topic, []]) == (gr.skip(), first, [topic, []], *kept)
+    told["meant"] = ["", FAST, []]
+    assert chosen(FAST, [topic, []]) == (told, FAST, ["", []])
+    assert chosen(first, [topic, []]) == (None, first, [topic, []])
 
 
 def test_why_the_rest_is_not_measured_is_told(session, monkeypatch):
@@ -317,9 +318,9 @@ def test_a_whole_topic_is_measured_one_by_one(session):
 
 def test_topics_and_links_choose_among_claims(session):
     desk = Desk(session)
-    assert ask(answers.show, desk, only=[BOTH, FAST])[0] == BOTH
+    assert ask(answers.show, desk, only=[BOTH, FAST])[0]["meant"][1] == BOTH
     strange = ask(answers.show, desk, only=["../x", 5, None, FAST], ran=["x.1", {}, f"{FAST}.z"])
-    assert strange[0] == FAST
+    assert strange[0]["meant"][1] == FAST
     assert strange[4] is None
     assert all(set(names) <= set(CLAIMS) for names in answers.TOPICS.values())
     asked = {"only": [], "topic": "ALBERT"}

@@ -73,7 +73,7 @@ TITLES = (
     "LLM学习笔记 3.1 Encoder-only PLM",
     "3.1.1 BERT · 3.1.2 RoBERTa · 3.1.3 ALBERT",
 )
-SHOWN = 12
+SHOWN = 10
 """How many values the answer has."""
 MOST_RUN = 100
 """Measurements that a page may remember: more than there are claims."""
@@ -201,7 +201,11 @@ def lacks(desk: Desk, claim: Claim) -> bool:
 
 
 def show(desk: Desk, question: Mapping[str, Any]) -> list[Any]:
-    """The card, its numbers, the score, all verdicts, the code; nothing before the lab is seen."""
+    """The card, its numbers, the score, all verdicts, the code; nothing before the lab is seen.
+
+    First what the choices should be where they do not go together, beside what they were: by now
+    the visitor may have chosen something else.
+    """
     if question["model"] is None:
         return [gr.skip()] * SHOWN
     claim, known, outside = chosen(question), seeds(question), left(question)
@@ -218,8 +222,10 @@ def show(desk: Desk, question: Mapping[str, Any]) -> list[Any]:
     if result:
         numbers = [Measured(label=n.label, value=n.value, unit=n.unit) for n in result.numbers]
         chart = measured(numbers, statement=claim.name)
+    asked = [question["topic"], question["claim"], question["only"]]
+    meant = ["" if outside else asked[0], claim.name, [] if outside else asked[2]]
     return [
-        gr.skip() if question["claim"] == claim.name else claim.name,
+        {"asked": asked, "meant": meant} if meant != asked else None,
         # What was guessed the page takes from the card, if it is still about what is chosen.
         gr.Radio(interactive=not result and not lacks(desk, claim)),
         gr.Button(interactive=bool(result) and claim.drawn),
@@ -230,8 +236,7 @@ def show(desk: Desk, question: Mapping[str, Any]) -> list[Any]:
         code_lines(claim, seed, desk.key(claim, seed, model_of(question))[2]),
         gr.Timer(active=True) if todo else gr.skip(),
         # From now on the visitor chooses, not the link.
-        ["", []] if outside else [question["topic"], question["only"]],
-        *(("", []) if outside else (gr.skip(), gr.skip())),
+        [meant[0], meant[2]],
     ]
 
 

@@ -45,6 +45,14 @@ OTHER = """(model, claim, of) => {
   const known = now === of ? { __type__: 'update' } : null;
   return [now, known, known];
 }"""
+# What an answer makes of choices that do not go together, unless others were made meanwhile.
+MEANT = """(found, topic, claim, only) => {
+  const keep = { __type__: 'update' };
+  const now = [topic, claim, only];
+  if (!found || JSON.stringify(now) !== JSON.stringify(found.asked)) return [keep, keep, keep];
+  return found.meant.map((value, n) => (
+    JSON.stringify(value) === JSON.stringify(now[n]) ? keep : value));
+}"""
 # Once it is measured; an answer may be about the statement before the one that is chosen.
 GUESSED = """(card, claim) => (card?.measured && card.name === claim ? card.guessed
   : { __type__: 'update' })"""
@@ -77,6 +85,8 @@ class Controls(NamedTuple):
     """Guesses by name."""
     found: Kept
     """What was measured last: name, seed, guess."""
+    meant: Kept
+    """What the choices should be where they do not go together, for ``MEANT``."""
     linked: Kept
     """True until the first answer: a link may still say what is shown. Then topic and ``only`` of
     the last answer: whoever changes the claim alone may leave them."""
@@ -123,7 +133,7 @@ def build(shared: Shared) -> Controls:
         Line(ARTICLES)
         Table(claims.articles(), elem_id="claims-articles")
     chosen = (model, topic, claim, following, card, guess, again, problem, busy, chart, score)
-    kept = (Kept([]), Kept([]), Kept({}), Kept(), Kept(True))
+    kept = (Kept([]), Kept([]), Kept({}), Kept(), Kept(), Kept(True))
     return Controls(*chosen, verdicts, every, clock, forget, Code(), *kept)
 
 
@@ -137,11 +147,13 @@ def wire(controls: Controls, shared: Shared, session: Session) -> None:
         partial(claims.show, desk),
         asked,
         [
-            *(c.claim, c.guess, c.again, c.card, c.chart),
-            *(c.score, c.verdicts, c.code, c.clock, c.linked, c.topic, c.only),
+            *(c.meant, c.guess, c.again, c.card, c.chart),
+            *(c.score, c.verdicts, c.code, c.clock, c.linked),
         ],
         c.problem,
     )
+    chosen: list[Any] = [c.topic, c.claim, c.only]
+    c.meant.change(None, [c.meant, *chosen], chosen, js=MEANT)
     done = {**asked, "guess": c.guess, "all": c.all}
     for trigger, measuring in (
         (c.guess.input, claims.measure),
