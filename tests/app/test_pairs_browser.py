@@ -10,6 +10,7 @@ from app.labs.pairs import answers as pairs
 from app.labs.pairs import words
 from app.serving import locales
 from core_models.prediction import judge_pair
+from tests.app.held import Held
 from tests.app.one_lab import OneLab
 from tests.app.one_page import SENTENCE, renewed
 
@@ -46,7 +47,6 @@ def lab(module_page, model):
     """One page for most of these tests, with a text of one's own."""
     if "next_sentence" not in model.heads:
         pytest.skip("the shipped model has no next-sentence head")
-    module_page.rest()  # an example that the test before asked for would come over the text
     (cloze,) = (each for each in renewed(module_page))
     lab = Lab(cloze)
     lab.second.fill("Snow fell all night.")
@@ -75,6 +75,17 @@ def test_examples_and_own_texts_are_judged(lab, model):
     lab.second.fill(" ")
     expect(lab.panel.get_by_text("The second text is empty")).to_be_visible()
     expect(lab.panel.get_by_role("group", name="Next sentence")).to_be_hidden()
+
+
+def test_an_example_under_way_does_not_come_over_what_is_typed(lab):
+    held = Held(lab.page, "/run/predict", lambda it: '"next"' in (it.post_data or ""))
+    lab.radio("Real next").check()
+    held.wait()
+    own = "Bees make honey."
+    lab.cloze.write(own)
+    expect(lab.radio("Your own")).to_be_checked()
+    held.end()
+    lab.shows(own, "Snow fell all night.")
 
 
 @pytest.mark.slow

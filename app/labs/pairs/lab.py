@@ -58,6 +58,7 @@ FIRST = """(sentence, kind, found, at) => {
   const text = sentence?.text;
   if (kind === 'own') return [keep, at && text !== at ? null : keep];
   if (kind === found?.kind && text === found.first) return [keep, at === text ? keep : text];
+  if (found && kind !== found.kind && text !== found.first) return ['own', null];
   return at && kind === found?.kind && at === found.first ? ['own', null] : [keep, keep];
 }"""
 ANOTHER = (
