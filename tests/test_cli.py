@@ -124,6 +124,12 @@ def test_fill_refuses_texts_that_cannot_be_used(refused, folder, text):
     assert refused("fill", text, "--model", folder).startswith("error: ")
 
 
+@pytest.mark.parametrize("option", ["--watch", "--pair"])
+def test_fill_names_the_option_that_is_empty(refused, folder, option):
+    message = refused("fill", TEXT, "--model", folder, option, " ")
+    assert message.startswith(f"error: {option} is empty")
+
+
 def test_fill_takes_any_script(run, folder):
     code, out, err = run("fill", "[MASK] 猫 🧩 مرحبا <script>", "--model", folder, "--json")
     assert (code, err) == (0, "")
@@ -285,7 +291,9 @@ def test_unknown_sizes_are_refused(refused):
 
 
 def test_train_refuses_a_missing_config(refused, tmp_path):
-    assert "config.json" in refused("train", str(tmp_path / "config.json"))
+    for name in ("config.json", "recipe.json"):
+        missing = tmp_path / name
+        assert f"There is no file {missing}." in refused("train", str(missing))
 
 
 def test_train_makes_a_run_from_a_recipe_and_a_model_that_fills(run, tmp_path):

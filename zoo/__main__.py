@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from core_models.checkpoints.files import CONFIG
 from core_models.cli.arguments import positive
-from core_models.errors import InputError
+from core_models.errors import InputError, refused
 from core_models.model import SHIPPED
 from core_models.training.folder import RunFolder
 from zoo import build, recipe, score, score_recipe, ship, text
@@ -26,6 +27,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         options.run(options)
     except InputError as error:
         sys.stderr.write(f"error: {error}\n")
+        return 2
+    except OSError as error:
+        sys.stderr.write(f"error: {refused(error)}\n")
         return 2
     return 0
 
@@ -180,6 +184,8 @@ def _score(options: argparse.Namespace) -> None:
 
 
 def _report(options: argparse.Namespace) -> None:
+    if not any(options.models.glob(f"*/{CONFIG}")):
+        raise InputError(f"{options.models} holds no model; give the folder of some.")
     options.output.write_text(report(options.models), encoding="utf-8")
 
 

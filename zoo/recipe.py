@@ -211,11 +211,11 @@ def read_as(kind: type[Recipe], path: Path) -> Recipe:
         return kind.model_validate_json(json.dumps(json.loads(path.read_text(encoding="utf-8"))))
     except FileNotFoundError:
         raise InputError(f"There is no file {path}.") from None
-    except json.JSONDecodeError as error:
-        raise InputError(f"{path} is not JSON: {error.msg} (line {error.lineno}).") from error
     except ValidationError as error:
         lines = [
             f"{'.'.join(map(str, item['loc']))}: {item['msg']}"
             for item in error.errors(include_url=False)
         ]
         raise InputError(f"{path}:\n" + "\n".join(lines)) from error
+    except ValueError as error:  # also bytes that are no text, and numbers beyond reason
+        raise InputError(f"{path} is not JSON: {error}.") from error

@@ -9,17 +9,27 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from core_models.checkpoints.fields import Fields, names, their_activation, untied, unwritable
+from core_models.checkpoints.fields import (
+    Fields,
+    by_one_name,
+    names,
+    their_activation,
+    untied,
+    unwritable,
+)
 from core_models.checkpoints.table import Format, Row, Scores, counter, tied
 from core_models.checkpoints.tasks import TaskFiles
 from core_models.config import Attention, Config, Embeddings, FeedForward
 from core_models.config.task import Task
 from core_models.families.distilbert import DISTILBERT_BASE
 
+_OTHERS = {"hidden_size": "dim", "num_attention_heads": "n_heads", "num_hidden_layers": "n_layers"}
+"""Names of other classes, which DistilBertConfig takes for its own."""
+
 
 def read_config(values: Mapping[str, Any]) -> Config:
     """DistilBertConfig's fields; absent ones take DistilBertConfig's defaults."""
-    fields = Fields(values)
+    fields = Fields(by_one_name(values, _OTHERS))
     width, heads = fields.width_and_heads(768, 12, ("dim", "n_heads"))
     fields.fixed("tie_weights_", True)
     vocabulary, pad_id = fields.pieces(30522, 0)
@@ -116,6 +126,6 @@ FORMAT = Format(
         max_position_embeddings n_heads n_layers qa_dropout seq_classif_dropout sinusoidal_pos_embds
         tie_weights_
         """
-    ),
+    ).union(_OTHERS),
     prefix="distilbert.",
 )

@@ -80,6 +80,26 @@ def check_spelling(values: Mapping[str, Any], own: Collection[str]) -> None:
             )
 
 
+def by_one_name(values: Mapping[str, Any], others: Mapping[str, str]) -> dict[str, Any]:
+    """config.json with each field under the name that is read here; transformers takes both.
+
+    Args:
+        values: config.json.
+        others: other name -> the one that is read.
+
+    Raises:
+        InputError: a field is there under both names, with different values.
+    """
+    found = dict(values)
+    for other, name in others.items():
+        if other in values and found.setdefault(name, values[other]) != values[other]:
+            raise InputError(
+                f"config.json: {other} is {values[other]!r} and {name} {found[name]!r}, but they "
+                "are two names of one field; keep the right one only."
+            )
+    return found
+
+
 def unwritable(path: str, value: Any, family: str, allowed: str) -> InputError:
     """The error of a config's value that files of its family cannot hold."""
     return InputError(

@@ -12,7 +12,14 @@ from typing import Any
 from torch import Tensor
 
 from core_models.checkpoints import bert
-from core_models.checkpoints.fields import Fields, names, their_activation, untied, unwritable
+from core_models.checkpoints.fields import (
+    Fields,
+    by_one_name,
+    names,
+    their_activation,
+    untied,
+    unwritable,
+)
 from core_models.checkpoints.table import Format, Row, Scores, tied
 from core_models.checkpoints.tasks import POOLED, TaskFiles
 from core_models.config import Config, FeedForward, TransformerXL
@@ -20,6 +27,13 @@ from core_models.errors import InputError
 from core_models.families.xlnet import XLNET_BASE
 
 _DIRECTIONS = {"bi": "both", "uni": "left"}
+_OTHERS = {
+    "n_token": "vocab_size",
+    "hidden_size": "d_model",
+    "num_attention_heads": "n_head",
+    "num_hidden_layers": "n_layer",
+}
+"""Names of other classes and of an older one, which XLNetConfig takes for its own."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +63,7 @@ class _Vector:
 
 def read_config(values: Mapping[str, Any]) -> Config:
     """XLNetConfig's fields; absent ones take XLNetConfig's defaults."""
+    values = by_one_name(values, _OTHERS)
     fields = Fields(values)
     width, heads = fields.width_and_heads(1024, 16, ("d_model", "n_head"))
     for key, expected in (
@@ -126,13 +141,13 @@ def write_config(config: Config) -> dict[str, Any]:
 _THEIRS = "transformer.layer.{n}."
 _OURS = "encoder.blocks.{n}."
 
-_FIELDS = bert.SUMMARY | names(
+_FIELDS = names(
     """
-    attn_type bi_data clamp_len d_head d_inner d_model dropout end_n_top ff_activation hidden_size
-    initializer_range layer_norm_eps mem_len n_head n_layer n_token num_attention_heads
-    num_hidden_layers reuse_len same_length start_n_top untie_r use_mems_eval use_mems_train
+    attn_type bi_data clamp_len d_head d_inner d_model dropout end_n_top ff_activation
+    initializer_range layer_norm_eps mem_len n_head n_layer reuse_len same_length start_n_top
+    untie_r use_mems_eval use_mems_train
     """
-)
+).union(bert.SUMMARY, _OTHERS)
 
 FORMAT = Format(
     model_type="xlnet",

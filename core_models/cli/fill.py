@@ -39,6 +39,9 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
     import core_models as cm
     from core_models.prediction import fill
 
+    for option, texts in (("--pair", [arguments.pair]), ("--watch", arguments.watch)):
+        if any(text is not None and not text.strip() for text in texts):
+            raise cm.InputError(f"{option} is empty; write something behind it, or leave it out.")
     model = cm.load(arguments.model)
     result = fill(
         model,

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import torch
 
 from core_models.batch import Batch
-from core_models.errors import InputError
+from core_models.errors import InputError, listed_of
 from core_models.evaluation.plain import MASK, read_plain_sentences
 from core_models.model import Model
 from core_models.network.trace import Trace
@@ -49,6 +49,7 @@ def evaluate_attention(model: Model, texts: Sequence[str]) -> AttentionResult:
     Raises:
         InputError: There is no sentence.
     """
+    texts = listed_of(str, texts, "texts")
     if not texts:
         raise InputError("Attention is looked at in sentences; there is none.")
     steps = model.config.steps

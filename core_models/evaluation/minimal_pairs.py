@@ -1,6 +1,5 @@
 """Acceptability: does a model find the right sentence of a pair likelier?"""
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +8,7 @@ from typing import NamedTuple
 from core_models.errors import InputError, listed_of
 from core_models.model import Model
 from core_models.prediction import score
+from core_models.tasks import tables
 
 SHIPPED = Path(__file__).resolve().parents[2] / "assets" / "minimal_pairs" / "minimal-pairs.jsonl"
 
@@ -32,20 +32,18 @@ class PairsResult:
     pairs: int
 
 
-def read_pairs(path: Path = SHIPPED) -> list[Pair]:
+def read_pairs(path: str | Path = SHIPPED) -> list[Pair]:
     """Pairs of a JSONL file with the fields phenomenon, good and bad; InputError names the line."""
+    table = tables.read(path)
     found = []
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
-        try:
-            values = json.loads(line)
-            found.append(Pair(*(str(values[name]) for name in Pair._fields)))
-        except (ValueError, KeyError, TypeError) as error:
+    for number, record in zip(table.numbers, table.records, strict=True):
+        values = [record.get(name) for name in Pair._fields]
+        if not all(isinstance(value, str) for value in values):
             raise InputError(
-                f"{path.name}, line {number}: needs a JSON object with the fields "
-                f"{', '.join(Pair._fields)} ({error})."
-            ) from None
-    if not found:
-        raise InputError(f"{path.name} holds no pair.")
+                f"{table.name}, line {number}: needs a JSON object with the fields "
+                f"{', '.join(Pair._fields)}, each of them text."
+            )
+        found.append(Pair(*map(str, values)))
     return found
 
 

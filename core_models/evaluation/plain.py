@@ -5,15 +5,15 @@ one piece, so only the listed words that are whole pieces of a vocabulary can be
 none of whose words is one counts as missed.
 """
 
-import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from core_models.errors import InputError, listed_of
 from core_models.model import Model
 from core_models.prediction import FillRequest, fill_many
+from core_models.tasks import tables
 
 SHIPPED = (
     Path(__file__).resolve().parents[2] / "assets" / "plain_sentences" / "plain-sentences.jsonl"
@@ -46,26 +46,32 @@ class PlainResult:
     piece that the model reads; they count as missed."""
 
 
-def read_plain_sentences(language: str | None = None, path: Path = SHIPPED) -> list[PlainSentence]:
+def read_plain_sentences(
+    language: str | None = None, path: str | Path = SHIPPED
+) -> list[PlainSentence]:
     """Sentences of a JSONL file, of one language or of all; InputError names the line."""
+    table = tables.read(path)
     found = []
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
-        try:
-            found.append(_sentence(json.loads(line)))
-        except (ValueError, KeyError, TypeError) as error:
+    for number, record in zip(table.numbers, table.records, strict=True):
+        if (sentence := _sentence(record)) is None:
             raise InputError(
-                f"{path.name}, line {number}: needs a JSON object with language, topic, a text "
-                f"with {MASK} once, and a list of words ({error})."
-            ) from None
+                f"{table.name}, line {number}: needs a JSON object with language, topic, a text "
+                f"with {MASK} once, and a list of words."
+            )
+        found.append(sentence)
     return [each for each in found if language in (None, each.language)]
 
 
-def _sentence(values: dict[str, object]) -> PlainSentence:
-    language, topic, text = (str(values[name]) for name in ("language", "topic", "text"))
-    words = values["words"]
-    if text.count(MASK) != 1 or not isinstance(words, list) or not words:
-        raise ValueError("the gap or the words are missing")
-    return PlainSentence(language, topic, text, tuple(map(str, words)))
+def _sentence(values: Mapping[str, Any]) -> PlainSentence | None:
+    """None where something is missing or is no text."""
+    words = values.get("words")
+    said = [values.get(name) for name in ("language", "topic", "text")]
+    if not isinstance(words, list) or not all(isinstance(each, str) for each in (*said, *words)):
+        return None
+    language, topic, text = map(str, said)
+    if not words or text.count(MASK) != 1:
+        return None
+    return PlainSentence(language, topic, text, tuple(words))
 
 
 def evaluate_plain_sentences(model: Model, sentences: Sequence[PlainSentence]) -> PlainResult:

@@ -36,7 +36,9 @@ from core_models.hub.files import (
 )
 from core_models.inspection import check_config
 
-HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}")
+HUB_ID = re.compile(
+    r"[A-Za-z0-9](?:[\w.-]{0,94}\w)?/[A-Za-z0-9](?:[\w.-]{0,94}\w)?(?<!\.git)", re.ASCII
+)
 CONFIG = "config.json"
 SHARDS = "model-*-of-*.safetensors"
 PATTERNS = [CONFIG, "vocab*", "merges.txt", "tokenizer*.json", "special_tokens_map.json"]

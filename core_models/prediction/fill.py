@@ -327,6 +327,8 @@ def _words(words: Sequence[str | int]) -> list[str | int]:
     for word in words:
         if isinstance(word, int):
             continue
+        if isinstance(word, str) and not word.strip():
+            raise InputError("watch holds an empty word; write one, or leave it out.")
         if len(check_text(word)) > MAX_WORD_CHARACTERS:
             raise InputError(
                 f"“{word[:20]}…” has {len(word):,} characters; a word may have "

@@ -17,6 +17,8 @@ from core_models.tokenizer.files import CONFIG_FILE, specials_from
 LIST_FILE = "added_tokens.json"
 _KEY = "added_tokens_decoder"
 _FLAGS = ("lstrip", "rstrip", "normalized", "single_word", "special")
+_BESIDE = ("additional_special_tokens", "extra_special_tokens")
+"""Fields of special pieces that have no role here: a list, or in the newer one names to pieces."""
 
 
 def declare(
@@ -51,6 +53,39 @@ def declare(
             )
 
 
+def declare_named(backend: tokenizers.Tokenizer, settings: Mapping[str, Any]) -> None:
+    """Make special pieces of those of the vocabulary that the settings name as such.
+
+    A text's "[unused0]" is then one piece, as in transformers. What the vocabulary lacks is passed
+    over: the model has no row for it.
+
+    Args:
+        backend: Changed in place.
+        settings: The content of tokenizer_config.json and special_tokens_map.json.
+    """
+    known = {piece.content for piece in backend.get_added_tokens_decoder().values()}
+    new = {piece: flags for piece, flags in _named(settings).items() if piece not in known}
+    if new:
+        vocabulary = backend.get_vocab(with_added_tokens=False)
+        pieces = [AddedToken(piece, **flags) for piece, flags in new.items() if piece in vocabulary]
+        backend.add_special_tokens(pieces)
+
+
+def _named(settings: Mapping[str, Any]) -> dict[str, dict[str, bool]]:
+    """Special pieces that the settings name, for a role or beside those, with their flags."""
+    found: dict[str, dict[str, bool]] = {}
+    for key, value in settings.items():
+        several: Any = [value] if key.endswith("_token") else []
+        if key in _BESIDE:
+            several = [*value.values()] if isinstance(value, Mapping) else value
+        for named in several if isinstance(several, list) else ():
+            rules = named if isinstance(named, Mapping) else {"content": named}
+            flags = {name: rules[name] for name in _FLAGS if isinstance(rules.get(name), bool)}
+            if isinstance(piece := rules.get("content"), str) and piece:
+                found[piece] = {"normalized": False, **flags, "special": True}
+    return found
+
+
 def _described(entries: object) -> list[tuple[int, AddedToken]]:
     found = []
     for key, rules in _mapping(entries, f"{CONFIG_FILE}: {_KEY}").items():
@@ -69,11 +104,7 @@ def _described(entries: object) -> list[tuple[int, AddedToken]]:
 
 def _plain(listed: Mapping[str, Any], settings: Mapping[str, Any]) -> list[tuple[int, AddedToken]]:
     """As transformers takes a list without rules: special is what is named so elsewhere."""
-    special = set()
-    for key, value in settings.items():
-        if key.endswith("_token") or key in ("additional_special_tokens", "extra_special_tokens"):
-            for named in value if isinstance(value, list) else [value]:
-                special.add(named.get("content") if isinstance(named, Mapping) else named)
+    special = _named(settings)
     found = []
     for piece, index in listed.items():
         if isinstance(index, bool) or not isinstance(index, int):

@@ -162,6 +162,20 @@ def check_side(settings: Mapping[str, Any]) -> None:
         raise InputError(f"{CONFIG_FILE}: padding_side is {side!r}; expected left or right.")
 
 
+def flag(settings: Mapping[str, Any], key: str) -> bool | None:
+    """What tokenizer_config.json answers with yes or no; None = it does not say."""
+    value = settings.get(key)
+    if value is not None and not isinstance(value, bool):
+        raise InputError(f"{CONFIG_FILE}: {key} is {value!r}; expected true, false or null.")
+    return value
+
+
+def said(settings: Mapping[str, Any], key: str, otherwise: bool) -> bool:
+    """The same, with an answer for where it does not say."""
+    value = flag(settings, key)
+    return otherwise if value is None else value
+
+
 def pad_segment(settings: Mapping[str, Any]) -> int | None:
     """Segment id of padding, from tokenizer_config.json; None = it does not say."""
     if "pad_token_type_id" not in settings:

@@ -77,6 +77,7 @@ def read_folder(folder: Path) -> tuple[tokenizers.Tokenizer, dict[str, Any]]:
     if (folder / TOKENIZER_FILE).is_file():
         backend = read_backend(folder / TOKENIZER_FILE)
         _follow(backend, settings)
+        added.declare_named(backend, settings)
         return backend, settings
     if settings.keys() & _IN_PYTHON or settings.get("tokenizer_class") in _CLASSES_IN_PYTHON:
         raise InputError(
@@ -86,6 +87,7 @@ def read_folder(folder: Path) -> tuple[tokenizers.Tokenizer, dict[str, Any]]:
     backend, made = _from_lists(folder, settings)
     listed = folder / added.LIST_FILE
     added.declare(backend, settings, read_json(listed) if listed.is_file() else {})
+    added.declare_named(backend, settings)
     return backend, made
 
 
@@ -98,9 +100,9 @@ def _from_lists(
         backend = wordpiece(
             vocabulary,
             specials_from(settings, vocabulary),
-            lowercase=bool(settings.get("do_lower_case", True)),
-            handle_chinese_chars=bool(settings.get("tokenize_chinese_chars", True)),
-            strip_accents=_flag(settings, "strip_accents"),
+            lowercase=checks.said(settings, "do_lower_case", True),
+            handle_chinese_chars=checks.said(settings, "tokenize_chinese_chars", True),
+            strip_accents=checks.flag(settings, "strip_accents"),
         )
         return backend, settings
     if (folder / "vocab.json").is_file() and (folder / "merges.txt").is_file():
@@ -134,19 +136,16 @@ def _follow(backend: tokenizers.Tokenizer, settings: Mapping[str, Any]) -> None:
         return
     made = normalizers.BertNormalizer(
         clean_text=rules.clean_text,
-        lowercase=_said(settings, "do_lower_case", rules.lowercase),
-        strip_accents=_flag(settings, "strip_accents")
+        lowercase=checks.said(settings, "do_lower_case", rules.lowercase),
+        strip_accents=checks.flag(settings, "strip_accents")
         if "strip_accents" in settings
         else rules.strip_accents,
-        handle_chinese_chars=_said(settings, "tokenize_chinese_chars", rules.handle_chinese_chars),
+        handle_chinese_chars=checks.said(
+            settings, "tokenize_chinese_chars", rules.handle_chinese_chars
+        ),
     )
     if made.__getstate__() != rules.__getstate__():
         backend.normalizer = made
-
-
-def _said(settings: Mapping[str, Any], key: str, otherwise: bool) -> bool:
-    value = _flag(settings, key)
-    return otherwise if value is None else value
 
 
 def _lines(path: Path) -> list[str]:
@@ -165,13 +164,6 @@ def _lines(path: Path) -> list[str]:
     return found
 
 
-def _flag(settings: Mapping[str, Any], key: str) -> bool | None:
-    value = settings.get(key)
-    if value is not None and not isinstance(value, bool):
-        raise InputError(f"{CONFIG_FILE}: {key} is {value!r}; expected true, false or null.")
-    return value
-
-
 def byte_level(model: models.BPE, settings: Mapping[str, Any]) -> tokenizers.Tokenizer:
     """RoBERTa's tokenizer over ready merges, or DeBERTa's where a text begins with [CLS].
 
@@ -179,7 +171,7 @@ def byte_level(model: models.BPE, settings: Mapping[str, Any]) -> tokenizers.Tok
     transformers 5 puts a second [SEP] between the texts, as RoBERTa does.
     """
     backend = tokenizers.Tokenizer(model)
-    prefix = bool(settings.get("add_prefix_space", False))
+    prefix = checks.said(settings, "add_prefix_space", False)
     backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=prefix)
     backend.decoder = decoders.ByteLevel()
     specials = specials_from(settings, backend.get_vocab())

@@ -85,7 +85,7 @@ def read(path: Path, given: Mapping[str, Any]) -> tuple[tokenizers.Tokenizer, di
             "ALBERT, XLNet or DeBERTa, or save the tokenizer as tokenizer.json."
         )
     family = _FAMILIES[sign]
-    lowercase = bool(given.get("do_lower_case", family.lowercase))
+    lowercase = checks.said(given, "do_lower_case", family.lowercase)
     backend = tokenizers.Tokenizer(_model(proto, family))
     backend.normalizer = _normalizer(proto, family, given, lowercase)
     backend.pre_tokenizer, backend.decoder = _words(proto, given)
@@ -126,7 +126,7 @@ def _normalizer(
     steps: list[Any] = []
     if family.straight:
         steps = [normalizers.Replace("``", '"'), normalizers.Replace("''", '"')]
-        if not given.get("keep_accents", False):
+        if not checks.said(given, "keep_accents", False):
             steps += [normalizers.NFKD(), normalizers.StripAccents()]
     if lowercase:
         steps.append(normalizers.Lowercase())
@@ -153,7 +153,7 @@ def _words(proto: Any, given: Mapping[str, Any]) -> tuple[Any, Any]:
     # that begins with something that is cleaned away ("''") has no blank at its first piece.
     prepend = "first" if proto.normalizer_spec.add_dummy_prefix else "never"
     steps: list[Any] = [pre_tokenizers.Metaspace(prepend_scheme=prepend)]
-    if given.get("split_by_punct", False):
+    if checks.said(given, "split_by_punct", False):
         steps.insert(0, pre_tokenizers.Punctuation())
     back: list[Any] = [decoders.Metaspace(prepend_scheme=prepend)]
     if proto.trainer_spec.byte_fallback:

@@ -260,7 +260,11 @@ class Tokenizer:
 
         Returns:
             Per text its ids [n] and, for each piece, whether it starts a word [n].
+
+        Raises:
+            InputError: The texts are no list, or one is no string or not valid Unicode.
         """
+        texts = [check_unicode(text) for text in listed(texts, "texts")]
         result = []
         with checks.readable():
             encoded = self._blind.encode_batch(
@@ -381,8 +385,9 @@ class Tokenizer:
         Raises:
             InputError: The id is outside 0..V-1.
         """
-        if index not in range(len(self._pieces)):
-            raise InputError(f"Piece id {index} is outside 0..{len(self._pieces) - 1}.")
+        if not hasattr(index, "__index__") or index not in range(len(self._pieces)):
+            shown = repr(index)[:40]
+            raise InputError(f"Piece id {shown} is outside 0..{len(self._pieces) - 1}.")
         return self._pieces[index]
 
     def id(self, piece: str) -> int | None:

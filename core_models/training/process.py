@@ -59,13 +59,13 @@ def train(config: Path, say: Say) -> State:
         LostError: of several processes another one is gone.
     """
     meet()
+    if not config.is_file():
+        raise InputError(f"There is no file {config}.")
     if config.name != "config.json":
         raise InputError(
             f"{config.name} is not inside a run folder: its file is called config.json. "
             "Use --run FOLDER to make a run from a recipe."
         )
-    if not config.is_file():
-        raise InputError(f"There is no file {config}.")
     run = RunFolder(config.parent)
     _check_end(run)
     return live(run, lambda: _train(run, say), say)

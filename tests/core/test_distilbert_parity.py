@@ -72,6 +72,21 @@ def test_embeddings_in_place_of_ids(tmp_path: Path) -> None:
     parity.check_embeddings(model, reference, inputs(12, "none", segments=1))
 
 
+def test_names_of_other_classes_are_read_as_transformers_reads_them(tmp_path: Path) -> None:
+    reference = theirs({"dim": 24, "n_heads": 3})  # unnamed it would have 12
+    reference.save_pretrained(tmp_path)
+    path = tmp_path / "config.json"
+    values = json.loads(path.read_text())
+    for other, own in DistilBertConfig.attribute_map.items():
+        values[other] = values.pop(own)
+    path.write_text(json.dumps(values))
+    model = read(tmp_path)
+    parity.check_outputs(model, reference, inputs(11, "none", segments=1), HEADS)
+    path.write_text(json.dumps(values | {"n_heads": 4}))
+    with pytest.raises(InputError, match=r"num_attention_heads is 3 and n_heads 4"):
+        read(tmp_path)
+
+
 def test_there_is_no_table_of_segments_and_none_is_read() -> None:
     model = new(tiny("distilbert-base"))
     assert model.encoder.embeddings.segments is None

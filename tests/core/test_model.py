@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 import torch
+from huggingface_hub.errors import HFValidationError
+from huggingface_hub.utils import validate_repo_id
 from torch import nn
 from transformers import AutoModelForMaskedLM, AutoModelForPreTraining, AutoTokenizer
 
@@ -254,8 +256,20 @@ def test_a_config_of_a_megabyte_is_not_read(tmp_path: Path) -> None:
 
 def test_a_name_of_the_hub_never_climbs() -> None:
     assert is_hub_id("google-bert/bert-base-uncased")
-    for name in ("a/b..c", "a..b/c", "a/..", "a--b/c", "a/b/c", "/a", "a/"):
+    for name in ("a/b..c", "a..b/c", "a/..", "a--b/c", "a/b/c", "/a", "a/", "a/b\u00e9"):
         assert not is_hub_id(name), name
+
+
+@pytest.mark.parametrize("name", ["a/b", "a-b/c.d_e", "a_/b_", "a/b.", "a/b-", "a./b", "a/b.git"])
+def test_a_name_of_the_hub_is_one_that_the_hub_takes(name: str) -> None:
+    try:
+        validate_repo_id(name)
+    except HFValidationError:
+        assert not is_hub_id(name)
+        with pytest.raises(cm.InputError, match="No model"):
+            cm.load(name)
+    else:
+        assert is_hub_id(name)
 
 
 def test_a_tokenizer_larger_than_the_table_is_refused() -> None:

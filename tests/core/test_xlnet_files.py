@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 import torch
+from transformers import XLNetConfig
 
 from core_models.checkpoints.files import load_checkpoint
 from core_models.config import TransformerXL
@@ -44,6 +45,16 @@ def test_the_released_file_gives_the_published_size() -> None:
 def test_published_config_round_trip(name: str) -> None:
     config = size(name)
     assert FORM.read_config(FORM.write_config(config)) == config
+
+
+def test_names_of_other_classes_are_read_as_transformers_reads_them() -> None:
+    own = {"vocab_size": 40, "d_model": 48, "n_head": 3, "n_layer": 2, "d_inner": 8}
+    others = {name: other for other, name in XLNetConfig.attribute_map.items()}
+    renamed = {others.get(name, name): value for name, value in own.items()}
+    assert not {"vocab_size", "d_model", "n_head", "n_layer"} & set(renamed)
+    assert FORM.read_config(renamed) == FORM.read_config(own)
+    with pytest.raises(InputError, match=r"num_attention_heads is 4 and n_head 3"):
+        FORM.read_config(own | {"num_attention_heads": 4})
 
 
 @pytest.mark.parametrize(

@@ -66,6 +66,9 @@ def test_a_model_that_reads_padding_sees_none(
 def test_no_sentence_is_refused() -> None:
     with pytest.raises(InputError, match="there is none"):
         evaluate_attention(new(tiny("bert-mini")), [])
+    for texts in (None, "The cat.", [3]):
+        with pytest.raises(InputError, match="texts must"):
+            evaluate_attention(new(tiny("bert-mini")), texts)  # type: ignore[arg-type]
 
 
 def test_the_default_model_looks_at_several_tokens() -> None:

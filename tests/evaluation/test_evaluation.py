@@ -132,12 +132,32 @@ def test_a_pair_is_won_by_the_higher_score(model: cm.Model) -> None:
     assert result.pairs == 4
 
 
-@pytest.mark.parametrize("line", ["", "[]", '{"good": "a"}', "{"])
-def test_unusable_pairs(tmp_path: Path, line: str) -> None:
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"",
+        b"[]",
+        b'{"good": "a"}',
+        b"{",
+        b'{"phenomenon": "p", "good": "a", "bad": null}',
+        b'{"phenomenon": "p", "good": "a", "bad": "\xff"}',
+    ],
+)
+def test_unusable_pairs(tmp_path: Path, line: bytes) -> None:
     file = tmp_path / "pairs.jsonl"
-    file.write_text(line)
+    file.write_bytes(line)
     with pytest.raises(InputError, match=r"pairs\.jsonl"):
         read_pairs(file)
+    with pytest.raises(InputError, match=r"missing\.jsonl"):
+        read_pairs(tmp_path / "missing.jsonl")
+
+
+def test_pairs_are_read_from_a_file_with_rare_line_breaks_inside(tmp_path: Path) -> None:
+    pair = Pair("p", "one\u2028two\x85three", "b")
+    file = tmp_path / "pairs.jsonl"
+    line = json.dumps(pair._asdict(), ensure_ascii=False)
+    file.write_text(f"{line}\n\n{line}\n", encoding="utf-8")
+    assert read_pairs(str(file)) == [pair, pair]
 
 
 def test_nothing_to_measure_is_said(model: cm.Model) -> None:

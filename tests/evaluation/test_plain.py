@@ -113,8 +113,17 @@ def test_a_language_is_read_alone(tmp_path: Path) -> None:
     row = {"language": "en", "topic": "a", "text": "A [MASK].", "words": ["dog"]}
     path = tmp_path / "some.jsonl"
     path.write_text(json.dumps(row))
-    assert read_plain_sentences(None, path) == [PlainSentence("en", "a", "A [MASK].", ("dog",))]
-    for wrong in ({"text": "A dog."}, {"words": []}, {"words": "dog"}, {"language": None}):
+    assert read_plain_sentences(None, str(path)) == [
+        PlainSentence("en", "a", "A [MASK].", ("dog",))
+    ]
+    for wrong in (
+        {"text": "A dog."},
+        {"words": []},
+        {"words": "dog"},
+        {"words": [None]},
+        {"topic": 3},
+        {"language": None},
+    ):
         values = {k: v for k, v in (row | wrong).items() if v is not None}
         path.write_text(f"{json.dumps(row)}\n{json.dumps(values)}\n")
         with pytest.raises(InputError, match=r"some\.jsonl, line 2: needs a JSON object"):

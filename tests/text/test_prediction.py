@@ -215,7 +215,7 @@ def test_unusable_texts(model: cm.Model, text: str) -> None:
         ({"top_k": 2.5}, "top_k is 2.5"),
         ({"watch": "word"}, "a list of words"),
         ({"watch": ["x" * 65]}, "65 characters; a word may have 64"),
-        ({"watch": [" "]}, "empty"),
+        ({"watch": [" "]}, "watch holds an empty word"),
         ({"watch": [10**6]}, "The piece id is 1000000"),
         ({"watch": [7.0]}, "must be a string, not float"),
         ({"watch": ["a"] * 33}, "at most 32"),

@@ -409,6 +409,12 @@ def test_values_of_another_kind_are_refused() -> None:
     for inputs in (None, [[]], [("a", "b", "c")]):
         with pytest.raises(InputError, match="must be"):
             tok.encode_batch(inputs)  # type: ignore[arg-type]
+    for index in (None, "5", -1, 5.0, tok.vocabulary):
+        with pytest.raises(InputError, match=r"is outside 0\.\."):
+            tok.display(index)  # type: ignore[arg-type]
+    for texts in (None, "the cat", [None], ["\ud800"]):
+        with pytest.raises(InputError, match=r"must be a|half a character"):
+            tok.encode_plain(texts)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("kind", ["wordpiece", "byte_bpe", "unigram"])

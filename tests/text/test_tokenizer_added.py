@@ -61,6 +61,33 @@ def test_added_pieces_are_those_of_transformers(
     assert Tokenizer.from_folder(tmp_path / "saved").encode(TEXT).ids == ids
 
 
+@pytest.mark.parametrize("whole", [True, False])
+@pytest.mark.parametrize(
+    "named",
+    [
+        {"additional_special_tokens": ["new", "[E1]"]},
+        {"extra_special_tokens": {"entity_token": "new"}},
+        {"eos_token": "new"},
+    ],
+)
+def test_pieces_of_the_vocabulary_are_special_where_settings_name_them(
+    whole: bool, named: dict[str, Any], tmp_path: Path
+) -> None:
+    """What it lacks ("[E1]") is text to us: no model has a row for it."""
+    bert(tmp_path)
+    if whole:
+        Tokenizer.from_folder(tmp_path).save(tmp_path)
+    plain = Tokenizer.from_folder(tmp_path)
+    path = tmp_path / "tokenizer_config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | named))
+    theirs = transformers.AutoTokenizer.from_pretrained(tmp_path)
+    own = Tokenizer.from_folder(tmp_path)
+    text = "the newcafe cat"
+    assert own.encode(text).ids == theirs(text)["input_ids"] != plain.encode(text).ids
+    assert own.vocabulary == plain.vocabulary
+    assert own.encode("[E1]").ids == plain.encode("[E1]").ids
+
+
 def test_added_pieces_of_merges(tmp_path: Path) -> None:
     own = Tokenizer.train(["the cat sat"] * 9, vocabulary=300, kind="byte_bpe")
     own.save(tmp_path / "own")

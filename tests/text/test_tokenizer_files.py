@@ -188,6 +188,13 @@ def test_a_vocabulary_that_fails_at_a_text_says_so(sentences: list[str], tmp_pat
             },
             "strip_accents is 'x'; expected true, false or null",
         ),
+        (
+            {
+                "vocab.txt": b"[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n",
+                "tokenizer_config.json": b'{"do_lower_case": "false"}',
+            },
+            "do_lower_case is 'false'; expected true, false or null",
+        ),
     ],
 )
 def test_older_files_that_are_damaged(tmp_path: Path, files: dict[str, bytes], match: str) -> None:

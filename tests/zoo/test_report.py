@@ -151,6 +151,17 @@ def test_rows_are_as_wide_as_their_header(page: str) -> None:
         assert len({row.count("|") for row in rows}) <= 1, rows
 
 
+def test_a_folder_without_models_takes_no_page_away(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = tmp_path / "models.md"
+    page.write_text("figures", encoding="utf-8")
+    missing = tmp_path / "nosuch"
+    assert main(["report", "--models", str(missing), "--output", str(page)]) == 2
+    assert f"{missing} holds no model" in capsys.readouterr().err
+    assert page.read_text(encoding="utf-8") == "figures"
+
+
 def test_a_folder_without_models(tmp_path: Path) -> None:
     assert "not measured" in report(tmp_path)
 

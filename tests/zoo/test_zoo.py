@@ -413,12 +413,15 @@ def test_unusable_recipes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     path = tmp_path / "zoo.json"
     with pytest.raises(InputError, match="no file"):
         recipe.read(path)
-    path.write_text("{")
-    with pytest.raises(InputError, match="not JSON"):
-        recipe.read(path)
+    for content in (b"{", b"\xff"):
+        path.write_bytes(content)
+        with pytest.raises(InputError, match="not JSON"):
+            recipe.read(path)
     path.write_text('{"texts": {}, "budgets": {}, "common": {}, "modells": {}}')
     with pytest.raises(InputError, match=r"(?s)models: Field required.*modells: Extra"):
         recipe.read(path)
+    assert main(["build", "--recipe", str(tmp_path)]) == 2
+    assert f"error: {tmp_path}: Is a directory" in capsys.readouterr().err
     assert main(["build", "bert-maxi"]) == 2
     assert "No model 'bert-maxi'" in capsys.readouterr().err
     assert main(["build", "bert-mini", "--budget", "none"]) == 2
