@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
+from bisect import bisect_right
 from collections.abc import Callable, Iterable
 from functools import reduce
 from typing import Any, Self
@@ -100,15 +101,15 @@ def shorten(text: str, fits: Callable[[str], bool]) -> str:
 
     Args:
         text: What is to be written.
-        fits: Whether a text is short enough.
+        fits: Whether a text is short enough; if it is, its beginnings are, too.
     """
     if fits(text):
         return text
     if isinstance(text, Wording):
         return _shorten_value(text, fits)
-    while text and not fits(text + "…"):
-        text = text[:-1]
-    return text + "…"
+    # A try reads all of the text: one for each letter of a long one would take half a minute.
+    kept = bisect_right(range(1, len(text)), False, key=lambda n: not fits(text[:n] + "…"))
+    return text[:kept] + "…"
 
 
 def _shorten_value(text: Wording, fits: Callable[[str], bool]) -> Wording:

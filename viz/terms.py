@@ -32,7 +32,7 @@ class TermMap:
     top: float
     """The value that has the darkest colour, above 0; -top has the other darkest."""
     share: bool = False
-    """Values are shares in 0..1, drawn by their square root."""
+    """Values are shares in 0..1, or changes of them, drawn by their square root."""
 
 
 def colour(value: float, top: float, *, share: bool = False) -> str:
@@ -41,7 +41,7 @@ def colour(value: float, top: float, *, share: bool = False) -> str:
         return NOT_SEEN
     at = max(-1.0, min(1.0, value / top)) if top > 0 else 0.0
     if share:
-        at = math.sqrt(max(0.0, at))
+        at = math.copysign(math.sqrt(abs(at)), at)
     end = POSITIVE if at >= 0 else NEGATIVE
     mixed = (round(z + (e - z) * abs(at)) for z, e in zip(ZERO, end, strict=True))
     return "#" + "".join(f"{part:02x}" for part in mixed)

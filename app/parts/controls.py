@@ -35,6 +35,7 @@ from gradio.components import Component
 
 from app.parts.plain import Kept, Line
 from app.parts.views import Ours
+from app.serving.ask import MOST_SEED
 from app.serving.locales import spoken
 from app.serving.metrics import counted
 from core_models import InputError
@@ -293,6 +294,10 @@ class OpenNumber(Open, gr.Number):
     def postprocess(self, value: Any) -> Any:
         """An empty field for None."""
         return "" if value is None else value
+
+
+NEXT_SEED = f"seed => (Math.max(0, Math.trunc(seed)) + 1) % {MOST_SEED}"
+"""Script: the seed after one, also after an empty field and other seeds that cannot be."""
 
 
 def new_value(value: Any, held: Any) -> dict[str, Any]:

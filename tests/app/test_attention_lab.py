@@ -123,6 +123,18 @@ def test_what_a_mode_cannot_read_is_said_beside_the_grid(lab, mode, values):
     assert "grid" in found
 
 
+def test_a_second_model_that_is_gone_leaves_others_to_choose(lab):
+    found = ask(lab, "compare", other="run/gone")
+    assert "no model “run/gone”" in found["said"]
+    assert ("t-albert", "t-albert") in found["other"]["choices"]
+
+
+def test_a_click_counts_for_the_mode_though_it_has_nothing_to_show(lab):
+    found = ask(lab, "off", off="1.0 2.1")  # nothing is hidden
+    assert found["chosen"] == {"cells": ["1.0", "2.1"], "own": ["1.0", "2.1"], "kind": "off"}
+    assert ask(lab, "heads", layer="1")["chosen"] == {"cells": [], "kind": "one"}
+
+
 # --- several heads, pairs -------------------------------------------------------------------------
 
 

@@ -6,7 +6,9 @@ from xml.etree import ElementTree
 
 import gradio as gr
 import pytest
+import torch
 
+import core_models as cm
 from app.labs.forge import lab as tab
 from app.labs.forge import score as scores
 from app.labs.forge import shown
@@ -83,6 +85,30 @@ def test_the_score_counts_what_the_visitor_did_and_each_once(forge_session):
     assert scored({"fakes": [[4, "honey"]]}, first) == score
     stale = {**first, "text": "Another ."}
     assert scored({"roll": 9, "fakes": [[4, "bees"]]}, stale) == score
+
+
+def test_words_stay_at_their_places_only_while_the_pieces_do(forge_models, tmp_path):
+    """The visitor's words have positions, which are other words of another vocabulary."""
+    shutil.copytree(forge_models, tmp_path / "models")
+    letters = cm.Tokenizer.train(forge_rounds.LINES, vocabulary=100, kind="unigram")
+    config = cm.size("electra-small-discriminator").with_vocabulary(letters.vocabulary)
+    made = {"heads": ["replaced_token"], "generator": torch.Generator().manual_seed(5)}
+    cm.Model.new(config, letters, **made).save(tmp_path / "models" / "speller")
+    with forge_rounds.open_session(tmp_path / "models") as session:
+
+        def show(judge, last):
+            values = question(fakes=[[6, "honey"]], detective=judge, last=last)
+            return asyncio.run(tab.show(session, values))
+
+        last = show("sleuth", {})[0]
+        found = {judge: show(judge, last) for judge in ("alone", "speller")}
+        own, cleared, notes = found["alone"][11:14]
+        assert (cleared, notes["rows"][0][:2]) == (gr.skip(), ["honey", "Paris"])
+        assert own["cut"] == last["cut"]
+        own, cleared, notes = found["speller"][11:14]
+        assert (cleared, notes) == ([], None)
+        assert own["cut"] != last["cut"], "nor does the word that was chosen stay chosen"
+        assert "mine" not in [token["kind"] for token in own["tokens"]]
 
 
 def test_a_score_that_has_not_changed_is_not_sent(forge_session):

@@ -120,6 +120,27 @@ def test_a_hidden_word_of_several_pieces_is_one_gap(others):
     assert answer["words"][0]["pieces"] == ["gl", "ac", "ier"]
 
 
+@pytest.mark.parametrize(
+    ("model", "text"),
+    [(MODEL, "The language of Bulgaria is Bulgarian."), ("tiny-order", FRANCE), (MODEL, FRANCE)],
+)
+def test_every_piece_of_the_text_is_scored_as_it_stands_there(others, model, text):
+    tokens = scene(Ask(text=text, model=model), others.model(model)).tokens
+    for token in [token for token in tokens if not token.special]:
+        answer = ask(
+            others, mask_sections.word, token.position, model=model, text=text, rivals=["yes"]
+        )
+        own, rival = answer["words"]
+        (known,) = fill(others.model(model), text, masks=[token.position]).predictions
+        assert own["word"] == token.text == answer["own"]
+        assert rival["word"] == "yes"
+        assert own["pieces"] == [others.model(model).tokenizer.display(token.id)]
+        assert math.exp(own["log_probability"]) == pytest.approx(
+            known.original.probability, rel=1e-3
+        )
+        run(answer["code"])
+
+
 def test_layers_are_those_of_the_lens(others):
     answer = ask(others, mask_sections.layers, 1, 6, at=6, rivals=["france", "chrysanthemums"])
     result = lens(others.model(MODEL), TEXT, 6, masks=[1], watch=["france"])
@@ -212,6 +233,14 @@ def test_words_by_eye():
     assert [text[a:b] for a, b in words_of(text)] == [
         "It's", "3", ".", "5", "°", "C", ",", "我", "们", "去", "well-known", "[MASK]", ".",
     ]  # fmt: skip
+
+
+def test_models_that_are_gone_leave_the_usual_ones(others):
+    gone = ask(others, mask_models.models, 1, models=["run/deleted"])["models"]
+    usual = ask(others, mask_models.models, 1)["models"]
+    assert [entry["name"] for entry in gone] == [entry["name"] for entry in usual] != []
+    one = ask(others, mask_models.models, 1, models=["run/deleted", "a-span"])["models"]
+    assert [entry["name"] for entry in one] == ["a-span"]
 
 
 def test_every_summand_belongs_to_one_word(others):

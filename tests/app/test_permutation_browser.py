@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import re
 from urllib.parse import quote
 from xml.etree import ElementTree
 
@@ -243,3 +244,21 @@ def test_an_old_link_opens_and_narrow_and_dark_nothing_sticks_out(visit, session
     # Every column is in sight.
     edges = lab.grid("Content stream").get_by_role("columnheader").last.bounding_box()
     assert edges["x"] + edges["width"] <= 390
+
+
+def test_numbers_that_cannot_be_are_told_and_put_right(lab):
+    lab.unfold("How it is drawn")
+    seed = lab.panel.get_by_label("Seed", exact=True)
+    for typed, told in (("-5", "seed is -5"), ("99999999999", "seed is 9999"), ("", "seed is emp")):
+        seed.fill(typed)
+        lab.panel.get_by_text(told).wait_for()
+    seed.fill("-5")
+    lab.panel.get_by_role("button", name="Shuffle").click()
+    expect(seed).to_have_value("1")
+    expect(lab.panel.get_by_text("seed is")).to_be_hidden()
+    k = lab.panel.get_by_role("spinbutton", name=re.compile("Predict one piece in"))
+    for typed, told in (("99", "K is 99"), ("", "K is empty")):
+        k.fill(typed)
+        lab.panel.get_by_text(told).wait_for()
+    k.fill("2")
+    expect(lab.panel.get_by_text("K is")).to_be_hidden()

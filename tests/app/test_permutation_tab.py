@@ -250,6 +250,13 @@ def test_a_memory_is_read_by_both_streams(with_xlnet):
     assert {len(row) for row in seen["content"] + seen["query"]} == {length}
 
 
+def test_what_of_the_sentence_before_is_not_read_is_told(with_xlnet):
+    found = shown(with_xlnet, memory="The 龘 is red. " + "word " * 40)
+    assert "its first 30 pieces are remembered" in found["notes"]
+    assert "has no piece for 龘" in found["notes"]
+    assert "remembered" not in shown(with_xlnet, memory=MEMORY)["notes"]
+
+
 def test_blanks_are_no_sentence_before(with_xlnet):
     assert shown(with_xlnet, memory="  ")["code"] == shown(with_xlnet)["code"]
 

@@ -280,6 +280,16 @@ def test_a_text_that_is_cut_off_is_counted_without_special_pieces(session):
     assert f"this tab uses its first {pieces} pieces." in notes
 
 
+def test_a_span_of_which_only_a_part_is_shown_says_so(session):
+    text = "bees make honey " * 20
+    tokens = session.sentence(text, NAME).tokens
+    marks = [{"position": t.position, "case": "mask"} for t in tokens if 2 < t.position < 40]
+    found = ask(session, text=text, marks=marks)
+    assert "This span has 37 pieces: only its first 32 are shown." in found["notes"]
+    assert len(found["heads"].layout.meta["rows"]) == spans.MOST_PIECES
+    assert "only its first" not in ask(session)["notes"]
+
+
 def drawn(session, text=TEXT, hides=None):
     (found,) = tab.draw(session, {**asked(session, text=text), "hides": hides})
     return found
@@ -334,8 +344,8 @@ def test_without_the_heads_the_geometry_is_there(without):
         ({"inside": "all"}, "mask, random or kept"),
         ({"inside": ["mask"]}, "mask, random or kept"),
         ({"run": "x"}, "run"),
-        ({"roll": True}, "roll"),
-        ({"roll": None}, "roll"),
+        ({"roll": True}, "seed"),
+        ({"roll": None}, "seed"),
         ({"marks": 3}, "marks"),
         ({"model": "../etc"}, "no model"),
     ],

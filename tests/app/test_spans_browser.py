@@ -132,6 +132,17 @@ def test_a_span_from_the_sentence_is_told_by_both_heads(cloze, session):
     assert [row[3] for row in law] == [0, 0, 0, 1, 0, 0, 0, 0, 0, 0, None]
 
 
+def test_a_seed_that_cannot_be_is_told(cloze):
+    lab = Lab(cloze)
+    lab.inside("Other words (1 of 10)")
+    seed = lab.panel.get_by_label("Seed of the other words")
+    for typed, told in (("-5", "seed is -5"), ("", "seed is empty")):
+        seed.fill(typed)
+        lab.panel.get_by_text(told).wait_for()
+    seed.fill("2")
+    expect(lab.panel.get_by_text("seed is")).to_be_hidden()
+
+
 @pytest.mark.slow
 def test_a_link_restores_the_lab(cloze, visit):
     lab = Lab(cloze)

@@ -22,6 +22,7 @@ from tests.app.terms_models import save_tiny_models
 from viz.terms import TermMap, colour, maps_svg
 
 TEXT = "The capital of France is Paris."
+TITLE = "{http://www.w3.org/2000/svg}title"
 
 
 @pytest.fixture(scope="module")
@@ -280,7 +281,16 @@ def test_the_row_and_the_drawing_hold_what_is_shown(session):
         assert isinstance(distance, int)
         assert values[3] is None or values[3] == pytest.approx(sum(values[:3]), abs=1e-5)
     (svg,) = asyncio.run(tab.save(session, asked(model="xlnet-tiny", marks=marks)))
-    ElementTree.fromstring(svg)
+    plain = len(list(ElementTree.fromstring(svg).iter(TITLE)))
+    question = asked(model="xlnet-tiny", marks=marks, off=["position"])
+    (svg,) = asyncio.run(tab.save(session, question))
+    titles = [each.text for each in ElementTree.fromstring(svg).iter(TITLE)]
+    cells = len(rows) ** 2
+    assert len(titles) == plain + cells, "a map more, of what the switch has changed"
+    looked = asyncio.run(scene.look(session, question)).found
+    now, old = (terms.decoded(looked[name], len(rows)) for name in ("probabilities", "before"))
+    changes = [float(title.rpartition(": ")[2]) for title in titles[-cells:]]
+    assert changes == pytest.approx((now - old).flatten().tolist(), abs=1e-4)
 
 
 def test_charts_hold_the_predictions(session):

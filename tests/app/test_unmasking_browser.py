@@ -1,6 +1,7 @@
 """The Unmasking lab in Chromium: rows, the slider, words that stay, links, Chinese."""
 
 import json
+import re
 
 import pytest
 from playwright.sync_api import expect
@@ -73,6 +74,22 @@ def test_a_click_lets_a_word_stay_and_a_link_keeps_it(lab):
     state = lab.page.evaluate("Cloze.kept('unmasking')")
     assert state["stays"][1:] == [1, 3], json.dumps(state)
     assert not lab.cloze.problems
+
+
+def test_numbers_that_cannot_be_are_told_and_put_right(lab):
+    lab.unfold("How pieces are put in")
+    seed = lab.panel.get_by_label("Seed", exact=True)
+    for typed, told in (("-5", "seed is -5"), ("1.5", "seed is 1.5"), ("", "seed is empty")):
+        seed.fill(typed)
+        expect(lab.panel.get_by_text(told)).to_be_visible()
+    lab.panel.get_by_role("button", name="Next seed").click()
+    expect(seed).to_have_value("1")
+    expect(lab.panel.get_by_text("seed is")).to_be_hidden()
+    steps = lab.panel.get_by_role("spinbutton", name=re.compile("Steps"))
+    steps.fill("99")
+    expect(lab.panel.get_by_text("steps is 99")).to_be_visible()
+    steps.fill("8")
+    expect(lab.panel.get_by_text("steps is")).to_be_hidden()
 
 
 def test_words_are_chosen_while_an_answer_is_under_way(lab):

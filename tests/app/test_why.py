@@ -134,6 +134,14 @@ def test_bad_input_is_told(explainer, values, said):
     assert said in ask(explainer, **values)["error"]
 
 
+@pytest.mark.parametrize("place", [122, 124])  # what ends the first text, a piece of the second
+def test_no_word_of_the_second_text_is_hidden_for_one_that_is_cut_off(explainer, place):
+    marks = [{"position": place, "case": "mask"}]
+    values = {"text": "bees make honey " * 100, "kind": "class", "second": "It is large ."}
+    told = ask(explainer, marks=marks, **values)["error"]
+    assert "Beside the second sentence bert-mini reads only the first 122 tokens" in told
+
+
 def test_errors_say_what_else_could_be_asked(explainer):
     assert ask(explainer)["kinds"] == ("piece", "class")
     assert ask(explainer, model="sleuth", kind="piece")["kinds"] == ("replaced",)

@@ -108,6 +108,16 @@ def direct(model, steps=30, kind="mask", **target):
     return (total * (end - start)).sum(-1)[0].tolist()
 
 
+def test_a_number_that_is_typed_may_be_none_or_too_large_on_its_way(lab):
+    lab.unfold("How it is computed")
+    steps = lab.panel.get_by_role("spinbutton", name=re.compile("Steps"))
+    for typed, taken in (("", 10), ("5000", 300), ("40", 40)):
+        steps.fill(typed)
+        steps.press("Tab")
+        lab.page.wait_for_function("n => Cloze.kept('why')?.steps === n", arg=taken)
+        lab.cloze.rest()
+
+
 @pytest.mark.slow
 def test_numbers_choices_link_and_files(visit, model):
     lab = Lab(visit(link=link()))

@@ -80,6 +80,19 @@ def test_a_mark_holds_key_and_values():
     assert marks(document(1, 1, Wording("Attention"), [write(0, 0, "Attention")])) == ["Attention"]
 
 
+def test_a_long_text_is_shortened_in_a_few_tries():
+    tries = []
+
+    def fits(text):
+        tries.append(text)
+        return len(text) <= 10
+
+    assert shorten("a" * 20_000, fits) == "a" * 9 + "…"
+    assert str(shorten(Wording("{0}!", "a" * 20_000), fits)) == "a" * 8 + "…!"
+    assert len(tries) < 50
+    assert [shorten("abc"[:n], lambda text: not text) for n in range(4)] == ["", "…", "…", "…"]
+
+
 def test_of_a_wording_only_a_value_is_cut():
     long = "x" * 90
     assert shorten("abcdef", lambda text: len(text) <= 4) == "abc…"

@@ -39,8 +39,12 @@ async def compared(asked: Asked) -> Shown:
         )
     other = clean_name(asked.values["other"] or names[0])
     other = names[0] if other == asked.ask.model else other
-    theirs = await carry(asked.lab, asked.ask, asked.result, other)
-    found = await asked.lab.attention(theirs)
+    offered = {"other": {"choices": [(name, name) for name in names], "value": other}}
+    try:
+        theirs = await carry(asked.lab, asked.ask, asked.result, other)
+        found = await asked.lab.attention(theirs)
+    except InputError as error:  # a link may name a model that is gone: another can be chosen
+        return {"said": str(error), **offered}
     first = read_place(asked)
     layers, heads = found.probabilities.shape[:2]
     second: Head = next(
@@ -69,7 +73,7 @@ async def compared(asked: Asked) -> Shown:
         "code": "\n".join(
             lines(asked.lab.session.loadable(ask.model), ask, place) for ask, _, place in sides
         ),
-        "other": {"choices": [(name, name) for name in names], "value": other},
+        **offered,
         "place": {
             "choices": [(f"{layer + 1} · {head + 1}", f"{layer}.{head}") for layer, head in every],
             "value": written([second])[0],

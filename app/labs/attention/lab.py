@@ -17,7 +17,7 @@ import gradio as gr
 import viz
 from app.labs.attention import fold
 from app.labs.attention.answers import combined, norms, one_head, rolled
-from app.labs.attention.asked import MEAN, Asked, Shown, one_of
+from app.labs.attention.asked import MEAN, Asked, Shown, one_of, read_heads, written
 from app.labs.attention.compare import compared
 from app.labs.attention.layout import Controls, lay_out, setting
 from app.labs.attention.prediction import switched
@@ -155,7 +155,7 @@ async def look(lab: Lab, question: Mapping[str, Any]) -> Shown:
     try:
         found = await mode(asked)
     except InputError as error:  # the mode has nothing to show; the grid has
-        found = {"said": str(error)}
+        found = {"said": str(error), "chosen": unanswered(asked)}
     found |= await grid(asked)
     layer, head = found.get("at") or (None, None)
     if "at" in found:
@@ -169,6 +169,15 @@ async def look(lab: Lab, question: Mapping[str, Any]) -> Shown:
     if second_of(ask):
         found["segments"] = await segments(asked)
     return found
+
+
+def unanswered(asked: Asked) -> Shown:
+    """The marked cells of a mode that has nothing to show: a click is still one of this mode."""
+    off = asked.values["off"]
+    if asked.values["mode"] != "off" or not isinstance(off, str):
+        return {"cells": [], "kind": "one"}
+    cells = written(read_heads(asked.values, "off", asked.shape))
+    return {"cells": cells, "own": cells, "kind": "off"}
 
 
 async def grid(asked: Asked) -> Shown:

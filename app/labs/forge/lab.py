@@ -8,6 +8,7 @@ import json
 from collections.abc import Mapping
 from functools import partial
 from typing import Any, NamedTuple
+from zlib import crc32
 
 import gradio as gr
 
@@ -18,10 +19,9 @@ from app.labs.forge.answers import THRESHOLD, flat_note, joined
 from app.labs.forge.rounds import last_of, play
 from app.labs.forge.verdicts import Verdicts, verdicts
 from app.page.sentence import Shared
-from app.parts.controls import OpenRadio, answer, remember
+from app.parts.controls import NEXT_SEED, OpenRadio, OpenSlider, answer, remember
 from app.parts.figure import Figure
 from app.parts.plain import Code, Files, Heading, Kept, Line, SentenceInput, Table
-from app.serving.ask import MOST_SEED
 from app.serving.pieces import unread_of
 from app.serving.session import Session
 from viz.forge import generated
@@ -55,7 +55,6 @@ TURN = "Choose a word of the true sentence, type another one and see whether it 
 RULES = """\
 Each new roll counts, each new word of yours counts; lucky draws do not. Kept in this browser \
 only."""
-NEXT = f"number => (number + 1) % {MOST_SEED}"
 # A list alone would be taken for the list of all outputs.
 FAKE = """(own, word, fakes) => {
   if (!word.trim()) document.querySelector('#forge-word :is(input, textarea)')?.focus();
@@ -91,7 +90,8 @@ class Controls(NamedTuple):
     files: Files
     code: Code
     last: Kept
-    """What was answered last: its text, the block's model, the roll, the visitor's words."""
+    """What was answered last: its text, how that was cut, the block's model, the roll, the
+    visitor's words."""
 
 
 class Turn(NamedTuple):
@@ -121,7 +121,7 @@ def build(shared: Shared) -> Controls:
             said, who = Line(elem_id="forge-said"), Line()
             with gr.Row(elem_classes=["choices"]):
                 again = gr.Button("Roll again", variant="primary", scale=0, min_width=140)
-                temperature = gr.Slider(
+                temperature = OpenSlider(
                     0.1, 3.0, value=1.0, step=0.1, label="Temperature", buttons=[], min_width=220
                 )
                 detective = OpenRadio([], value="", label="Discriminator", min_width=260)
@@ -193,8 +193,8 @@ def wire(controls: Controls, shared: Shared, session: Session) -> None:
     answer(triggers, partial(show, session), asked, outputs, c.problem)
     answer([c.files.ask], partial(draw, session), asked, [c.files], c.problem)
     answer([turn.reset.click], reset, {}, [turn.board, turn.score], c.problem)
-    c.again.click(None, c.roll, c.roll, js=NEXT)
-    c.elsewhere.click(None, c.seed, c.seed, js=NEXT)
+    c.again.click(None, c.roll, c.roll, js=NEXT_SEED)
+    c.elsewhere.click(None, c.seed, c.seed, js=NEXT_SEED)
     for act in (turn.go.click, turn.word.submit):
         act(None, [turn.own, turn.word, turn.fakes], turn.fakes, js=FAKE)
     turn.undo.click(None, [turn.own, turn.fakes], turn.fakes, js=UNDO)
@@ -222,6 +222,11 @@ def _stale(question: Mapping[str, Any]) -> bool:
     return before is not None and before != question["sentence"].get("text")
 
 
+def _cut(game: Mapping[str, Any]) -> int:
+    """A number for where the pieces of a round stand in its text."""
+    return crc32(repr([(token["start"], token["end"]) for token in game["tokens"]]).encode())
+
+
 async def show(session: Session, question: Mapping[str, Any]) -> list[Any]:
     """A round as the lab shows it."""
     if not isinstance(question["sentence"], Mapping):
@@ -229,6 +234,11 @@ async def show(session: Session, question: Mapping[str, Any]) -> list[Any]:
     stale = _stale(question)
     question = {**question, "fakes": [] if stale else question["fakes"]}
     game = await play(session, question)
+    cut = _cut(game)
+    # Another discriminator's pieces would put the visitor's words into other places.
+    if question["fakes"] and last_of(question).get("cut", cut) != cut:
+        stale, question = True, {**question, "fakes": []}
+        game = await play(session, question)
     score = scored(question, game)
     counted = score != scores.read(question["score"]) or not last_of(question)
     above = await _unread(session, question["sentence"], game)
@@ -246,6 +256,7 @@ async def show(session: Session, question: Mapping[str, Any]) -> list[Any]:
         Wording("Your sentence: choose a word"),
         threshold=THRESHOLD,
         text=text,
+        cut=cut,
         offered=shown.first_pick(game),
     )
     names = [(each.title.partition(" · ")[0], each.name) for each in game["detectives"]]
@@ -255,6 +266,7 @@ async def show(session: Session, question: Mapping[str, Any]) -> list[Any]:
     return [
         {
             "text": text,
+            "cut": cut,
             "model": question["sentence"]["model"],
             "roll": question["roll"],
             "fakes": question["fakes"],

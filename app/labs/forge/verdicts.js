@@ -39,7 +39,7 @@ export function mount(view) {
     const { value } = view;
     view.root.hidden = !value?.tokens;
     if (!value?.tokens) return;
-    const now = JSON.stringify([value.text, value.offered, value.offer]);
+    const now = JSON.stringify([value.text, value.cut, value.offered, value.offer]);
     if (now !== about) [picked, about] = [null, now];
     const chosen = picked ?? value.offered ?? null;
     if (chosen !== (value.picked ?? null)) view.value = { ...value, picked: chosen };

@@ -52,9 +52,9 @@ def verdicts(
             ``chance`` (0 to 1), and maybe a ``note``: a wording below the word.
         name: What the row shows, for who cannot see it.
         threshold: From here on it accuses.
-        kept: ``text``: the whole text, which a choice belongs to; ``offered``: the position that
-            is chosen at first, and again with another ``offer``; ``by``: names of the models that
-            answered.
+        kept: ``text``: the whole text, which a choice belongs to, and ``cut``: what says how it was
+            cut; ``offered``: the position that is chosen at first, and again with another
+            ``offer``; ``by``: names of the models that answered.
     """
     found = {"tokens": list(tokens), "name": name, "threshold": threshold, **kept}
     return {**found, "words": wordings(found)}

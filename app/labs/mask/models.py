@@ -83,28 +83,29 @@ def _leftward(info: cm.ModelInfo) -> bool:
 
 
 def _chosen(session: Session, known: list[str], wanted: Any, current: str) -> list[str]:
-    """The models asked for; at first the bar's own and one that reads another way.
+    """The models asked for; else the bar's own and one that reads another way.
 
     Rather one of the same family: the causal twin beside the BERT that it is the twin of.
     """
-    if not wanted:
-        family = {info.name: info.family for info in session.models()}
-        kinds = {
-            info.name: kind_of(info.heads, leftward=info.left_to_right) for info in session.models()
-        }
-        able = [(name, kind) for name, kind in kinds.items() if kind and name != current]
-        order = ["causal", "masked", "before", "order"]
-        able.sort(
-            key=lambda each: (
-                each[1] == kinds.get(current),
-                order.index(each[1]),
-                family[each[0]] != family.get(current),
-            )
-        )
-        return [current, *(name for name, _ in able[:1])]
-    if not isinstance(wanted, list) or len(wanted) > MOST_MODELS:
+    if wanted and (not isinstance(wanted, list) or len(wanted) > MOST_MODELS):
         raise InputError(f"Choose at most {MOST_MODELS} models.")
-    return [name for name in dict.fromkeys(map(str, wanted)) if name in known]
+    # A link may name models that are no longer here, and no other.
+    if found := [name for name in dict.fromkeys(map(str, wanted or ())) if name in known]:
+        return found
+    family = {info.name: info.family for info in session.models()}
+    kinds = {
+        info.name: kind_of(info.heads, leftward=info.left_to_right) for info in session.models()
+    }
+    able = [(name, kind) for name, kind in kinds.items() if kind and name != current]
+    order = ["causal", "masked", "before", "order"]
+    able.sort(
+        key=lambda each: (
+            each[1] == kinds.get(current),
+            order.index(each[1]),
+            family[each[0]] != family.get(current),
+        )
+    )
+    return [current, *(name for name, _ in able[:1])]
 
 
 def _parent(session: Session, name: str) -> Suggestion | None:

@@ -10,15 +10,12 @@ from functools import partial
 from typing import Any
 
 from app.labs.mask import said
-from app.labs.mask.scene import Scene, check_fills, no_piece, read
+from app.labs.mask.scene import Gap, Scene, check_fills, no_piece, read
 from app.serving.ask import clean_words
 from app.serving.session import Session
 from core_models import InputError
-from core_models.prediction import (
-    lens,
-    score_words,
-)
-from core_models.prediction.gaps import GIVEN, WAYS, Gaps
+from core_models.prediction import WordScore, lens, score_filling, score_words
+from core_models.prediction.gaps import GIVEN, MAX_GAPS, WAYS, Gaps
 from viz.layers import Line, ranks
 from viz.svg import Wording
 
@@ -77,7 +74,11 @@ async def together(session: Session, question: Mapping[str, Any]) -> dict[str, A
 
 
 def _own_ids(scene: Scene) -> dict[int, int]:
-    return {position: scene.encoding.ids[position] for position in scene.hidden}
+    return _ids(scene, scene.hidden)
+
+
+def _ids(scene: Scene, positions: Sequence[int]) -> dict[int, int]:
+    return {position: scene.encoding.ids[position] for position in positions}
 
 
 # --- a word of several pieces --------------------------------------------------------------
@@ -89,28 +90,57 @@ async def word(session: Session, question: Mapping[str, Any]) -> dict[str, Any]:
     check_fills(scene.model)
     gap = scene.gap(question.get("at"))
     asked = clean_words(question.get("rivals", ()))[:MOST_WORDS]
-    own = () if gap.written else (gap.text,)
-    words = tuple(dict.fromkeys((*own, *asked)))
+    own = None if gap.written else gap.text
+    ids = _ids(scene, gap.positions) if own is not None and _other_pieces(scene, gap) else {}
+    words = tuple(dict.fromkeys([*([own] if own is not None else []), *asked]))[bool(ids) :]
     hidden = scene.others(gap)
     find = partial(
         score_words, scene.model, scene.ask.text, words, gap=gap.positions, hidden=hidden
     )
     found = await session.compute(find, scene.model)
-    told, chart = said.spelled(found, own[0] if own else None, scene.ask.text)
+    if ids:
+        score = partial(_own_score, scene, gap, ids)
+        found = [await session.compute(score, scene.model), *found]
+    told, chart = said.spelled(found, own, scene.ask.text)
     call = f"model, text, {list(words)!r}, gap={list(gap.positions)}, hidden={hidden}"
+    kept = f"print(score_filling(model, text, {ids}, hidden={hidden}))"
     return {
         **scene.chooser(gap),
-        "own": own[0] if own else None,
+        "own": own,
         "words": [entry.to_json() for entry in found],
         "said": told,
         "shown": [chart],
         "notes": [entry.note for entry in found if entry.note],
         "code": scene.code(
             session,
-            ["from core_models.prediction import score_words"],
-            [f"for word in score_words({call}):", "    print(word)"],
+            [f"from core_models.prediction import {'score_filling, ' if ids else ''}score_words"],
+            [
+                *([kept] if ids else []),
+                f"for word in score_words({call}):",
+                "    print(word)",
+            ],
         ),
     }
+
+
+def _other_pieces(scene: Scene, gap: Gap) -> bool:
+    """Whether other pieces stand in a gap than its letters are inside a sentence.
+
+    So it is with a part of a word, with a mark, and in many vocabularies with the first word.
+    """
+    tokenizer, ids = scene.model.tokenizer, [*_ids(scene, gap.positions).values()]
+    return tokenizer.unknown_id not in ids and ids != tokenizer.pieces_of(gap.text)
+
+
+def _own_score(scene: Scene, gap: Gap, ids: Mapping[int, int]) -> WordScore:
+    """The word of the text as `score_words` would score it, in the pieces that stand there."""
+    pieces = tuple(scene.model.tokenizer.display(index) for index in ids.values())
+    if len(ids) > MAX_GAPS:
+        note = f"“{gap.text}” is {len(ids)} pieces here; at most {MAX_GAPS} fit."
+        return WordScore(gap.text, pieces, note=note)
+    found = score_filling(scene.model, scene.ask.text, ids, hidden=scene.others(gap))
+    steps = tuple(choice.log_probability for choice in found.choices)
+    return WordScore(gap.text, pieces, steps, found.total)
 
 
 # --- layer by layer ------------------------------------------------------------------------

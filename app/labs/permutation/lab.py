@@ -19,7 +19,16 @@ from app.labs.permutation.answers import Cut, Setting
 from app.labs.permutation.grid import OrderGrid, grid, names
 from app.labs.permutation.said import STREAMS
 from app.page.sentence import Shared
-from app.parts.controls import OpenDropdown, answer, new_value, offer, remember
+from app.parts.controls import (
+    NEXT_SEED,
+    OpenDropdown,
+    OpenNumber,
+    OpenSlider,
+    answer,
+    new_value,
+    offer,
+    remember,
+)
 from app.parts.figure import Figure
 from app.parts.plain import Code, Files, Heading, Kept, Line, SentenceInput, Table
 from app.serving.ask import MOST_SEED, clean_name, clean_text, whole_number
@@ -57,7 +66,7 @@ give the same for all of them."""
 LOOKS = """\
 Stronger colour: more weight (by its square root). Both streams read keys and values of the \
 content stream; pieces in ⟨ ⟩ are remembered."""
-DRAWN = f"(seed) => [(seed + 1) % {MOST_SEED}, []]"
+DRAWN = f"(seed) => [({NEXT_SEED})(seed), []]"
 # An order of the visitor's own belongs to the text in which it was made.
 FORGET = """(sentence, order, grid) => [
   typeof order[0] === 'number' && grid?.text && grid.text !== sentence?.text ? [] : order]"""
@@ -89,7 +98,7 @@ def build(shared: Shared) -> Controls:
     with gr.Row(elem_classes=["choices"]):
         Heading("In which order is a sentence predicted?")
         example = gr.Radio(list(EXAMPLES), label="What to try", scale=6, min_width=300)
-        kept["k"] = gr.Slider(
+        kept["k"] = OpenSlider(
             1,
             permutation.MOST_K,
             value=3,
@@ -121,8 +130,10 @@ def build(shared: Shared) -> Controls:
                     with gr.Column(min_width=340):
                         maps[name] = Figure(elem_id=f"permutation-{name}")
             Line(LOOKS)
-        with gr.Accordion("How it is drawn", open=False):
-            files = _drawing(kept)
+    # In sight whatever is refused: what is refused may stand here.
+    with gr.Accordion("How it is drawn", open=False):
+        files = _drawing(kept)
+    with gr.Column(elem_classes=["answers"]):
         with gr.Accordion("What this shows", open=False):
             for text in (ABOUT, MOVE, READ):
                 Line(text)
@@ -153,7 +164,7 @@ def _drawing(kept: dict[str, Any]) -> Files:
             scale=2,
             min_width=280,
         )
-        kept["seed"] = gr.Number(
+        kept["seed"] = OpenNumber(
             1, label="Seed", precision=0, minimum=0, maximum=MOST_SEED, min_width=120
         )
         kept["leak"] = gr.Checkbox(False, label="Leak: a query sees itself", min_width=220)

@@ -50,6 +50,12 @@ def notes(asked: "Asked") -> str:
         text = "{0} has one stream only, so {1} answers, with its own pieces."
         found.append(Wording(text, asked.bar, asked.reader))
     found.append(unread_note(asked.reader or asked.bar, unread_of(asked.sentence.tokens)))
+    if asked.before is not None:
+        before = asked.before.encoding
+        if before.truncated:
+            text = "The sentence before is long: its first {0} pieces are remembered."
+            found.append(Wording(text, before.special.count(False)))
+        found.append(unread_note(asked.reader or asked.bar, unread_of(asked.before.tokens)))
     if not asked.setting.fits:
         found.append(
             Wording("The order that was kept is not one of these pieces: another is drawn.")

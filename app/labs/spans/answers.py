@@ -106,7 +106,7 @@ def read_setting(question: Mapping[str, Any]) -> Setting:
         # A link may name any: it is shown in a sentence that may have fewer.
         run=max(0, whole_number(question.get("run", 0), "run", -(10**9), 10**9)),
         inside=inside,
-        roll=whole_number(question.get("roll", 1), "roll", 0, MOST_SEED),
+        roll=whole_number(question.get("roll", 1), "seed", 0, MOST_SEED),
     )
 
 

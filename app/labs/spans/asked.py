@@ -93,6 +93,10 @@ def say_notes(asked: Asked) -> str:
                 "where a word stands on either side, so here only the masked-token head answers."
             )
         )
+    start, stop = asked.hidden[asked.run]
+    if stop - start > spans.MOST_PIECES:
+        text = "This span has {0} pieces: only its first {1} are shown."
+        said.append(Wording(text, stop - start, spans.MOST_PIECES))
     if not span.whole:
         said.append(Wording("This span cuts a word. SpanBERT hides whole words."))
     if asked.reader not in (None, asked.bar):

@@ -18,7 +18,7 @@ from app.labs.spans.lengths import draw as draw_spans
 from app.labs.spans.lengths import law
 from app.labs.spans.picture import SpanPicture, picture
 from app.page.sentence import Shared
-from app.parts.controls import OpenDropdown, OpenRadio, answer, offer, remember
+from app.parts.controls import OpenDropdown, OpenNumber, OpenRadio, answer, offer, remember
 from app.parts.figure import Figure
 from app.parts.plain import (
     Code,
@@ -107,7 +107,7 @@ def build(shared: Shared) -> Controls:
             scale=1,
             min_width=230,
         )
-        roll = gr.Number(
+        roll = OpenNumber(
             1,
             label="Seed of the other words",
             precision=0,

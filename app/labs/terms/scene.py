@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+import numpy as np
 import plotly.graph_objects as go
 
 from app.labs.terms import answers as terms
@@ -23,6 +24,8 @@ VARIANTS = {
     "no_positions": Wording("Decoder without positions"),
     "no_decoder": Wording("No decoder"),
 }
+LEAST_CHANGE = 0.001
+"""Of attention: the largest change has the strongest colour from here on, as in maps.js."""
 PRODUCT = Wording("q·k: contents and positions together")
 THREE = Wording("content to content, content to position, position to content")
 FAMILIES = (
@@ -208,6 +211,13 @@ def drawing(looked: Looked) -> str:
     scores, weights = numbers(found["scores"]), numbers(found["probabilities"])
     drawn.append(TermMap(title=Wording("= score"), values=scores, top=found["top"]))
     drawn.append(TermMap(title=Wording("softmax: attention"), values=weights, top=1.0, share=True))
+    if found["off"]:
+        change = terms.decoded(found["probabilities"], len(columns)) - terms.decoded(
+            found["before"], len(columns)
+        )
+        top = max(LEAST_CHANGE, float(np.abs(change).max()))
+        title = Wording("\N{GREEK CAPITAL LETTER DELTA} {0}", Wording("change of attention"))
+        drawn.append(TermMap(title=title, values=change.tolist(), top=top, share=True))
     place = Wording("layer {0}, head {1}", found["layer"] + 1, found["head"] + 1)
     if stream := STREAMS.get(found["stream"]):
         place = Wording("{0}, {1}", place, stream)

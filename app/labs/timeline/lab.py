@@ -14,7 +14,7 @@ from gradio.components import Component
 from app.labs.timeline import answers as timeline
 from app.labs.timeline import formats as cutting
 from app.page.sentence import Shared
-from app.parts.controls import answer, remember
+from app.parts.controls import NEXT_SEED, OpenNumber, OpenSlider, answer, remember
 from app.parts.figure import Figure
 from app.parts.plain import Code, Heading, Line, SentenceInput, Table, sentences, table
 from app.serving.ask import MOST_SEED, clean_name, clean_text
@@ -57,7 +57,6 @@ SHOWS = f"""(...values) => [
     {{ __type__: 'update', visible: ['all', each].includes(values[3]) }})),
 ]"""
 """Which preset it is, and which regimes are seen."""
-NEXT = f"seed => (seed + 1) % {MOST_SEED}"
 
 
 class Controls(NamedTuple):
@@ -122,7 +121,7 @@ def build(shared: Shared) -> Controls:
                 min_width=300,
             )
             chosen["copies"] = _slider(1, timeline.MOST_COPIES, 10, "Copies")
-            chosen["seed"] = gr.Number(
+            chosen["seed"] = OpenNumber(
                 1, label="Seed", precision=0, minimum=0, maximum=MOST_SEED, min_width=120
             )
             again = gr.Button("Next seed", size="sm", scale=0, min_width=140)
@@ -157,7 +156,7 @@ def build(shared: Shared) -> Controls:
 
 def _slider(least: int, most: int, value: int, label: str, **more: Any) -> gr.Slider:
     common = {"step": 1, "buttons": [], "min_width": 150, **more}
-    return gr.Slider(least, most, value=value, label=label, **common)
+    return OpenSlider(least, most, value=value, label=label, **common)
 
 
 def wire(controls: Controls, shared: Shared, session: Session) -> None:
@@ -172,7 +171,7 @@ def wire(controls: Controls, shared: Shared, session: Session) -> None:
     c.preset.input(None, c.preset, chosen, js=SETS)
     shown = [c.preset, *c.columns]
     gr.on([part.change for part in chosen], None, chosen, shown, js=SHOWS, queue=False)
-    c.again.click(None, parts["seed"], parts["seed"], js=NEXT)
+    c.again.click(None, parts["seed"], parts["seed"], js=NEXT_SEED)
     answer(
         [cut.model.change, cut.length.input, parts["seed"].change],
         partial(show_formats, session),

@@ -17,7 +17,7 @@ from app.labs.unmasking import answers as unmasking
 from app.labs.unmasking.answers import EXAMPLES, ORDER_NAMES
 from app.labs.unmasking.steps import STAY, Steps, steps
 from app.page.sentence import Shared
-from app.parts.controls import answer, offer, remember
+from app.parts.controls import NEXT_SEED, OpenNumber, OpenSlider, answer, offer, remember
 from app.parts.plain import (
     Code,
     Files,
@@ -89,31 +89,32 @@ def build(shared: Shared) -> Controls:
             scale=2,
             min_width=150,
         )
-        kept["steps"] = gr.Slider(
+        kept["steps"] = OpenSlider(
             1, unmasking.MOST_STEPS, value=8, step=1, label="Steps", buttons=[], min_width=190
         )
         again = gr.Button("Next seed", size="sm", scale=0, min_width=110)
     problem, sentence = Line(problem=True), SentenceInput(["text", "model"])
     with gr.Column(elem_classes=["answers"]):
         picture, said = Steps(elem_id="unmasking-steps"), Line()
-        with gr.Accordion("How pieces are put in", open=False):
-            with gr.Row(elem_classes=["choices"]):
-                kept["drawn"] = gr.Checkbox(
-                    False, label="Draw each piece by its probability", min_width=240
-                )
-                kept["again"] = gr.Slider(
-                    0.0,
-                    unmasking.MOST_AGAIN,
-                    value=0.0,
-                    step=0.05,
-                    label="Share that goes back to [MASK]",
-                    buttons=[],
-                    min_width=240,
-                )
-                kept["seed"] = gr.Number(
-                    1, label="Seed", precision=0, minimum=0, maximum=MOST_SEED, min_width=120
-                )
-            Line(AGAIN)
+    with gr.Accordion("How pieces are put in", open=False):
+        with gr.Row(elem_classes=["choices"]):
+            kept["drawn"] = gr.Checkbox(
+                False, label="Draw each piece by its probability", min_width=240
+            )
+            kept["again"] = OpenSlider(
+                0.0,
+                unmasking.MOST_AGAIN,
+                value=0.0,
+                step=0.05,
+                label="Share that goes back to [MASK]",
+                buttons=[],
+                min_width=240,
+            )
+            kept["seed"] = OpenNumber(
+                1, label="Seed", precision=0, minimum=0, maximum=MOST_SEED, min_width=120
+            )
+        Line(AGAIN)
+    with gr.Column(elem_classes=["answers"]):
         with gr.Accordion("Every step", open=False):
             every = Table(elem_id="unmasking-table", copies=True)
             files = Files("cloze-unmasking")
@@ -134,7 +135,7 @@ def wire(controls: Controls, shared: Shared, session: Session) -> None:
     answer([c.files.ask], partial(draw, session), asked, [c.files], c.problem)  # type: ignore[attr-defined]
     c.picture.stay(None, [c.picture, kept["stays"]], kept["stays"], js=STAY)  # type: ignore[attr-defined]
     c.picture.scrub(None, c.picture, kept["at"], js="value => value.at")  # type: ignore[attr-defined]
-    c.again.click(None, kept["seed"], kept["seed"], js=f"seed => (seed + 1) % {MOST_SEED}")
+    c.again.click(None, kept["seed"], kept["seed"], js=NEXT_SEED)
     sets = {name: kept[name] for name in ("steps", "order", "stays")}
     offer(c.example, tries(), c.sentence, sets)
     remember("unmasking", kept)

@@ -141,7 +141,29 @@ def encode(model: cm.Model, wanted: Wanted, kind: str) -> tuple[Encoding, Encodi
         (encoding,) = model.encode([(wanted.second, wanted.text)])
         return encoding, encoding  # the marks belong to the text, whose pieces stand elsewhere here
     (encoding,) = model.encode([(wanted.text, wanted.second)])
+    first = 1 + max((n for n, side in enumerate(text_numbers(encoding)) if side == 0), default=0)
+    # Marks belong to the first text, of which less is read beside a second one.
+    if any(mark.position >= first for mark in wanted.marks):
+        raise InputError(
+            f"Beside the second sentence {wanted.model} reads only the first {first} tokens, and a "
+            "word beyond them is hidden. Hide an earlier one, or use shorter sentences."
+        )
     return encoding, _marked(encoding, model, wanted.marks)
+
+
+def text_numbers(encoding: Encoding) -> list[int | None]:
+    """Which of the two texts each piece belongs to, 0 or 1; None for special pieces.
+
+    One that a visitor has typed ("[SEP]") stands within its text.
+    """
+    numbers: list[int | None] = []
+    number, between = -1, True
+    for special, (start, end) in zip(encoding.special, encoding.offsets, strict=True):
+        added = special and start == end
+        number += between and not added
+        between = added
+        numbers.append(None if special else number)
+    return numbers
 
 
 def _marked(encoding: Encoding, model: cm.Model, marks: tuple[Mark, ...]) -> Encoding:

@@ -17,7 +17,7 @@ from app.labs.why.replies import MOST_NOTES, SECOND, check, show
 from app.labs.why.service import Explainer
 from app.labs.why.tries import FILL, FIRST, FOLLOW, TRIES, WRITE
 from app.page.sentence import Shared
-from app.parts.controls import OpenDropdown, OpenRadio, answer, remember
+from app.parts.controls import OpenDropdown, OpenRadio, OpenSlider, answer, remember
 from app.parts.figure import Figure
 from app.parts.plain import Code, Heading, Kept, Line, SentenceInput, Table
 from app.serving.session import Session
@@ -115,7 +115,7 @@ def build(shared: Shared) -> Controls:
         for method, text in ABOUT.items():
             Line(Wording("{0}: {1}", words.TITLES[method], Wording(text)))
         with gr.Row():
-            kept["steps"] = gr.Slider(*STEPS, value=FIRST["steps"], step=10, label="Steps")
+            kept["steps"] = OpenSlider(*STEPS, value=FIRST["steps"], step=10, label="Steps")
             kept["baseline"] = gr.Dropdown(
                 list(BASELINE_TITLES.items()),
                 value="",
@@ -123,7 +123,7 @@ def build(shared: Shared) -> Controls:
                 filterable=False,
                 min_width=220,
             )
-            kept["window"] = gr.Slider(*WINDOWS, value=1, step=1, label="Words at a time")
+            kept["window"] = OpenSlider(*WINDOWS, value=1, step=1, label="Words at a time")
         told["total"] = Line()
     with gr.Accordion("Do the methods agree?", open=False):
         told["agreement"] = Table(elem_id="why-agreement")

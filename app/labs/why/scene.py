@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 import core_models as cm
-from app.labs.why.answers import Question, Wanted, encode, words_read
+from app.labs.why.answers import Question, Wanted, encode, text_numbers, words_read
 from app.labs.why.methods import hidden_groups
 from app.serving.pieces import one_piece
 from core_models import InputError
@@ -243,21 +243,6 @@ def _notes(model: cm.Model, kind: str, seen: Encoding, start: str, blind: bool) 
     if start == "pad" and not table[model.config.embeddings.pad_id].any():
         notes.append("The vector of [PAD] in this model is zero, so both baselines are the same.")
     return notes
-
-
-def text_numbers(encoding: Encoding) -> list[int | None]:
-    """Which of the two texts each piece belongs to, 0 or 1; None for special pieces.
-
-    One that a visitor has typed ("[SEP]") stands within its text.
-    """
-    numbers: list[int | None] = []
-    number, between = -1, True
-    for special, (start, end) in zip(encoding.special, encoding.offsets, strict=True):
-        added = special and start == end
-        number += between and not added
-        between = added
-        numbers.append(None if special else number)
-    return numbers
 
 
 def tokens(model: cm.Model, encoding: Encoding, seen: Encoding) -> list[dict[str, Any]]:
