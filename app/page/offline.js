@@ -6,6 +6,7 @@
   'use strict';
   const { element, field, loaded, keepUnread, style, t } = window.Cloze;
   const HINT = t`The server cannot be reached. What you type here is kept, and read as soon as it answers.`;
+  const GOES_ON = t`The server cannot be reached. The page goes on as soon as it answers.`;
   const LOADING = t`This part of the page has not been loaded yet, and the server cannot be reached. It opens as soon as the server answers.`;
   const LOST = 'Connection to the server was lost. Attempting reconnection...';
   const GRADIO = { Error: t`Error`, [LOST]: t`Connection to the server was lost. Attempting reconnection...` };
@@ -16,15 +17,20 @@
     ...(window.gradio_config?.components ?? [])
       .map(({ props }) => /data-module="([^"]+)"/.exec(props?.html_template ?? '')?.[1]).filter(Boolean).map((name) => [name, name])];
 
-  const hint = element('p', { class: 'offline problem', role: 'status', hidden: true, text: HINT });
+  // Where the text is, and above the labs that read none.
+  const hints = [HINT, GOES_ON].map((text) => element('p', { class: 'offline problem', role: 'status', hidden: true, text }));
+  const tell = (hidden) => { for (const hint of hints) hint.hidden = hidden; };
   let away = false;
 
   const typed = () => { if (away) keepUnread(field('sentence-text')?.value ?? ''); };
   const toast = () => document.querySelector('.toast-wrap');
 
   function lose() {
-    if (!hint.isConnected) document.querySelector('.view-chips')?.append(hint);
-    hint.hidden = false;
+    if (!hints[0].isConnected) {
+      document.querySelector('.view-chips')?.append(hints[0]);
+      document.getElementById('frame')?.append(element('div', { class: 'view offline-lab' }, hints[1]));
+    }
+    tell(false);
     if (!away) document.addEventListener('input', typed);
     away = true;
     typed();
@@ -33,7 +39,7 @@
   function find() {
     if (!away || toast()?.childElementCount) return; // Gradio opens the page again itself
     away = false;
-    hint.hidden = true;
+    tell(true);
     document.removeEventListener('input', typed);
   }
 

@@ -268,10 +268,8 @@
     roll.addEventListener('click', () => {
       const input = field('sentence-seed');
       let seed = Math.trunc(Number(input?.value || 0));
-      if (seed === drawn) {
-        seed += 1;
-        write('sentence-seed', String(seed));
-      }
+      if (seed === drawn) seed += 1;
+      if (input?.value !== String(seed)) write('sentence-seed', String(seed)); // of 3.7 or none, what is drawn with
       drawn = seed;
       draw(seed);
     });

@@ -288,6 +288,8 @@ class Runs:
     def start(self, run: str) -> None:
         """Start a run, continue it, or put it into the queue when all places are taken.
 
+        A race that has finished goes on with its models that failed.
+
         Raises:
             InputError: it is at work or has finished; it cannot be started; or the disk is full:
                 then it waits, or is as it was.
@@ -297,11 +299,11 @@ class Runs:
             state = self.state(run)
             if state in _ACTIVE:
                 raise InputError(f"This run is {state} already.")
-            if state == "finished":
+            folder = self.folder(run)
+            if state == "finished" and not reopened(folder):
                 raise InputError(
                     "This run has finished. Make a new run from it to train it further."
                 )
-            folder = self.folder(run)
             folder.clear_stop()
             run_process.note(folder.path, late=0)
             waiting.join(folder.path)
@@ -456,6 +458,21 @@ class Runs:
             self._children.append(child)
             waiting.leave(folder.path)
         return refused
+
+
+def reopened(folder: RunFolder) -> bool:
+    """Let a race that has finished go on with its models that failed; False where none did."""
+    if not isinstance(folder, RaceFolder):
+        return False
+    with folder.lock():
+        status, rows = folder.status(), folder.table()
+        failed = [row for row in rows if row["state"] == "failed"]
+        for row in failed:
+            row.pop("reason", None)
+            row["state"] = "waiting"
+        if failed:
+            folder.write_status(status | {"state": "stopped", "table": rows})
+    return bool(failed)
 
 
 def _made(path: Path) -> float:

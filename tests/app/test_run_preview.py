@@ -179,3 +179,12 @@ def test_a_window_without_its_answer_has_no_piece_marked(count):
     assert found["labels"] == [None] * count
     found = run_preview._labelled(row | {"answer": [2, 3]})
     assert [at for at, label in enumerate(found["labels"]) if label] == [2, 3]
+
+
+def test_what_a_batch_says_in_words_of_ours_goes_with_its_key():
+    """A Chinese page showed the English; a label of a visitor stays as it is."""
+    row = {"pieces": ["a"] * 3, "ids": [1] * 3, "segments": [0] * 3, "number": 1}
+    assert run_preview._labelled(row | {"score": 0.5})["says"] == ["{0} of 1", "0.50"]
+    assert run_preview._labelled(row | {"label": "0.50 of 1"})["says"] == "0.50 of 1"
+    labels = run_preview._labelled(row | {"answer": [1, 1]})["labels"]
+    assert labels == [None, ["answer"], None]

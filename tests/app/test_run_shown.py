@@ -320,3 +320,27 @@ def test_an_answer_that_stands_twice_in_the_text_has_the_likelier_place():
     shares = tried(found)["shares"]["value"]
     assert shares["label"] == "Oslo"
     assert [each["confidence"] for each in shares["confidences"]] == [0.45, 0.2]
+
+
+def test_a_finished_race_goes_on_with_what_failed_in_it(make_runs):
+    runs = make_runs(slots=0, shared=True)
+    folder = finished_race(runs, "Two", [{"name": "masked"}, {"name": "causal"}])
+    run = folder.path.name
+
+    def finish(**more):
+        rows = folder.table()
+        rows[1] |= more
+        folder.write_status(folder.status() | {"table": rows})
+        return Shown(Reports(runs)).answer({"run": run}, None)["parts"]["resume"]
+
+    assert not finish()["visible"]
+    with pytest.raises(InputError, match="has finished"):
+        runs.start(run)
+    offered = finish(state="failed", reason="The disk is full of it.")
+    assert (offered["visible"], offered["value"]) == (True, {"told": ["Try again what failed"]})
+    runs.start(run)
+    assert (runs.state(run), runs.queue()) == ("queued", [run])
+    assert [row["state"] for row in folder.table()] == ["finished", "waiting"]
+    assert not any("reason" in row for row in folder.table())
+    runs.stop(run)
+    assert runs.state(run) == "stopped"

@@ -368,6 +368,21 @@ def test_what_is_typed_while_the_server_is_away_is_read_when_it_is_back(visit):
     cloze.problems[:] = [each for each in cloze.problems if "ERR_INTERNET" not in each]
 
 
+def test_a_lab_without_a_text_says_that_the_server_is_away(visit):
+    cloze = visit(link="#tab=budget")
+    page = cloze.page
+    cloze.rest()  # what is answered tells that the server is there
+    page.context.set_offline(True)
+    hint = page.locator(".offline:visible")
+    expect(hint).to_have_text(f"{OFFLINE}. The page goes on as soon as it answers.")
+    page.evaluate("Cloze.openTab('mask')")
+    wait_open(page, "mask")
+    expect(hint).to_contain_text("What you type here is kept")
+    page.context.set_offline(False)
+    expect(hint).to_have_count(0)
+    cloze.problems[:] = [each for each in cloze.problems if "ERR_INTERNET" not in each]
+
+
 @pytest.mark.slow
 def test_what_a_proxy_answers_for_a_server_that_starts_anew_is_asked_again(visit):
     """Both ways to ask: Gradio's events, of which one reads the text, and the views' own."""

@@ -215,3 +215,21 @@ def test_the_tab_speaks_chinese(visit, make):
         "[...ClozeLanguage.missing].filter((key) => !/[\\u4e00-\\u9fff]/.test(key))"
     )
     assert own == []
+
+
+BATCH = """async () => {
+  const { mountBatch } = await import(`${ClozeRoot}cloze/app/labs/train/batch.js`);
+  const row = { pieces: ['a', 'b'], ids: [1, 2], segments: [0, 0], case: ['', ''], number: 1 };
+  const [answer, score] = [['answer'], ['{0} of 1', '0.50']];
+  const rows = [{ ...row, labels: [null, answer] }, { ...row, labels: [null, null], says: score }];
+  const root = document.createElement('div');
+  mountBatch({ root, value: { rows }, onValue() {} });
+  return root.querySelector('.train-rows').textContent;
+}"""
+
+
+def test_the_first_batch_speaks_chinese(visit):
+    said = visit(link="?lang=zh").page.evaluate(BATCH)
+    assert "0.50（满分1）" in said
+    assert "答案" in said
+    assert "answer" not in said

@@ -8,6 +8,7 @@ import os
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import expect
 
 from app.page.places import LABS
 from tests.app.one_page import renewed
@@ -52,6 +53,20 @@ def test_a_refused_seed_is_forgiven_with_the_next_draw(cloze):
     page.click("#draw")
     page.wait_for_function("Cloze.sentence.marks.size > 0")
     notes.wait_for(state="hidden")
+
+
+def test_the_seed_that_stands_there_is_the_one_that_is_drawn_with(cloze):
+    page = cloze.page
+    page.evaluate("Cloze.openTab('mask')")
+    page.locator("#draw").wait_for(state="attached")
+    cloze.unfold("Options")
+    for typed, seed in (("6.7", "6"), ("", "0"), ("1e2", "100")):
+        page.fill("#sentence-seed input", typed)
+        page.click("#draw")
+        expect(page.locator("#sentence-seed input")).to_have_value(seed)
+    page.click("#draw")
+    expect(page.locator("#sentence-seed input")).to_have_value("101")
+    cloze.rest()
 
 
 def look(page, width, dark):

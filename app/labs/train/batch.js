@@ -1,7 +1,7 @@
 // Training: the first batch as the model will see it.
 import { sentences } from './words.js';
 
-const { element, t, texts } = window.Cloze;
+const { element, phrase, t, texts } = window.Cloze;
 const TEXT = texts({
   title: 'The first batch',
   legend: 'Each line is one example as the model reads it. Below a piece stands what it has to say there; '
@@ -10,7 +10,7 @@ const TEXT = texts({
   order: 'Numbers give the order of prediction. Point at a numbered piece to see what the model may look at when it guesses it.',
   shortened: 'Of a long text only the beginning was read for this, so the run itself learns other pieces and begins with other examples.',
   pair: { 'in order': 'The second text is in order.', 'not in order': 'The second text is not in order.' },
-  says: (row) => t`Row ${row.number}, to be answered with: ${row.says}.`,
+  says: (row) => t`Row ${row.number}, to be answered with: ${worded(row.says)}.`,
   boundary: (each) => t`${each.piece}: from the pieces around its span, place ${each.place + 1}`,
   key: 'What the colours mean', ids: 'Show the ids', example: 'piece',
 });
@@ -19,6 +19,8 @@ const CASES = texts({
   kept: 'the model sees the piece itself', target: 'to be guessed, in the order of the numbers', label: 'what it has to say there',
   second: 'belongs to the second text',
 });
+/** A label of the set as it is, a text of ours in the page's language. */
+const worded = (label) => (Array.isArray(label) ? phrase(label) : label);
 // Swatches of the legend: name, kind of a piece, the piece itself, what stands below it.
 const SWATCHES = [['mask', 'mask', '[MASK]'], ['random', 'random', TEXT.example], ['similar', 'random', TEXT.example], ['kept', 'kept', TEXT.example], ['target', 'mask', TEXT.example]];
 
@@ -27,7 +29,7 @@ function example(row) {
   const boundaries = (row.boundaries ?? []).map(TEXT.boundary);
   const pieces = row.pieces.map((text, n) => {
     const target = targets.get(n);
-    const label = row.labels[n] ?? target?.piece;
+    const label = worded(row.labels[n]) ?? target?.piece;
     const kind = row.case[n] || (target ? 'mask' : '');
     const piece = element('span', {
       class: 'train-piece', 'data-case': kind === 'similar' ? 'random' : kind, 'data-segment': row.segments[n] === 1 ? 1 : 0,

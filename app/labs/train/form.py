@@ -18,6 +18,7 @@ from app.parts.controls import answer
 from app.parts.plain import Kept, Line
 from app.runs import owner as run_owner
 from app.runs import room
+from app.runs.config import kind_of
 from app.runs.data.texts import Inbox
 from app.runs.forms import command
 from app.runs.forms import form as run_form
@@ -47,6 +48,9 @@ PASTED = "() => ({ reads: false })"
 FILL = "(found, ...now) => Cloze.trainFilled('{0}', found, now)"
 COPY = """command => import(`${window.ClozeRoot}cloze/app/parts/download.js`).then(
   ({ copyText }) => { copyText(command, document.activeElement); })"""
+OTHER_KIND = "These are settings of another kind of run. Choose that kind above and use them there."
+EXACT = 2**53
+"""Whole numbers up to it are the same on the page."""
 JSON_ABOUT = "Every setting the trainer knows; those above are part of it."
 
 
@@ -275,9 +279,12 @@ class Form:
         """All that the page sends of a form; a run that was deleted since is forgotten.
 
         Raises:
-            InputError: a file is still under way, or a text of a deleted run is named.
+            InputError: a file is still under way, a text of a deleted run is named, or settings
+                of another kind were written.
         """
         config = self.settings(question)
+        if kind_of(config) != self.kind:
+            raise InputError(OTHER_KIND)
         ids = [str(each.get("id"))[:40] for each in self.sent(question)]
         source = run_form.still_there(self.service(), config, kept(question)["source"])
         return config, ids, source
@@ -374,11 +381,13 @@ class Form:
     def use(self, question: Mapping[str, Any]) -> list[Any]:
         """Take the settings that a visitor has written."""
         try:
-            config = json.loads(question["json"])
-        except ValueError as error:
+            config = json.loads(question["json"] or "", parse_int=_number)
+        except (ValueError, RecursionError) as error:
             raise InputError(f"This is not JSON: {error}") from None
         if not isinstance(config, dict):
             raise InputError("The settings of a run must be an object.")
+        # Half a character cannot be sent to the page.
+        config = json.loads(written(config).encode("utf-8", "replace"))
         return self.fill(config, source=kept(question)["source"])
 
 
@@ -413,8 +422,19 @@ def parsed(text: Any) -> Any:
     """
     try:
         return json.loads(text) if text else None
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, RecursionError):
         return text
+
+
+def listed(value: Any) -> list[Any]:
+    """A list of settings; of what is none, nothing: a check says what is wrong with it."""
+    return value if isinstance(value, list) else []
+
+
+def _number(digits: str) -> float:
+    """A whole number, or near it where the page would hold it only so."""
+    number = int(digits)
+    return number if abs(number) <= EXACT else float(digits)
 
 
 def key(asked: Asked) -> str:

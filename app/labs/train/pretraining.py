@@ -140,14 +140,15 @@ class Pretraining(ReadingForm):
         families = run_form.families()
         # After a model that goes on learning no family is chosen.
         chosen = _named(families, question.get("family") or families[0]["name"])
-        shape = model.get("overrides") or {"layers": 2, "width": 128}
+        shape = model.get("overrides")
+        shape = shape if shape and isinstance(shape, Mapping) else {"layers": 2, "width": 128}
         shape = {name: shape[name] for name in ("layers", "width") if name in shape}
         if not model.get("checkpoint") and family_of(config) == chosen["name"]:
             return self.fill(config, source=kept(question)["source"])
         config = {name: value for name, value in config.items() if name not in _FOLLOW}
         config["model"] = {"size": chosen["size"], "overrides": shape, "dropout": dropout}
         data = {name: v for name, v in config["data"].items() if name not in ("format", "singles")}
-        cut = config.get("tokenizer") or {}
+        cut = config["tokenizer"] if isinstance(config.get("tokenizer"), Mapping) else {}
         cut = {name: v for name, v in cut.items() if name not in ("kind", "lowercase")}
         config |= {"data": data, "tokenizer": cut}
         return self.fill(config, source=kept(question)["source"])
@@ -182,7 +183,7 @@ def _named(offered: Iterable[Mapping[str, Any]], name: Any) -> Mapping[str, Any]
 
 def family_of(config: Mapping[str, Any]) -> str | None:
     """The family of a fresh model; None for one that goes on learning."""
-    size = fields.read(config, "model.size")
+    size = str(fields.read(config, "model.size"))
     known = ((name, {*family.sizes, *family.aliases}) for name, family in FAMILIES.items())
     return next((name for name, sizes in known if size in sizes), None)
 

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 import gradio as gr
 from gradio.components import Component
 
-from app.labs.train.form import key, matching, translated
+from app.labs.train.form import key, listed, matching, translated
 from app.labs.train.parts import Told
 from app.labs.train.reading import ReadingForm, counted
 from app.parts import fields
@@ -80,7 +80,7 @@ class Racing(ReadingForm):
     def settings(self, question: Mapping[str, Any]) -> dict[str, Any]:
         """With the entrants that are chosen."""
         config = super().settings(question)
-        there = [each for each in config.get("entrants") or () if isinstance(each, Mapping)]
+        there = [each for each in listed(config.get("entrants")) if isinstance(each, Mapping)]
         offered = [each["config"] for each in run_races.describe()["entrants"]]
         chosen = question["entrants"] or []
         stay = [each for each in there if each.get("name") in chosen]
@@ -198,9 +198,8 @@ class Racing(ReadingForm):
 
 def names_of(config: Mapping[str, Any]) -> list[str]:
     """Who takes part."""
-    entrants = config.get("entrants")
-    listed = entrants if isinstance(entrants, list) else []
-    return [str(each.get("name"))[:40] for each in listed if isinstance(each, Mapping)]
+    entrants = listed(config.get("entrants"))
+    return [str(each.get("name"))[:40] for each in entrants if isinstance(each, Mapping)]
 
 
 def entrants_of(config: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -7,8 +7,9 @@ from typing import Any, ClassVar
 import gradio as gr
 from gradio.components import Component
 
-from app.labs.train.form import Form
+from app.labs.train.form import Form, listed
 from app.labs.train.parts import COPIES, Told, Upload, sent
+from app.parts import fields
 from app.parts.controls import OpenCheckboxGroup, OpenDropdown, answer, new_value
 from app.parts.plain import Kept, Line, Table, table
 from app.runs.data import sources as run_sources
@@ -180,15 +181,15 @@ class ReadingForm(Form):
         """Of the texts of a run that was copied, those that are still chosen."""
         config = super().settings(question)
         data = config["data"] if isinstance(config.get("data"), dict) else {}
-        named = data.get("texts") if isinstance(data.get("texts"), list) else []
+        named = listed(data.get("texts"))
         still = question["copied"] or []
         texts = [name for name in named if not str(name).startswith(OWN) or name in still]
         return {**config, "data": {**data, "texts": texts}}
 
     def fill(self, config: Mapping[str, Any], **more: Any) -> list[Any]:
         """With the texts of the run that is copied."""
-        named = config["data"].get("texts") if isinstance(config.get("data"), Mapping) else None
-        own = [name for name in named or () if str(name).startswith(OWN)]
+        named = listed(fields.read(config, TEXTS))
+        own = [name for name in named if str(name).startswith(OWN)]
         choices = [(name.removeprefix(OWN), name) for name in own]
         shown = gr.update(choices=choices, value=own)
         return [*super().fill(config, **more), shown]

@@ -22,6 +22,7 @@ from app.runs.runs import Runs
 from core_models import InputError
 from core_models.training import race_schema, settings, task_settings
 from core_models.training.folder import RunFolder
+from viz.svg import Wording, told
 
 _ONE = Lock()
 """One try at a time: each learns a vocabulary or trains for some seconds."""
@@ -203,7 +204,7 @@ def _labelled(row: dict[str, Any]) -> dict[str, Any]:
     if "answer" in row:
         first, last = row["answer"]
         if first >= 0:  # else the answer lies in no window, and nothing is learnt from this one
-            labels[first : last + 1] = ["answer"] * (last + 1 - first)
+            labels[first : last + 1] = [told(Wording("answer"))] * (last + 1 - first)
     if "second" in row:
         pieces = [*pieces, *row["second"]["pieces"]]
         labels += [None] * len(row["second"]["pieces"])
@@ -213,7 +214,9 @@ def _labelled(row: dict[str, Any]) -> dict[str, Any]:
         "segments": [*row["segments"], *[1] * (len(pieces) - len(row["segments"]))],
         "labels": labels,
         "case": [""] * len(pieces),
-        "says": said if said is None or isinstance(said, str) else f"{said:.2f} of 1",
+        "says": said
+        if said is None or isinstance(said, str)
+        else told(Wording("{0} of 1", f"{said:.2f}")),
         "number": row["number"],
     }
 

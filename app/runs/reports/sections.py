@@ -90,6 +90,7 @@ def acts(
     *,
     may: bool,
     enabled: bool,
+    failed: bool = False,
 ) -> Parts:
     """What may be done with a run.
 
@@ -99,17 +100,20 @@ def acts(
         entrant: Of a race, whose model is looked at.
         may: Whether this browser may stop and delete it.
         enabled: Whether this server trains.
+        failed: Whether a model of a race has failed.
     """
     state, race = run["state"], run["kind"] == "race"
     model = entrant["model"] if entrant else None if race else live["model"]
     detects = entrant["detects"] if entrant else live["detects"]
     file = None if race else live["export"]
+    ended = state == "finished" and failed
+    go_on = Wording("Continue") if run["step"] else Wording("Start")
     again = Wording("New race from this one") if race else Wording("New run from this one")
     return {
         "stop": {"visible": may and state in ACTIVE, "interactive": state != "stopping"},
         "resume": {
-            "visible": may and state in IDLE,
-            "value": named(Wording("Continue") if run["step"] else Wording("Start")),
+            "visible": may and (state in IDLE or ended),
+            "value": named(Wording("Try again what failed") if ended else go_on),
         },
         "open": {
             "visible": bool(model) and run["kind"] != "task",

@@ -101,6 +101,7 @@ class Shown:
         live = self.reports.live(name, owner=owner)
         race = run_races.live(self.runs, name) if run["kind"] == "race" else None
         entrant = reached.chosen(race, wish.entrant) if race else None
+        failed = any(row["state"] == "failed" for row in race["rows"]) if race else False
         owned = self.may_change(name, owner)
         may = owned and self.runs.enabled
         others = sections.comparable(run, listed)
@@ -115,7 +116,9 @@ class Shown:
             "head": (None, lambda: sections.head(run, live, owned)),
             "acts": (
                 None,
-                lambda: sections.acts(run, live, entrant, may=may, enabled=self.runs.enabled),
+                lambda: sections.acts(
+                    run, live, entrant, may=may, enabled=self.runs.enabled, failed=failed
+                ),
             ),
             "chart": (
                 (wish, others, reports, len((live["task"] or {}).get("baselines") or ())),
