@@ -9,6 +9,7 @@ from playwright.sync_api import expect
 
 from app.serving.examples import EXAMPLES
 from core_models.prediction import fill
+from tests.app.held import Held
 from tests.app.one_page import SENTENCE, renewed
 
 LONG = (
@@ -284,6 +285,21 @@ def test_predictions_can_be_saved(cloze):
     with open(download.value.path(), newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     assert [row["piece"] for row in rows[:5]] == [piece for piece, _ in cloze.rows(6)]
+
+
+def test_what_is_saved_while_an_answer_is_under_way_is_that_answer(cloze):
+    """Not the one before it beside the words of the new text."""
+    cloze.chip("Paris").click()
+    cloze.settle()
+    held = Held(cloze.page, "/run/predict", lambda it: '"top_k"' in (it.post_data or ""))
+    cloze.chip("capital").click()
+    held.wait()
+    with cloze.page.expect_download() as download:
+        cloze.page.get_by_text("Save as CSV").click()
+        held.end()
+    with open(download.value.path(), newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert list(dict.fromkeys(row["in the text"] for row in rows)) == ["capital", "Paris"]
 
 
 def test_the_code_shown_recomputes_the_predictions(cloze, capsys):

@@ -67,7 +67,8 @@
     return rows.map((row) => row.map(cell).join(',')).join('\r\n');
   }
 
-  function makeGuide(answer, ask) {
+  /** answer(): what is shown. asked(): the number of the question, whose answer may be under way. */
+  function makeGuide(answer, asked, ask) {
     const counted = element('span');
     const lines = element('pre', { class: 'code', tabindex: '0' });
     const copy = element('button', { type: 'button', class: 'quiet outlined', text: t`Copy` });
@@ -82,10 +83,15 @@
       setTimeout(() => { copy.textContent = t`Copy`; }, 2000);
     });
     for (const [kind, button] of Object.entries(pictures)) button.addEventListener('click', () => ask(kind));
-    save.addEventListener('click', async () => {
+    let saved = null; // the question whose answer is to be saved
+    async function write() {
+      if (saved === null || answer()?.rev !== saved) return;
+      saved = null;
+      const text = table(answer().predictions);
       const { download } = await import('../../parts/download.js');
-      download('cloze-predictions.csv', table(answer().predictions), 'text/csv;charset=utf-8');
-    });
+      download('cloze-predictions.csv', text, 'text/csv;charset=utf-8');
+    }
+    save.addEventListener('click', () => { saved = asked(); write(); });
     const root = element('aside', { class: 'guide' },
       element('h3', { text: t`How to read this` }),
       element('p', {}, counted, element('span', { class: 'key', 'aria-hidden': 'true' }),
@@ -100,6 +106,7 @@
         const of = t`The model gave each of its ${format.count(vocabulary)} pieces a probability; a full bar would be 100 %.`;
         counted.textContent = `${of} `;
         lines.textContent = code(load);
+        write();
       },
     };
   }
@@ -141,7 +148,7 @@
     let wanted = null; // the picture that was asked for: {rev, kind}
     let failure = null; // why the present question has no answer
     let restored = kept('mask-words') ?? {}; // the visitor's words in the address, by position, until they are asked for
-    const guide = makeGuide(() => answered, askPicture);
+    const guide = makeGuide(() => answered, () => asked, askPicture);
     const ways = element('div', { class: 'empty', hidden: true });
     view.root.replaceChildren(
       element('h2', { text: t`What fits the gap?` }), head, empty, problem, ways, grid, more);
