@@ -243,6 +243,17 @@ def test_models_that_are_gone_leave_the_usual_ones(others):
     assert [entry["name"] for entry in one] == ["a-span"]
 
 
+def test_a_word_of_too_many_pieces_is_named(others):
+    """By the model that cuts it so; one that knows no letter of it reads it as one piece."""
+    word = "qxzvkjwp" * 3
+    text = f"The {word} sleeps."
+    pieces = len(others.model(MODEL).tokenizer.pieces_of(word))
+    assert pieces > 16
+    positions = range(2, 2 + pieces)
+    (entry,) = ask(others, mask_models.models, *positions, text=text, models=[MODEL])["models"]
+    assert entry["error"] == f"“{word}” is {pieces} pieces here; at most 16 fit."
+
+
 def test_every_summand_belongs_to_one_word(others):
     model = others.model(MODEL)
     text = "A volcano throws out hot rock, doesn't it?"

@@ -26,7 +26,7 @@ from app.serving.pieces import blank_note
 from app.serving.session import Session
 from core_models import InputError
 from core_models.prediction import Filling, score
-from core_models.prediction.gaps import GIVEN, Gaps
+from core_models.prediction.gaps import GIVEN, MAX_GAPS, Gaps
 from core_models.prediction.passes import kind_of
 from viz.svg import Wording
 
@@ -145,6 +145,8 @@ async def _of_model(session: Session, name: str, scene: Scene, gap: Gap | None) 
 def _fill_gap(model: cm.Model, scene: Scene, gap: Gap) -> dict[str, Any]:
     """The best fillings of one gap, as words, and the text's own."""
     text, mine, others = in_other_pieces(scene, gap, model)
+    if len(mine) > MAX_GAPS:
+        raise InputError(f"“{gap.text}” is {len(mine)} pieces here; at most {MAX_GAPS} fit.")
     encoding = model.encode([text])[0]
     ids = encoding.ids
     unknown = model.tokenizer.unknown_id in [ids[p] for p in mine]
