@@ -128,9 +128,10 @@
   const PAUSE = 1_000;
   async function persist(event, asked) {
     for (;;) {
+      const began = performance.now();
       const found = await fetch(...asked);
       const away = GATEWAY.includes(found.status);
-      window.Cloze?.away?.(away);
+      window.Cloze?.away?.(away, began);
       if (!away || once.has(event)) return found;
       await new Promise((done) => { setTimeout(done, PAUSE); });
     }

@@ -21,6 +21,7 @@
   const hints = [HINT, GOES_ON].map((text) => element('p', { class: 'offline problem', role: 'status', hidden: true, text }));
   const tell = (hidden) => { for (const hint of hints) hint.hidden = hidden; };
   let away = false;
+  let since = 0;
 
   const typed = () => { if (away) keepUnread(field('sentence-text')?.value ?? ''); };
   const toast = () => document.querySelector('.toast-wrap');
@@ -31,13 +32,17 @@
       document.getElementById('frame')?.append(element('div', { class: 'view offline-lab' }, hints[1]));
     }
     tell(false);
-    if (!away) document.addEventListener('input', typed);
+    if (!away) {
+      document.addEventListener('input', typed);
+      since = performance.now();
+    }
     away = true;
     typed();
   }
 
-  function find() {
-    if (!away || toast()?.childElementCount) return; // Gradio opens the page again itself
+  /** asked: when the question was sent that has been answered; one that was under way at the loss tells nothing. */
+  function find(asked = Infinity) {
+    if (!away || asked < since || toast()?.childElementCount) return; // Gradio opens the page again itself
     away = false;
     tell(true);
     document.removeEventListener('input', typed);
@@ -93,9 +98,9 @@
     }
   }
 
-  window.Cloze.away = (gone) => (gone ? lose() : find()); // a proxy says so (gradio.js)
+  window.Cloze.away = (gone, asked) => (gone ? lose() : find(asked)); // a proxy says so (gradio.js)
   window.addEventListener('offline', lose);
-  window.addEventListener('online', find);
+  window.addEventListener('online', () => find());
   loaded.then(() => {
     const watch = () => {
       if (!toast()) { setTimeout(watch, PAUSE); return; }

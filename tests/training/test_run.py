@@ -282,5 +282,6 @@ def test_the_command(make_run: MakeRun, capsys: pytest.CaptureFixture[str]) -> N
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.endswith("finished.\n")
+    (run.path / "other.json").write_text("{}")
     assert main([str(run.path / "other.json")]) == 2
     assert "--run FOLDER" in capsys.readouterr().err
