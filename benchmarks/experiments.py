@@ -238,13 +238,11 @@ def measured(run: RunFolder, held_out: Path) -> dict[str, Any]:
     return found
 
 
-def row(name: str, run: RunFolder, found: Mapping[str, Any]) -> str:
-    """A line of the table."""
-    status = run.status()
-    seconds = json.loads((run.path / "cost.json").read_text()).get("seconds", 0)
+def row(name: str, tokens: int, steps: int, seconds: float, found: Mapping[str, Any]) -> str:
+    """A line of the table; ``found``: ``words`` and ``minimal_pairs``."""
     words, pairs = found["words"], found["minimal_pairs"]
     return (
-        f"| {name} | {status['tokens'] / 1e6:.2f} | {status['steps']} | {seconds / 60:.1f} "
+        f"| {name} | {tokens / 1e6:.2f} | {steps} | {seconds / 60:.1f} "
         f"| {100 * words['accuracy']:.1f} % | {words['perplexity']:.0f} "
         f"| {100 * pairs['accuracy']:.1f} % |"
     )
@@ -270,7 +268,10 @@ def main() -> None:
     sys.stdout.write("|---|---:|---:|---:|---:|---:|---:|\n")
     for name in chosen.arms or ARMS:
         run = train(name, chosen.work, chosen.data, chosen.steps)
-        sys.stdout.write(row(name, run, measured(run, held_out)) + "\n")
+        found, status = measured(run, held_out), run.status()
+        seconds = json.loads((run.path / "cost.json").read_text()).get("seconds", 0)
+        line = row(name, status["tokens"], status["steps"], seconds, found)
+        sys.stdout.write(line + "\n")
         sys.stdout.flush()
 
 

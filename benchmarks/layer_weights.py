@@ -12,13 +12,14 @@ not kept, and a run that was interrupted begins anew.
 import argparse
 import sys
 import time
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
 
-from benchmarks.experiments import ARMS, ROOT, WORDS, settings
+from benchmarks.experiments import ARMS, ROOT, WORDS, row, settings
 from benchmarks.ladder import Unkept
 from core_models.batch import Batch
 from core_models.data import documents
@@ -112,19 +113,18 @@ def main() -> None:
     )
     began = time.process_time()
     trainer.train(lambda: False)
-    minutes = (time.process_time() - began) / 60
+    seconds = time.process_time() - began
     model.eval()
     held_out = chosen.work / "texts" / "english" / text.OPEN
     sentences = [sentence for each in documents.read([held_out]) for sentence in each]
-    words = evaluate_words(model, choose_words(sentences, most=WORDS))
-    pairs = evaluate_minimal_pairs(model, read_pairs())
-    sys.stdout.write(
-        f"| layer-weights | {made.progress.tokens / 1e6:.2f} | {made.steps} | {minutes:.1f} "
-        f"| {100 * words.accuracy:.1f} % | {words.perplexity:.0f} "
-        f"| {100 * pairs.accuracy:.1f} % |\n"
-    )
-    for row in model.encoder.get_parameter("weights").tolist():
-        sys.stdout.write(" ".join(f"{value:6.2f}" for value in row) + "\n")
+    found = {
+        "words": asdict(evaluate_words(model, choose_words(sentences, most=WORDS))),
+        "minimal_pairs": asdict(evaluate_minimal_pairs(model, read_pairs())),
+    }
+    line = row("layer-weights", made.progress.tokens, made.steps, seconds, found)
+    sys.stdout.write(line + "\n")
+    for weights in model.encoder.get_parameter("weights").tolist():
+        sys.stdout.write(" ".join(f"{weight:6.2f}" for weight in weights) + "\n")
 
 
 if __name__ == "__main__":

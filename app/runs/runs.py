@@ -300,7 +300,7 @@ class Runs:
             if state in _ACTIVE:
                 raise InputError(f"This run is {state} already.")
             folder = self.folder(run)
-            if state == "finished" and not reopened(folder):
+            if state == "finished" and not (isinstance(folder, RaceFolder) and folder.reopen()):
                 raise InputError(
                     "This run has finished. Make a new run from it to train it further."
                 )
@@ -458,21 +458,6 @@ class Runs:
             self._children.append(child)
             waiting.leave(folder.path)
         return refused
-
-
-def reopened(folder: RunFolder) -> bool:
-    """Let a race that has finished go on with its models that failed; False where none did."""
-    if not isinstance(folder, RaceFolder):
-        return False
-    with folder.lock():
-        status, rows = folder.status(), folder.table()
-        failed = [row for row in rows if row["state"] == "failed"]
-        for row in failed:
-            row.pop("reason", None)
-            row["state"] = "waiting"
-        if failed:
-            folder.write_status(status | {"state": "stopped", "table": rows})
-    return bool(failed)
 
 
 def _made(path: Path) -> float:

@@ -79,6 +79,22 @@ class RaceFolder(RunFolder):
             if row["state"] == "running":
                 self.run(row["name"]).request_stop()
 
+    def reopen(self) -> bool:
+        """Let a race that has finished go on with its models that failed; False where none did.
+
+        Raises:
+            InputError: a process works on it.
+        """
+        with self.lock():
+            rows = self._rows()
+            failed = [row for row in rows if row["state"] == "failed"]
+            for row in failed:
+                row.pop("reason", None)
+                row["state"] = "waiting"
+            if failed:
+                self.write_status(self.status() | {"state": "stopped", "table": rows})
+        return bool(failed)
+
     def table(self) -> list[dict[str, Any]]:
         """A row for each entrant in the order of the file, with what is known so far.
 
