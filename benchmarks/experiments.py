@@ -125,6 +125,10 @@ ARMS = {
     ),
     "batch-32": Arm("Half the batch, twice the steps?", {"batch_size": 32}),
     "batch-128": Arm("Twice the batch, half the steps?", {"batch_size": 128}),
+    "batch-late": Arm(
+        "Batches of 32 for two thirds of the steps, then of 128?",
+        {"batch_size": 128, "data": {"first_batch": 32, "first_share": 2 / 3}},
+    ),
     "stable": Arm("Stable, the last fifth falling?", {"schedule": {"decay": "stable"}}),
     "stable-half": Arm(
         "Stable, the last half falling?", {"schedule": {"decay": "stable", "cooldown": 0.5}}
@@ -212,7 +216,10 @@ def train(name: str, work: Path, data: Path, steps: int) -> RunFolder:
     run = RunFolder(work / "runs" / name)
     if not run.config_path.exists():
         values = settings(ARMS[name], work, data)
-        tokens = values["batch_size"] * values["data"]["max_length"]
+        rows, asked = values["batch_size"], values["data"]
+        if early := asked.get("first_batch"):
+            rows += round(asked["first_share"] * (early - rows))
+        tokens = rows * asked["max_length"]
         usual = BASELINE["batch_size"] * BASELINE["data"]["max_length"]
         run.path.mkdir(parents=True, exist_ok=True)
         run.config_path.write_text(

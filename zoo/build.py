@@ -102,9 +102,10 @@ def _create(run: RunFolder, settings: dict[str, Any], tokens: int) -> None:
     prepared = prepare(aside, parsed, plan, None if base is None else base.model.tokenizer)
     mean = parsed.data.max_length if plan.recurrent else float(prepared.training.lengths.mean())
     each = parsed.batch_size * mean
-    if prepared.first is not None:
-        shorter = parsed.first_batch * float(prepared.first.lengths.mean())
-        each += parsed.data.first_share * (shorter - each)
+    if parsed.first_steps:
+        first = prepared.first or prepared.training
+        early = parsed.first_batch * float(first.lengths.mean())
+        each += parsed.data.first_share * (early - each)
     steps = math.ceil(tokens / each)
     parse(settings | {"steps": steps})
     (aside.path / "config.json").write_text(

@@ -105,8 +105,11 @@ class DataSettings(Part):
     """Longest example of the first steps, whose batches hold as many more examples, so that an
     update reads as many tokens (BERT, arXiv 1810.04805, appendix A.2: 128, then 512). null = as
     ``max_length``. Not for recurrent."""
+    first_batch: Annotated[int, Field(ge=1, le=65_536)] | None = None
+    """Examples of the first updates, so that a batch can grow late in a run (arXiv 1711.00489).
+    null = as ``first_length`` says, else ``batch_size``. Not for recurrent."""
     first_share: Annotated[float, Field(gt=0.0, lt=1.0)] = 0.9
-    """Share of the steps that read examples of ``first_length`` (BERT: 0.9)."""
+    """Share of the steps that are first ones (BERT's shorter ones: 0.9)."""
     short_probability: Share = 0.1
     """Share of documents cut into pairs of a random shorter length (BERT: 0.1)."""
     random_for_lone: bool = False

@@ -128,41 +128,41 @@ class Shuffled:
         put_back(self._masking, place.states["masking"], anew=anew)
 
 
-class Lengthened:
-    """Shorter examples first, then the others.
+class Changed:
+    """Examples of one kind first, then those of another: longer ones, or more in a batch.
 
-    Epochs of the others are counted on from those of the shorter ones, so that a place says to
-    which of both it belongs.
+    Epochs of the later ones are counted on from those of the first, so that a place says to which
+    of both it belongs.
     """
 
-    def __init__(self, shorter: Shuffled, longer: Shuffled, *, steps: int) -> None:
-        """Begin with the shorter ones; ``steps``: batches of them, at least 1."""
-        self._shorter, self._longer = shorter, longer
+    def __init__(self, first: Shuffled, later: Shuffled, *, steps: int) -> None:
+        """``steps``: batches of the first, at least 1."""
+        self._first, self._later = first, later
         self._left = self._steps = steps
-        self._epochs = -(-steps // shorter.epoch)
+        self._epochs = -(-steps // first.epoch)
 
     def draw(self) -> Drawn:
         """The next batch."""
         if not self._left:
-            return self._longer.draw()
+            return self._later.draw()
         self._left -= 1
-        return self._shorter.draw()
+        return self._first.draw()
 
     def place(self) -> Place:
         """That of the examples that come next."""
         if self._left:
-            return self._shorter.place()
-        place = self._longer.place()
+            return self._first.place()
+        place = self._later.place()
         return replace(place, epoch=self._epochs + place.epoch)
 
     def restore(self, place: Place) -> None:
         """Go on from a place."""
         if place.epoch < self._epochs:
-            self._left = self._steps - place.epoch * self._shorter.epoch - place.batch
-            self._shorter.restore(place)
+            self._left = self._steps - place.epoch * self._first.epoch - place.batch
+            self._first.restore(place)
         else:
             self._left = 0
-            self._longer.restore(replace(place, epoch=place.epoch - self._epochs))
+            self._later.restore(replace(place, epoch=place.epoch - self._epochs))
 
 
 class Continued:

@@ -326,6 +326,8 @@ def _check_recurrent(settings: Settings, config: Config, plan: Plan) -> None:
         raise InputError("data.singles: recurrent segments are never single; use 0")
     if data.first_length is not None:
         raise InputError("data.first_length: recurrent segments have one length; leave it out")
+    if data.first_batch is not None:
+        raise InputError("data.first_batch: recurrent segments keep their rows; leave it out")
     if plan.reuse > data.max_length - 4:
         raise InputError(
             f"data.reuse ({plan.reuse}) leaves no room for a second text in data.max_length "

@@ -88,7 +88,8 @@ def _ingredients(settings: Settings, plan: Plan) -> dict[str, Any]:
     values = settings.model_dump(mode="json")
     # How batches are cut and when they are read: nothing that is kept depends on it. A length that
     # is not asked for is left out, as folders from before it existed lack it.
-    for name in ("even", "first_share", *(() if settings.data.first_length else ("first_length",))):
+    unused = () if settings.data.first_length else ("first_length",)
+    for name in ("even", "first_batch", "first_share", *unused):
         del values["data"][name]
     chosen = {name: values[name] for name in ("tokenizer", "data", "seed")}
     return chosen | {

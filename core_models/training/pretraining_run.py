@@ -41,10 +41,10 @@ def begin(run: RunFolder, settings: Settings, saved: Saved | None) -> Begun:
     if accelerator:
         check_same(accelerator, run, settings, saved)
         examples = settings.batch_size if plan.recurrent else len(data.training)
-        least = settings.batch_size
+        least = min(settings.batch_size, settings.first_batch)
         if settings.data.even and not plan.recurrent:
             least = fewest_rows(least)
-        if data.first is not None:  # its batches are no smaller
+        if data.first is not None:
             examples = min(examples, len(data.first))
         check_shares(accelerator.num_processes, least, examples)
     model = models.build_model(settings, plan, config, data.tokenizer, base)

@@ -39,10 +39,10 @@ def cost(run: RunFolder, settings: Settings) -> Cost:
     if not masker.plan.recurrent:
         length = _mean_length(data.training)
     found = cost_of(settings, config, masker.plan, length)
-    if data.first is None:
+    if not settings.first_steps:
         return found
-    shorter = settings.model_copy(update={"batch_size": settings.first_batch})
-    first = cost_of(shorter, config, masker.plan, _mean_length(data.first))
+    early = settings.model_copy(update={"batch_size": settings.first_batch})
+    first = cost_of(early, config, masker.plan, _mean_length(data.first or data.training))
     share = settings.first_steps / settings.steps
     mixed = share * first.flops_per_step + (1 - share) * found.flops_per_step
     return replace(found, flops_per_step=mixed)

@@ -215,14 +215,16 @@ class Settings(RunSettings):
 
     @property
     def first_steps(self) -> int:
-        """Updates that read examples of ``data.first_length``, before the others; 0 = none."""
-        if self.data.first_length is None:
+        """Updates of ``data.first_length`` or ``first_batch``, before the others; 0 = none."""
+        if self.data.first_length is None and self.data.first_batch is None:
             return 0
         return min(max(1, round(self.data.first_share * self.steps)), self.steps - 1)
 
     @property
     def first_batch(self) -> int:
-        """Examples of such an update: as many tokens as ``batch_size`` of the longer ones have."""
+        """Examples of such an update; if not said, as many tokens as the others have."""
+        if self.data.first_batch is not None:
+            return self.data.first_batch
         shorter = self.data.first_length or self.data.max_length
         return self.batch_size * self.data.max_length // shorter
 
@@ -232,10 +234,11 @@ class Settings(RunSettings):
             raise ValueError(
                 f"schedule.warmup ({self.schedule.warmup}) must be below steps ({self.steps})"
             )
-        tokens = self.steps * self.batch_size * self.data.max_length
+        largest = max(self.batch_size, self.data.first_batch or 0)
+        tokens = self.steps * largest * self.data.max_length
         if tokens > MOST_TOKENS:
             raise ValueError(
-                f"steps ({self.steps}), batch_size ({self.batch_size}) and data.max_length "
+                f"steps ({self.steps}), batch_size ({largest}) and data.max_length "
                 f"({self.data.max_length}) come to {tokens:.2g} tokens; at most {MOST_TOKENS:.0e} "
                 "are allowed"
             )

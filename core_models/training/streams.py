@@ -7,13 +7,15 @@ from core_models.config import Config
 from core_models.data.recurrent import Recurrent
 from core_models.data.store import TokenStore
 from core_models.training.examples import Examples, Masker
-from core_models.training.feed import Continued, Lengthened, Shuffled, Stream
+from core_models.training.feed import Changed, Continued, Shuffled, Stream
 from core_models.training.folder import RunFolder
 from core_models.training.models import Base, model_config, published_config
 from core_models.training.plan import plan_for
 from core_models.training.prepare import Prepared, prepare
 from core_models.training.settings import Settings
 from core_models.training.validation import Validation
+
+_AGAIN = 7919  # keeps a second reading apart from the first; a CPU generator takes 32 bits alone
 
 
 def open_data(
@@ -42,23 +44,25 @@ def open_stream(data: Prepared, masker: Masker, settings: Settings, device: torc
         segments = _segments(data.training, masker, settings, settings.batch_size)
         return Continued(segments, examples, seed=settings.seed, steps=settings.steps)
 
+    first = settings.first_steps
+    again = first and data.first is None  # not in the order in which the first steps read them
+
     def shuffled(store: TokenStore, batch_size: int, before: int = 0) -> Shuffled:
         return Shuffled(
             Examples(store, masker, settings.seed),
             batch_size=batch_size,
             bucketing=settings.data.bucketing,
-            seed=settings.seed,
+            seed=settings.seed + (_AGAIN if again and before else 0),
             device=device,
             steps=settings.steps,
             even=settings.data.even,
             before=before,
         )
 
-    first = settings.first_steps
-    longer = shuffled(data.training, settings.batch_size, first)
-    if data.first is None or not first:
-        return longer
-    return Lengthened(shuffled(data.first, settings.first_batch), longer, steps=first)
+    later = shuffled(data.training, settings.batch_size, first)
+    if not first:
+        return later
+    return Changed(shuffled(data.first or data.training, settings.first_batch), later, steps=first)
 
 
 def open_validation(

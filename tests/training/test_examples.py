@@ -17,7 +17,7 @@ from core_models.objectives import NEEDS
 from core_models.tokenizer import Tokenizer
 from core_models.training import settings
 from core_models.training.examples import Examples, Masker, rows
-from core_models.training.feed import Feed, Lengthened, Shuffled
+from core_models.training.feed import Changed, Feed, Shuffled
 from core_models.training.plan import Plan, plan_for
 from core_models.training.validation import Validation
 from tests.training.conftest import text
@@ -209,7 +209,7 @@ def test_longer_examples_follow_shorter_ones_from_any_place(
 
     epoch = part(6).epoch
     for first in (1, epoch, 2 * epoch + 1):
-        stream = Lengthened(part(6), part(4, first), steps=first)
+        stream = Changed(part(6), part(4, first), steps=first)
         alone = part(6)
         places, expected = [], []
         for _ in range(first + 2 * part(4).epoch + 1):
@@ -226,7 +226,7 @@ def test_longer_examples_follow_shorter_ones_from_any_place(
         )
         assert torch.equal(_labels(expected[first]), _labels(same.draw().batch))
         for number, place in enumerate(places):
-            other = Lengthened(part(6), part(4, first), steps=first)
+            other = Changed(part(6), part(4, first), steps=first)
             other.restore(place)
             for batch in expected[number : number + 3]:
                 again = other.draw().batch

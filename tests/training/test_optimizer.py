@@ -74,6 +74,18 @@ def test_shorter_examples_come_first_and_more_of_them() -> None:
         options(data=data | {"first_length": 128})
 
 
+def test_a_batch_may_grow_late_in_a_run() -> None:
+    data = {"texts": ["a.txt"], "first_batch": 8, "first_share": 0.6}
+    made = options(batch_size=32, data=data)
+    assert (made.first_steps, made.first_batch) == (6, 8)
+    made = options(batch_size=32, data=data | {"max_length": 128, "first_length": 32})
+    assert (made.first_steps, made.first_batch) == (6, 8), "what is said counts"
+    with pytest.raises(
+        InputError, match=r"batch_size \(65536\) and data.max_length \(4096\) come to"
+    ):
+        options(steps=10**7, data=data | {"max_length": 4096, "first_batch": 65_536})
+
+
 @pytest.mark.parametrize("kind", ["adamw", "muon"])
 def test_every_parameter_is_trained_once_and_vectors_are_not_decayed(kind: str) -> None:
     module = Wrapper()

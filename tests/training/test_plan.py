@@ -141,6 +141,7 @@ def test_xlnets_memory_and_v3s_sharing() -> None:
         ("bert-mini", {"data": {"memory": 8}}, "belong to format recurrent, not next_sentence"),
         ("xlnet-base", {"data": {"singles": 0.5}}, "never single"),
         ("xlnet-base", {"data": {"first_length": 64}}, "segments have one length"),
+        ("xlnet-base", {"data": {"first_batch": 64}}, "segments keep their rows"),
         ("xlnet-base", {"data": {"reuse": 126}}, "leaves no room"),
         ("xlnet-base", {"batch_size": 3}, "must be even"),
         ("xlnet-base", {"masking": {"ordering": "paper"}}, "take released"),

@@ -6,13 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 import core_models as cm
 from core_models.data.corpus import Corpus
 from core_models.data.store import TokenStore
 from core_models.errors import InputError
 from core_models.tokenizer import Tokenizer
-from core_models.training import settings
+from core_models.training import settings, streams
 from core_models.training.folder import RunFolder
 from core_models.training.plan import plan_for
 from core_models.training.prepare import _Cutter, prepare
@@ -92,6 +93,24 @@ def test_shorter_examples_of_the_same_documents_are_cut_where_a_run_begins_with_
     read = {tuple(e[:2]) for e in map(found.first.example, range(len(found.first)))}
     last = found.training.corpus.bounds(found.facts["documents"] - 1)[-1]
     assert max(stop for _, stop in read) <= last, "nothing that is held out"
+
+
+def test_a_batch_that_grows_reads_the_same_examples_in_another_order(
+    tmp_path: Path, toy: Toy
+) -> None:
+    (tmp_path / "text.txt").write_text(text(40))
+    run = RunFolder(tmp_path)
+    data = toy()["data"] | {"texts": ["text.txt"], "bucketing": 1, "first_batch": 4}
+    run.config_path.write_text(json.dumps(toy(data=data | {"first_share": 0.2}, steps=10)))
+    values = settings.read(run.config_path)
+    found, masker, _ = streams.open_data(run, values, None)
+    assert found.first is None
+    stream = streams.open_stream(found, masker, values, torch.device("cpu"))
+    batches = [stream.draw().batch.input_ids for _ in range(4)]
+    assert [len(ids) for ids in batches] == [4, 4, 16, 16]
+    alone = values.model_copy(update={"data": values.data.model_copy(update={"first_batch": None})})
+    stream = streams.open_stream(found, masker, alone, torch.device("cpu"))
+    assert not torch.equal(stream.draw().batch.input_ids, batches[2])
 
 
 def _order_pairs(folder: Path, toy: Toy, text: str, **more: Any) -> TokenStore:

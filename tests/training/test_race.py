@@ -197,6 +197,20 @@ def test_shorter_examples_cost_what_they_cost(recipe: Path, tmp_path: Path) -> N
     assert mixed.flops_per_step == pytest.approx(expected)
 
 
+def test_smaller_batches_cost_less(recipe: Path, tmp_path: Path) -> None:
+    """Half the steps read half as many examples."""
+    run = RunFolder(tmp_path / "grown")
+    run.path.mkdir()
+    (run.path / "text.txt").write_text(text(40))
+    race = race_schema.parse(values())
+    made = race_schema.run_values(race, race.entrants[0], 10)
+    whole = race_measure.cost(run, settings.parse(made))
+    half = made["batch_size"] // 2
+    made["data"] |= {"first_batch": half, "first_share": 0.5}
+    grown = race_measure.cost(run, settings.parse(made))
+    assert grown.flops_per_step == pytest.approx(0.75 * whole.flops_per_step)
+
+
 @pytest.mark.parametrize(
     ("objective", "masking", "share"),
     [

@@ -90,11 +90,13 @@ def test_killed_at_random_moments_a_run_resumes_bit_identically(
         assert_same(killed, reference)
 
 
-@pytest.mark.parametrize("kind", ["adamw", "muon", "lengthened"])
+@pytest.mark.parametrize("kind", ["adamw", "muon", "lengthened", "grown"])
 def test_stop_request_then_resume(
     make_run: MakeRun, toy: Callable[..., dict[str, Any]], kind: str
 ) -> None:
     options: dict[str, Any] = {"optimizer": {"kind": kind}, "precision": "bf16"}
+    if kind == "grown":  # the same examples in larger batches from the 16th on
+        options = {"data": toy()["data"] | {"first_batch": 4, "first_share": 0.5}}
     if kind == "lengthened":  # 8 stands among the shorter examples, 16 is the first longer one
         options = {"data": toy()["data"] | {"first_length": 12, "first_share": 0.5}}
     reference, stopped = make_run("reference", **options), make_run("stopped", **options)
