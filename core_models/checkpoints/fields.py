@@ -10,6 +10,7 @@ from core_models.errors import InputError
 ACTIVATIONS = {
     "gelu": "gelu",
     "gelu_new": "gelu_tanh",
+    "gelu_fast": "gelu_tanh",
     "gelu_pytorch_tanh": "gelu_tanh",
     "relu": "relu",
     "silu": "silu",
@@ -185,9 +186,14 @@ class Fields:
             older: the field of transformers 4.
             default: where neither is there.
         """
-        if self.values.get("rope_scaling") is not None:
+        scaling = self.values.get("rope_scaling") or {"rope_type": "default"}
+        kind = None
+        if isinstance(scaling, Mapping):  # "type" until transformers 4.43
+            kind = scaling.get("rope_type", scaling.get("type"))
+        if kind != "default":
             raise InputError(
-                "config.json: rope_scaling is set; only unscaled rotary positions are read."
+                f"config.json: rope_scaling is {scaling!r}; only unscaled rotary positions are "
+                "read. Leave it out."
             )
         own = written or {}
         if not isinstance(own, Mapping) or own.get("rope_type", "default") != "default":

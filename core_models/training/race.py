@@ -50,7 +50,7 @@ def new_race(recipe: Path, folder: Path) -> Path:
 
 
 def run_race(config: Path, say: Say) -> State:
-    """Run, or go on with, the race whose ``experiment.json`` is given.
+    """Run, or go on with, the race whose ``experiment.json`` is given; what failed is tried again.
 
     Returns:
         ``finished``, or ``stopped`` after a stop request or a signal.
@@ -71,6 +71,7 @@ def run_race(config: Path, say: Say) -> State:
             "without torchrun or accelerate launch, or train each run of it on its own with them."
         )
     folder = RaceFolder(config.parent)
+    folder.reopen()
     return live(folder, lambda: _Runner(folder, say).run(), say)
 
 
@@ -241,7 +242,10 @@ def _figure(found: Mapping[str, Any]) -> str:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the command line; the exit status: 0 finished or stopped, 2 bad input."""
+    """Run the command line; the exit status: 0 finished or stopped, 1 a model failed, 2 bad input.
+
+    The same command tries again what failed.
+    """
     parser = argparse.ArgumentParser(
         prog="python -m core_models.training.race",
         description="Train several models with the same budget and measure them alike.",
@@ -252,13 +256,17 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         config = options.file if options.runs is None else new_race(options.file, options.runs)
         _say(f"Race {config.parent}: {run_race(config, _say)}.")
+        table = RaceFolder(config.parent).table()
     except InputError as error:
         sys.stderr.write(f"{error}\n")
         return 2
     except OSError as error:
         sys.stderr.write(f"{refused(error)}\n")
         return 2
-    return 0
+    failed = [row for row in table if row["state"] == "failed"]
+    for row in failed:
+        sys.stderr.write(f"{row['name']} failed: {row['reason']}\n")
+    return 1 if failed else 0
 
 
 def _say(line: str) -> None:

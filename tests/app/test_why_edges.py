@@ -114,3 +114,9 @@ def test_the_picture_says_that_nothing_speaks_for_an_answer():
     assert told == "m: nothing speaks for it."
     told = attributions(tokens, {"m": [-1.0, 0.5]}, title="t").layout.meta["alt"]
     assert told == "m: most for it speaks “b”."
+
+
+@pytest.mark.parametrize(("steps", "advice"), [(10, "Take more steps."), (300, "No more steps")])
+def test_a_sum_that_misses_says_what_helps(steps: int, advice: str) -> None:
+    answer = {"value": 1.0, "start": 0.0, "sum": 0.5, "error_share": 0.5, "steps": steps}
+    assert advice in str(words.total(answer))

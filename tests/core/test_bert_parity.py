@@ -59,6 +59,13 @@ def test_gradients_equal_in_train_mode(tmp_path: Path, pad: str) -> None:
     parity.check_gradients(model, reference, parity.inputs(12, pad), HEADS)
 
 
+def test_every_name_of_an_activation(tmp_path: Path) -> None:
+    for name in ("gelu_new", "gelu_fast", "gelu_pytorch_tanh"):
+        reference = theirs(SHAPES[0] | {"hidden_act": name})
+        model = parity.written(reference, tmp_path / name)
+        parity.check_outputs(model, reference, parity.inputs(9, "none"), HEADS)
+
+
 @pytest.mark.parametrize("pad", ["none", "right"])
 def test_embeddings_in_place_of_ids(tmp_path: Path, pad: str) -> None:
     reference = theirs(SHAPES[0])

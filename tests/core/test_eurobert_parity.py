@@ -258,7 +258,8 @@ def test_the_released_file_is_read_and_its_code_is_not_run(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"rope_scaling": {"rope_type": "yarn"}}, "rope_scaling is set"),
+        ({"rope_scaling": {"rope_type": "yarn"}}, "rope_scaling is {'rope_type': 'yarn'}"),
+        ({"rope_scaling": "linear"}, "rope_scaling is 'linear'"),
         ({"rope_parameters": {"rope_type": "linear", "rope_theta": 1.0}}, "only an object of rope"),
         ({"tie_word_embeddings": True}, "only False is supported"),
         ({"mlp_bias": True}, "only False is supported"),

@@ -51,6 +51,8 @@ def test_files_of_transformers_4_are_read() -> None:
     assert config.kinds == ("global", "local", "local", "global", "local", "local", "global")
     assert config.attention.rotary == Rotary(theta=160000.0, local_theta=160000.0, positions=8192)
     assert config.attention.window == 64
+    for unscaled in ({"rope_type": "default"}, {"type": "default"}):
+        assert FORMATS["modernbert"].read_config(OLD | {"rope_scaling": unscaled}) == config
 
 
 @pytest.mark.parametrize(
@@ -58,7 +60,8 @@ def test_files_of_transformers_4_are_read() -> None:
     [
         ({"layer_types": ["full_attention"]}, "must be a list of 7 names"),
         ({"layer_types": ["chunked_attention"] * 7}, "layer_types has 'chunked_attention'"),
-        ({"rope_scaling": {"rope_type": "yarn"}}, "rope_scaling is set"),
+        ({"rope_scaling": {"rope_type": "yarn"}}, "rope_scaling is {'rope_type': 'yarn'}"),
+        ({"rope_scaling": "linear"}, "rope_scaling is 'linear'"),
         (
             {"rope_parameters": {"full_attention": {"rope_type": "linear", "rope_theta": 1.0}}},
             "only an object of rope_type default",

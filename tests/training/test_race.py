@@ -310,7 +310,9 @@ def test_a_killed_race_goes_on(recipe: Path, tmp_path: Path, whole: Whole) -> No
     assert rows(killed) == rows(whole[0])
 
 
-def test_a_run_that_fails_does_not_end_the_race(recipe: Path, tmp_path: Path) -> None:
+def test_a_run_that_fails_does_not_end_the_race(
+    recipe: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     changed = values(measures={"probes": [], "words": 0})
     changed["entrants"][0]["learning_rate"] = 1e9
     recipe.write_text(json.dumps(changed))
@@ -320,6 +322,15 @@ def test_a_run_that_fails_does_not_end_the_race(recipe: Path, tmp_path: Path) ->
     assert first["state"] == "failed"
     assert "diverged" in first["reason"]
     assert second["state"] == "finished"
+    kept = (folder.run("replaced").path / "evaluation.json").stat().st_mtime_ns
+    assert main([str(folder.config_path)]) == 1, "tried again, and failed again"
+    assert "masked failed: " in capsys.readouterr().err
+    made = json.loads(folder.run("masked").config_path.read_text())
+    made["optimizer"]["learning_rate"] = 1e-3
+    folder.run("masked").config_path.write_text(json.dumps(made))
+    assert main([str(folder.config_path)]) == 0
+    assert [row["state"] for row in folder.table()] == ["finished", "finished"]
+    assert (folder.run("replaced").path / "evaluation.json").stat().st_mtime_ns == kept
 
 
 def test_a_measure_that_fails_does_not_end_the_race(

@@ -212,6 +212,7 @@ def explain(
         "sum": sum(integrated["values"]),
         "error": error,
         "error_share": abs(error / difference) if abs(difference) > 1e-9 else None,
+        "steps": question.options.steps,
         "agreement": agreement(rows, kept),
         "pieces_read": sum(kept),
     }

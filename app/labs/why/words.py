@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from app.labs.why.methods import METHODS
+from app.labs.why.methods import METHODS, STEPS
 from app.parts.plain import table
 from viz.svg import Wording
 
@@ -132,7 +132,10 @@ def total(answer: Mapping[str, Any]) -> str:
     )
     if share <= MISSED:
         return Wording("✓ {0}", said)
-    return Wording("✗ {0} {1}", said, Wording("Take more steps."))
+    if answer["steps"] < STEPS[1]:
+        return Wording("✗ {0} {1}", said, Wording("Take more steps."))
+    more = Wording("No more steps can be taken; another baseline may be nearer to the sentence.")
+    return Wording("✗ {0} {1}", said, more)
 
 
 def agreement_table(answer: Mapping[str, Any]) -> dict[str, Any]:
