@@ -75,7 +75,7 @@ _ROWS: dict[str, list[tuple[str, str, Statement]]] = {
         (
             "A capital and its country",
             BERT,
-            Together(CAPITAL, ("france", "paris"), ("cuba", "hanoi"), ("cuba", "havana")),
+            Together(CAPITAL, ("france", "paris"), ("chile", "bratislava"), ("chile", "santiago")),
         ),
         (
             "Two words",
@@ -100,11 +100,9 @@ _ROWS: dict[str, list[tuple[str, str, Statement]]] = {
         ),
         ("Paris", BERT, Overtakes(CAPITAL, "paris", ("london",))),
         (
-            "Flowers",
+            "Tea",
             BERT,
-            Overtakes(
-                "In summer the fields are covered with flowers.", "flowers", ("snow", "trees")
-            ),
+            Overtakes("They drank a cup of tea.", "tea", ("water", "wine")),
         ),
         ("The end tells", BERT, Surer("Paris is the capital of France.", "paris", CAUSAL)),
         ("Nothing follows", BERT, Ends(CAPITAL[:-1], "paris")),
@@ -114,7 +112,7 @@ _ROWS: dict[str, list[tuple[str, str, Statement]]] = {
         ("What fills the gap?", BERT, LooksAt(CAPITAL, "paris", "france")),
         ("Why does the gap look there?", BERT, LooksAt(CAPITAL, "paris", "france")),
         ("Which heads does it need?", BERT, NeedsHead(CAPITAL, "paris", 0.6)),
-        ("The whole last layer", BERT, NeedsHead(CAPITAL, "france", 0.5, whole_layer=True)),
+        ("The whole last layer", BERT, NeedsHead(CAPITAL, "paris", 0.2, whole_layer=True)),
         ("Special tokens", BERT, GivesLess(CAPITAL)),
     ],
     "why": [
@@ -124,7 +122,7 @@ _ROWS: dict[str, list[tuple[str, str, Statement]]] = {
             BERT,
             Prefers("The children are playing in the garden.", "are", "are", ("is",)),
         ),
-        ("Too few steps", BERT, First(MADRID, "spain", 0.5)),
+        ("Too few steps", BERT, First("Mexico lies in North America.", "america", 0.5)),
         (
             "Three words at a time",
             BERT,
@@ -175,12 +173,12 @@ _ROWS: dict[str, list[tuple[str, str, Statement]]] = {
         (
             "A word stays",
             BERT,
-            Emerges(CAPITAL, ("capital",), 6, "the capital of cuba is havana.", fits=True),
+            Emerges(CAPITAL, ("capital",), 6, "the capital of slovakia is bratislava.", fits=True),
         ),
         (
             "All at once",
             BERT,
-            Emerges(CAPITAL, ("capital",), 1, "the capital of iceland is paris."),
+            Emerges(CAPITAL, ("capital",), 1, "the capital of mexico is dublin."),
         ),
         (
             "Beginning and end",

@@ -151,7 +151,7 @@ PAIRS = {
     "en": [
         Texts(
             "Tom forgot his umbrella at home this morning.",
-            "On the way to school it began to rain, and he got wet.",
+            "When it began to rain, he got wet and had to run home.",
             "His mother had warned him about the weather at breakfast.",
             "A camel can live without water for many days.",
         ),
@@ -174,10 +174,10 @@ PAIRS = {
             "Iron is a metal that rusts in wet air.",
         ),
         Texts(
-            "A boy broke the window of the school.",
-            "He told his teacher about it and said that he was sorry.",
-            "The school stands at the end of the street.",
-            "Copper is a good conductor of heat.",
+            "Anna found a small dog in the street.",
+            "She took it home with her and gave it food.",
+            "The street was empty and dark at this hour.",
+            "The state collects taxes from companies.",
         ),
     ],
     "zh": [

@@ -25,7 +25,7 @@ SCRIPTS = ("labs/mask/guess.js", "labs/mask/predictions.js")
 CAPITAL = "The capital of France is Paris."
 STATES = "New York is a large city in the United States."
 BULGARIA = "The language of Bulgaria is Bulgarian."
-SUMMER = "In summer the fields are covered with flowers."
+TEA = "They drank a cup of tea."
 SIGHT = """\
 The grids show who looks at whom, measured in this pass: the word of a row looks at the words of \
 the filled columns, in some head of some layer. The outlined row is the one that the prediction is \
@@ -130,7 +130,7 @@ LOOKS = (
         "answer and its rivals upwards.",
         {
             "Paris": {"text": CAPITAL, "hide": ["paris"], "words": "london, cat"},
-            "Flowers": {"text": SUMMER, "hide": ["flowers"], "words": "snow, trees"},
+            "Tea": {"text": TEA, "hide": ["tea"], "words": "water, wine"},
         },
         mask_sections.layers,
         partial(_figure, "layers", CHART),

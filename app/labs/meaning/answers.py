@@ -67,7 +67,7 @@ She struck a match and lit the lamp.""",
         """The winter was long and cold.
 The water in the lake is cold.
 She has a cold and stays in bed.
-He gave her a cold look.""",
+He looked at her with cold eyes.""",
     ),
     "花": Example(
         "aabb", "红色的花很美丽。\n院子里的花是红色的。\n他花了很多钱买书。\n她花了三个小时写作业。"

@@ -24,9 +24,9 @@ TRIES: dict[str, tuple[str, list[str], dict[str, Any]]] = {
         {"word": "are", "against": "is"},
     ),
     Wording("Too few steps"): (
-        "Madrid is the capital of Spain.",
-        ["spain"],
-        {"word": "spain", "steps": 10, "scale": "probability"},
+        "Mexico lies in North America.",
+        ["america"],
+        {"word": "america", "steps": 10, "scale": "probability"},
     ),
     Wording("Three words at a time"): (
         "The house was built two hundred years ago.",
