@@ -88,9 +88,9 @@ def estimate(
         if settings.threads is not None:
             torch.set_num_threads(settings.threads)
         with torch.random.fork_rng():
-            learning, whole, steps = _opened(settings, beside or Path())
+            learning, whole, largest, steps = _opened(settings, beside or Path())
             with contextlib.closing(learning):
-                each, tokens, memory = _tried(learning, whole, seconds)
+                each, tokens, memory = _tried(learning, whole, largest, seconds)
     finally:
         torch.set_num_threads(threads)
     twice = isinstance(settings, TaskSettings) and settings.compare_from_scratch
@@ -107,8 +107,10 @@ def estimate(
     )
 
 
-def _tried(learning: Learning, whole: float, seconds: float) -> tuple[float, int, int]:
-    """Seconds, tokens and bytes of an update whose batch is ``whole`` times as large."""
+def _tried(
+    learning: Learning, whole: float, largest: float, seconds: float
+) -> tuple[float, int, int]:
+    """Seconds and tokens of an update whose batch is ``whole`` times as large; bytes of another."""
     optimizer.set_learning_rate(learning.optimizers, 0.0)  # as slow, and nothing can diverge
     passes: list[float] = []
     updates: list[float] = []
@@ -135,12 +137,15 @@ def _tried(learning: Learning, whole: float, seconds: float) -> tuple[float, int
     return (
         fmean(passes) * whole + fmean(updates),
         round(fmean(tokens) * whole),
-        held_by(learning.module, learning.optimizers) + round(most * whole),
+        held_by(learning.module, learning.optimizers) + round(most * largest),
     )
 
 
-def _opened(settings: Settings | TaskSettings, beside: Path) -> tuple[Learning, float, int]:
-    """The run at its first update, how many times as large its batches are, and its steps."""
+def _opened(settings: Settings | TaskSettings, beside: Path) -> tuple[Learning, float, float, int]:
+    """The run at its first update, how many times as large its batches are, and its steps.
+
+    Batches in the mean, then the largest one.
+    """
     if isinstance(settings, TaskSettings):
         # Imported late: measuring tasks brings libraries that pretraining need not wait for.
         from core_models.training.task_run import sampled  # noqa: PLC0415
@@ -148,7 +153,8 @@ def _opened(settings: Settings | TaskSettings, beside: Path) -> tuple[Learning, 
         rows = min(_TASK_ROWS, settings.batch_size)
         part = settings.model_copy(update={"batch_size": rows})
         tuning, inputs = sampled(part, beside, _SAMPLED)
-        return tuning, settings.batch_size / rows, task_settings.steps(settings, inputs)
+        times = settings.batch_size / rows
+        return tuning, times, times, task_settings.steps(settings, inputs)
     base = models.base_of(settings, beside)
     plan = plan_for(settings, models.published_config(settings, base))
     words = _words(settings, beside) if base is None else base.model.tokenizer
@@ -169,7 +175,10 @@ def _opened(settings: Settings | TaskSettings, beside: Path) -> tuple[Learning, 
         stream=_MadeUp(rows, settings.data.max_length, config, plan, words),
         validation=None,
     )
-    return learning, settings.batch_size / rows, settings.steps
+    length = settings.data.max_length
+    mean = settings.most_tokens / settings.steps / length
+    early = settings.first_batch * (settings.data.first_length or length) / length
+    return learning, mean / rows, max(settings.batch_size, early) / rows, settings.steps
 
 
 def _rows(settings: Settings, config: Config, plan: Plan, *, slow: bool) -> int:

@@ -265,7 +265,7 @@ def main(arguments: list[str] | None = None) -> int:
         return 2
     failed = [row for row in table if row["state"] == "failed"]
     for row in failed:
-        sys.stderr.write(f"{row['name']} failed: {row['reason']}\n")
+        sys.stderr.write(f"{row['name']} failed: {row.get('reason', '')}\n")
     return 1 if failed else 0
 
 

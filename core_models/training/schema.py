@@ -228,6 +228,14 @@ class Settings(RunSettings):
         shorter = self.data.first_length or self.data.max_length
         return self.batch_size * self.data.max_length // shorter
 
+    @property
+    def most_tokens(self) -> int:
+        """Tokens that the run reads at most: as many as its batches have room for."""
+        first = self.first_steps
+        shorter = self.data.first_length or self.data.max_length
+        later = (self.steps - first) * self.batch_size * self.data.max_length
+        return first * self.first_batch * shorter + later
+
     @model_validator(mode="after")
     def _agreement(self) -> Self:
         if self.schedule.warmup >= self.steps:

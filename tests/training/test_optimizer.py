@@ -80,6 +80,7 @@ def test_a_batch_may_grow_late_in_a_run() -> None:
     assert (made.first_steps, made.first_batch) == (6, 8)
     made = options(batch_size=32, data=data | {"max_length": 128, "first_length": 32})
     assert (made.first_steps, made.first_batch) == (6, 8), "what is said counts"
+    assert made.most_tokens == 6 * 8 * 32 + 4 * 32 * 128
     with pytest.raises(
         InputError, match=r"batch_size \(65536\) and data.max_length \(4096\) come to"
     ):

@@ -132,6 +132,21 @@ def test_an_estimate_counts_what_the_run_will_have(make_run: MakeRun, size: str)
     assert found.companions.keys() == status["companions"].keys()
 
 
+def test_an_estimate_counts_smaller_batches_as_what_they_are(
+    make_run: MakeRun, toy: Callable[..., Any]
+) -> None:
+    """Tokens of the mean batch, memory of the largest."""
+    found = []
+    for name, more in (("plain", {}), ("grown", {"first_batch": 4, "first_share": 0.5})):
+        run = make_run(name, steps=10, data=toy()["data"] | more)
+        found.append(estimate(settings.read(run.config_path), run.path, seconds=0.1))
+    plain, grown = found
+    assert grown.tokens_per_step == pytest.approx(
+        (16 + 4) / 2 / 16 * plain.tokens_per_step, rel=0.1
+    )
+    assert grown.memory == pytest.approx(plain.memory, rel=0.1)
+
+
 def test_an_estimate_knows_vocabularies_of_shipped_models(make_run: MakeRun) -> None:
     """As the run itself does."""
     run = make_run(tokenizer={"folder": "bert-mini"})

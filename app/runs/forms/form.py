@@ -218,7 +218,7 @@ def check(
             "longest": plan.masking.longest,
             "dynamic": plan.masking.dynamic,
         },
-        "tokens": options.steps * options.batch_size * options.data.max_length,
+        "tokens": options.most_tokens,
         "reads": reads,
         "own": own(runs, values, source),
     }
