@@ -5,13 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import cycle
 
 import plotly.graph_objects as go
 
 from viz.figure import Chart, colour, finish, plain
 from viz.svg import Wording
 
-TONES = {"own": "hidden", "best": "model", "rival": "random", "second": "kept"}
+TONES = {"own": "hidden", "best": "model", "second": "kept"}
+RIVALS = ("random", "green", "ochre", "sky", "grey")
+"""One after the other, each in a colour of its own."""
 NAMES = {
     "own": Wording("the word of your sentence"),
     "best": Wording("best after the last layer"),
@@ -55,7 +58,9 @@ def ranks(
         ValueError: A line has not a rank for each layer.
     """
     figure = Chart()
+    others = cycle(RIVALS)
     for index, line in enumerate(lines):
+        tone = next(others) if line.kind == "rival" else TONES[line.kind]
         if len(line.ranks) != len(layers):
             raise ValueError(f"{line.word!r} needs a rank for each of {len(layers)} layers")
         figure.add_scatter(
@@ -63,7 +68,7 @@ def ranks(
             y=list(line.ranks),
             mode="lines+markers",
             name=Wording("“{0}”, {1}", plain(line.word), NAMES[line.kind]),
-            line={"color": colour(TONES[line.kind]), "dash": DASHES[index % len(DASHES)]},
+            line={"color": colour(tone), "dash": DASHES[index % len(DASHES)]},
             marker={"symbol": SYMBOLS[index % len(SYMBOLS)], "size": 9},
             customdata=[f"{chance:.3g}" for chance in line.probabilities],
             hovertemplate="%{fullData.name}<br>%{y:,} · p = %{customdata}<extra></extra>",
