@@ -152,7 +152,8 @@ class Session:
         now, (known, found) = mark(place), self._heads.get(place, ((), None))
         if found is None or known != now:
             found = inspect(place)
-            self._heads[place] = now, found
+            kept = {path: known for path, known in tuple(self._heads.items()) if path.exists()}
+            self._heads = kept | {place: (now, found)}
         return found
 
     def card(self, name: str) -> dict[str, Any]:

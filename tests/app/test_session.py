@@ -2,6 +2,7 @@
 
 import asyncio
 import errno
+import shutil
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -444,3 +445,13 @@ def test_models_of_runs_do_not_fill_the_memory(models, monkeypatch, room):
         assert (session.model("run/a") is first) is (room > 2)
     finally:
         session.close()
+
+
+def test_models_of_deleted_runs_are_forgotten(session, models, tmp_path, monkeypatch):
+    monkeypatch.setattr(session, "folder", lambda name: tmp_path / name)
+    for name in ("first", "second", "third"):
+        shutil.copytree(models / "tiny", tmp_path / name)
+        assert session.inspected(name).heads == ("masked_token", "next_sentence")
+        if name == "first":
+            shutil.rmtree(tmp_path / name)
+    assert [path.name for path in session._heads] == ["second", "third"]
