@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from core_models.training.folder import RunFolder
+from core_models.training.settings import parse
 from zoo import text
 from zoo.recipe import TextRecipe
 
@@ -216,14 +217,11 @@ def train(name: str, work: Path, data: Path, steps: int) -> RunFolder:
     run = RunFolder(work / "runs" / name)
     if not run.config_path.exists():
         values = settings(ARMS[name], work, data)
-        rows, asked = values["batch_size"], values["data"]
-        if early := asked.get("first_batch"):
-            rows += round(asked["first_share"] * (early - rows))
-        tokens = rows * asked["max_length"]
+        tokens = parse(values | {"steps": steps}).most_tokens
         usual = BASELINE["batch_size"] * BASELINE["data"]["max_length"]
         run.path.mkdir(parents=True, exist_ok=True)
         run.config_path.write_text(
-            json.dumps(values | {"steps": steps * usual // tokens}, indent=2)
+            json.dumps(values | {"steps": steps * steps * usual // tokens}, indent=2)
         )
     if run.state() != "finished":
         spend(run.config_path, run.path / "cost.json")

@@ -103,8 +103,7 @@ def _create(run: RunFolder, settings: dict[str, Any], tokens: int) -> None:
     mean = parsed.data.max_length if plan.recurrent else float(prepared.training.lengths.mean())
     each = parsed.batch_size * mean
     if parsed.first_steps:
-        first = prepared.first or prepared.training
-        early = parsed.first_batch * float(first.lengths.mean())
+        early = parsed.first_batch * float(prepared.early.lengths.mean())
         each += parsed.data.first_share * (early - each)
     steps = math.ceil(tokens / each)
     parse(settings | {"steps": steps})

@@ -152,7 +152,7 @@ class Session:
         now, (known, found) = mark(place), self._heads.get(place, ((), None))
         if found is None or known != now:
             found = inspect(place)
-            kept = {path: known for path, known in tuple(self._heads.items()) if path.exists()}
+            kept = {path: each for path, each in tuple(self._heads.items()) if path.exists()}
             self._heads = kept | {place: (now, found)}
         return found
 

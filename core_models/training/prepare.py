@@ -49,6 +49,11 @@ class Prepared:
     facts: dict[str, Any]
     """Counts and baselines, as in ``status.json``."""
 
+    @property
+    def early(self) -> TokenStore:
+        """What the first steps of a run read that changes on its way."""
+        return self.training if self.first is None else self.first
+
 
 def prepare(
     run: RunFolder, settings: Settings, plan: Plan, tokenizer: Tokenizer | None = None

@@ -40,12 +40,12 @@ def begin(run: RunFolder, settings: Settings, saved: Saved | None) -> Begun:
     plan = masker.plan
     if accelerator:
         check_same(accelerator, run, settings, saved)
-        examples = settings.batch_size if plan.recurrent else len(data.training)
+        examples = settings.batch_size
+        if not plan.recurrent:
+            examples = min(len(data.training), len(data.early))
         least = min(settings.batch_size, settings.first_batch)
         if settings.data.even and not plan.recurrent:
             least = fewest_rows(least)
-        if data.first is not None:
-            examples = min(examples, len(data.first))
         check_shares(accelerator.num_processes, least, examples)
     model = models.build_model(settings, plan, config, data.tokenizer, base)
     learning = Pretraining(

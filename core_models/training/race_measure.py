@@ -42,7 +42,7 @@ def cost(run: RunFolder, settings: Settings) -> Cost:
     if not settings.first_steps:
         return found
     early = settings.model_copy(update={"batch_size": settings.first_batch})
-    first = cost_of(early, config, masker.plan, _mean_length(data.first or data.training))
+    first = cost_of(early, config, masker.plan, _mean_length(data.early))
     share = settings.first_steps / settings.steps
     mixed = share * first.flops_per_step + (1 - share) * found.flops_per_step
     return replace(found, flops_per_step=mixed)

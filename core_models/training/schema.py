@@ -242,11 +242,13 @@ class Settings(RunSettings):
             raise ValueError(
                 f"schedule.warmup ({self.schedule.warmup}) must be below steps ({self.steps})"
             )
-        largest = max(self.batch_size, self.data.first_batch or 0)
+        largest, name = max(
+            (self.batch_size, "batch_size"), (self.data.first_batch or 0, "data.first_batch")
+        )
         tokens = self.steps * largest * self.data.max_length
         if tokens > MOST_TOKENS:
             raise ValueError(
-                f"steps ({self.steps}), batch_size ({largest}) and data.max_length "
+                f"steps ({self.steps}), {name} ({largest}) and data.max_length "
                 f"({self.data.max_length}) come to {tokens:.2g} tokens; at most {MOST_TOKENS:.0e} "
                 "are allowed"
             )

@@ -44,25 +44,25 @@ def open_stream(data: Prepared, masker: Masker, settings: Settings, device: torc
         segments = _segments(data.training, masker, settings, settings.batch_size)
         return Continued(segments, examples, seed=settings.seed, steps=settings.steps)
 
-    first = settings.first_steps
-    again = first and data.first is None  # not in the order in which the first steps read them
-
-    def shuffled(store: TokenStore, batch_size: int, before: int = 0) -> Shuffled:
+    def shuffled(store: TokenStore, batch_size: int, before: int = 0, apart: int = 0) -> Shuffled:
         return Shuffled(
             Examples(store, masker, settings.seed),
             batch_size=batch_size,
             bucketing=settings.data.bucketing,
-            seed=settings.seed + (_AGAIN if again and before else 0),
+            seed=settings.seed + apart,
             device=device,
             steps=settings.steps,
             even=settings.data.even,
             before=before,
         )
 
-    later = shuffled(data.training, settings.batch_size, first)
+    first = settings.first_steps
     if not first:
-        return later
-    return Changed(shuffled(data.first or data.training, settings.first_batch), later, steps=first)
+        return shuffled(data.training, settings.batch_size)
+    # Not in the order in which the first steps have read the same examples.
+    apart = _AGAIN if data.early is data.training else 0
+    later = shuffled(data.training, settings.batch_size, first, apart)
+    return Changed(shuffled(data.early, settings.first_batch), later, steps=first)
 
 
 def open_validation(

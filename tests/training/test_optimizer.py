@@ -82,7 +82,7 @@ def test_a_batch_may_grow_late_in_a_run() -> None:
     assert (made.first_steps, made.first_batch) == (6, 8), "what is said counts"
     assert made.most_tokens == 6 * 8 * 32 + 4 * 32 * 128
     with pytest.raises(
-        InputError, match=r"batch_size \(65536\) and data.max_length \(4096\) come to"
+        InputError, match=r"data.first_batch \(65536\) and data.max_length \(4096\) come to"
     ):
         options(steps=10**7, data=data | {"max_length": 4096, "first_batch": 65_536})
 
