@@ -53,6 +53,7 @@ WRAPPED = """name => [...document.querySelectorAll(`#tab-${name} .choices > butt
     words.selectNodeContents(each);
     return words.getBoundingClientRect().height > 1.9 * parseFloat(getComputedStyle(each).fontSize);
   }).map((each) => each.textContent.trim())"""
+WHOLE = "box => box.scrollHeight <= box.clientHeight + 2"
 TOP = """name => document.getElementById(`tab-${name}`).getBoundingClientRect().top + scrollY"""
 INSIDE = """id => {
   const name = document.getElementById(id);
@@ -117,6 +118,7 @@ def test_on_arrival_the_picture_is_seen_and_little_else(visitor, lab):
         assert words.is_visible() is (lab.reads == "words")
         box = page.get_by_role("textbox", name="Sentence", exact=True)
         assert box.is_visible() is (lab.reads in ("words", "text"))
+        assert not box.is_visible() or box.evaluate(WHOLE)
         assert page.get_by_label("Model").first.is_visible() is (lab.reads != "nothing")
 
 
