@@ -1,8 +1,9 @@
 """Files of DeBERTa v2 and v3: DebertaV2Model, DebertaV2ForMaskedLM.
 
-Both versions share one ``model_type``. A file is taken for v3's discriminator where it holds v3's
-replaced-token head (``mask_predictions``, which transformers skips). Released v3 files hold a
-masked-token head beside it that pretraining left behind; it is not offered as a trained head.
+Both versions share one ``model_type``. A file is taken for v3's discriminator where it holds the
+norm of v3's replaced-token head (``mask_predictions``, which transformers skips). Released v3 files
+hold a masked-token head beside it that pretraining left behind; it is not offered as a trained
+head.
 """
 
 from collections.abc import Mapping
@@ -95,7 +96,7 @@ def _version_3(config: Config, objectives: tuple[str, ...]) -> Config:
 def settle(config: Config, tensors: Mapping[str, Tensor]) -> Config:
     """Version 3 where the file holds its head; a mask decoder where it holds its table."""
     config = deberta.settle(config, tensors)
-    if any(name.startswith(_REPLACED) for name in tensors):
+    if any(name.startswith(_REPLACED + "LayerNorm.") for name in tensors):
         return _version_3(config, DEBERTA_V3_BASE.objectives)
     return config
 

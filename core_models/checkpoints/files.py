@@ -237,21 +237,9 @@ def save_checkpoint(
     Raises:
         InputError: files of this format cannot hold the config or a head. Nothing is written.
     """
-    plain, form = form, form.at(config)
-    heads = tuple(
-        dict.fromkeys(n.split(".")[1] for n in module.state_dict() if n.startswith("heads."))
-    )
-    architecture = next(
-        name for needed, name in form.architectures.items() if set(needed) <= set(heads)
-    )
-    values = {
-        **(spare_fields or {}),
-        "architectures": [architecture],
-        "model_type": form.model_type,
-        **form.write_config(config),
-        "dtype": "float32",
-    }
-    values |= complete(plain, config, values)
+    values = {**(spare_fields or {}), **_fields(module, form, config)}
+    values |= complete(form, config, values)
+    form = form.at(config)
     tensors = {**(spare or {}), **to_their_tensors(form, module.state_dict(), config)}
     if form.scores is not None and untied(config):
         tensors = form.scores.write(tensors)
@@ -265,20 +253,47 @@ def save_checkpoint(
     write_shards(tensors, folder, write)
 
 
+def check_savable(module: nn.Module, form: Format, config: Config) -> None:
+    """Raise now what :func:`save_checkpoint` would, of a module that need not have values."""
+    complete(form, config, _fields(module, form, config))
+    form = form.at(config)
+    for name in module.state_dict():
+        if not _tied(name):
+            _place(form, name)
+
+
+def _fields(module: nn.Module, form: Format, config: Config) -> dict[str, Any]:
+    """config.json as their own class writes it."""
+    form = form.at(config)
+    heads = {name.split(".")[1] for name in module.state_dict() if name.startswith("heads.")}
+    return {
+        "architectures": [next(n for part, n in form.architectures.items() if set(part) <= heads)],
+        "model_type": form.model_type,
+        **form.write_config(config),
+        "dtype": "float32",
+    }
+
+
+def _place(form: Format, name: str) -> tuple[str, Transform | None]:
+    """Where a file has a tensor of ours."""
+    found = form.to_theirs(name)
+    if found is None:
+        raise InputError(
+            f"Files of type {form.model_type} have no place for the tensor {name!r}; build "
+            "the model without that part to save it."
+        )
+    return found
+
+
 def to_their_tensors(form: Format, ours: Mapping[str, Tensor], config: Config) -> dict[str, Tensor]:
     """Tensors under our names (weights, or their gradients) as a file of theirs holds them."""
     theirs: dict[str, Tensor] = {}
     for name, tensor in ours.items():
         if _tied(name):
             continue
-        found = form.to_theirs(name)
-        if found is None:
-            raise InputError(
-                f"Files of type {form.model_type} have no place for the tensor {name!r}; build "
-                "the model without that part to save it."
-            )
+        place, transform = _place(form, name)
         value = tensor.detach().cpu()
-        theirs[found[0]] = found[1].inverse(value, config) if found[1] else value
+        theirs[place] = transform.inverse(value, config) if transform else value
     packed = form.pack(theirs, config)
     return {name: tensor.contiguous().clone() for name, tensor in packed.items()}
 

@@ -44,6 +44,8 @@ _STATES = 4 * 4
 """Bytes of a parameter: weight, gradient and AdamW's two averages."""
 _MAPS = 5
 """Maps that a step keeps at least for its backward pass, where attention has terms of its own."""
+_VECTORS = 4
+"""States as wide as the model that a layer keeps at least: queries, keys, values and its result."""
 
 
 @dataclass(frozen=True)
@@ -199,14 +201,20 @@ def _check_memory(settings: Settings, config: Config, plan: Plan, rows: int) -> 
     if "replaced_token" in plan.objectives:
         trained.append(models.fresh_generator_config(settings, config))
     needed, length = 0, settings.data.max_length
+    share = plan.masking.rate if plan.masks else 1.0
     for each in trained:
         maps = 0 if each.attention.terms.kind == "plain" else _MAPS * each.steps
         needed += _STATES * count(each).trained
         needed += 4 * rows * maps * each.attention.heads * length**2
+        needed += 2 * rows * length * each.steps * (each.feed_forward.width + _VECTORS * each.width)
+        # Of the pieces that are told: scores, probabilities and gradients.
+        told = 0.0 if each is config and "replaced_token" in plan.objectives else share
+        needed += round(12 * rows * length * told * each.embeddings.vocabulary)
     if needed > (there := free_memory()):
         raise InputError(
             f"A step of this training takes at least {needed / 1e6:,.0f} MB of memory; this "
-            f"machine has {there / 1e6:,.0f} MB free. Choose a smaller model, or shorter examples."
+            f"machine has {there / 1e6:,.0f} MB free. Choose a smaller model or vocabulary, or "
+            "shorter examples."
         )
 
 

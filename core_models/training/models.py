@@ -1,19 +1,21 @@
 """The models of a run: what is trained, what is trained with it, and what it learns from."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
 
+from core_models.checkpoints.files import check_savable
 from core_models.checkpoints.formats import BY_FAMILY
-from core_models.checkpoints.own_fields import complete
+from core_models.checkpoints.table import Format
 from core_models.config import Config, Disentangled
 from core_models.errors import InputError
 from core_models.families import size
 from core_models.joint import generator_config, new_generator
 from core_models.model import Model, load
 from core_models.network.embeddings import longest_input
+from core_models.network.initialise import without_values
 from core_models.objectives import NEEDS, Objective, Options, Weighted, build
 from core_models.tokenizer import Tokenizer
 from core_models.training.plan import Plan
@@ -66,7 +68,13 @@ def model_config(
             f"data.max_length is {settings.data.max_length}, but the model has only {longest} "
             "positions."
         )
-    _check_file(config)
+    _check_heads(config, plan)
+    _check_file(config, heads_of(plan))
+    if "replaced_token" in plan.objectives and (base is None or GENERATOR not in base.companions):
+        try:
+            _check_file(fresh_generator_config(settings, config), ("masked_token",))
+        except InputError as error:
+            raise InputError(f"The generator of this run could not be saved. {error}") from None
     return config
 
 
@@ -76,20 +84,43 @@ def fresh_generator_config(settings: Settings, config: Config) -> Config:
     Where the settings say nothing the proportions are the published ones.
     """
     wanted = settings.generator
-    return generator_config(
+    made = generator_config(
         config,
         layers=wanted.layers,
         width=wanted.width,
         heads=wanted.heads,
         inner=wanted.inner,
     )
+    terms, decoder = made.attention.terms, made.mask_decoder
+    if decoder is not None and isinstance(terms, Disentangled):
+        reach = min(decoder.positions, terms.span)  # as far as the relative positions
+        made = replace(made, mask_decoder=replace(decoder, positions=reach))
+    return made
 
 
-def _check_file(config: Config) -> None:
-    """Raise InputError now, not at the first save, for a size that no file of the family holds."""
-    plain = BY_FAMILY[config.family]
-    form = plain.at(config)
-    complete(plain, config, {"model_type": form.model_type, **form.write_config(config)})
+def _check_heads(config: Config, plan: Plan) -> None:
+    """Raise InputError for an objective whose head no file of the family holds."""
+    family = config.family
+    own = BY_FAMILY[family].at(config)
+    for name in plan.objectives:
+        head = NEEDS[name].head
+        if not _holds(own, head):
+            able = [known for known, form in BY_FAMILY.items() if _holds(form, head)]
+            raise InputError(
+                f"The objective {name} cannot be trained in the family {family}: its files have no "
+                f"place for the head, so the model could not be saved. Families that have one: "
+                f"{', '.join(able)}."
+            )
+
+
+def _holds(form: Format, head: str) -> bool:
+    return any(row.ours.startswith(f"heads.{head}.") for row in form.rows)
+
+
+def _check_file(config: Config, heads: Sequence[str]) -> None:
+    """Raise InputError now, not at the first save, for a model that no file of the family holds."""
+    with without_values():
+        check_savable(Model(config, None, heads), BY_FAMILY[config.family], config)
 
 
 def build_model(
@@ -131,9 +162,16 @@ def build_objective(
     if "replaced_token" in plan.objectives:
         options = replace(options, generator=_generator(settings, model, base))
     if distillation is not None:
+        teacher = load(resolve_folder(distillation.teacher, beside))
+        longest = longest_input(teacher.config)
+        if longest is not None and longest < settings.data.max_length:
+            raise InputError(
+                f"data.max_length is {settings.data.max_length}, but distillation.teacher has only "
+                f"{longest} positions."
+            )
         options = replace(
             options,
-            teacher=load(resolve_folder(distillation.teacher, beside)),
+            teacher=teacher,
             distillation_temperature=distillation.temperature,
         )
     return Weighted(
@@ -150,10 +188,6 @@ def _generator(settings: Settings, model: Model, base: Base | None) -> Model:
         made.load_state_dict(known.state_dict())
         return made
     config = fresh_generator_config(settings, model.config)
-    terms, decoder = config.attention.terms, config.mask_decoder
-    if decoder is not None and isinstance(terms, Disentangled):
-        reach = min(decoder.positions, terms.span)  # as far as the relative positions
-        config = replace(config, mask_decoder=replace(decoder, positions=reach))
     seed = torch.Generator().manual_seed(settings.seed + 4)
     made = new_generator(model, config, generator=seed)
     if wanted.encoder_from is not None:

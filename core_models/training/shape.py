@@ -75,11 +75,11 @@ def _reaching(config: Config, positions: int | None, max_length: int) -> Config:
         rotary = replace(rotary, positions=positions or max(max_length, _UNTOLD))
     decoder = config.mask_decoder
     if isinstance(terms, Disentangled):
-        reach = min(terms.span, positions or max_length)
+        reach = positions or min(terms.span, max_length)
         buckets = terms.buckets and max(2, min(terms.buckets, reach // 2 // 2 * 2))
         terms = replace(terms, span=reach, buckets=buckets)
         if decoder is not None:
-            decoder = replace(decoder, positions=min(decoder.positions, positions or max_length))
+            decoder = replace(decoder, positions=positions or min(decoder.positions, max_length))
     return replace(
         config,
         embeddings=parts,

@@ -31,14 +31,17 @@ _EXAMPLES = 20
 
 
 def begin(run: RunFolder, settings: TaskSettings, saved: Saved | None) -> Begun:
-    """Prepare the rows and open the model.
+    """Prepare the rows and open the model: that of a checkpoint, where there is one.
 
     Raises:
         InputError: the settings, the model or the set cannot be used.
     """
-    del saved  # the whole model is in the state
     task, baselines = prepare(run, settings)
-    model = load(resolve_folder(settings.model.checkpoint, run.path)).to(on())
+    # What the run began with may be gone by now.
+    if saved is not None:
+        model = saved.model().to(on())
+    else:
+        model = load(resolve_folder(settings.model.checkpoint, run.path)).to(on())
     tuning = FineTuning(model, task, task_settings.tuning(settings))
     facts = _facts(settings, tuning, baselines)
 

@@ -134,8 +134,15 @@ def _with_terms(config: Config, own: _Parts, given: _Parts, source: Model) -> _P
     }
 
 
+def _normed(given: _Parts) -> bool:
+    """Whether a norm with weight and bias follows the pieces; others are refused as misfits."""
+    return _NORM + "weight" in given and _NORM + "bias" in given
+
+
 def _unnormed(given: _Parts, epsilon: float) -> _Parts:
     """The pieces as their norm leaves them, made small; the first layer's scores stay the same."""
+    if not _normed(given):
+        return given
     width = given[_PIECES].shape[1:]
     weight, bias = given[_NORM + "weight"], given[_NORM + "bias"]
     normed = torch.nn.functional.layer_norm(given[_PIECES], width, weight, bias, epsilon)
@@ -154,6 +161,8 @@ def _narrowed(given: _Parts, width: int) -> _Parts:
     singular values of the pieces. The norm over E columns makes vectors sqrt(D / E) shorter than
     that over D; weight and bias of the latter go into the projection.
     """
+    if not _normed(given):
+        return given
     tables = [name for name in (_PIECES, _POSITIONS, _SEGMENTS) if name in given]
     centred = {name: given[name] - given[name].mean(1, keepdim=True) for name in tables}
     basis = torch.linalg.svd(centred[_PIECES], full_matrices=False).Vh[:width].T  # [D, E]

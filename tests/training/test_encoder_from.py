@@ -103,6 +103,17 @@ def test_another_vocabulary_takes_the_pieces_that_read_the_same(
         assert torch.equal(warm.encoder.blocks.state_dict()[name], tensor), name
 
 
+@pytest.mark.parametrize("size", ["albert-base", "electra-small-discriminator", "xlnet-base-cased"])
+@pytest.mark.parametrize("source", ["modernbert-base", "neobert"])
+def test_embeddings_without_a_norm_of_their_kind_are_refused_by_name(
+    toy: Callable[..., dict[str, Any]], tmp_path: Path, size: str, source: str
+) -> None:
+    made(toy, source, over={"positions": None}).save(tmp_path / "odd")
+    narrow = {"positions": None} if size.startswith("xlnet") else {"embedding_width": 16}
+    with pytest.raises(InputError, match=r"model.encoder_from: the encoder of .* does not fit"):
+        made(toy, size, over=narrow, encoder_from=str(tmp_path / "odd"))
+
+
 @pytest.mark.parametrize(
     ("over", "named"),
     [

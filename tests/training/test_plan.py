@@ -190,6 +190,9 @@ def test_positions_reach_as_far_as_the_input() -> None:
         assert found.mask_decoder is not None
         assert found.mask_decoder.positions == expected
     assert config("bert-base").embeddings.positions == 512, "a table of its own stays"
+    farther = config("deberta-base", 600, positions=1024)
+    assert farther.mask_decoder is not None
+    assert (farther.attention.terms.span, farther.mask_decoder.positions) == (1024, 1024)
 
 
 def test_causal_reads_from_left_to_right() -> None:

@@ -210,6 +210,27 @@ def test_a_trial_that_would_fill_the_memory_is_refused(
         estimate(settings.read(run.config_path), run.path)
 
 
+@pytest.mark.parametrize(
+    ("shape", "vocabulary"),
+    [({"positions": 4096}, 50_000), ({"layers": 48, "inner": 16_384, "positions": 1024}, 100)],
+)
+def test_scores_of_pieces_and_wide_layers_count_in_the_memory(
+    make_run: MakeRun, monkeypatch: pytest.MonkeyPatch, shape: dict[str, int], vocabulary: int
+) -> None:
+    """The parameters of both would fit."""
+    monkeypatch.setattr(models, "build_model", lambda *given: pytest.fail("was built"))
+    monkeypatch.setattr(estimates, "free_memory", lambda: 500e6)
+    small = {"layers": 1, "width": 8, "heads": 1}
+    run = make_run(
+        model={"size": "bert-mini", "overrides": small | shape},
+        tokenizer={"vocabulary": vocabulary},
+        data={"texts": ["text.txt"], "max_length": shape["positions"]},
+        objectives={"causal": 1.0},
+    )
+    with pytest.raises(InputError, match=r"smaller model or vocabulary"):
+        estimate(settings.read(run.config_path), run.path)
+
+
 CONTAINERS = {
     "one": {"memory.max": "4000", "memory.current": "1500", "memory.stat": "inactive_file 500\n"},
     "two": {

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -87,6 +88,25 @@ def test_stop_request_then_resume(make_task: MakeTask) -> None:
         assert (status["step"], status["reason"]) == (expected, "by request")
         assert not stopped.stop_requested()
     (stopped.path / "rows.csv").unlink()  # what counts is the run's own copy
+    assert train(stopped.config_path, quiet) == "finished"
+    assert_same(stopped, reference)
+
+
+def test_a_run_goes_on_without_the_model_that_it_began_with(
+    make_task: MakeTask, base: Path, tmp_path: Path
+) -> None:
+    own = tmp_path / "own"
+    shutil.copytree(base, own)
+    wanted = {"model": {"checkpoint": str(own)}, "compare_from_scratch": True}
+    reference, stopped = make_task("reference", **wanted), make_task("stopped", **wanted)
+    assert train(reference.config_path, quiet) == "finished"
+
+    def stop_early(line: str) -> None:
+        if line.startswith("step 4/"):
+            stopped.request_stop()
+
+    assert train(stopped.config_path, stop_early) == "stopped"
+    shutil.rmtree(own)
     assert train(stopped.config_path, quiet) == "finished"
     assert_same(stopped, reference)
 

@@ -118,6 +118,22 @@ def test_a_student_learns_from_a_teacher_and_keeps_its_words(make_run: MakeRun, 
     assert made.tokenizer.fingerprint == cm.load(teacher.model_path).tokenizer.fingerprint
 
 
+def test_a_teacher_that_reads_too_little_is_told_at_once(make_run: MakeRun, toy: Toy) -> None:
+    teacher = make_run("teacher", steps=6)
+    train(teacher.config_path, quiet)
+    shape = toy()["model"]["overrides"] | {"positions": 64}
+    student = make_run(
+        "student",
+        model={"size": "bert-mini", "overrides": shape},
+        tokenizer={"folder": "../teacher/model"},
+        data=toy()["data"] | {"format": "doc_sentences", "max_length": 64},
+        objectives={"distillation": 1.0},
+        distillation={"teacher": "../teacher/model"},
+    )
+    with pytest.raises(InputError, match=r"is 64, but distillation\.teacher has only 32 positions"):
+        train(student.config_path, quiet)
+
+
 def test_a_second_phase_goes_on_with_the_generator(make_run: MakeRun, toy: Toy) -> None:
     electra: dict[str, Any] = {
         "objectives": {"replaced_token": 1.0},
