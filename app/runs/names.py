@@ -14,6 +14,8 @@ from core_models import InputError
 
 MOST_BYTES = 20 << 20
 MOST_LINES = 2_000_000
+TEACHER = "teacher"
+"""Field of a config that names the model that is asked as long as a run goes on."""
 BESIDE = "texts"
 """Folder in a run folder that holds what the visitor sent."""
 ELSEWHERE = "\N{HORIZONTAL ELLIPSIS}/"

@@ -24,6 +24,8 @@ NICE = 19
 """A run takes what the page leaves: beside an answer a seventieth of a core."""
 PLACE = "{run}"
 """In a command: what follows ``python -m``."""
+_UNDER_WAY = 3600
+"""Seconds for which a run may be in the making; what is older was left by a server that died."""
 _SECRET = re.compile(r"TOKEN|SECRET|PASSWORD|CREDENTIAL|_KEY", re.IGNORECASE)
 
 
@@ -123,7 +125,9 @@ def _launched(started: dict[str, Any]) -> Identity:
 def sweep(root: Path) -> None:
     """Remove what is left of runs that were made or deleted when the server was killed."""
     for leftover in root.glob(f".*{durable.ASIDE}"):
-        shutil.rmtree(leftover, ignore_errors=True)
+        with contextlib.suppress(FileNotFoundError):  # it has got its name meanwhile
+            if time.time() - leftover.stat().st_mtime > _UNDER_WAY:
+                shutil.rmtree(leftover, ignore_errors=True)
 
 
 def command(path: Path, *, whole: bool = True) -> str:

@@ -13,6 +13,7 @@ import contextlib
 import errno
 import os
 import re
+import secrets
 import shutil
 import subprocess
 import threading
@@ -29,7 +30,7 @@ from app.runs import owner as run_owner
 from app.runs import process as run_process
 from app.runs.data.texts import SHIPPED, Inbox, leaves, note_repeated
 from app.runs.limits import NO_LIMITS, Limits
-from app.runs.names import BESIDE, beside, is_free, new_id
+from app.runs.names import BESIDE, TABLES, beside, is_free, new_id
 from app.runs.watch import keep_looking
 from app.serving.names import FOLDER_PREFIX, HUB_PREFIX, RUN_PREFIX
 from app.serving.opened.library import Opened
@@ -183,28 +184,52 @@ class Runs:
         values = self.checked(config, texts=len(texts), source=source)
         run_config.spare_a_core(values)
         kind = RaceFolder if run_config.kind_of(values) == "race" else RunFolder
-        with self._exclusive():
-            if len(self.ids()) >= MOST_RUNS:
-                raise InputError(f"There are {MOST_RUNS} runs already. Delete some first.")
-            run_bases.hold(values, self.root)
-            run = new_id(self.root, values.get("name", ""))
-            path = self.root / f".{run}{durable.ASIDE}"
-            path.mkdir()
-            try:
-                if source is not None:
-                    self.copy_texts(source, values, path)
-                values = run_config.with_texts(values, self.inbox.copy(texts, path))
-                run_config.parse(values)
-                note_repeated(path)
-                if run_config.is_task(values):
-                    run_process.note(path, steps=self.limits.check_rows(values, path))
-                run_owner.note(path, owner)
-                kind.create(path, values)
-                path.replace(self.root / run)
-            except BaseException:
-                shutil.rmtree(path)
-                raise
+        self.root.mkdir(parents=True, exist_ok=True)
+        aside = self.root / f".{secrets.token_hex(8)}{durable.ASIDE}"
+        aside.mkdir()
+        try:
+            # Reading rows takes seconds, in which others start and stop runs.
+            values = self._fill(aside, values, texts, source, owner)
+            with self._exclusive():
+                if len(self.ids()) >= MOST_RUNS:
+                    raise InputError(f"There are {MOST_RUNS} runs already. Delete some first.")
+                run_bases.hold(values, self.root)
+                run = new_id(self.root, values.get("name", ""))
+                kind.create(aside, values)
+                aside.replace(self.root / run)
+        except BaseException:
+            shutil.rmtree(aside)
+            raise
         return run
+
+    def _fill(
+        self,
+        folder: Path,
+        values: dict[str, Any],
+        texts: Sequence[Any],
+        source: str | None,
+        owner: str | None,
+    ) -> dict[str, Any]:
+        """Put what belongs to a run into its folder; its config with the names of its texts."""
+        kept = (values.get("data") or {}).get("paragraphs") is False
+        if kept and any(self.inbox.find(each).suffix in TABLES for each in texts):
+            raise InputError(
+                "data.paragraphs is false, but the cells of a table that is sent here are cut into "
+                "sentences. Leave it out, or send the text as a file of lines."
+            )
+        if source is not None:
+            self.copy_texts(source, values, folder)
+        values = run_config.with_texts(values, self.inbox.copy(texts, folder))
+        run_config.parse(values)
+        note_repeated(folder)
+        if run_config.is_task(values):
+            try:
+                run_process.note(folder, steps=self.limits.check_rows(values, folder))
+            except InputError:
+                run_bases.check_there(values, self.root)  # else that is why
+                raise
+        run_owner.note(folder, owner)
+        return values
 
     def discard(self, run: str) -> None:
         """Remove a run that was just made and could not start, as if it had never been."""
@@ -448,7 +473,7 @@ class Runs:
         for run in next_ones[: max(0, self.slots - len(busy))]:
             if room.free(self.root) < room.LEAST:  # each try would start a process in vain
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-            folder = RunFolder(self.root / run)
+            folder = self.folder(run)
             folder.clear_stop()
             try:
                 child = run_process.launch(folder.path, self.command)

@@ -1,9 +1,10 @@
-"""Labelled files as plain records: JSON Lines, CSV and TSV, packed with xz or not."""
+"""Labelled files as plain records: JSON Lines, CSV and TSV, packed with xz or not, and Parquet."""
 
 import csv
 import io
 import json
 import lzma
+import math
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -21,6 +22,7 @@ MOST_COLUMNS = 1_000
 MOST_LINES = 1_000_000
 """A row may go over several lines."""
 FORMATS = (".jsonl", ".csv", ".tsv")
+PARQUET = ".parquet"
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _TOLD = re.compile(r"sep=([,;\t])(?=\r?\n)")
 """The first line of what a spreadsheet writes for one of another country."""
@@ -46,6 +48,14 @@ class Table:
         return [dict(record) for record in self.records[:rows]]
 
 
+def is_file_name(name: str) -> bool:
+    """Whether a name can only mean a file: it has a path or an ending that :func:`read` knows."""
+    path = Path(name)
+    ending = path.stem if path.suffix == ".xz" else name
+    known = Path(ending).suffix.lower() in (*FORMATS, PARQUET)
+    return known or path.name != name
+
+
 def read(path: str | Path) -> Table:
     """Read a file by its ending; a last ``.xz`` is unpacked first.
 
@@ -56,11 +66,15 @@ def read(path: str | Path) -> Table:
     path = Path(path)
     packed = path.suffix == ".xz"
     ending = Path(path.stem).suffix if packed else path.suffix
-    if ending.lower() not in FORMATS:
+    if ending.lower() not in (*FORMATS, *([] if packed else [PARQUET])):
         allowed = ", ".join(FORMATS)
-        raise InputError(f"{path.name} ends in {ending!r}; allowed are {allowed}, also with .xz.")
+        raise InputError(
+            f"{path.name} ends in {ending!r}; allowed are {allowed}, also with .xz, and {PARQUET}."
+        )
     try:
         plain_files.check(path)
+        if ending.lower() == PARQUET:
+            return parse(json_lines(path), ".jsonl", path.name)
         most = min(LARGEST, plain_files.allowed(path)) if packed else LARGEST
         with lzma.open(path) if packed else path.open("rb") as file:
             data = file.read(most + 1)
@@ -218,3 +232,45 @@ def _check_header(header: Sequence[str], name: str) -> None:
 
 def _short(text: str) -> str:
     return repr(text if len(text) <= 40 else text[:39] + "\u2026")
+
+
+def json_lines(path: Path) -> bytes:
+    """A Parquet table as JSON Lines, a record on each line.
+
+    Raises:
+        InputError: it is damaged, has too many rows, or a cell is no text, number or list of them.
+    """
+    # Imported late: whoever looks at a run need not wait for PyTorch.
+    from core_models.data.parquet import open_parquet, parquet_rows  # noqa: PLC0415
+
+    file = open_parquet(path)
+    if file.metadata.num_rows > MOST_ROWS:
+        raise InputError(
+            f"{path.name} has {file.metadata.num_rows:,} rows; at most {MOST_ROWS:,} are allowed."
+        )
+    found = bytearray()
+    try:
+        for row in parquet_rows(file, path, file.schema_arrow.names):
+            line = {key: _plain(value, path.name, key) for key, value in row.items()}
+            found += json.dumps(line, ensure_ascii=False).encode() + b"\n"
+            if len(found) > LARGEST:
+                raise InputError(f"{path.name} is larger than {LARGEST >> 20} MB; give fewer rows.")
+    except InputError:
+        raise
+    except Exception as error:  # pyarrow has many kinds, and says what is wrong in words
+        raise InputError(f"{path.name} is damaged: {error}") from None
+    return bytes(found)
+
+
+def _plain(value: Any, name: str, column: str) -> Any:
+    if value is None or isinstance(value, str | bool | int):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, list):
+        return [_plain(item, name, column) for item in value]
+    if isinstance(value, dict):
+        return {str(key): _plain(item, name, column) for key, item in value.items()}
+    if isinstance(value, bytes):
+        raise InputError(f"{name}: column {column!r} holds bytes, not texts or numbers.")
+    return str(value)

@@ -9,6 +9,7 @@ from starlette.testclient import TestClient
 
 from app.runs import models as run_models
 from app.runs.forms import tasks as run_tasks
+from app.runs.limits import Limits
 from app.runs.process import note
 from app.runs.reports.reports import Reports
 from app.runs.routes import HEADER, RunRoutes
@@ -85,6 +86,59 @@ def test_a_run_is_not_deleted_before_its_model_was_read(pair):
     (runs.root / second / "queue").unlink()
     runs.delete(first)
     assert runs.ids() == [second]
+
+
+def test_a_teacher_stays_until_its_student_has_finished(make_runs):
+    runs = make_runs()
+    teacher = runs.create(CONFIG | {"name": "Teacher"})
+    checkpoint(runs, teacher, 20)
+    wanted = {"objectives": {"distillation": 1.0}, "distillation": {"teacher": f"run/{teacher}"}}
+    student = runs.create(CONFIG | wanted | {"name": "Student"})
+    runs.folder(student).write_status({"state": "stopped", "step": 50, "steps": 100})
+    (runs.root / student / "queue").write_text("0")
+    with pytest.raises(InputError, match=f"“{student}” learns from a model"):
+        runs.delete(teacher)
+    (runs.root / student / "queue").unlink()
+    runs.delete(teacher)
+
+
+def test_a_run_that_cannot_be_made_holds_no_checkpoint(make_runs, session):
+    runs = make_runs(limits=Limits(steps=2))
+    base = runs.create(CONFIG | {"steps": 2})
+    folder = runs.folder(base)
+    folder.save(1, lambda path: session.model("bert-mini").save(path / "model"))
+    rows = "text,label\n" + "".join(f"Text {n} is here,{'ab'[n % 2]}\n" for n in range(90))
+    sent = runs.inbox.save_labelled("mine.csv", rows.encode())
+    with pytest.raises(InputError, match="This run makes"):
+        runs.create(TASK | {"model": {"checkpoint": f"run/{base}"}}, texts=[sent["id"]])
+    assert not (folder.path / "held").exists()
+    assert runs.ids() == [base]
+
+
+def test_others_change_runs_while_rows_are_read(make_runs, monkeypatch):
+    """A large table is cut into pieces to count its steps, which takes long."""
+    runs = make_runs()
+    sent = runs.inbox.save_labelled("mine.csv", b"text,label\nOne is here,a\nTwo are here,b\n" * 20)
+    made = []
+
+    def meanwhile(*_):
+        made.append(runs.create(CONFIG))
+        runs.delete(made.pop())
+        return 10
+
+    monkeypatch.setattr(Limits, "check_rows", meanwhile)
+    run = runs.create(TASK, texts=[sent["id"]])
+    assert (runs.ids(), made) == ([run], [])
+
+
+def test_a_table_is_not_sent_for_texts_that_are_no_paragraphs(make_runs):
+    runs = make_runs()
+    rows = "text\n" + "".join(f"Dr. Smith went home at {n} p.m. He slept.\n" for n in range(20))
+    sent = runs.inbox.save("mine.csv", rows.encode())
+    config = CONFIG | {"data": {"paragraphs": False}}
+    with pytest.raises(InputError, match="cells of a table"):
+        runs.create(config, texts=[sent.id])
+    runs.create(CONFIG | {"data": {}}, texts=[sent.id])
 
 
 def test_what_a_visitor_writes_is_no_place_to_write_to(make_runs):

@@ -324,7 +324,7 @@ def test_a_race_is_one_run_of_the_list_with_models_of_its_entrants(make_runs):
     for wrong in ("", "/causal", "/../masked", "/nobody"):
         with pytest.raises(InputError):
             runs.model_path(f"run/{run}{wrong}")
-    found = run_races.live(runs, run)
+    found = run_races.live(runs, run, Reports(runs).records_of)
     assert found["models"] == [f"run/{run}/masked"]
     steps = [record["step"] for record in found["series"]["masked"]]
     assert len(steps) <= run_races.MOST_POINTS + 50

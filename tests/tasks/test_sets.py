@@ -216,6 +216,20 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
         sets.load(path)
 
 
+def test_a_parquet_table_has_the_rows_of_its_lines(tmp_path: Path) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    rows = [{"text": f"Text {n}", "label": n % 2, "odd": None} for n in range(30)]
+    arrow = pytest.importorskip("pyarrow")
+    parquet.write_table(arrow.Table.from_pylist(rows), tmp_path / "rows.parquet")
+    write(tmp_path, "rows.jsonl", rows)
+    table, lines = (tables.read(tmp_path / f"rows.{kind}") for kind in ("parquet", "jsonl"))
+    assert (table.columns, table.records) == (lines.columns, lines.records)
+    assert len(sets.load(tmp_path / "rows.parquet").train) > 20
+    (tmp_path / "odd.parquet").write_bytes(b"PAR1 and nothing else")
+    with pytest.raises(InputError, match=r"odd\.parquet is no parquet file"):
+        tables.read(tmp_path / "odd.parquet")
+
+
 def test_a_file_that_unpacks_to_too_much_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

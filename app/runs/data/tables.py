@@ -1,7 +1,5 @@
 """Tables that visitors send: their first rows, one column as plain text. No Gradio in it."""
 
-import json
-import math
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -174,46 +172,3 @@ def check_unpacked(path: Path) -> None:
             f"{path.name} unpacks to {unpacked >> 20} MB; at most {MOST_UNPACKED >> 20} MB are "
             "allowed. Use a part of it."
         )
-
-
-def json_lines(path: Path) -> bytes:
-    """A Parquet table as JSON Lines, the form in which labelled rows are kept.
-
-    Raises:
-        InputError: it is damaged, has too many rows, or a cell is no text, number or list of them.
-    """
-    from core_models.data.parquet import open_parquet, parquet_rows  # noqa: PLC0415
-    from core_models.tasks.tables import LARGEST, MOST_ROWS  # noqa: PLC0415
-
-    check_unpacked(path)
-    file = open_parquet(path)
-    if file.metadata.num_rows > MOST_ROWS:
-        raise InputError(
-            f"{path.name} has {file.metadata.num_rows:,} rows; at most {MOST_ROWS:,} are allowed."
-        )
-    found = bytearray()
-    try:
-        for row in parquet_rows(file, path, file.schema_arrow.names):
-            line = {key: _plain(value, path.name, key) for key, value in row.items()}
-            found += json.dumps(line, ensure_ascii=False).encode() + b"\n"
-            if len(found) > LARGEST:
-                raise InputError(f"{path.name} is larger than {LARGEST >> 20} MB; give fewer rows.")
-    except InputError:
-        raise
-    except Exception as error:  # pyarrow has many kinds, and says what is wrong in words
-        raise InputError(f"{path.name} is damaged: {error}") from None
-    return bytes(found)
-
-
-def _plain(value: Any, name: str, column: str) -> Any:
-    if value is None or isinstance(value, str | bool | int):
-        return value
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, list):
-        return [_plain(item, name, column) for item in value]
-    if isinstance(value, dict):
-        return {str(key): _plain(item, name, column) for key, item in value.items()}
-    if isinstance(value, bytes):
-        raise InputError(f"{name}: column {column!r} holds bytes, not texts or numbers.")
-    return str(value)

@@ -214,12 +214,16 @@ class Inbox:
         return {"id": key, "name": clean, "bytes": size}
 
     def _unpacked(self, name: str, content: bytes) -> bytes:
+        # Imported late: a server that only looks at runs need not wait for it.
+        from core_models.tasks.tables import json_lines  # noqa: PLC0415
+
         self.folder.mkdir(parents=True, exist_ok=True)
         path = self.folder / f"{secrets.token_hex(8)}.parquet"
         try:
             path.write_bytes(content)
             with _named(path, name):
-                return run_tables.json_lines(path)
+                run_tables.check_unpacked(path)
+                return json_lines(path)
         finally:
             path.unlink(missing_ok=True)
 

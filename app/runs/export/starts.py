@@ -8,8 +8,8 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from app.runs.forms.command import MODELS, TEACHER
-from app.runs.names import leaves
+from app.runs.forms.command import MODELS
+from app.runs.names import TEACHER, leaves
 from app.runs.runs import Runs
 from app.serving.names import HUB_PREFIX, RUN_PREFIX
 from core_models import InputError, plain_files

@@ -10,11 +10,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from app.runs.forms.words import listed, ours, sentences
-from app.runs.names import BESIDE, ELSEWHERE, leaves
+from app.runs.names import BESIDE, ELSEWHERE, TEACHER, leaves
 from app.serving.names import FOLDER_PREFIX, HUB_PREFIX, RUN_PREFIX
 from core_models.hub import fetch as hub
 
-TEACHER = "teacher"
 MODELS = ("checkpoint", "encoder_from", TEACHER)
 """Settings that name a model, of whatever part."""
 _VOCABULARY = "folder"

@@ -1,6 +1,6 @@
 """Objective races from the page: what the form offers, and how a race stands. No Gradio in it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -134,8 +134,15 @@ def _cost(race: Race, options: settings.Settings) -> Cost:
     return cost_of(options, config, plan, options.data.max_length)
 
 
-def live(runs: Runs, run: str) -> dict[str, Any]:
+def live(
+    runs: Runs, run: str, reports: Callable[[str, str], list[dict[str, Any]]]
+) -> dict[str, Any]:
     """How a race stands: its table, and the curve of every entrant.
+
+    Args:
+        runs: The runs folder.
+        run: The race.
+        reports: Those of one of its entrants.
 
     Raises:
         InputError: there is no such race.
@@ -147,7 +154,7 @@ def live(runs: Runs, run: str) -> dict[str, Any]:
     rows = folder.table()
     return {
         "rows": [_told(row, runs.root) for row in rows],
-        "series": {row["name"]: _thinned(folder.run(row["name"]).metrics()) for row in rows},
+        "series": {row["name"]: _thinned(reports(run, row["name"])) for row in rows},
         "baselines": next(
             (found for row in rows if (found := folder.run(row["name"]).status().get("baselines"))),
             {},

@@ -121,7 +121,7 @@ def chart(
     if len(others) >= MOST_RUNS:
         raise InputError(f"At most {MOST_RUNS} runs stand in one chart.")
     if run_config.kind_of(reports.runs.config(run)) == "race":
-        found = run_races.live(reports.runs, run)
+        found = run_races.live(reports.runs, run, reports.records_of)
         name = reports.summary(run)["name"]
         return _kept(json.dumps(plain(_race(found, name, what, by)), sort_keys=True))
     seen = [_run(reports, each) for each in (run, *others)]

@@ -78,7 +78,7 @@ class Reports:
 
     def __init__(self, runs: Runs) -> None:
         self.runs = runs
-        self._seen: OrderedDict[str, _Seen] = OrderedDict()
+        self._seen: OrderedDict[tuple[str, str | None], _Seen] = OrderedDict()
         self._lock = Lock()
         self._listed: tuple[int, float, list[dict[str, Any]]] | None = None
         self._listing = Lock()
@@ -251,19 +251,22 @@ class Reports:
         """How often reports of a run were taken back."""
         return self._records(run).generation
 
-    def records_of(self, run: str) -> list[dict[str, Any]]:
-        """The reports of a run with rising steps."""
-        return self._records(run).records
+    def records_of(self, run: str, entrant: str | None = None) -> list[dict[str, Any]]:
+        """The reports of a run, or of a race's entrant, with rising steps."""
+        return self._records(run, entrant).records
 
-    def _records(self, run: str) -> _Seen:
+    def _records(self, run: str, entrant: str | None = None) -> _Seen:
         """The reports of a run with rising steps, read on from the last look.
 
         What is given does not change under the caller: reports and generation belong together.
         """
         folder = self.runs.folder(run)
+        if entrant is not None:
+            assert isinstance(folder, RaceFolder)
+            folder = folder.run(entrant)
         with self._lock:
-            seen = self._seen.setdefault(run, _Seen())
-            self._seen.move_to_end(run)
+            seen = self._seen.setdefault((run, entrant), _Seen())
+            self._seen.move_to_end((run, entrant))
             seen.look(folder.path / "metrics.jsonl")
             before = None
             while before != seen.offset:
@@ -282,7 +285,8 @@ class Reports:
     def forget(self, run: str) -> None:
         """A deleted run."""
         with self._lock:
-            self._seen.pop(run, None)
+            for key in [key for key in self._seen if key[0] == run]:
+                del self._seen[key]
 
 
 def _sums(rows: list[dict[str, Any]]) -> dict[str, Any]:

@@ -99,7 +99,9 @@ class Shown:
     ) -> dict[str, Section]:
         name = run["id"]
         live = self.reports.live(name, owner=owner)
-        race = run_races.live(self.runs, name) if run["kind"] == "race" else None
+        race = None
+        if run["kind"] == "race":
+            race = run_races.live(self.runs, name, self.reports.records_of)
         entrant = reached.chosen(race, wish.entrant) if race else None
         failed = any(row["state"] == "failed" for row in race["rows"]) if race else False
         owned = self.may_change(name, owner)
