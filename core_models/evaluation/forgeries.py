@@ -69,8 +69,8 @@ def evaluate_forgeries(
     """
     if generator.tokenizer.fingerprint != discriminator.tokenizer.fingerprint:
         raise InputError("Generator and discriminator have different vocabularies.")
-    if not within(rate, 0, 1):
-        raise InputError(f"rate is {rate!r}; it must be a number from 0 to 1.")
+    if not within(rate, 0, 1) or not rate:
+        raise InputError(f"rate is {rate!r}; it must be a number above 0 and at most 1.")
     random = torch.Generator().manual_seed(whole(seed, "seed", 0, _MOST_SEED))
     scores: list[float] = []
     labels: list[bool] = []

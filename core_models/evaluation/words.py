@@ -14,6 +14,7 @@ part of its log-probability: in every piece it counts once.
 import math
 import random
 import re
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -22,6 +23,7 @@ import torch
 
 from core_models.errors import InputError, listed_of
 from core_models.model import Model
+from core_models.prediction.fill import whole
 from core_models.prediction.passes import HEAD_ROWS, first_told, head_of, hidden_at, seen_with
 from core_models.tasks.words import MARKS
 from core_models.tokenizer import Encoding
@@ -89,7 +91,8 @@ def choose_words(sentences: Sequence[str], *, most: int = 2000, seed: int = 0) -
     ]
     if not found:
         raise InputError("The text holds no sentence with two words or more.")
-    drawn = random.Random(seed).sample(found, min(most, len(found)))
+    least = whole(most, "most", 0, sys.maxsize)
+    drawn = random.Random(seed).sample(found, min(least, len(found)))
     return sorted(drawn)
 
 

@@ -53,8 +53,8 @@ def unmask(
         model: In eval mode, with a head that predicts pieces.
         text: Its [MASK]s are hidden, all else is given.
         masks: Positions of further pieces to hide (piece numbers, [CLS] is 0).
-        steps: N, passes of the model; more than there are hidden pieces make no difference unless
-            pieces go back to [MASK].
+        steps: N; more than there are hidden pieces make no difference unless pieces go back to
+            [MASK]. A step that puts none in asks the model nothing and draws nothing.
         order: One of ``ORDERS``.
         seed: Of the random order and of pieces that are drawn; the same seed gives the same text.
         temperature: 0 = the most probable piece; else pieces are drawn, with the logits divided by
@@ -88,7 +88,8 @@ def unmask(
             ids[position] = model.tokenizer.mask_id
             del found[position]
         answers = []
-        if left := [p for p in places if p not in found]:
+        count = math.ceil(len(places) * step / steps) - len(found)
+        if count and (left := [p for p in places if p not in found]):
             seen = seen_with(question.seen, dict(enumerate(ids)))
             with torch.inference_mode():
                 hidden = hidden_at(model, [seen], [(0, p) for p in left])
@@ -97,7 +98,6 @@ def unmask(
             answers.sort(key=lambda each: -each.probability)
         elif turns:
             answers.sort(key=lambda each: turns[each.position])
-        count = math.ceil(len(places) * step / steps) - len(found)
         kept = sorted(answers[:count], key=lambda each: each.position)
         for each in kept:
             ids[each.position] = each.id

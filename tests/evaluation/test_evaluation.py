@@ -178,6 +178,8 @@ def test_words_are_drawn_from_the_text_alone() -> None:
     assert [w.sentence[w.start : w.stop] for w in choose_words(["我们去北京。"])] == [*"我们去北京"]
     with pytest.raises(InputError, match="no sentence"):
         choose_words(["!!!"])
+    with pytest.raises(InputError, match="most is -1"):
+        choose_words(SENTENCES, most=-1)
 
 
 def test_a_hidden_word_keeps_the_marks_of_its_letters() -> None:
@@ -369,6 +371,8 @@ def test_a_sentence_without_a_piece_is_named(model: cm.Model) -> None:
     judge = cm.Model.new(model.config, model.tokenizer, heads=["replaced_token"]).eval()
     with pytest.raises(InputError, match="Sentence 2: The text holds only characters that"):
         evaluate_forgeries(model, judge, [SENTENCES[0], "\u200b"])
+    with pytest.raises(InputError, match="rate is 0; it must be a number above 0"):
+        evaluate_forgeries(model, judge, SENTENCES, rate=0)
 
 
 @pytest.fixture(scope="module")

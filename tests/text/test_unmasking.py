@@ -89,6 +89,14 @@ def test_pieces_are_drawn_with_the_temperature_and_the_seed(fixed: cm.Model) -> 
     }
 
 
+def test_a_step_that_puts_nothing_in_draws_nothing(fixed: cm.Model) -> None:
+    four, many = (cm.unmask(fixed, ALL, seed=3, temperature=1.0, steps=n) for n in (4, 16))
+    assert many.text == four.text
+    assert [step.revealed for step in many.steps if step.revealed] == [
+        step.revealed for step in four.steps
+    ]
+
+
 @pytest.mark.parametrize("least", [1e-39, 1e-300])
 def test_the_least_temperature_draws_the_best(least: float) -> None:
     """Scores that are divided by it have no number in float32."""
