@@ -1,11 +1,14 @@
 """Families and published sizes by name; counts and differences of whatever has a config."""
 
+import os
 from dataclasses import replace
+from pathlib import Path
 
 from core_models.config import Config, Difference
 from core_models.config import diff as diff_configs
 from core_models.counting.counts import Count
 from core_models.counting.counts import count as count_config
+from core_models.errors import InputError
 from core_models.families import FAMILIES, size, sizes
 from core_models.model import Model, config_of, named_folder
 
@@ -43,4 +46,13 @@ def _config(model: str | Model | Config) -> Config:
     if isinstance(model, Model):
         return model.config
     folder = named_folder(model)
-    return size(model) if folder is None else config_of(folder)
+    if folder is not None:
+        return config_of(folder)
+    try:
+        return size(model)
+    except InputError as error:
+        if os.path.isdir(model):
+            return config_of(Path(model))  # an InputError that says what the folder lacks
+        raise InputError(
+            f"{error} Or give a shipped model (python -m core_models models) or a folder."
+        ) from None

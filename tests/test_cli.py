@@ -148,6 +148,17 @@ def test_top_k_must_be_a_positive_number(refused, value):
     assert "--top-k" in refused("fill", TEXT, "--top-k", value)
 
 
+def test_what_is_no_number_is_told_in_words(refused):
+    said = refused("fill", TEXT, "--top-k", "x")
+    assert "argument --top-k: 'x' is no whole number; give 1 or more" in said
+    said = refused("evaluate", "--seed", "x")
+    assert "argument --seed: 'x' is no whole number; give 0 to 2^63 - 1" in said
+    said = refused("finetune", "bert-mini", "topic", "--epochs", "2.5")
+    assert "argument --epochs: '2.5' is no whole number\n" in said
+    said = refused("finetune", "bert-mini", "topic", "--warmup", "x")
+    assert "argument --warmup: 'x' is no number\n" in said
+
+
 # --- score ----------------------------------------------------------------------------------------
 
 
@@ -244,6 +255,14 @@ def test_evaluate_looks_at_its_text_before_it_measures(refused, folder, tmp_path
     assert "no replaced-token head" in refused(*judged, folder)
 
 
+def test_score_refuses_texts_without_a_line(refused, tmp_path):
+    void = tmp_path / "void.txt"
+    void.write_text("\n \n")
+    said = f"error: {void} has no line to score; write one text per line.\n"
+    assert refused("score", str(void)) == said
+    assert "Standard input has no line" in refused("score", "-")
+
+
 def test_score_refuses_files_that_cannot_be_read(refused, folder, tmp_path):
     missing = tmp_path / "missing.txt"
     assert str(missing) in refused("score", str(missing), "--model", folder)
@@ -288,6 +307,24 @@ def test_diff_agrees_with_the_library(run):
 def test_unknown_sizes_are_refused(refused):
     assert "bert-base-uncased" in refused("count", "bert-enormous")
     assert "bert-enormous" in refused("diff", "bert-base", "bert-enormous")
+    assert "python -m core_models models" in refused("count", "bert-enormous")
+
+
+def test_a_folder_without_a_model_is_told_as_such(refused, tmp_path):
+    for verb in (("count", str(tmp_path)), ("diff", str(tmp_path), "bert-mini")):
+        assert f"{tmp_path.name} has no config.json" in refused(*verb)
+    (tmp_path / "config.json").write_text("{}")
+    said = f"{tmp_path} is a folder; give the file {tmp_path / 'config.json'}."
+    for more in ((), ("--preview",), ("--run", str(tmp_path / "run"))):
+        assert said in refused("train", str(tmp_path), *more)
+
+
+def test_a_preview_looks_for_texts_beside_the_recipe(refused, tmp_path):
+    recipe = tmp_path / "mine.json"
+    values = {"model": {"size": "bert-mini"}, "data": {"texts": ["none.txt"]}, "steps": 1}
+    recipe.write_text(json.dumps(values))
+    said = refused("train", str(recipe), "--preview")
+    assert f"nothing matches 'none.txt', neither beside mine.json ({tmp_path})" in said
 
 
 def test_train_refuses_a_missing_config(refused, tmp_path):

@@ -20,9 +20,25 @@ def add_json(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON instead of text")
 
 
+def whole(text: str, allowed: str = "") -> int:
+    """A whole number; ``allowed`` ends the message about what is none."""
+    try:
+        return int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number{allowed}") from None
+
+
+def number(text: str) -> float:
+    """Any number."""
+    try:
+        return float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number") from None
+
+
 def positive(text: str) -> int:
     """A whole number from 1 on."""
-    number = int(text)
+    number = whole(text, "; give 1 or more")
     if number < 1:
         raise argparse.ArgumentTypeError(f"{number} is too small; give 1 or more")
     return number
@@ -30,7 +46,7 @@ def positive(text: str) -> int:
 
 def seed(text: str) -> int:
     """A whole number that every generator of random numbers takes."""
-    number = int(text)
+    number = whole(text, "; give 0 to 2^63 - 1")
     if not 0 <= number < 2**63:
         raise argparse.ArgumentTypeError(f"{number} is no seed; give 0 to 2^63 - 1")
     return number

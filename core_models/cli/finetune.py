@@ -3,17 +3,18 @@
 import argparse
 import os
 import sys
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from core_models.cli.arguments import add_json
+from core_models.cli.arguments import add_json, number, whole
 from core_models.cli.output import Output
 from core_models.errors import InputError
+from core_models.tasks.settings import Settings
 
 if TYPE_CHECKING:
     from core_models.tasks.sets import TaskSet
-    from core_models.tasks.settings import Settings
     from core_models.training.finetune import Progress, Result
 
 HELP = """Fine-tune a model on a labelled set and measure it beside the baselines.
@@ -21,17 +22,19 @@ HELP = """Fine-tune a model on a labelled set and measure it beside the baseline
 SET is the name of a shipped set, or a .jsonl, .csv or .tsv file (also .xz). Without --dev 15 % of
 the rows of a file are held out. Progress goes to standard error."""
 
-_SETTINGS: dict[str, tuple[type, str]] = {
-    "learning_rate": (float, "peak learning rate (default: by the width)"),
-    "epochs": (int, "passes over the rows"),
-    "batch_size": (int, "rows for one update"),
-    "seed": (int, "of head, order and dropout"),
-    "layer_decay": (float, "factor of the rate from each block to the one below"),
-    "frozen": (int, "lowest blocks that stay as they are"),
-    "warmup": (float, "share of the steps in which the rate rises"),
-    "dropout": (float, "rate everywhere (default: the model's own)"),
-    "max_length": (int, "longest input in pieces"),
+_SETTINGS: dict[str, tuple[Callable[[str], float], str]] = {
+    "learning_rate": (number, "peak learning rate (default: by the width)"),
+    "epochs": (whole, "passes over the rows"),
+    "batch_size": (whole, "rows for one update"),
+    "seed": (whole, "of head, order and dropout"),
+    "layer_decay": (number, "factor of the rate from each block to the one below"),
+    "frozen": (whole, "lowest blocks that stay as they are"),
+    "warmup": (number, "share of the steps in which the rate rises"),
+    "dropout": (number, "rate everywhere (default: the model's own)"),
+    "max_length": (whole, "longest input in pieces"),
 }
+_OTHERWISE = {"epochs": "; 5 where a config.json does not say"}
+"""Defaults of a run that differ from those of this verb."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -54,7 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     for name, (kind, text) in _SETTINGS.items():
         option = "--" + name.replace("_", "-")
-        parser.add_argument(option, type=kind, metavar="X", help=text)
+        parser.add_argument(option, type=kind, metavar="X", help=text + _usual(name))
     parser.add_argument("--bf16", action="store_true", help="matrix products in bfloat16")
     parser.add_argument(
         "--apart", action="store_true", help="scored pairs: encode the texts apart (bi-encoder)"
@@ -65,6 +68,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--save", metavar="FOLDER", help="write the fine-tuned model there")
     add_json(parser)
+
+
+def _usual(name: str) -> str:
+    default = getattr(Settings, name)
+    return "" if default is None else f" (default: {default}{_OTHERWISE.get(name, '')})"
 
 
 def run(arguments: argparse.Namespace, output: Output) -> int:
@@ -103,9 +111,7 @@ def _make_room(folder: Path) -> None:
         raise InputError(f"Cannot write to {folder.parent}: no permission.")
 
 
-def _settings(arguments: argparse.Namespace) -> "Settings":
-    from core_models.tasks.settings import Settings
-
+def _settings(arguments: argparse.Namespace) -> Settings:
     given = {name: getattr(arguments, name) for name in _SETTINGS}
     return Settings(
         **{name: value for name, value in given.items() if value is not None},
@@ -134,7 +140,7 @@ def _tell(progress: "Progress") -> None:
 
 
 def _summary(
-    arguments: argparse.Namespace, task: "TaskSet", settings: "Settings", result: "Result"
+    arguments: argparse.Namespace, task: "TaskSet", settings: Settings, result: "Result"
 ) -> dict[str, Any]:
     report = result.report.to_json()
     threshold = report["threshold"]

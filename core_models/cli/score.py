@@ -44,9 +44,13 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
     import core_models as cm
     from core_models.prediction import score
 
-    model = cm.load(arguments.model)
     lines = _lines(arguments.file)
-    while chunk := list(itertools.islice(lines, CHUNK)):
+    chunk = list(itertools.islice(lines, CHUNK))
+    if not chunk:
+        name = "Standard input" if arguments.file == "-" else arguments.file
+        raise InputError(f"{name} has no line to score; write one text per line.")
+    model = cm.load(arguments.model)
+    while chunk:
         _check(model, chunk, arguments.file)
         scores = score(model, [text for _, text in chunk], batch_size=arguments.batch_size)
         for (number, _), item in zip(chunk, scores, strict=True):
@@ -63,6 +67,7 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
             output.line(f"{values['total']:.4f}\t{values['tokens']}\t{values['text']}")
             for token in tokens if arguments.tokens else ():
                 output.line(f"\t{token['score']:.4f}\t{token['display']}")
+        chunk = list(itertools.islice(lines, CHUNK))
     return 0
 
 

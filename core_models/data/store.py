@@ -135,7 +135,11 @@ class TokenStore:
             for split, items in examples.items():
                 places = _places(items)
                 if not len(places.rows):
-                    raise InputError(f"No examples for split {split!r}: the text is too short.")
+                    raise InputError(
+                        f"No examples for split {split!r}: no part of the text makes one of the "
+                        "wanted kind. Give more text, or documents of more sentences, or raise "
+                        "data.max_length."
+                    )
                 _save(places, aside, split)
                 counts[split], further[split] = len(places.rows), len(places.runs)
                 longest = max(longest, int(layout.lengths(places).max()))

@@ -112,6 +112,8 @@ def load(
         train = tables.read(SHIPPED / f"{name}.train.jsonl")
         return build(train, tables.read(SHIPPED / f"{name}.dev.jsonl"), title=str(name))
     if not Path(name).exists():
+        if isinstance(name, Path) or tables.is_file_name(name):
+            raise InputError(f"There is no file {name}.")
         raise InputError(
             f"No labelled set {str(name)!r}. By name: {', '.join(shipped())}. Otherwise give a "
             ".jsonl, .csv or .tsv file."

@@ -53,10 +53,16 @@ def _look(options: argparse.Namespace) -> int:
     from core_models.training.estimate import estimate  # noqa: PLC0415
     from core_models.training.folder import RunFolder  # noqa: PLC0415
     from core_models.training.preview import first_batch  # noqa: PLC0415
+    from core_models.training.settings import Settings, resolve_texts  # noqa: PLC0415
 
     with _config(options) as config:
         values: dict[str, object] = {}
         run, wanted = RunFolder(config.parent), task_settings.read_any(config)
+        if options.preview and config != options.config and isinstance(wanted, Settings):
+            # Said of the recipe: nobody knows the folder of its copy.
+            recipe, data = options.config.resolve(), wanted.data
+            named = [*data.texts, *data.training_only, *data.held_out_texts]
+            resolve_texts(named, recipe.parent, recipe.name)
         if options.estimate:
             values["estimate"] = asdict(estimate(wanted, run.path))
         if options.preview:

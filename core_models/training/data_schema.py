@@ -86,8 +86,8 @@ class DataSettings(Part):
     """Whether a line, or a cell, is a paragraph that is split into sentences here; null = cells
     are, lines of .txt are sentences."""
     held_out: Annotated[float, Field(ge=0.0, le=0.5), labelled("Held out")] = 0.05
-    """Share of the documents kept for validation. The choice depends on their number
-    and the seed only, so a second phase over the same texts keeps the same ones out."""
+    """Share of the documents kept for validation; those that say the same stay together. The same
+    texts and seed keep the same ones out, so also in a second phase."""
     training_only: Annotated[list[str], labelled("Read, and nothing of it held out")] = Field(
         default=[]
     )

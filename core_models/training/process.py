@@ -59,6 +59,7 @@ def train(config: Path, say: Say) -> State:
         LostError: of several processes another one is gone.
     """
     meet()
+    settings.refuse_folder(config)
     if not config.is_file():
         raise InputError(f"There is no file {config}.")
     if config.name != "config.json":
@@ -315,6 +316,7 @@ def new_run(recipe: Path, folder: Path) -> Path:
     Raises:
         InputError: the recipe is not valid, or the folder already holds a run.
     """
+    settings.refuse_folder(recipe)
     task_settings.read_any(recipe)
     values = task_settings.named_in_full(settings.read_values(recipe), recipe.resolve().parent)
     return RunFolder.create(folder, values).config_path

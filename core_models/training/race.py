@@ -37,6 +37,7 @@ def new_race(recipe: Path, folder: Path) -> Path:
     Raises:
         InputError: the file is not valid, or the folder holds another race.
     """
+    settings.refuse_folder(recipe, "experiment.json")
     values = settings.read_values(recipe)
     try:
         race_schema.parse(values)
@@ -58,6 +59,7 @@ def run_race(config: Path, say: Say) -> State:
     Raises:
         InputError: the race cannot be used, or a process is already at work.
     """
+    settings.refuse_folder(config, "experiment.json")
     if config.name != "experiment.json":
         raise InputError(
             f"{config.name} is not inside a race folder: its file is called experiment.json. "

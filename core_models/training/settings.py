@@ -85,8 +85,19 @@ def changes(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
     ]
 
 
-def resolve_texts(patterns: list[str], beside: Path) -> list[Path]:
+def refuse_folder(path: Path, file: str = "config.json") -> None:
+    """InputError for a folder that is given in place of the file in it."""
+    if (path / file).is_file():
+        raise InputError(f"{path} is a folder; give the file {path / file}.")
+
+
+def resolve_texts(patterns: list[str], beside: Path, settings: str = "config.json") -> list[Path]:
     """Turn ``data.texts`` into files: beside ``config.json`` first, then in the assets.
+
+    Args:
+        patterns: of files.
+        beside: folder of the settings.
+        settings: name of their file, for the message.
 
     Raises:
         InputError: a pattern matches nothing.
@@ -100,7 +111,7 @@ def resolve_texts(patterns: list[str], beside: Path) -> list[Path]:
                 break
         if not matches:
             raise InputError(
-                f"data.texts: nothing matches {pattern!r}, neither beside config.json ({beside}) "
+                f"data.texts: nothing matches {pattern!r}, neither beside {settings} ({beside}) "
                 f"nor in the project's assets."
             )
         found.extend(path for path in matches if path not in found)

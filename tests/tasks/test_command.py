@@ -8,6 +8,8 @@ import pytest
 import core_models as cm
 from core_models.cli.main import main
 from core_models.tasks import sets
+from core_models.tasks.settings import Settings
+from core_models.training.task_schema import TaskSettings
 
 
 @pytest.fixture
@@ -62,6 +64,9 @@ def test_the_table_has_a_line_for_each_method(
     ("arguments", "message"),
     [
         (["nothing"], "No labelled set 'nothing'"),
+        (["bad.csv"], "There is no file bad.csv."),
+        (["bad.jsonl.xz"], "There is no file bad.jsonl.xz."),
+        (["folder/topic"], "There is no file folder/topic."),
         (["topic", "--column", "text"], "has no '='"),
         (["topic", "--epochs", "0"], "epochs is 0"),
         (["topic", "--apart"], "apart belongs to scored pairs"),
@@ -77,6 +82,17 @@ def test_bad_input_is_told(
     assert message in printed.err
     assert "Traceback" not in printed.err
     assert printed.out == ""
+
+
+def test_help_names_the_defaults(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["finetune", "--help"])
+    said = " ".join(capsys.readouterr().out.split())
+    run = TaskSettings.model_fields
+    for name in ("epochs", "batch_size", "seed", "layer_decay", "warmup", "max_length"):
+        usual, other = getattr(Settings, name), run[name].default
+        more = "" if usual == other else f"; {other} where a config.json does not say"
+        assert f"(default: {usual}{more})" in said.split("--" + name.replace("_", "-"))[-1]
 
 
 def test_shipped_sets_are_named_in_the_documents() -> None:

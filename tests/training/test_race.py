@@ -142,6 +142,16 @@ def test_a_race_of_two_objectives(whole: Whole) -> None:
     assert folder.status()["probe_baselines"]["topic"].keys() >= {"majority", "bag_of_words"}
 
 
+def test_a_folder_in_place_of_its_file_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "experiment.json"
+    file.write_text("{}")
+    for more in ([], ["--runs", str(tmp_path / "new")]):
+        assert main([str(tmp_path), *more]) == 2
+        assert f"{tmp_path} is a folder; give the file {file}." in capsys.readouterr().err
+
+
 def test_the_runs_are_ordinary_ones(whole: Whole, tmp_path: Path) -> None:
     folder, _ = whole
     config = folder.run("masked").config_path
