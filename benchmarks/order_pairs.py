@@ -1,10 +1,11 @@
-"""What gives away the order of two texts without a look at it: their lengths, and their words.
+"""What gives away the order of two texts without a look at it, and what a language model knows.
 
 ``python -m benchmarks.order_pairs --held-out FILE [--training FILE]`` prints how often the longer
 part stands second in the pairs that ALBERT's procedure makes of held-out text, with chunks of full
-and of random shorter lengths, and in pairs of two and two sentences. With training text it also
-fits a logistic regression on the words of such pairs. Files: a sentence a line, a blank line
-between documents, as ``python -m zoo build`` leaves them in ``runs/zoo/texts``.
+and of random shorter lengths, and in pairs of two and two sentences; and how often a causal model,
+which was never asked about order, finds these likelier as they stand than the other way round. With
+training text it also fits a logistic regression on the words of such pairs. Files: a sentence a
+line, a blank line between documents, as ``python -m zoo build`` leaves them in ``runs/zoo/texts``.
 """
 
 import argparse
@@ -78,6 +79,13 @@ def _beginning(text: str) -> str:
     return " ".join(f"^{word}" for word in re.findall(_TOKEN, text)[:_FIRST_WORDS])
 
 
+def likelier_as_they_stand(model: cm.Model, pairs: Sequence[Pair]) -> float:
+    """Share of the pairs that a causal model finds likelier than the other way round."""
+    scores = cm.score(model, [text for a, b in pairs for text in (f"{a} {b}", f"{b} {a}")])
+    there, back = scores[::2], scores[1::2]
+    return sum(a.total > b.total for a, b in zip(there, back, strict=True)) / len(pairs)
+
+
 def _say(line: str) -> None:
     sys.stdout.write(f"{line}\n")
 
@@ -86,6 +94,7 @@ def main() -> None:
     """Print one line for each question."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.order_pairs", description=__doc__)
     parser.add_argument("--model", default="albert-mini", help="whose vocabulary cuts the text")
+    parser.add_argument("--causal", default="causal-mini", help="who says what is likelier")
     parser.add_argument("--held-out", type=Path, required=True)
     parser.add_argument("--training", type=Path)
     arguments = parser.parse_args()
@@ -97,6 +106,8 @@ def main() -> None:
     held_out = pairs_of(documents)
     share = sum(len(b) > len(a) for a, b in held_out) / len(held_out)
     _say(f"two and two sentences: the longer text stands second in {share:.1%}")
+    share = likelier_as_they_stand(cm.load(arguments.causal), held_out)
+    _say(f"{arguments.causal} finds {share:.1%} of these {len(held_out):,} likelier as they stand")
     if arguments.training is None:
         return
     training = pairs_of(list(read_documents(str(arguments.training))))
