@@ -78,7 +78,12 @@ def favourite(weights: Weights) -> tuple[int, float]:
 
 
 def summary(
-    weights: Weights, labels: Sequence[str], special: Sequence[bool], *, hide: bool = False
+    weights: Weights,
+    labels: Sequence[str],
+    special: Sequence[bool],
+    *,
+    hide: bool = False,
+    of: Weights | None = None,
 ) -> str:
     """What one head does with this sentence, in one or two sentences.
 
@@ -87,12 +92,18 @@ def summary(
         labels: L words.
         special: L flags; special tokens are left out when ``hide`` is set, without re-normalising.
         hide: see ``special``.
+        of: [L, L], the weights before links were filtered; None where none were.
     """
-    return " ".join(sentences(weights, labels, special, hide=hide))
+    return " ".join(sentences(weights, labels, special, hide=hide, of=of))
 
 
 def sentences(
-    weights: Weights, labels: Sequence[str], special: Sequence[bool], *, hide: bool = False
+    weights: Weights,
+    labels: Sequence[str],
+    special: Sequence[bool],
+    *,
+    hide: bool = False,
+    of: Weights | None = None,
 ) -> list[str]:
     """The sentences of :func:`summary`, one by one."""
     keep = without_special(special) if hide else list(range(len(labels)))
@@ -105,7 +116,13 @@ def sentences(
         return [Wording("None of these links is there.")]
     # Rows of a maximum, or of links that were filtered, are not all of a token's attention.
     whole = np.allclose(weights[keep].sum(axis=1), 1, atol=0.01)
-    found = [_pattern(part, [labels[position] for position in keep], hide or not whole)]
+    found: list[str] = []
+    # The rows of a maximum are no shares, so nothing is a share of them.
+    if of is not None and np.allclose(of.sum(axis=1), 1, atol=0.01):
+        carried = percent(float(part.sum()) / float(of.sum()))
+        found.append(Wording("These links carry {0} of the attention.", carried))
+    words = [labels[position] for position in keep]
+    found.append(_pattern(part, words, hide or not whole, filtered=of is not None))
     link = strongest(weights, 1, keep=keep)[0]
     ends = quote(labels[link.source]), quote(labels[link.target])
     found.append(Wording("Strongest link: {0} looks at {1}, {2}.", *ends, percent(link.weight)))
@@ -115,15 +132,18 @@ def sentences(
     return [sentence for sentence in found if sentence]
 
 
-def _pattern(part: Weights, labels: Sequence[str], hide: bool) -> str:
-    """The clearest pattern as a sentence; none for one or two tokens, where all are the same."""
+def _pattern(part: Weights, labels: Sequence[str], hide: bool, *, filtered: bool) -> str:
+    """The clearest pattern as a sentence; none for one or two tokens, where all are the same.
+
+    Of links that were filtered none is clear where they are spread: the others are not seen.
+    """
     if len(labels) < 3:
         return ""
     found = shares(part)
     name = max(found, key=lambda key: found[key])
     position, received = favourite(part)
     if max(received, found[name]) < CLEAR_SHARE:
-        return Wording("No single pattern: the attention is spread.")
+        return "" if filtered else Wording("No single pattern: the attention is spread.")
     pattern, share = PATTERNS[name], percent(found[name])
     if received > found[name]:
         pattern = Wording("Most of the attention rests on {0}", quote(labels[position]))

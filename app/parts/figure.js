@@ -111,15 +111,17 @@ function thinned({ data, layout }, width) {
 
 const BESIDE = 8; // pixels left and right of a title
 const LINE = 21; // pixels of a title's line
+// A word with the blanks before it; of Chinese, which has none, a character with the marks that stand at it.
+const WORD = / *(?:[“‘（《「]*\p{Script=Han}[，。、：；！？”’）》」…]*|[^ \p{Script=Han}]+)/gu;
 /** A title that is wider than its chart goes on in another line, by which the chart grows. */
 function headed({ data, layout }, width) {
   const text = layout.title?.text;
   if (!text) return { data, layout };
   const { title: { font, pad }, margin } = layout.template.layout;
   const lines = [];
-  for (const word of text.split(' ')) {
-    const longer = lines.length ? `${lines.at(-1)} ${word}` : word;
-    if (lines.length && wide(longer, font.size, layout) > width - BESIDE) lines.push(word);
+  for (const word of text.match(WORD) ?? []) {
+    const longer = (lines.at(-1) ?? '') + word;
+    if (lines.length && wide(longer, font.size, layout) > width - BESIDE) lines.push(word.trimStart());
     else lines.splice(-1, 1, longer);
   }
   const more = LINE * (lines.length - 1);

@@ -86,6 +86,32 @@ def test_layer_and_head_can_be_chosen_by_their_numbers(lab, trace_of):
     lab.says("Mean over all heads: ")
 
 
+def test_modes_have_the_choices_that_they_read_and_their_buttons_stand_together(lab):
+    page, room = lab.page, lab.panel.locator(".choices")
+    layer = room.get_by_role("combobox", name="Layer", exact=True)
+    before = page.viewport_size
+    page.set_viewport_size({"width": 1440, "height": 900})
+    for mode, read in (
+        ("Combined", False),
+        ("Rollout & flow", False),
+        ("Switch off", False),
+        ("Compare", False),
+        ("Norms", True),
+    ):
+        lab.open(mode)
+        expect(layer).to_have_count(int(read))
+        expect(room.get_by_role("combobox", name="Head", exact=True)).to_have_count(int(read))
+        buttons = [each.bounding_box() for each in room.get_by_role("button").all()]
+        rows = {}
+        for box in filter(None, buttons):
+            rows.setdefault(round(box["y"]), []).append(box["x"])
+        assert len({min(row) for row in rows.values()}) == 1, mode
+    lab.open("Compare")
+    room.get_by_role("radio", name="one head of each").check()
+    expect(layer).to_have_count(1)
+    page.set_viewport_size(before)
+
+
 def test_a_hidden_word_changes_labels_and_numbers(lab, trace_of):
     lab.cloze.at(2).click()
     lab.shows(trace_of(masks=[2])[0, 0])

@@ -165,12 +165,16 @@ def test_a_pair_is_read_as_a_pair_and_filtered(lab, part, model):
         "within": np.outer(sides == 0, sides == 0) | np.outer(sides == 1, sides == 1),
     }[part]
     np.testing.assert_allclose(numbers(found), np.where(allowed, weights, 0), atol=1e-6)
+    carried = viz.percent(weights[allowed.astype(bool)].sum() / weights.sum())
+    assert f"These links carry {carried} of the attention." in found["said"]
+    assert "the attention is spread" not in found["said"]
     # What was filtered out did not go to the hidden tokens.
     hidden = ask(lab, "combined", model, picks="1.1", second=SECOND, part=part, hide=True)
     assert "hidden tokens" not in hidden["said"]
     # Without a second sentence there are no sides, whatever a link says.
     alone = ask(lab, "combined", model, picks="1.1", part=part)
     np.testing.assert_allclose(numbers(alone), maps(lab, model=model)[1, 1], atol=1e-6)
+    assert (found["grid"]["paired"], alone["grid"]["paired"]) == (True, False)
 
 
 def test_a_special_piece_that_is_typed_does_not_begin_the_second_sentence(lab):

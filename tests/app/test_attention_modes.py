@@ -105,6 +105,8 @@ def test_a_second_sentence_is_read_with_its_segments(lab, model):
     lab.says(re.compile(r"every token: 0 – \[CLS\] The .* \[SEP\]; 1 – Bees make honey \. \[SEP\]"))
     lab.select(0, 0)  # one that looks across
     lab.panel.get_by_role("radio", name="first → second").check()
+    lab.says(re.compile("^Layer 1 · Head 1: These links carry .*% of the attention"))
+    lab.says(re.compile("^Layer 1 · Head 1. Strongest of all links: “"))
     (encoding,) = model.encode([(TEXT, "Bees make honey .")])
     encoding = seen_with(encoding, {6: model.tokenizer.mask_id})
     trace = cm.Trace(["probabilities"])

@@ -22,11 +22,18 @@ LONG = 5
 TITLE = "Save as PNG, save as SVG and reset both axes"
 
 
+HAN = 6
+"""Height of the chart with a Chinese title, which has no blanks."""
+CHINESE = "平均长度：按分布为3.80个词；在这段文本上按15 %抽取200次，平均1.63个词。"
+
+
 def chart(height: float) -> go.Figure:
     figure = go.Figure(go.Bar(x=[plain(VISITOR), "c"], y=[height, 2]))
     return finish(
         figure,
-        plain(TITLE) if height == LONG else Wording("Reset axes"),
+        plain({LONG: TITLE, HAN: CHINESE}[height])
+        if height in (LONG, HAN)
+        else Wording("Reset axes"),
         alt="Two bars.",
         columns=["name", "v"],
         rows=[[VISITOR, height], ["=c", 2]],
@@ -253,6 +260,18 @@ def test_a_title_that_is_wider_than_its_chart_goes_on_in_another_line(page, widt
     assert (page.locator("#chart .gtitle .line").count() > 1) == several
     assert not page.evaluate(OUTSIDE)
     assert page.locator("#chart .figure-plot").get_attribute("aria-label") == "Two bars."
+
+
+def test_a_chinese_title_is_broken_between_characters(page):
+    page.locator("#chart").evaluate("part => { part.style.width = '260px'; }")
+    page.get_by_label("Height").first.fill(str(HAN))
+    page.get_by_label("Height").first.press("Tab")
+    expect(page.locator("#chart .gtitle")).to_have_text(re.compile("^平均"))
+    page.wait_for_function(WIDE, arg=page.locator("#chart .figure-plot").bounding_box()["width"])
+    lines = page.locator("#chart .gtitle .line").all_text_contents()
+    assert "".join(lines).replace(" ", "") == CHINESE.replace(" ", "")
+    assert not any(line[0] in "，；：。" for line in lines)
+    assert not page.evaluate(OUTSIDE)
 
 
 def test_what_came_while_it_was_hidden_is_drawn_when_it_is_seen(page):

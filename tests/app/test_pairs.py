@@ -120,7 +120,9 @@ def test_what_a_small_or_a_turned_effect_means():
         return words.verdict(heads, {"next_sentence": known})
 
     assert "goes by the topic, and it hardly minds the order" in verdict(0.8, 0.05)
-    assert "hardly minds the topic, and it prefers the wrong order" in verdict(0.2, -0.6)
+    assert "minds the topic less than the order, and it goes by the order" in verdict(0.2, 0.6)
+    assert "it goes by the topic, and it prefers the wrong order" in verdict(0.82, -0.287)
+    assert "hardly minds the topic, and it prefers the wrong order" in verdict(0.05, -0.6)
     assert "hardly tells the pairs apart" in verdict(0.05, 0.05)
     assert "only guesses" in verdict(0.8, 0.05, {"guesses": True})
 
@@ -366,6 +368,9 @@ def test_a_head_says_how_far_it_can_be_trusted(session, models):
     assert "Sentence order: Of 400 held-out questions" in notes
     assert "no better than guessing" in notes
     assert "Next sentence" not in notes
+    many = {"right": 0.9, "questions": 1000, "guesses": False}
+    told = words.notes({"sentence_order": many}, {"next_sentence": "x"}, {}, "en")
+    assert "Of 1,000 held-out questions" in told
     assert not pairs.reliability(figures | {"pairs": 5000})["guesses"]
     assert not pairs.reliability(figures | {"accuracy": 0.56})["guesses"]
     (models / "order" / "evaluation.json").unlink()

@@ -4,6 +4,7 @@ import gradio as gr
 import pytest
 
 from app.parts.figure import Figure
+from app.parts.plain import Table, table
 from tests.app.conftest import launched, show_loop
 from viz.figure import MOST_TABLE_ROWS, Chart, finish
 
@@ -15,6 +16,7 @@ NUMBERS = {
     0.00001234: "1.23e-5",
     12345: "12,345",
 }
+CAPTION = "What stands in a table that is wider than a telephone, and in what unit its numbers are"
 
 
 @pytest.fixture
@@ -25,6 +27,7 @@ def page(browser):
     finish(figure, "t", alt="a", columns=["n"], rows=rows)
     with gr.Blocks() as made:
         Figure(figure, elem_id="chart", main=True)
+        Table(table(CAPTION, [*"abcdefghijkl"], [[1_000_000] * 12]), main=True)
     address = launched(made)
     with browser.new_context(accept_downloads=True) as context:
         page = context.new_page()
@@ -46,3 +49,17 @@ def test_large_numbers_are_whole_and_a_file_says_that_it_is_not(page):
     assert len(lines) == 1 + MOST_TABLE_ROWS + 1
     assert lines[:2] == ["n", "12345.67"]
     assert lines[-1] == "More rows are in no table."
+
+
+def test_the_caption_of_a_wide_table_is_as_wide_as_what_is_seen_of_it(page):
+    page.set_viewport_size({"width": 390, "height": 844})
+    region = page.get_by_role("region", name=CAPTION)
+    caption = region.get_by_text(CAPTION)
+    seen = region.bounding_box()
+    for left in (0, 150):
+        assert (
+            region.evaluate("(each, x) => { each.scrollLeft = x; return each.scrollLeft; }", left)
+            == left
+        )
+        box = caption.bounding_box()
+        assert (box["x"], box["width"]) == (seen["x"], seen["width"])

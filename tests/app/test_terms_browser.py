@@ -122,6 +122,24 @@ def test_one_cell_is_read_in_every_map_and_adds_up(open_lab, session):
     lab.choose("Head", "1")
 
 
+ROWS_OF_MAPS = """maps => {
+  const rows = new Map();
+  for (const map of maps.querySelectorAll('figure')) {
+    const [row, top] = [map, map.querySelector('canvas')]
+      .map((each) => Math.round(each.getBoundingClientRect().top));
+    rows.set(row, (rows.get(row) ?? new Set()).add(top));
+  }
+  return [...rows.values()].map((tops) => tops.size);
+}"""
+
+
+def test_maps_of_a_row_begin_at_one_height(open_lab):
+    lab = open_lab("deberta-tiny")
+    lab.switch("content to position").click()
+    expect(lab.maps.get_by_text("off in this head")).to_be_visible()
+    assert {*lab.maps.evaluate(ROWS_OF_MAPS)} == {1}
+
+
 def test_switching_terms_changes_map_and_prediction(open_lab, session):
     lab = open_lab("deberta-tiny")
     lab.panel.get_by_role("radio", name="Without positions").check()

@@ -219,7 +219,7 @@ def test_tables_of_published_sizes_need_no_model(session):
         assert formula
     sizes, chart, said, _ = rows_for(session)
     assert chart.layout.title.text == sizes.choices[0][0] == "deberta-base"
-    assert said.startswith("1024 rows. Each distance from −511 to 510")
+    assert said.startswith("1,024 rows. Each distance from −511 to 510")
     assert "as every distance from −1024 to −512 does" in rows_for(session, distance=-5000)[2]
     for size, distance in ((["x"], 0), ("", "x")):
         with pytest.raises(InputError, match=r"no size|distance is"):
@@ -266,6 +266,7 @@ def test_odd_sentences_and_huge_numbers_are_answered(session):
     assert len(long["columns"]) == terms.MOST_SHOWN
     assert len(json.dumps(long["shown"]["maps"])) < 300_000
     assert "reads 512 of its" in long["shown"]["notes"]
+    assert long["shown"]["notes"].endswith(". The maps show pieces 472 to 511 of 512.")
     masks = ask(session, model="deberta-tiny", text="[MASK] " * 9, off=["content"], gap=4)
     assert masks["gap"] == 4
     assert masks["shown"]["gap"].visible is True

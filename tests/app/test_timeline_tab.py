@@ -331,3 +331,4 @@ def test_the_shown_code_recomputes_the_masks(session, model, kind, capsys):
     for line, visit in zip(printed, visits, strict=True):
         cases = [["", *"MRKS"].index(mark[:1]) for mark in visit.marks]
         assert line.startswith(str([0, *cases, 0]))
+        assert line.count("[MASK]") == cases.count(1)

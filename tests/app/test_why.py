@@ -162,6 +162,8 @@ def test_with_every_word_hidden_nothing_speaks(explainer):
     assert found["answer"]["methods"]["integrated"] == [0.0] * 9
     assert found["answer"]["error_share"] is None
     assert found["answer"]["agreement"][0][3] is None
+    caption = words.agreement_table(found["answer"])["caption"]
+    assert caption == "With fewer than three words there is nothing to compare."
 
 
 def test_pieces_are_counted_as_pieces(explainer):

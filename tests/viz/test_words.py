@@ -70,6 +70,16 @@ def test_rows_that_are_not_all_of_an_attention_tell_nothing_of_the_rest(factor):
     assert "“of” (80 % of what the shown tokens give each other)." in text
 
 
+def test_filtered_links_say_what_they_carry_and_never_that_attention_is_spread():
+    weights = np.full((5, 5), 0.2)
+    part = np.where(np.eye(5, k=2) > 0, weights, 0)
+    text = plain(viz.summary(part, LABELS, SPECIAL, of=weights))
+    assert text.startswith("These links carry 12 % of the attention. Strongest link: “[CLS]”")
+    # The rows of a maximum are no shares.
+    text = viz.summary(2 * part, LABELS, SPECIAL, of=2 * weights)
+    assert text.startswith("Strongest link")
+
+
 def test_short_and_empty_sentences():
     assert "Strongest link" in viz.summary(np.array([[1.0]]), ["x"], [False])
     assert "special" in viz.summary(np.eye(2), ["[CLS]", "[SEP]"], [True, True], hide=True)

@@ -67,27 +67,29 @@ async def combined(asked: Asked) -> Shown:
 
 def _links(asked: Asked, weights: viz.encoding.Weights, title: Wording) -> Shown:
     """The lines and the map of some weights [L, L]."""
-    weights = filtered(weights.astype(np.float32), asked.tokens, read_filter(asked.values))
+    part = read_filter(asked.values)
+    of = None if part == "all" else weights
+    weights = filtered(weights.astype(np.float32), asked.tokens, part)
     hide = asked.values["hide"] is True
-    said = joined(viz.sentences(weights, asked.labels, asked.special, hide=hide))
+    said = joined(viz.sentences(weights, asked.labels, asked.special, hide=hide, of=of))
     keep = asked.shown
     if not keep:
         return {"said": said}
-    part = weights[np.ix_(keep, keep)]
+    shown = weights[np.ix_(keep, keep)]
     names = ("label", "original", "position", "word", "special", "masked")
     tokens = [{name: asked.tokens[position][name] for name in names} for position in keep]
     words = [asked.labels[position] for position in keep]
     found = Map(
         title=title,
-        values=part,
+        values=shown,
         rows=words,
         columns=words,
         share=True,
-        top=max(float(part.max()), 1e-6) if asked.values["own"] is True else 1.0,
+        top=max(float(shown.max()), 1e-6) if asked.values["own"] is True else 1.0,
     )
     return {
         "said": Wording("{0}: {1}", title, said),
-        "lines": {"tokens": tokens, "title": told(title), **viz.head_numbers(part)},
+        "lines": {"tokens": tokens, "title": told(title), **viz.head_numbers(shown)},
         "first": draw(found, note=Wording("Rows look at columns; numbers are percent.")),
     }
 

@@ -131,6 +131,8 @@ function mountGrid(view) {
     const pair = data.strongest[cell.index];
     if (!pair) return cellName(cell);
     const [source, target, weight] = pair;
+    // The small maps show all links, also where those of one sentence to the other are looked at.
+    if (data.paired) return t`${cellName(cell)}. Strongest of all links: ${quote(data.labels[source])} looks at ${quote(data.labels[target])} ${percent(weight)}`;
     return t`${cellName(cell)}. Strongest link: ${quote(data.labels[source])} looks at ${quote(data.labels[target])} ${percent(weight)}`;
   }
 

@@ -194,7 +194,13 @@ async def grid(asked: Asked) -> Shown:
     )
     numbers = zip(("layer", "head"), asked.shape, strict=True)
     return {
-        "grid": {**small.to_json(), "labels": asked.labels, "model": ask.model, "own": own},
+        "grid": {
+            **small.to_json(),
+            "labels": asked.labels,
+            "model": ask.model,
+            "own": own,
+            "paired": bool(second_of(ask)),
+        },
         "drawn": key,
         **{
             name: {"choices": [*((str(n + 1), n) for n in range(count)), ("⌀", MEAN)]}

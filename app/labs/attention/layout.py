@@ -142,8 +142,8 @@ def lay_out() -> Controls:
             min_width=300,
             elem_classes=["modes"],
         )
-        asked["layer"] = _choice("Layer", AUTO)
-        asked["head"] = _choice("Head", AUTO)
+        asked["layer"] = _choice("Layer", AUTO, elem_classes=["one-head"])
+        asked["head"] = _choice("Head", AUTO, elem_classes=["one-head"])
         asked["hide"] = gr.Checkbox(False, label="Hide [CLS] and [SEP]", scale=0, min_width=210)
     scene, problem = SentenceInput(), Line(problem=True)
     for mode, lead in LEADS.items():
@@ -151,10 +151,9 @@ def lay_out() -> Controls:
             Line(lead)
             with gr.Row(elem_classes=["choices"]):
                 asked |= ROWS[mode]()
-                for preset in PRESETS[mode]:
-                    wide = 40 + 7 * len(preset.label)
-                    button = gr.Button(preset.label, size="sm", scale=0, min_width=wide)
-                    presets.append((preset, button))
+                with gr.Row(elem_classes=["choices", "presets"]):
+                    for preset in PRESETS[mode]:
+                        presets.append((preset, gr.Button(preset.label, size="sm", min_width=0)))
     with gr.Row():
         with gr.Column(scale=4, min_width=300, elem_classes=["room", "room-grid"]):
             shown["grid"], shown["chosen"] = HeadGrid(), Chosen()
@@ -223,7 +222,9 @@ def _compare() -> dict[str, Component]:
     ways = [("mean over all heads", "mean"), ("one head of each", "head"), ("rollout", "rollout")]
     return {
         "other": _choice("Second model", "", 230),
-        "what": gr.Radio(ways, value="mean", label="What is compared", scale=4),
+        "what": gr.Radio(
+            ways, value="mean", label="What is compared", scale=4, elem_classes=["compared"]
+        ),
         "place": _choice("Its layer · head", "", visible="hidden"),
     }
 

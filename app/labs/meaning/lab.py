@@ -315,6 +315,6 @@ async def show_near(session: Session, corpus: Corpus, question: Mapping[str, Any
             "{0}: looked up among {1} words of the Primer, drawn with a fixed seed; {2} of them is "
             "the same word."
         )
-    said = Wording(text, layer_name(found["layer"]), found["count"], found["same"])
+    said = Wording(text, layer_name(found["layer"]), f"{found['count']:,}", found["same"])
     chart = neighbours(found["near"])
     return [gr.Radio(**radio), chart, said, gr.Timer(active=False)]

@@ -123,11 +123,13 @@ NOTICED = 0.1
 MINDS = {
     "topic": {
         "for": Wording("it goes by the topic"),
+        "less": Wording("it minds the topic less than the order"),
         "not": Wording("it hardly minds the topic"),
         "against": Wording("it prefers the other topic"),
     },
     "order": {
         "for": Wording("it goes by the order"),
+        "less": Wording("it minds the order less than the topic"),
         "not": Wording("it hardly minds the order"),
         "against": Wording("it prefers the wrong order"),
     },
@@ -144,17 +146,14 @@ def notes(
     said: list[str] = []
     for head, title in HEADS.items():
         if known := trust.get(head):
-            share = percent(known["right"])
+            values = f"{known['questions']:,}", percent(known["right"])
             told = (
                 Wording(
                     "Of {0} held-out questions {1} answered right: no better than guessing.",
-                    known["questions"],
-                    share,
+                    *values,
                 )
                 if known["guesses"]
-                else Wording(
-                    "Of {0} held-out questions {1} answered right.", known["questions"], share
-                )
+                else Wording("Of {0} held-out questions {1} answered right.", *values)
             )
             said.append(Wording("{0}: {1}", title, told))
         elif not answering[head] and head in others:
@@ -188,9 +187,11 @@ def verdict(
     """What two texts tell of each head: whether it minds topic and order, and which way."""
 
     def side(effect: float, other: float) -> str:
-        if abs(effect) < NOTICED or 2 * abs(effect) < abs(other):
+        if abs(effect) < NOTICED:
             return "not"
-        return "for" if effect > 0 else "against"
+        if effect < 0:
+            return "against"
+        return "less" if 2 * effect < abs(other) else "for"
 
     said: list[str] = []
     for head, found in heads.items():

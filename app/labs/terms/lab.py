@@ -326,7 +326,7 @@ def show_rows(session: Session, question: Mapping[str, Any]) -> list[Any]:
     said = sentences(
         Wording(
             "{0} rows. Each distance from {1} to {2} has a row of its own.",
-            found["count"],
+            f"{found['count']:,}",
             *map(say.signed, found["exact"]),
         ),
         say.row(found["rows"], found["reach"], distance),

@@ -55,7 +55,7 @@ def notes(looked: Looked) -> str:
         text = "The text is long: {0} reads {1} of its {2} pieces."
         said.append(Wording(text, looked.reader, read, f"{found['whole']:,}"))
     if shown < read:
-        text = "Pieces {0} to {1} of {2}"
+        text = "The maps show pieces {0} to {1} of {2}."
         said.append(Wording(text, found["first"], found["columns"][-1], read))
     return sentences(*said)
 

@@ -390,6 +390,7 @@ def code_lines(name: str, text: str, setting: Setting) -> str:
             f"    source = masking.generator_for({setting.seed}, epoch, 0)",
             f"    masked = {calls[setting.kind]}(",
             f"        ids, words >= 0{words}, generator=[source], {arguments})",
-            "    print(masked.cases[0].tolist(), tokenizer.decode(masked.inputs[0].tolist()))",
+            "    seen = map(tokenizer.display, masked.inputs[0].tolist())",
+            "    print(masked.cases[0].tolist(), *seen)",
         ]
     )

@@ -27,7 +27,7 @@ _CHUNK = 768
 _MOST_ROWS = 64
 _BACKWARD = 3
 """A pass with its gradient takes about as long as three without."""
-_FEWEST = 3
+FEWEST = 3
 """A rank correlation of fewer words says nothing."""
 
 
@@ -199,6 +199,6 @@ def strengths(values: list[float], kept: list[bool]) -> NDArray[np.float64]:
 
 def correlation(a: NDArray[np.float64], b: NDArray[np.float64]) -> float | None:
     """Pearson's correlation of ranks, which is Spearman's; ties share their mean rank."""
-    if len(a) < _FEWEST or a.std() == 0 or b.std() == 0:
+    if len(a) < FEWEST or a.std() == 0 or b.std() == 0:
         return None
     return float(np.corrcoef(a, b)[0, 1])

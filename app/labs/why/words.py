@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from app.labs.why.methods import METHODS, STEPS
+from app.labs.why.methods import FEWEST, METHODS, STEPS
 from app.parts.plain import table
 from viz.svg import Wording
 
@@ -140,12 +140,15 @@ def total(answer: Mapping[str, Any]) -> str:
 
 def agreement_table(answer: Mapping[str, Any]) -> dict[str, Any]:
     """Rank correlation of each two methods."""
+    caption = Wording(
+        "Spearman\u2019s rank correlation of the strengths that two methods give to the {0} "
+        "pieces: 1 = the same order, 0 = no relation",
+        answer["pieces_read"],
+    )
+    if answer["pieces_read"] < FEWEST:
+        caption = Wording("With fewer than three words there is nothing to compare.")
     return table(
-        Wording(
-            "Spearman\u2019s rank correlation of the strengths that two methods give to the {0} "
-            "pieces: 1 = the same order, 0 = no relation",
-            answer["pieces_read"],
-        ),
+        caption,
         ["", *TITLES.values()],
         [
             [TITLES[name], *map(cell, row)]
