@@ -16,6 +16,7 @@ from core_models.model import SHIPPED
 from core_models.tasks import sets
 from core_models.tasks.heads import ready
 from core_models.training import race_schema, task_look, task_settings
+from core_models.training.folder import RunFolder
 from core_models.training.race_folder import RaceFolder
 
 ROWS = "body,mood,note\n" + "".join(
@@ -301,7 +302,21 @@ def test_a_race_is_tried_before_it_starts(make_runs):
     assert not any(any(row["case"]) for row in found["rows"])  # it hides nothing
 
 
-def test_a_race_is_one_run_of_the_list_with_models_of_its_entrants(make_runs):
+def test_a_race_that_cannot_be_started_says_why(make_runs, monkeypatch):
+    runs = make_runs()
+    run = runs.create(RACE)
+
+    def refused(*_):
+        raise InputError("There is no place for its output.")
+
+    monkeypatch.setattr(run_process, "launch", refused)
+    with pytest.raises(InputError, match="no place for its output"):
+        runs.start(run)
+    assert runs.state(run) == "failed"
+    assert "no place for its output" in Reports(runs).summary(run)["reason"]
+
+
+def test_a_race_is_one_run_of_the_list_with_models_of_its_entrants(make_runs, monkeypatch):
     runs = make_runs()
     run = runs.create(RACE)
     folder = runs.folder(run)
@@ -324,7 +339,11 @@ def test_a_race_is_one_run_of_the_list_with_models_of_its_entrants(make_runs):
     for wrong in ("", "/causal", "/../masked", "/nobody"):
         with pytest.raises(InputError):
             runs.model_path(f"run/{run}{wrong}")
-    found = run_races.live(runs, run, Reports(runs).records_of)
+    reports = Reports(runs)
+    found = run_races.live(runs, run, reports.records_of)
+    with monkeypatch.context() as patch:  # the next look reads what is new, and nothing twice
+        patch.setattr(RunFolder, "metrics", lambda _: pytest.fail("all was read anew"))
+        assert run_races.live(runs, run, reports.records_of) == found
     assert found["models"] == [f"run/{run}/masked"]
     steps = [record["step"] for record in found["series"]["masked"]]
     assert len(steps) <= run_races.MOST_POINTS + 50
