@@ -42,6 +42,11 @@ def _parser() -> argparse.ArgumentParser:
     )
     _add_recipe(making, "models of the recipe (default: all)", nargs="*")
     making.add_argument("--models", type=Path, default=SHIPPED, help="where the models go")
+    making.add_argument(
+        "--from-shipped",
+        action="store_true",
+        help="train the last run of the recipe alone; it goes on with the shipped model",
+    )
     making.set_defaults(run=_build)
     shipping = verbs.add_parser(
         "ship", help="copy measured models in half precision, if all of them take at most 160 MB"
@@ -116,6 +121,7 @@ def _build(options: argparse.Namespace) -> None:
             work=options.work,
             data=options.data,
             say=_say,
+            shipped=SHIPPED if options.from_shipped else None,
         )
         results = build.evaluate(run, _held_out(zoo, name, options), words=options.words)
         build.export(zoo, name, run, results, options.models)

@@ -14,8 +14,9 @@ from core_models.checkpoints.half import round_to_half
 from core_models.errors import InputError
 from core_models.evaluation.minimal_pairs import Pair
 from core_models.model import Model
+from core_models.training import durable
 from core_models.training.folder import RunFolder, read_json
-from core_models.training.models import base_of, published_config
+from core_models.training.models import GENERATOR, base_of, published_config
 from core_models.training.plan import plan_for
 from core_models.training.prepare import prepare
 from core_models.training.settings import parse
@@ -26,14 +27,21 @@ from zoo.recipe import Zoo
 RESULTS = "evaluation.json"
 COMMIT = "commit"
 """File in a run's folder: of the code that began it."""
-_LATER = ("-second", "-third", "-fourth")
-"""End the folders' names of the runs after the first."""
+_ENDINGS = ("", "-second", "-third", "-fourth", "-fifth")
+"""Of the names of the folders of a model's runs, in their order."""
 
 Say = Callable[[str], None]
 
 
 def train(
-    zoo: Zoo, name: str, *, budget: str, work: Path, data: Path | None, say: Say
+    zoo: Zoo,
+    name: str,
+    *,
+    budget: str,
+    work: Path,
+    data: Path | None,
+    say: Say,
+    shipped: Path | None = None,
 ) -> RunFolder:
     """Train one model unless it is trained; a run that was interrupted goes on.
 
@@ -46,34 +54,80 @@ def train(
         work: Folder for texts and runs.
         data: Folder of the sampled text.
         say: Takes lines for people.
+        shipped: A folder of models: the last run alone is trained and begins with the model of
+            this name in there, which stands for the runs before it, unless these are there.
 
     Raises:
         InputError: the recipe does not fit, or the run failed; its reason is given.
     """
-    texts = text.of(zoo.texts, zoo.models[name].text, work / "texts", data)
-    run = RunFolder(work / "runs" / name)
-    if not run.config_path.exists():
-        settings = zoo.run_settings(name, budget)
-        settings["data"] |= _read(texts.train, texts.held_out)
-        _create(run, settings, zoo.tokens(name, budget))
-    _finish(run, name, say)
-    for ending, later in zip(_LATER, zoo.models[name].then, strict=False):
-        before, run = run, RunFolder(work / "runs" / f"{name}{ending}")
+    count = len(zoo.models[name].then) + 1
+    runs = [RunFolder(work / "runs" / f"{name}{ending}") for ending in _ENDINGS[:count]]
+    if shipped is not None:
+        if count == 1:
+            raise InputError(
+                f"The recipe has one run of {name}: one more that can go on with the shipped model "
+                "stands under 'then'."
+            )
+        if not runs[-2].path.exists():
+            _stand_in(
+                runs[-2],
+                shipped,
+                name,
+                lambda read: str(text.of(zoo.texts, read, work / "texts", data).train.resolve()),
+            )
+    for at, run in enumerate(runs):
+        if shipped is not None and at < count - 1:
+            continue
         if not run.config_path.exists():
-            settings = zoo.later_settings(name, budget, later)
-            train, held_out = texts.train, texts.held_out
-            if later.text is not None:
-                train = text.of(zoo.texts, later.text, work / "texts", data).train
-                held_out = texts.open
-            settings["data"] |= _read(train, held_out)
-            settings["model"]["checkpoint"] = str(before.model_path.resolve())
-            _create(run, settings, later.tokens)
+            if at == 0:
+                settings, tokens = zoo.run_settings(name, budget), zoo.tokens(name, budget)
+            else:
+                later = zoo.models[name].then[at - 1]
+                settings, tokens = zoo.later_settings(name, budget, later), later.tokens
+                settings["model"]["checkpoint"] = str(runs[at - 1].model_path.resolve())
+            settings["data"] |= _texts(zoo, name, at, work, data)
+            _create(run, settings, tokens)
         _finish(run, name, say)
-    return run
+    return runs[-1]
 
 
-def _read(train: Path, held_out: Path) -> dict[str, list[str]]:
+def _texts(zoo: Zoo, name: str, at: int, work: Path, data: Path | None) -> dict[str, list[str]]:
+    """What a model's run reads and is validated on; the first one has number 0."""
+    model = zoo.models[name]
+    first = text.of(zoo.texts, model.text, work / "texts", data)
+    train, held_out = first.train, first.held_out
+    if at and (other := model.then[at - 1].text) is not None:
+        train, held_out = text.of(zoo.texts, other, work / "texts", data).train, first.open
     return {"texts": [str(train.resolve())], "held_out_texts": [str(held_out.resolve())]}
+
+
+def _stand_in(run: RunFolder, shipped: Path, name: str, file: Callable[[str], str]) -> None:
+    """Put a shipped model, and its generator, where the run that left it would be.
+
+    Args:
+        run: Which is not there.
+        shipped: Folder of models.
+        name: Of the model.
+        file: Of a text.
+    """
+    figures = read_json(shipped / name / cards.FIGURES).get("run")
+    if not figures:
+        raise InputError(
+            f"{shipped / name} is no model whose training is known: its {cards.FIGURES} must tell "
+            "it under 'run', as those of `python -m zoo build` do."
+        )
+    aside = RunFolder(run.path.with_name(f".{run.path.name}"))
+    shutil.rmtree(aside.path, ignore_errors=True)
+    shutil.copytree(shipped / name, aside.model_path)
+    if (generator := shipped / f"{name}{cards.GENERATOR}").is_dir():
+        shutil.copytree(generator, aside.path / GENERATOR)
+    known = {key: figures[key] for key in ("tokens", "steps", "seconds")} | {
+        "data": {"documents": figures["documents"], "tokens": figures["text_tokens"]}
+    }
+    read = {"data": {"texts": [file(each) for each in figures["texts"]]}}
+    durable.write_text(aside.config_path, json.dumps(read))
+    durable.write_text(aside.path / RESULTS, json.dumps(known))
+    aside.path.rename(run.path)
 
 
 def _finish(run: RunFolder, name: str, say: Say) -> None:
@@ -153,30 +207,26 @@ def evaluate(
 
 def _with_those_before(run: RunFolder) -> dict[str, Any]:
     """What came out of a run, with the reading of all runs that led to it; no text counts twice."""
-    evaluation = read_json(run.path / RESULTS)
-    read: list[list[str]] = []
-    for before in _before(run):
-        results = read_json(before.path / RESULTS)
-        read = read or [read_json(run.config_path)["data"]["texts"]]
-        evaluation |= {
-            key: results[key] + evaluation[key] for key in ("tokens", "steps", "seconds")
-        }
-        texts = read_json(before.config_path)["data"]["texts"]
-        if texts not in read:
-            read.append(texts)
-            evaluation["data"] |= {
-                key: results["data"][key] + evaluation["data"][key]
-                for key in ("documents", "tokens")
-            }
-    return evaluation
+    sums = dict.fromkeys(("tokens", "steps", "seconds"), 0)
+    texts = dict.fromkeys(("documents", "tokens"), 0)
+    read: set[str] = set()
+    for each in [*_before(run), run]:
+        results = read_json(each.path / RESULTS)
+        names = read_json(each.config_path)["data"]["texts"]
+        sums = {key: sums[key] + results[key] for key in sums}
+        if not read.issuperset(names):
+            texts = {key: texts[key] + results["data"][key] for key in texts}
+        read.update(names)
+    return results | sums | {"data": results["data"] | texts}
 
 
 def _before(run: RunFolder) -> list[RunFolder]:
-    """The runs that led to one, the first one first."""
-    for at, ending in enumerate(_LATER):
+    """The runs that led to one, the first one first; a shipped model may stand for the earlier."""
+    for at, ending in enumerate(_ENDINGS[1:]):
         if run.path.name.endswith(ending):
             first = run.path.name.removesuffix(ending)
-            return [RunFolder(run.path.with_name(first + each)) for each in ("", *_LATER[:at])]
+            led = [RunFolder(run.path.with_name(f"{first}{each}")) for each in _ENDINGS[: at + 1]]
+            return [each for each in led if each.path.exists()]
     return []
 
 
@@ -202,5 +252,5 @@ def export(zoo: Zoo, name: str, run: RunFolder, results: dict[str, Any], target:
 
 
 def _generator(run: RunFolder) -> Path | None:
-    path = run.path / "generator"
+    path = run.path / GENERATOR
     return path if path.is_dir() else None

@@ -88,7 +88,7 @@ class Special(Part):
     """In place of the model's."""
     settings: dict[str, Any] = {}
     """Merged last."""
-    then: Annotated[list[Later], Field(max_length=3)] = []
+    then: Annotated[list[Later], Field(max_length=4)] = []
     """Later runs, one after the other."""
 
 
@@ -107,7 +107,7 @@ class ModelRecipe(Part):
     """What sets it apart from the rest of the set; its card says so."""
     budgets: dict[str, Special] = {}
     """What a budget changes for this model alone."""
-    then: Annotated[list[Later], Field(max_length=3)] = []
+    then: Annotated[list[Later], Field(max_length=4)] = []
     """Later runs, one after the other."""
 
     def at(self, name: str, budget: Budget) -> "ModelRecipe":

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import torch
@@ -373,6 +374,48 @@ def test_later_runs_go_on_with_both_models_of_the_one_before(
     build.export(zoo, name, run, results, tmp_path / "models")
     assert cm.load(tmp_path / "models" / name).heads.keys() == cm.load(run.model_path).heads.keys()
     assert trained().metrics() == run.metrics()
+
+
+def test_a_run_more_goes_on_with_shipped_models(
+    small: recipe.Zoo, data: Path, tmp_path: Path, same_process: None
+) -> None:
+    """Discriminator and generator as they were shipped stand for every run that led to them."""
+    name = "electra-mini"
+    later = recipe.Later(tokens=2_000, settings={"optimizer": {"learning_rate": 1e-6}})
+    own = small.models[name]
+
+    def made(runs: int, work: str, shipped: Path | None = None) -> tuple[RunFolder, dict[str, Any]]:
+        model = own.model_copy(update={"then": [later] * (runs - 1)})
+        zoo = small.model_copy(update={"models": {name: model}})
+        run = build.train(
+            zoo, name, budget="smoke", work=tmp_path / work, data=data, say=str, shipped=shipped
+        )
+        asked = Path(read_json(run.config_path)["data"]["held_out_texts"][0])
+        results = build.evaluate(run, asked, words=5, pairs=read_pairs()[::300])
+        build.export(zoo, name, run, results, tmp_path / work / "models")
+        return run, results["run"]
+
+    _, before = made(1, "one")
+    shipped = tmp_path / "one" / "models"
+    with pytest.raises(InputError, match="one run of electra-mini"):
+        made(1, "two", shipped)
+    with pytest.raises(InputError, match="no model whose training is known"):
+        made(3, "two", tmp_path / "empty")
+    run, after = made(3, "two", shipped)
+    assert sorted(path.name for path in run.path.parent.iterdir()) == [
+        f"{name}-second",
+        f"{name}-third",
+    ]
+    for read in ("tokens", "steps"):
+        assert after[read] == before[read] + run.status()[read]
+    assert after["data"] == before["data"]
+    for part, whose in (("model", name), ("generator", f"{name}-generator")):
+        began, ended = read_tensors(shipped / whose), read_tensors(run.path / part)
+        assert began.keys() == ended.keys()
+        assert all(torch.allclose(began[key].float(), ended[key], atol=1e-3) for key in began)
+    shown = read_json(tmp_path / "two" / "models" / name / "evaluation.json")["run"]
+    assert shown["tokens"] == after["tokens"]
+    assert made(3, "two", shipped)[0].metrics() == run.metrics()
 
 
 def test_a_second_run_may_read_another_text(
