@@ -24,8 +24,10 @@ _SHAPES = (
     ("embeddings", 3, "B, L, E"),
 )
 _PER_PIECE = ("attention_mask", "segment_ids")
+_NO_TENSORS = ("memory", "remember", "reuse", "second")
 _INDICES = (torch.int64, torch.int32)
 """Types of numbers that tables are read by."""
+_IDS = ("input_ids", "segment_ids", "targets")
 _MASKS = ("attention_mask", "visibility", "target_visibility", "reversed")
 
 
@@ -44,7 +46,7 @@ def _check_type(name: str, value: object) -> None:
         raise InputError(
             f"{name} is of type {type(value).__name__}; give a tensor, as torch.tensor(...) makes."
         )
-    if name in ("input_ids", "segment_ids") and value.dtype not in _INDICES:
+    if name in _IDS and value.dtype not in _INDICES:
         raise InputError(
             f"{name} is of type {value.dtype}; give whole numbers of 64 or 32 bits, as "
             f"{name}.long() does."
@@ -161,17 +163,17 @@ class Batch:
 
         Raises:
             InputError: There is no row, no token in the rows, or a mask of other numbers; ids,
-                embeddings, mask or segments are of another type or shape.
+                embeddings, masks, segments or targets are of another type or shape.
             ValueError: Labels are not one per token or one per row, as their field says.
         """
         if self.input_ids is None and self.embeddings is None:
             raise ValueError("a Batch needs input_ids or embeddings")
+        for name in (f.name for f in fields(self) if f.name not in _NO_TENSORS):
+            if getattr(self, name) is not None:
+                _check_type(name, getattr(self, name))
         for name, dimensions, letters in _SHAPES:
             value = getattr(self, name)
-            if value is None:
-                continue
-            _check_type(name, value)
-            if value.dim() != dimensions:
+            if value is not None and value.dim() != dimensions:
                 alone = f"; for a row alone {name}[None]" if value.dim() == dimensions - 1 else ""
                 raise InputError(
                     f"{name} has the shape {list(value.shape)}; a batch is [{letters}], rows of "
@@ -195,18 +197,34 @@ class Batch:
                     )
         for name in _PER_PIECE:
             value = getattr(self, name)
-            if value is None:
-                continue
-            _check_type(name, value)
-            if value.shape != self.shape:
+            if value is not None and value.shape != self.shape:
                 raise InputError(
                     f"{name} has the shape {list(value.shape)}; this batch needs "
                     f"{list(self.shape)}, a number for each token."
                 )
+        self._check_order()
         for name in _MASKS:
             value = getattr(self, name)
             if value is not None and value.dtype != torch.bool:
                 object.__setattr__(self, name, _boolean(name, value))
+
+    def _check_order(self) -> None:
+        """InputError where targets or what rows may see are of another shape."""
+        rows, length = self.shape
+        targets = self.targets
+        if targets is not None and (targets.dim() != 2 or targets.shape[0] != rows):
+            raise InputError(
+                f"targets has the shape {list(targets.shape)}; this batch needs [{rows}, M], "
+                "positions of each row."
+            )
+        count = 0 if targets is None else targets.shape[1]
+        for name, asked in (("visibility", length), ("target_visibility", count)):
+            value = getattr(self, name)
+            if value is not None and value.shape != (rows, asked, length):
+                raise InputError(
+                    f"{name} has the shape {list(value.shape)}; this batch needs "
+                    f"{[rows, asked, length]}: which column each of its rows may see."
+                )
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -163,8 +163,6 @@ class Model(nn.Module):
 
     def batch(self, texts: "Texts") -> Batch:
         """A padded batch [B, L] of texts or pairs, or of one text, on the encoder's device."""
-        if not texts:
-            raise InputError("No text was given; pass at least one.")
         return self.collate(self.encode(texts))
 
     def collate(self, encodings: Sequence[Encoding]) -> Batch:

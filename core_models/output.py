@@ -87,7 +87,10 @@ def ask(
 
 
 def every_place(batch: Batch, mask_id: int) -> Batch:
-    """The batch with a query for every place, which sees all but itself and the mask pieces."""
+    """The batch with a query for every place, which sees all but itself and the mask pieces.
+
+    Of a batch with a ``visibility`` it sees of these what the place may see.
+    """
     assert batch.input_ids is not None
     rows, length = batch.shape
     shown = batch.input_ids != mask_id
@@ -99,7 +102,7 @@ def every_place(batch: Batch, mask_id: int) -> Batch:
         batch,
         visibility=content,
         targets=torch.arange(length, device=batch.device).expand(rows, -1),
-        target_visibility=shown[:, None, :].expand(-1, length, -1) & ~itself,
+        target_visibility=content & ~itself,
     )
 
 

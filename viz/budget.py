@@ -47,16 +47,18 @@ def bars(
 
     Args:
         sizes: Parameters by part, by the name of the size.
-        names: Every part in the order of stacking, with its name in words.
+        names: Every part, of those in `COLOURS`, in the order of stacking, with its name in words.
         shares: Each bar to full length instead of all to one scale.
         total: What the sum of the parts is called in the table.
 
     Raises:
-        ValueError: A size has a part without a name.
+        ValueError: A size has a part without a name, or a part has no colour.
     """
     for size, parts in sizes.items():
         if unknown := parts.keys() - names.keys():
             raise ValueError(f"{size} has parts without a name: {', '.join(sorted(unknown))}")
+    if strange := [part for part in names if part not in COLOURS]:
+        raise ValueError(f"no part is called {strange[0]!r}; there are {', '.join(COLOURS)}")
     totals = {size: sum(parts.values()) for size, parts in sizes.items()}
     labels = categories(list(sizes))
     figure = Chart()

@@ -22,6 +22,10 @@ _HIGH = {"xref": "x", "y0": 0, "y1": 1, "yref": "y domain"}
 _WIDE = {"yref": "y", "x0": 0, "x1": 1, "xref": "x domain"}
 _AS_IT_IS = {"meta"}
 """What may hold None, which elsewhere means that nothing is set."""
+_OF_PLOTLY = {
+    *("row", "col", "secondary_y", "exclude_empty_subplots", "selector", "overwrite", "patch")
+}
+"""Arguments that are no values: which part of a figure is meant, and how."""
 _GRID = ("_grid_str", "_grid_ref")
 """What ``make_subplots`` hangs onto a figure, which need not be made yet."""
 
@@ -84,7 +88,7 @@ class Draft(go.Figure):  # type: ignore[misc]
         return whole
 
     def _add(self, kind: str, values: Mapping[str, Any]) -> bool:
-        if self._draft is None or {"row", "col", "secondary_y"} & values.keys():
+        if self._draft is None or _OF_PLOTLY & values.keys():
             self.make()
             return False
         self._draft["data"].append({"type": kind, **values})
@@ -102,10 +106,11 @@ class Draft(go.Figure):  # type: ignore[misc]
         """See Plotly."""
         return self if self._add("heatmap", values) else super().add_heatmap(**values)
 
-    def add_shape(self, **values: Any) -> Draft:
+    def add_shape(self, *given: Any, **values: Any) -> Draft:
         """See Plotly."""
-        if self._draft is None:
-            super().add_shape(**values)
+        if self._draft is None or given or self._asks_plotly(values):
+            self.make()
+            super().add_shape(*given, **values)
         else:
             layout = self._draft["layout"]
             layout["shapes"] = [*layout.get("shapes", ()), values]
@@ -113,18 +118,35 @@ class Draft(go.Figure):  # type: ignore[misc]
 
     def add_vline(self, x: float, **values: Any) -> Draft:
         """A line over the whole height at ``x``."""
+        if self._asks_plotly(values):
+            return super().add_vline(x, **values)  # type: ignore[no-any-return]
         return self.add_shape(type="line", x0=x, x1=x, **_HIGH, **values)
 
     def add_hline(self, y: float, **values: Any) -> Draft:
         """A line over the whole width at ``y``."""
+        if self._asks_plotly(values):
+            return super().add_hline(y, **values)  # type: ignore[no-any-return]
         return self.add_shape(type="line", y0=y, y1=y, **_WIDE, **values)
 
     def add_vrect(self, x0: float, x1: float, **values: Any) -> Draft:
         """A band over the whole height."""
+        if self._asks_plotly(values):
+            return super().add_vrect(x0, x1, **values)  # type: ignore[no-any-return]
         return self.add_shape(type="rect", x0=x0, x1=x1, **_HIGH, **values)
+
+    def _asks_plotly(self, values: Mapping[str, Any]) -> bool:
+        """Whether a shape is asked for with more than its values; then the figure is made."""
+        more = any(name in _OF_PLOTLY or name.startswith("annotation") for name in values)
+        if more:
+            self.make()
+        return more
 
     def update_layout(self, values: Any = None, **more: Any) -> Draft:
         """See Plotly; a value is named by nested dicts, or else the figure is made."""
+        if "overwrite" in more:
+            self.make()
+            super().update_layout(values, **more)
+            return self
         given = values.to_plotly_json() if isinstance(values, go.Layout) else values or {}
         whole = {**given, **more}
         if self._draft is None or any("_" in name for name in whole.keys() - _NAMES):
@@ -134,16 +156,18 @@ class Draft(go.Figure):  # type: ignore[misc]
         _update(self._draft["layout"], whole)
         return self
 
-    def update_xaxes(self, **values: Any) -> Draft:
+    def update_xaxes(self, *given: Any, **values: Any) -> Draft:
         """See Plotly."""
-        return self if self._axes("x", values) else super().update_xaxes(**values)
+        drafted = self._axes("x", given, values)
+        return self if drafted else super().update_xaxes(*given, **values)
 
-    def update_yaxes(self, **values: Any) -> Draft:
+    def update_yaxes(self, *given: Any, **values: Any) -> Draft:
         """See Plotly."""
-        return self if self._axes("y", values) else super().update_yaxes(**values)
+        drafted = self._axes("y", given, values)
+        return self if drafted else super().update_yaxes(*given, **values)
 
-    def _axes(self, letter: str, values: Mapping[str, Any]) -> bool:
-        if self._draft is None or any("_" in name for name in values) or "row" in values:
+    def _axes(self, letter: str, given: Sequence[Any], values: Mapping[str, Any]) -> bool:
+        if self._draft is None or given or any("_" in n or n in _OF_PLOTLY for n in values):
             self.make()
             return False
         layout = self._draft["layout"]

@@ -59,7 +59,7 @@ def block_maximum(weights: Weights, side: int) -> Weights:
     The maximum, not the mean: one strong link among 500 tokens must stay visible in a thumbnail.
 
     Args:
-        weights: [..., Q, K].
+        weights: [..., Q, K]; NaN gives way to any number of its block.
         side: the largest size wanted, at least 1.
 
     Returns:
@@ -72,7 +72,7 @@ def block_maximum(weights: Weights, side: int) -> Weights:
         size = weights.shape[axis]
         if size > side:
             starts = np.arange(side) * size // side
-            weights = np.maximum.reduceat(weights, starts, axis=axis)
+            weights = np.fmax.reduceat(weights, starts, axis=axis)
     return weights
 
 

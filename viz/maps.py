@@ -98,9 +98,10 @@ def attention_map(weights: Weights, labels: Sequence[str], *, title: str = "") -
         ValueError: Labels and weights do not fit, or a weight is not in [0, 1].
     """
     check_weights(weights)
+    note = Wording("Rows look at columns; numbers are percent.")
     return draw(
-        Map(title=title, values=weights, rows=labels, columns=labels, top=1.0, share=True),
-        note=Wording("Rows look at columns; numbers are percent."),
+        Map(title=title or note, values=weights, rows=labels, columns=labels, top=1.0, share=True),
+        note=Wording("{0}. {1}", title, note) if title else note,
     )
 
 
@@ -193,13 +194,14 @@ def _table(found: Map) -> tuple[list[str], list[list[Any]]]:
             for text, line in zip(found.rows, found.values.tolist(), strict=True)
         ]
         return [found.corner, *found.columns], cells
-    links = strongest(found.values, MOST_LINKS)
+    links = strongest(np.nan_to_num(np.abs(found.values), nan=-1.0), MOST_LINKS)
     head = [Wording("from"), Wording("to"), found.title]
     return head, [
         [
             f"{found.rows[link.source]} ({link.source})",
             f"{found.columns[link.target]} ({link.target})",
-            float(f"{link.weight:.6g}"),
+            float(f"{found.values[link.source, link.target]:.6g}"),
         ]
         for link in links
+        if link.weight >= 0
     ]

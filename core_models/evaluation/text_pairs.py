@@ -1,6 +1,7 @@
 """Pairs of texts: what a next-sentence or sentence-order head notices, topic or order."""
 
 import random
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -8,6 +9,7 @@ from typing import NamedTuple
 from core_models.errors import InputError, listed_of
 from core_models.model import Model
 from core_models.prediction import judge_pairs
+from core_models.prediction.fill import whole
 from core_models.tasks.words import is_chinese
 
 _ROWS = 32
@@ -52,7 +54,7 @@ def choose_text_pairs(
         seed: Of the drawing, and of the strangers.
 
     Raises:
-        InputError: Fewer than two documents have four sentences.
+        InputError: Fewer than two documents have four sentences, or ``most`` is below 0.
     """
     generator = random.Random(seed)
     gap = "" if is_chinese([sentence for document in documents for sentence in document]) else " "
@@ -63,7 +65,7 @@ def choose_text_pairs(
     ]
     if len({number for number, _, _ in found}) < 2:
         raise InputError("Pairs of texts need at least two documents of four sentences.")
-    chosen = generator.sample(found, min(most, len(found)))
+    chosen = generator.sample(found, min(whole(most, "most", 0, sys.maxsize), len(found)))
     pairs = []
     for number, first, second in chosen:
         stranger = number

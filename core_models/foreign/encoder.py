@@ -164,7 +164,9 @@ class ForeignEncoder(Encoder):
                 f"A {self.config.family} writes its heads into the residual stream in a way of its "
                 "own, which cannot be shown. Choose another model."
             )
-        return self.get_parameter(self._outputs[step])
+        layer, _, name = self._outputs[step].rpartition(".")
+        weight: Tensor = getattr(self.get_submodule(layer), name)  # no parameter where it is packed
+        return weight
 
     def _changes(self, hidden: Tensor, ids: Tensor) -> bool:
         """Whether ids [1, L] give something else than ``hidden`` with padding after them."""

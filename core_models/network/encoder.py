@@ -15,7 +15,7 @@ from core_models.network.layer import Layer
 from core_models.network.norms import build_norm
 from core_models.network.rotary import Rotation
 from core_models.network.terms import build_table
-from core_models.network.trace import Trace
+from core_models.network.trace import ROTARY_SITES, Trace
 from core_models.network.visibility import (
     content_visibility,
     local_visibility,
@@ -96,7 +96,8 @@ class Encoder(nn.Module):
         if places is not None and trace is not None:
             raise ValueError("a trace shows every position: leave places out")
         if trace is not None:
-            trace.check(self.config.steps, cast(Layer, self.blocks[0]).attention.terms.names)
+            terms = cast(Layer, self.blocks[0]).attention.terms.names
+            trace.check(self.config.steps, terms, _absent(self.config))
         first = hidden = last_input = self.embeddings(
             batch, None if trace is None else trace.at(None)
         )
@@ -257,6 +258,17 @@ class Encoder(nn.Module):
             raise ValueError("the batch has targets, but this model has no query stream")
         start: Tensor = self.dropout(self.query_start.expand(*batch.targets.shape, -1))
         return start
+
+
+def _absent(config: Config) -> set[str]:
+    """Sites of a trace that a model never offers."""
+    tables = config.embeddings
+    there = {
+        "embedding:positions": tables.positions is not None,
+        "embedding:segments": bool(tables.segments),
+        **dict.fromkeys(ROTARY_SITES, config.attention.rotary is not None),
+    }
+    return {site for site, offered in there.items() if not offered}
 
 
 def _only(

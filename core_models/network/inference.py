@@ -62,6 +62,16 @@ class PackedLinear(nn.Module):
         bias = dict(layer.named_parameters()).get("bias")
         self.offset = None if bias is None else bias.detach().to(dtype, copy=True)
 
+    @property
+    def weight(self) -> Tensor:
+        """The layer's weight [out, in], unpacked, in float32: for what reads it and multiplies."""
+        return self.packed.to_dense().float()
+
+    @property
+    def bias(self) -> Tensor | None:
+        """The layer's bias [out], likewise."""
+        return None if self.offset is None else self.offset.float()
+
     def forward(self, x: Tensor) -> Tensor:
         """[..., in] -> [..., out] in the type of ``x``.
 

@@ -6,7 +6,7 @@ the trace keeps it if asked to and may hand back an edited one. Keys are logical
 module names: ALBERT's twelve passes through one block are twelve records.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass
 
 import torch
@@ -118,7 +118,7 @@ def patch(
 
     Raises:
         ValueError: the site has no positions on its second axis, or (in the pass) one of them is
-            beyond either tensor, or both tensors are one row.
+            beyond either tensor, both tensors are one row, or their shapes do not fit.
     """
     if site not in _BY_POSITION:
         known = ", ".join(sorted(_BY_POSITION))
@@ -142,6 +142,11 @@ def patch(
             beyond = [place for place in chosen if not -length <= place < length]
             if beyond:
                 raise ValueError(f"no position {beyond[0]} in {site!r}: it has {length}")
+        if given.shape[0] not in (1, kept.shape[0]) or given.shape[2:] != kept.shape[2:]:
+            raise ValueError(
+                f"source is {list(given.shape)}, but {site!r} is {list(kept.shape)} in this pass; "
+                "rows and width must be the same, or source one row"
+            )
         result = kept.clone()
         result[:, chosen] = given[:, chosen].to(tensor)
         return result
@@ -183,12 +188,13 @@ class Trace:
                 raise ValueError(f"no trace site {site!r}; known are {known}")
         self.sites: frozenset[str] = frozenset(wanted)
 
-    def check(self, steps: int, terms: Iterable[str]) -> None:
+    def check(self, steps: int, terms: Iterable[str], absent: Container[str] = ()) -> None:
         """InputError for an edit that would change nothing in a model.
 
         Args:
             steps: of the model.
             terms: names of its score terms.
+            absent: sites that it never offers.
         """
         known = {f"term:{name}" for name in terms} | {"term:*"}
         for edit in self.edits:
@@ -197,7 +203,14 @@ class Trace:
             if edit.site.startswith("term:") and edit.site not in known:
                 names = ", ".join(sorted(known))
                 raise InputError(f"No score term {edit.site!r} in this model; it has {names}.")
+            if edit.site in absent:
+                raise InputError(f"No {edit.site} in this model, so there is nothing to edit.")
             step = edit.step
+            if edit.site in INPUT_SITES and (step is not None or edit.stream != "content"):
+                raise InputError(
+                    f"{edit.site} comes before the first step, in the content stream; edit it with "
+                    f"step=None there, not at step {step} of the stream {edit.stream}."
+                )
             if step is not None and not hasattr(step, "__index__"):
                 raise InputError(f"No step {step!r} to edit; it is a whole number, or None.")
             inside = step is None or edit.stream == DECODER or 0 <= step < steps
@@ -237,8 +250,13 @@ class Trace:
         try:
             return self.records[site, step, stream]
         except KeyError:
-            known = ", ".join(sorted({f"{s}@{n}/{w}" for s, n, w in self.records})) or "nothing"
-            raise KeyError(f"{site}@{step}/{stream} was not recorded; recorded: {known}") from None
+            raise KeyError(
+                f"{site}@{step}/{stream} was not recorded; recorded: {self._recorded}"
+            ) from None
+
+    @property
+    def _recorded(self) -> str:
+        return ", ".join(sorted({f"{s}@{n}/{w}" for s, n, w in self.records})) or "nothing"
 
     def __getitem__(self, key: str | tuple[str, int | None]) -> Tensor:
         """``trace["probabilities", 3]``: the content stream's tensor at step 3.
@@ -252,8 +270,10 @@ class Trace:
         return sorted(n for s, n, w in self.records if s == site and w == stream and n is not None)
 
     def stack(self, site: str, stream: str = "content") -> Tensor:
-        """All steps of a site on a new first axis: [steps, ...]."""
+        """All steps of a site on a new first axis [steps, ...]; KeyError where there is none."""
         steps = self.recorded_steps(site, stream)
+        if not steps:
+            raise KeyError(f"{site}/{stream} was recorded at no step; recorded: {self._recorded}")
         return torch.stack([self.get(site, step, stream) for step in steps])
 
 

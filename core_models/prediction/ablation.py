@@ -144,10 +144,15 @@ def damage(
     Returns:
         [steps, H]: log-probability (nats) without the head less that of the whole model; below
         zero where the head helps.
+
+    Raises:
+        InputError: as :func:`without_heads`, or no such piece or step.
     """
     config = model.config
     chosen = range(len(config.schedule)) if steps is None else steps
     count = config.attention.heads
+    model.tokenizer.piece(piece)  # None, say, would add an axis
+    check_heads(config, [(step, 0) for step in chosen])
     before = without_heads(model, encoding, position, [()])[0, piece]
     rows = []
     for done, step in enumerate(chosen):

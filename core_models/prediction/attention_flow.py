@@ -45,7 +45,7 @@ def combine(probabilities: Floats, heads: Sequence[tuple[int, int]], how: str = 
     steps, count = probabilities.shape[:2]
     if how not in WAYS:
         raise InputError(f"Heads are combined by {str(how)[:40]!r}; it must be mean or max.")
-    if not heads:
+    if len(heads) == 0:
         raise InputError("No head is chosen. Choose at least one.")
     for step, head in heads:
         if not (0 <= step < steps and 0 <= head < count):

@@ -210,7 +210,7 @@ def _prediction(
         case=question.cases[position],
         original=None if original == tokenizer.mask_id else table[original],
         candidates=candidates,
-        entropy=max(0.0, entropy),
+        entropy=max(entropy, 0.0),  # in this order NaN, of a broken model, stays NaN
         watched=[_watched(tokenizer, word, ids, table) for word, ids in question.watched],
     )
 

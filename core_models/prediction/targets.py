@@ -328,7 +328,8 @@ def _check_place(target: Target, seen: Encoding) -> None:
     if target.kind not in AT_A_PLACE:
         return
     place = target.position
-    if place is None or not 0 <= place < len(seen) or seen.special[place]:
+    there = hasattr(place, "__index__") and 0 <= cast(int, place) < len(seen)
+    if not there or seen.special[cast(int, place)]:
         words = [p for p, special in enumerate(seen.special) if not special]
         raise InputError(
             f"Position {place} holds no word; words stand at {min(words, default=0)} to "
@@ -337,8 +338,9 @@ def _check_place(target: Target, seen: Encoding) -> None:
 
 
 def _check_answer(target: Target, count: int) -> None:
-    for answer in (target.answer, target.against):
-        if answer is not None and not 0 <= answer < count:
+    asked = (target.answer,) if target.against is None else (target.answer, target.against)
+    for answer in asked:
+        if not hasattr(answer, "__index__") or not 0 <= answer < count:
             raise InputError(f"The answer {answer} is out of range; there are {count} (from 0).")
     if target.answer == target.against:
         raise InputError("An answer cannot be set against itself; choose two different ones.")

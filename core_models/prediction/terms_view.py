@@ -20,6 +20,7 @@ from core_models.network.layer import Layer
 from core_models.network.terms.buckets import rows_of
 from core_models.network.terms.disentangled import DisentangledTable
 from core_models.network.trace import Edit, Trace, patch
+from core_models.prediction.ablation import check_heads
 from core_models.prediction.passes import head_name, head_of, hidden_at, ready
 from core_models.tokenizer import Encoding
 
@@ -107,10 +108,12 @@ def switched_off(
         head: of that layer, where the scope is the head.
 
     Raises:
-        InputError: The scope or a name does not exist.
+        InputError: The scope, a name or the head does not exist.
     """
     if scope not in SCOPES:
         raise InputError(f"The scope is {scope[:40]!r}; it must be one of {', '.join(SCOPES)}.")
+    if scope == "head":
+        check_heads(config, [(step, head)])
 
     def zero(score: Tensor) -> Tensor:
         if scope != "head":

@@ -100,7 +100,8 @@ def look_at_visibility(
         order: each position once, special pieces first; None = drawn with seed 1.
 
     Raises:
-        InputError: the window is too small, or the order does not hold each position once.
+        InputError: the window is too small, or the order does not hold each position once, special
+            pieces first.
     """
     length = len(encoding)
     window = window if window is not None else model.config.attention.window or WINDOW
@@ -111,9 +112,12 @@ def look_at_visibility(
     order = drawn_order(encoding, 1) if order is None else tuple(order)
     if sorted(order) != list(range(length)):
         raise InputError(f"The order must hold each of the {length} positions once.")
+    special = [place for place in range(length) if encoding.special[place]]
+    if sorted(order[: len(special)]) != special:
+        places = ", ".join(map(str, special))
+        raise InputError(f"The order must begin with the special pieces, which stand at {places}.")
     batch = model.collate([encoding])
-    asked = length - sum(encoding.special)
-    drawn = paper(torch.tensor([order]), torch.tensor([asked]))  # [1, L, L]
+    drawn = paper(torch.tensor([order]), torch.tensor([length - len(special)]))  # [1, L, L]
     permuted = replace(
         batch,
         visibility=drawn.visibility.to(batch.device),

@@ -89,7 +89,7 @@ class Prediction:
 
     def answer(self, threshold: float = 0.0) -> str:
         """The best answer, or "" where the margin is above the threshold."""
-        return self.answers[0].text if self.margin <= threshold else ""
+        return self.answers[0].text if self.answers and self.margin <= threshold else ""
 
 
 @torch.no_grad()

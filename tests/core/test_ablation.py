@@ -113,6 +113,11 @@ def test_what_cannot_be_switched_off():
             ablation.without_heads(model, encoding, position, [[head]])
     with pytest.raises(cm.InputError, match="beyond the text"):
         ablation.without_heads(model, encoding, 99, [[]])
+    for piece in (None, 10**7, -1):
+        with pytest.raises(cm.InputError, match=r"Piece id .* is outside"):
+            ablation.damage(model, encoding, position, piece)
+    with pytest.raises(cm.InputError, match="no head 0 in layer 9"):
+        ablation.damage(model, encoding, position, 5, steps=[9])
     judge = new(tiny("electra-base"), heads=("replaced_token",)).eval()
     with pytest.raises(cm.InputError, match="judges tokens"):
         ablation.without_heads(judge, encoding, position, [[]])

@@ -28,6 +28,7 @@ def test_heads_combined_by_mean_and_maximum():
     np.testing.assert_allclose(combine(maps, chosen), (maps[0, 1] + maps[2, 0]) / 2)
     np.testing.assert_allclose(combine(maps, chosen, "max"), np.maximum(maps[0, 1], maps[2, 0]))
     np.testing.assert_allclose(combine(maps, chosen).sum(-1), 1)
+    np.testing.assert_allclose(combine(maps, np.array(chosen)), combine(maps, chosen))
 
 
 @pytest.mark.parametrize(

@@ -72,6 +72,28 @@ def test_masks_and_segments_are_of_the_shape_of_the_ids(name: str, shape: tuple[
         cm.Batch(input_ids=IDS, **{name: torch.ones(shape, dtype=torch.int64)})
 
 
+@pytest.mark.parametrize(
+    ("name", "shape", "needed"),
+    [
+        ("visibility", (3, 3), r"\[2, 3, 3\]"),
+        ("visibility", (2, 3, 4), r"\[2, 3, 3\]"),
+        ("target_visibility", (2, 3, 3), r"\[2, 1, 3\]"),
+        ("targets", (2,), r"\[2, M\]"),
+        ("targets", (1, 1), r"\[2, M\]"),
+    ],
+)
+def test_targets_and_what_rows_see_are_of_the_shape_of_the_batch(
+    name: str, shape: tuple[int, ...], needed: str
+) -> None:
+    given = {"targets": torch.tensor([[0], [1]]), name: torch.ones(shape, dtype=torch.int64)}
+    with pytest.raises(InputError, match=rf"{name} has the shape .*; this batch needs {needed}"):
+        cm.Batch(input_ids=IDS, **given)
+    with pytest.raises(InputError, match=rf"{name} is of type list"):
+        cm.Batch(input_ids=IDS, **{**given, name: [[1]]})
+    with pytest.raises(InputError, match=r"targets is of type torch\.float32"):
+        cm.Batch(input_ids=IDS, targets=torch.zeros(2, 1))
+
+
 FAMILIES = ["bert-base", "roberta-base", "deberta-base", "xlnet-base", "modernbert-base"]
 
 

@@ -4,6 +4,8 @@ import copy
 from dataclasses import replace
 from pathlib import Path
 
+import numpy
+import pandas
 import pytest
 import torch
 
@@ -73,6 +75,21 @@ def test_a_causal_head_speaks_of_the_piece_after_each_place() -> None:
             torch.testing.assert_close(logits[0, place - 1], expected, atol=1e-5, rtol=1e-5)
 
 
+@torch.no_grad()
+def test_a_query_sees_no_more_than_its_place_may_see() -> None:
+    model = model_of("xlnet-base")
+    batch = model.batch("red fox sees small dog")
+    earlier = torch.ones(*batch.shape, batch.shape[1], dtype=torch.bool).tril()
+    other = batch.input_ids.clone()
+    other[0, 3] = model.tokenizer.id("river")
+    found, changed = (
+        model(replace(batch, input_ids=ids, visibility=earlier)).logits["permutation"][0]
+        for ids in (batch.input_ids, other)
+    )
+    torch.testing.assert_close(changed[1:4], found[1:4])
+    assert not torch.allclose(changed[4:], found[4:], atol=1e-3)
+
+
 def test_all_heads_attention_and_gradients_of_one_call() -> None:
     model = model_of("bert-base")
     output = model([("red fox", "small dog"), ("old house", "river")], attention=True)
@@ -104,6 +121,13 @@ def test_a_text_alone_is_one_row() -> None:
     model = model_of("bert-base")
     assert model.batch("red fox").shape == model.batch(["red fox"]).shape == (1, 4)
     assert model.batch(("red", "fox")).shape[0] == 2
+    columns = (numpy.array(["red", "fox"]), pandas.Series(["red", "fox"]))  # have no truth
+    assert all(model.batch(column).shape[0] == 2 for column in columns)
+    for nothing in ([], (), columns[0][:0]):
+        with pytest.raises(cm.InputError, match="No text was given"):
+            model(nothing)
+    with pytest.raises(cm.InputError, match="texts must be a list, not NoneType"):
+        model(None)
 
 
 def test_masks_of_zeros_and_ones_are_booleans() -> None:

@@ -206,14 +206,17 @@ def test_loads_in_threads_give_the_same_model(tmp_path):
     assert all(torch.equal(hidden, expected) for hidden in found)
 
 
-def test_copies_and_packed_models_answer_alike(tmp_path):
-    saved("mpnet", tmp_path)
+@pytest.mark.parametrize("kind", ["mpnet", "mobilebert"])  # whose head reads weights itself
+def test_copies_and_packed_models_answer_alike(kind, tmp_path):
+    saved(kind, tmp_path)
     model = cm.load(tmp_path)
     expected = model(TEXT, attention=True)
     for other in (model.clone(), copy.deepcopy(model), cm.optimize_for_inference(model)):
         out = other(TEXT, attention=True)
         torch.testing.assert_close(out.hidden, expected.hidden, atol=1e-5, rtol=1e-5)
         torch.testing.assert_close(out.attention[0], expected.attention[0], atol=1e-5, rtol=1e-5)
+        torch.testing.assert_close(out.logits, expected.logits, atol=1e-5, rtol=1e-4)
+        assert torch.equal(other.encoder.output_weight(1), model.encoder.output_weight(1))
 
 
 def test_edits_of_the_residual_stream_reach_the_prediction(tmp_path):

@@ -152,6 +152,7 @@ def test_traces_see_the_same_sites_and_edits_work(name: str) -> None:
         torch.testing.assert_close(traces[0].records[key], expected, atol=1e-4, rtol=1e-4)
     torch.testing.assert_close(edited, wanted, atol=1e-5, rtol=0)
     assert not torch.allclose(edited, ours)
+    assert torch.equal(fast.encoder.output_weight(1), model.encoder.output_weight(1))
     doubled = Edit("feed_forward_activation", lambda x: 2 * x)
     with torch.no_grad():
         ours = fast.encoder(batch(12), trace=Trace(edits=[doubled])).hidden
@@ -196,5 +197,8 @@ def test_a_packed_layer_is_the_layer(shape: tuple[int, ...], activation: str | N
     x = torch.randn(shape, generator=generator)
     with torch.no_grad():
         expected = layer(x) if activation is None else FUNCTIONS[activation](layer(x))
-        found = PackedLinear(layer, torch.float32, activation)(x)
+        packed = PackedLinear(layer, torch.float32, activation)
+        found = packed(x)
     torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-5)
+    assert torch.equal(packed.weight, layer.weight)  # some code of transformers reads it
+    assert packed.bias is layer.bias is None or torch.equal(packed.bias, layer.bias)

@@ -197,6 +197,9 @@ def test_errors_name_what_there_is():
         terms_view.switched_off(model.config, ["segment"], "model")
     with pytest.raises(InputError, match="scope"):
         terms_view.switched_off(model.config, ["c2p"], "all")
+    for head in (2, -1):
+        with pytest.raises(InputError, match=f"There is no head {head} in layer 1"):
+            terms_view.switched_off(model.config, ["c2p"], "head", step=1, head=head)
 
 
 def test_queries_are_a_stream_only_where_there_are_gaps():

@@ -302,6 +302,10 @@ def test_a_head_switched_off_gives_nothing() -> None:
         (switch_off_term("c2pp"), "No score term 'term:c2pp'.*term:c2p, term:p2c"),
         (switch_off_heads(99, [0]), "No step 99 to edit"),
         (Edit("residual", torch.zeros_like, 0, "contnt"), "No stream 'contnt'"),
+        (Edit("q_unturned", torch.zeros_like), "No q_unturned in this model"),
+        (Edit("embedding:positions", torch.zeros_like), "No embedding:positions in this model"),
+        (Edit("embedding", torch.zeros_like, 0), "comes before the first step.*not at step 0"),
+        (Edit("embedding", torch.zeros_like, None, "query"), "in the content stream.*stream query"),
     ],
 )
 def test_an_edit_that_would_change_nothing_is_refused(edit: Edit, message: str) -> None:
@@ -325,3 +329,13 @@ def test_what_is_no_site_edit_or_step_is_refused() -> None:
             model.encoder(batch, trace=cm.Trace(edits=[edit]))
     with pytest.raises(cm.InputError, match="source is NoneType"):
         cm.patch("residual", 0, None, [1])  # type: ignore[arg-type]
+
+
+def test_what_was_not_recorded_is_named() -> None:
+    trace = cm.Trace(["residual"], steps=[1])
+    for look in (lambda: trace.stack("residual"), lambda: trace["residual", 1]):
+        with pytest.raises(KeyError, match="recorded: nothing"):
+            look()
+    new("bert").encoder(cm.Batch(input_ids=torch.tensor([[1, 2, 3]])), trace=trace)
+    with pytest.raises(KeyError, match="q/content was recorded at no step; recorded: residual@1"):
+        trace.stack("q")

@@ -108,3 +108,15 @@ def test_an_edit_of_any_site_changes_what_follows(name: str) -> None:
         edit = cm.Edit(site, lambda x: x + torch.arange(x.numel()).view(x.shape).sin(), step)
         after = model.encoder(batch, trace=cm.Trace(edits=[edit])).hidden
         assert not torch.allclose(after, before, atol=1e-2), site
+
+
+@pytest.mark.parametrize("shape", [(3, 7, 8), (2, 7, 4)])
+def test_a_source_of_other_rows_or_width_is_refused(
+    model: cm.Model, shape: tuple[int, ...]
+) -> None:
+    batch = model.batch(WORDS)
+    edit = cm.patch("residual", 0, torch.zeros(shape), [1])
+    with pytest.raises(ValueError, match=r"source is \[.*'residual' is \[2, 7, .*source one row"):
+        model.encoder(batch, trace=cm.Trace(edits=[edit]))
+    one = torch.zeros(1, *batch.shape[1:], model.config.width)
+    model.encoder(batch, trace=cm.Trace(edits=[cm.patch("residual", 0, one, [1])]))

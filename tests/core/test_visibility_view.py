@@ -128,3 +128,5 @@ def test_what_cannot_be_shown_is_refused():
     for order in ([0, 1], [0] * len(encoding), [*range(1, len(encoding) + 1)]):
         with pytest.raises(InputError, match="each of the 10 positions once"):
             look_at_visibility(model, encoding, order=order)
+    with pytest.raises(InputError, match="begin with the special pieces, which stand at 0, 9"):
+        look_at_visibility(model, encoding, order=range(10))

@@ -42,6 +42,8 @@ def test_chinese_sentences_stand_without_a_blank() -> None:
 def test_one_document_has_no_stranger() -> None:
     with pytest.raises(InputError, match="two documents of four sentences"):
         choose_text_pairs([DOCUMENTS[0], ["short", "ones"]])
+    with pytest.raises(InputError, match="most is -1"):
+        choose_text_pairs(DOCUMENTS, most=-1)
 
 
 @pytest.mark.parametrize(("head", "own"), [("next_sentence", 0.25), ("sentence_order", 1.0)])

@@ -176,6 +176,7 @@ def test_answers_are_ranked_by_start_plus_end(bert: cm.Model) -> None:
 
 def test_no_answer_wins_by_its_score(bert: cm.Model) -> None:
     assert answered(bert, [10.0]).answer() == ""
+    assert Prediction().answer(threshold=math.inf) == ""  # there is none to give
 
 
 def test_windows_compete_and_the_lowest_null_counts(bert: cm.Model) -> None:

@@ -1,6 +1,7 @@
 """Predictions at the edges: padded piece tables, full inputs, a convolution at the end."""
 
 import json
+import math
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -126,6 +127,15 @@ def test_a_judged_token_is_the_one_that_the_whole_pass_judges(name: str) -> None
         assert found == pytest.approx(float(logits[place].sigmoid()), rel=1e-4)
     verdicts = detect(model, text, replaced={1: encoding.ids[1], 2: encoding.ids[1]}).verdicts
     assert [verdict.replaced for verdict in verdicts[1:3]] == [False, True]  # one is what it was
+
+
+def test_a_broken_model_is_not_sure_of_its_answer(model: cm.Model) -> None:
+    broken = model.clone()
+    with torch.no_grad():
+        broken.encoder.blocks[0].feed_forward.up.weight[0, 0] = math.nan
+    prediction = fill(broken, TEXT).predictions[0]
+    assert math.isnan(prediction.entropy)
+    assert math.isnan(prediction.candidates[0].probability)
 
 
 def test_an_array_of_positions_is_refused_in_words(model: cm.Model) -> None:

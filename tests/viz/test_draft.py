@@ -59,6 +59,13 @@ def test_a_draft_is_what_plotly_makes_of_the_same_calls():
         lambda figure: figure.update_xaxes(title_text="x"),
         lambda figure: figure.add_scattergl(x=[1], y=[2]),
         lambda figure: figure.update_traces(name="z"),
+        lambda figure: figure.add_vline(2, annotation_text="a"),
+        lambda figure: figure.add_hline(2, annotation={"text": "a"}, line_dash="dot"),
+        lambda figure: figure.add_vrect(x0=1, x1=2, annotation_text="a"),
+        lambda figure: figure.add_shape({"type": "line", "x0": 0, "x1": 1, "y0": 0, "y1": 1}),
+        lambda figure: figure.update_xaxes({"title": {"text": "x"}}),
+        lambda figure: figure.update_yaxes(title="y", selector={"ticksuffix": " %"}),
+        lambda figure: figure.update_layout({"title": {"text": "x"}}, overwrite=True),
     ],
 )
 def test_what_a_draft_does_not_know_is_plotlys_from_then_on(ask):

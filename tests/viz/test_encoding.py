@@ -62,6 +62,11 @@ def test_block_maximum_against_a_loop():
             assert small[i, j] == block.max()
 
 
+def test_block_maximum_of_holes_is_what_stands_between_them():
+    values = np.array([[np.nan, 0.5, np.nan, np.nan]])
+    np.testing.assert_array_equal(block_maximum(values, 2), [[0.5, np.nan]])
+
+
 def test_block_maximum_leaves_small_maps_alone():
     weights = np.random.default_rng(0).random((4, 4))
     np.testing.assert_array_equal(block_maximum(weights, 48), weights)

@@ -44,6 +44,27 @@ def test_nearly_all_is_not_printed_as_all():
     assert [list(row) for row in shares.text] == [["99.6", "100"], ["99", ""]]
 
 
+def test_a_head_says_which_one_it_is():
+    note = "Rows look at columns; numbers are percent."
+    figure = viz.attention_map(np.eye(2), ["a", "b"], title="Layer 3, <head> 2")
+    assert figure.layout.xaxis.title.text == f"Layer 3, &lt;head&gt; 2. {note}"
+    assert figure.layout.meta["alt"] == "Layer 3, <head> 2"
+    unnamed = viz.attention_map(np.eye(2), ["a", "b"])
+    assert unnamed.layout.xaxis.title.text == unnamed.layout.meta["alt"] == note
+
+
+def test_the_table_of_a_large_map_lists_what_is_there_and_what_is_against():
+    values = np.full((100, 100), np.nan)
+    values[3, 4], values[5, 6], values[7, 8] = 0.5, -2.0, 0.0
+    names = [f"t{n}" for n in range(100)]
+    found = Map(title="A map", values=values, rows=names, columns=names, signed=True)
+    assert draw(found).layout.meta["rows"] == [
+        ["t5 (5)", "t6 (6)", -2.0],
+        ["t3 (3)", "t4 (4)", 0.5],
+        ["t7 (7)", "t8 (8)", 0.0],
+    ]
+
+
 def test_large_maps_keep_their_strongest_links():
     side = MOST_SIDE + 44
     weights = np.zeros((side, side), dtype=np.float32)
