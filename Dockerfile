@@ -22,7 +22,7 @@ ENV CLOZE_HOST=0.0.0.0 PORT=7860 CLOZE_RUNS=/runs HF_HOME=/tmp/huggingface MPLCO
 EXPOSE 7860
 VOLUME /runs
 HEALTHCHECK --interval=30s --timeout=5s --start-period=60s \
-  CMD ["python", "-c", "import urllib.request as r; r.urlopen('http://127.0.0.1:7860/health', timeout=4)"]
+  CMD ["python", "-c", "import os, urllib.request as r; r.build_opener(r.ProxyHandler({})).open(f'http://127.0.0.1:{os.environ[\"PORT\"]}/health', timeout=4)"]
 
 # SIGTERM saves what trains; Docker waits ten seconds for it.
 CMD ["python", "app.py"]

@@ -2,6 +2,7 @@
 
 import contextlib
 import gc
+import os
 import signal
 import socket
 import sys
@@ -19,7 +20,7 @@ from app.runs import shipped as shipped_runs
 from app.runs.reports.reports import Reports
 from app.runs.routes import RunRoutes
 from app.runs.runs import Runs
-from app.serving import api, metrics, pages, server, sign_in
+from app.serving import api, calls, metrics, pages, server, sign_in
 from app.serving.opened import suggestions
 from app.serving.opened.library import Opened
 from app.serving.session import Session
@@ -48,6 +49,9 @@ STOPPING_SECONDS = 8.0
 TURN_SECONDS = 0.0005
 """For which a thread computes in Python while another waits for its turn: ten times as often as by
 itself, because each answer changes between the threads of requests and of models."""
+FILES = 10_240
+"""Connections and files that may be open at once; macOS takes no larger number. A browser opens six
+connections, so a class of 300 has more than the 1,024 that Linux gives a program by itself."""
 QUEUE_SECONDS = 0.02
 """Between two looks at the queue, which holds only what is answered one at a time (views.py)."""
 # Gradio may be there before our scripts are, which it does not wait for: a link would be forgotten.
@@ -77,7 +81,7 @@ class Page(NamedTuple):
 
 def build(session: Session, settings: Settings, reports: Reports | None = None) -> Page:
     """The page: every lab is laid out first, then wired, so that labs may listen to all of it."""
-    with gr.Blocks(title="Cloze", fill_width=True, analytics_enabled=False) as page:
+    with calls.Blocks(title="Cloze", fill_width=True, analytics_enabled=False) as page:
         # While the page is empty: Gradio writes down all that is on it each time it is asked.
         page.queue(api_open=False, max_size=64)
         view("header")
@@ -103,7 +107,9 @@ def launch(settings: Settings | None = None) -> None:
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
     try:
         settings = settings or Settings.from_environment()
+        allow_files()
         check_host(settings.host)
+        pass_proxies_by(settings.host)
         shipped_runs.install(settings.runs)
         opened = Opened(settings.opening)
         runs = Runs(
@@ -140,6 +146,17 @@ def launch(settings: Settings | None = None) -> None:
     _stay(page, runs, stop)
 
 
+def allow_files() -> None:
+    """Let this program have as many connections as a class needs, where the system allows it."""
+    with contextlib.suppress(ImportError, OSError, ValueError):  # Windows knows no such limit
+        import resource  # noqa: PLC0415
+
+        now, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+        wanted = FILES if most == resource.RLIM_INFINITY else min(FILES, most)
+        if now != resource.RLIM_INFINITY and now < wanted:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
+
+
 def check_host(host: str | None) -> None:
     """InputError for an address that is none of this machine's, for which Gradio blames ports."""
     if host is None:
@@ -155,6 +172,14 @@ def check_host(host: str | None) -> None:
             f"CLOZE_HOST is {host!r}, on which this machine cannot listen ({reason}); it must be "
             "127.0.0.1, 0.0.0.0 (all other machines may come), or another address of this machine."
         ) from None
+
+
+def pass_proxies_by(host: str | None) -> None:
+    """Gradio asks the page once when it starts: that goes through no proxy of the network."""
+    own = (host or os.environ.get("GRADIO_SERVER_NAME", "")).strip("[]")
+    past = os.environ.get("no_proxy") or os.environ.get("NO_PROXY", "")
+    names = [past, "localhost", "127.0.0.1", own]
+    os.environ["no_proxy"] = os.environ["NO_PROXY"] = ",".join(filter(None, names))
 
 
 def check_model(settings: Settings, session: Session) -> None:

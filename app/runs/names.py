@@ -133,6 +133,15 @@ def leaves(value: Any, path: str = "") -> Iterable[tuple[str, str]]:
             yield from leaves(child, path)
 
 
+def stays(path: Path, folder: Path) -> bool:
+    """Whether a path leads to something in a folder.
+
+    A run folder that somebody else made may hold links to files of this machine, which no page is
+    to show.
+    """
+    return path.resolve().is_relative_to(folder.resolve())
+
+
 def beside(values: Any) -> set[str]:
     """Names of the files in ``texts/`` of a run folder that plain values ask for."""
     start = f"{BESIDE}/"

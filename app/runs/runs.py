@@ -30,7 +30,7 @@ from app.runs import owner as run_owner
 from app.runs import process as run_process
 from app.runs.data.texts import SHIPPED, Inbox, leaves, note_repeated
 from app.runs.limits import NO_LIMITS, Limits
-from app.runs.names import BESIDE, TABLES, beside, is_free, new_id
+from app.runs.names import BESIDE, TABLES, beside, is_free, new_id, stays
 from app.runs.watch import keep_looking
 from app.serving.names import FOLDER_PREFIX, HUB_PREFIX, RUN_PREFIX
 from app.serving.opened.library import Opened
@@ -123,7 +123,7 @@ class Runs:
             path = self.root / run
             for kind in (RunFolder, RaceFolder):
                 folder = kind(path)
-                if folder.config_path.is_file() and path.resolve().parent == self.root:
+                if folder.config_path.is_file() and _lies_in(folder.config_path, self.root):
                     return folder
         raise InputError(f"There is no run “{str(run)[:60]}”. It may have been deleted.")
 
@@ -288,7 +288,8 @@ class Runs:
     def copy_texts(self, source: str, values: Any, target: Path) -> None:
         """Copy what a config still names of the texts that were sent for one run."""
         own = self.folder(source).path / BESIDE
-        for file in (own / name for name in beside(values) if (own / name).is_file()):
+        there = (own / name for name in beside(values) if (own / name).is_file())
+        for file in (each for each in there if stays(each, own.parent)):
             (target / BESIDE).mkdir(exist_ok=True)
             shutil.copy2(file, target / BESIDE)
 
@@ -483,6 +484,11 @@ class Runs:
             self._children.append(child)
             waiting.leave(folder.path)
         return refused
+
+
+def _lies_in(config: Path, root: Path) -> bool:
+    """Whether the file of a run's config and its folder lie where they seem to."""
+    return config.resolve().parent.parent == root
 
 
 def _made(path: Path) -> float:

@@ -115,7 +115,8 @@ def _mark(value: Any) -> Mark:
         raise InputError("A mark must have a position and a case.")
     case = value.get("case", "mask")
     if case not in CASES:
-        raise InputError(f"The case of a mark is {case!r}; it must be one of {', '.join(CASES)}.")
+        shown = repr(case)[:40]
+        raise InputError(f"The case of a mark is {shown}; it must be one of {', '.join(CASES)}.")
     position = whole_number(value.get("position"), "position", 0, 2**31)
     if case != "random":
         return Mark(position=position, case=case)

@@ -23,6 +23,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.parts import figure
 from app.serving import locales, metrics
+from app.serving.calls import Calls
 from app.serving.direct import Direct
 from app.serving.guard import Guard, Names
 from core_models import InputError
@@ -172,7 +173,8 @@ class Failures:
                     await send(message)
                 return
             start, body = started[0], message.get("body", b"")
-            if start["status"] == 500 or b'"success":false' in body:
+            failed = b'"success":false' in body or body.startswith(b"event: error")
+            if start["status"] == 500 or failed:
                 body = NO_WORD.sub(WORD, body)
             if start["status"] == 500:
                 kept = [pair for pair in start["headers"] if pair[0] != b"content-length"]
@@ -237,6 +239,7 @@ def app_kwargs(
             Middleware(Head, links=links, before=before),
             Middleware(Failures),
             Middleware(Direct),
+            Middleware(Calls),
         ],
         "lifespan": _staffed,
         "openapi_url": None,

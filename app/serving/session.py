@@ -83,6 +83,7 @@ class Session:
         self._cache = Cache(cache_bytes)
         self._fills = Cache(min(cache_bytes, FILL_BYTES))
         self._running: dict[Hashable, Future[Any]] = {}
+        self._sought: dict[str, asyncio.Future[cm.Model]] = {}
         self._batcher = Batcher(self._run)
 
     def close(self) -> None:
@@ -110,11 +111,17 @@ class Session:
         return self._model_at(name, self.folder(name))
 
     async def ready(self, name: str) -> cm.Model:
-        """The same; a thread waits for it only where it has to be loaded or looked for."""
+        """The same; one thread waits for it, and only where it has to be loaded or looked for.
+
+        A class that asks for a model while it is loaded would take all threads otherwise.
+        """
         with suppress(OSError):
             if (info := self._infos.get(name)) and (model := self._installed.here(info.folder)):
                 return model
-        return await asyncio.to_thread(self.model, name)
+        if (found := self._sought.get(name)) is None:
+            found = self._sought[name] = asyncio.ensure_future(asyncio.to_thread(self.model, name))
+            found.add_done_callback(lambda _: self._sought.pop(name, None))
+        return await asyncio.shield(found)
 
     def loadable(self, name: str) -> str:
         """What ``cm.load`` takes for a model of the picker, for code that people copy."""
@@ -268,6 +275,7 @@ class Session:
 
     async def tokenize(self, text: str, model: str) -> Sentence:
         """A text in the pieces of a model."""
+        await self.ready(model)
         return await asyncio.to_thread(self.sentence, text, model)
 
     async def random_mask(
@@ -278,6 +286,7 @@ class Session:
         seed = whole_number(seed, "seed", 0, MOST_SEED)
         rate = clean_rate(rate)
         kind = draws.clean_kind(kind)
+        await self.ready(model)
         return await asyncio.to_thread(self._draw, text, model, seed, rate, kind)
 
     async def fill(self, ask: Ask) -> prediction.FillResult:

@@ -60,8 +60,8 @@ class Settings:
         auth = _path(environment, "CLOZE_AUTH")
         upload = _number(environment, "CLOZE_TRAIN_UPLOAD_MB", 1, most) or most
         return cls(
-            port=_number(environment, "PORT", 0, 65_535),
-            host=environment.get("CLOZE_HOST", "").strip() or None,
+            port=_number(environment, "PORT", 1, 65_535),
+            host=_host(environment),
             model=environment.get("CLOZE_MODEL") or cls.model,
             threads=_number(environment, "CLOZE_THREADS", 1, 1_024),
             runs=_path(environment, "CLOZE_RUNS") or RUNS,
@@ -79,6 +79,12 @@ class Settings:
             lines=_choice(environment, "CLOZE_LOG", ("off", "json")) == "json",
             opening=_opening(environment),
         )
+
+
+def _host(environment: Mapping[str, str]) -> str | None:
+    """An address, one of IPv6 in the brackets that it has in a browser."""
+    host = environment.get("CLOZE_HOST", "").strip()
+    return (f"[{host.strip('[]')}]" if ":" in host else host) or None
 
 
 def _path(environment: Mapping[str, str], name: str) -> Path | None:

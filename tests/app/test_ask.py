@@ -96,8 +96,15 @@ def test_settings_come_from_the_environment():
     )
 
 
+@pytest.mark.parametrize("host", ["::1", "[::1]"])
+def test_an_address_of_ipv6_is_written_as_in_a_browser(host):
+    """Gradio reads the last part of ``::1:7860`` as no port, and ends the start."""
+    assert Settings.from_environment({"CLOZE_HOST": host}).host == "[::1]"
+
+
 @pytest.mark.parametrize(
-    ("name", "value"), [("PORT", "x"), ("PORT", "70000"), ("CLOZE_THREADS", "0")]
+    ("name", "value"),
+    [("PORT", "x"), ("PORT", "0"), ("PORT", "70000"), ("CLOZE_THREADS", "0")],
 )
 def test_a_wrong_setting_is_named(name, value):
     with pytest.raises(InputError, match=name):

@@ -2,10 +2,12 @@
 
 import asyncio
 import json
+import os
 import re
 import subprocess
 import sys
 import threading
+import urllib.request
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -214,6 +216,35 @@ def test_a_class_that_asks_the_same_at_once_shares_the_work(session):
     assert made == ["cloze-models"]
 
 
+def test_a_class_that_waits_for_a_model_leaves_threads_for_others(session, monkeypatch):
+    """Forty threads answer all that blocks; each page that waited for a slow disk took one."""
+    asked, go, load = [], threading.Event(), session.model
+
+    def slow(name):
+        if name == "bert-mini":
+            asked.append(name)
+            assert go.wait(20)
+        return load(name)
+
+    monkeypatch.setattr(session, "model", slow)
+    monkeypatch.setattr(session._installed, "here", lambda place: None)
+
+    async def lesson():
+        async with server._staffed(None):
+            ask = [session.tokenize, partial(session.random_mask, seed=1)]
+            texts = [f"some text {number}" for number in range(2 * server.WORKERS)]
+            pages = [asyncio.create_task(ask[len(t) % 2](t, model="bert-mini")) for t in texts]
+            assert await soon(lambda: asked)
+            try:
+                assert await asyncio.wait_for(asyncio.to_thread(len, "abc"), 20) == 3
+                assert asked == ["bert-mini"]
+            finally:
+                go.set()
+            return await asyncio.gather(*pages)
+
+    assert len(asyncio.run(lesson())) == 2 * server.WORKERS
+
+
 def test_no_error_of_a_thread_is_waited_for_for_ever():
     """asyncio cannot hand a StopIteration on."""
 
@@ -233,6 +264,44 @@ def test_work_that_fails_is_not_remembered(session):
         with pytest.raises(InputError, match="no"):
             asyncio.run(session.compute_once(("kept", "fails"), fail, 1_000))
     assert asyncio.run(session.compute_once(("kept", "fails"), lambda: 2, 1_000)) == 2
+
+
+@pytest.mark.parametrize(
+    ("host", "before", "after"),
+    [
+        (None, "", "localhost,127.0.0.1"),
+        ("[::1]", "intra.example.org", "intra.example.org,localhost,127.0.0.1,::1"),
+    ],
+)
+def test_a_proxy_of_the_network_does_not_stop_the_start(monkeypatch, host, before, after):
+    """Gradio asks the page once when it starts, and asked the proxy of a school for it."""
+    for name in ("no_proxy", "GRADIO_SERVER_NAME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("no_proxy", before)  # put back at the end, as the next one
+    monkeypatch.setenv("NO_PROXY", before)
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
+    main.pass_proxies_by(host)
+    assert os.environ["no_proxy"] == os.environ["NO_PROXY"] == after
+    own = (host or "127.0.0.1").strip("[]")
+    assert urllib.request.proxy_bypass_environment(f"{own}:7860")
+
+
+def test_a_class_may_open_more_connections_than_a_program_by_itself():
+    """300 browsers with six each are more than 1,024: the 1,000th was told 500."""
+    resource = pytest.importorskip("resource")
+    before = now, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = main.FILES if most == resource.RLIM_INFINITY else min(main.FILES, most)
+    few = (min(1_000, wanted - 1), most)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, few)
+        main.allow_files()
+        assert resource.getrlimit(resource.RLIMIT_NOFILE) == (wanted, most)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+        main.allow_files()  # never fewer
+        assert resource.getrlimit(resource.RLIMIT_NOFILE) == (most, most)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+    assert resource.getrlimit(resource.RLIMIT_NOFILE)[0] == now
 
 
 @pytest.mark.parametrize("host", ["192.0.2.7", "0.0.0.0:8000", "a..b", "[::2]"])

@@ -13,7 +13,16 @@ from typing import Any
 
 from app.runs import room
 from app.runs.data import tables as run_tables
-from app.runs.names import BESIDE, MOST_BYTES, TABLES, check_names, clean_name, leaves, read_text
+from app.runs.names import (
+    BESIDE,
+    MOST_BYTES,
+    TABLES,
+    check_names,
+    clean_name,
+    leaves,
+    read_text,
+    stays,
+)
 from app.serving.cache import Cache
 from core_models import InputError
 from core_models.training import durable
@@ -361,7 +370,7 @@ def own_texts(folder: Path, names: Iterable[Any]) -> list[dict[str, Any]]:
         if not name.startswith(f"{BESIDE}/"):
             continue
         path = folder / BESIDE / Path(name).name
-        if path.is_file():
+        if path.is_file() and stays(path, folder):
             text = path.read_bytes()
             lines = sum(bool(line.strip()) for line in text.decode().split("\n"))
             found.append({"name": name, "bytes": len(text), "lines": lines})

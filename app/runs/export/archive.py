@@ -21,10 +21,11 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import StreamingResponse
 from starlette.types import Message, Receive, Scope, Send
 
+from app.runs import damage, room
 from app.runs import models as run_models
 from app.runs import process as run_process
-from app.runs import room
 from app.runs.export import card as run_card
+from app.runs.names import stays
 from app.runs.runs import Runs
 from core_models import InputError, plain_files
 from core_models.training import durable
@@ -138,7 +139,8 @@ def pack(runs: Runs, run: str, step: int | None = None) -> Packed:
             raise
         except BaseException:
             file.close()
-            raise
+            with damage.readable(run):
+                raise
         else:
             size = file.tell()
             file.seek(0)
@@ -163,6 +165,7 @@ def _write(file: IO[bytes], runs: Runs, folder: RunFolder, found: Saved, name: s
             config = run_process.read_json(source / "config.json")
             text = card.text(config, top, generator=kind != "model", beside=found.folders.keys())
             _add_bytes(archive, f"{top}/README.md", text.encode())
+            _check_links(source, folder.path)
             _add_folder(archive, top, source)
         recipe = json.dumps(card.recipe, indent=2, ensure_ascii=False) + "\n"
         _add_bytes(archive, f"{name}/{run_card.RECIPE}", recipe.encode())
@@ -175,6 +178,16 @@ def _files(folder: Path) -> list[Path]:
         for path in folder.iterdir()
         if path.is_file() and path.name not in _LEFT_OUT and not path.name.startswith(".")
     )
+
+
+def _check_links(model: Path, run: Path) -> None:
+    """InputError where a file of a model lies outside its run: it may be any of this machine."""
+    for path in _files(model):
+        if not stays(path, run):
+            raise InputError(
+                f"{path.name} of this model is a link that leads out of the run, so it cannot be "
+                "packed. Put the file itself there."
+            )
 
 
 def _add_folder(archive: zipfile.ZipFile, top: str, folder: Path) -> None:

@@ -353,8 +353,10 @@ def _page(folder: RunFolder) -> dict[str, Any]:
 
 
 def _tail(path: Path, most: int = MOST_LOG) -> list[str]:
-    """The last lines of a text file."""
+    """The last lines of a text file; none of one that lies elsewhere."""
     try:
+        if path.is_symlink():
+            return []
         with plain_files.opened(path) as file:
             file.seek(0, 2)
             file.seek(max(0, file.tell() - _LOG_BYTES))
