@@ -137,7 +137,9 @@ def chances(found: Sequence[Chance], *, some_off: bool) -> go.Figure:
             name=name,
             marker={"color": colour(tone)},
             text=[percent(share) for share in shares],
-            textposition="outside",
+            textposition="auto",  # within a bar that leaves no room beside it
+            insidetextanchor="end",
+            textangle=0,
             cliponaxis=False,
             hovertext=[plain(each.word) for each in found],
             hovertemplate="%{hovertext}: %{x:.4~g}\N{NO-BREAK SPACE}%"
@@ -204,7 +206,9 @@ def products(
         orientation="h",
         marker={"color": colour("model")},
         text=[percent(share) for share in shares],
-        textposition="outside",
+        textposition="auto",  # within a bar that leaves no room beside it
+        insidetextanchor="end",
+        textangle=0,
         cliponaxis=False,
         hovertext=[plain(key) for key in keys],
         hovertemplate="%{hovertext}: %{x:.3~g}\N{NO-BREAK SPACE}%<extra></extra>",

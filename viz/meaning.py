@@ -289,6 +289,7 @@ def neighbours(found: Sequence[Neighbour]) -> go.Figure:
             x=[each.cosine for _, each in listed],
             y=[rank for rank, _ in listed],
             orientation="h",
+            width=0.85,  # Plotly measures by the nearest two bars of a trace, here ranks apart
             name=name,
             marker={"color": colour(tone)},
             customdata=["<br>".join(map(plain, wrap(_sentence(each), 60))) for _, each in listed],
@@ -304,9 +305,12 @@ def neighbours(found: Sequence[Neighbour]) -> go.Figure:
         hoverinfo="skip",
         showlegend=False,
     )
-    figure.update_layout(barmode="overlay", bargap=0.15)
+    figure.update_layout(barmode="overlay")
     figure.update_xaxes(range=[least, 1])
-    figure.update_yaxes(autorange="reversed", tickmode="array", tickvals=ranks, showgrid=False)
+    # A range of Plotly's own would have room for bars as wide as their ranks are apart.
+    figure.update_yaxes(
+        range=[len(found) + 0.5, 0.5], tickmode="array", tickvals=ranks, showgrid=False
+    )
     return finish(
         figure,
         "",

@@ -152,4 +152,12 @@
     }
     return answer.then((found) => found.clone());
   };
+
+  // A dropdown opens its list at every key, a moment later: with Tab the focus is elsewhere by then, and the list would stay. And
+  // a long list is a stop of its own on the keyboard's way, which closes under the focus.
+  window.addEventListener('keydown', (event) => {
+    if (event.key !== 'Tab' || !event.target.matches?.('input[role="combobox"]')) return;
+    event.stopPropagation();
+    document.getElementById(event.target.getAttribute('aria-controls'))?.setAttribute('tabindex', '-1');
+  }, true);
 })();

@@ -70,7 +70,7 @@
     view.root.replaceChildren(notes);
     const draw = () => {
       // Where somebody else is advised to read it, the pieces without a name go without saying.
-      const said = [...(sentence.advice ? [] : sentence.notes), ...(refused ? [refused] : [])];
+      const said = [...(sentence.advice ? [] : sentence.notes), ...(refused ? [refused.replace(/^seed\b/, t`Seed`)] : [])];
       const other = sentence.advice ? undefined : stranger();
       const advice = sentence.advice ?? (other?.language === 'en' ? { ...other, example: defaults[0] } : null);
       const held = notes.contains(document.activeElement);

@@ -74,7 +74,8 @@ def answer(
         inputs: What it is given, by name; beside it ``visitor``, the id of the open page.
         outputs: What its answer goes to, in this order.
         problem: Shows the message of an InputError, which leaves the outputs as they were unless
-            it is an :class:`InsteadError`; None in it means that there is none.
+            it is an :class:`InsteadError`; None in it means that there is none. A message that
+            begins with one of the names begins with the label of that component there.
         first: Whether it also answers when the lab is first seen.
         alone: One answer at a time for all visitors, in Gradio's queue.
         once: What is asked while an answer is under way is not asked: a run starts once, however
@@ -83,6 +84,7 @@ def answer(
             that waits for others can see that nobody waits for it any more.
     """
     names = list(inputs)
+    problem.call(inputs)
 
     def told(error: InputError | None, found: Sequence[Any] = ()) -> list[Any]:
         kept = getattr(error, "values", [gr.skip()] * len(outputs)) if error else list(found)

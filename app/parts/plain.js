@@ -8,6 +8,8 @@ const TEXT = texts({
   csv: 'Save as CSV', svg: 'Save as SVG', png: 'Save as PNG', more: 'More rows are in no table.', code: 'The code that recomputes this', copy: 'Copy', copied: 'Copied', press: 'Press Ctrl+C',
 });
 
+const SHORT = 30; // letters of a cell that may be as narrow as its longest word
+
 const shown = (value) => {
   if (Array.isArray(value)) return value[1];
   if (typeof value !== 'number') return value ?? '–';
@@ -35,7 +37,8 @@ export function spoken({ words = [], ...value }) {
 export function tableOf({ caption, columns, rows, messages: found = [], left_out: more = 0 }) {
   const line = (row) => element('tr', {}, ...row.map((value, n) => {
     const text = element('bdi', { text: found.includes(n) && typeof value === 'string' ? messages(value) : shown(value) });
-    return n ? element('td', { class: typeof plain(value) === 'number' ? 'number' : undefined, 'data-label': columns[n] }, text)
+    const kind = typeof plain(value) === 'number' ? 'number' : text.textContent.length > SHORT ? 'long' : undefined;
+    return n ? element('td', { class: kind, 'data-label': columns[n] }, text)
       : element('th', { scope: 'row' }, text);
   }));
   return element('div', {}, element('table', {},

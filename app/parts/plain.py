@@ -10,6 +10,8 @@ from functools import reduce
 from itertools import count
 from typing import Any
 
+from gradio.components import Component
+
 from app.parts.views import Part, mounted
 from viz.figure import wordings
 from viz.svg import Wording, told
@@ -47,6 +49,11 @@ class Line(Part):
         name, events = ("problem-line", ["seen"]) if problem else ("answer-line", [])
         parts = mounted(name, module=MODULE, events=events)
         super().__init__(value, elem_id=elem_id, **{**parts, **more})
+
+    def call(self, parts: Mapping[str, Component]) -> None:
+        """Call values, by their names, as the components that hold them are labelled."""
+        labels = {name: getattr(part, "label", None) for name, part in parts.items()}
+        self._names = {name: label for name, label in labels.items() if label} | self._names
 
     def postprocess(self, value: Any) -> Any:
         """A wording also goes as its key and its values, a message with the names for its paths."""

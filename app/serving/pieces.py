@@ -110,7 +110,7 @@ def unread_note(title: str, unread: Mapping[str, str]) -> Wording | None:
     if not unread:
         return None
     words, sign = [*unread], next(iter(unread.values()))
-    some = ", ".join([*words[:6], *(["…"] if len(words) > 6 else [])])
+    some = ", ".join([*(f"“{word}”" for word in words[:6]), *(["…"] if len(words) > 6 else [])])
     return Wording("{0} has no piece for {1} and reads {2} instead.", title, some, sign)
 
 

@@ -43,7 +43,7 @@ def test_tokenize(client, model):
 
 def test_what_a_model_does_not_read_is_told(client):
     notes = client.predict("北京是中国的首都", api_name="/tokenize")["notes"]
-    some = "北, 京, 是, 中, 国, 的, …"
+    some = "“北”, “京”, “是”, “中”, “国”, “的”, …"
     assert notes == [f"bert-mini has no piece for {some} and reads [UNK] instead."]
 
 

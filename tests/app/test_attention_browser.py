@@ -314,9 +314,13 @@ def test_the_theme_repaints_the_canvases(lab):
     lab.page.wait_for_function(f"before => String(({COLOUR})()) === String(before)", arg=before)
 
 
-@pytest.mark.slow
 def test_a_phone_shows_it_without_scrolling_sideways(visit):
     lab = AttentionLab(visit(width=390, height=844, dark=True, link=LINK))
+    for mode in ("Combined", "Heads"):
+        lab.open(mode)
+        label = lab.panel.get_by_text("Hide [CLS] and [SEP]").bounding_box()
+        room = lab.panel.bounding_box()
+        assert label["x"] + label["width"] <= room["x"] + room["width"], mode
     for dark, head in ((True, 1), (False, 2)):
         lab.page.emulate_media(color_scheme="dark" if dark else "light")
         lab.page.wait_for_function("dark => Cloze.dark() === dark", arg=dark)

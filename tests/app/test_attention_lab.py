@@ -11,7 +11,7 @@ import viz
 from app.labs.attention import lab as attention
 from app.labs.attention.answers import say_shares, whole_of
 from app.labs.attention.prediction import nats
-from app.labs.attention.products import _products
+from app.labs.attention.products import _cell, _products
 from app.labs.attention.scene import Scene, describe, filtered, parts, read, read_scene
 from core_models import InputError
 from core_models.prediction import ablation, attention_flow
@@ -381,6 +381,12 @@ def test_without_a_gap_or_a_predicting_head_it_says_so(lab):
     gap = ask(lab, "off", text="red fox sees [MASK] dog")
     assert "(the model\N{RIGHT SINGLE QUOTATION MARK}s first choice)" in gap["said"]
     assert "rank 1" in gap["said"]
+
+
+def test_a_share_too_small_for_its_digits_is_told_in_the_language_of_the_page():
+    value, said = _cell(0.00001, "share")
+    assert (value, said.key, said.values) == (0.00001, "under {0}", ("0.01\N{NO-BREAK SPACE}%",))
+    assert _cell(-1.5, "score") == [-1.5, "\N{MINUS SIGN}1.50"]
 
 
 @pytest.mark.parametrize("model", ["t-bert", "t-deberta", "t-xlnet"])

@@ -108,6 +108,27 @@ def test_guess_measure_and_save(lab, session):
     lab.page.wait_for_function(f"() => location.hash.includes('{FAST}.1')")
 
 
+def test_the_keyboard_passes_the_lists_and_goes_on_at_the_verdict(lab):
+    lab.open(FAST)
+    page, lists = lab.page, lab.panel.get_by_role("listbox")
+    following = lab.panel.get_by_role("button", name="Next statement")
+    lab.panel.get_by_label("What to try", exact=True).focus()
+    for stop in (lab.panel.get_by_label("Statement", exact=True), following):
+        page.keyboard.press("Tab")
+        expect(stop).to_be_focused()
+    lab.cloze.rest()
+    expect(lists).to_have_count(0)
+    if not lab.panel.get_by_role("radio", name="Right").is_enabled():  # the tests before guessed
+        lab.unfold("All verdicts")
+        lab.panel.get_by_role("button", name="Forget my guesses").click()
+    following.click()
+    guess = lab.panel.get_by_role("radio", name="Wrong")
+    expect(guess).to_be_enabled()
+    guess.press("Space")
+    expect(guess).to_be_disabled(timeout=SLOW)
+    expect(lab.card).to_be_focused()
+
+
 def test_a_topic_is_gone_through_and_measured(lab):
     topic = "What does a mask hide?"
     lab.choose("What to try", topic)

@@ -124,7 +124,7 @@ def test_a_round_of_forging_and_judging(cloze, detective, session):
     expect(you.get_by_role("cell").first).to_have_text("0")
 
     cloze.write("The capital is 天 .")
-    page.locator(".view-notes .notes", has_text="has no piece for 天 and reads [UNK]").wait_for()
+    page.locator(".view-notes .notes", has_text="has no piece for “天” and reads [UNK]").wait_for()
     cloze.rest()
     assert lab.panel.get_by_text("has no piece").count() == 0, "the sentence block says it already"
     expect(lab.table("Your words")).to_be_hidden()  # they belong to another sentence

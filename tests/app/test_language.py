@@ -65,6 +65,11 @@ def test_scripts_say_nothing_untranslated(catalogue):
     assert {name: keys for name, keys in missing.items() if keys} == {}
 
 
+def test_no_text_looks_for_the_sentence_above_the_tabs(catalogue):
+    # It stands between the names of the labs and the lab.
+    assert [key for key in catalogue if "above the tabs" in key] == []
+
+
 def test_messages_of_python_are_translated(catalogue):
     known = [expression(text) for text in catalogue if len(re.sub(r"\{\d\}", "", text)) >= FIXED]
 

@@ -253,7 +253,7 @@ def test_a_memory_is_read_by_both_streams(with_xlnet):
 def test_what_of_the_sentence_before_is_not_read_is_told(with_xlnet):
     found = shown(with_xlnet, memory="The 龘 is red. " + "word " * 40)
     assert "its first 30 pieces are remembered" in found["notes"]
-    assert "has no piece for 龘" in found["notes"]
+    assert "has no piece for “龘”" in found["notes"]
     assert "remembered" not in shown(with_xlnet, memory=MEMORY)["notes"]
 
 
@@ -298,7 +298,7 @@ def test_another_model_answers_for_one_with_one_stream(with_xlnet):
 
 
 def test_what_the_model_has_no_piece_for_is_told(with_xlnet):
-    said = "xlnet-tiny has no piece for 龘 and reads <unk> instead."
+    said = "xlnet-tiny has no piece for “龘” and reads <unk> instead."
     assert said in shown(with_xlnet, text="The 龘 is red.")["notes"]
     assert describe(with_xlnet.sentence("The 龘 is red.", NAME))["notes"] == [said]
     assert "has no piece" not in shown(with_xlnet)["notes"]

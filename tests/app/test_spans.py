@@ -264,7 +264,7 @@ def test_a_word_without_a_piece_is_not_answered(session):
 
 def test_what_another_reader_does_not_read_is_told(session, monkeypatch):
     text = "The capital 龘 of France is Paris ."
-    said = f"{NAME} has no piece for 龘 and reads [UNK] instead."
+    said = f"{NAME} has no piece for “龘” and reads [UNK] instead."
     assert said not in ask(session, text=text)["notes"]  # the sentence block says so itself
     monkeypatch.setattr(tab, "read", partial(read_by_another, tab.read))
     assert said in ask(session, text=text)["notes"]

@@ -19,6 +19,9 @@ NUMBERS = {
 CAPTION = "What stands in a table that is wider than a telephone, and in what unit its numbers are"
 
 
+LONG = "只有一层权重被存下来，但是十二次前向都要计算。文件很小，工作量却一样大，所以并不会更快。"
+
+
 @pytest.fixture
 def page(browser):
     """A page with a chart whose table is longer than what travels with it."""
@@ -28,6 +31,7 @@ def page(browser):
     with gr.Blocks() as made:
         Figure(figure, elem_id="chart", main=True)
         Table(table(CAPTION, [*"abcdefghijkl"], [[1_000_000] * 12]), main=True)
+        Table(table("Why", [*"abcdefgh"], [[*[1_000_000] * 7, LONG]]), main=True)
     address = launched(made)
     with browser.new_context(accept_downloads=True) as context:
         page = context.new_page()
@@ -63,3 +67,6 @@ def test_the_caption_of_a_wide_table_is_as_wide_as_what_is_seen_of_it(page):
         )
         box = caption.bounding_box()
         assert (box["x"], box["width"]) == (seen["x"], seen["width"])
+    # A sentence out of sight makes no tower of its row.
+    row = page.get_by_role("region", name="Why").get_by_role("row").last
+    assert row.bounding_box()["height"] < 120

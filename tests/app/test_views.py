@@ -4,7 +4,10 @@ import asyncio
 import threading
 from functools import partial
 
-from app.parts.plain import Line
+import gradio as gr
+
+from app.parts.controls import answer
+from app.parts.plain import Kept, Line
 from app.parts.views import answered
 from core_models import InputError
 
@@ -54,3 +57,12 @@ def test_a_line_knows_the_settings_that_it_tells_by_their_labels():
     assert line.postprocess(text) == {"text": text, "names": {"data.format": "Format"}}
     assert line.postprocess("Not now.") == {"text": "Not now."}
     assert line.postprocess(None) is None
+
+
+def test_a_refused_value_is_called_as_its_control_is():
+    with gr.Blocks():
+        asked = {"seed": gr.Number(label="Seed of the positions"), "kept": Kept()}
+        problem = Line(problem=True)
+        answer([asked["seed"].input], lambda question: [], asked, [], problem)
+    text = "seed is empty; it must be a whole number from 0 to 9."
+    assert problem.postprocess(text)["names"] == {"seed": "Seed of the positions"}

@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import expect
 
 from app.page.places import LABS
-from tests.app.one_page import renewed
+from tests.app.one_page import mark, renewed
 
 SENTENCE = "#text=The+capital+of+France+is+Paris.&model=bert-mini&marks=6"
 OPEN = """([name, label]) => Boolean(document.getElementById(`tab-${name}`)?.offsetParent)
@@ -67,6 +67,23 @@ def test_the_seed_that_stands_there_is_the_one_that_is_drawn_with(cloze):
     page.click("#draw")
     expect(page.locator("#sentence-seed input")).to_have_value("101")
     cloze.rest()
+
+
+def test_filled_areas_stay_where_the_system_chooses_the_colours(cloze):
+    page = cloze.page
+    page.evaluate("Cloze.openTab('mask')")
+    mark(cloze, 6)
+    page.wait_for_selector(".candidate .bar > *")
+    cloze.settle()
+    page.emulate_media(forced_colors="active")
+    colour = "each => getComputedStyle(each).backgroundColor"
+    bar = page.locator(".candidate .bar").first
+    assert bar.evaluate(colour) != bar.locator("*").first.evaluate(colour)
+    kept = "() => getComputedStyle(document.querySelector('input[type=range]')).forcedColorAdjust"
+    page.evaluate("Cloze.openTab('unmasking')")
+    page.wait_for_selector("#tab-unmasking input[type=range]")
+    assert page.evaluate(kept) == "none"
+    page.emulate_media(forced_colors="none")
 
 
 def look(page, width, dark):

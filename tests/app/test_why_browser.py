@@ -116,6 +116,29 @@ def test_a_number_that_is_typed_may_be_none_or_too_large_on_its_way(lab):
         steps.press("Tab")
         lab.page.wait_for_function("n => Cloze.kept('why')?.steps === n", arg=taken)
         lab.cloze.rest()
+        # What stands there by now is what was asked for.
+        expect(lab.panel.get_by_text("it must be a whole number")).to_be_hidden()
+        expect(lab.panel.get_by_text(f"n_steps={taken}")).to_be_attached()
+
+
+def test_a_slider_answers_to_the_keyboard_and_a_try_is_named_while_it_is_shown(lab):
+    lab.unfold("How it is computed")
+    lab.attempt("Three words at a time")
+    tried = lab.panel.get_by_role("radio", name="Three words at a time")
+    number = lab.panel.get_by_role("spinbutton", name=re.compile("Words at a time"))
+    expect(number).to_have_value("3")
+    lab.settle()
+    expect(tried).to_be_checked()
+    code = lab.panel.get_by_text("import FeatureAblation")
+    wanted = code.text_content()
+    slider = lab.panel.get_by_role("slider", name=re.compile("Words at a time"))
+    slider.press("ArrowLeft")
+    expect(number).to_have_value("2")
+    expect(tried).not_to_be_checked()
+    lab.settle()
+    expect(code).not_to_have_text(wanted)
+    lab.attempt("Why Paris, not London?")
+    lab.says("Why “paris” rather than “london”?")
 
 
 @pytest.mark.slow

@@ -4,6 +4,8 @@ import pytest
 
 from viz.meaning import Neighbour, Path, alike, likeness, neighbours, paths
 
+LISTED = [("a", 0.9, False), ("b", 0.8, True), ("c", 0.7, False), ("d", 0.6, False)]
+LISTED += [("e", 0.5, True)]
 PATH = Path(number=2, sentence="<a> & b", points=[(0.0, 0.0), (1.0, 2.0), (3.0, 1.0)])
 
 
@@ -44,6 +46,15 @@ def test_likeness_is_a_mean_over_pairs():
     table = [[1, 0.2, 0.4], [0.2, 1, 0.6], [0.4, 0.6, 1]]
     rows = likeness([table], [0.1], layer=0).layout.meta["rows"]
     assert rows == [["Static embedding", pytest.approx(0.4), 0.1]]
+
+
+def test_bars_of_neighbours_keep_their_width_wherever_their_kind_stands():
+    words = [Neighbour(before="", word=w, after="", cosine=c, same=s) for w, c, s in LISTED]
+    figure = neighbours(words)
+    bars = [trace for trace in figure.data if trace.type == "bar"]
+    assert [list(bar.y) for bar in bars] == [[1, 3, 4], [2, 5]]
+    assert {bar.width for bar in bars} == {0.85}  # by itself Plotly gives the second 3 ranks each
+    assert figure.layout.yaxis.range == (5.5, 0.5)  # and the axis room for that
 
 
 def test_neighbours_stand_in_their_sentences():

@@ -144,7 +144,9 @@ def lay_out() -> Controls:
         )
         asked["layer"] = _choice("Layer", AUTO, elem_classes=["one-head"])
         asked["head"] = _choice("Head", AUTO, elem_classes=["one-head"])
-        asked["hide"] = gr.Checkbox(False, label="Hide [CLS] and [SEP]", scale=0, min_width=210)
+        asked["hide"] = gr.Checkbox(
+            False, label="Hide [CLS] and [SEP]", scale=0, elem_classes=["whole-label"]
+        )
     scene, problem = SentenceInput(), Line(problem=True)
     for mode, lead in LEADS.items():
         with gr.Column(elem_classes=["room", f"room-{mode}"]):

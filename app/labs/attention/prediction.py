@@ -52,8 +52,7 @@ async def switched(asked: Asked) -> Shown:
     gaps = [token["position"] for token in asked.tokens if token["masked"]]
     if not gaps:
         raise InputError(
-            "No word is hidden, so there is nothing to predict. Hide one above the tabs, or try an "
-            "example."
+            "No word is hidden, so there is nothing to predict. Hide one above, or try an example."
         )
     position = read_token(asked, "gap", gaps[0])
     position = position if position in gaps else gaps[0]

@@ -102,8 +102,8 @@ def _cell(value: float | None, name: str) -> Any:
     """A number and how it is shown."""
     if value is None:
         return None
-    shown = percent(value) if name == "share" else f"{value:.2f}"
-    return [value, shown.replace("-", "\N{MINUS SIGN}")]
+    signed = f"{value:.2f}".replace("-", "\N{MINUS SIGN}")
+    return [value, percent(value) if name == "share" else signed]
 
 
 def _products(model: cm.Model, ask: Ask, layer: int, head: int, query: int) -> dict[str, Any]:

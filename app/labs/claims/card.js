@@ -5,7 +5,7 @@ const { element, message, t } = window.Cloze;
 
 function cardOf({ family, statement, articles, said, verdict, stamp, guess, note, lines, small = [] }) {
   const who = [...articles, said && message(said)].filter(Boolean).join(' · ');
-  return element('article', { class: `claim ${verdict ?? ''}` },
+  return element('article', { class: `claim ${verdict ?? ''}`, tabindex: '-1' },
     element('p', { class: 'claim-who' }, element('b', { text: family }), ' ', element('span', { text: who ? t`said in: ${who}` : t`often heard` })),
     element('h3', { text: message(statement) }),
     element('p', { class: 'claim-verdict', role: 'status' },
@@ -16,7 +16,16 @@ function cardOf({ family, statement, articles, said, verdict, stamp, guess, note
 }
 
 export function mount(view) {
-  const show = () => { if (view.value?.statement) view.root.replaceChildren(cardOf(spoken(view.value))); };
+  let last = null; // what had the focus: a guess can be made once, and the keyboard goes on at its verdict
+  view.root.closest('[role=tabpanel]').addEventListener('focusin', ({ target }) => { last = target; });
+  const goOn = () => {
+    if (last?.disabled && [last, document.body].includes(document.activeElement)) view.root.firstChild.focus({ preventScroll: true });
+  };
+  const show = () => {
+    if (!view.value?.statement) return;
+    view.root.replaceChildren(cardOf(spoken(view.value)));
+    requestAnimationFrame(goOn);
+  };
   view.onValue(show);
   show();
 }

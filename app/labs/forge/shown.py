@@ -108,10 +108,10 @@ def unread(game: Game) -> dict[str, str]:
 def drawn(game: Game) -> str:
     """What was hidden, and how it was chosen."""
     count = len(game["gaps"])
-    said = Wording("Hidden: the words you marked above the tabs.")
+    said = Wording("Hidden: the words you marked in the sentence above.")
     if game["drawn"]:
         said = Wording(
-            "{0} of {1} pieces hidden by a draw of 15 % (seed {2}). Click words above the tabs to "
+            "{0} of {1} pieces hidden by a draw of 15 % (seed {2}). Click words above to "
             "hide others.",
             count,
             sum(not token["special"] for token in game["tokens"]),

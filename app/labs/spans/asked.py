@@ -82,7 +82,7 @@ def say_notes(asked: Asked) -> str:
     if asked.usual:
         said.append(
             Wording(
-                "Nothing is hidden above the tabs, so this tab takes words from the middle. Hide a "
+                "Nothing is hidden above, so words from the middle are taken here. Hide a "
                 "run of words above, or choose one here."
             )
         )

@@ -87,10 +87,9 @@ def prediction(looked: Looked) -> str:
         )
     if found["can_predict"]:
         return (
-            "Hide a word above the tabs to see what the model would put there, with and without a "
-            "term."
+            "Hide a word above to see what the model would put there, with and without a term."
             if several
-            else "Hide a word above the tabs to see what the model would put there."
+            else "Hide a word above to see what the model would put there."
         )
     if several:
         return "This model has no head that predicts or judges words; the maps change all the same."
@@ -108,7 +107,7 @@ def decoder(found: Mapping[str, Any]) -> str:
         )
         return sentences(Wording(text, found["decoder"]["steps"]), WARNING)
     if "mask_decoder" in found["streams"]:
-        return "Hide a word above the tabs to compare predictions with the decoder and without."
+        return "Hide a word above to compare predictions with the decoder and without."
     return (
         "This model has no mask decoder: masked words are predicted from the last layer. DeBERTa "
         "v1, v2 and the generators of v3 have one, as absolute positions enter there only."

@@ -15,7 +15,7 @@ from app.labs.why import words
 from app.labs.why.methods import STEPS, WINDOWS
 from app.labs.why.replies import MOST_NOTES, SECOND, check, show
 from app.labs.why.service import Explainer
-from app.labs.why.tries import FILL, FIRST, FOLLOW, TRIES, WRITE
+from app.labs.why.tries import FILL, FIRST, FOLLOW, STAY, TRIES, WRITE
 from app.page.sentence import Shared
 from app.parts.controls import OpenDropdown, OpenRadio, OpenSlider, answer, remember
 from app.parts.figure import Figure
@@ -115,7 +115,9 @@ def build(shared: Shared) -> Controls:
         for method, text in ABOUT.items():
             Line(Wording("{0}: {1}", words.TITLES[method], Wording(text)))
         with gr.Row():
-            kept["steps"] = OpenSlider(*STEPS, value=FIRST["steps"], step=10, label="Steps")
+            kept["steps"] = OpenSlider(
+                *STEPS, value=FIRST["steps"], step=10, label="Steps", buttons=[]
+            )
             kept["baseline"] = gr.Dropdown(
                 list(BASELINE_TITLES.items()),
                 value="",
@@ -123,7 +125,9 @@ def build(shared: Shared) -> Controls:
                 filterable=False,
                 min_width=220,
             )
-            kept["window"] = OpenSlider(*WINDOWS, value=1, step=1, label="Words at a time")
+            kept["window"] = OpenSlider(
+                *WINDOWS, value=1, step=1, label="Words at a time", buttons=[]
+            )
         told["total"] = Line()
     with gr.Accordion("Do the methods agree?", open=False):
         told["agreement"] = Table(elem_id="why-agreement")
@@ -192,6 +196,7 @@ def wire(controls: Controls, shared: Shared, session: Session) -> None:
     filled = c.tries.input(None, c.tries, [*chosen, c.of], js=FILL)
     written = filled.then(None, c.tries, None, js=WRITE)
     written.then(None, follow, follows, js=FOLLOW)
+    gr.on([part.input for part in chosen], None, [c.tries, *chosen], c.tries, js=STAY)
     kept["second"].input(None, None, kept["position"], js="() => ''")
     c.cancel.click(None, c.shown, c.given_up, js="(shown) => [shown]")
     c.again.click(None, None, c.given_up, js="() => null")
@@ -200,7 +205,9 @@ def wire(controls: Controls, shared: Shared, session: Session) -> None:
             *(c.of.change, kept["second"].change, kept["position"].change, c.clock.tick),
             c.given_up.change,
             *(kept[name].input for name in ("kind", "word", "against", "scale", "baseline")),
-            *(kept[name].release for name in ("steps", "window")),
+            # Gradio tells of a slider's release only what a pointer did, and brings a number that
+            # is out of bounds back without any other event.
+            *(kept[name].change for name in ("steps", "window")),
         ],
         partial(show, explainer),
         asked,

@@ -116,7 +116,7 @@ def _places(model: cm.Model, wanted: Wanted, kind: str, encoding: Encoding) -> l
         found = [p for p in words if p in marked or encoding.ids[p] == gap]
         if not found:
             raise InputError(
-                "No word is hidden. Click a word above the tabs to hide it; then you can ask why "
+                "No word is hidden. Click a word of the sentence to hide it; then you can ask why "
                 "the model expects what it expects there."
             )
         return found

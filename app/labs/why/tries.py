@@ -72,3 +72,9 @@ FOLLOW = f"""(sentence, of, ...values) => {{
   if (!of || here) return [sentence, name, ...Array(4).fill(same)];
   return [sentence, null, of.model === sentence.model ? same : '', '', '', ''];
 }}"""
+# A try is named no longer once something else is chosen than it chose.
+STAY = f"""(name, ...values) => {{
+  const wanted = ({FILLED})[name];
+  const kept = ([each, value]) => values[{json.dumps(list(FIRST))}.indexOf(each)] === value;
+  return !wanted || Object.entries(wanted.chosen).every(kept) ? {{ __type__: 'update' }} : null;
+}}"""
