@@ -6,6 +6,7 @@ ours and is never shown.
 """
 
 import errno
+import json
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
@@ -58,6 +59,15 @@ def by_position(values: object, name: str) -> dict[Any, Any]:
             f"{name} must give a piece for each position, not be {type(values).__name__}."
         )
     return dict(values)
+
+
+def not_json(error: Exception) -> str:
+    """Why a text is no JSON; what Python says of long numbers and deep nesting is for programs."""
+    if isinstance(error, RecursionError):
+        return "it is nested too deeply"
+    if isinstance(error, json.JSONDecodeError | UnicodeDecodeError):
+        return str(error)
+    return "a number has thousands of digits"
 
 
 def refused(error: OSError) -> str:

@@ -2,6 +2,7 @@
 
 import io
 import json
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ import torch
 
 import core_models as cm
 from core_models.cli.main import VERBS, main
+from core_models.cli.output import Output
 
 ROOT = Path(__file__).resolve().parent.parent
 TEXT = "The capital of France is [MASK]."
@@ -193,6 +195,14 @@ def test_score_prints_a_line_for_each_text(run, folder):
     assert all(float(row[0]) < 0 for row in rows)
 
 
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_score_counts_lines_whatever_ends_them(run, folder, end):
+    text = f"{SENTENCES[0]}{end}{end}{SENTENCES[1]}"
+    _, out, _ = run("score", "-", "--model", folder, "--json", stdin=text)
+    records = [json.loads(line) for line in out.splitlines()]
+    assert [(r["line"], r["text"]) for r in records] == [(1, SENTENCES[0]), (3, SENTENCES[1])]
+
+
 @pytest.mark.slow
 def test_score_ends_quietly_when_its_reader_does(folder):
     command = f"'{sys.executable}' -m core_models score - --model '{folder}' | head -n 1"
@@ -253,6 +263,13 @@ def test_evaluate_looks_at_its_text_before_it_measures(refused, folder, tmp_path
     text.write_text("The river was cold.\n")
     judged = ("evaluate", "--model", folder, "--text", str(text), "--generator")
     assert "no replaced-token head" in refused(*judged, folder)
+
+
+def test_evaluate_asks_no_generator_of_a_model_that_judges_none(refused, folder, tmp_path):
+    classifier = tmp_path / "classifier"
+    cm.load(folder).with_head("classify", ["a", "b"]).save(classifier)
+    said = refused("evaluate", "--model", str(classifier))
+    assert "predicts no pieces (heads: classify); measure a pretrained model" in said
 
 
 def test_score_refuses_texts_without_a_line(refused, tmp_path):
@@ -377,6 +394,36 @@ def test_wrong_usage_ends_with_code_2(refused, arguments):
 @pytest.mark.parametrize("seed", ["-1", "9" * 30, "one"])
 def test_a_seed_that_no_generator_takes_is_wrong_usage(refused, seed):
     assert "--seed" in refused("evaluate", "--seed", seed)
+
+
+def test_a_name_that_is_no_text_is_printed_all_the_same(monkeypatch):
+    """A file's name on Linux is bytes; JSON spells those that are no text."""
+    out = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    monkeypatch.setattr("sys.stdout", out)
+
+    def say() -> int:
+        Output(sys.stdout).json({"name": "r\u00e9v\udce9.csv"})
+        return 0
+
+    monkeypatch.setattr("core_models.cli.main.main", say)
+    with pytest.raises(SystemExit):
+        runpy.run_module("core_models", run_name="__main__")
+    out.flush()
+    assert json.loads(out.buffer.getvalue().decode()) == {"name": "r\u00e9v\udce9.csv"}
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&-"])
+def test_streams_that_are_closed_are_no_defect(closed):
+    """As those of a service are, which has nobody to write to."""
+    verb = "score -" if closed == "<&-" else "count bert-base"
+    done = subprocess.run(
+        ["bash", "-c", f"'{sys.executable}' -m core_models {verb} {closed}"],
+        cwd=ROOT,
+        capture_output=True,
+    )
+    assert done.returncode == (2 if closed == "<&-" else 0)
+    assert b"Traceback" not in done.stderr
+    assert (b"has no line to score" in done.stderr) == (closed == "<&-")
 
 
 @pytest.mark.slow

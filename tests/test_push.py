@@ -134,6 +134,13 @@ def test_a_place_that_is_no_hub_is_said(hub, push, run_folder):
     assert "cannot be reached (JSONDecodeError)" in err
 
 
+def test_a_place_that_answers_something_else_is_said(hub, push, run_folder, monkeypatch):
+    monkeypatch.setattr(hub, "whoami", dict)
+    code, _, err = push(run_folder, "ada/mine", "--yes")
+    assert code == 2
+    assert "cannot be reached (KeyError)" in err
+
+
 def test_a_card_that_is_there_is_kept(hub, push, run_folder, monkeypatch):
     (run_folder / "model" / "README.md").write_text("mine")
     sent = {}

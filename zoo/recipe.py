@@ -6,7 +6,7 @@ from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from core_models.errors import InputError
+from core_models.errors import InputError, not_json
 from core_models.training.settings import ASSETS
 
 RECIPE = ASSETS / "recipes" / "zoo.json"
@@ -217,5 +217,5 @@ def read_as(kind: type[Recipe], path: Path) -> Recipe:
             for item in error.errors(include_url=False)
         ]
         raise InputError(f"{path}:\n" + "\n".join(lines)) from error
-    except ValueError as error:  # also bytes that are no text, and numbers beyond reason
-        raise InputError(f"{path} is not JSON: {error}.") from error
+    except (ValueError, RecursionError) as error:  # also bytes that are no text
+        raise InputError(f"{path} is not JSON: {not_json(error)}.") from error

@@ -16,7 +16,7 @@ from safetensors import SafetensorError
 from torch import Tensor
 
 from core_models import plain_files
-from core_models.errors import InputError
+from core_models.errors import InputError, not_json
 
 WEIGHTS = "model.safetensors"
 INDEX = "model.safetensors.index.json"
@@ -45,7 +45,7 @@ def read_json(path: Path, most: int = 1_000_000) -> dict[str, Any]:
     try:
         values = json.loads(text)
     except (ValueError, RecursionError) as error:  # ValueError: also numbers beyond reason
-        raise InputError(f"{path} is not valid JSON: {error}") from None
+        raise InputError(f"{path} is not valid JSON: {not_json(error)}") from None
     if not isinstance(values, dict):
         raise InputError(f"{path} must hold a JSON object, not {type(values).__name__}.")
     return values

@@ -75,9 +75,11 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
             evaluate_forgeries(generator, model, chosen, seed=arguments.seed)
         )
     if len(found) == 1:
+        hint = "measure a pretrained model such as bert-mini."
+        if "replaced_token" in model.heads:
+            hint = "give its --generator and a --text to measure what it catches."
         raise InputError(
-            f"{model.name} predicts no pieces (heads: {', '.join(model.heads) or 'none'}); give "
-            "its --generator and a --text to measure what it catches."
+            f"{model.name} predicts no pieces (heads: {', '.join(model.heads) or 'none'}); {hint}"
         )
     try:
         found["attention"] = asdict(evaluate_attention(model, plain_texts(language)))

@@ -40,7 +40,7 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
     contents: dict[str, bytes | Path] = {path.name: path for path in files}
     contents.setdefault(CARD, card(about, name).encode())
     api = HfApi()
-    user = _asked(api.whoami)["name"]
+    user = _asked(lambda: api.whoami()["name"])
     there = _asked(lambda: api.repo_exists(name))
     listed = _asked(lambda: api.list_repo_files(name)) if there else []
     # Of an earlier model: readers would take a single file for the model, and not our index.

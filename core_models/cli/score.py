@@ -93,10 +93,11 @@ def _lines(name: str) -> Iterator[tuple[int, str]]:
 
 
 def _decoded(source: Iterable[bytes], name: str) -> Iterator[tuple[int, str]]:
-    for number, line in enumerate(source, start=1):
+    lines = (line for ended in source for line in ended.splitlines())  # old files end them by \r
+    for number, line in enumerate(lines, start=1):
         try:
             text = line.decode("utf-8-sig" if number == 1 else "utf-8").strip()
         except UnicodeDecodeError:
-            raise InputError(f"{name}, line {number}: not UTF-8 text.") from None
+            raise InputError(f"{name}, line {number}: not UTF-8 text; save it as UTF-8.") from None
         if text:
             yield number, text

@@ -20,8 +20,6 @@ LONGEST = 1 << 24
 MOST_COLUMNS = 4096
 _PER_LINE = 8
 """Bytes for which a line is counted beside its own: an empty one takes time, too."""
-_LOOK = 8192
-"""Bytes at the start that are searched for the marks of a binary file."""
 
 
 def ending(path: Path) -> str:
@@ -64,8 +62,7 @@ def _decoded(
         raw = file.readline(left + 1)
         if not raw:
             return
-        if offset < _LOOK:
-            _check_start(raw, name, offset)
+        _check_marks(raw, name, offset)
         if len(raw) > LONGEST:
             raise InputError(
                 f"{name}, line {number:,} has more than the {LONGEST >> 20} MB of a line that are "
@@ -90,21 +87,23 @@ def _decoded(
 
 
 def check_columns(columns: Sequence[str], name: str) -> None:
-    """InputError for a table that is wider than any with texts."""
+    """InputError for a table that is wider than any with texts, or has a name twice."""
     if len(columns) > MOST_COLUMNS:
         raise InputError(
             f"{name} has {len(columns):,} columns; allowed are {MOST_COLUMNS:,}. Keep those of "
             "texts."
         )
+    if len(set(columns)) < len(columns):
+        raise InputError(f"{name}: two columns have the same name: {', '.join(columns)}.")
 
 
-def _check_start(raw: bytes, name: str, offset: int) -> None:
-    """Refuse what the bytes from ``offset`` on show to be no UTF-8 text."""
+def _check_marks(raw: bytes, name: str, offset: int) -> None:
+    """Refuse what the bytes of a line, from ``offset`` on, show to be no UTF-8 text."""
     if not offset and raw.startswith(_UTF16):
         raise InputError(
             f"{name} is not readable as UTF-8 text: it looks like UTF-16; save it again."
         )
-    if b"\0" in raw[: max(0, _LOOK - offset)]:
+    if b"\0" in raw:
         raise InputError(
             f"{name} is a binary file (byte {offset + raw.index(0)} is zero); give text in UTF-8."
         )

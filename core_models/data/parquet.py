@@ -55,9 +55,12 @@ def parquet_rows(file: Any, path: Path, columns: Sequence[str]) -> Iterator[dict
                 if left < 0:
                     raise plain_files.unpacks(path.name)
                 yield row
+    except InputError:
+        raise
     except UnicodeDecodeError as error:
         raise InputError(f"{path.name} is damaged: a cell is no UTF-8 text ({error}).") from error
-    except (arrow.ArrowException, OSError) as error:
+    # The last three: dates that no calendar has, time zones that nobody knows.
+    except (arrow.ArrowException, OSError, LookupError, OverflowError, ValueError) as error:
         raise InputError(f"{path.name} is damaged: {error}") from error
 
 

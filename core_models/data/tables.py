@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from core_models.data.files import COMPRESSED, LONGEST, check_columns, ending, lines
 from core_models.data.parquet import library, open_parquet, parquet_rows
-from core_models.errors import InputError
+from core_models.errors import InputError, not_json
 
 Cell = str | Sequence[str] | None
 """A text, a list of texts (paragraphs or sentences of one document), or nothing."""
@@ -187,7 +187,12 @@ def _text(value: Any, name: str, where: str, column: str) -> Cell:
 
 
 def _whole(text: str, name: str, where: str, column: str) -> str:
-    """A text without halves of characters, which JSON can spell and no file can hold."""
+    """A text without what JSON can spell and no file of text holds."""
+    if "\0" in text:
+        raise InputError(
+            f"{name}, {where}: {column!r} holds a zero character (after {text.index(chr(0))} "
+            "others); leave it out."
+        )
     try:
         text.encode()
     except UnicodeEncodeError as error:
@@ -225,8 +230,6 @@ def _header(rows: Iterator[list[str]], name: str) -> list[str]:
         columns = next(row for row in rows if row)
     except csv.Error as error:
         raise InputError(f"{name}: the line of column names is wrong: {error}.") from error
-    if len(set(columns)) < len(columns):
-        raise InputError(f"{name}: two columns have the same name: {', '.join(columns)}.")
     check_columns(columns, name)
     return columns
 
@@ -278,7 +281,7 @@ def _objects(source: Iterator[str], name: str) -> Iterator[tuple[int, dict[str, 
         try:
             value = json.loads(line)
         except (ValueError, RecursionError) as error:  # ValueError: also numbers beyond reason
-            raise InputError(f"{name}, line {number} is not JSON: {error}.") from error
+            raise InputError(f"{name}, line {number} is not JSON: {not_json(error)}.") from error
         if not isinstance(value, dict):
             raise InputError(
                 f"{name}, line {number}: {type(value).__name__}, not an object like "

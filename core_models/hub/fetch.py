@@ -35,6 +35,7 @@ from core_models.hub.files import (
     storage,
 )
 from core_models.inspection import check_config
+from core_models.tokenizer.reading import has_tokenizer
 
 HUB_ID = re.compile(
     r"[A-Za-z0-9](?:[\w.-]{0,94}\w)?/[A-Za-z0-9](?:[\w.-]{0,94}\w)?(?<!\.git)", re.ASCII
@@ -184,7 +185,8 @@ def fetch(
             hub has listed.
     """
     hub_id, commit = parted(name)
-    if commit and (found := local(name)):
+    # transformers may have fetched the weights alone, into the same cache.
+    if commit and (found := local(name)) and has_tokenizer(found):
         return found
     try:
         listing = listing or look(name, token=token)

@@ -16,6 +16,7 @@ from huggingface_hub.errors import (
     HfHubHTTPError,
     LocalEntryNotFoundError,
     RepositoryNotFoundError,
+    RevisionNotFoundError,
 )
 from huggingface_hub.file_download import repo_folder_name
 from huggingface_hub.utils import (  # type: ignore[attr-defined]
@@ -215,8 +216,17 @@ def failed(name: str, error: Exception) -> InputError:
 
     An :class:`UnreachableError` where the hub has said nothing of the model.
     """
-    if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
         return InputError(f"The disk is full: {name!r} has no place in {constants.HF_HUB_CACHE}.")
+    if isinstance(error, OSError) and error.filename is not None:
+        return InputError(
+            f"{name!r} cannot be kept in {constants.HF_HUB_CACHE} ({error.strerror}); name a "
+            "folder that can be written as HF_HUB_CACHE."
+        )
+    if isinstance(error, RevisionNotFoundError):
+        return InputError(
+            f"The model {name!r} has no such commit on the hub; look at those that its page lists."
+        )
     status = getattr(getattr(error, "response", None), "status_code", None)
     if isinstance(error, GatedRepoError) or status == 403:
         return InputError(

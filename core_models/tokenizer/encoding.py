@@ -2,7 +2,8 @@
 
 import json
 import re
-from collections.abc import Callable, Container, Mapping
+import unicodedata
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -158,6 +159,20 @@ def spell_masks(text: str, own: str) -> tuple[str, list[int]]:
         origins += [*range(end, match.start()), *([match.start()] * len(own))]
         end = match.end()
     return "".join([*parts, text[end:]]), [*origins, *range(end, len(text) + 1)]
+
+
+def with_marks(text: str, offsets: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Offsets of pieces that hold the combining accents behind them, too.
+
+    Vocabularies without accents, and those that compose them, leave these out.
+    """
+    begun = {start for start, end in offsets if start < end}
+    found = []
+    for start, end in offsets:
+        while start < end < len(text) and end not in begun and unicodedata.combining(text[end]):
+            end += 1
+        found.append((start, end))
+    return found
 
 
 def blanks_for(model: Mapping[str, Any], vocabulary: Container[str]) -> dict[int, str]:

@@ -10,7 +10,7 @@ from tokenizers import decoders, models, normalizers, pre_tokenizers
 
 from core_models import plain_files
 from core_models.config.check import MOST_PIECES
-from core_models.errors import InputError
+from core_models.errors import InputError, not_json
 from core_models.tokenizer import added, checks, sentence_piece
 from core_models.tokenizer.files import (
     ANGLED,
@@ -32,8 +32,10 @@ def read_json(path: Path) -> dict[str, Any]:
     """
     try:
         value = json.loads(plain_files.read(path))
+    except InputError:
+        raise
     except (ValueError, RecursionError) as error:  # ValueError: also numbers beyond reason
-        raise InputError(f"{path.name} is not readable as JSON: {error}") from error
+        raise InputError(f"{path.name} is not readable as JSON: {not_json(error)}") from error
     if not isinstance(value, dict):
         raise InputError(f"{path.name} holds a {type(value).__name__}, not a JSON object.")
     return value

@@ -31,6 +31,7 @@ from core_models.tokenizer.encoding import (
     lowercases,
     shown,
     spell_masks,
+    with_marks,
 )
 from core_models.tokenizer.words import (
     begins_chinese,
@@ -342,10 +343,11 @@ class Tokenizer:
                 words.append(None)
                 continue
             part, count = parts[slot.content], keep[slot.content]
+            own = text if slot.content == files.FIRST else pair or ""
             ids += part.ids[:count]
-            offsets += part.offsets[:count]
+            offsets += with_marks(own, part.offsets)[:count]
             segment_ids += [slot.segment] * count
-            begins = self._starts(part, text if slot.content == files.FIRST else pair or "")
+            begins = self._starts(part, own)
             for index, begin in zip(part.ids[:count], begins[:count].tolist(), strict=True):
                 if index in self.special_ids:
                     words.append(None)

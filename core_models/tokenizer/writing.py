@@ -49,7 +49,8 @@ def _write_text(path: Path, text: str) -> None:
     """Write a file beside its place and rename it, so that no reader sees half of it."""
     aside = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
     try:
-        aside.write_text(text + "\n", encoding="utf-8", newline="\n")
+        # Half a character, which only JSON can spell, is spelled as there: \ud83d.
+        aside.write_text(text + "\n", "utf-8", errors="backslashreplace", newline="\n")
         aside.replace(path)
     except BaseException:
         aside.unlink(missing_ok=True)

@@ -132,7 +132,7 @@ def test_without_the_hub_what_is_here_is_opened_and_that_is_said(
     ("wrong", "told"),
     [
         ({"status": 404, "error": "RepoNotFound"}, "The hub has no model"),
-        ({"status": 404, "error": "RevisionNotFound"}, "The hub has no model"),
+        ({"status": 404, "error": "RevisionNotFound"}, "has no such commit"),
         ({"status": 401}, "The hub has no model"),
         ({"status": 403}, "is gated"),
         ({"status": 400}, "which answered 400"),
@@ -171,6 +171,16 @@ def test_a_disk_that_is_full_is_a_sentence(
     with pytest.raises(cm.InputError, match=f"The disk is full: '{NAME}' has no place"):
         hub.fetch(NAME)
     assert hub.local(NAME) is None
+
+
+def test_a_cache_that_cannot_be_written_is_no_lack_of_a_network(
+    there: Hub, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there.add(NAME, folder)
+    (tmp_path / "file").touch()
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "file" / "cache"))
+    with pytest.raises(cm.InputError, match=r"cannot be kept in .*cache .*HF_HUB_CACHE\.$"):
+        hub.fetch(NAME)
 
 
 def test_pickles_alone_are_refused_with_the_way_out(there: Hub, folder: Path) -> None:
@@ -376,6 +386,23 @@ def test_a_name_may_say_which_commit_is_meant(
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
     assert cm.load(pinned).name == pinned
     assert there.asked == []
+
+
+def test_a_commit_of_which_transformers_has_the_weights_alone_is_made_whole(
+    there: Hub, folder: Path
+) -> None:
+    there.add(NAME, folder)
+    pinned = f"{NAME}@{COMMIT}"
+    for file in hub.fetch(pinned).glob("*token*"):
+        file.unlink()
+    (hub.fetch(pinned) / "vocab.txt").unlink()
+    assert cm.load(pinned).tokenizer.fingerprint == cm.load(folder).tokenizer.fingerprint
+
+
+def test_a_commit_that_is_not_there_is_no_model_that_is_not(there: Hub, folder: Path) -> None:
+    there.add(NAME, folder, status=404, error="RevisionNotFound")
+    with pytest.raises(cm.InputError, match=f"'{NAME}' has no such commit on the hub"):
+        hub.fetch(f"{NAME}@{OLDER}")
 
 
 @pytest.mark.parametrize("wrong", [f"{NAME}@", f"{NAME}@main", f"{NAME}@{OLDER[:7]}", f"x@{OLDER}"])

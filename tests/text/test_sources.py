@@ -8,6 +8,7 @@ import pytest
 
 from core_models.data import Preview, Source, build_store, preview, read_documents
 from core_models.data.sources import fingerprint
+from core_models.data.tables import head
 from core_models.errors import InputError
 from core_models.tokenizer import Tokenizer
 
@@ -116,6 +117,27 @@ def test_a_parquet_file_with_letters_that_are_none(tmp_path: Path) -> None:
         list(read_documents(path))
 
 
+def test_a_parquet_file_with_columns_that_python_cannot_hold(tmp_path: Path) -> None:
+    arrow = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    path = tmp_path / "a.parquet"
+    parquet.write_table(arrow.table([["a cat"], ["a dog"]], names=["text", "text"]), path)
+    for read in (lambda: list(read_documents(path)), lambda: head(path, 2)):
+        with pytest.raises(InputError, match=r"a\.parquet: two columns have the same name"):
+            read()
+    odd = (
+        arrow.array([2**30], arrow.date32()),
+        arrow.array([2**60], arrow.timestamp("ms")),
+        arrow.array([1], arrow.timestamp("ms", tz="No/Where")),
+    )
+    for cells in odd:
+        parquet.write_table(arrow.table({"text": ["a cat"], "when": cells}), path)
+        assert list(read_documents(path)) == [["a cat"]]
+        with pytest.raises(InputError, match=r"a\.parquet is damaged: "):
+            head(path, 2)
+
+
 def test_datasets(tmp_path: Path) -> None:
     datasets = pytest.importorskip("datasets")
     made = datasets.Dataset.from_dict({"id": [1, 2, 3], "text": ROWS})
@@ -175,6 +197,7 @@ def test_lines_may_end_as_old_programs_wrote_them(tmp_path: Path, name: str) -> 
         ("a.txt", "One.".encode("utf-16"), "UTF-16"),
         ("a.txt", b"\x7fELF\x02\x00\x00", r"a binary file \(byte 5 is zero\)"),
         ("a.txt", b"One.\nTw\x00o.\n", r"a binary file \(byte 7 is zero\)"),
+        ("a.txt", b"One.\n" * 2000 + b"\x00\n", r"a binary file \(byte 10000 is zero\)"),
         ("a.jsonl", b'{"text": "a"}\n{"text": \n', r"a\.jsonl, line 2 is not JSON"),
         ("a.jsonl", b'{"text": "a"}\n[1]\n', "line 2: list, not an object"),
         ("a.jsonl", b'{"text": "a"}\n{"body": "b"}\n', "line 2 has no field 'text'; it has body"),
@@ -188,7 +211,9 @@ def test_lines_may_end_as_old_programs_wrote_them(tmp_path: Path, name: str) -> 
             r"line 1: 'text' holds half a character .*ud800, after 2",
         ),
         ("a.jsonl", b'{"text": ["a", "\\udfff b"]}', r"line 1: 'text' holds half a character"),
-        ("a.jsonl", b'{"text": ' + b"9" * 5000 + b"}", "line 1 is not JSON"),
+        ("a.jsonl", b'{"text": "ab\\u0000"}', r"line 1: 'text' holds a zero .*after 2"),
+        ("a.jsonl", b'{"text": ' + b"9" * 5000 + b"}", "not JSON: a number has thousands of"),
+        ("a.jsonl", b'{"text": ' + b"[" * 99_999, "line 1 is not JSON: it is nested too deeply"),
         ("a.txt.gz", b"plain", r"a\.txt\.gz is damaged"),
         ("a.txt.gz", gzip.compress(b"cut off" * 99, mtime=0)[:30], r"a\.txt\.gz is damaged"),
         ("a.csv.xz", lzma.compress(b"cut off" * 99)[:40], r"a\.csv\.xz is damaged"),

@@ -312,6 +312,17 @@ def test_combining_marks_share_a_word(tokenizer: Tokenizer) -> None:
     assert tokenizer.encode("ca\u0301t").ids == tokenizer.encode("cat").ids
 
 
+@pytest.mark.parametrize("kind", ["wordpiece", "byte_bpe", "unigram"])
+def test_a_combining_mark_belongs_to_the_piece_before_it(kind: str, sentences: list[str]) -> None:
+    """Whoever cuts the text of a piece, an answer say, keeps the accent."""
+    made = Tokenizer.train([*sentences, "cafe caf\u00e9"], vocabulary=400, kind=kind)
+    for text in ("The cafe\u0301 was cold.", "A cafe\u0301"):
+        for found in (made.encode(text), made.encode("a", text)):
+            own = found.offsets[3:] if found.pair else found.offsets
+            held = {place for start, end in own for place in range(start, end)}
+            assert {n for n, letter in enumerate(text) if letter != " "} <= held
+
+
 def test_decode_gives_text_back(tokenizer: Tokenizer) -> None:
     assert tokenizer.decode(tokenizer.encode("The river was cold.").ids) == "the river was cold."
 

@@ -278,6 +278,16 @@ def test_truncation_and_padding_kept_in_a_file_are_ignored(
     assert Tokenizer.from_folder(tmp_path).encode(text) == tokenizer.encode(text)
 
 
+def test_half_a_character_in_the_settings_is_kept(tokenizer: Tokenizer, tmp_path: Path) -> None:
+    """A training must not end at the last file of its model."""
+    tokenizer.save(tmp_path)
+    path = tmp_path / "tokenizer_config.json"
+    settings = json.loads(path.read_text("utf-8")) | {"name_or_path": "a\ud83d\u00e9"}
+    path.write_text(json.dumps(settings))
+    Tokenizer.from_folder(tmp_path).save(tmp_path / "again")
+    assert json.loads((tmp_path / "again" / path.name).read_text("utf-8")) == settings
+
+
 def test_two_who_save_one_tokenizer_at_once_both_have_it(
     tokenizer: Tokenizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

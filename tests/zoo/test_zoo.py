@@ -457,9 +457,15 @@ def test_unusable_recipes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     path = tmp_path / "zoo.json"
     with pytest.raises(InputError, match="no file"):
         recipe.read(path)
-    for content in (b"{", b"\xff"):
+    long, deep = b"9" * 5000, b"[" * 99_999
+    for content, reason in (
+        (b"{", "line 1"),
+        (b"\xff", "utf-8"),
+        (long, "thousands"),
+        (deep, "deep"),
+    ):
         path.write_bytes(content)
-        with pytest.raises(InputError, match="not JSON"):
+        with pytest.raises(InputError, match=f"not JSON: .*{reason}"):
             recipe.read(path)
     path.write_text('{"texts": {}, "budgets": {}, "common": {}, "modells": {}}')
     with pytest.raises(InputError, match=r"(?s)models: Field required.*modells: Extra"):
