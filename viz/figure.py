@@ -220,6 +220,12 @@ def tick(text: str) -> str:
     return plain(shorten(text, lambda each: text_width(each) <= MOST_LETTERS * LETTER))
 
 
+def middle(count: int) -> list[float]:
+    """Range of an axis of places 0, 1, ...: few stand in the middle, not as wide as the chart."""
+    spare = max(3 - count, 0) / 2
+    return [-0.6 - spare, count - 0.4 + spare]
+
+
 def categories(texts: Sequence[str]) -> list[str]:
     """Texts as categories of an axis, each apart from those that look the same; ours stay whole."""
     labels = apart([tick(text) for text in texts])

@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from viz.attention import strongest
 from viz.encoding import Weights, block_maximum, check_weights
 from viz.figure import LIGHT, Chart, apart, diverging, finish, plain
-from viz.svg import Wording, shorten
+from viz.svg import LETTER, Wording, shorten, text_width
 
 Values = NDArray[np.floating]
 
 MOST_LETTERS = 14
-"""Of a token beside a map."""
+"""Of a token beside a map; Chinese characters are nearly as wide as two."""
 NUMBERED = 16
 """Maps of up to so many rows and columns have their numbers printed."""
 MOST_SIDE = 256
@@ -33,7 +33,7 @@ MADE_OF = Wording("{0}: {1} of it comes from {2}", "%{y}", "%{z:.3~g}\N{NO-BREAK
 
 def label(text: str) -> str:
     """A token beside a picture: cut, and safe."""
-    return plain(shorten(text, lambda each: len(each) <= MOST_LETTERS))
+    return plain(shorten(text, lambda each: text_width(each) <= MOST_LETTERS * LETTER))
 
 
 def labels(texts: Sequence[str]) -> list[str]:
@@ -125,7 +125,8 @@ def draw(found: Map, *, note: str = "") -> go.Figure:
     figure = Chart(heatmap)
     figure.update_xaxes(type="category", showgrid=False, side="top", tickangle=-90)
     figure.update_yaxes(type="category", showgrid=False, autorange="reversed")
-    height = 90 + 8 * min(MOST_LETTERS, max(map(len, columns), default=0))
+    widest = max(map(text_width, columns), default=0) / LETTER
+    height = 90 + round(8 * min(MOST_LETTERS, widest))
     if found.square:
         figure.update_xaxes(constrain="domain")
         figure.update_yaxes(scaleanchor="x", constrain="domain")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
-from viz.figure import Chart, colour, finish, plain, series, tick
+from viz.figure import Chart, colour, finish, middle, plain, series, tick
 from viz.svg import INK, LINE, MONO, PAPER, SOFT, Wording, document, text_width, write
 
 CELL = 22
@@ -146,7 +146,7 @@ def chances(
         tickmode="array",
         tickvals=places,
         ticktext=[f"{tick(target.piece)}<br>{target.position}" for target in targets],
-        range=[-0.6, max(len(targets), 3) - 0.4],
+        range=middle(len(targets)),
         showgrid=False,
     )
     figure.update_yaxes(ticksuffix=" %", range=[0, 108], dtick=25)

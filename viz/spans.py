@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
-from viz.figure import Chart, colour, finish, plain, series, tick
+from viz.figure import Chart, colour, finish, middle, plain, series, tick
 from viz.svg import Wording
 from viz.words import percent
 
@@ -65,7 +65,7 @@ def heads(places: Sequence[Place], names: Sequence[str], *, title: str) -> go.Fi
         tickmode="array",
         tickvals=list(range(len(places))),
         ticktext=[f"{n}<br>{tick(place.word)}" for n, place in enumerate(places)],
-        range=[-0.6, max(len(places), 3) - 0.4],
+        range=middle(len(places)),
         showgrid=False,
     )
     figure.update_yaxes(ticksuffix=" %", range=[0, 108], dtick=25)

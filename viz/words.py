@@ -22,9 +22,11 @@ CLEAR_SHARE = 0.4
 def percent(weight: float) -> str:
     """A share in [0, 1] as people read it: "41 %", "3.2 %", "0.04 %", with a no-break space.
 
-    Only a share that rounds to 100.0 % is called 100 %.
+    Only a share that rounds to 100.0 % is called 100 %. What is no number is a dash.
     """
     value = weight * 100
+    if value != value:
+        return "\N{EN DASH}"
     if value >= 99.95:
         text = "100"
     elif value >= 99.5:

@@ -54,6 +54,12 @@
     return name && { name, language };
   }
 
+  /** Whether models that all read what is asked answer in the open lab for the chosen one, which may not. */
+  function served() {
+    const by = Object.entries(answering.get(openLab()) ?? {});
+    return by.length > 0 && by.every(([each, reads]) => each !== sentence.model && reads === sentence.script);
+  }
+
   function advise({ name = sentence.model, model, language, example }) {
     const button = (text, onclick) => element('button', { type: 'button', class: 'quiet outlined', text, onclick });
     return element('div', { class: 'advice' },
@@ -72,7 +78,8 @@
       // Where somebody else is advised to read it, the pieces without a name go without saying.
       const said = [...(sentence.advice ? [] : sentence.notes), ...(refused ? [refused.replace(/^seed\b/, t`Seed`)] : [])];
       const other = sentence.advice ? undefined : stranger();
-      const advice = sentence.advice ?? (other?.language === 'en' ? { ...other, example: defaults[0] } : null);
+      const own = served() ? null : sentence.advice;
+      const advice = own ?? (other?.language === 'en' ? { ...other, example: defaults[0] } : null);
       const held = notes.contains(document.activeElement);
       notes.replaceChildren(...(advice ? [advise(advice)] : []), ...said.map((text) => element('p', { text: message(text) })));
       notes.hidden = !notes.childElementCount;

@@ -60,6 +60,7 @@ function dressed(payload, found, theme, width) {
 const NARROW = 520; // pixels of width, below which a legend above the chart would cover its title
 const LEAST = 100; // pixels of width; below it a lab is being laid out, and Plotly would keep the margins that it cuts for it
 const ROW = 21; // pixels of a legend's row
+const MOST_ROWS = 2; // of a legend, for which there is room below a title (viz.figure.finish)
 const MARK = 45; // pixels of a mark before a name, and of what parts two names
 let pen = null;
 function wide(text, size, layout) {
@@ -75,13 +76,15 @@ function rowsOf(names, width, layout) {
   return whole <= width ? 1 : Math.ceil(names.length / Math.max(1, Math.floor(width / Math.max(...each))));
 }
 
-/** On a phone the legend stands below the chart, which is as much higher. */
+/** On a phone, or where its rows would cover the title, the legend stands below the chart, which is as much higher. */
 function narrowed({ data, layout }, width) {
   const names = data.filter(({ name, showlegend }) => name && showlegend !== false).map(({ name }) => name);
   const below = layout.legend?.yref === 'container'; // it stands there already
-  if (width >= NARROW || names.length < 2 || below || layout.showlegend === false) return { data, layout };
   const column = layout.legend?.orientation === 'v';
-  const room = ROW * (column ? names.length : rowsOf(names, width, layout)) + 8;
+  const rows = column ? names.length : rowsOf(names, width, layout);
+  const covers = !column && layout.title?.text && rows > MOST_ROWS;
+  if ((width >= NARROW && !covers) || names.length < 2 || below || layout.showlegend === false) return { data, layout };
+  const room = ROW * rows + 8;
   const { t, b = 8, ...sides } = layout.margin ?? {};
   const texts = Object.entries(layout).some(([key, axis]) => key.startsWith('xaxis') && axis.title?.text) ? 48 : 28;
   const margin = { ...sides, t: Math.min(t, layout.title?.text || layout.annotations ? 44 : 20), b: Math.max(b, texts) + room };

@@ -33,10 +33,17 @@ export function spoken({ words = [], ...value }) {
   return copy;
 }
 
+/** A table in the page's language, its columns of messages, too. */
+function translated(value) {
+  const found = spoken(value);
+  const cellOf = (each, n) => (found.messages?.includes(n) && typeof each === 'string' ? messages(each) : each);
+  return { ...found, rows: found.rows.map((row) => row.map(cellOf)) };
+}
+
 /** Rows under their headings; the first cell of a row names it. */
-export function tableOf({ caption, columns, rows, messages: found = [], left_out: more = 0 }) {
+export function tableOf({ caption, columns, rows, left_out: more = 0 }) {
   const line = (row) => element('tr', {}, ...row.map((value, n) => {
-    const text = element('bdi', { text: found.includes(n) && typeof value === 'string' ? messages(value) : shown(value) });
+    const text = element('bdi', { text: shown(value) });
     const kind = typeof plain(value) === 'number' ? 'number' : text.textContent.length > SHORT ? 'long' : undefined;
     return n ? element('td', { class: kind, 'data-label': columns[n] }, text)
       : element('th', { scope: 'row' }, text);
@@ -60,12 +67,17 @@ export const csvButton = (name, current) => element('button', {
   },
 });
 
+/** Open a fold of the lab around a part, where it is closed. */
+const unfold = (part, label) => [...part.closest('[role="tabpanel"]').querySelectorAll('button.label-wrap:not(.open)')]
+  .find((button) => button.textContent.trim().startsWith(label))?.click();
+
 function mountLine(view, kind) {
   const line = element('p', { class: kind, role: 'status' });
   const show = () => {
-    const { text = '', told, names = {} } = view.value ?? {};
+    const { text = '', told, names = {}, folds = [] } = view.value ?? {};
     line.textContent = told ? phrase(told) : named(messages(text ?? ''), names);
     line.hidden = !line.textContent;
+    folds.forEach((label) => unfold(view.root, phrase([label])));
   };
   view.root.replaceChildren(line);
   view.onValue(show);
@@ -89,10 +101,10 @@ const tabbed = ({ columns, rows }) => [columns, ...rows]
 function mountTable(view) {
   const box = element('div', { class: 'table-scroll', tabindex: '0', role: 'region' });
   const { files, copies } = view.root.dataset; // of a table that is no text
-  const save = files ? csvButton(files, () => spoken(view.value)) : '';
-  const copy = copies === undefined ? [] : [' ', copyButton(box, () => tabbed(spoken(view.value)))];
+  const save = files ? csvButton(files, () => translated(view.value)) : '';
+  const copy = copies === undefined ? [] : [' ', copyButton(box, () => tabbed(translated(view.value)))];
   const show = () => {
-    const found = view.value?.columns ? spoken(view.value) : null;
+    const found = view.value?.columns ? translated(view.value) : null;
     view.root.hidden = !found;
     if (!found) return;
     box.setAttribute('aria-label', found.caption);

@@ -10,6 +10,7 @@ from functools import reduce
 from itertools import count
 from typing import Any
 
+import gradio as gr
 from gradio.components import Component
 
 from app.parts.views import Part, mounted
@@ -46,12 +47,17 @@ class Line(Part):
         **more: Any,
     ) -> None:
         self._names = dict(names or {})
+        self._folds: dict[str, list[str]] = {}
         name, events = ("problem-line", ["seen"]) if problem else ("answer-line", [])
         parts = mounted(name, module=MODULE, events=events)
         super().__init__(value, elem_id=elem_id, **{**parts, **more})
 
     def call(self, parts: Mapping[str, Component]) -> None:
-        """Call values, by their names, as the components that hold them are labelled."""
+        """Call values, by their names, as the components that hold them are labelled.
+
+        Where a problem is told of a value, the folds that its component stands in are opened.
+        """
+        self._folds |= {name: folds for name, part in parts.items() if (folds := _folds(part))}
         labels = {name: getattr(part, "label", None) for name, part in parts.items()}
         self._names = {name: label for name, label in labels.items() if label} | self._names
 
@@ -63,7 +69,19 @@ class Line(Part):
         lines = value.splitlines() if isinstance(value, str) else []
         paths = {re.match(r"[\w.]*", line)[0] for line in lines}  # type: ignore[index]
         names = {path: name for path, name in self._names.items() if path in paths}
-        return {**found, "names": names} if names else found
+        folds = [fold for path in names for fold in self._folds.get(path, ())]
+        found = {**found, "names": names} if names else found
+        return {**found, "folds": folds} if folds else found
+
+
+def _folds(part: Component) -> list[str]:
+    """Labels of the folds that a component stands in, the outermost first."""
+    found, around = list[str](), part.parent
+    while around is not None:
+        if isinstance(around, gr.Accordion) and around.label:
+            found.insert(0, around.label)
+        around = around.parent
+    return found
 
 
 class SentenceInput(Part):

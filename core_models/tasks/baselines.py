@@ -35,9 +35,11 @@ Method = Callable[[TaskSet], list[Said]]
 
 def baselines(task: TaskSet) -> list[Baseline]:
     """Every baseline of the set's kind, learnt from its training rows."""
+    paired = any(row.pair for row in task.dev)
+    methods = _METHODS[task.kind if paired or task.kind != "regress" else "regress_alone"]
     return [
         Baseline(name=name, title=title, metrics=measure(task, task.dev, method(task)))
-        for name, title, method in _METHODS[task.kind]
+        for name, title, method in methods
     ]
 
 
@@ -106,8 +108,12 @@ def _mean_score(task: TaskSet) -> list[Said]:
 
 
 def _overlap(task: TaskSet) -> list[Said]:
-    """Shared words over all words (Jaccard); for one text only, its length."""
-    return [_shared(row.text, row.pair) if row.pair else float(len(row.text)) for row in task.dev]
+    """Shared words over all words (Jaccard)."""
+    return [_shared(row.text, row.pair or "") for row in task.dev]
+
+
+def _length(task: TaskSet) -> list[Said]:
+    return [float(len(row.text)) for row in task.dev]
 
 
 def _shared(first: str, second: str) -> float:
@@ -166,6 +172,10 @@ _METHODS: dict[str, Sequence[tuple[str, str, Method]]] = {
     "regress": (
         ("majority", "always the mean score", _mean_score),
         ("overlap", "shared words", _overlap),
+    ),
+    "regress_alone": (
+        ("majority", "always the mean score", _mean_score),
+        ("length", "length of the text", _length),
     ),
     "tag": (
         ("majority", "always the commonest tag", _all_outside),

@@ -117,7 +117,7 @@ class Measures(Part):
 class Race(Named):
     """A whole file of a race."""
 
-    entrants: Annotated[list[Entrant], Field(min_length=2, max_length=24)]
+    entrants: Annotated[list[Entrant], Field(max_length=24)]
     budget: Annotated[Budget, labelled("Budget")]
     overrides: Annotated[ModelOverrides, labelled("Shape")] = ModelOverrides()
     """Layers, width and so on that every entrant gets in place of its size's own."""
@@ -146,6 +146,10 @@ class Race(Named):
     @model_validator(mode="after")
     def _agreement(self) -> Self:
         names = [entrant.name.lower() for entrant in self.entrants]
+        if len(names) < 2:
+            raise ValueError(
+                f"entrants: a race compares 2 to 24 models, not {len(names)}; add more"
+            )
         double = next((name for name in names if names.count(name) > 1), None)
         if double is not None:
             raise ValueError(f"entrants: two are called {double!r}; give each a name of its own")

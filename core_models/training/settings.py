@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from core_models import plain_files
-from core_models.errors import InputError
+from core_models.errors import InputError, not_json
 from core_models.families import size
 from core_models.training.plan import check
 from core_models.training.schema import ModelOverrides, Settings
@@ -71,8 +71,10 @@ def read_values(path: Path) -> Any:
         ) from error
     except InputError:
         raise
-    except (OSError, ValueError, RecursionError) as error:
+    except OSError as error:
         raise InputError(f"{path} cannot be read: {error}") from error
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path} cannot be read: {not_json(error)}") from error
 
 
 def changes(before: dict[str, Any], after: dict[str, Any]) -> list[str]:

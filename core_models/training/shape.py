@@ -32,7 +32,11 @@ def _resized(config: Config, wanted: ModelOverrides) -> Config:
         per_head = config.attention.head_width
         heads = width // per_head if width % per_head == 0 else config.attention.heads
     if width % heads:
-        raise InputError(f"model.overrides: width {width} is not divisible by {heads} heads.")
+        fitting = heads if wanted.heads else config.attention.head_width
+        raise InputError(
+            f"model.overrides.width: {width} is not divisible by {heads} heads; choose a multiple "
+            f"of {fitting}, or another number of heads."
+        )
     embedding = wanted.embedding_width or (width if parts.width == old else parts.width)
     if embedding != width and config.query_stream:
         raise InputError(

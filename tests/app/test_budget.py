@@ -283,7 +283,7 @@ def test_what_does_not_fit_is_refused_with_a_reason(monkeypatch):
         ({"length": 0}, "length"),
         ({"length": 513}, "512"),
         ({"length": None}, "length"),
-        ({"own": {"heads": 7}}, "7 heads do not divide"),
+        ({"own": {"heads": 7}}, "own.heads is 7; it must divide"),
         ({"own": {"vocabulary": 10**9}}, "300000"),
         ({"own": {"width": 768.5}}, "width"),
         ({"own": {"sharing": "some"}}, "sharing"),

@@ -72,15 +72,28 @@ def test_an_own_size_is_counted_and_a_wrong_one_explained(lab):
     lab.try_("BERT against ALBERT")
     lab.shows("bert-base-uncased", "albert-base")
     lab.fold("A size of your own")
-    lab.page.get_by_label("Show it").check()
-    lab.shows("bert-base-uncased", "albert-base", "own size")
     heads = lab.page.get_by_label("Number of heads")
+    heads.fill("6")
+    lab.shows("bert-base-uncased", "albert-base", "own size")
+    expect(lab.page.get_by_label("Show it")).to_be_checked()
     heads.fill("7")
-    problem = lab.page.get_by_text("7 heads do not divide")
+    problem = lab.page.get_by_text("Number of heads is 7; it must divide a width of 768")
     expect(problem).to_be_visible()
     heads.fill("8")
     expect(problem).to_be_hidden()
     lab.shows("bert-base-uncased", "albert-base", "own size")
+
+
+def test_what_a_link_holds_and_is_refused_can_be_corrected_at_once(visit):
+    state = quote(json.dumps({"length": 0, "own": {"width": 0}}))
+    page = visit(link=f"{LINK}&lab-budget={state}").page
+    length = page.get_by_label("Tokens in the sequence")
+    expect(page.get_by_text("Tokens in the sequence is 0; it must be")).to_be_visible()
+    expect(length).to_be_visible()
+    expect(page.get_by_label("Inner width")).to_be_hidden()
+    length.fill("128")
+    expect(page.get_by_text("Hidden width, H is 0; it must be")).to_be_visible()
+    expect(page.get_by_label("Inner width")).to_be_visible()
 
 
 @pytest.mark.slow
@@ -126,6 +139,10 @@ def test_an_old_link_restores_the_choice_in_chinese(visit):
     assert [
         text for text in cloze.page.evaluate("[...ClozeLanguage.missing]") if text.isascii()
     ] == []
+    lab.fold(words["What is printed, and what is counted"])
+    with lab.page.expect_download() as saved:
+        lab.page.locator("#budget-claims").get_by_role("button", name=words["Save as CSV"]).click()
+    assert words["BERT base has 110 million parameters"] in saved.value.path().read_text("utf-8")
 
 
 @pytest.mark.slow

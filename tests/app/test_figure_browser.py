@@ -65,16 +65,21 @@ NAMED = 36
 LEGEND = ["other words", "drawn: a forgery", "the word of the text"]
 
 
-def legend() -> go.Figure:
-    figure = go.Figure([go.Bar(x=["a"], y=[n], name=name) for n, name in enumerate(LEGEND)])
-    return finish(figure, "", alt="Bars.", columns=["v"], rows=[[NAMED]])
+CROWDED = 35
+"""Height of the chart with a title and a legend of many rows."""
+RACERS = [f"a model of the race, number {n}" for n in range(9)]
+
+
+def legend(names: list[str], title: str = "") -> go.Figure:
+    figure = go.Figure([go.Bar(x=["a"], y=[n], name=name) for n, name in enumerate(names)])
+    return finish(figure, title, alt="Bars.", columns=["v"], rows=[[len(names)]])
 
 
 def shown(height: int) -> go.Figure:
     if height == MANY:
         return masks()
-    if height == NAMED:
-        return legend()
+    if height in (NAMED, CROWDED):
+        return legend(LEGEND) if height == NAMED else legend(RACERS, "Loss")
     return labelled(height) if height in WORDS else chart(height)
 
 
@@ -218,6 +223,20 @@ def test_a_legend_below_a_narrow_chart_leaves_no_room_empty(page, width, rows):
     assert 0 < boxes[0]["y"] - (ticks["y"] + ticks["height"]) < 25
     plot = page.locator("#chart .figure-plot").bounding_box()
     assert 0 < plot["y"] + plot["height"] - (boxes[-1]["y"] + boxes[-1]["height"]) < 25
+
+
+def test_a_legend_of_many_rows_does_not_cover_the_title(page):
+    page.locator("#chart").evaluate("(part) => { part.style.width = '760px'; }")
+    page.get_by_label("Height").first.fill(str(CROWDED))
+    page.get_by_label("Height").first.press("Tab")
+    names = page.locator("#chart .legendtext")
+    expect(names).to_have_text(RACERS)
+    page.wait_for_function(WIDE, arg=page.locator("#chart .figure-plot").bounding_box()["width"])
+    boxes = [name.bounding_box() for name in names.all()]
+    assert len({round(box["y"]) for box in boxes}) > 2
+    title = page.locator("#chart .gtitle").bounding_box()
+    ticks = page.locator("#chart .xtick text").first.bounding_box()
+    assert title["y"] + title["height"] < ticks["y"] < boxes[0]["y"]
 
 
 OVERLAPS = """selector => {

@@ -136,6 +136,18 @@ def test_a_run_does_not_start_without_the_text_that_is_being_sent(cloze, tmp_pat
     form.root.get_by_text("A text is still on its way.").first.wait_for(state="hidden")
 
 
+def test_what_is_equal_in_a_race_has_its_field_while_a_text_is_being_sent(cloze, tmp_path):
+    form = open_form(cloze, "race")
+    (tmp_path / "late.txt").write_text("It rains.\nIt pours.\n")
+    sent = Held(cloze.page, r"/train/texts\?")
+    form.send(tmp_path / "late.txt", re.compile("^Send a file"))
+    sent.wait()
+    form.field("the same number of operations").check()
+    expect(form.field("Operations of each (trillions)")).to_be_visible()
+    expect(form.field("Steps of each")).to_be_hidden()
+    sent.end()
+
+
 def test_a_run_does_not_start_without_the_text_that_was_just_pasted(cloze, runs, monkeypatch):
     form = open_form(cloze)
     form.fold("Texts of your own")

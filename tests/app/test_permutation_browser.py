@@ -257,8 +257,9 @@ def test_numbers_that_cannot_be_are_told_and_put_right(lab):
     expect(seed).to_have_value("1")
     expect(lab.panel.get_by_text("seed is")).to_be_hidden()
     k = lab.panel.get_by_role("spinbutton", name=re.compile("Predict one piece in"))
-    for typed, told in (("99", "K is 99"), ("", "K is empty")):
+    named = "Predict one piece in is"
+    for typed, told in (("99", f"{named} 99"), ("", f"{named} empty")):
         k.fill(typed)
         lab.panel.get_by_text(told).wait_for()
     k.fill("2")
-    expect(lab.panel.get_by_text("K is")).to_be_hidden()
+    expect(lab.panel.get_by_text(named)).to_be_hidden()

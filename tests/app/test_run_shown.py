@@ -15,6 +15,7 @@ from app.runs.reports.shown import Shown
 from app.runs.reports.tried import tried
 from app.serving.session import Session
 from core_models import InputError
+from core_models.training.folder import remember_process
 from tests.app.held import finished_race, finished_runs
 from tests.app.test_runs import CONFIG
 from tests.app.test_train_held_out_browser import MASKED
@@ -257,6 +258,16 @@ def test_buttons_are_of_who_may_press_them(ask, make, runs, monkeypatch):
     assert not any(parts[name]["visible"] for name in ("delete", "again", "tune"))
 
 
+def test_a_race_at_work_does_not_wait_for_its_first_report_when_it_is_there(ask, runs):
+    for row, early in (({"step": 0}, True), ({"step": 10}, False)):
+        rows = [{"name": "one", "state": "running"} | row, {"name": "two", "step": 0}]
+        race = finished_race(runs, "At work", rows, state="running", process=remember_process())
+        shown = ask({"run": race.path.name})["parts"]["early"]["value"]["text"]
+        assert bool(shown) is early
+        race.write_status(race.status() | {"state": "finished"})
+        runs.delete(race.path.name)
+
+
 def test_a_race_shows_whose_model_is_chosen(ask, runs):
     race = finished_race(runs, "Shown", [{"name": "one"}, {"name": "two", "state": "measuring"}])
     race.run("two").write_validation(MASKED)
@@ -344,3 +355,12 @@ def test_a_finished_race_goes_on_with_what_failed_in_it(make_runs):
     assert not any("reason" in row for row in folder.table())
     runs.stop(run)
     assert runs.state(run) == "stopped"
+
+
+def test_a_curve_of_few_reports_is_not_called_good(ask, make, runs):
+    run = make("Short")
+    assert "Too few reports" in json.dumps(ask({"run": run})["parts"]["findings"])
+    for step in range(70, 120, 10):
+        report = {"step": step, "tokens": step, "seconds": 2.0, "loss": 5.5}
+        runs.folder(run).append_metrics(report)
+    assert "Nothing conspicuous" in json.dumps(ask({"run": run})["parts"]["findings"])

@@ -122,6 +122,9 @@ def test_one_cell_is_read_in_every_map_and_adds_up(open_lab, session):
     lab.choose("Head", "1")
 
 
+HANGING = """[...document.querySelectorAll('.view-maps .sign')].filter((sign) =>
+  sign.getBoundingClientRect().left < sign.closest('.view-maps').getBoundingClientRect().left)
+  .map((sign) => sign.textContent)"""
 ROWS_OF_MAPS = """maps => {
   const rows = new Map();
   for (const map of maps.querySelectorAll('figure')) {
@@ -262,7 +265,7 @@ def test_xlnet_has_its_own_terms_and_a_query_stream(open_lab):
 
 @pytest.mark.slow
 def test_a_link_restores_the_lab_and_files_open(open_lab, visit):
-    lab = open_lab("deberta-tiny", 6)
+    lab = open_lab("deberta-tiny", 3, 6)
     lab.choose("Layer", "2")
     lab.choose("Stream", "mask decoder")
     lab.switch("position to content").click()
@@ -294,6 +297,8 @@ def test_a_link_restores_the_lab_and_files_open(open_lab, visit):
     expect(other.panel.get_by_role("radio", name="this layer")).to_be_checked()
     other.unfold("What the model makes of it")
     assert other.rows("terms-prediction") == words
+    # What only some sentences have is there, too, although the fold was closed when it was told.
+    expect(other.panel.get_by_label("Hidden word", exact=True)).to_be_visible()
 
 
 @pytest.mark.slow
@@ -326,6 +331,7 @@ def test_narrow_in_chinese_nothing_sticks_out_or_stays_english(visit):
         lab.rows("terms-distances")
         lab.rows("terms-table")
         assert lab.cloze.overflow() <= 0, model
+        assert page.evaluate(HANGING) == [], model
         missing = set(page.evaluate("[...ClozeLanguage.missing]"))
         assert {text for text in missing if text.isascii()} == set(), model
         lab.cloze.write("The heart pumps blood.")

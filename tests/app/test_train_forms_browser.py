@@ -218,6 +218,7 @@ def test_a_setting_is_a_field_of_the_schema(cloze):
     form.fold("More settings")
     for field in fields(Settings, Pretraining.offered).values():
         assert form.root.get_by_text(field.label).count(), field.path
+    assert "DeBERTa" in form.config()["description"]
     form.field("Steps").fill("0")
     form.refuses(re.compile("^Steps = 0: Input should be greater than or equal to 1.$"))
     form.field("Steps").fill("")
@@ -229,6 +230,7 @@ def test_a_setting_is_a_field_of_the_schema(cloze):
     form.field("Share predicted").fill("0.3")
     form.says("Hides 30")
     assert form.config()["masking"]["rate"] == 0.3
+    assert "description" not in form.config()  # it speaks of the recipe as it was
     form.field("Share predicted").fill("")
     form.says("Hides 15")
     assert "rate" not in form.config()["masking"]

@@ -67,7 +67,7 @@ def said(fields: dict[str, Field]) -> Iterator[str]:
     """What stands at the control of each setting."""
     for each in fields.values():
         yield from (each.label, each.group or each.label)
-        if not each.first:
+        if each.help:
             yield each.help
         yield from (name for name, value in each.choices if name != value)
 
@@ -94,6 +94,15 @@ def test_what_the_forms_offer_is_in_the_catalogue(chinese: dict[str, str]) -> No
         (
             RACE | {"budget": {}},
             "give either budget.steps or budget.flops, not both and not neither.",
+        ),
+        (
+            RACE | {"entrants": RACE["entrants"][:1]},  # type: ignore[index]
+            "entrants: a race compares 2 to 24 models, not {0}; add more.",
+        ),
+        (
+            RACE | {"overrides": {"width": 32}},
+            "entrants, {0}: model.overrides.width: {1} is not divisible by {2} heads; choose a "
+            "multiple of {3}, or another number of heads.",
         ),
         (
             RACE | {"entrants": [RACE["entrants"][0]] * 2},  # type: ignore[index]

@@ -111,6 +111,13 @@ def test_the_run_that_was_pressed_is_shown_though_another_took_its_line(make, cl
     expect(card(page, runs["Pressed"]).get_by_role("radio")).to_be_checked()
 
 
+def test_a_long_list_of_runs_scrolls_once(make, cloze):
+    """Else a second bar beside it leads into nothing."""
+    made = [make(f"Run {n}").path.name for n in range(12)]
+    page = open_run(cloze, made[-1])
+    assert page.locator("#train-runs").evaluate("e => e.scrollHeight - e.clientHeight") <= 1
+
+
 def test_a_server_that_is_silent_is_told_until_it_answers(make, cloze, runs):
     """Nothing of what stands there is lost."""
     folder = make("Kept")

@@ -84,6 +84,15 @@ def test_pieces_go_back_and_are_drawn(session):
     assert len(ask(session, steps=24)[0]["rows"]) == 7, "no step without a piece"
 
 
+def test_a_tiny_probability_is_told_in_the_language_of_the_page():
+    hidden, new = [{"text": "", "kind": "hidden"}] * 2, [{"text": "a", "kind": "new"}] * 2
+    rows = [hidden, [{**new[0], "chance": 1e-6}, {**new[1], "chance": 0.5}]]
+    found = tab.every(rows)
+    told = {tuple(path): parts for path, parts in found["words"]}["rows", 0, 2]
+    assert "under {0}" in str(told)
+    assert found["rows"][0][2].replace("\N{NO-BREAK SPACE}", " ") == "a under 0.01 %, a 50 %"
+
+
 def test_a_long_text_is_cut_between_words(session):
     picture, line, *_ = ask(session, text=" ".join(["The museum is unbelievable."] * 20))
     assert len(picture["columns"]) <= unmasking.MOST_PIECES

@@ -50,6 +50,7 @@ def test_a_text_comes_out_and_its_steps_are_looked_at(lab):
     expect(lab.chosen.nth(1)).to_have_text("capital")
     rows = lab.picture.first.get_by_role("rowheader").get_by_role("button")
     expect(rows).to_have_count(7)
+    expect(rows.first).to_have_accessible_name("Step 0")
     rows.first.click()
     expect(lab.chosen.first).to_have_text("[MASK]")
     lab.panel.get_by_role("slider", name="Step", exact=True).fill("6")

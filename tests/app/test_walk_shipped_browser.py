@@ -112,6 +112,14 @@ def test_who_answers_in_a_lab_and_does_not_read_the_sentence_is_said(profile, ad
     page.wait_for_function("() => Cloze.sentence.model === 'electra-mini'")
     expect(advice).to_have_count(0)
     page.wait_for_function(ANSWERED, arg="forge")
+    # Of a model that does not read it nothing is said where others answer that do.
+    page.evaluate("Cloze.chooseModel('bert-mini-chinese')")
+    page.evaluate("Cloze.openTab('terms')")
+    page.locator("#tab-terms").get_by_role("radio", name=words["Without positions"]).check()
+    page.get_by_text(words["{0} answers here"].format("deberta-mini"), exact=True).wait_for()
+    expect(page.locator(".advice")).to_have_count(0)
+    page.evaluate("Cloze.openTab('mask')")
+    expect(page.locator(".advice")).to_have_count(1)
     assert cloze.problems == []
     leave(cloze, profile)
 

@@ -234,6 +234,13 @@ def test_a_reload_names_the_try(visit):
     expect(first).to_be_checked()
     mark(lab.cloze, 4)
     expect(first).not_to_be_checked()
+    # What only some questions have is there, although the fold was closed when it was told.
+    lab.attempt("Two sentences")
+    lab.says("Why “next”?")
+    lab.settle()
+    lab.unfold("What to explain")
+    expect(lab.box("Second text (the first one is the sentence above)")).to_be_visible()
+    expect(lab.box("At")).to_be_hidden()
 
 
 @pytest.mark.slow

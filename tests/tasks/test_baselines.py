@@ -36,6 +36,13 @@ def test_majorities_by_hand() -> None:
     assert values(sets.load("similarity"))["majority"] == {"pearson": 0.0, "spearman": 0.0}
 
 
+def test_the_mark_of_a_score_of_one_text_is_called_what_it_is() -> None:
+    rows = [Row(text="x" * n, score=float(n)) for n in range(1, 5)]
+    length = baselines(from_rows("x", "regress", rows, rows))[1]
+    assert length.title == "length of the text"
+    assert length.metrics["pearson"] == pytest.approx(1.0)
+
+
 def test_words_keep_their_commonest_tag() -> None:
     train = [
         Row(tokens=("Ann", "ran"), tags=("B-PER", "O")),

@@ -366,7 +366,7 @@ def test_a_measure_that_fails_does_not_end_the_race(
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"entrants": values()["entrants"][:1]}, "at least 2 items"),
+        ({"entrants": values()["entrants"][:1]}, "a race compares 2 to 24 models, not 1"),
         ({"budget": {}}, "either budget.steps or budget.flops"),
         ({"budget": {"steps": 5, "flops": 1e9}}, "either budget.steps or budget.flops"),
         ({"entrants": [values()["entrants"][0]] * 2}, "two are called 'masked'"),

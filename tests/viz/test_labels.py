@@ -8,6 +8,7 @@ import pytest
 
 from viz import attention_parts, budget, forge, gaps, permutation, results, spans, terms, turns, why
 from viz.figure import LIGHT, MOST_LETTERS, payload, tick
+from viz.maps import label
 
 WORD = "Donaudampfschifffahrtsgesellschaftskapitänswitwe"
 GAP = forge.Gap(
@@ -80,6 +81,7 @@ def test_short_words_stay_and_wide_letters_count_more():
     assert tick("n" * MOST_LETTERS) == "n" * MOST_LETTERS
     assert tick("n" * 30).endswith("…")
     assert len(tick("字" * 30)) < len(tick("n" * 30))
+    assert len(label("字" * 30)) < len(label("n" * 30)), "it would run into the title of a map"
 
 
 @pytest.mark.parametrize("name", CHARTS)

@@ -28,6 +28,7 @@ def test_what_stood_there_before_has_a_paler_bar():
     given = Given(probability=0.5, rank=1, loss=0.7, masked=0.25)
     figure = heads([Place(word="a", seen="x", given=[given, None])], NAMES, title="t")
     assert figure.layout.meta["alt"] == "Probability of one hidden word by each head."
+    assert sum(figure.layout.xaxis.range) == 0, "a single place stands in the middle"
     pale, now, *_ = figure.data
     assert (pale.name, pale.y, now.name, now.y) == ("own, [MASK]", (25,), "own, now", (50,))
     assert pale.marker.opacity < now.marker.opacity

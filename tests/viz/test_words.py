@@ -19,6 +19,7 @@ SPECIAL = [True, False, False, False, True]
         (0.0004, "0.04 %"),
         (1e-6, "under 0.01 %"),
         (0.0, "0 %"),
+        (float("nan"), "–"),
     ],
 )
 def test_percent(weight, words):

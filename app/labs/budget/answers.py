@@ -88,21 +88,21 @@ def read_own(value: Any) -> Config:
         raise InputError("own must be an object with base, vocabulary, embedding and so on.")
     base = cm.size(str(value.get("base"))[:100])
     v = {
-        name: whole_number(value.get(name), name, *limits)
+        name: whole_number(value.get(name), f"own.{name}", *limits)
         for name, limits in LIMITS.items()
         if name != "groups"
     }
     sharing = value.get("sharing")
     if sharing not in SHARINGS:
-        raise InputError(f"sharing is {str(sharing)[:40]!r}; it must be {', '.join(SHARINGS)}.")
+        raise InputError(f"own.sharing is {str(sharing)[:40]!r}; it must be {', '.join(SHARINGS)}.")
     if v["width"] % v["heads"]:
         raise InputError(
-            f"{v['heads']} heads do not divide a width of {v['width']}; each head needs the same "
-            "share of it."
+            f"own.heads is {v['heads']}; it must divide a width of {v['width']}, as each head "
+            "needs the same share of it."
         )
     groups = {"none": v["layers"], "all": 1}.get(sharing)
     if groups is None:
-        groups = whole_number(value.get("groups"), "groups", 1, v["layers"])
+        groups = whole_number(value.get("groups"), "own.groups", 1, v["layers"])
     tables = replace(base.embeddings, vocabulary=v["vocabulary"], width=v["embedding"], pad_id=0)
     return replace(
         base,

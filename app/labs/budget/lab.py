@@ -192,7 +192,7 @@ def wire(controls: Controls, shared: Shared, session: Session) -> None:
         c.sizes,
         c.length,
         c.shares,
-        *(part for n, part in c.own.items() if n != "own.base"),
+        c.own["own"],
     ]
 
     def knowing(answering: Answering) -> Answering:
@@ -217,6 +217,8 @@ def wire(controls: Controls, shared: Shared, session: Session) -> None:
     answer([c.this.click], on_this, wanted, [added], c.problem)
     added.change(None, [added, c.sizes, again], [c.sizes, again], js=ADD)  # type: ignore[attr-defined]
     values = [c.own[f"own.{name}"] for name in (*LABELS, "sharing", "groups")]
+    for part in values:  # a number that is changed is to be seen
+        part.input(None, again, [c.own["own"], again], js="count => [true, count + 1]")
     started = [c.own["own"], *values, again]
     c.own["own.base"].input(None, [c.own["own.base"], again], started, js=_starts())
     measured = answer([c.measure.click], knowing(measure), asked, [c.costs], c.problem, alone=True)

@@ -92,7 +92,7 @@ def read_setting(question: Mapping[str, Any], sentence: Cut) -> Setting:
         fits=own or not order,
         seed=seed,
         variant=variant,
-        k=whole_number(question["k"], "K", 1, MOST_K),
+        k=whole_number(question["k"], "k", 1, MOST_K),
         leak=question["leak"] is True,
         memory=None if blank else clean_text(memory),
     )

@@ -81,6 +81,8 @@ class Controls(NamedTuple):
     row: gr.Dropdown
     numbers: Table
     files: Files
+    judged: gr.Accordion
+    """The fold of what the model makes of it."""
     said: Line
     prediction: Figure
     decoded: Line
@@ -141,7 +143,7 @@ def build(shared: Shared) -> Controls:
             0, 1, value=0, step=1, label="First piece of the maps", buttons=[], visible="hidden"
         )
         notes = Line()
-        with gr.Accordion("What the model makes of it", open=False):
+        with gr.Accordion("What the model makes of it", open=False) as judged:
             kept["gap"] = OpenDropdown([("", -1)], value=-1, label="Hidden word", visible="hidden")
             said, prediction = Line(), Figure(elem_id="terms-prediction")
             decoded, decoder = Line(), Figure(elem_id="terms-decoder")
@@ -171,6 +173,7 @@ def build(shared: Shared) -> Controls:
         row,
         numbers,
         files,
+        judged,
         said,
         prediction,
         decoded,
@@ -203,7 +206,9 @@ def wire(controls: Controls, shared: Shared, session: Session) -> None:
     outputs += [c.maps, c.notes, c.row, c.numbers, c.said, c.prediction, c.decoded, c.decoder]
     outputs += [c.distances, c.edges, k["query"], k["key"], *c.turned, c.about, c.code]
     changed = [part.change for name, part in asked.items() if name != "row"]
-    answer([*changed, c.row.input], partial(show, session), asked, outputs, c.problem)
+    # Gradio 6.31 forgets what is to be seen in a fold that was never open.
+    triggers = [*changed, c.row.input, c.judged.expand]
+    answer(triggers, partial(show, session), asked, outputs, c.problem)
     answer([c.files.ask], partial(save, session), asked, [c.files], c.problem)
     sets = {name: k[name] for name in PLAIN}
     offer(c.example, EXAMPLES, c.sentence, sets, PLAIN)

@@ -27,6 +27,7 @@ from app.runs.forms.words import duration, sentences
 from app.runs.runs import OFF, Runs
 from app.serving.session import Session
 from core_models import InputError
+from core_models.errors import not_json
 from core_models.training.run_schema import Part
 from viz.svg import Wording
 
@@ -102,6 +103,7 @@ class Form:
         self.time = Line()
         # Where a control counts in other units, the path says that the message does not.
         names = {path: field.label for path, field in self.known.items() if field.scale == 1}
+        names |= {n: part.label for n, part in self.own.items() if getattr(part, "label", None)}
         self.wrong = Line(elem_classes=["wrong"], names=names)
         self.problem = Line(problem=True, names=names)
         with gr.Row(elem_classes=["acts"]):
@@ -383,7 +385,7 @@ class Form:
         try:
             config = json.loads(question["json"] or "", parse_int=_number)
         except (ValueError, RecursionError) as error:
-            raise InputError(f"This is not JSON: {error}") from None
+            raise InputError(f"This is not JSON: {not_json(error)}") from None
         if not isinstance(config, dict):
             raise InputError("The settings of a run must be an object.")
         # Half a character cannot be sent to the page.

@@ -71,6 +71,16 @@ class Pretraining(ReadingForm):
         self.texts()
         self.tells.append(self.recipe)
 
+    def settings(self, question: Mapping[str, Any]) -> dict[str, Any]:
+        """What a recipe says of itself is left out once the settings are others."""
+        config = super().settings(question)
+        said = config.get("description")
+        for recipe in (each["config"] for each in run_form.presets()):
+            if said and said == recipe.get("description") and _rest(config) != _rest(recipe):
+                del config["description"]
+                break
+        return config
+
     def tell(self, question: Mapping[str, Any], found: Mapping[str, Any] | None) -> list[Any]:
         """What the model is, and what it learns."""
         recipe = next(
@@ -172,6 +182,11 @@ class Pretraining(ReadingForm):
                 found[place + 3] = gr.update(value=found[place + 3], visible=not base)
         family = gr.update(value=family_of(config), visible=not base)
         return [*found, more.get("recipe"), base, family]
+
+
+def _rest(config: Mapping[str, Any]) -> dict[str, Any]:
+    """What a description may speak of."""
+    return {name: value for name, value in config.items() if name not in ("name", "seed")}
 
 
 def _named(offered: Iterable[Mapping[str, Any]], name: Any) -> Mapping[str, Any]:

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 import gradio as gr
 from gradio.components import Component
 
-from app.labs.train.form import key, listed, matching, translated
+from app.labs.train.form import kept, key, listed, matching, translated
 from app.labs.train.parts import Told
 from app.labs.train.reading import ReadingForm, counted
 from app.parts import fields
@@ -166,10 +166,9 @@ class Racing(ReadingForm):
 
     def change_budget(self, question: Mapping[str, Any]) -> list[Any]:
         """About the same race in the other unit."""
-        asked, unit = self.asked(question), question["budget"]
-        config, source = asked[0], asked[2]
+        config, unit = self.settings(question), question["budget"]
         try:
-            rows = self.weigh(self.session, asked)["rows"]
+            rows = self.weigh(self.session, self.asked(question))["rows"]
         except InputError:
             rows = []
         mean = (
@@ -179,7 +178,7 @@ class Racing(ReadingForm):
             config["budget"] = {"flops": float(f"{mean.get('flops', TERA):.1e}")}
         else:
             config["budget"] = {"steps": max(1, round(mean.get("steps", 400)))}
-        return self.fill(config, source=source)
+        return self.fill(config, source=kept(question)["source"])
 
     def filled(self) -> list[Component]:
         """With the budget and who takes part."""

@@ -1,7 +1,7 @@
 // Training: where the words of the sentence look at one snapshot, as a small map of one layer and head.
 import { node } from '../../parts/svg.js';
 
-const { element, format, t, texts } = window.Cloze;
+const { element, format, listed, t, texts } = window.Cloze;
 const TEXT = texts({
   title: 'Where each word looks', layer: 'Layer', head: 'Head', mean: 'mean', label: 'Attention map: each row is a word that looks, each column one that is looked at. Arrow keys move.',
 });
@@ -43,7 +43,7 @@ export function makeMap(change) {
     } else {
       const row = Math.max(0, tokens.findIndex((token) => token.masked));
       const best = weights[row].map((value, n) => [value, n]).sort((a, b) => b[0] - a[0]).slice(0, 3);
-      told.textContent = t`“${name(row)}” looks most at ${best.map(([value, n]) => `“${name(n)}” (${format.percent(value)})`).join(', ')}.`;
+      told.textContent = t`“${name(row)}” looks most at ${listed(best.map(([value, n]) => t`“${name(n)}” (${format.percent(value)})`))}.`;
     }
     if (shown.left_out) told.textContent += ` ${t`The last ${shown.left_out} pieces are left out.`}`;
     drawn?.cursor.setAttribute('visibility', place ? 'visible' : 'hidden');

@@ -35,7 +35,7 @@ from app.serving.pieces import cut_note
 from app.serving.session import Session
 from core_models.prediction import Unmasking
 from core_models.prediction.passes import KINDS
-from viz.svg import Wording
+from viz.svg import Wording, listed
 from viz.unmasking import Cell, steps_svg
 from viz.words import percent
 
@@ -224,7 +224,11 @@ def every(rows: list[list[dict[str, Any]]]) -> dict[str, Any]:
     """Each step with what it put in and what went back."""
     lines: list[list[Any]] = []
     for number, row in enumerate(rows[1:], 1):
-        new = [f"{cell['text']} {percent(cell['chance'])}" for cell in row if cell["kind"] == "new"]
+        new = [
+            Wording("{0} {1}", cell["text"], percent(cell["chance"]))
+            for cell in row
+            if cell["kind"] == "new"
+        ]
         before = rows[number - 1]
         back = [
             old["text"]
@@ -232,6 +236,6 @@ def every(rows: list[list[dict[str, Any]]]) -> dict[str, Any]:
             if cell["kind"] == "again" or (cell["kind"] == "new" and old["text"])
         ]
         text = " ".join(cell["text"] or "[MASK]" for cell in row)
-        lines.append([number, text, ", ".join(new), ", ".join(back)])
+        lines.append([number, text, listed(new), listed(back)])
     columns = [Wording("Step"), Wording("Text"), Wording("Put in"), Wording("Went back to [MASK]")]
     return table(Wording("The text, step by step"), columns, lines)

@@ -73,7 +73,7 @@ export function mount(view) {
     const head = element('tr', {}, element('th', { scope: 'col', text: TEXT.stays }), ...columns.map(({ text: word, word: n, stays }, place) => element('th', { scope: 'col' },
       element('button', { type: 'button', 'data-key': `w${place}`, 'aria-pressed': String(stays), onclick: () => stay(n) }, element('bdi', { text: word })))));
     const lines = rows.map((line, n) => element('tr', { class: n === at ? 'chosen' : '' },
-      element('th', { scope: 'row' }, element('button', { type: 'button', 'data-key': `s${n}`, 'aria-pressed': String(n === at), title: n ? t`Step ${n}` : TEXT.start, text: n, onclick: () => { stop(); go(n); } })),
+      element('th', { scope: 'row' }, element('button', { type: 'button', 'data-key': `s${n}`, 'aria-pressed': String(n === at), 'aria-label': t`Step ${n}`, title: n ? t`Step ${n}` : TEXT.start, text: n, onclick: () => { stop(); go(n); } })),
       ...line.map((each) => cell(each, n === at))));
     const table = element('table', { 'aria-label': TEXT.picture, dir: direction(text) }, element('thead', {}, head), element('tbody', {}, ...lines));
     const left = stage.scrollLeft;

@@ -13,7 +13,7 @@ from gradio.components import Component
 
 from app.labs.why import words
 from app.labs.why.methods import STEPS, WINDOWS
-from app.labs.why.replies import MOST_NOTES, SECOND, check, show
+from app.labs.why.replies import MOST_NOTES, SECOND, check, offered, show
 from app.labs.why.service import Explainer
 from app.labs.why.tries import FILL, FIRST, FOLLOW, STAY, TRIES, WRITE
 from app.page.sentence import Shared
@@ -72,6 +72,8 @@ class Controls(NamedTuple):
     clock: gr.Timer
     problem: Line
     tries: gr.Radio
+    fold: gr.Accordion
+    """What to explain."""
     kept: dict[str, Component]
     """What can be chosen, by its name in links."""
     told: dict[str, Component]
@@ -108,7 +110,7 @@ def build(shared: Shared) -> Controls:
         cancel, again = _button("Cancel"), _button("Compute")
     told["chart"] = Figure(elem_id="why-bars", main=True)
     told["strongest"] = Line()
-    with gr.Accordion("What to explain", open=False):
+    with gr.Accordion("What to explain", open=False) as fold:
         kept = _choices()
         told |= {f"note {n}": Line() for n in range(MOST_NOTES)}
     with gr.Accordion("How it is computed", open=False):
@@ -139,7 +141,7 @@ def build(shared: Shared) -> Controls:
     clock = gr.Timer(AGAIN, active=False)
     return Controls(
         *(sentence, of, shown, given_up, clock),
-        *(problem, tries, kept, told, cancel, again, check),
+        *(problem, tries, fold, kept, told, cancel, again, check),
     )
 
 
@@ -214,6 +216,8 @@ def wire(controls: Controls, shared: Shared, session: Session) -> None:
         [c.shown, c.tries, *chosen, *c.told.values(), c.clock, c.cancel, c.again],
         c.problem,
     )
+    # Gradio 6.31 forgets what is to be seen in a fold that was never open.
+    answer([c.fold.expand], partial(offered, explainer), asked, chosen, c.problem)
     checked.begin.click(None, [checked.draw, c.shown], checked.draw, js=DRAW)
     checked.cancel.click(None, checked.draw, checked.draw, js=GIVE_UP_DRAW)
     ends = [checked.working, checked.clock, checked.cancel]

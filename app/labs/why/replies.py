@@ -70,6 +70,22 @@ async def show(explainer: Explainer, question: Mapping[str, Any]) -> list[Any]:
     return tell(**changed, **({} if shown == now else {"shown": now}), **busy(found))
 
 
+async def offered(explainer: Explainer, question: Mapping[str, Any]) -> list[Any]:
+    """What can be chosen, in the order of `FIRST`."""
+    found: dict[str, Any] = {}
+    if ready(question):
+        try:
+            _, _, scene = await explainer.plan(why.read(question))
+            found = offers(scene, question)
+        except InputError as error:
+            able = await explainer.able(str(question["sentence"].get("model")))
+            found = kinds(able, question)
+            raise InsteadError(
+                str(error), [found.get(name, gr.skip()) for name in FIRST]
+            ) from error
+    return [found.get(name, gr.skip()) for name in FIRST]
+
+
 def ready(question: Mapping[str, Any]) -> bool:
     """Whether the lab has been seen, and what is chosen belongs to its sentence."""
     sentence = question["sentence"]

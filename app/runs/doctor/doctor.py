@@ -10,7 +10,7 @@ from app.runs.doctor import detector as doctor_detector
 from app.runs.doctor import task as doctor_task
 from app.runs.doctor.case import Case, Finding
 
-_FEWEST = 5
+FEWEST = 5
 """Reports below which nothing is said about the shape of a curve."""
 _DROP_TOKENS = 3_000_000
 """Tokens near which small models were seen to leave the unigram plateau (docs/training.md)."""
@@ -65,7 +65,7 @@ def _unsteady(case: Case) -> Finding | None:
     uniform = case.baseline("uniform") if losses else None
     losses = losses or case.series("loss")
     # Reports of a fine-tuning are single small batches: their losses jump anyway.
-    if len(losses) < _FEWEST or case.status.get("task"):
+    if len(losses) < FEWEST or case.status.get("task"):
         return None
     values = [value for _, value in losses]
     smooth = [median(values[max(0, n - 2) : n + 1]) for n in range(len(values))]
@@ -146,7 +146,7 @@ def _plateau(case: Case) -> Finding | None:
     """Near the entropy of the piece frequencies, and no longer falling."""
     losses = case.series(f"{case.pieces}_loss")
     entropy = case.baseline("unigram_entropy")
-    if entropy is None or len(losses) < _FEWEST:
+    if entropy is None or len(losses) < FEWEST:
         return None
     values = [value for _, value in losses]
     third = max(2, len(values) // 3)
@@ -238,7 +238,7 @@ def _planned(case: Case) -> int:
 def _slow(case: Case) -> Finding | None:
     losses = case.series(f"{case.pieces}_loss")
     entropy, uniform = case.baseline("unigram_entropy"), case.baseline("uniform")
-    if entropy is None or uniform is None or len(losses) < _FEWEST or not case.steps:
+    if entropy is None or uniform is None or len(losses) < FEWEST or not case.steps:
         return None
     step, now = losses[-1]
     if step < 0.4 * case.steps or not entropy + 0.3 < now <= uniform + 0.3:
@@ -264,7 +264,7 @@ def _overfitting(case: Case) -> Finding | None:
     name = "replaced_token" if case.detects else case.pieces
     held_out = case.series(f"validation_{name}_loss")
     training = case.series(f"{name}_loss")
-    if len(held_out) < 3 or len(training) < _FEWEST:
+    if len(held_out) < 3 or len(training) < FEWEST:
         return None
     best_step, best = min(held_out, key=lambda pair: pair[1])
     last_step, last = held_out[-1]
@@ -290,7 +290,7 @@ def _context(case: Case) -> Finding | None:
     losses = case.series(f"{case.pieces}_loss")
     entropy = case.baseline("unigram_entropy")
     # A similar word says much of the one that it stands for, without any context.
-    if entropy is None or len(losses) < _FEWEST or case.hiding == "similar_word":
+    if entropy is None or len(losses) < FEWEST or case.hiding == "similar_word":
         return None
     values = [value for _, value in losses]
     held_out = [value for _, value in case.series(f"validation_{case.pieces}_loss")]

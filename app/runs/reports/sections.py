@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from app.parts.plain import table
+from app.runs.doctor.doctor import FEWEST
 from app.runs.forms.words import size
 from app.runs.reports import charts as run_charts
 from app.runs.reports.reports import Reports
@@ -65,7 +66,9 @@ class Wish:
 
 def head(run: dict[str, Any], live: dict[str, Any], owned: bool) -> Parts:
     """How a run is called and how it stands."""
-    early = not live["records"] and run["state"] in ("starting", "running")
+    # The reports of a race are those of its models, and its step counts theirs.
+    reported = run["step"] if run["kind"] == "race" else live["records"]
+    early = not reported and run["state"] in ("starting", "running")
     return {
         "title": line(Wording("{0}", run["name"])),
         "facts": line(facts(run, live, owned=owned)),
@@ -264,6 +267,9 @@ def doctor(live: Mapping[str, Any], race: bool) -> Parts:
     heads = [Wording("Kind"), Wording("What the curve says")]
     if not found:
         calm = [LEVELS["good"], Wording("Nothing conspicuous so far.")]
+        if len(live["records"]) < FEWEST and not live["task"]:
+            few = Wording("Too few reports to tell yet: a curve is judged from {0} on.", FEWEST)
+            calm = [LEVELS["hint"], few]
         return {"doctor": {"visible": True}, "findings": {"value": table("", heads, [calm])}}
     rows = [
         [
