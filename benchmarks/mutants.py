@@ -134,7 +134,7 @@ MUTANTS = (
     Mutant(
         "only runs of the folder",
         "app/runs/runs.py",
-        " and path.resolve().parent == self.root",
+        " and _lies_in(folder.config_path, self.root)",
         "",
         "tests/app/test_runs.py -k link_out",
     ),

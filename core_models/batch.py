@@ -217,10 +217,12 @@ class Batch:
                 f"targets has the shape {list(targets.shape)}; this batch needs [{rows}, M], "
                 "positions of each row."
             )
-        count = 0 if targets is None else targets.shape[1]
+        count = None if targets is None else targets.shape[1]
         for name, asked in (("visibility", length), ("target_visibility", count)):
             value = getattr(self, name)
-            if value is not None and value.shape != (rows, asked, length):
+            if value is None or asked is None:
+                continue
+            if value.shape != (rows, asked, length):
                 raise InputError(
                     f"{name} has the shape {list(value.shape)}; this batch needs "
                     f"{[rows, asked, length]}: which column each of its rows may see."

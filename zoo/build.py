@@ -207,10 +207,12 @@ def evaluate(
 
 def _with_those_before(run: RunFolder) -> dict[str, Any]:
     """What came out of a run, with the reading of all runs that led to it; no text counts twice."""
+    if not (before := _before(run)):
+        return read_json(run.path / RESULTS)
     sums = dict.fromkeys(("tokens", "steps", "seconds"), 0)
     texts = dict.fromkeys(("documents", "tokens"), 0)
     read: set[str] = set()
-    for each in [*_before(run), run]:
+    for each in [*before, run]:
         results = read_json(each.path / RESULTS)
         names = read_json(each.config_path)["data"]["texts"]
         sums = {key: sums[key] + results[key] for key in sums}

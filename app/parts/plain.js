@@ -34,9 +34,9 @@ export function spoken({ words = [], ...value }) {
 }
 
 /** A table in the page's language, its columns of messages, too. */
-function translated(value) {
+function translated(value, say = messages) {
   const found = spoken(value);
-  const cellOf = (each, n) => (found.messages?.includes(n) && typeof each === 'string' ? messages(each) : each);
+  const cellOf = (each, n) => (found.messages?.includes(n) && typeof each === 'string' ? say(each) : each);
   return { ...found, rows: found.rows.map((row) => row.map(cellOf)) };
 }
 
@@ -66,6 +66,9 @@ export const csvButton = (name, current) => element('button', {
     saveRows(name, [columns, ...rows, ...(more ? [[TEXT.more]] : [])]);
   },
 });
+
+/** A table for a file, where blanks are those that people search for. */
+const written = (value) => translated(value, (text) => messages(text).replaceAll('\u00a0', ' '));
 
 /** Open a fold of the lab around a part, where it is closed. */
 const unfold = (part, label) => [...part.closest('[role="tabpanel"]').querySelectorAll('button.label-wrap:not(.open)')]
@@ -101,8 +104,8 @@ const tabbed = ({ columns, rows }) => [columns, ...rows]
 function mountTable(view) {
   const box = element('div', { class: 'table-scroll', tabindex: '0', role: 'region' });
   const { files, copies } = view.root.dataset; // of a table that is no text
-  const save = files ? csvButton(files, () => translated(view.value)) : '';
-  const copy = copies === undefined ? [] : [' ', copyButton(box, () => tabbed(translated(view.value)))];
+  const save = files ? csvButton(files, () => written(view.value)) : '';
+  const copy = copies === undefined ? [] : [' ', copyButton(box, () => tabbed(written(view.value)))];
   const show = () => {
     const found = view.value?.columns ? translated(view.value) : null;
     view.root.hidden = !found;

@@ -110,7 +110,7 @@ def test_the_container_and_compose_speak_of_the_same_places():
     assert service["ports"] == [f"${{PORT:-{words['EXPOSE']}}}:{words['EXPOSE']}"]
     assert service["stop_grace_period"] == f"{STOPPING_SECONDS:.0f}s"
     assert f"PORT={words['EXPOSE']} CLOZE_RUNS={words['VOLUME']}" in words["ENV"]
-    assert f":{words['EXPOSE']}/health" in words["HEALTHCHECK"]
+    assert r"127.0.0.1:{os.environ[\"PORT\"]}/health" in words["HEALTHCHECK"]
 
 
 # --- built and started ----------------------------------------------------------------------------
