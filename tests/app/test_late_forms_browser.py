@@ -146,6 +146,8 @@ def test_what_is_equal_in_a_race_has_its_field_while_a_text_is_being_sent(cloze,
     expect(form.field("Operations of each (trillions)")).to_be_visible()
     expect(form.field("Steps of each")).to_be_hidden()
     sent.end()
+    form.field("the same number of steps").check()  # as the tests that follow find it
+    expect(form.field("Steps of each")).to_be_visible()
 
 
 def test_a_run_does_not_start_without_the_text_that_was_just_pasted(cloze, runs, monkeypatch):
