@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -25,7 +26,7 @@ def percent(weight: float) -> str:
     Only a share that rounds to 100.0 % is called 100 %. What is no number is a dash.
     """
     value = weight * 100
-    if value != value:
+    if math.isnan(value):
         return "\N{EN DASH}"
     if value >= 99.95:
         text = "100"

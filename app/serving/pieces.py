@@ -1,7 +1,6 @@
 """A sentence in the pieces of a model, and the marks that fit on them."""
 
 import re
-import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -55,12 +54,8 @@ def sentence_tokens(encoding: Encoding, tokenizer: Tokenizer) -> tuple[SentenceT
     """The pieces of an encoding with what stands in the text at their place."""
     tokens = []
     text = encoding.text
-    begun = {start for start, end in encoding.offsets if start < end}
     for position, (start, end) in enumerate(encoding.offsets):
         index = encoding.ids[position]
-        # Vocabularies without accents, and those that compose them, leave a combining one out.
-        while start < end < len(text) and end not in begun and unicodedata.combining(text[end]):
-            end += 1
         written = text[start:end]
         if written.strip():  # byte-level and unigram pieces begin with the blank before them
             start += len(written) - len(written.lstrip())

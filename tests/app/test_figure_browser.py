@@ -209,15 +209,20 @@ def test_bars_stay_where_they_are_while_their_labels_change_a_little(page):
     assert alone < shorter
 
 
+def legend_boxes(page, width, height, names):
+    """Where each name of a chart's legend stands, in a chart that is so wide."""
+    page.locator("#chart").evaluate("(part, wide) => { part.style.width = wide; }", f"{width}px")
+    page.get_by_label("Height").first.fill(str(height))
+    page.get_by_label("Height").first.press("Tab")
+    texts = page.locator("#chart .legendtext")
+    expect(texts).to_have_text(names)
+    page.wait_for_function(WIDE, arg=page.locator("#chart .figure-plot").bounding_box()["width"])
+    return [text.bounding_box() for text in texts.all()]
+
+
 @pytest.mark.parametrize(("width", "rows"), [(450, 1), (350, 2), (200, 3)])
 def test_a_legend_below_a_narrow_chart_leaves_no_room_empty(page, width, rows):
-    page.locator("#chart").evaluate("(part, wide) => { part.style.width = wide; }", f"{width}px")
-    page.get_by_label("Height").first.fill(str(NAMED))
-    page.get_by_label("Height").first.press("Tab")
-    names = page.locator("#chart .legendtext")
-    expect(names).to_have_text(LEGEND)
-    page.wait_for_function(WIDE, arg=page.locator("#chart .figure-plot").bounding_box()["width"])
-    boxes = [name.bounding_box() for name in names.all()]
+    boxes = legend_boxes(page, width, NAMED, LEGEND)
     assert len({round(box["y"]) for box in boxes}) == rows
     ticks = page.locator("#chart .xtick text").first.bounding_box()
     assert 0 < boxes[0]["y"] - (ticks["y"] + ticks["height"]) < 25
@@ -226,13 +231,7 @@ def test_a_legend_below_a_narrow_chart_leaves_no_room_empty(page, width, rows):
 
 
 def test_a_legend_of_many_rows_does_not_cover_the_title(page):
-    page.locator("#chart").evaluate("(part) => { part.style.width = '760px'; }")
-    page.get_by_label("Height").first.fill(str(CROWDED))
-    page.get_by_label("Height").first.press("Tab")
-    names = page.locator("#chart .legendtext")
-    expect(names).to_have_text(RACERS)
-    page.wait_for_function(WIDE, arg=page.locator("#chart .figure-plot").bounding_box()["width"])
-    boxes = [name.bounding_box() for name in names.all()]
+    boxes = legend_boxes(page, 760, CROWDED, RACERS)
     assert len({round(box["y"]) for box in boxes}) > 2
     title = page.locator("#chart .gtitle").bounding_box()
     ticks = page.locator("#chart .xtick text").first.bounding_box()
