@@ -64,6 +64,9 @@
   };
   window.Cloze.onChange(grant);
 
+  /** Whether this text of an example is on its way. */
+  const awaits = (text) => wish !== null && wish.text === text;
+
   // Where a character of the old text stands in the new one, null where the text changed.
   function follow(before, after) {
     const a = [...before];
@@ -163,7 +166,7 @@
     element('span', { class: 'spoken' }));
 
   // Before the chips are drawn, which may be at once: link.js hides with them what the page opens with.
-  Object.assign(window.Cloze, { setHidden, tokensOf, chooseExample, showsExample });
+  Object.assign(window.Cloze, { setHidden, tokensOf, chooseExample, showsExample, awaits });
 
   register('chips', (view) => {
     const list = element('div', {

@@ -206,7 +206,7 @@ def offer(
       const set = (name) => name in known && names.every((each, n) => !(each in known[name])
         || JSON.stringify(known[name][each]) === JSON.stringify(values[n]));
       const there = (name) => set(name) && (!known[name].text || Cloze.showsExample(known[name]));
-      if (moved && set(now)) return {{ __type__: 'update' }};
+      if (moved ? set(now) : Cloze.awaits(known[now]?.text)) return {{ __type__: 'update' }};
       const found = [now, ...Object.keys(known)].find(there) ?? null;
       return found === now ? {{ __type__: 'update' }} : found;
     }}"""

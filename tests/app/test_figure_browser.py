@@ -294,7 +294,11 @@ def test_a_chinese_title_is_broken_between_characters(page):
 
 def test_what_came_while_it_was_hidden_is_drawn_when_it_is_seen(page):
     chart = page.locator("#chart")
-    chart.evaluate("part => { part.style.display = 'none'; }")
+    # An answer may be quicker than the frame in which observers tell that it is hidden.
+    chart.evaluate("""part => {
+      part.style.display = 'none';
+      return new Promise((seen) => requestAnimationFrame(() => requestAnimationFrame(seen)));
+    }""")
     page.get_by_label("Height").first.fill("8")
     page.get_by_label("Height").first.press("Tab")
     unseen = page.locator("#chart .figure[data-state=unseen]")

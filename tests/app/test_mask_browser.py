@@ -11,10 +11,11 @@ from app.labs.mask.lab import LOOKS
 from app.labs.mask.said import WAYS
 from app.serving import draws
 from core_models.prediction import fill
+from tests.app.held import Held
 from tests.app.one_lab import OneLab
 from tests.app.one_page import renewed
 from tests.app.test_mask_pictures import small
-from tests.app.visitors import take
+from tests.app.visitors import PAINTED, take
 
 TITLES = {look.name: look.title for look in LOOKS}
 CHARTS = {name: f"#mask-{name}" for name in TITLES}
@@ -120,6 +121,25 @@ def test_nothing_is_asked_while_closed(visit):
     cloze.rest()
     assert sum("/gradio_api/run/" in url for url in events) == 1
     assert not [url for url in events if "/queue/" in url], "answers need no queue"
+
+
+def test_an_example_stays_chosen_while_its_text_is_on_its_way(lab):
+    """The sentence before it may change meanwhile: a word of it is shown, a model answers."""
+    look = next(look for look in LOOKS if look.name == "together")
+    name, text = next((name, each["text"]) for name, each in look.tries.items())
+    lab.cloze.write("A cat sat on the mat.")
+    held = Held(lab.page, "/run/predict", lambda request: text in (request.post_data or ""))
+    example = lab.open("together").get_by_role("radio", name=name, exact=True)
+    example.check()
+    held.wait()
+    lab.cloze.at(2).click()
+    lab.page.evaluate(PAINTED)
+    expect(example).to_be_checked()
+    held.end()
+    lab.cloze.rest()
+    expect(example).to_be_checked()
+    lab.cloze.at(2).click()
+    expect(example).not_to_be_checked()
 
 
 @pytest.mark.slow

@@ -65,7 +65,8 @@ class Cloze:
         # What is open mounts a moment after the sentence block, which some labs hide.
         for view in (".view-chips", ".view-tools", "[id^=tab-][role=tabpanel] .view"):
             self.page.wait_for_selector(f"{view}[data-mounted]", state="attached")
-        self.page.wait_for_function("() => Cloze.mounted")
+        # Until the link's sentence is there, a press is one on the page's own and is lost.
+        self.page.wait_for_function("() => Cloze.mounted && !Cloze.arriving()")
 
     def write(self, text: str) -> None:
         """Put a text into the sentence block and wait until its chips or its error are there."""
