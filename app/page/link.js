@@ -106,6 +106,7 @@
   window.Cloze.arriving = () => Boolean(opened)
     && sentence.text === part('sentence-text')?.value && sentence.model === part('sentence-model')?.value
     && (sentence.text !== opened.text || Boolean(opened.model && sentence.model !== opened.model));
+  let nowhere = null; // a lab of the link that no place has
   let first = null; // how the page opens without a link: such an address stays bare
 
   function follow() {
@@ -139,7 +140,14 @@
         const token = sentence.tokens[position];
         return token && !token.special && !token.masked;
       });
-      change({ marks: new Map(fitting) });
+      const note = t`The link hides words that this sentence does not have.`;
+      change({ marks: new Map(fitting), ...(fitting.length < marks.size ? { notes: [...sentence.notes, note] } : {}) });
+      return;
+    }
+    if (nowhere) {
+      const note = t`The link names the lab “${nowhere.slice(0, 60)}”, which is not here.`;
+      nowhere = null;
+      change({ notes: [...sentence.notes, note] });
       return;
     }
     const next = address();
@@ -290,7 +298,7 @@
     });
     new MutationObserver(() => look()).observe(bar, { subtree: true, attributes: true, attributeFilter: ['aria-selected'] });
   }
-  if (place.tab && !told(place.tab, 'in')) place.tab = null;
+  if (place.tab && !told(place.tab, 'in')) [nowhere, place.tab] = [place.tab, null];
   if (place.tab) preselect(place.tab);
   showReads();
   followTabs();

@@ -237,6 +237,16 @@ def test_a_finished_fine_tuning_is_listed_with_what_its_model_reached(ask, runs)
     runs.delete(run)
 
 
+@pytest.mark.parametrize(("step", "word"), [(39, "training"), (40, "measuring")])
+def test_a_run_that_has_made_its_steps_measures(ask, make, runs, step, word):
+    run = make("Nearly")
+    status = {"state": "running", "step": step, "steps": 40, "process": remember_process()}
+    runs.folder(run).write_status(status)
+    found = ask({"run": run})
+    assert found["parts"]["facts"]["value"]["text"].startswith(f"{word} · ")
+    runs.folder(run).write_status({"state": "finished", "step": 40, "steps": 40})
+
+
 def test_a_wish_may_be_anything(ask, make):
     run = make("Any")
     for wish in ({}, {"run": 3}, {"run": run, "with": 7}, {"run": run, "by": "x", "what": []}):

@@ -135,6 +135,15 @@ def test_a_broken_link_opens_the_page_as_it_is(visit, broken):
     assert page.evaluate("Cloze.kept('budget')") is None
     assert page.evaluate("Cloze.kept('forge')") == {"roll": 9}
     assert page.evaluate(OPEN) == "tab-mask"
+    said = page.get_by_text(re.compile("The link names the lab “.+”, which is not here."))
+    expect(said).to_be_visible()
+
+
+@pytest.mark.slow
+def test_a_link_says_what_it_hides_in_vain(visit):
+    page = visit(link="#text=The+sky+is+blue&model=bert-mini&marks=4.9").page
+    page.get_by_text("The link hides words that this sentence does not have.").wait_for()
+    assert page.evaluate("[...Cloze.sentence.marks.keys()]") == [4]
 
 
 def test_a_link_that_somebody_typed_names_a_lab_in_capitals(visit):

@@ -166,6 +166,15 @@ def test_another_model_takes_the_place_of_the_bars_with_what_is_hidden(session):
     assert "in place of bert-mini" in answer["shown"]["notes"]
     hidden = [answer["tokens"][position]["own"] for position in answer["gaps"]]
     assert "".join(hidden).strip() == "Paris"
+    assert "hidden here, too" not in answer["shown"]["notes"]
+
+
+def test_what_is_replaced_or_kept_is_said_to_be_hidden_here(session):
+    (hidden,) = mark(session, "deberta-tiny")
+    kept = [hidden | {"case": "kept"}]
+    answer = ask(session, model="deberta-tiny", marks=kept)
+    assert answer["gaps"] == [hidden["position"]]
+    assert "hidden here, too" in answer["shown"]["notes"]
 
 
 def test_an_example_opens_a_model_with_terms(session):

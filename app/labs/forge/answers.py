@@ -337,5 +337,8 @@ def code_lines(discriminator: str, generator: str | None, game: Game, answer: An
         ]
     if answer["mine"]:
         own = {f["position"]: f["id"] for f in answer["mine"]["fakes"] if f["id"] is not None}
-        lines.append(f"mine = detect(discriminator, text, replaced={own})")
+        lines += [
+            f"for verdict in detect(discriminator, text, replaced={own}).verdicts:",
+            "    print(verdict.display, verdict.replaced, verdict.probability)",
+        ]
     return "\n".join(lines)

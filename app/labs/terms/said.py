@@ -50,6 +50,8 @@ def notes(looked: Looked) -> str:
     if looked.reader != looked.bar:
         text = "{0} is taken apart in place of {1}, with its own pieces."
         said.append(Wording(text, looked.reader, looked.bar))
+    if looked.drawn:
+        said.append(Wording("Words that are replaced or kept above are hidden here, too."))
     shown, read = len(found["columns"]), len(found["tokens"])
     if found["truncated"]:
         text = "The text is long: {0} reads {1} of its {2} pieces."

@@ -83,6 +83,8 @@ class Looked(NamedTuple):
     offered: list[str]
     marked: bool
     """Something is hidden in the sentence block."""
+    drawn: bool
+    """Something there is replaced or kept."""
     found: dict[str, Any]
     setting: terms.Setting
 
@@ -116,7 +118,8 @@ async def look(session: Session, question: Mapping[str, Any]) -> Looked:
         return {**found, "rotation": turned.examine(model, setting, found)}
 
     found = await session.compute(examine, model)
-    return Looked(bar, name, offered, bool(marks), found, setting)
+    drawn = any(mark.case != "mask" for mark in marks)
+    return Looked(bar, name, offered, bool(marks), drawn, found, setting)
 
 
 def row_table(found: Mapping[str, Any], row: int) -> dict[str, Any]:

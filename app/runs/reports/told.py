@@ -92,6 +92,12 @@ def waits(run: Mapping[str, Any]) -> list[str]:
     ]
 
 
+def state(run: Mapping[str, Any]) -> str:
+    """What a run does: one that has made all its steps measures what it has learnt."""
+    done = run["state"] == "running" and run["step"] == run["steps"] > 0
+    return STATES["measuring"] if done else STATES.get(run["state"], run["state"])
+
+
 def progress(run: Mapping[str, Any]) -> str:
     """How far a run is; nothing while it waits for its first step."""
     if not run["steps"] or (not run["step"] and run["state"] in ("new", "queued", "starting")):
@@ -120,7 +126,7 @@ def entry(run: Mapping[str, Any], name: str, *, mine: bool) -> str:
     far = f"{100 * run['step'] // run['steps']}\N{NO-BREAK SPACE}%" if run["steps"] else None
     below = dotted(
         [
-            STATES.get(run["state"], run["state"]),
+            state(run),
             far if run["state"] in ("running", "stopping", "stopped", "crashed") else None,
             *waits(run),
             Wording("your run") if mine else None,
@@ -140,7 +146,7 @@ def facts(run: Mapping[str, Any], live: Mapping[str, Any], *, owned: bool) -> st
     what = model(run["model"])
     return dotted(
         [
-            STATES.get(run["state"], run["state"]),
+            state(run),
             Wording("{0}, {1}", task["set"], what) if task.get("set") else what,
             Wording("{0} parameters", many(run["parameters"])) if run["parameters"] else None,
             progress(run),
